@@ -4,7 +4,7 @@
 pub use crate::address::Address;
 use crate::address::whole_unit;
 use crate::arrival::{Bursts, Curve};
-use crate::cache::Caching;
+use crate::cache::{CacheDevice, Caching};
 pub use crate::extent::{Amount, Extent};
 use crate::flush::Flush;
 use crate::life::Life;
@@ -56,6 +56,9 @@ pub struct Plan {
     /// The simulated cache before each target: what passes it is what the target sees.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<Caching>,
+    /// The look-aside cache on a device of its own before the targets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache_device: Option<CacheDevice>,
     /// Whether written data are sealed and everything that is read is held against what was written.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub verify: bool,

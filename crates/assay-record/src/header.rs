@@ -56,6 +56,9 @@ pub struct Header {
     pub flows: Vec<FlowHead>,
     /// The targets that were driven.
     pub targets: Vec<TargetHead>,
+    /// The look-aside cache before the targets, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<CacheHead>,
     /// Boundaries of the exact counters, in nanoseconds.
     pub thresholds_ns: Vec<u64>,
     /// What decides the verdict.
@@ -222,6 +225,29 @@ impl TargetHead {
         let ((what, before), (_, now)) = facts(was).into_iter().zip(facts(self)).find(|(before, now)| before != now)?;
         Some(format!("the {what} of its target {} is {before}, that of {} is {now}", was.name, self.name))
     }
+}
+
+/// A look-aside cache on a device of its own, before the targets.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CacheHead {
+    /// The device or file.
+    pub device: TargetHead,
+    /// Bytes that it can hold.
+    pub size_bytes: u64,
+    /// Bytes of a block.
+    pub block_bytes: u64,
+    /// Bytes of a segment, which is written whole.
+    pub segment_bytes: u64,
+    /// True where what was in it after an earlier run is used again.
+    pub loaded: bool,
+    /// Blocks that are in it at the beginning.
+    pub blocks: u64,
+    /// The file that says between two runs what is in it; absent in simulation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<String>,
+    /// Why it begins empty, where there was something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub emptied: Option<String>,
 }
 
 /// The preparation that filled the target before the test.

@@ -28,6 +28,9 @@ pub struct Interval {
     /// What each target's block device counted during the interval; empty where there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disks: Vec<DiskCounters>,
+    /// What a cache device before the targets counted during the interval; absent where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<CacheCounters>,
     /// The generator's own cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<HostSample>,
@@ -246,6 +249,73 @@ pub struct DiskCounters {
     pub written_bytes: u64,
     /// Completed flushes.
     pub flushes: u64,
+}
+
+/// What a look-aside cache counted in an interval. It counts blocks of its own size.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CacheCounters {
+    /// Blocks that reads asked for.
+    pub reads: u64,
+    /// Of these, blocks that were in the cache.
+    pub read_hits: u64,
+    /// Of the hits, those found in the memory of segments that were filled lately; the others were read from the device of
+    /// the cache.
+    pub ram_hits: u64,
+    /// Blocks that writes changed.
+    pub invalidations: u64,
+    /// Of these, blocks that were in the cache.
+    pub invalidate_hits: u64,
+    /// Blocks that were put in.
+    pub insertions: u64,
+    /// Blocks that could not be put in, because no segment had room at that moment.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub refused: u64,
+    /// Blocks that had to make room.
+    pub evictions: u64,
+    /// How often the log of segments came back to its beginning.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub wraps: u64,
+    /// Segments that were passed, because all their blocks were used or they were busy.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub skipped: u64,
+    /// Errors of the device of the cache. After the first one it is not used any more.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub errors: u64,
+    /// Reads from the device of the cache for hits, and what they took.
+    #[serde(default, skip_serializing_if = "Moved::is_none")]
+    pub device_reads: Moved,
+    /// Segments that were read, because blocks in them stay when they are written again.
+    #[serde(default, skip_serializing_if = "Moved::is_none")]
+    pub segment_reads: Moved,
+    /// Segments that were written.
+    #[serde(default, skip_serializing_if = "Moved::is_none")]
+    pub segment_writes: Moved,
+    /// The reads that went on to each target, in the order of `Header::targets`.
+    pub onward: Vec<OnwardReads>,
+}
+
+/// A number of requests, and the nanoseconds that they took together.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Moved {
+    /// Number of requests.
+    pub count: u64,
+    /// Their nanoseconds together.
+    pub sum_ns: u64,
+}
+
+impl Moved {
+    fn is_none(&self) -> bool {
+        self.count == 0
+    }
+}
+
+/// Reads that a cache could not answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OnwardReads {
+    /// Number of operations.
+    pub reads: u64,
+    /// Their bytes.
+    pub bytes: u64,
 }
 
 /// The machine's clocks, read directly one after the other. No time of an operation is computed from them: they show

@@ -18,10 +18,10 @@ mod times;
 
 pub use event::{Event, EventKind};
 pub use header::{
-    Close, CloseReason, FlowHead, Header, PhaseHead, PhaseKind, Preparation, StepHead, StreamHead, TargetHead,
+    CacheHead, Close, CloseReason, FlowHead, Header, PhaseHead, PhaseKind, Preparation, StepHead, StreamHead, TargetHead,
 };
 pub use interval::{
-    ClockSample, DiskCounters, FailureTimes, FlowHistograms, FlowInterval, Histograms, HostSample, Interval, Lateness,
+    CacheCounters, ClockSample, DiskCounters, FailureTimes, FlowHistograms, FlowInterval, Histograms, HostSample, Interval, Lateness, Moved, OnwardReads,
     PARTS, Pauses, Timing,
 };
 pub use log::{Damage, Entry, Reader, Writer};

@@ -16,6 +16,7 @@ use crate::caching;
 use crate::failure::{Failure, shown};
 use crate::integrity;
 use crate::logfile::LogFile;
+use crate::lookaside::{self, with_cache};
 use crate::observer::Observer;
 use crate::records::{Mark, Records};
 use crate::signals::StopCell;
@@ -44,14 +45,21 @@ pub fn drive(
         .and_then(|()| unseen(plan, targets));
     let plan = ready.inspect_err(|_| log.forget_unbegun())?;
     let plan = plan.as_ref();
+    let cache = lookaside::begin(plan, targets).inspect_err(|_| log.forget_unbegun())?;
+    if let Some(cache) = &cache {
+        lookaside::announce(cache, |line| observer.warn(line));
+    }
     let marks: Vec<Option<Mark>> = targets.real().iter().map(Mark::of).collect();
     let result = match targets {
         Targets::Simulated(all) => {
-            let specs = all.iter().take(usize::from(plan.targets)).map(|(_, spec)| spec.clone()).collect();
-            simulated(plan, targets, how, Bank::new(plan.seed, specs), log, observer, stop)
+            let specs = all.iter().take(with_cache(plan)).map(|(_, spec)| spec.clone()).collect();
+            simulated(plan, (targets, cache.as_ref()), how, Bank::new(plan.seed, specs), log, observer, stop)
         }
-        _ => Real::new(plan, targets, how, stop).run(log, observer),
+        _ => Real::new(plan, (targets, cache.as_ref()), how, stop).run(log, observer),
     };
+    if let Some(cache) = cache {
+        cache.keep(targets, |line| observer.warn(line));
+    }
     if result.is_err() {
         log.forget_unbegun();
     }

@@ -164,9 +164,10 @@ pub(crate) fn choose<E>(
 
 /// The engine `inline` carries one operation at a time, so no stream may ask for more.
 pub(crate) fn possible(plan: &Plan, asked: Choice, workers: Option<u16>) -> Result<(), Failure> {
-    if plan.cache.is_some() && workers.is_some_and(|workers| workers > 1) {
+    let cached = plan.cache.is_some() || plan.cache_device.is_some();
+    if cached && workers.is_some_and(|workers| workers > 1) {
         return Err(Failure::usage(
-            "a load behind a simulated cache is carried by one worker, which has the cache: leave out --workers",
+            "a load with a cache is carried by one worker, which has the cache: leave out --workers",
         ));
     }
     let several =

@@ -3,7 +3,7 @@
 use crate::tool::tool;
 use assay_base::Span;
 use assay_model::{PhaseKind as PlannedKind, Plan};
-use assay_record::{ClockSample, FlowHead, Header, PhaseHead, PhaseKind, StepHead, StreamHead, TargetHead, Thresholds};
+use assay_record::{CacheHead, ClockSample, FlowHead, Header, PhaseHead, PhaseKind, StepHead, StreamHead, TargetHead, Thresholds};
 use std::collections::BTreeMap;
 
 /// The boundaries of the exact counters: ACT's and those of the plan's criteria.
@@ -30,6 +30,8 @@ pub struct HeaderFacts {
     pub watermarks: Vec<String>,
     /// The targets.
     pub targets: Vec<TargetHead>,
+    /// The look-aside cache before the targets.
+    pub cache: Option<CacheHead>,
     /// How operations are carried.
     pub engine: BTreeMap<String, String>,
     /// The machine.
@@ -74,6 +76,7 @@ pub fn header(plan: &Plan, facts: HeaderFacts) -> Header {
         streams: plan.streams.iter().map(stream).collect(),
         flows: plan.flows().map(|(stream, target)| FlowHead { stream, target }).collect(),
         targets: facts.targets,
+        cache: facts.cache,
         thresholds_ns: thresholds(plan).bounds().to_vec(),
         criteria: plan.criteria.clone(),
         max_lag_ns: plan.max_lag.as_ns(),

@@ -27,6 +27,7 @@ pub mod integrity;
 pub mod judging;
 pub mod kept;
 pub mod logfile;
+mod lookaside;
 pub mod observer;
 pub mod pace;
 pub mod prepare;
@@ -56,3 +57,5 @@ pub mod tool;
 pub mod unfinished;
 mod watch;
 pub mod workloads;
+
+pub use lookaside::with_cache;

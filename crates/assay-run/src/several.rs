@@ -91,8 +91,10 @@ impl<'a> Several<'a> {
         check(&plan)?;
         let planned = settings.place.planned(&format!("{verb}-{}", plan.name))?;
         let smallest = |block| plan.smallest_target(block);
-        let needs = TargetNeeds { writes: plan.writes(), smallest: &smallest, log_dir: &planned };
-        let opened = (settings.open)(&named, needs)?;
+        let all = targets::beside(&names, workload.cache_device.as_ref())?;
+        let beside = all.len() - named.len();
+        let needs = TargetNeeds { writes: plan.writes(), smallest: &smallest, beside, log_dir: &planned };
+        let opened = (settings.open)(&all, needs)?;
         let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
         let _scheduler = Schedulers::set(workload.scheduler.as_deref(), &opened, settings.tell)?;
         Ok(Several { settings, workload, named, opened, stop, names, plan, plan_sum, planned, _scheduler })

@@ -5,7 +5,7 @@ mod named;
 mod real;
 
 pub use asked::{Allowed, TargetNeeds};
-pub use named::{Named, USUAL_BLOCK, named};
+pub use named::{Named, USUAL_BLOCK, beside, named};
 pub use real::{Pass, Real};
 
 use crate::failure::{Failure, one_line};
@@ -51,7 +51,9 @@ impl Targets {
         let mut simulated = Vec::new();
         let mut null = Vec::new();
         let mut real = Vec::new();
-        for (name, named) in names {
+        let own = names.len() - needs.beside.min(names.len());
+        for (at, (name, named)) in names.iter().enumerate() {
+            let needs = TargetNeeds { writes: needs.writes || at >= own, ..needs };
             match named {
                 Named::Simulated(spec) => simulated.push((name.clone(), spec.clone())),
                 Named::Null(geometry) => null.push((name.clone(), *geometry)),
@@ -71,7 +73,7 @@ impl Targets {
         } else {
             Targets::Real(real)
         };
-        for index in 0..targets.count() {
+        for index in 0..own {
             let Geometry { size, block } = targets.geometry(index);
             let need = (needs.smallest)(block);
             if size < need {
@@ -85,8 +87,10 @@ impl Targets {
                 return Err(failure);
             }
         }
-        if needs.writes {
-            let devices = targets.real().iter().filter(|real| real.disk.is_some());
+        if needs.writes || needs.beside > 0 {
+            let written = |(at, _): &(usize, &Real)| needs.writes || *at >= own;
+            let devices = targets.real().iter().enumerate().filter(written).map(|(_, real)| real);
+            let devices = devices.filter(|real| real.disk.is_some());
             let devices: Vec<&Examination> = devices.map(|real| real.access.describe()).collect();
             if let Err(failure) = (allowed.confirm)(&devices) {
                 targets.remove(|real| real.made);

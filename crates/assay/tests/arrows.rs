@@ -15,12 +15,22 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("assay-model", &["assay-base"]),
     ("assay-record", &["assay-base"]),
     ("assay-device", &["assay-base"]),
+    ("assay-cache", &["assay-base"]),
     ("assay-engine", &["assay-base", "assay-model", "assay-record"]),
     ("assay-judge", &["assay-base", "assay-record"]),
     ("assay-formats", &["assay-base", "assay-model", "assay-record"]),
     (
         "assay-run",
-        &["assay-base", "assay-model", "assay-record", "assay-device", "assay-engine", "assay-judge", "assay-formats"],
+        &[
+            "assay-base",
+            "assay-model",
+            "assay-record",
+            "assay-device",
+            "assay-cache",
+            "assay-engine",
+            "assay-judge",
+            "assay-formats",
+        ],
     ),
     // The disk that fails on demand: it must not share a mistake with the code it tests.
     ("assay-faultfs", &[]),
@@ -126,7 +136,8 @@ fn every_dependency_has_its_reason() {
 }
 
 /// Rooms that decide and perform no I/O.
-const PURE: [&str; 6] = ["assay-base", "assay-model", "assay-record", "assay-engine", "assay-judge", "assay-formats"];
+const PURE: [&str; 7] =
+    ["assay-base", "assay-model", "assay-record", "assay-cache", "assay-engine", "assay-judge", "assay-formats"];
 
 /// Every source file of a room, with its text.
 fn sources(room: &str) -> Vec<(PathBuf, String)> {

@@ -274,6 +274,7 @@ fn plan(rate: Option<u64>, criterion: &str) -> Plan {
         loops: Vec::new(),
         oltp: None,
         cache: None,
+        cache_device: None,
         verify: false,
         derivation: Vec::new(),
         before: assay_model::Before::default(),

@@ -446,6 +446,7 @@ fn header(head: &Head, flows: &[Flow], schedule: &Schedule, planned: Span, slice
         streams: flows.iter().enumerate().map(stream).collect(),
         flows: placed.collect(),
         targets,
+        cache: None,
         thresholds_ns: (0..=LARGEST).map(|e| head.unit.span().as_ns() << e).collect(),
         criteria: criteria(head, flows, several, slice),
         max_lag_ns: head

@@ -108,6 +108,7 @@ pub fn header(hours: u64, targets: u64) -> Header {
             .iter()
             .map(|n| target(n.to_string()))
             .collect(),
+        cache: None,
         thresholds_ns: Thresholds::new([]).bounds().to_vec(),
         criteria: criteria(&STANDARD),
         max_lag_ns: 10_000_000_000,

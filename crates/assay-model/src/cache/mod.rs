@@ -2,6 +2,7 @@
 //!
 //! No data are kept, only which blocks are in the cache. An access is a block's number and a direction.
 
+mod aside;
 mod behind;
 mod curve;
 mod distances;
@@ -10,6 +11,7 @@ mod sides;
 mod simulated;
 mod trace;
 
+pub use aside::CacheDevice;
 pub use behind::Behind;
 pub use curve::{CacheCurve, Point, Settings};
 pub use meant::{Caching, EVICTIONS, LONGEST_EVICTION, Onward};

@@ -119,6 +119,13 @@ impl Oltp {
         own
     }
 
+    /// The parts of the targets that data store and user store lie on, from the first byte to the one behind the last.
+    pub(crate) fn stores(&self, geometries: &[Geometry]) -> Result<Vec<(u16, u64, u64)>, String> {
+        let ([data, user, _], _) = self.on(geometries)?;
+        let part = |piece: Piece| (piece.target, piece.begin, piece.begin + piece.blocks * BLOCK);
+        Ok(data.into_iter().chain(user).map(part).collect())
+    }
+
     /// The pieces of each ASU, and the blocks that are used of it. The error says what is too small.
     pub(super) fn on(&self, geometries: &[Geometry]) -> Result<([Vec<Piece>; 3], [u64; 3]), String> {
         let piece = |storage: &Storage| {

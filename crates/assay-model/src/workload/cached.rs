@@ -1,8 +1,9 @@
-//! `[cache]`: a simulated cache before each target, and what of a workload cannot lie behind one.
+//! `[cache]`: a simulated cache before each target, and what of a workload cannot lie behind one; with `path`, a cache on a
+//! device of its own.
 
 use super::source::Source;
 use crate::address::Address;
-use crate::cache::{Caching, EVICTIONS, LONGEST_EVICTION, Onward, Policy};
+use crate::cache::{CacheDevice, Caching, EVICTIONS, LONGEST_EVICTION, Onward, Policy};
 use crate::life::Life;
 use crate::plan::{Arrival, Block, Stream, Work};
 use crate::size::Size;
@@ -21,13 +22,19 @@ const MOST_WARM: u64 = 1_000_000_000;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CacheKeys {
-    size: Bytes,
+    path: Option<String>,
+    metadata: Option<String>,
+    size: Option<Bytes>,
     block: Option<Bytes>,
-    #[serde(default)]
-    policy: Policy,
-    #[serde(default)]
-    writes: Onward,
+    policy: Option<Policy>,
+    writes: Option<Onward>,
     warm: Option<u64>,
+}
+
+/// What a `[cache]` asks for.
+pub(super) enum Kind {
+    Simulated(Caching),
+    Device(CacheDevice),
 }
 
 impl Caching {
@@ -52,11 +59,56 @@ impl Caching {
     }
 }
 
-pub(super) fn read(source: Source<'_>, keys: &Spanned<CacheKeys>) -> Result<Caching, Fault> {
-    let CacheKeys { size, block, policy, writes, warm } = *keys.get_ref();
-    let caching = Caching { size, block: block.unwrap_or(BLOCK), policy, writes, warm: warm.unwrap_or(0) };
-    let remedy = "write for example size = \"64GiB\" and block = \"4KiB\"";
-    caching.is_possible().map_err(|what| source.fault(keys.span(), what, remedy)).map(|()| caching)
+pub(super) fn read(source: Source<'_>, keys: &Spanned<CacheKeys>) -> Result<Kind, Fault> {
+    let fault = |what: &str, remedy: &str| source.fault(keys.span(), what, remedy);
+    match &keys.get_ref().path {
+        Some(path) => device(path, keys.get_ref()).map(Kind::Device).map_err(|(what, remedy)| fault(&what, remedy)),
+        None => simulated(keys.get_ref()).map(Kind::Simulated).map_err(|(what, remedy)| fault(&what, remedy)),
+    }
+}
+
+fn simulated(keys: &CacheKeys) -> Result<Caching, (String, &'static str)> {
+    const REMEDY: &str = "write for example size = \"64GiB\" and block = \"4KiB\"";
+    let CacheKeys { metadata, size, block, policy, writes, warm, .. } = keys;
+    if metadata.is_some() {
+        return Err(("metadata is kept of a cache that has a path".to_owned(), "write path, or remove metadata"));
+    }
+    let size = size.ok_or(("a simulated cache has a size".to_owned(), REMEDY))?;
+    let caching = Caching {
+        size,
+        block: block.unwrap_or(BLOCK),
+        policy: policy.unwrap_or_default(),
+        writes: writes.unwrap_or_default(),
+        warm: warm.unwrap_or(0),
+    };
+    caching.is_possible().map(|()| caching).map_err(|what| (what, REMEDY))
+}
+
+fn device(path: &str, keys: &CacheKeys) -> Result<CacheDevice, (String, &'static str)> {
+    let CacheKeys { metadata, size, block, policy, writes, warm, .. } = keys;
+    if policy.is_some_and(|policy| policy != Policy::Clock) {
+        return Err((
+            "on a cache device blocks make room by CLOCK: another order would need a write for each read".to_owned(),
+            "write policy = \"clock\", or remove path for a simulated cache",
+        ));
+    }
+    if writes.is_some_and(|writes| writes != Onward::Through) {
+        return Err((
+            "writes go through a cache device to their target: what is only in the cache would be lost with it".to_owned(),
+            "write writes = \"through\", or remove path for a simulated cache",
+        ));
+    }
+    if warm.is_some() {
+        return Err((
+            "warm is about simulated caches; a cache device gets warm by what it carries".to_owned(),
+            "remove warm, and give the workload a warm_up",
+        ));
+    }
+    if path.is_empty() || metadata.as_ref().is_some_and(String::is_empty) {
+        return Err(("an empty name names no file".to_owned(), "write for example path = \"/dev/nvme1n1\""));
+    }
+    let (path, metadata) = (path.to_owned(), metadata.clone());
+    Ok(CacheDevice { path, size: *size, block: block.unwrap_or(BLOCK), metadata })
 }
 
 /// The streams of a load behind a cache: its own, and that of the blocks that make room.

@@ -1,6 +1,7 @@
 //! The keys of every workload file, whatever its model, and how a plan is made from it.
 
-use crate::cache::Caching;
+use super::cached::Kind;
+use crate::cache::{CacheDevice, Caching};
 use crate::lives;
 use crate::mix::Loop;
 use crate::oltp::OltpLoad;
@@ -147,6 +148,8 @@ pub struct Workload {
     pub verify: bool,
     /// The simulated cache before each target.
     pub cache: Option<Caching>,
+    /// The look-aside cache on a device of its own.
+    pub cache_device: Option<CacheDevice>,
     /// The file's own seed.
     pub seed: Option<u64>,
     /// What decides the verdict.
@@ -207,6 +210,7 @@ impl Workload {
             scheduler: None,
             verify: false,
             cache: None,
+            cache_device: None,
             seed: None,
             criteria: criteria(SLICE),
             derivation: Vec::new(),
@@ -282,6 +286,12 @@ impl Workload {
         }
         let verify = self.verify || adjust.verify;
         self.keeps_places(verify)?;
+        if self.cache.is_some() && self.cache_device.is_some() {
+            return Err("a load lies behind a simulated cache or before a cache device, not both: leave one of them out".into());
+        }
+        if let Some(device) = &self.cache_device {
+            notes.push(format!("a look-aside cache lies before the targets: {device}"));
+        }
         if let Some(cache) = &self.cache {
             streams = super::cached::streams(cache, streams, verify)?;
             notes.push(format!(
@@ -312,6 +322,7 @@ impl Workload {
             // What passes one cache is one sequence.
             lanes: if self.cache.is_some() { Vec::new() } else { self.lanes_of() },
             cache: self.cache,
+            cache_device: self.cache_device.clone(),
             loops: self.loops.clone(),
             oltp,
             verify,
@@ -502,7 +513,11 @@ impl Workload {
         self.scheduler = common.scheduler;
         self.verify = common.verify.unwrap_or(false);
         self.seed = common.seed;
-        self.cache = common.cache.as_ref().map(|keys| super::cached::read(source, keys)).transpose()?;
+        match common.cache.as_ref().map(|keys| super::cached::read(source, keys)).transpose()? {
+            Some(Kind::Simulated(cache)) => self.cache = Some(cache),
+            Some(Kind::Device(device)) => self.cache_device = Some(device),
+            None => {}
+        }
         if let Some(slice) = common.slice {
             let slice = *slice.get_ref();
             self.criteria = self.criteria.iter().map(|criterion| self.rewindowed(criterion, slice)).collect();

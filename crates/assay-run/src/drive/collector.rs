@@ -5,12 +5,13 @@ use crate::observer::Observer;
 use assay_base::Instant;
 use assay_engine::{Account, Ending};
 use assay_model::Plan;
-use assay_record::{ClockSample, DiskCounters, Entry, Event, Frame, Header, HostSample, Interval};
+use assay_record::{CacheCounters, ClockSample, DiskCounters, Entry, Event, Frame, Header, HostSample, Interval};
 
 /// What was measured beside the operations of an interval; nothing in simulation.
 #[derive(Default)]
 pub(super) struct Sample {
     pub(super) disks: Vec<DiskCounters>,
+    pub(super) cache: Option<CacheCounters>,
     pub(super) host: Option<HostSample>,
     pub(super) clocks: Option<ClockSample>,
 }
@@ -37,8 +38,8 @@ impl<'a> Collector<'a> {
     }
 
     pub(super) fn interval(&mut self, frame: &Frame, sample: Sample) {
-        let Sample { disks, host, clocks } = sample;
-        let interval = Interval { disks, host, clocks, ..frame.interval() };
+        let Sample { disks, cache, host, clocks } = sample;
+        let interval = Interval { disks, cache, host, clocks, ..frame.interval() };
         self.observer.interval(&interval);
         let event = self.account.interval(&interval);
         self.log.write(&Entry::Interval(interval));

@@ -2,6 +2,7 @@
 
 use crate::failure::Failure;
 use crate::header::HeaderFacts;
+use crate::lookaside::Lookaside;
 use crate::targets::Targets;
 use crate::watch::Readings;
 use crate::{host, rundir};
@@ -47,7 +48,7 @@ pub struct Drive {
 /// What the header says besides the plan.
 pub(super) fn header_facts(
     plan: &Plan,
-    targets: &Targets,
+    (targets, cache): (&Targets, Option<&Lookaside>),
     how: &Drive,
     engine: BTreeMap<String, String>,
     clocks: Option<ClockSample>,
@@ -74,6 +75,7 @@ pub(super) fn header_facts(
         lateness: false,
         watermarks,
         targets: heads,
+        cache: cache.map(Lookaside::head),
         engine,
         host: host::host(matches!(targets, Targets::Simulated(_))),
     }

@@ -12,6 +12,7 @@ use crate::engine::{Chosen, possible};
 use crate::failure::Failure;
 use crate::header::HeaderFacts;
 use crate::logfile::LogFile;
+use crate::lookaside::{Lookaside, Meter};
 use crate::observer::Observer;
 use crate::pulse::Pulse;
 use crate::signals::StopCell;
@@ -41,6 +42,7 @@ const TICK: Duration = Duration::from_millis(250);
 pub(super) struct Real<'a> {
     plan: &'a Plan,
     targets: &'a Targets,
+    cache: Option<&'a Lookaside>,
     how: &'a Drive,
     // The next fields are described in `Shared`.
     stop: &'a StopCell,
@@ -59,9 +61,14 @@ struct Lines {
 
 impl<'a> Real<'a> {
     /// A run of `plan` on `targets`, until it is over or `stop` ends it.
-    pub(super) fn new(plan: &'a Plan, targets: &'a Targets, how: &'a Drive, stop: &'a StopCell) -> Real<'a> {
+    pub(super) fn new(
+        plan: &'a Plan,
+        (targets, cache): (&'a Targets, Option<&'a Lookaside>),
+        how: &'a Drive,
+        stop: &'a StopCell,
+    ) -> Real<'a> {
         let (own, phase_end, pulse) = (StopCell::default(), AtomicU64::new(0), Pulse::default());
-        Real { plan, targets, how, stop, own, phase_end, pulse }
+        Real { plan, targets, cache, how, stop, own, phase_end, pulse }
     }
 
     fn staffing(&self) -> Staffing<'_> {
@@ -94,7 +101,7 @@ impl<'a> Real<'a> {
             let readings = self.how.readings.unwrap_or(watch::machine);
             let watch = Watch::new(clock, readings, self.targets.disks(usize::from(self.plan.targets)));
             let engine = facts::engine(staffing, self.targets, &ready, (chosen, alone), clock);
-            let facts = header_facts(self.plan, self.targets, self.how, engine, watch.clocks());
+            let facts = header_facts(self.plan, (self.targets, self.cache), self.how, engine, watch.clocks());
             let facts = HeaderFacts { lateness: true, ..facts };
             let mut collector = Collector::begin(self.plan, header::header(self.plan, facts), log, observer);
             self.health(clock, collector.log);
@@ -104,7 +111,8 @@ impl<'a> Real<'a> {
                 collector.event(Event { at_ns: clock.now().as_ns(), what, text, details });
             }
             let meters = Meters::new(self.plan, self.targets);
-            Collecting { real: self, coordinator, receiver, spenders, meters, watch, clock }.run(&mut collector)
+            let cached = Meter::default();
+            Collecting { real: self, coordinator, receiver, spenders, meters, cached, watch, clock }.run(&mut collector)
         })
     }
 
@@ -125,6 +133,7 @@ impl<'a> Real<'a> {
         let shared = Shared {
             staffing: self.staffing(),
             targets: self.targets,
+            cache: self.cache,
             clock,
             stop: self.stop,
             own: &self.own,
@@ -197,6 +206,7 @@ struct Collecting<'a> {
     receiver: Receiver<Notice>,
     spenders: Vec<Sender<Frame>>,
     meters: Meters,
+    cached: Meter,
     watch: Watch,
     clock: Clock,
 }
@@ -250,7 +260,9 @@ impl Collecting<'_> {
         while let Some(merged) = self.coordinator.next_interval() {
             self.watch.changes().into_iter().for_each(|event| collector.event(event));
             let (disks, host) = self.meters.sample();
-            collector.interval(&merged.frame, Sample { disks, host: Some(host), clocks: self.watch.clocks() });
+            let cache = self.real.cache.map(|cache| self.cached.sample(cache));
+            let sample = Sample { disks, cache, host: Some(host), clocks: self.watch.clocks() };
+            collector.interval(&merged.frame, sample);
             if let Some(at) = collector.phase_end() {
                 self.real.phase_end.store(at.as_ns(), Ordering::Release);
             }

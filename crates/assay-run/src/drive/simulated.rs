@@ -5,28 +5,32 @@ use super::how::{Drive, header_facts, too_large};
 use crate::failure::Failure;
 use crate::header;
 use crate::logfile::LogFile;
+use crate::lookaside::{Lookaside, Meter};
 use crate::observer::Observer;
 use crate::signals::StopCell;
 use crate::targets::Targets;
-use assay_base::Instant;
+use assay_base::{BlockDevice, Instant};
 use assay_device::sim::Bank;
 use assay_engine::shell::Sink;
-use assay_engine::{Ending, Setup, Worker, run_virtual};
+use assay_engine::{Blocks, Data, Ending, Setup, Worker, run_virtual};
 use assay_model::Plan;
 use assay_model::arrival::Part;
-use assay_record::{CloseReason, Event, Frame};
+use assay_record::{CloseReason, Event, Frame, Header};
 use std::collections::BTreeMap;
 
 /// Writes the frames of the only virtual worker directly into the log.
 struct Direct<'a, 'b> {
     collector: &'b mut Collector<'a>,
+    cache: Option<&'b Lookaside>,
+    cached: Meter,
     spent: Vec<Frame>,
     last: Instant,
 }
 
 impl Sink for Direct<'_, '_> {
     fn frame(&mut self, frame: Frame) {
-        self.collector.interval(&frame, Sample::default());
+        let cache = self.cache.map(|cache| self.cached.sample(cache));
+        self.collector.interval(&frame, Sample { cache, ..Sample::default() });
         self.last = Instant::from_ns(frame.end_ns);
         self.spent.push(frame);
     }
@@ -44,7 +48,7 @@ impl Sink for Direct<'_, '_> {
 /// Runs `plan` in virtual time, with one worker on a bank of simulated devices.
 pub(super) fn simulated(
     plan: &Plan,
-    targets: &Targets,
+    (targets, cache): (&Targets, Option<&Lookaside>),
     how: &Drive,
     bank: Bank,
     log: &mut LogFile,
@@ -62,19 +66,44 @@ pub(super) fn simulated(
         ledger: None,
         gates: None,
     };
-    let mut worker = Worker::new(plan, bank, setup).ok_or_else(too_large)?.foretelling();
     let engine = BTreeMap::from([
         ("engine".to_owned(), "simulation".to_owned()),
         ("workers".to_owned(), "1".to_owned()),
         ("clock".to_owned(), "virtual".to_owned()),
         ("in-flight bound".to_owned(), format!("{}{}", plan.in_flight_bound, plan.lanes_in_words())),
     ]);
-    let mut collector =
-        Collector::begin(plan, header::header(plan, header_facts(plan, targets, how, engine, None)), log, observer);
-    let mut sink = Direct { collector: &mut collector, spent: Vec::new(), last: Instant::ZERO };
-    run_virtual(&mut worker, Instant::ZERO, &mut sink, || stop.is_set());
-    let end = sink.last;
-    let (reason, totals) = (worker.reason(), Some(worker.totals()));
-    collector.close(&Ending { reason, why: stop.why().map(str::to_owned), at: end, totals });
-    Ok(reason)
+    let header = header::header(plan, header_facts(plan, (targets, cache), how, engine, None));
+    let rest = Rest { plan, header, cache, log, observer, stop };
+    match cache {
+        None => Ok(rest.run(Worker::new(plan, bank, setup).ok_or_else(too_large)?.foretelling())),
+        Some(cache) => {
+            let slots = assay_engine::slots(plan, part, setup.bound) * u32::from(plan.targets);
+            let bank = cache.before(bank, slots, |now| now);
+            Ok(rest.run(Worker::new(plan, bank, setup).ok_or_else(too_large)?))
+        }
+    }
+}
+
+/// What a run in virtual time needs beside its worker.
+struct Rest<'a> {
+    plan: &'a Plan,
+    header: Header,
+    cache: Option<&'a Lookaside>,
+    log: &'a mut LogFile,
+    observer: &'a mut dyn Observer,
+    stop: &'a StopCell,
+}
+
+impl Rest<'_> {
+    fn run<D: BlockDevice>(self, mut worker: Worker<D, Blocks, Data>) -> CloseReason {
+        let Rest { plan, header, cache, log, observer, stop } = self;
+        let mut collector = Collector::begin(plan, header, log, observer);
+        let cached = Meter::default();
+        let mut sink = Direct { collector: &mut collector, cache, cached, spent: Vec::new(), last: Instant::ZERO };
+        run_virtual(&mut worker, Instant::ZERO, &mut sink, || stop.is_set());
+        let (end, reason) = (sink.last, worker.reason());
+        let totals = Some(worker.totals());
+        collector.close(&Ending { reason, why: stop.why().map(str::to_owned), at: end, totals });
+        reason
+    }
 }

@@ -59,7 +59,7 @@ impl Staffing<'_> {
     pub(super) fn workers(&self) -> Workers {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let needed = ((engine::rate(self.plan) / RATE_OF_A_WORKER).ceil() as usize).clamp(1, processors);
-        if self.plan.cache.is_some() {
+        if self.plan.cache.is_some() || self.plan.cache_device.is_some() {
             // It has the cache that all operations of a target pass.
             return Workers { usual: 1, most: 1 };
         }

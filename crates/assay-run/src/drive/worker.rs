@@ -6,10 +6,11 @@ use super::staffing::{Scheduling, Staffing};
 use crate::engine::Chosen;
 use crate::failure::Failure;
 use crate::header;
+use crate::lookaside::{Lookaside, with_cache};
 use crate::pulse::Pulse;
 use crate::signals::StopCell;
 use crate::targets::Targets;
-use assay_base::Instant;
+use assay_base::{BlockDevice, Instant};
 use assay_device::clock::Clock;
 use assay_device::facts::{EngineError, EngineFacts, Slots};
 use assay_device::null::Null;
@@ -17,6 +18,7 @@ use assay_device::select::{AnyDevice, Choice, select};
 use assay_device::usage;
 use assay_engine::shell::{Sink, Stop, Waiting};
 use assay_engine::{Gates, Host, Ledger, Peers, Report, Setup, Worker, run_real};
+use assay_model::Plan;
 use assay_model::arrival::Part;
 use assay_record::{CloseReason, Event, Frame};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -52,6 +54,8 @@ pub(super) struct Marked {
 pub(super) struct Shared<'a> {
     pub(super) staffing: Staffing<'a>,
     pub(super) targets: &'a Targets,
+    /// The cache before them.
+    pub(super) cache: Option<&'a Lookaside>,
     pub(super) clock: Clock,
     /// A request from outside to end this run and all runs after it.
     pub(super) stop: &'a StopCell,
@@ -91,7 +95,8 @@ impl Recruit<'_> {
         let (index, choice) = (part.index as usize, chosen.choice);
         let carried = staffing.carried(choice);
         let bound = staffing.bound(part, choice);
-        let device = match shared.device(assay_engine::slots(&carried, part, bound), choice) {
+        let slots = assay_engine::slots(&carried, part, bound);
+        let device = match shared.device(slots, choice) {
             Ok(device) => {
                 let scheduling = staffing.take_priority(chosen.workers, chosen.normal.as_deref());
                 let _ = notices.send(Notice::Ready(index, device.describe(), scheduling));
@@ -107,21 +112,51 @@ impl Recruit<'_> {
         let Marked { run, ledger, gates, peers } = marked;
         let (thresholds, limits) = (header::thresholds(staffing.plan), staffing.how.manner.limits);
         let setup = Setup { part, thresholds, bound, start, run, limits, ledger, gates };
-        let Some(mut worker) = Worker::new(&carried, device, setup) else {
-            let _ = notices.send(Notice::Unable(too_large()));
+        let line = Line { index, notices: &notices, spent, phase_end: shared.phase_end };
+        let waiting = Waiting { spin: staffing.spin(chosen.workers), inline: choice == Choice::Inline };
+        let working = Working { plan: &carried, setup, peers, waiting, line, shared };
+        let troubles = |device: &mut AnyDevice| facts::troubles(clock.now(), device.health()).collect::<Vec<Event>>();
+        match shared.cache {
+            None => working.run(device, troubles),
+            Some(cache) => {
+                let slots = slots * u32::from(staffing.plan.targets);
+                working.run(cache.before(device, slots, move |_| clock.now()), |device| {
+                    cache.release(device, || clock.now());
+                    let failed = device.failed().map(|code| cache.failure(clock.now(), code));
+                    troubles(device.inner()).into_iter().chain(failed).collect()
+                });
+            }
+        }
+    }
+}
+
+/// A worker that has its device and knows when the schedule begins.
+struct Working<'a> {
+    plan: &'a Plan,
+    setup: Setup,
+    peers: Option<Arc<Peers>>,
+    waiting: Waiting,
+    line: Line<'a>,
+    shared: Shared<'a>,
+}
+
+impl Working<'_> {
+    /// Carries its part of the load on `device`; `end` ends the use of the device, and says what is to be told of it.
+    fn run<D: BlockDevice>(self, device: D, end: impl FnOnce(&mut D) -> Vec<Event>) {
+        let Working { plan, setup, peers, waiting, mut line, shared } = self;
+        let Some(mut worker) = Worker::new(plan, device, setup) else {
+            let _ = line.notices.send(Notice::Unable(too_large()));
             return;
         };
         if let Some(peers) = peers {
             worker.set_peers(peers);
         }
-        let mut line = Line { index, notices: &notices, spent, phase_end: shared.phase_end };
-        let waiting = Waiting { spin: staffing.spin(chosen.workers), inline: choice == Choice::Inline };
         run_real(&mut worker, &Machine(shared), &mut line, waiting);
-        for event in facts::troubles(clock.now(), worker.device().health()) {
-            let _ = notices.send(Notice::Event(event));
+        for event in end(worker.device()) {
+            line.event(event);
         }
         let (reason, totals) = (worker.reason(), worker.totals());
-        line.report(Report::Finished { reason, totals, at: clock.now() });
+        line.report(Report::Finished { reason, totals, at: shared.clock.now() });
     }
 }
 
@@ -133,15 +168,16 @@ impl Shared<'_> {
         let blocks = (0..targets).map(|index| self.targets.geometry(index).block);
         let largest = blocks.map(|block| plan.largest_operation(block)).max().unwrap_or(0);
         let bytes = u32::try_from(largest).map_err(|_| Failure::workload("an operation of more than 4 GiB"))?;
-        let slots = Slots { count: slots * u32::from(plan.targets), bytes };
+        let (beside, least) = self.cache.map_or((0, 0), |_| Lookaside::NEEDS);
+        let slots = Slots { count: slots * u32::from(plan.targets) + beside, bytes: bytes.max(least) };
         let device = match self.targets {
             Targets::Real(all) => {
-                let all = all.iter().take(targets).map(|real| real.target.clone()).collect();
+                let all = all.iter().take(with_cache(plan)).map(|real| real.target.clone()).collect();
                 select(choice, all, slots, self.clock)
             }
             Targets::Null(all) => {
                 let null = Null::new(all.iter().map(|(_, geometry)| *geometry).collect()).in_real_time();
-                let null = if plan.writes() { null.with_buffers(slots) } else { Ok(null) };
+                let null = if plan.writes() || self.cache.is_some() { null.with_buffers(slots) } else { Ok(null) };
                 null.map(AnyDevice::Null)
             }
             Targets::Simulated(_) => unreachable!("simulated targets run in virtual time"),

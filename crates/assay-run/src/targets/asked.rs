@@ -12,6 +12,9 @@ pub struct TargetNeeds<'a> {
     pub writes: bool,
     /// The smallest usable size, as a function of the block size.
     pub smallest: &'a dyn Fn(u32) -> u64,
+    /// How many of the targets, at the end, are no part of the load: a cache device, which is written, and whose size is
+    /// checked by who uses it.
+    pub beside: usize,
     /// The directory of the log.
     pub log_dir: &'a Path,
 }

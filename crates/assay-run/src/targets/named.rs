@@ -5,6 +5,7 @@ use assay_base::{Bytes, Geometry};
 use assay_device::probe;
 use assay_device::safety::Roots;
 use assay_device::sim::Spec;
+use assay_model::cache::CacheDevice;
 use std::collections::BTreeMap;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -85,6 +86,12 @@ pub fn named(names: &[String]) -> Result<Vec<(String, Named)>, Failure> {
         }
     }
     Ok(all)
+}
+
+/// Parses the names of targets and of the cache device before them, which comes last.
+pub fn beside(names: &[String], cache: Option<&CacheDevice>) -> Result<Vec<(String, Named)>, Failure> {
+    let names: Vec<String> = names.iter().cloned().chain(cache.map(|device| device.path.clone())).collect();
+    named(&names)
 }
 
 /// What identifies a target, whatever its name: the number of a device, the inode of a file; the path where nothing

@@ -197,6 +197,12 @@ impl Real {
         exam.token.clone().unwrap_or_else(|| exam.real.to_string_lossy().into_owned())
     }
 
+    /// When a file was last modified, in seconds and nanoseconds; `None` for devices.
+    pub(crate) fn modified(&self) -> Option<(i64, i64)> {
+        let found = File::from(self.access.fd().try_clone_to_owned().ok()?).metadata().ok()?;
+        self.disk.is_none().then(|| (found.mtime(), found.mtime_nsec()))
+    }
+
     /// What distinguishes a file from another one that had or gets its path: the inode number, and the creation time,
     /// because numbers are reused. `None` for devices. Where the file system has no creation time, only the number.
     pub fn file(&self) -> Option<String> {

@@ -2,6 +2,7 @@
 
 mod access;
 mod behind;
+mod lookaside;
 mod jobs;
 mod judged;
 mod output;
@@ -11,6 +12,7 @@ mod subject;
 
 pub(crate) use access::Access;
 pub(crate) use behind::BehindCache;
+pub(crate) use lookaside::Lookaside;
 pub(crate) use jobs::Jobs;
 pub(crate) use judged::Judged;
 pub(crate) use output::Output;

@@ -1,6 +1,6 @@
 //! What to run, and on which targets.
 
-use super::Jobs;
+use super::{Jobs, Lookaside};
 use crate::candidates;
 use assay_run::failure::Failure;
 use assay_run::settings::Settings;
@@ -19,12 +19,15 @@ pub(crate) struct Subject {
     pub targets: Vec<String>,
     #[command(flatten)]
     pub jobs: Jobs,
+    #[command(flatten)]
+    pub lookaside: Lookaside,
 }
 
 impl Subject {
     /// Opens the targets for several runs of the workload.
     pub(crate) fn open<'a>(&self, verb: &str, settings: Settings<'a>) -> Result<Several<'a>, Failure> {
-        let workload = workloads::asked(&self.workload, &self.jobs.choice(&self.targets)?)?.workload;
+        let mut workload = workloads::asked(&self.workload, &self.jobs.choice(&self.targets)?)?.workload;
+        self.lookaside.apply(&mut workload)?;
         Several::open(verb, workload, &self.targets, settings)
     }
 }

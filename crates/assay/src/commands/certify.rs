@@ -110,7 +110,7 @@ fn open(
     let plan =
         workload.plan(&Adjust { targets: named.len() as u16, ..Adjust::default() }).map_err(Failure::workload)?;
     let smallest = |block| plan.smallest_target(block);
-    (settings.open)(named, TargetNeeds { writes: plan.writes(), smallest: &smallest, log_dir: planned })
+    (settings.open)(named, TargetNeeds { writes: plan.writes(), smallest: &smallest, beside: 0, log_dir: planned })
 }
 
 /// The usual size, or what fits.

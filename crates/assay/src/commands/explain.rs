@@ -6,7 +6,7 @@ use super::job;
 use super::outline::{Lines, block, in_words, refusal, sizes_of, totals};
 use super::run::Asking;
 use super::steps;
-use crate::args::{BehindCache, Jobs, Judged, Pace};
+use crate::args::{BehindCache, Lookaside, Jobs, Judged, Pace};
 use crate::candidates;
 use crate::stdout::{print_json, show};
 use assay_base::{Bytes, Direction, Geometry, Multiple, Share, Span};
@@ -37,6 +37,8 @@ pub(crate) struct Explain {
     #[command(flatten)]
     pub behind: BehindCache,
     #[command(flatten)]
+    pub lookaside: Lookaside,
+    #[command(flatten)]
     pub jobs: Jobs,
     #[command(flatten)]
     pub pace: Pace,
@@ -57,7 +59,7 @@ pub(crate) fn explain(args: &Explain) -> Result<u8, Failure> {
         }
         return steps::explain(&args.targets, args.load, &args.pace, args.json);
     }
-    let asked = Asking::of(&args.workload, &args.targets, &args.jobs)?.behind(&args.behind);
+    let asked = Asking::of(&args.workload, &args.targets, &args.jobs)?.behind(&args.behind).beside(&args.lookaside)?;
     let named = targets::named(&asked.names)?;
     let tasks = asked.tasks(&named, args.load, &args.pace, &args.judged)?;
     // A job's own files may be made by the run.

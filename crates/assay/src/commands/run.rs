@@ -1,13 +1,13 @@
 //! `assay run`: one run of one workload.
 
 use super::result;
-use crate::args::{Access, BehindCache, Jobs, Judged, Output, Pace};
+use crate::args::{Access, BehindCache, Jobs, Lookaside, Judged, Output, Pace};
 use crate::candidates;
 use crate::progress::Progress;
 use crate::screen::tell;
 use assay_base::{Multiple, Span};
 use assay_formats::fio::Line;
-use assay_model::cache::Caching;
+use assay_model::cache::{CacheDevice, Caching};
 use assay_model::workload::Workload;
 use assay_model::{Plan, merge};
 use assay_run::drive::Drive;
@@ -24,7 +24,7 @@ use assay_run::signing::Signer;
 use assay_run::steps::{self, Task};
 use assay_run::targets::{self, Named, TargetNeeds};
 use assay_run::unfinished::Unfinished;
-use assay_run::workloads;
+use assay_run::{with_cache, workloads};
 use clap_complete::engine::ArgValueCompleter;
 use std::path::PathBuf;
 
@@ -48,6 +48,8 @@ pub(crate) struct Run {
     #[command(flatten)]
     pub behind: BehindCache,
     #[command(flatten)]
+    pub lookaside: Lookaside,
+    #[command(flatten)]
     pub jobs: Jobs,
     #[command(flatten)]
     pub pace: Pace,
@@ -62,7 +64,7 @@ pub(crate) struct Run {
 /// Runs a workload, judges it, and leaves log, verdict and report in the run directory.
 pub(crate) fn run(args: &Run) -> Result<u8, Failure> {
     let signer = Signer::asked(args.sign.as_deref())?;
-    let asked = Asking::of(&args.workload, &args.targets, &args.jobs)?.behind(&args.behind);
+    let asked = Asking::of(&args.workload, &args.targets, &args.jobs)?.behind(&args.behind).beside(&args.lookaside)?;
     if asked.names.is_empty() {
         return Err(Failure::usage("run needs a target: a device, a file, sim:flash or null:1GiB"));
     }
@@ -71,11 +73,12 @@ pub(crate) fn run(args: &Run) -> Result<u8, Failure> {
     let place = args.output.place();
     let planned = place.planned(&tasks[0].plan.name)?;
     let of_all = |block| tasks.iter().map(|task| task.plan.smallest_target(block)).max().unwrap_or(0);
-    let needs =
-        TargetNeeds { writes: tasks.iter().any(|task| task.plan.writes()), smallest: &of_all, log_dir: &planned };
+    let beside = tasks.iter().map(|task| with_cache(&task.plan) - usize::from(task.plan.targets)).max().unwrap_or(0);
+    let writes = tasks.iter().any(|task| task.plan.writes());
+    let needs = TargetNeeds { writes, smallest: &of_all, beside, log_dir: &planned };
     // Restored after everything else: setting a scheduler waits for operations in flight, for ever where a disk hangs.
     let scheduler;
-    let opened = args.access.open(&named, needs)?;
+    let opened = args.access.open(&targets::beside(&asked.names, asked.cache_device())?, needs)?;
     let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
     scheduler = Schedulers::set(asked.scheduler()?, &opened, tell)?;
     tasks.iter_mut().for_each(|task| task.plan.notes.extend(scheduler.notes()));
@@ -122,6 +125,17 @@ impl Asking {
             workload.cache = Some(Caching { size, ..cache });
         }
         self
+    }
+
+    /// The same with a cache on a device of its own, where one is asked for.
+    pub(crate) fn beside(mut self, asked: &Lookaside) -> Result<Asking, Failure> {
+        self.workloads.iter_mut().try_for_each(|workload| asked.apply(workload))?;
+        Ok(self)
+    }
+
+    /// The device of that cache: of several workloads one has none.
+    pub(crate) fn cache_device(&self) -> Option<&CacheDevice> {
+        self.workloads.iter().find_map(|workload| workload.cache_device.as_ref())
     }
 
     /// Parses the workloads, of which there may be several before the targets.

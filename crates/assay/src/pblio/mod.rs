@@ -48,7 +48,7 @@ fn benchmark(asked: &Asked) -> Result<u8, Failure> {
     let given = consent::run_dir();
     let planned = rundir::planned(given.as_deref(), "pblio");
     let smallest = |block| plan.smallest_target(block);
-    let needs = TargetNeeds { writes: plan.writes(), smallest: &smallest, log_dir: &planned };
+    let needs = TargetNeeds { writes: plan.writes(), smallest: &smallest, beside: 0, log_dir: &planned };
     let access = Access { destroy_data: asked.tokens.clone(), engine: Choice::Auto, ..Access::default() };
     let opened = consent::open(&named, needs, access)?;
     let geometries: Vec<Geometry> = (0..named.len()).map(|target| opened.geometry(target)).collect();

@@ -59,6 +59,7 @@ fn benchmark(asked: Asked) -> Result<u8, Failure> {
     let needs = TargetNeeds {
         writes: plan.writes(),
         smallest: &|_| 0,
+        beside: 0,
         log_dir: run_dir.as_deref().unwrap_or(Path::new(NOWHERE)),
     };
     let access = Access { destroy_data: asked.tokens.clone(), engine: Choice::Auto, ..Access::default() };

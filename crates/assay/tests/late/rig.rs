@@ -100,6 +100,7 @@ fn header(plan: &Plan, thresholds: &Thresholds, lateness: bool) -> Header {
             block_bytes: 512,
             ..TargetHead::default()
         }],
+        cache: None,
         thresholds_ns: thresholds.bounds().to_vec(),
         criteria: plan.criteria.clone(),
         max_lag_ns: plan.max_lag.as_ns(),

@@ -1,0 +1,531 @@
+//! The device in front of others: what it asks of the cache, and what of the targets behind it.
+
+use crate::counters::{Counters, add};
+use crate::flight::{Flight, Kind};
+use crate::index::Index;
+use crate::log::{Job, Log, PIECE};
+use crate::racing::Racing;
+use crate::range::{Place, Range, Ranges, Touched};
+use crate::shape::Shape;
+use crate::sub::{From, Part, Sub, Subs};
+use assay_base::{BlockDevice, Code, Completion, Device, Direction, Done, Geometry, Instant, Op, Span, Ticket};
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+/// How often a poll looks again after it has submitted something.
+const LOOKS: usize = 3;
+
+/// The device of a cache and the targets before which it lies, as one device.
+pub struct Cached<D> {
+    inner: D,
+    /// Index of the cache's target in `inner`.
+    target: u16,
+    shape: Shape,
+    ranges: Ranges,
+    log: Log,
+    racing: Racing,
+    flights: Vec<Flight>,
+    subs: Subs,
+    /// Completions of operations that memory answered.
+    found: Done,
+    scratch: Done,
+    runs: Vec<Run>,
+    counters: Arc<Counters>,
+    /// The error of the cache's device after which it is not used any more.
+    failed: Option<Code>,
+    /// Nothing more is put in.
+    closed: bool,
+    /// The time after something was done, given the time before it.
+    clock: Box<dyn Fn(Instant) -> Instant>,
+}
+
+impl<D> fmt::Debug for Cached<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Cached({:?}, {} blocks, failed: {:?})", self.shape, self.log.index.len(), self.failed)
+    }
+}
+
+/// What makes a cache, besides its devices.
+pub struct Setup<'a> {
+    /// What is in it.
+    pub index: Index,
+    /// Index of its target.
+    pub target: u16,
+    /// What it caches.
+    pub ranges: &'a [Range],
+    /// Operations that its caller may have in flight. The inner device has [`Cached::<()>::SLOTS`] more.
+    pub slots: u32,
+    /// How many segments it keeps in memory, those that were filled last; [`Cached::<()>::FEWEST`] or more.
+    pub buffers: usize,
+    /// Where it counts.
+    pub counters: Arc<Counters>,
+    /// The time after something was done, given the time before it.
+    pub clock: Box<dyn Fn(Instant) -> Instant>,
+}
+
+/// Adjacent blocks of a read that come from one place.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Run {
+    /// First block within the read.
+    first: u32,
+    count: u32,
+    from: Source,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Source {
+    /// Slots from this one on, which are in memory.
+    Memory(u32),
+    /// Slots from this one on, on the device of the cache.
+    Cache(u32),
+    Target,
+}
+
+impl Cached<()> {
+    /// Slots that the cache needs beside those of its caller.
+    pub const SLOTS: u32 = 64;
+    /// The fewest segments in memory: one that is filled, one that comes next, and two that are written.
+    pub const FEWEST: usize = 4;
+    /// Bytes that each slot has at least.
+    pub const BYTES: u32 = PIECE;
+}
+
+impl<D: BlockDevice> Cached<D> {
+    /// A cache on the target `setup.target` of `inner`, before the targets below it.
+    pub fn new(mut inner: D, setup: Setup<'_>) -> Cached<D> {
+        let Setup { index, target, ranges, slots, buffers, counters, clock } = setup;
+        assert!(buffers >= Cached::FEWEST, "segments that are filled and written are in memory");
+        let shape = index.shape();
+        assert!(shape.bytes() <= inner.geometry(target).size, "the cache fits onto its target");
+        let carries = !inner.buffer(Ticket(slots)).is_empty();
+        Cached {
+            inner,
+            target,
+            shape,
+            ranges: Ranges::new(ranges, target, shape.block),
+            log: Log::new(index, carries, buffers),
+            racing: Racing::default(),
+            flights: vec![Flight::default(); slots as usize],
+            subs: Subs::new(slots, Cached::SLOTS),
+            found: Done::new(),
+            scratch: Done::new(),
+            runs: Vec::new(),
+            counters,
+            failed: None,
+            closed: false,
+            clock,
+        }
+    }
+
+    /// The device behind it.
+    pub fn inner(&mut self) -> &mut D {
+        &mut self.inner
+    }
+
+    /// The error of its own device after which the cache is not used any more.
+    pub fn failed(&self) -> Option<Code> {
+        self.failed
+    }
+
+    /// Writes what is only in memory, makes it durable, and returns what is in the cache: with it, the cache can be used
+    /// again as long as nobody writes to its targets. `None` where its device has failed, or did not answer before `limit`,
+    /// or where a write is still in flight: nobody knows when it will reach its target.
+    pub fn finish(&mut self, now: impl Fn() -> Instant, limit: Span) -> Option<Index> {
+        let end = now() + limit;
+        self.closed = true;
+        self.log.seal();
+        let mut durable = None;
+        while self.failed.is_none() && now() < end {
+            self.poll(now(), &mut Done::new());
+            if !self.log.is_at_rest() || self.log.has_jobs() || !self.subs.is_at_rest() {
+                self.inner.wait(self.pause(now(), end));
+                continue;
+            }
+            if self.flights.iter().any(|flight| matches!(flight.kind, Kind::Write(..))) {
+                return None;
+            }
+            if durable.is_some() {
+                return Some(self.log.index.clone());
+            }
+            let ticket = self.subs.begin(Sub::Flush, now())?;
+            durable = Some(ticket);
+            self.inner.submit(now(), ticket, &Op::flush(self.target));
+        }
+        None
+    }
+
+    fn pause(&self, now: Instant, end: Instant) -> Span {
+        let next = self.inner.next_wakeup().unwrap_or(Instant::FAR);
+        next.min(end).since(now).min(Span::from_ms(10))
+    }
+
+    /// A read of whole cached blocks.
+    fn read(&mut self, now: Instant, ticket: Ticket, op: &Op, touched: Touched) {
+        self.find(touched);
+        let count = |source: fn(&Source) -> bool| {
+            self.runs.iter().filter(|run| source(&run.from)).map(|run| u64::from(run.count)).sum::<u64>()
+        };
+        let in_memory = count(|from| matches!(from, Source::Memory(_)));
+        let on_device = count(|from| matches!(from, Source::Cache(_)));
+        add(&self.counters.reads, touched.count.into());
+        add(&self.counters.read_hits, in_memory + on_device);
+        add(&self.counters.ram_hits, in_memory);
+        add(&self.counters.device_hits, on_device);
+        let kind = match self.runs[..] {
+            [Run { from: Source::Target, .. }] => {
+                self.counters.goes_on(op.target, op.len);
+                self.inner.submit(now, ticket, op);
+                Kind::Miss(touched, self.racing.read_begins(touched.first, touched.count))
+            }
+            [Run { from: Source::Cache(slot), .. }] => {
+                let segment = self.shape.segment_of(slot);
+                self.log.pin(segment);
+                let offset = self.shape.offset(slot);
+                self.inner.submit(now, ticket, &Op { target: self.target, offset, durable: false, ..*op });
+                Kind::Hit { segment }
+            }
+            _ => self.in_parts(now, ticket, op, touched),
+        };
+        let issued = matches!(kind, Kind::Parts { .. }).then_some(now);
+        self.flights[ticket.0 as usize] = Flight { op: *op, kind, issued };
+    }
+
+    /// Finds where the blocks of a read are, as runs.
+    fn find(&mut self, touched: Touched) {
+        let Cached { runs, log, shape, .. } = self;
+        runs.clear();
+        for n in 0..touched.count {
+            let slot = log.index.find(touched.first.behind(n));
+            let from = match slot {
+                None => Source::Target,
+                Some(slot) => {
+                    log.index.touch(slot);
+                    if log.memory.holds(shape.segment_of(slot)) { Source::Memory(slot) } else { Source::Cache(slot) }
+                }
+            };
+            match runs.last_mut() {
+                Some(run) if run.goes_on(from, shape) => run.count += 1,
+                _ => runs.push(Run { first: n, count: 1, from }),
+            }
+        }
+    }
+
+    /// A read that memory answers, or that has to be put together from several places.
+    fn in_parts(&mut self, now: Instant, ticket: Ticket, op: &Op, touched: Touched) -> Kind {
+        let mut left = 0;
+        for at in 0..self.runs.len() {
+            let Run { first, count, from } = self.runs[at];
+            let (begin, len) = (first * self.shape.block, count * self.shape.block);
+            let part = Op { offset: op.offset + u64::from(begin), len, ..*op };
+            let from = match from {
+                Source::Memory(slot) => {
+                    self.copy(ticket, begin, slot, count);
+                    continue;
+                }
+                Source::Cache(slot) => {
+                    let segment = self.shape.segment_of(slot);
+                    self.log.pin(segment);
+                    From::Cache { offset: self.shape.offset(slot), segment }
+                }
+                Source::Target => {
+                    let place = touched.first.behind(first);
+                    From::Target(Some((place, self.racing.read_begins(place, count))))
+                }
+            };
+            left += 1;
+            self.subs.wait(Part { of: ticket, at: begin, op: part, from });
+        }
+        if left == 0 {
+            let completed = (self.clock)(now);
+            self.found.push(Completion { ticket, result: Ok(op.len), issued: now, accepted: now, completed });
+            return Kind::None;
+        }
+        Kind::Parts { left, last: now, result: Ok(op.len) }
+    }
+
+    /// Copies slots that are in memory into the buffer of a read.
+    fn copy(&mut self, ticket: Ticket, begin: u32, slot: u32, count: u32) {
+        let (block, blocks) = (self.shape.block as usize, self.shape.blocks);
+        let (from, len) = ((slot % blocks) as usize * block, count as usize * block);
+        let data = self.log.memory.data(self.shape.segment_of(slot), from, len);
+        let buffer = self.inner.buffer(ticket);
+        if let Some(place) = buffer.get_mut(begin as usize..begin as usize + data.len()) {
+            place.copy_from_slice(data);
+        }
+    }
+
+    /// A write that changes cached blocks. What the cache has of them is wrong from now on.
+    fn write(&mut self, now: Instant, ticket: Ticket, op: &Op, touched: Touched) {
+        let hits = (0..touched.count).filter(|n| self.log.forget(touched.first.behind(*n))).count();
+        add(&self.counters.invalidations, touched.count.into());
+        add(&self.counters.invalidate_hits, hits as u64);
+        let kind = Kind::Write(touched, self.racing.write_begins(touched.first, touched.count));
+        self.flights[ticket.0 as usize] = Flight { op: *op, kind, issued: None };
+        self.inner.submit(now, ticket, op);
+    }
+
+    /// Passes an operation on as it is.
+    fn pass(&mut self, now: Instant, ticket: Ticket, op: &Op, issued: Option<Instant>) {
+        if op.direction == Direction::Read && op.target < self.target {
+            self.counters.goes_on(op.target, op.len);
+        }
+        self.flights[ticket.0 as usize] = Flight { op: *op, kind: Kind::Through, issued };
+        self.inner.submit(now, ticket, op);
+    }
+
+    /// An operation of the caller has completed on one device. True where it was handed over again.
+    fn ended(&mut self, now: Instant, completion: Completion, done: &mut Done) -> bool {
+        let ticket = completion.ticket;
+        let Flight { op, kind, issued } = std::mem::take(&mut self.flights[ticket.0 as usize]);
+        let whole = completion.result == Ok(op.len);
+        match kind {
+            Kind::Miss(touched, began) => {
+                for n in 0..touched.count {
+                    let block = touched.first.behind(n);
+                    if self.racing.read_ends(block, began) && whole {
+                        self.insert(ticket, n * self.shape.block, block);
+                    }
+                }
+            }
+            Kind::Write(touched, began) => {
+                for n in 0..touched.count {
+                    let block = touched.first.behind(n);
+                    if self.racing.write_ends(block, began) && whole && touched.whole {
+                        self.insert(ticket, n * self.shape.block, block);
+                    }
+                }
+            }
+            Kind::Hit { segment } => {
+                self.log.unpin(segment);
+                add(&self.counters.device_reads, 1);
+                add(&self.counters.device_read_ns, completion.completed.since(completion.issued).as_ns());
+                if !whole {
+                    self.fails(completion.result);
+                    self.pass(now, ticket, &op, Some(completion.issued));
+                    return true;
+                }
+            }
+            Kind::None | Kind::Through | Kind::Parts { .. } => {}
+        }
+        done.push(Completion { issued: issued.unwrap_or(completion.issued), ..completion });
+        false
+    }
+
+    /// Puts a block into the cache, from `at` of the slot of `ticket`.
+    fn insert(&mut self, ticket: Ticket, at: u32, block: Place) {
+        if self.failed.is_some() || self.closed {
+            return;
+        }
+        let (at, len) = (at as usize, self.shape.block as usize);
+        let data = self.inner.buffer(ticket).get(at..at + len).unwrap_or_default();
+        self.log.insert(block, data, &self.counters);
+    }
+
+    /// A request of the cache's own has completed.
+    fn own_ended(&mut self, completion: Completion, done: &mut Done) {
+        let Completion { ticket, result, completed, .. } = completion;
+        let (sub, began) = self.subs.end(ticket);
+        match sub {
+            Sub::Part(part) => self.part_ended(part, completion, began, done),
+            Sub::Segment(job) if result == Ok(job.len) => {
+                if !job.is_write {
+                    let (Job { segment, at, len, .. }, buffer) = (job, self.inner.buffer(ticket));
+                    let place = self.log.memory.data(segment, at as usize, len as usize);
+                    if place.len() <= buffer.len() {
+                        place.copy_from_slice(&buffer[..place.len()]);
+                    }
+                }
+                self.log.job_done(job, completed, &self.counters);
+            }
+            Sub::Flush if result.is_ok() => {}
+            Sub::Segment(_) | Sub::Flush => self.fails(result),
+        }
+    }
+
+    fn part_ended(&mut self, part: Part, completion: Completion, began: Instant, done: &mut Done) {
+        let Part { of, at, op, from } = part;
+        let whole = completion.result == Ok(op.len);
+        match from {
+            From::Cache { segment, .. } => {
+                self.log.unpin(segment);
+                add(&self.counters.device_reads, 1);
+                add(&self.counters.device_read_ns, completion.completed.since(began).as_ns());
+                if !whole {
+                    self.fails(completion.result);
+                    return self.subs.wait(Part { from: From::Target(None), ..part });
+                }
+            }
+            From::Target(None) => {}
+            From::Target(Some((first, moment))) => {
+                for n in 0..op.len / self.shape.block {
+                    if self.racing.read_ends(first.behind(n), moment) && whole {
+                        self.insert(completion.ticket, n * self.shape.block, first.behind(n));
+                    }
+                }
+            }
+        }
+        self.hand_over(completion.ticket, of, at as usize, op.len as usize);
+        let Flight { op: read, kind: Kind::Parts { left, last, result }, .. } = &mut self.flights[of.0 as usize] else {
+            return;
+        };
+        *left -= 1;
+        *last = (*last).max(completion.completed);
+        match completion.result {
+            Err(code) => *result = Err(code),
+            Ok(bytes) if bytes < op.len => *result = result.map(|all| all.min(at + bytes)),
+            Ok(_) => {}
+        }
+        debug_assert!(read.len >= op.len, "a part is no longer than the whole");
+        if *left == 0 {
+            let (result, completed) = (*result, *last);
+            let issued = self.flights[of.0 as usize].issued.unwrap_or(completed);
+            self.flights[of.0 as usize] = Flight::default();
+            done.push(Completion { ticket: of, result, issued, accepted: issued, completed });
+        }
+    }
+
+    /// Copies the data of a part into the buffer of its read.
+    fn hand_over(&mut self, from: Ticket, of: Ticket, at: usize, len: usize) {
+        let data = self.inner.buffer(from).get(..len).unwrap_or_default().to_vec();
+        let buffer = self.inner.buffer(of);
+        if !data.is_empty() {
+            buffer[at..at + len].copy_from_slice(&data);
+        }
+    }
+
+    /// The device of the cache has failed: the cache is not used any more.
+    fn fails(&mut self, result: Result<u32, Code>) {
+        add(&self.counters.errors, 1);
+        // A short read or write is an error too.
+        self.failed.get_or_insert(result.err().unwrap_or(Code::EIO));
+        self.log.clear();
+    }
+
+    /// Starts what waits for a slot of the cache's own. Of segments one piece each time, because copying it takes several
+    /// microseconds, and operations may be due.
+    fn pump(&mut self, now: Instant) -> bool {
+        let mut started = false;
+        while self.subs.has_parts() && self.subs.has_room() {
+            let Some(part) = self.subs.next_part() else { break };
+            let op = match part.from {
+                From::Cache { offset, .. } => Op { target: self.target, offset, durable: false, ..part.op },
+                From::Target(_) => {
+                    self.counters.goes_on(part.op.target, part.op.len);
+                    part.op
+                }
+            };
+            let Some(ticket) = self.subs.begin(Sub::Part(part), now) else { break };
+            self.inner.submit(now, ticket, &op);
+            started = true;
+        }
+        if self.subs.has_room()
+            && let Some(job) = self.log.next_job(now)
+            && let Some(ticket) = self.subs.begin(Sub::Segment(job), now)
+        {
+            self.start(now, ticket, job);
+            started = true;
+        }
+        started
+    }
+
+    fn start(&mut self, now: Instant, ticket: Ticket, job: Job) {
+        let Job { segment, at, len, is_write } = job;
+        let direction = if is_write { Direction::Write } else { Direction::Read };
+        if is_write {
+            let data = self.log.memory.data(segment, at as usize, len as usize);
+            if let Some(place) = self.inner.buffer(ticket).get_mut(..data.len()) {
+                place.copy_from_slice(data);
+            }
+        }
+        let offset = self.shape.offset(segment * self.shape.blocks) + u64::from(at);
+        self.inner.submit(now, ticket, &Op { target: self.target, direction, durable: false, offset, len });
+    }
+}
+
+impl Run {
+    /// Whether the next block of the read continues this run, coming from `from`.
+    fn goes_on(&self, from: Source, shape: &Shape) -> bool {
+        let follows =
+            |mine: u32, slot: u32| slot == mine + self.count && shape.segment_of(slot) == shape.segment_of(mine);
+        match (self.from, from) {
+            (Source::Target, Source::Target) => true,
+            (Source::Memory(mine), Source::Memory(slot)) | (Source::Cache(mine), Source::Cache(slot)) => {
+                follows(mine, slot)
+            }
+            _ => false,
+        }
+    }
+}
+
+impl<D: BlockDevice> Device for Cached<D> {
+    type Request = Op;
+
+    #[inline]
+    fn submit(&mut self, now: Instant, ticket: Ticket, op: &Op) {
+        let touched = self.ranges.touched(op);
+        match (touched, op.direction) {
+            (Some(touched), Direction::Write) => self.write(now, ticket, op, touched),
+            (Some(touched), Direction::Read) if touched.whole && self.failed.is_none() => {
+                self.read(now, ticket, op, touched);
+            }
+            _ => self.pass(now, ticket, op, None),
+        }
+    }
+
+    fn poll(&mut self, now: Instant, done: &mut Done) {
+        done.append(&mut self.found);
+        let mut again = self.pump(now);
+        for _ in 0..LOOKS {
+            let mut scratch = std::mem::take(&mut self.scratch);
+            self.inner.poll(now, &mut scratch);
+            for completion in scratch.drain(..) {
+                match self.subs.is_own(completion.ticket) {
+                    true => self.own_ended(completion, done),
+                    false => again |= self.ended(now, completion, done),
+                }
+            }
+            self.scratch = scratch;
+            again |= self.subs.has_parts() && self.pump(now);
+            if !std::mem::take(&mut again) {
+                break;
+            }
+        }
+    }
+
+    fn next_wakeup(&self) -> Option<Instant> {
+        let own = self.found.iter().map(|found| found.completed).min();
+        // A piece of a segment waits only for the next poll.
+        let at_once = (self.log.has_jobs() || self.subs.has_parts()) && self.subs.has_room();
+        let own = if at_once { Some(Instant::ZERO) } else { own };
+        match (own, self.inner.next_wakeup()) {
+            (Some(own), Some(inner)) => Some(own.min(inner)),
+            (own, inner) => own.or(inner),
+        }
+    }
+
+    fn wait(&mut self, span: Span) {
+        let at_once = (self.log.has_jobs() || self.subs.has_parts()) && self.subs.has_room();
+        if self.found.is_empty() && !at_once {
+            self.inner.wait(span);
+        }
+    }
+
+    fn is_stamped_when_found(&self) -> bool {
+        self.inner.is_stamped_when_found()
+    }
+
+    fn name(&self, code: Code) -> Cow<'static, str> {
+        self.inner.name(code)
+    }
+}
+
+impl<D: BlockDevice> BlockDevice for Cached<D> {
+    fn geometry(&self, target: u16) -> Geometry {
+        self.inner.geometry(target)
+    }
+
+    fn buffer(&mut self, ticket: Ticket) -> &mut [u8] {
+        self.inner.buffer(ticket)
+    }
+}

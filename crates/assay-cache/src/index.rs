@@ -1,0 +1,228 @@
+//! What is in the cache, and where: names of blocks and slots, without their data.
+
+use crate::range::Place;
+use crate::shape::Shape;
+use std::collections::HashMap;
+
+/// A slot without a block.
+const EMPTY: u64 = u64::MAX;
+/// Marks a block that was used, among the words of [`Index::words`].
+const USED: u64 = 1 << 63;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Slot {
+    block: u64,
+    /// Read since the hand passed it.
+    used: bool,
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct Index {
+    shape: Shape,
+    at: HashMap<Place, u32>,
+    slots: Vec<Slot>,
+    /// The segment that the hand looks at next.
+    hand: u32,
+}
+
+/// A segment that made room.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Swept {
+    pub segment: u32,
+    /// Its free slots, the first one last.
+    pub free: Vec<u32>,
+    /// Blocks in it that were used, and stay.
+    pub kept: u32,
+    /// Blocks that had to go.
+    pub evicted: u32,
+    /// Segments that were passed, because all their blocks were used or they are busy.
+    pub skipped: u32,
+    /// How often the hand came back to the first segment.
+    pub wraps: u32,
+}
+
+impl Index {
+    /// An empty cache.
+    pub fn new(shape: Shape) -> Index {
+        let slots = vec![Slot { block: EMPTY, used: false }; shape.slots() as usize];
+        Index { shape, at: HashMap::new(), slots, hand: 0 }
+    }
+
+    /// How the cache divides its target.
+    pub fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// Number of blocks in it.
+    pub fn len(&self) -> usize {
+        self.at.len()
+    }
+
+    /// Whether nothing is in it.
+    pub fn is_empty(&self) -> bool {
+        self.at.is_empty()
+    }
+
+    /// The slot that holds a block.
+    pub(crate) fn find(&self, block: Place) -> Option<u32> {
+        self.at.get(&block).copied()
+    }
+
+    /// A read has used the slot.
+    pub(crate) fn touch(&mut self, slot: u32) {
+        self.slots[slot as usize].used = true;
+    }
+
+    /// Takes a block out; says whether it was in.
+    pub(crate) fn forget(&mut self, block: Place) -> bool {
+        let slot = self.at.remove(&block);
+        if let Some(slot) = slot {
+            self.slots[slot as usize] = Slot { block: EMPTY, used: false };
+        }
+        slot.is_some()
+    }
+
+    /// Puts a block that is not in into a free slot.
+    pub(crate) fn put(&mut self, block: Place, slot: u32) {
+        let there = std::mem::replace(&mut self.slots[slot as usize], Slot { block: block.0, used: false });
+        assert_eq!(there.block, EMPTY, "a slot is given to one block at a time");
+        let before = self.at.insert(block, slot);
+        assert_eq!(before, None, "a block has one slot");
+    }
+
+    /// Takes everything out.
+    pub(crate) fn clear(&mut self) {
+        *self = Index::new(self.shape);
+    }
+
+    /// Makes room in the next segment that is not `busy`: blocks that were not used since the last time go. `None` when
+    /// the hand went all round and found no room.
+    pub(crate) fn sweep(&mut self, mut busy: impl FnMut(u32) -> bool) -> Option<Swept> {
+        let (mut skipped, mut wraps) = (0, 0);
+        // Twice, because the first time all blocks may have been used.
+        for _ in 0..2 * self.shape.segments {
+            let segment = self.hand;
+            self.hand = (self.hand + 1) % self.shape.segments;
+            wraps += u32::from(self.hand == 0);
+            if busy(segment) {
+                skipped += 1;
+                continue;
+            }
+            let (mut free, mut kept, mut evicted) = (Vec::new(), 0, 0);
+            let slots = segment * self.shape.blocks..(segment + 1) * self.shape.blocks;
+            for slot in slots.rev() {
+                let it = &mut self.slots[slot as usize];
+                if std::mem::take(&mut it.used) {
+                    kept += 1;
+                    continue;
+                }
+                if it.block != EMPTY {
+                    evicted += 1;
+                    self.at.remove(&Place(it.block));
+                    it.block = EMPTY;
+                }
+                free.push(slot);
+            }
+            if !free.is_empty() {
+                return Some(Swept { segment, free, kept, evicted, skipped, wraps });
+            }
+            skipped += 1;
+        }
+        None
+    }
+
+    /// What is in it as numbers: the segment of the hand, then of each slot the block, with the highest bit set where it was
+    /// used, or 2⁶⁴ − 1 where there is none.
+    pub fn words(&self) -> impl Iterator<Item = u64> + '_ {
+        let slot = |slot: &Slot| if slot.used { slot.block | USED } else { slot.block };
+        std::iter::once(u64::from(self.hand)).chain(self.slots.iter().map(slot))
+    }
+
+    /// The cache that [`words`](Index::words) describe. `None`: they describe none of this shape.
+    pub fn from_words(shape: Shape, words: impl IntoIterator<Item = u64>) -> Option<Index> {
+        let mut words = words.into_iter();
+        let mut index = Index::new(shape);
+        index.hand = words.next().and_then(|hand| u32::try_from(hand).ok()).filter(|hand| *hand < shape.segments)?;
+        for slot in 0..shape.slots() {
+            let word = words.next()?;
+            if word == EMPTY {
+                continue;
+            }
+            let block = word & !USED;
+            index.slots[slot as usize] = Slot { block, used: word != block };
+            if index.at.insert(Place(block), slot).is_some() {
+                return None;
+            }
+        }
+        words.next().is_none().then_some(index)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shape(segments: u32) -> Shape {
+        Shape { block: 4096, blocks: 2, segments }
+    }
+
+    #[test]
+    fn what_was_used_gets_a_second_chance() {
+        let mut index = Index::new(shape(3));
+        for block in 0..6 {
+            index.put(Place(block), block as u32);
+        }
+        assert_eq!(index.len(), 6);
+        // 0 and 1 were used: their segment is passed; 2 goes and 3 stays.
+        [0, 1, 3].into_iter().for_each(|slot| index.touch(slot));
+        let swept = index.sweep(|_| false).unwrap();
+        assert_eq!(swept, Swept { segment: 1, free: vec![2], kept: 1, evicted: 1, skipped: 1, wraps: 0 });
+        assert_eq!((index.find(Place(2)), index.find(Place(3)), index.find(Place(0))), (None, Some(3), Some(0)));
+        // Segment 2 is busy; the second chance of segment 0 is over.
+        let swept = index.sweep(|segment| segment == 2).unwrap();
+        assert_eq!(swept, Swept { segment: 0, free: vec![1, 0], kept: 0, evicted: 2, skipped: 1, wraps: 1 });
+        assert!(!index.forget(Place(0)) && index.forget(Place(3)) && !index.forget(Place(3)));
+        assert_eq!(index.sweep(|_| true), None, "all are busy");
+        assert_eq!(index.sweep(|_| false).unwrap().segment, 1);
+        assert_eq!(index.len(), 2);
+        index.clear();
+        assert!(index.is_empty());
+    }
+
+    #[test]
+    fn a_cache_whose_blocks_were_all_used_makes_room_the_second_time() {
+        let mut index = Index::new(shape(2));
+        for block in 0..4 {
+            index.put(Place(block), block as u32);
+            index.touch(block as u32);
+        }
+        let swept = index.sweep(|_| false).unwrap();
+        assert_eq!((swept.segment, swept.evicted, swept.skipped, swept.wraps), (0, 2, 2, 1));
+    }
+
+    #[test]
+    fn words_read_back() {
+        let mut index = Index::new(shape(2));
+        index.put(Place(9), 0);
+        index.put(Place(5), 3);
+        index.touch(3);
+        index.sweep(|segment| segment == 1);
+        index.put(Place(9), 1);
+        let words: Vec<u64> = index.words().collect();
+        assert_eq!(words, [1, EMPTY, 9, EMPTY, 5 | USED]);
+        let again = Index::from_words(shape(2), words.clone()).unwrap();
+        assert!(again.words().eq(words.iter().copied()) && again.find(Place(5)) == Some(3) && again.len() == 2);
+        let wrong: [&[u64]; 5] = [
+            &words[..4],
+            &[&words[..], &[EMPTY]].concat(),
+            &[2, EMPTY, EMPTY, EMPTY, EMPTY],
+            // One block in two slots.
+            &[0, 7, 7 | USED, EMPTY, EMPTY],
+            &[],
+        ];
+        for words in wrong {
+            assert!(Index::from_words(shape(2), words.iter().copied()).is_none(), "{words:?}");
+        }
+    }
+}

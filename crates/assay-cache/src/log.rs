@@ -1,0 +1,215 @@
+//! The log of segments: which one is being filled, which one comes next, and what has to be read and written for that.
+
+use crate::counters::{Counters, add};
+use crate::index::Index;
+use crate::memory::Memory;
+use crate::range::Place;
+use crate::shape::Shape;
+use assay_base::Instant;
+use std::collections::{HashMap, VecDeque};
+
+/// The largest request by which a segment is read or written, in bytes.
+pub(crate) const PIECE: u32 = 64 << 10;
+
+/// One request on a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Job {
+    pub segment: u32,
+    /// First byte within the segment.
+    pub at: u32,
+    pub len: u32,
+    /// It is written; otherwise it is read.
+    pub is_write: bool,
+}
+
+/// A segment that has room.
+#[derive(Debug)]
+struct Filling {
+    segment: u32,
+    /// Its free slots, the next one last.
+    free: Vec<u32>,
+}
+
+/// What is in flight on a segment.
+#[derive(Clone, Copy, Debug)]
+struct Moving {
+    left: u32,
+    began: Option<Instant>,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Log {
+    shape: Shape,
+    pub(crate) index: Index,
+    pub(crate) memory: Memory,
+    /// Reads in flight from each segment on the device.
+    pins: Vec<u32>,
+    moving: HashMap<u32, Moving>,
+    open: Option<Filling>,
+    /// The segment that comes when the open one is full, once what stays in it is in memory.
+    next: Option<Filling>,
+    /// Requests that were not started.
+    jobs: VecDeque<Job>,
+}
+
+impl Log {
+    /// Without data where `carries` is false.
+    pub(crate) fn new(index: Index, carries: bool, buffers: usize) -> Log {
+        let shape = index.shape();
+        let bytes = if carries { shape.segment_bytes() } else { 0 };
+        Log {
+            shape,
+            index,
+            memory: Memory::new(bytes, buffers),
+            pins: vec![0; shape.segments as usize],
+            moving: HashMap::new(),
+            open: None,
+            next: None,
+            jobs: VecDeque::new(),
+        }
+    }
+
+    /// A read of the device from this segment begins.
+    pub(crate) fn pin(&mut self, segment: u32) {
+        self.pins[segment as usize] += 1;
+    }
+
+    /// It has ended.
+    pub(crate) fn unpin(&mut self, segment: u32) {
+        self.pins[segment as usize] -= 1;
+    }
+
+    /// Takes a block out; says whether it was in. Its slot is free again at once where its segment is not written yet
+    /// and nobody reads from there what was in it before.
+    pub(crate) fn forget(&mut self, block: Place) -> bool {
+        let Some(slot) = self.index.find(block) else { return false };
+        self.index.forget(block);
+        let segment = self.shape.segment_of(slot);
+        let unread = self.pins[segment as usize] == 0;
+        if let Some(open) = self.open.as_mut().filter(|open| open.segment == segment && unread) {
+            open.free.push(slot);
+        }
+        true
+    }
+
+    /// Puts a block in, if there is room and it is not in.
+    pub(crate) fn insert(&mut self, block: Place, data: &[u8], counters: &Counters) {
+        if self.index.find(block).is_some() {
+            return;
+        }
+        let Some(slot) = self.room(counters) else { return add(&counters.refused, 1) };
+        self.index.put(block, slot);
+        add(&counters.insertions, 1);
+        let segment = self.shape.segment_of(slot);
+        let from = (slot % self.shape.blocks * self.shape.block) as usize;
+        let place = self.memory.data(segment, from, self.shape.block as usize);
+        if place.len() == data.len() {
+            place.copy_from_slice(data);
+        }
+    }
+
+    /// A free slot of the open segment.
+    fn room(&mut self, counters: &Counters) -> Option<u32> {
+        if self.open.as_ref().is_none_or(|open| open.free.is_empty()) {
+            self.seal();
+            self.prepare(counters);
+            let is_ready = |next: &mut Filling| self.memory.holds(next.segment);
+            self.open = Some(self.next.take_if(is_ready)?);
+        }
+        let slot = self.open.as_mut()?.free.pop();
+        // Early enough that it is ready when it is needed, and not earlier: what must go for it could be read until then.
+        if self.open.as_ref().is_some_and(|open| open.free.len() as u32 == self.shape.blocks / 4) {
+            self.prepare(counters);
+        }
+        slot
+    }
+
+    /// Has the open segment written.
+    pub(crate) fn seal(&mut self) {
+        if let Some(Filling { segment, .. }) = self.open.take() {
+            self.move_segment(segment, true);
+        }
+    }
+
+    /// Makes room in the segment that comes next, and has it read where blocks stay in it.
+    fn prepare(&mut self, counters: &Counters) {
+        if self.next.is_some() {
+            return;
+        }
+        let Log { index, pins, moving, open, .. } = self;
+        let open = open.as_ref().map(|open| open.segment);
+        let busy = |segment: u32| pins[segment as usize] > 0 || moving.contains_key(&segment) || open == Some(segment);
+        let Some(swept) = index.sweep(busy) else { return };
+        add(&counters.evictions, swept.evicted.into());
+        add(&counters.skipped, swept.skipped.into());
+        add(&counters.wraps, swept.wraps.into());
+        let moving = &self.moving;
+        let may = |segment: u32| !moving.contains_key(&segment) && open != Some(segment);
+        // Without a buffer its room is found again when the hand comes back.
+        let Some(in_memory) = self.memory.take(swept.segment, may) else { return };
+        match swept.kept {
+            _ if in_memory => {}
+            0 => self.memory.is_complete(swept.segment),
+            _ => self.move_segment(swept.segment, false),
+        }
+        self.next = Some(Filling { segment: swept.segment, free: swept.free });
+    }
+
+    fn move_segment(&mut self, segment: u32, is_write: bool) {
+        let bytes = self.shape.segment_bytes();
+        let pieces = bytes.div_ceil(PIECE);
+        for at in (0..bytes).step_by(PIECE as usize) {
+            self.jobs.push_back(Job { segment, at, len: PIECE.min(bytes - at), is_write });
+        }
+        self.moving.insert(segment, Moving { left: pieces, began: None });
+    }
+
+    /// The next request to start.
+    pub(crate) fn next_job(&mut self, now: Instant) -> Option<Job> {
+        let job = self.jobs.pop_front()?;
+        if let Some(moving) = self.moving.get_mut(&job.segment) {
+            moving.began.get_or_insert(now);
+        }
+        Some(job)
+    }
+
+    /// Whether requests wait to be started.
+    pub(crate) fn has_jobs(&self) -> bool {
+        !self.jobs.is_empty()
+    }
+
+    /// A request has succeeded.
+    pub(crate) fn job_done(&mut self, job: Job, now: Instant, counters: &Counters) {
+        let Some(moving) = self.moving.get_mut(&job.segment) else { return };
+        moving.left -= 1;
+        if moving.left > 0 {
+            return;
+        }
+        let took = moving.began.map_or(0, |began| now.since(began).as_ns());
+        self.moving.remove(&job.segment);
+        let (count, sum) = match job.is_write {
+            true => (&counters.segment_writes, &counters.segment_write_ns),
+            false => (&counters.segment_reads, &counters.segment_read_ns),
+        };
+        add(count, 1);
+        add(sum, took);
+        if !job.is_write {
+            self.memory.is_complete(job.segment);
+        }
+    }
+
+    /// Whether all segments are on the device.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.open.is_none() && self.moving.is_empty()
+    }
+
+    /// Forgets everything: the device of the cache has failed.
+    pub(crate) fn clear(&mut self) {
+        self.index.clear();
+        self.memory.clear();
+        self.moving.clear();
+        (self.open, self.next) = (None, None);
+        self.jobs.clear();
+    }
+}

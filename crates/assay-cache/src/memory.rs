@@ -1,0 +1,101 @@
+//! The data of the segments that were filled lately, in memory.
+
+use std::collections::HashMap;
+
+#[derive(Default, Debug)]
+struct Buffer {
+    segment: Option<u32>,
+    data: Vec<u8>,
+    /// It holds all blocks of its segment.
+    complete: bool,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    /// Bytes of a segment; 0 where the devices carry no data.
+    bytes: usize,
+    buffers: Vec<Buffer>,
+    of: HashMap<u32, usize>,
+    turn: usize,
+}
+
+impl Memory {
+    /// Without data where `bytes` is 0.
+    pub(crate) fn new(bytes: u32, buffers: usize) -> Memory {
+        let buffers = (0..buffers).map(|_| Buffer::default()).collect();
+        Memory { bytes: bytes as usize, buffers, of: HashMap::new(), turn: 0 }
+    }
+
+    /// Whether all blocks of the segment are in memory.
+    pub(crate) fn holds(&self, segment: u32) -> bool {
+        self.of.get(&segment).is_some_and(|at| self.buffers[*at].complete)
+    }
+
+    /// Gives the segment a buffer: the one it has, or that of the segment that got one first and `may` lose it. `None`:
+    /// all are needed. The answer says whether the segment's data are in it.
+    pub(crate) fn take(&mut self, segment: u32, may: impl Fn(u32) -> bool) -> Option<bool> {
+        if self.holds(segment) {
+            return Some(true);
+        }
+        let free = |buffer: &Buffer| buffer.segment.is_none_or(&may);
+        let count = self.buffers.len();
+        let at = (0..count).map(|n| (self.turn + n) % count).find(|at| free(&self.buffers[*at]))?;
+        self.turn = (at + 1) % count;
+        let buffer = &mut self.buffers[at];
+        if let Some(before) = buffer.segment.replace(segment) {
+            self.of.remove(&before);
+        }
+        buffer.data.resize(self.bytes, 0);
+        buffer.complete = false;
+        self.of.insert(segment, at);
+        Some(false)
+    }
+
+    /// All blocks of the segment are in its buffer.
+    pub(crate) fn is_complete(&mut self, segment: u32) {
+        if let Some(at) = self.of.get(&segment) {
+            self.buffers[*at].complete = true;
+        }
+    }
+
+    /// The data of `len` bytes at `from` of the segment; empty where there are none.
+    pub(crate) fn data(&mut self, segment: u32, from: usize, len: usize) -> &mut [u8] {
+        match self.of.get(&segment) {
+            Some(at) if self.bytes > 0 => &mut self.buffers[*at].data[from..from + len],
+            _ => &mut [],
+        }
+    }
+
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        *self = Memory::new(self.bytes as u32, self.buffers.len());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_segment_that_got_a_buffer_first_loses_it_unless_it_is_needed() {
+        let mut memory = Memory::new(8, 4);
+        for segment in 0..4 {
+            assert_eq!(memory.take(segment, |_| true), Some(false));
+            memory.data(segment, 4, 2).fill(segment as u8);
+            memory.is_complete(segment);
+        }
+        assert_eq!(memory.take(3, |_| false), Some(true), "it has one");
+        assert_eq!(memory.take(99, |_| false), None);
+        assert_eq!(memory.take(99, |segment| segment != 0), Some(false));
+        assert!(!memory.holds(1) && !memory.holds(99) && memory.holds(0));
+        assert_eq!(memory.data(2, 3, 4), [0, 2, 2, 0]);
+        assert!(memory.data(1, 0, 4).is_empty());
+        memory.clear();
+        assert!(!memory.holds(2));
+        let mut without = Memory::new(0, 4);
+        assert_eq!(without.take(5, |_| true), Some(false));
+        without.is_complete(5);
+        assert!(without.holds(5) && without.data(5, 0, 4).is_empty());
+    }
+}

@@ -1,0 +1,120 @@
+//! What of the targets is cached, and the names of its blocks.
+
+use assay_base::Op;
+
+/// A part of a target that is cached.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Range {
+    /// Index of the target.
+    pub target: u16,
+    /// First byte.
+    pub start: u64,
+    /// The byte behind the last one.
+    pub end: u64,
+}
+
+/// The name of a block: its target, and its number there. It is below 2⁶³.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Place(pub u64);
+
+/// Bits of the number of a block within its target.
+const NUMBER: u32 = 47;
+
+impl Place {
+    /// The block of `bytes` bytes that holds the byte `offset` of a target.
+    pub fn of(target: u16, offset: u64, bytes: u32) -> Place {
+        let number = offset / u64::from(bytes);
+        assert!(number < 1 << NUMBER, "a block beyond the largest target");
+        Place(u64::from(target) << NUMBER | number)
+    }
+
+    /// The block `n` blocks behind it.
+    pub(crate) fn behind(self, n: u32) -> Place {
+        Place(self.0 + u64::from(n))
+    }
+}
+
+/// The blocks of an operation that are cached.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Touched {
+    /// The first block that the operation touches.
+    pub first: Place,
+    /// How many it touches, one behind the other.
+    pub count: u32,
+    /// The operation consists of exactly these blocks.
+    pub whole: bool,
+}
+
+/// All cached parts, by target.
+#[derive(Clone, Debug)]
+pub(crate) struct Ranges {
+    /// The cached part of each target, in whole blocks.
+    parts: Vec<Option<(u64, u64)>>,
+    block: u32,
+}
+
+impl Ranges {
+    /// Of several parts of one target, the part from the first to the last byte of all is cached.
+    pub(crate) fn new(ranges: &[Range], targets: u16, block: u32) -> Ranges {
+        let mut parts: Vec<Option<(u64, u64)>> = vec![None; usize::from(targets)];
+        let unit = u64::from(block);
+        for range in ranges {
+            let (start, end) = (range.start.next_multiple_of(unit), range.end / unit * unit);
+            let part = &mut parts[usize::from(range.target)];
+            if start < end {
+                *part = Some(part.map_or((start, end), |(a, b)| (a.min(start), b.max(end))));
+            }
+        }
+        Ranges { parts, block }
+    }
+
+    /// The cached blocks that an operation touches; `None` where there are none.
+    pub(crate) fn touched(&self, op: &Op) -> Option<Touched> {
+        let (start, end) = (*self.parts.get(usize::from(op.target))?)?;
+        let (from, to) = (op.offset, op.offset.checked_add(op.len.into())?);
+        let unit = u64::from(self.block);
+        let whole = from >= start && to <= end && (from | to).is_multiple_of(unit);
+        let (first, last) = (from.max(start) / unit * unit, to.min(end).next_multiple_of(unit));
+        if op.len == 0 || from >= end || to <= start {
+            return None;
+        }
+        let count = ((last - first) / unit) as u32;
+        Some(Touched { first: Place::of(op.target, first, self.block), count, whole })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_base::Direction;
+
+    #[test]
+    fn an_operation_touches_every_block_that_it_overlaps() {
+        let ranges = [Range { target: 1, start: 4000, end: 41_000 }, Range { target: 2, start: 0, end: 100 }];
+        let ranges = Ranges::new(&ranges, 3, 4096);
+        for (target, offset, len, touched) in [
+            (1, 4096, 4096, Some((1, 1, true))),
+            (1, 8192, 8192, Some((2, 2, true))),
+            (1, 8704, 512, Some((2, 1, false))),
+            (1, 8191, 2, Some((1, 2, false))),
+            (1, 0, 4096, None),
+            (1, 0, 8192, Some((1, 1, false))),
+            (1, 36_864, 8192, Some((9, 1, false))),
+            (1, 40_960, 4096, None),
+            (1, 4096, 0, None),
+            (0, 4096, 4096, None),
+            // Less than a block of it is cached.
+            (2, 0, 4096, None),
+            (9, 0, 4096, None),
+        ] {
+            let op = Op { target, direction: Direction::Read, durable: false, offset, len };
+            let touched = touched.map(|(number, count, whole)| Touched {
+                first: Place::of(target, number * 4096, 4096),
+                count,
+                whole,
+            });
+            assert_eq!(ranges.touched(&op), touched, "{len} at {offset} of {target}");
+        }
+        assert_ne!(Place::of(1, 0, 4096), Place::of(0, 1 << 40, 4096));
+    }
+}

@@ -1,0 +1,101 @@
+//! Requests of the cache's own, beside those it was asked to carry.
+
+use crate::log::Job;
+use crate::racing::Moment;
+use crate::range::Place;
+use assay_base::{Instant, Op, Ticket};
+use std::collections::VecDeque;
+
+/// What a request of the cache's own is for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Sub {
+    /// A part of a read.
+    Part(Part),
+    /// A piece of a segment.
+    Segment(Job),
+    /// What was written to the cache becomes durable.
+    Flush,
+}
+
+/// A part of a read of which the cache has another part.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Part {
+    /// The read.
+    pub of: Ticket,
+    /// First byte of the part within the read.
+    pub at: u32,
+    /// The request for its target.
+    pub op: Op,
+    pub from: From,
+}
+
+/// Where a part comes from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum From {
+    /// From the device of the cache, at this offset of it, which is in this segment.
+    Cache { offset: u64, segment: u32 },
+    /// From its target. Where the cache works, these blocks may be put in.
+    Target(Option<(Place, Moment)>),
+}
+
+/// The slots of the cache's own requests, and what waits for one.
+#[derive(Debug)]
+pub(crate) struct Subs {
+    /// The ticket of the first slot.
+    first: u32,
+    flying: Vec<Option<(Sub, Instant)>>,
+    free: Vec<u32>,
+    waiting: VecDeque<Part>,
+}
+
+impl Subs {
+    /// `count` slots from the ticket `first` on.
+    pub(crate) fn new(first: u32, count: u32) -> Subs {
+        Subs { first, flying: vec![None; count as usize], free: (0..count).rev().collect(), waiting: VecDeque::new() }
+    }
+
+    /// Whether the ticket is of a request of the cache's own.
+    pub(crate) fn is_own(&self, ticket: Ticket) -> bool {
+        ticket.0 >= self.first
+    }
+
+    /// Lets a part wait for a slot.
+    pub(crate) fn wait(&mut self, part: Part) {
+        self.waiting.push_back(part);
+    }
+
+    /// Whether there is a free slot.
+    pub(crate) fn has_room(&self) -> bool {
+        !self.free.is_empty()
+    }
+
+    /// The part that has waited longest.
+    pub(crate) fn next_part(&mut self) -> Option<Part> {
+        self.waiting.pop_front()
+    }
+
+    /// Whether parts wait.
+    pub(crate) fn has_parts(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Takes a free slot.
+    pub(crate) fn begin(&mut self, sub: Sub, now: Instant) -> Option<Ticket> {
+        let slot = self.free.pop()?;
+        self.flying[slot as usize] = Some((sub, now));
+        Some(Ticket(self.first + slot))
+    }
+
+    /// Frees the slot of a ticket.
+    pub(crate) fn end(&mut self, ticket: Ticket) -> (Sub, Instant) {
+        let slot = ticket.0 - self.first;
+        let ended = self.flying[slot as usize].take();
+        self.free.push(slot);
+        ended.expect("a ticket completes once")
+    }
+
+    /// Whether nothing is in flight and nothing waits.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.waiting.is_empty() && self.free.len() == self.flying.len()
+    }
+}
