@@ -257,7 +257,7 @@ impl<D: BlockDevice> Cached<D> {
 
     /// A write that changes cached blocks. What the cache has of them is wrong from now on.
     fn write(&mut self, now: Instant, ticket: Ticket, op: &Op, touched: Touched) {
-        let hits = (0..touched.count).filter(|n| self.log.forget(touched.first.behind(*n))).count();
+        let hits = (0..touched.count).filter(|n| self.log.index.forget(touched.first.behind(*n))).count();
         add(&self.counters.invalidations, touched.count.into());
         add(&self.counters.invalidate_hits, hits as u64);
         let kind = Kind::Write(touched, self.racing.write_begins(touched.first, touched.count));

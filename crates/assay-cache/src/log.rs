@@ -80,19 +80,6 @@ impl Log {
         self.pins[segment as usize] -= 1;
     }
 
-    /// Takes a block out; says whether it was in. Its slot is free again at once where its segment is not written yet
-    /// and nobody reads from there what was in it before.
-    pub(crate) fn forget(&mut self, block: Place) -> bool {
-        let Some(slot) = self.index.find(block) else { return false };
-        self.index.forget(block);
-        let segment = self.shape.segment_of(slot);
-        let unread = self.pins[segment as usize] == 0;
-        if let Some(open) = self.open.as_mut().filter(|open| open.segment == segment && unread) {
-            open.free.push(slot);
-        }
-        true
-    }
-
     /// Puts a block in, if there is room and it is not in.
     pub(crate) fn insert(&mut self, block: Place, data: &[u8], counters: &Counters) {
         if self.index.find(block).is_some() {

@@ -35,8 +35,8 @@ impl Memory {
     /// Gives the segment a buffer: the one it has, or that of the segment that got one first and `may` lose it. `None`:
     /// all are needed. The answer says whether the segment's data are in it.
     pub(crate) fn take(&mut self, segment: u32, may: impl Fn(u32) -> bool) -> Option<bool> {
-        if self.holds(segment) {
-            return Some(true);
+        if let Some(at) = self.of.get(&segment) {
+            return Some(self.buffers[*at].complete);
         }
         let free = |buffer: &Buffer| buffer.segment.is_none_or(&may);
         let count = self.buffers.len();

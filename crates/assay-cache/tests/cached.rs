@@ -108,8 +108,8 @@ impl Device for Memory {
         let Some(result) = self.outcome(op) else { return };
         let issued = now.as_ns();
         // Some reads of the cache last until the log has come round.
-        let long = op.target == 1 && op.direction == Direction::Read && self.prng.below(30) == 0;
-        let completes = issued + 1 + self.prng.below(if long { 400_000 } else { 1000 });
+        let long = op.target == 1 && op.direction == Direction::Read && self.prng.below(60) == 0;
+        let completes = issued + 1 + self.prng.below(if long { 40_000 } else { 1000 });
         let moves = issued + self.prng.below(completes - issued);
         self.pending.push(Pending { ticket, op: *op, issued, moves: Some(moves), completes, result });
     }

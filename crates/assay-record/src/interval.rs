@@ -294,6 +294,35 @@ pub struct CacheCounters {
     pub onward: Vec<OnwardReads>,
 }
 
+impl CacheCounters {
+    /// Adds what was counted in another interval.
+    pub fn add(&mut self, other: &CacheCounters) {
+        let sum = |a: &mut u64, b: u64| *a = a.saturating_add(b);
+        let moved = |a: &mut Moved, b: Moved| {
+            *a = Moved { count: a.count.saturating_add(b.count), sum_ns: a.sum_ns.saturating_add(b.sum_ns) };
+        };
+        sum(&mut self.reads, other.reads);
+        sum(&mut self.read_hits, other.read_hits);
+        sum(&mut self.ram_hits, other.ram_hits);
+        sum(&mut self.invalidations, other.invalidations);
+        sum(&mut self.invalidate_hits, other.invalidate_hits);
+        sum(&mut self.insertions, other.insertions);
+        sum(&mut self.refused, other.refused);
+        sum(&mut self.evictions, other.evictions);
+        sum(&mut self.wraps, other.wraps);
+        sum(&mut self.skipped, other.skipped);
+        sum(&mut self.errors, other.errors);
+        moved(&mut self.device_reads, other.device_reads);
+        moved(&mut self.segment_reads, other.segment_reads);
+        moved(&mut self.segment_writes, other.segment_writes);
+        self.onward.resize(self.onward.len().max(other.onward.len()), OnwardReads::default());
+        for (own, other) in self.onward.iter_mut().zip(&other.onward) {
+            sum(&mut own.reads, other.reads);
+            sum(&mut own.bytes, other.bytes);
+        }
+    }
+}
+
 /// A number of requests, and the nanoseconds that they took together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Moved {

@@ -6,4 +6,4 @@ mod write;
 
 pub use data::{Data, PblioData, Period};
 pub use options::{Asked, Command, USAGE, read};
-pub use write::{average, banner, period};
+pub use write::{average, banner, cache, period};

@@ -13,6 +13,12 @@ Usage of pblio:
     \tNumber of BSUs (Business Scaling Units), 50 operations a second each (default 50)
   -runlen int
     \tRun time in seconds (default 300)
+  -cache string
+    \tCache device or file in front of ASU1 and ASU2
+  -cachemeta string
+    \tPersistent cache metadata location (default \"cache.pbl\")
+  -blocksize int
+    \tCache block size in KB (default 4)
   -data string
     \tStatistics file in JSON format (default \"pblio.data\")
   -dataperiod int
@@ -23,7 +29,7 @@ not of the original:
   -destroy-data TOKEN
     \tAgree that all data on the device with this token are destroyed (`assay devices` prints it)
 not offered here, and refused:
-  -cache, -cachemeta, -blocksize, -directio=false, -mock_reads, -mock_writes, -cpuprofile
+  -directio=false, -mock_reads, -mock_writes, -cpuprofile
 ";
 
 /// A parsed command line.
@@ -46,6 +52,12 @@ pub struct Asked {
     pub bsu: u64,
     /// Run time in seconds.
     pub runlen: u64,
+    /// The device or file of a cache.
+    pub cache: Option<String>,
+    /// The file that says between two runs what is in the cache.
+    pub cachemeta: String,
+    /// KiB of a block of the cache.
+    pub blocksize: u64,
     /// Name of the statistics file.
     pub data: String,
     /// Seconds for each of its lines.
@@ -59,6 +71,12 @@ const LONGEST: u64 = 366 * 86_400;
 /// The most BSUs: more than any array carries.
 const MOST_BSUS: u64 = 1_000_000;
 
+/// The options with a value.
+const NAMES: [&str; 11] =
+    ["asu1", "asu2", "asu3", "bsu", "runlen", "cache", "cachemeta", "blocksize", "data", "dataperiod", "destroy-data"];
+/// The largest block of a cache, in KiB.
+const LARGEST_BLOCK: u64 = 1024;
+
 /// Reads a command line.
 ///
 /// # Errors
@@ -69,6 +87,9 @@ pub fn read(args: &[String]) -> Result<Command, String> {
         asus: [none(), none(), none()],
         bsu: 50,
         runlen: 300,
+        cache: None,
+        cachemeta: "cache.pbl".to_owned(),
+        blocksize: 4,
         data: "pblio.data".to_owned(),
         dataperiod: 60,
         tokens: Vec::new(),
@@ -88,7 +109,7 @@ pub fn read(args: &[String]) -> Result<Command, String> {
         if let Some(why) = refused(name) {
             return Err(why);
         }
-        if !["asu1", "asu2", "asu3", "bsu", "runlen", "data", "dataperiod", "destroy-data"].contains(&name) {
+        if !NAMES.contains(&name) {
             return Err(unknown(word));
         }
         let value = given.or_else(|| words.next()).filter(|value| !value.is_empty());
@@ -115,6 +136,9 @@ impl Asked {
             "bsu" => self.bsu = number(MOST_BSUS)?,
             "runlen" => self.runlen = number(LONGEST)?,
             "dataperiod" => self.dataperiod = number(LONGEST)?,
+            "cache" => self.cache = Some(value.to_owned()),
+            "cachemeta" => self.cachemeta = value.to_owned(),
+            "blocksize" => self.blocksize = number(LARGEST_BLOCK)?,
             "data" => self.data = value.to_owned(),
             _ => self.tokens.extend(list()),
         }
@@ -125,10 +149,6 @@ impl Asked {
 /// Why an option of pblio is not offered, and what to do instead.
 fn refused(name: &str) -> Option<String> {
     Some(match name {
-        "cache" | "cachemeta" | "blocksize" => format!(
-            "-{name}: this program has no cache device; `assay cache-curve oltp TARGETS` says what a cache of each size would answer, and \
-             `assay run oltp TARGETS --behind SIZE` offers the storage what such a cache lets through"
-        ),
         "directio" => "-directio=false would test the page cache and not the storage: leave it out".to_owned(),
         "mock_reads" | "mock_writes" => {
             format!(
@@ -157,14 +177,17 @@ mod tests {
     fn options_in_each_form_of_gos_flags() {
         let names = |names: &str| -> Vec<String> { names.split(',').map(str::to_owned).collect() };
         for line in [
-            "-asu1=a,b -asu2=c -asu3=d -bsu=2 -runlen=30 -data=x -dataperiod=5",
-            "--asu1 a,b --asu2=c -asu3 d -bsu 2 -runlen 30 --data=x -dataperiod 5 -directio",
-            "-asu1=z -asu1=a,,b -asu2=c -asu3=d -directio=true -bsu=2 -runlen=30 -data x -dataperiod=5",
+            "-asu1=a,b -asu2=c -asu3=d -bsu=2 -runlen=30 -data=x -dataperiod=5 -cache=ssd -cachemeta=m -blocksize=8",
+            "--asu1 a,b --asu2=c -asu3 d -bsu 2 -runlen 30 --data=x -dataperiod 5 -directio -cache ssd --cachemeta=m -blocksize 8",
+            "-asu1=z -asu1=a,,b -asu2=c -asu3=d -directio=true -bsu=2 -runlen=30 -data x -dataperiod=5 -cache=z -cache=ssd -cachemeta m -blocksize=8",
         ] {
             let expected = Asked {
                 asus: [names("a,b"), names("c"), names("d")],
                 bsu: 2,
                 runlen: 30,
+                cache: Some("ssd".into()),
+                cachemeta: "m".into(),
+                blocksize: 8,
                 data: "x".into(),
                 dataperiod: 5,
                 tokens: Vec::new(),
@@ -172,6 +195,7 @@ mod tests {
             assert_eq!(of(line), Ok(Command::Run(expected)), "{line}");
         }
         let Ok(Command::Run(usual)) = of("-asu1=a -asu2=b -asu3=c") else { panic!("it is a run") };
+        assert_eq!((usual.cache, usual.cachemeta.as_str(), usual.blocksize), (None, "cache.pbl", 4));
         assert_eq!((usual.bsu, usual.runlen, usual.dataperiod, usual.data.as_str()), (50, 300, 60, "pblio.data"));
         assert_eq!([of("-help"), of("-asu1=a -h")], [Ok(Command::Help), Ok(Command::Help)]);
         assert_eq!(of("-version"), Ok(Command::Version));
@@ -188,8 +212,9 @@ mod tests {
             ("-bsu=0", "-bsu=0: write a whole number from 1"),
             ("-bsu=2.5", "-bsu=2.5"),
             ("-runlen=99999999999", "write a whole number from 1 to 31622400"),
-            ("-cache=f", "cache-curve"),
-            ("-blocksize=8", "no cache device"),
+            ("-cache=", "-cache needs a value"),
+            ("-blocksize=0", "from 1 to 1024"),
+            ("-blocksize=4K", "-blocksize=4K"),
             ("-directio=false", "leave it out"),
             ("-mock_reads", "null:1GiB"),
             ("-cpuprofile", "leave it out"),

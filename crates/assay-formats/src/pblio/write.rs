@@ -1,11 +1,20 @@
 //! Pblio's lines.
 
+use assay_record::{CacheCounters, CacheHead, Moved};
+
 /// What stands before the run: sizes of the ASUs in bytes, as the original shows them in 1024³ bytes with two digits.
-pub fn banner(version: &str, asus: [u64; 3], (bsu, runlen): (u64, u64)) -> String {
-    let gib = asus.map(|bytes| format!("{:.2} GB", bytes as f64 / (1u64 << 30) as f64));
-    let [one, two, three] = gib;
+pub fn banner(version: &str, cache: Option<&CacheHead>, asus: [u64; 3], (bsu, runlen): (u64, u64)) -> String {
+    let gib = |bytes: u64| format!("{:.2} GB", bytes as f64 / (1u64 << 30) as f64);
+    let cache = cache.map_or_else(
+        || "None".to_owned(),
+        |cache| {
+            let state = if cache.loaded { "Loaded" } else { "New" };
+            format!("{} ({state})\nC Size  : {}", cache.device.name.escape_debug(), gib(cache.size_bytes))
+        },
+    );
+    let [one, two, three] = asus.map(gib);
     format!(
-        "pblio ({version})\n-----\npblio\n-----\nCache   : None\nASU1    : {one}\nASU2    : {two}\nASU3    : {three}\nBSUs    : {bsu}\n\
+        "pblio ({version})\n-----\npblio\n-----\nCache   : {cache}\nASU1    : {one}\nASU2    : {two}\nASU3    : {three}\nBSUs    : {bsu}\n\
          Contexts: {}\nRun time: {runlen} s\n-----\n",
         bsu.div_ceil(100)
     )
@@ -23,6 +32,36 @@ pub fn average(ios: u64, seconds: f64, sum_ns: u64) -> String {
     format!("Avg IOPS:{rate:.2}  Avg Latency:{mean:.4} ms{:24}\n\n", "")
 }
 
+/// What the cache did.
+pub fn cache(it: &CacheCounters) -> String {
+    let rate = |part: u64, of: u64| part as f64 / of.max(1) as f64;
+    let mean = |moved: Moved| moved.sum_ns as f64 / moved.count.max(1) as f64 / 1e3;
+    let CacheCounters { reads, read_hits, ram_hits, invalidations, invalidate_hits, insertions, evictions, .. } = it;
+    let lines = [
+        format!("Read Hit Rate: {:.4}", rate(*read_hits, *reads)),
+        format!("Invalidate Hit Rate: {:.4}", rate(*invalidate_hits, *invalidations)),
+        format!("Read hits: {read_hits}"),
+        format!("Invalidate hits: {invalidate_hits}"),
+        format!("Reads: {reads}"),
+        format!("Insertions: {insertions}"),
+        format!("Evictions: {evictions}"),
+        format!("Invalidations: {invalidations}"),
+        "== Log Information ==".to_owned(),
+        format!("Ram Hit Rate: {:.4}", rate(*ram_hits, *read_hits)),
+        format!("Ram Hits: {ram_hits}"),
+        // The original reads whole segments into buffers before it writes over them; here memory has them at once.
+        "Buffer Hit Rate: 0.0000".to_owned(),
+        "Buffer Hits: 0".to_owned(),
+        format!("Storage Hits: {}", read_hits.saturating_sub(*ram_hits)),
+        format!("Wraps: {}", it.wraps),
+        format!("Segments Skipped: {}", it.skipped),
+        format!("Mean Read Latency: {:.2} usec", mean(it.device_reads)),
+        format!("Mean Segment Read Latency: {:.2} usec", mean(it.segment_reads)),
+        format!("Mean Write Latency: {:.2} usec", mean(it.segment_writes)),
+    ];
+    lines.join("\n") + "\n"
+}
+
 fn mean_ms(ios: u64, sum_ns: u64) -> f64 {
     sum_ns as f64 / ios.max(1) as f64 / 1e6
 }
@@ -31,14 +70,45 @@ fn mean_ms(ios: u64, sum_ns: u64) -> f64 {
 mod tests {
     use super::*;
 
+    /// As the original printed them (the quick start with a new cache).
+    #[test]
+    fn the_lines_of_a_cache_are_the_originals() {
+        let device = assay_record::TargetHead { name: "mycache".into(), ..Default::default() };
+        let head = |loaded| CacheHead { device: device.clone(), size_bytes: 10 << 20, loaded, ..CacheHead::default() };
+        for (loaded, word) in [(false, "New"), (true, "Loaded")] {
+            let text = banner("dev", Some(&head(loaded)), [0; 3], (2, 30));
+            assert!(
+                text.contains(&format!("-----\nCache   : mycache ({word})\nC Size  : 0.01 GB\nASU1    : ")),
+                "{text}"
+            );
+        }
+        let counted = CacheCounters {
+            reads: 2156,
+            read_hits: 912,
+            ram_hits: 912,
+            invalidations: 480,
+            invalidate_hits: 325,
+            insertions: 1724,
+            wraps: 1,
+            segment_reads: Moved { count: 2, sum_ns: 1_236_140 },
+            segment_writes: Moved { count: 10, sum_ns: 6_281_800 },
+            ..CacheCounters::default()
+        };
+        let original = "Read Hit Rate: 0.4230\nInvalidate Hit Rate: 0.6771\nRead hits: 912\nInvalidate hits: 325\nReads: 2156\n\
+                        Insertions: 1724\nEvictions: 0\nInvalidations: 480\n== Log Information ==\nRam Hit Rate: 1.0000\n\
+                        Ram Hits: 912\nBuffer Hit Rate: 0.0000\nBuffer Hits: 0\nStorage Hits: 0\nWraps: 1\nSegments Skipped: 0\n\
+                        Mean Read Latency: 0.00 usec\nMean Segment Read Latency: 618.07 usec\nMean Write Latency: 628.18 usec\n";
+        assert_eq!(cache(&counted), original);
+    }
+
     /// As the original printed them.
     #[test]
     fn lines_are_the_originals() {
-        let text = banner("dev", [45 << 20, 45 << 20, 10 << 20], (2, 30));
+        let text = banner("dev", None, [45 << 20, 45 << 20, 10 << 20], (2, 30));
         let original = "pblio (dev)\n-----\npblio\n-----\nCache   : None\nASU1    : 0.04 GB\nASU2    : 0.04 GB\nASU3    : 0.01 GB\n\
                         BSUs    : 2\nContexts: 1\nRun time: 30 s\n-----\n";
         assert_eq!(text, original);
-        assert!(banner("dev", [0; 3], (101, 30)).contains("Contexts: 2\n"));
+        assert!(banner("dev", None, [0; 3], (101, 30)).contains("Contexts: 2\n"));
         let spaces = " ".repeat(35);
         assert_eq!(period(482, 482.0 / 96.24, 64_795_698), format!("ios:482 IOPS:96.24 Latency:0.1344 ms{spaces}\r"));
         let spaces = " ".repeat(24);

@@ -5,7 +5,7 @@ use crate::fold::notes::Notes;
 use crate::fold::reason::decide;
 use crate::fold::step::StepFold;
 use crate::fold::streams::{streams, together};
-use crate::judgement::{CriterionOutcome, Intervals, Step, StepFigures, StreamTotals, TargetTotals};
+use crate::judgement::{CacheFigures, CriterionOutcome, Intervals, Step, StepFigures, StreamTotals, TargetTotals};
 use crate::rules::criterion::Tracker;
 use crate::rules::disk;
 use assay_record::CloseReason;
@@ -27,6 +27,12 @@ pub(crate) fn finish(mut fold: StepFold) -> Finished {
     let (between, warnings) = disk::check(&targets, notes.step());
     notes.findings.extend(between);
     notes.warnings.extend(warnings);
+    if fold.targets.cache_errors > 0 {
+        notes.warnings.push(
+            "the cache's device failed and was not used any more: from then on the targets carried everything"
+                .to_owned(),
+        );
+    }
     lacks::blank(&targets, &mut notes);
     lacks::unseen(&fold, &mut notes);
     lacks::missing(&fold, ended, &mut notes);
@@ -104,6 +110,10 @@ fn part(
         engine: fold.header.engine,
         host: fold.header.host,
         targets,
+        cache: fold.header.cache.map(|head| {
+            let errors = fold.targets.cache_errors;
+            CacheFigures::new(head, std::mem::take(&mut fold.measured.totals.cache), errors)
+        }),
         integrity: fold.integrity.finish(&fold.header.plan),
         gaps: fold.events.gaps,
         events: fold.events.kept,

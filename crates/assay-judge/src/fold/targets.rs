@@ -63,6 +63,8 @@ pub(crate) struct Targets {
     health: Vec<Option<Health>>,
     /// One for each flow.
     pub(crate) looked: Vec<Looked>,
+    /// Errors of the device of a cache.
+    pub(crate) cache_errors: u64,
 }
 
 impl Targets {
@@ -73,6 +75,7 @@ impl Targets {
             sums: vec![TargetSums::default(); targets],
             health: vec![None; targets],
             looked: vec![Looked::default(); layout.flows.len()],
+            cache_errors: 0,
         }
     }
 
@@ -87,6 +90,7 @@ impl Targets {
             add(&mut looked.read, flow.ok);
             add(&mut looked.seen, flow.sampled);
         }
+        add(&mut self.cache_errors, interval.cache.as_ref().map_or(0, |cache| cache.errors));
         for (index, sums) in self.sums.iter_mut().enumerate() {
             let disk = interval.disks.iter().find(|disk| usize::from(disk.target) == index);
             if let Some(disk) = disk {
@@ -99,9 +103,17 @@ impl Targets {
                 add(&mut sums.idle_ns, late.idle.sum_ns);
                 sums.shift_ns = sums.shift_ns.max(late.shift_ns);
             }
+            let onward = interval.cache.as_ref().and_then(|cache| cache.onward.get(index));
+            if let Some(onward) = onward.filter(|_| disk.is_some()) {
+                let reads = DiskCount { operations: onward.reads, bytes: onward.bytes };
+                sums.disk.own_reads = sums.disk.own_reads.plus(reads);
+            }
             let here = layout.flows.iter().zip(&interval.flows).filter(|(head, _)| usize::from(head.target) == index);
             for (head, flow) in here {
-                sums.add_flow(flow, layout.streams[usize::from(head.stream)].direction, disk.is_some());
+                let direction = layout.streams[usize::from(head.stream)].direction;
+                // A read that the cache answers moves no bytes of the target: the cache says how many went on.
+                let compared = disk.is_some() && (onward.is_none() || direction != Some(Direction::Read));
+                sums.add_flow(flow, direction, compared);
             }
         }
     }

@@ -4,7 +4,7 @@ use crate::fold::counters::Counters;
 use crate::fold::layout::Layout;
 use crate::fold::placement::Placed;
 use crate::judgement::GeneratorCost;
-use assay_record::{FlowInterval, HostSample};
+use assay_record::{CacheCounters, FlowInterval, HostSample};
 
 /// The largest numbers at the end of any interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,6 +43,8 @@ pub(crate) struct Totals {
     pub(crate) all: Most,
     /// The generator's cost, where it was sampled.
     pub(crate) cost: Option<GeneratorCost>,
+    /// What a cache device before the targets counted.
+    pub(crate) cache: CacheCounters,
     /// How long load was offered.
     pub(crate) measured_ns: u64,
     /// Intervals of the planned time.
@@ -58,6 +60,7 @@ impl Totals {
             streams: vec![Most::default(); layout.streams.len()],
             all: Most::default(),
             cost: None,
+            cache: CacheCounters::default(),
             measured_ns: 0,
             intervals: 0,
         }
@@ -97,6 +100,9 @@ impl Totals {
             add(&mut waiting_of_all, waiting);
         }
         self.all.see(in_flight_of_all, waiting_of_all);
+        if let Some(cache) = &placed.interval.cache {
+            self.cache.add(cache);
+        }
         if let Some(host) = &placed.interval.host {
             self.add_cost(host, placed.length_ns());
         }

@@ -4,6 +4,7 @@
 //! begins with the measured phase and does not advance during gaps. A figure that was not counted is absent, never
 //! zero. Stream and target names are taken from the log: hostile input for every renderer.
 
+mod cache;
 mod conditions;
 mod criteria;
 mod gain;
@@ -16,6 +17,7 @@ mod skip;
 mod streams;
 mod targets;
 
+pub use cache::CacheFigures;
 pub use conditions::{ClockEvent, Clocks, Gap, GeneratorCost, Intervals};
 pub use criteria::{Asked, BrokenTarget, CriterionOutcome, Deciding, Figure, Outcome};
 pub use gain::Gain;

@@ -1,5 +1,6 @@
 //! The result of judging one log: the whole, each step of a certification, and the figures of a step.
 
+use crate::judgement::cache::CacheFigures;
 use crate::judgement::conditions::{Clocks, Gap, GeneratorCost, Intervals};
 use crate::judgement::criteria::{CriterionOutcome, Deciding};
 use crate::judgement::gain::Gain;
@@ -145,6 +146,9 @@ pub struct StepFigures {
     pub host: BTreeMap<String, String>,
     /// The targets that were driven.
     pub targets: Vec<TargetTotals>,
+    /// What a look-aside cache before the targets did; absent where there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<CacheFigures>,
     /// What was read, compared with what was written; absent where the plan does not verify.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub integrity: Option<Integrity>,

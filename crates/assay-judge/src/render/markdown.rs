@@ -39,6 +39,9 @@ fn part(part: &StepFigures, out: &mut dyn Write) -> fmt::Result {
         let (name, kind) = (plain(&target.head.name), plain(&target.head.kind));
         writeln!(out, "- {name}: {kind}, {} bytes", target.head.size_bytes)?;
     }
+    if let Some(cache) = &part.cache {
+        writeln!(out, "- {}", plain(&cache.in_words()))?;
+    }
     writeln!(out, "\n| | criterion | bound | measured | windows broken |\n|---|---|---|---|---|")?;
     for criterion in &part.criteria {
         let measured = criterion.measured.as_ref().map_or("-", |figure| figure.text.as_str());

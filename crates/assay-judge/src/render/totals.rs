@@ -114,6 +114,9 @@ pub(crate) fn figures(page: &mut Page, judgement: &Judgement, room: Room) {
     let both: Vec<String> = both.into_iter().filter(|said| !said.is_empty()).collect();
     page.words("", &both.join("; "), 2);
     page.line(bytes(part));
+    if let Some(cache) = &part.cache {
+        page.words("", &cache.in_words(), 2);
+    }
     by_slice(page, steady::lines(judgement), room);
     integrity(page, part, room);
 }

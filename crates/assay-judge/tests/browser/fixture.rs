@@ -396,6 +396,7 @@ fn part(size: Size) -> StepFigures {
         ]),
         host: text_map(&[("cpu", "AMD EPYC 7543"), ("kernel", "6.1.0-25-amd64"), ("name", "rack7<b>-12")]),
         targets: targets(size),
+        cache: None,
         integrity: None,
         gaps: Vec::new(),
         events: vec![

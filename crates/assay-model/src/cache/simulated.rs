@@ -16,6 +16,9 @@ pub enum Policy {
     Fifo,
     /// The first block in a circle that was not used since the hand passed it.
     Clock,
+    /// As `clock`, on a device that writes everything at the end of a log: what is written again gets a new place, and its
+    /// old one stays empty until the hand comes by.
+    Log,
 }
 
 impl FromStr for Policy {
@@ -25,7 +28,8 @@ impl FromStr for Policy {
             "lru" => Ok(Policy::Lru),
             "fifo" => Ok(Policy::Fifo),
             "clock" => Ok(Policy::Clock),
-            _ => Err(format!("\"{}\" is not a policy; write lru, fifo or clock", text.escape_debug())),
+            "log" => Ok(Policy::Log),
+            _ => Err(format!("\"{}\" is not a policy; write lru, fifo, clock or log", text.escape_debug())),
         }
     }
 }
@@ -36,11 +40,14 @@ impl std::fmt::Display for Policy {
             Policy::Lru => "lru",
             Policy::Fifo => "fifo",
             Policy::Clock => "clock",
+            Policy::Log => "log",
         })
     }
 }
 
 const NONE: u32 = u32::MAX;
+/// Block of a place whose block has another one now; no target is so large.
+const LEFT: u64 = u64::MAX;
 
 /// A slot of the cache.
 #[derive(Clone, Copy, Debug)]
@@ -105,6 +112,13 @@ impl Cache {
             return Passed { hit: there.is_some(), evicted: (stays && self.capacity == 0).then_some(block) };
         }
         let evicted = match there {
+            Some(place) if self.policy == Policy::Log && direction == Direction::Write => {
+                let left = &mut self.places[place as usize];
+                let was_dirty = left.dirty;
+                (left.block, left.used, left.dirty) = (LEFT, false, false);
+                self.at.remove(&block);
+                self.put(block, stays || was_dirty)
+            }
             Some(place) => {
                 self.touch(place);
                 self.places[place as usize].dirty |= stays;
@@ -118,7 +132,7 @@ impl Cache {
     fn touch(&mut self, place: u32) {
         match self.policy {
             Policy::Fifo => {}
-            Policy::Clock => self.places[place as usize].used = true,
+            Policy::Clock | Policy::Log => self.places[place as usize].used = true,
             Policy::Lru if self.newest == place => {}
             Policy::Lru => {
                 self.unlink(place);
@@ -137,7 +151,9 @@ impl Cache {
         } else {
             let place = self.victim();
             let old = std::mem::replace(&mut self.places[place as usize], new);
-            self.at.remove(&old.block);
+            if old.block != LEFT {
+                self.at.remove(&old.block);
+            }
             evicted = old.dirty.then_some(old.block);
             place
         };
@@ -217,7 +233,18 @@ mod tests {
             assert_eq!(hits(policy, Writes::Allocate, 3, &accesses), expected, "{policy}");
             assert_eq!(policy.to_string().parse(), Ok(policy));
         }
-        assert!("random".parse::<Policy>().unwrap_err().contains("lru, fifo or clock"));
+        assert!("random".parse::<Policy>().unwrap_err().contains("lru, fifo, clock or log"));
+    }
+
+    /// Three places: 1, 2 and 3; the second write of 1 takes the place of 1 itself, which the hand finds empty, and that of
+    /// 2 leaves a place behind that holds nothing until the hand has come round.
+    #[test]
+    fn what_is_written_again_leaves_its_place_in_a_log() {
+        let (r, w) = (Direction::Read, Direction::Write);
+        let accesses = [(1, r), (2, r), (3, r), (3, w), (2, r), (3, r), (1, r)];
+        assert_eq!(hits(Policy::Clock, Writes::Allocate, 3, &accesses), [false, false, false, true, true, true, true]);
+        assert_eq!(hits(Policy::Log, Writes::Allocate, 3, &accesses), [false, false, false, true, true, true, false]);
+        assert_eq!("log".parse(), Ok(Policy::Log));
     }
 
     #[test]

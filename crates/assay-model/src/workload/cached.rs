@@ -86,7 +86,7 @@ fn simulated(keys: &CacheKeys) -> Result<Caching, (String, &'static str)> {
 
 fn device(path: &str, keys: &CacheKeys) -> Result<CacheDevice, (String, &'static str)> {
     let CacheKeys { metadata, size, block, policy, writes, warm, .. } = keys;
-    if policy.is_some_and(|policy| policy != Policy::Clock) {
+    if policy.is_some_and(|policy| !matches!(policy, Policy::Clock | Policy::Log)) {
         return Err((
             "on a cache device blocks make room by CLOCK: another order would need a write for each read".to_owned(),
             "write policy = \"clock\", or remove path for a simulated cache",
@@ -94,7 +94,8 @@ fn device(path: &str, keys: &CacheKeys) -> Result<CacheDevice, (String, &'static
     }
     if writes.is_some_and(|writes| writes != Onward::Through) {
         return Err((
-            "writes go through a cache device to their target: what is only in the cache would be lost with it".to_owned(),
+            "writes go through a cache device to their target: what is only in the cache would be lost with it"
+                .to_owned(),
             "write writes = \"through\", or remove path for a simulated cache",
         ));
     }

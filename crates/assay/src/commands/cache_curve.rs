@@ -28,7 +28,7 @@ pub(crate) struct CacheCurveArgs {
     #[arg(required = true, value_name = "TARGETS", add = ArgValueCompleter::new(candidates::workloads_and_targets))]
     pub targets: Vec<String>,
     /// Which block is evicted: the least recently used (lru), the one inserted first (fifo), or the next one around a circle that
-    /// was not used since the hand last passed it (clock)
+    /// was not used since the hand last passed it (clock), or the same with a new place for what is written again, as a cache device has it (log)
     #[arg(long, default_value_t = Policy::Lru)]
     pub policy: Policy,
     /// Size of a block of the cache

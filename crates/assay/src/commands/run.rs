@@ -1,7 +1,7 @@
 //! `assay run`: one run of one workload.
 
 use super::result;
-use crate::args::{Access, BehindCache, Jobs, Lookaside, Judged, Output, Pace};
+use crate::args::{Access, BehindCache, Jobs, Judged, Lookaside, Output, Pace};
 use crate::candidates;
 use crate::progress::Progress;
 use crate::screen::tell;

@@ -7,10 +7,11 @@ use crate::act::consent;
 use crate::args::Access;
 use crate::progress::Progress;
 use crate::screen::tell;
-use assay_base::{Geometry, Multiple, Span};
+use assay_base::{Bytes, Geometry, Multiple, Span};
 use assay_device::select::Choice;
 use assay_formats::pblio::{Asked, Command, USAGE, read};
 use assay_model::Plan;
+use assay_model::cache::CacheDevice;
 use assay_model::oltp::ReadShares;
 use assay_model::workload::{Adjust, oltp};
 use assay_run::drive::{Drive, drive};
@@ -50,7 +51,9 @@ fn benchmark(asked: &Asked) -> Result<u8, Failure> {
     let smallest = |block| plan.smallest_target(block);
     let needs = TargetNeeds { writes: plan.writes(), smallest: &smallest, beside: 0, log_dir: &planned };
     let access = Access { destroy_data: asked.tokens.clone(), engine: Choice::Auto, ..Access::default() };
-    let opened = consent::open(&named, needs, access)?;
+    let all = targets::beside(&names, plan.cache_device.as_ref())?;
+    let needs = TargetNeeds { beside: all.len() - named.len(), ..needs };
+    let opened = consent::open(&all, needs, access)?;
     let geometries: Vec<Geometry> = (0..named.len()).map(|target| opened.geometry(target)).collect();
     let used = plan.oltp.as_ref().map_or(Ok([0; 3]), |oltp| oltp.used(&geometries)).map_err(Failure::usage)?;
     let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
@@ -81,6 +84,11 @@ fn plan(asked: &Asked, seed: u64, targets: usize) -> Result<Plan, Failure> {
     let contexts = u32::try_from(asked.bsu.div_ceil(100)).unwrap_or(u32::MAX);
     let workload = oltp("pblio", asked.bsu, (ReadShares::Published, contexts), Some(of_each));
     let mut workload = workload.ok_or_else(|| Failure::workload("the rates are too large: write a smaller -bsu"))?;
+    workload.cache_device = asked.cache.as_ref().map(|path| CacheDevice {
+        block: Bytes::from_kib(asked.blocksize),
+        metadata: Some(asked.cachemeta.clone()),
+        ..CacheDevice::on(path)
+    });
     workload.duration = Span::from_secs(asked.runlen);
     workload.slice = workload.slice.min(workload.duration);
     let targets = u16::try_from(targets).map_err(|_| Failure::usage("too many files and devices"))?;

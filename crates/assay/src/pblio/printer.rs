@@ -3,7 +3,7 @@
 use crate::act::common::say;
 use crate::screen::tell;
 use assay_formats::pblio::{self as text, Asked, Data, Period};
-use assay_record::{CloseReason, Entry, Event, EventKind, Header, Interval};
+use assay_record::{CacheCounters, CloseReason, Entry, Event, EventKind, Header, Interval};
 use assay_run::failure::shown;
 use assay_run::files;
 use assay_run::logfile::Listen;
@@ -18,6 +18,8 @@ pub(super) struct Printer {
     used: [u64; 3],
     header: Option<Box<Header>>,
     data: Option<Data>,
+    /// What a cache counted.
+    cache: CacheCounters,
     file: Lines,
     stop: StopCell,
 }
@@ -60,12 +62,20 @@ impl Printer {
     /// A printer for a run in which the ASUs have so many bytes.
     pub(super) fn new(asked: &Asked, used: [u64; 3], stop: &StopCell) -> Printer {
         let file = Lines { path: PathBuf::from(&asked.data), text: String::new(), written: 0, failed: false };
-        Printer { asked: asked.clone(), used, header: None, data: None, file, stop: stop.clone() }
+        Printer {
+            asked: asked.clone(),
+            used,
+            header: None,
+            data: None,
+            cache: CacheCounters::default(),
+            file,
+            stop: stop.clone(),
+        }
     }
 
     fn header(&mut self, header: &Header) {
         let version = format!("assay {}", env!("CARGO_PKG_VERSION"));
-        self.print(&text::banner(&version, self.used, (self.asked.bsu, self.asked.runlen)));
+        self.print(&text::banner(&version, header.cache.as_ref(), self.used, (self.asked.bsu, self.asked.runlen)));
         let started = header.created.parse::<jiff::Timestamp>().map_or(0, jiff::Timestamp::as_second);
         self.data = Data::new(header, started, self.asked.dataperiod).ok();
         self.header = Some(Box::new(header.clone()));
@@ -74,6 +84,9 @@ impl Printer {
     }
 
     fn interval(&mut self, interval: &Interval) {
+        if let Some(counted) = &interval.cache {
+            self.cache.add(counted);
+        }
         let Some((data, header)) = self.data.as_mut().zip(self.header.as_deref()) else { return };
         if let Some((line, Period { ios, seconds, sum_ns })) = data.add(interval, header) {
             self.file.add(&line);
@@ -89,6 +102,9 @@ impl Printer {
         let Period { ios, seconds, sum_ns } = data.total();
         self.file.write();
         self.print(&text::average(ios, seconds, sum_ns));
+        if self.header.as_ref().is_some_and(|header| header.cache.is_some()) {
+            self.print(&text::cache(&self.cache));
+        }
     }
 
     fn event(event: &Event) {

@@ -1,0 +1,109 @@
+//! What a look-aside cache before the targets did.
+
+use assay_base::{Bytes, Span};
+use assay_record::{CacheCounters, CacheHead, Moved};
+use serde::{Deserialize, Serialize};
+
+/// What a look-aside cache before the targets did in the measured time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct CacheFigures {
+    /// The cache.
+    pub head: CacheHead,
+    /// Share of the blocks that reads asked for which were in the cache, 0 to 1; absent where nothing was read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_hit_rate: Option<f64>,
+    /// Share of the blocks that writes changed which were in the cache; absent where nothing was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub invalidate_hit_rate: Option<f64>,
+    /// What it counted in the measured time; `onward` is by target.
+    #[serde(flatten)]
+    pub counted: CacheCounters,
+    /// Errors of its device in all phases. After the first one it was not used any more.
+    #[serde(default, skip_serializing_if = "crate::judgement::skip::is_zero")]
+    pub errors_of_all_phases: u64,
+}
+
+fn share(part: u64, of: u64) -> Option<f64> {
+    (of > 0).then(|| part as f64 / of as f64)
+}
+
+impl CacheFigures {
+    /// What the cache of this header counted in the measured time, and its errors in all phases.
+    pub(crate) fn new(head: CacheHead, counted: CacheCounters, errors_of_all_phases: u64) -> CacheFigures {
+        CacheFigures {
+            head,
+            read_hit_rate: share(counted.read_hits, counted.reads),
+            invalidate_hit_rate: share(counted.invalidate_hits, counted.invalidations),
+            counted,
+            errors_of_all_phases,
+        }
+    }
+
+    /// Whether it failed.
+    pub fn has_failed(&self) -> bool {
+        self.errors_of_all_phases > 0
+    }
+
+    /// In one sentence.
+    pub fn in_words(&self) -> String {
+        let percent =
+            |share: Option<f64>| share.map_or_else(|| "-".to_owned(), |share| format!("{:.1}%", share * 100.0));
+        let began = match (self.head.loaded, &self.head.emptied) {
+            (true, _) => format!("began with {} blocks of an earlier run", self.head.blocks),
+            (false, Some(why)) => format!("began empty, because {why}"),
+            (false, None) => "began empty".to_owned(),
+        };
+        let failed = if self.has_failed() { "; IT FAILED and was not used any more" } else { "" };
+        format!(
+            "cache {}, {}: {} of {} blocks read were in it, {}{failed}",
+            self.head.device.name,
+            Bytes::new(self.head.size_bytes).human(),
+            percent(self.read_hit_rate),
+            self.counted.reads,
+            began
+        )
+    }
+
+    /// Every figure with its name, for a table.
+    pub fn rows(&self) -> Vec<(&'static str, String)> {
+        let CacheFigures { head, counted: it, .. } = self;
+        let percent =
+            |share: Option<f64>| share.map_or_else(|| "–".to_owned(), |share| format!("{:.2}%", share * 100.0));
+        let mean = |moved: Moved| match moved.count {
+            0 => "–".to_owned(),
+            count => format!("{count}, {} each", Span::from_ns(moved.sum_ns / count).human()),
+        };
+        let began = match (head.loaded, &head.emptied) {
+            (true, _) => format!("{} blocks of an earlier run", head.blocks),
+            (false, Some(why)) => format!("empty: {why}"),
+            (false, None) => "empty".to_owned(),
+        };
+        vec![
+            ("Device", head.device.name.clone()),
+            (
+                "Size",
+                format!(
+                    "{} in blocks of {}",
+                    Bytes::new(head.size_bytes).human(),
+                    Bytes::new(head.block_bytes).human()
+                ),
+            ),
+            ("At the beginning", began),
+            ("Read hit rate", percent(self.read_hit_rate)),
+            ("Blocks read", it.reads.to_string()),
+            ("Hits in memory", it.ram_hits.to_string()),
+            ("Hits on its device", it.read_hits.saturating_sub(it.ram_hits).to_string()),
+            ("Blocks written", it.invalidations.to_string()),
+            ("Of them in the cache", percent(self.invalidate_hit_rate)),
+            ("Blocks put in", it.insertions.to_string()),
+            ("Blocks that found no room", it.refused.to_string()),
+            ("Blocks evicted", it.evictions.to_string()),
+            ("Reads of its device", mean(it.device_reads)),
+            ("Segments read", mean(it.segment_reads)),
+            ("Segments written", mean(it.segment_writes)),
+            ("Segments passed", it.skipped.to_string()),
+            ("Times round", it.wraps.to_string()),
+            ("Errors of its device", self.errors_of_all_phases.to_string()),
+        ]
+    }
+}
