@@ -71,7 +71,7 @@ fn agree(whole: &Plan, plan: &Plan) -> Result<(), String> {
             "--slice TIME gives both the same",
         );
     }
-    if let Some(before) = [&*whole, plan].into_iter().find(|plan| plan.cache_device.is_some()) {
+    if let Some(before) = [whole, plan].into_iter().find(|plan| plan.cache_device.is_some()) {
         return Err(format!(
             "{} has a cache device, and several workloads at the same time would each have one: write all streams into one file",
             before.name

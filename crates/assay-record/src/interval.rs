@@ -30,7 +30,7 @@ pub struct Interval {
     pub disks: Vec<DiskCounters>,
     /// What a cache device before the targets counted during the interval; absent where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache: Option<CacheCounters>,
+    pub cache: Option<Box<CacheCounters>>,
     /// The generator's own cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<HostSample>,

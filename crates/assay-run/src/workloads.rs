@@ -18,6 +18,7 @@ pub const SHIPPED: [(&str, &str); 19] = [
     ("random-read", include_str!("../../../workloads/random-read.toml")),
     ("database-8k", include_str!("../../../workloads/database-8k.toml")),
     ("oltp", include_str!("../../../workloads/oltp.toml")),
+    ("oltp-cached", include_str!("../../../workloads/oltp-cached.toml")),
     ("oltp-ramp", include_str!("../../../workloads/oltp-ramp.toml")),
     ("file-server", include_str!("../../../workloads/file-server.toml")),
     ("hot-80-20", include_str!("../../../workloads/hot-80-20.toml")),

@@ -39,6 +39,7 @@ impl<'a> Collector<'a> {
 
     pub(super) fn interval(&mut self, frame: &Frame, sample: Sample) {
         let Sample { disks, cache, host, clocks } = sample;
+        let cache = cache.map(Box::new);
         let interval = Interval { disks, cache, host, clocks, ..frame.interval() };
         self.observer.interval(&interval);
         let event = self.account.interval(&interval);

@@ -99,7 +99,8 @@ fn shipped_workloads_are_listed_printed_explained_and_run() {
         // Phases have times of their own.
         let short: &[&str] = &["--for", "5s", "--slice", "5s", "--warm-up", "1s"];
         let length = if printed.out.contains("[[phase]]") { &[] } else { short };
-        let run = place.assay(&[&["run", name, "sim:flash", "--out", name], length].concat());
+        let cache: &[&str] = if printed.out.contains("[cache]") { &["--cache", "sim:flash"] } else { &[] };
+        let run = place.assay(&[&["run", name, "sim:flash", "--out", name], length, cache].concat());
         assert_eq!(run.code, Some(0), "{name}: {}{}", run.out, run.err);
     }
 }

@@ -19,6 +19,7 @@ mod live;
 
 mod accounting;
 mod behind;
+mod cache;
 mod certifying;
 mod consents;
 mod content;

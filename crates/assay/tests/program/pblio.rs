@@ -63,6 +63,30 @@ fn the_originals_quick_start_works_as_typed() {
     assert_eq!(records(&place, "pblio.data").len(), 1);
 }
 
+/// The rest of the original's quick start: the cache is new, and the next run loads it.
+#[test]
+fn the_originals_quick_start_with_a_cache_works_as_typed() {
+    let place = Place::new();
+    files(&place);
+    let made = Command::new("fallocate").args(["-l", "10MiB", "mycache"]).current_dir(place.path(".")).status().unwrap();
+    assert!(made.success());
+    for state in ["New", "Loaded"] {
+        let said = place.assay(&[&QUICK[..], &["-runlen=4", "-cache=mycache"]].concat());
+        let banner = format!("-----\nCache   : mycache ({state})\nC Size  : 0.01 GB\nASU1    : 0.04 GB\n");
+        assert!(said.out.contains(&banner), "{}{}", said.out, said.err);
+        let figure = |name: &str| -> f64 {
+            let line = said.out.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(": "));
+            line.unwrap_or_else(|| panic!("{name}: {}", said.out)).trim_end_matches(" usec").parse().unwrap()
+        };
+        let (reads, hits) = (figure("Reads"), figure("Read hits"));
+        assert!(reads > 100.0 && (figure("Read Hit Rate") - hits / reads).abs() < 1e-4, "{}", said.out);
+        assert_eq!(figure("Ram Hits") + figure("Storage Hits"), hits);
+        assert_eq!(figure("Storage Hits") > 0.0, state == "Loaded", "what the run before put in is on the device");
+        assert!(said.out.contains("== Log Information ==\nRam Hit Rate: "));
+    }
+    assert!(place.path("cache.pbl").exists());
+}
+
 /// Simulated storage has no noise: the verdict and its exit code.
 #[test]
 fn the_exit_code_is_that_of_the_verdict() {
@@ -99,7 +123,10 @@ fn what_is_refused_writes_nothing() {
     fs::create_dir(place.path("dir")).unwrap();
     for (args, code, words) in [
         (&["-asu1=file1", "-asu2=file2"][..], 2, "-asu3 is missing"),
-        (&["-asu1=file1", "-asu2=file2", "-asu3=file3", "-cache=c"], 2, "cache-curve"),
+        (&["-asu1=file1", "-asu2=file2", "-asu3=file3", "-cache=c"], 4, "c"),
+        (&["-asu1=file1", "-asu2=file2", "-asu3=file3", "-cache=file3"], 4, "the same target"),
+        (&["-asu1=file1", "-asu2=file2", "-asu3=file3", "-cache=theirs"], 4, "it holds data"),
+        (&["-asu1=file1", "-asu2=file2", "-asu3=file3", "-cache=c", "-blocksize=3"], 4, "c"),
         (&["-asu1=file1", "-asu2=file2", "-asu3=file3", "-bsu=x"], 2, "-bsu=x"),
         (&["-asu1=file1", "-asu2=file2", "-asu3=file3", "-data=dir"], 5, "dir cannot be written"),
         (&["-asu1=file1", "-asu2=file2", "-asu3=file1"], 4, "file1"),

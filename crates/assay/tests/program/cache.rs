@@ -1,0 +1,175 @@
+//! A cache device before the targets as a user meets it: it begins empty, goes on where it ended, and is never used where it
+//! could be stale: after a kill at any moment, after somebody wrote to its targets, for other storage.
+
+use super::bed::Place;
+use serde_json::Value;
+use std::fs;
+use std::process::Command;
+use std::time::Duration;
+
+const FILES: [(&str, &str); 4] = [("file1", "45MiB"), ("file2", "45MiB"), ("file3", "10MiB"), ("ssd", "10MiB")];
+
+fn files(place: &Place) {
+    for (file, size) in FILES {
+        let made = Command::new("fallocate").args(["-l", size, file]).current_dir(place.path(".")).status().unwrap();
+        assert!(made.success());
+    }
+}
+
+/// The command line of a run with a cache, and more.
+fn run<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    let usual = ["run", "oltp", "file1", "file2", "file3", "--cache", "ssd", "--load", "4x", "--warm-up", "0s"];
+    [&usual[..], more].concat()
+}
+
+fn cache(place: &Place, dir: &str) -> Value {
+    let text = fs::read_to_string(place.path(dir).join("verdict.json")).unwrap();
+    serde_json::from_str::<Value>(&text).unwrap()["cache"].clone()
+}
+
+/// Every block that the metadata say is in the cache holds what its target holds. Returns how many blocks there are;
+/// `None` where the metadata say that the cache is in use.
+fn compared(place: &Place) -> Option<usize> {
+    let bytes = fs::read(place.path("ssd.index")).ok()?;
+    if bytes == b"in use\n" {
+        return None;
+    }
+    let line = bytes.iter().position(|byte| *byte == b'\n').unwrap();
+    let head: Value = serde_json::from_slice(&bytes[..line]).unwrap();
+    let slots = (head["segment_blocks"].as_u64().unwrap() * head["segments"].as_u64().unwrap()) as usize;
+    let words: Vec<u64> =
+        bytes[line + 1..].chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap())).collect();
+    let targets = ["file1", "file2"].map(|name| fs::read(place.path(name)).unwrap());
+    let ssd = fs::read(place.path("ssd")).unwrap();
+    let mut count = 0;
+    for (slot, word) in words[1..=slots].iter().enumerate().filter(|(_, word)| **word != u64::MAX) {
+        let block = word & !(1 << 63);
+        let (target, number) = ((block >> 47) as usize, (block & ((1 << 47) - 1)) as usize);
+        let (cached, stored) = (&ssd[slot * 4096..][..4096], &targets[target][number * 4096..][..4096]);
+        assert!(cached == stored, "slot {slot} of the cache is not block {number} of target {target}");
+        count += 1;
+    }
+    Some(count)
+}
+
+#[test]
+fn a_cache_goes_on_where_it_ended_and_is_what_its_targets_hold() {
+    let place = Place::new();
+    files(&place);
+    assert_eq!(place.assay(&["prep", "file1", "file2", "file3"]).code, Some(0));
+    let first = place.assay(&run(&["--for", "3s", "--slice", "1s", "--verify", "--out", "one"]));
+    assert!(first.out.contains("of 4") || first.out.contains("blocks read were in it"), "{}{}", first.out, first.err);
+    let one = cache(&place, "one");
+    assert_eq!((one["head"]["loaded"].as_bool(), one["head"]["device"]["name"].as_str()), (Some(false), Some("ssd")));
+    let blocks = compared(&place).expect("it ended well");
+    assert!(blocks > 200, "{blocks} blocks");
+    let html = fs::read_to_string(place.path("one/report.html")).unwrap();
+    assert!(html.contains("Table of the cache"), "the report shows it");
+    let second = place.assay(&run(&["--for", "3s", "--slice", "1s", "--verify", "--out", "two"]));
+    let two = cache(&place, "two");
+    assert_eq!((two["head"]["loaded"].as_bool(), two["head"]["blocks"].as_u64()), (Some(true), Some(blocks as u64)));
+    assert!(two["read_hits"].as_u64() > two["ram_hits"].as_u64(), "what is not in memory is read from it: {two}");
+    assert!(compared(&place).is_some_and(|more| more > blocks), "{}", second.err);
+    for dir in ["one", "two"] {
+        let text = fs::read_to_string(place.path(dir).join("verdict.json")).unwrap();
+        let verdict: Value = serde_json::from_str(&text).unwrap();
+        assert_eq!(verdict["integrity"]["damaged"].as_u64(), Some(0), "{dir}");
+    }
+    // Without a cache, the targets are written behind its back.
+    let without = ["run", "oltp", "file1", "file2", "file3", "--for", "1s", "--slice", "1s", "--warm-up", "0s"];
+    place.assay(&without);
+    let third = place.assay(&run(&["--for", "1s", "--slice", "1s", "--out", "three"]));
+    assert!(third.err.contains("begins empty: it cannot be shown that nothing was written to file1"), "{}", third.err);
+    assert_eq!(cache(&place, "three")["head"]["loaded"].as_bool(), Some(false));
+}
+
+#[test]
+fn after_a_kill_at_any_moment_a_cache_is_empty_or_right() {
+    let kills = std::env::var("ASSAY_CAMPAIGN").map_or(12, |_| 1000);
+    let place = Place::new();
+    files(&place);
+    assert_eq!(place.assay(&["prep", "file1", "file2", "file3"]).code, Some(0));
+    let (mut empty, mut right) = (0, 0);
+    for kill in 0..kills {
+        let dir = format!("run-{kill}");
+        let mut child = place.command(&run(&["--for", "1s", "--slice", "1s", "--out", &dir])).spawn().unwrap();
+        // From before the cache is opened until after its metadata are kept.
+        std::thread::sleep(Duration::from_millis(30 + (kill * 997) % 2400));
+        let _ = child.kill();
+        child.wait().unwrap();
+        match compared(&place) {
+            None => empty += 1,
+            Some(_) => right += 1,
+        }
+        let _ = fs::remove_dir_all(place.path(&dir));
+    }
+    println!("{empty} times empty, {right} times right");
+    assert!(empty > 0, "some kills hit a run");
+    let last = place.assay(&run(&["--for", "1s", "--slice", "1s", "--verify", "--out", "last"]));
+    assert!(last.code.is_some_and(|code| [0, 10, 11].contains(&code)), "{}", last.err);
+    assert!(compared(&place).is_some(), "a run that ends by itself keeps its cache");
+}
+
+#[test]
+fn what_is_no_cache_of_this_storage_is_refused() {
+    let place = Place::new();
+    files(&place);
+    assert_eq!(place.assay(&["prep", "file1", "file2", "file3"]).code, Some(0));
+    let short = ["--for", "1s", "--slice", "1s"];
+    place.assay(&run(&short));
+    let kept = fs::read(place.path("ssd.index")).unwrap();
+    let refused = |args: &[&str], code: i32, words: &str| {
+        let said = place.assay(args);
+        assert!(said.code == Some(code) && said.err.contains(words), "{args:?}: {:?} {}", said.code, said.err);
+        assert_eq!(fs::read(place.path("ssd.index")).unwrap(), kept, "{args:?}");
+    };
+    refused(&run(&[&short[..], &["--cache-size", "4MiB"]].concat()), 2, "belongs to a cache of 9961472 bytes");
+    refused(&run(&[&short[..], &["--cache-size", "1GiB"]].concat()), 2, "a cache of 1 GiB was asked for");
+    refused(&run(&[&short[..], &["--cache-size", "1MiB"]].concat()), 2, "too few for a cache");
+    refused(&run(&[&short[..], &["--workers", "2"]].concat()), 2, "one worker");
+    refused(
+        &["run", "oltp", "file2", "file1", "file3", "--cache", "ssd"],
+        2,
+        "belongs to another cache or to other storage",
+    );
+    refused(&["run", "oltp", "file1", "file2", "file3", "--cache", "file1"], 4, "the same target");
+    refused(&["run", "oltp", "file1", "file2", "file3", "--cache", "sim:flash"], 2, "cannot be mixed");
+    refused(&["run", "oltp", "file1", "file2", "file3", "--cache-size", "1GiB"], 2, "there is none");
+    fs::write(place.path("theirs"), vec![7; 10 << 20]).unwrap();
+    refused(&["run", "oltp", "file1", "file2", "file3", "--cache", "theirs"], 4, "it holds data");
+    assert!(fs::read(place.path("theirs")).unwrap().iter().all(|byte| *byte == 7));
+    let damaged: Vec<u8> = kept.iter().map(|byte| byte ^ 1).collect();
+    fs::write(place.path("other.index"), &damaged).unwrap();
+    let metadata = ["--cache-metadata", "other.index"];
+    refused(&run(&[&short[..], &metadata].concat()), 2, "damaged");
+    fs::remove_file(place.path("other.index")).unwrap();
+    std::os::unix::fs::symlink(place.path("theirs"), place.path("other.index")).unwrap();
+    refused(&run(&[&short[..], &metadata].concat()), 2, "other.index");
+    for (keys, words) in [
+        ("path = \"ssd\"\npolicy = \"lru\"", "make room by CLOCK"),
+        ("path = \"ssd\"\nwrites = \"back\"", "writes go through"),
+        ("path = \"ssd\"\nwarm = 5", "about simulated caches"),
+        ("path = \"\"", "names no file"),
+        ("metadata = \"x\"\nsize = \"1GiB\"", "a cache that has a path"),
+        ("block = \"4KiB\"", "has a size"),
+    ] {
+        place.write("w.toml", &format!("model = \"oltp\"\n[cache]\n{keys}\n"));
+        let said = place.assay(&["explain", "w.toml"]);
+        assert!(said.code == Some(3) && said.err.contains(words) && said.err.contains('^'), "{keys}: {}", said.err);
+    }
+}
+
+/// A disk that carries a few hundred operations a second, with and without a cache of flash before it.
+#[test]
+fn a_simulated_cache_device_answers_what_the_disk_need_not() {
+    let place = Place::new();
+    let disks = ["run", "oltp", "sim:disk", "sim:disk", "sim:disk", "--load", "1x", "--for", "300s", "--slice", "300s"];
+    let means = [&["--cache", "sim:flash"][..], &["--cache", "none"]].map(|cache| {
+        let said = place.assay(&[&disks[..], cache, &["--warm-up", "3000s", "--json"]].concat());
+        let verdict = said.json();
+        let mean = verdict["together"]["response"]["mean_ns"].as_f64().unwrap();
+        (mean, verdict["cache"]["read_hit_rate"].as_f64())
+    });
+    assert!(means[0].0 < means[1].0 && means[0].1.is_some_and(|rate| rate > 0.005), "{means:?}");
+    assert_eq!(means[1].1, None);
+}
