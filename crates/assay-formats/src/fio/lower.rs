@@ -273,7 +273,8 @@ impl Made<'_> {
         life: &Life,
     ) -> String {
         let name = free(stem(job, copy, copies), |name| self.workload.loops.iter().any(|it| it.name == *name));
-        let it = Loop { name: name.clone(), in_flight: depth, copies: 1, think, lines: Vec::new(), life: life.clone() };
+        let (lines, life) = (Vec::new(), life.clone());
+        let it = Loop { name: name.clone(), in_flight: depth, copies: 1, think, lines, turns: None, life };
         self.workload.lanes.push(Lane { streams: Vec::new(), in_flight_bound: it.slots() });
         self.workload.loops.push(it);
         name

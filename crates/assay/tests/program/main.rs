@@ -46,4 +46,5 @@ mod seekmark_text;
 mod signals;
 mod simulated;
 mod terminal;
+mod turns;
 mod watching;
