@@ -9,6 +9,7 @@ use assay_formats::fio::keys::{self, Class};
 use assay_formats::fio::{Choice, Keyword, Lowered, Surroundings, lower, read};
 use assay_model::arrival::Part;
 use assay_model::generator::Generator;
+use assay_model::turns::NextTarget;
 use assay_model::workload::Adjust;
 use assay_model::{Address, Arrival, Plan};
 use std::path::{Path, PathBuf};
@@ -553,5 +554,96 @@ fn hostile_texts_are_refused() {
     ] {
         let fault = of(&text, &Choice::default(), &around()).unwrap_err();
         assert!(!fault.what.is_empty() && fault.to_string().len() < 4000, "{fault}");
+    }
+}
+
+/// Two files of 64 MiB.
+const TWO: &str = "[a]\nfilename=data.img:b/data.img\nrw=read\n";
+
+#[test]
+fn several_files_of_a_copy_are_one_loop_that_takes_turns() {
+    let of = |keys: &str| {
+        of(&format!("{TWO}{keys}\n"), &Choice::default(), &around()).map_err(|fault| panic!("{keys}: {fault}")).unwrap()
+    };
+    // What fio 3.33 does with each: the order of the files, the part of each, and the operations of all.
+    for (keys, next, operations, passes, part, all) in [
+        ("size=2m", NextTarget::InTurn, 1, false, Some(1 << 20), 512),
+        ("", NextTarget::InTurn, 1, false, None, 32_768),
+        ("size=2m\nfile_service_type=roundrobin:8", NextTarget::InTurn, 8, false, Some(1 << 20), 512),
+        ("size=2m\nfile_service_type=random", NextTarget::Random, 1, true, Some(1 << 20), 512),
+        (
+            "size=2m\nrw=randread\nnorandommap\nfile_service_type=random:4",
+            NextTarget::Random,
+            4,
+            false,
+            Some(1 << 20),
+            512,
+        ),
+        ("size=2m\nfile_service_type=sequential", NextTarget::OneAfterAnother, 1, false, Some(1 << 20), 512),
+        ("size=25%", NextTarget::InTurn, 1, false, Some(16 << 20), 8192),
+        ("filesize=1m", NextTarget::InTurn, 1, false, Some(1 << 20), 512),
+        ("filesize=4m\nsize=2m", NextTarget::InTurn, 1, false, Some(4 << 20), 512),
+        ("filesize=1m\nsize=4m", NextTarget::InTurn, 1, false, Some(1 << 20), 512),
+        // 37.5 operations for each file, of which fio gives the first one 38.
+        ("size=300k", NextTarget::InTurn, 1, false, Some(152 << 10), 75),
+        ("size=2m\nnumber_ios=100", NextTarget::InTurn, 1, false, Some(1 << 20), 100),
+        ("size=2m\nio_size=3m", NextTarget::InTurn, 1, false, Some(1 << 20), 768),
+    ] {
+        let plan = plan(&of(keys));
+        assert_eq!((plan.loops.len(), plan.streams.len(), plan.targets), (1, 1, 2), "{keys}");
+        let turns = plan.loops[0].turns.unwrap();
+        assert_eq!((turns.next, turns.operations, turns.passes), (next, operations, passes), "{keys}");
+        let length = plan.streams[0].block().unwrap().extent.and_then(|extent| extent.length);
+        assert_eq!(length.map(|length| length.to_string().parse::<Bytes>().unwrap().get()), part, "{keys}");
+        assert_eq!((plan.loops[0].life.operations, &plan.streams[0].targets), (Some(all), &vec![0, 1]), "{keys}");
+    }
+    let copies = plan(&of("size=2m\nnumjobs=2\niodepth=8\nioengine=libaio\nend_fsync=1\nrw=randrw"));
+    assert_eq!(
+        (copies.loops.len(), copies.streams.len(), copies.slots() - u64::from(copies.in_flight_bound)),
+        (2, 6, 16)
+    );
+    let names = |keys: &str| {
+        let lowered = files_of(&format!("[a]\ntime_based\nruntime=1\n{keys}\n"));
+        lowered.join(" ")
+    };
+    assert_eq!(names("nrfiles=3"), "a.0.0 a.0.1 a.0.2");
+    assert_eq!(names("nrfiles=2\nnumjobs=2\ndirectory=x:y/"), "x/a.0.0 x/a.0.1 y/a.1.0 y/a.1.1");
+    assert_eq!(names("nrfiles=2\nfilename_format=f.$filenum"), "f.0 f.1");
+    assert_eq!(names("nrfiles=2\nfilename=x:y\\:z:w"), "x y:z w", "names count, not their number");
+    // One file needs no loop, whatever the order.
+    let one = plan(&of("filename=data.img\nfile_service_type=random"));
+    assert_eq!((one.loops.len(), one.targets), (0, 1));
+}
+
+/// The files of a job.
+fn files_of(text: &str) -> Vec<String> {
+    of(text, &Choice::default(), &around()).unwrap_or_else(|fault| panic!("{fault}")).workload.targets
+}
+
+#[test]
+fn several_files_that_cannot_be_driven_are_refused_at_their_place() {
+    for (keys, line, told) in [
+        ("file_service_type=zipf:1.1", 4, "not driven here"),
+        ("file_service_type=roundrobin:0", 4, "not a number of operations"),
+        ("file_service_type=roundrobin:x", 4, "not a number of operations"),
+        ("file_service_type=sequential:8", 4, "has no number"),
+        ("file_service_type=sequential\nbsrange=4k-8k", 4, "places come again or sizes differ"),
+        ("rw=randread\nnorandommap\nfile_service_type=sequential", 6, "places come again"),
+        ("rate_iops=100", 4, "a rate on several files is not driven yet"),
+        ("rate=1m", 4, "a rate on several files is not driven yet"),
+        ("rw=write\nfsync=4", 5, "a flush after writes to several files"),
+        ("filename=data.img:data.img", 4, "names the same file twice"),
+        ("filename=:", 4, "no file is named"),
+        ("size=4k", 4, "smaller than an operation"),
+        ("size=200m", 4, "beyond the end"),
+        ("filesize=65m", 4, "beyond the end"),
+        ("filesize=1k", 4, "smaller than an operation"),
+        ("filesize=1m-2m", 4, ""),
+        ("nrfiles=0", 4, "nrfiles of 0 is out of range"),
+        ("nrfiles=257", 4, "out of range"),
+    ] {
+        let fault = of(&format!("{TWO}{keys}\n"), &Choice::default(), &around()).err();
+        let fault = fault.unwrap_or_else(|| panic!("{keys} is refused"));
+        assert!(fault.line == line && fault.what.contains(told) && !fault.remedy.is_empty(), "{keys}: {fault}");
     }
 }

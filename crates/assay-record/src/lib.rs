@@ -18,11 +18,12 @@ mod times;
 
 pub use event::{Event, EventKind};
 pub use header::{
-    CacheHead, Close, CloseReason, FlowHead, Header, PhaseHead, PhaseKind, Preparation, StepHead, StreamHead, TargetHead,
+    CacheHead, Close, CloseReason, FlowHead, Header, PhaseHead, PhaseKind, Preparation, StepHead, StreamHead,
+    TargetHead,
 };
 pub use interval::{
-    CacheCounters, ClockSample, DiskCounters, FailureTimes, FlowHistograms, FlowInterval, Histograms, HostSample, Interval, Lateness, Moved, OnwardReads,
-    PARTS, Pauses, Timing,
+    CacheCounters, ClockSample, DiskCounters, FailureTimes, FlowHistograms, FlowInterval, Histograms, HostSample,
+    Interval, Lateness, Moved, OnwardReads, PARTS, Pauses, Timing,
 };
 pub use log::{Damage, Entry, Reader, Writer};
 pub use packed::{Filled, Unpacker};

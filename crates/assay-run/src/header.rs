@@ -3,7 +3,9 @@
 use crate::tool::tool;
 use assay_base::Span;
 use assay_model::{PhaseKind as PlannedKind, Plan};
-use assay_record::{CacheHead, ClockSample, FlowHead, Header, PhaseHead, PhaseKind, StepHead, StreamHead, TargetHead, Thresholds};
+use assay_record::{
+    CacheHead, ClockSample, FlowHead, Header, PhaseHead, PhaseKind, StepHead, StreamHead, TargetHead, Thresholds,
+};
 use std::collections::BTreeMap;
 
 /// The boundaries of the exact counters: ACT's and those of the plan's criteria.

@@ -71,7 +71,12 @@ pub(crate) fn begin(plan: &Plan, targets: &Targets) -> Result<Option<Lookaside>,
     let (index, emptied) = match &path {
         None => (None, None),
         Some(path) => {
-            let is = Kept { heads: heads.clone(), ranges: ranges.clone(), traces: traces(targets, at), index: Index::new(shape) };
+            let is = Kept {
+                heads: heads.clone(),
+                ranges: ranges.clone(),
+                traces: traces(targets, at),
+                index: Index::new(shape),
+            };
             let found = take_over(path, is)?;
             files::replace(path, kept::IN_USE)
                 .map_err(|e| Failure::host(format!("the cache's metadata {} cannot be written: {e}", shown(path))))?;

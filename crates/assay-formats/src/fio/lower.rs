@@ -3,13 +3,14 @@
 use super::Surroundings;
 use super::ends::{Ends, ends};
 use super::explain::{self, Line};
-use super::files::{Choice, Files};
+use super::files::{Choice, Files, Used};
 use super::flushes::{Flushes, flushes};
 use super::job::{Job, jobs};
 use super::order::{Mode, absolute, address, index, mode};
 use super::pace::{engine, pace};
 use super::sizes::sizes;
 use super::text::JobFile;
+use super::turns::{service, turns};
 use assay_base::{Bound, Bytes, Criterion, Direction, Fault, Measure, Rate, Share, Span};
 use assay_model::lives::{all_over, life_of};
 use assay_model::mix::{Loop, Think};
@@ -204,7 +205,9 @@ impl Made<'_> {
             return Err(job.not_yet(entry, "a recording", "remove it"));
         }
         let flushes = flushes(job, mode)?;
-        let pace = pace(job, mode, (engine.depth, flushes), &sizes)?;
+        let several = self.files.several(job)?;
+        let pace = pace(job, mode, (engine.depth, flushes, several), &sizes)?;
+        let service = service(job)?;
         let copies = job.within::<u64>("numjobs", 1, MOST_STREAMS as u64)?.unwrap_or(1);
         let of_each = mode.directions().count() + usize::from(flushes.every.is_some()) + usize::from(flushes.at_end);
         if self.workload.streams.len() as u64 + copies * of_each as u64 > MOST_STREAMS as u64 {
@@ -218,10 +221,12 @@ impl Made<'_> {
         let own = Own { content: content(job)?, durable: durable(job)?, copies };
         let (mut before, mut shared) = (None, false);
         for copy in 0..copies {
-            let (target, extent, length) = self.files.of_copy(job, copy, engine, &sizes)?;
+            let used = self.files.of_copy(job, copy, engine, &sizes)?;
+            let Used { extent, all: length, .. } = used;
             let rated = pace.arrivals.iter().flatten().any(|arrival| arrival.rate().is_some());
             let life = ends.life(job, length, (&sizes, mode, rated))?;
-            shared |= before.replace((target, extent)) == Some((target, extent));
+            shared |= before.replace((used.targets.clone(), extent)) == Some((used.targets.clone(), extent));
+            let made = self.workload.streams.len();
             let looped = pace.looped.map(|think| self.looped(job, (copy, copies), (engine.depth, think), &life));
             for direction in mode.directions() {
                 let Some(arrival) = pace.arrivals[index(direction)].clone() else { continue };
@@ -249,11 +254,15 @@ impl Made<'_> {
                     work,
                     arrival,
                     per_target: true,
-                    targets: vec![target],
+                    targets: used.targets.clone(),
                     life: if looped.is_some() { Life::default() } else { life.clone() },
                 });
             }
-            self.flush(job, (copy, copies), (target, looped), flushes);
+            if used.targets.len() > 1 {
+                let turns = turns(job, service, &used, &self.workload.streams[made..])?;
+                self.workload.loops.last_mut().into_iter().for_each(|it| it.turns = Some(turns));
+            }
+            self.flush(job, (copy, copies), (used.targets, looped), flushes);
         }
         if shared && !mode.random {
             job.note(format!(
@@ -281,14 +290,14 @@ impl Made<'_> {
     }
 
     /// The flushes of a copy, whose streams are the last that were made.
-    fn flush(&mut self, job: &Job<'_>, (copy, copies): (u64, u64), of: (u16, Option<String>), flushes: Flushes) {
-        let (target, looped) = of;
+    fn flush(&mut self, job: &Job<'_>, (copy, copies): (u64, u64), of: (Vec<u16>, Option<String>), flushes: Flushes) {
+        let (targets, looped) = of;
         let writes = self.workload.streams.last().map(|stream| stream.name.clone());
         let stem = stem(job, copy, copies);
         let mut add = |behind: &str, every, arrival, life| {
             let taken = |name: &String| self.workload.streams.iter().any(|stream| stream.name == *name);
             let name = free(format!("{stem}{behind}"), taken);
-            let (work, targets) = (Work::Flush(Flush::new(every)), vec![target]);
+            let (work, targets) = (Work::Flush(Flush::new(every)), targets.clone());
             self.workload.streams.push(Stream { name: name.clone(), work, arrival, per_target: true, targets, life });
             name
         };

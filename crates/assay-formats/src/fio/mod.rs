@@ -19,6 +19,7 @@ mod pace;
 mod sizes;
 mod table;
 mod text;
+mod turns;
 
 pub use explain::Line;
 pub use files::Choice;

@@ -94,7 +94,8 @@ fn device(path: &str, keys: &CacheKeys) -> Result<CacheDevice, (String, &'static
     }
     if writes.is_some_and(|writes| writes != Onward::Through) {
         return Err((
-            "writes go through a cache device to their target: what is only in the cache would be lost with it".to_owned(),
+            "writes go through a cache device to their target: what is only in the cache would be lost with it"
+                .to_owned(),
             "write writes = \"through\", or remove path for a simulated cache",
         ));
     }

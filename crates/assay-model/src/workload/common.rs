@@ -287,7 +287,9 @@ impl Workload {
         let verify = self.verify || adjust.verify;
         self.keeps_places(verify)?;
         if self.cache.is_some() && self.cache_device.is_some() {
-            return Err("a load lies behind a simulated cache or before a cache device, not both: leave one of them out".into());
+            return Err(
+                "a load lies behind a simulated cache or before a cache device, not both: leave one of them out".into(),
+            );
         }
         if let Some(device) = &self.cache_device {
             notes.push(format!("a look-aside cache lies before the targets: {device}"));

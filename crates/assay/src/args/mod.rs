@@ -2,9 +2,9 @@
 
 mod access;
 mod behind;
-mod lookaside;
 mod jobs;
 mod judged;
+mod lookaside;
 mod output;
 mod pace;
 mod search;
@@ -12,9 +12,9 @@ mod subject;
 
 pub(crate) use access::Access;
 pub(crate) use behind::BehindCache;
-pub(crate) use lookaside::Lookaside;
 pub(crate) use jobs::Jobs;
 pub(crate) use judged::Judged;
+pub(crate) use lookaside::Lookaside;
 pub(crate) use output::Output;
 pub(crate) use pace::Pace;
 pub(crate) use search::Search;

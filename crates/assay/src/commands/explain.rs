@@ -6,7 +6,7 @@ use super::job;
 use super::outline::{Lines, block, in_words, refusal, sizes_of, totals};
 use super::run::Asking;
 use super::steps;
-use crate::args::{BehindCache, Lookaside, Jobs, Judged, Pace};
+use crate::args::{BehindCache, Jobs, Judged, Lookaside, Pace};
 use crate::candidates;
 use crate::stdout::{print_json, show};
 use assay_base::{Bytes, Direction, Geometry, Multiple, Share, Span};

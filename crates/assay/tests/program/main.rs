@@ -25,6 +25,7 @@ mod content;
 mod documents;
 mod engines;
 mod environment;
+mod fio_files;
 mod fio_jobs;
 mod fitting;
 mod imports;
