@@ -5,6 +5,7 @@
 mod common;
 
 use assay_base::{Bytes, Fault, Geometry, Instant, Share};
+use assay_formats::collect::{Played, Recorder};
 use assay_formats::fio::keys::{self, Class};
 use assay_formats::fio::{Choice, Keyword, Lowered, Surroundings, lower, read};
 use assay_model::arrival::Part;
@@ -24,6 +25,12 @@ impl Surroundings for Around {
     fn include(&self, name: &str, _: &str) -> Result<String, String> {
         std::fs::read_to_string(self.dir.join(name)).map_err(|e| e.to_string())
     }
+    fn recording(&self, name: &str, _: &str) -> Result<Played, String> {
+        let text = IOLOGS.iter().find(|(known, _)| *known == name).ok_or("there is none")?.1;
+        let mut recorder = Recorder::default();
+        text.lines().try_for_each(|line| recorder.line(line))?;
+        recorder.end()
+    }
     fn variable(&self, name: &str) -> Option<String> {
         (name == "BS").then(|| "16k".to_owned())
     }
@@ -38,6 +45,20 @@ impl Surroundings for Around {
         self.data.filter(|_| target.ends_with("data.img"))
     }
 }
+
+/// Recordings of fio, the second of which reaches beyond 64 MiB.
+const IOLOGS: [(&str, &str); 4] = [
+    (
+        "mix.log",
+        "fio version 3 iolog\n10 data.img add\n20 data.img open\n3000 data.img read 0 4096\n5000 data.img write 8192 8192\n6000 data.img sync 0 0\n9000 data.img read 4096 4096\n9500 data.img close\n",
+    ),
+    ("far.log", "fio version 3 iolog\n0 data.img write 67108864 4096\n"),
+    ("untimed.log", "fio version 2 iolog\ndata.img read 0 4096\n"),
+    (
+        "reads.log",
+        "fio version 2 iolog\ndata.img wait 200 0\ndata.img read 0 4096\ndata.img wait 500 0\ndata.img read 4096 4096\n",
+    ),
+];
 
 /// As a run would read it.
 fn lowered(path: &Path, choice: &Choice) -> Result<Lowered, Fault> {
@@ -644,6 +665,55 @@ fn several_files_that_cannot_be_driven_are_refused_at_their_place() {
     ] {
         let fault = of(&format!("{TWO}{keys}\n"), &Choice::default(), &around()).err();
         let fault = fault.unwrap_or_else(|| panic!("{keys} is refused"));
+        assert!(fault.line == line && fault.what.contains(told) && !fault.remedy.is_empty(), "{keys}: {fault}");
+    }
+}
+
+#[test]
+fn a_recording_takes_the_place_of_a_jobs_own_operations() {
+    let of = |keys: &str| of(&format!("[a]\n{keys}\n"), &Choice::default(), &around());
+    let plan = plan(
+        &of("read_iolog=mix.log\nnumjobs=2\nioengine=libaio\niodepth=8\nsize=1m\nrw=randwrite\nstartdelay=1").unwrap(),
+    );
+    let stream = |at: usize| {
+        let it = &plan.streams[at];
+        let recording = it.arrival.recording().unwrap();
+        (it.name.as_str(), it.life.operations, it.life.start.as_ns(), recording.operations, recording.reaches.get())
+    };
+    // fio counts times from the beginning of the job: the first operation comes after 3 ms, and the delay.
+    assert_eq!(stream(0), ("a.0.reads", Some(2), 1_003_000_000, 2, 8192));
+    assert_eq!(stream(3), ("a.1.writes", Some(1), 1_003_000_000, 1, 16_384));
+    assert_eq!((plan.streams.len(), plan.lanes.len(), plan.lanes[0].in_flight_bound), (4, 4, 8));
+    let notes = plan.notes.join("\n");
+    for told in [
+        "size=1m: without effect",
+        "rw=randwrite: without effect",
+        "1 operations are neither reads nor writes",
+        "its wait counts",
+    ] {
+        assert!(notes.contains(told), "{told}: {notes}");
+    }
+    let reads = of("read_iolog=reads.log").unwrap();
+    assert_eq!((reads.workload.streams.len(), reads.workload.streams[0].name.as_str()), (1, "a"));
+    assert_eq!(reads.workload.targets, ["data.img"], "the recording names its file");
+    for (keys, line, told) in [
+        ("read_iolog=absent.log", 2, "there is none"),
+        ("read_iolog=untimed.log", 2, "an operation without a time"),
+        ("read_iolog=far.log", 2, "beyond the end of data.img"),
+        ("read_iolog=", 2, "has no value"),
+        (
+            "read_iolog=mix.log\nnumber_ios=5",
+            3,
+            "a recording with an end or a place of the job's own is not driven yet",
+        ),
+        ("read_iolog=mix.log\noffset=4k", 3, "not driven yet"),
+        ("read_iolog=mix.log\nrate_iops=5", 3, "not driven yet"),
+        ("read_iolog=mix.log\nfsync=5", 3, "not driven yet"),
+        ("read_iolog=mix.log\nthinktime=5", 3, "not driven yet"),
+        ("read_iolog=mix.log\nreplay_redirect=b", 3, "not run here"),
+        ("read_iolog=mix.log\nnumjobs=200", 2, "more streams than a workload can have"),
+    ] {
+        let fault = of(keys).err().unwrap_or_else(|| panic!("{keys} is refused"));
         assert!(fault.line == line && fault.what.contains(told) && !fault.remedy.is_empty(), "{keys}: {fault}");
     }
 }

@@ -4,6 +4,7 @@ use super::Surroundings;
 use super::job::Job;
 use super::number::Amount;
 use super::pace::Engine;
+use crate::collect::Played;
 use assay_base::{Bytes, Fault};
 use assay_model::size::Size;
 use assay_model::{Amount as Part, Extent};
@@ -44,7 +45,7 @@ impl<'a> Files<'a> {
     }
 
     /// The target of a file, by its index.
-    fn target(&mut self, job: &Job<'_>, name: &str, null: Option<u64>) -> Result<u16, Fault> {
+    pub(super) fn target(&mut self, job: &Job<'_>, name: &str, null: Option<u64>) -> Result<u16, Fault> {
         if let Some(at) = self.names.iter().position(|known| known == name) {
             return Ok(at as u16);
         }
@@ -61,6 +62,16 @@ impl<'a> Files<'a> {
         self.targets.push(other.unwrap_or(own));
         self.names.push(name.to_owned());
         Ok((self.names.len() - 1) as u16)
+    }
+
+    /// The operations of a recording that a job file `beside` names.
+    pub(super) fn recording(&self, name: &str, beside: &str) -> Result<Played, String> {
+        self.around.recording(name, beside)
+    }
+
+    /// How long a target is, where that is known.
+    pub(super) fn size_of(&self, target: u16) -> Option<u64> {
+        self.around.size_of(&self.targets[usize::from(target)])
     }
 
     /// A name that was given another target and is no file of these jobs.

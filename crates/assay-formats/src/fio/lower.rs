@@ -15,6 +15,7 @@ use assay_base::{Bound, Bytes, Criterion, Direction, Fault, Measure, Rate, Share
 use assay_model::lives::{all_over, life_of};
 use assay_model::mix::{Loop, Think};
 use assay_model::plan::{Arrival, Block, Lane, Stream, WarmUp, Work};
+use assay_model::size::Size;
 use assay_model::workload::{IN_FLIGHT_BOUND, LARGEST_BOUND, MOST_STREAMS, Workload};
 use assay_model::{Address, Extent, Flush, Life};
 
@@ -183,9 +184,9 @@ fn lasts(jobs: &[Job<'_>], done: &[Done], workload: &mut Workload) -> Result<(),
 }
 
 /// The workload as far as it is made.
-struct Made<'a> {
-    files: Files<'a>,
-    workload: Workload,
+pub(super) struct Made<'a> {
+    pub files: Files<'a>,
+    pub workload: Workload,
     /// The last streams of the job that is being made, which begin when the others have ended.
     last: Vec<String>,
 }
@@ -198,12 +199,12 @@ impl Made<'_> {
         {
             return Err(job.fault(entry, "no such base", "write 1024 or 1000"));
         }
+        if let Some((entry, value)) = job.value("read_iolog")? {
+            return self.replays(job, ends, (entry, value));
+        }
         let mode = mode(job)?;
         let sizes = sizes(job, mode.random)?;
         let engine = engine(job)?;
-        if let Some(entry) = job.entry("read_iolog") {
-            return Err(job.not_yet(entry, "a recording", "remove it"));
-        }
         let flushes = flushes(job, mode)?;
         let several = self.files.several(job)?;
         let pace = pace(job, mode, (engine.depth, flushes, several), &sizes)?;
@@ -314,14 +315,14 @@ impl Made<'_> {
     }
 
     /// A name for a stream of a copy, that no other has.
-    fn name(&self, job: &Job<'_>, copy: u64, copies: u64, mode: Mode, direction: Direction) -> String {
+    pub(super) fn name(&self, job: &Job<'_>, copy: u64, copies: u64, mode: Mode, direction: Direction) -> String {
         let way = if mode.both() { format!(".{direction}s") } else { String::new() };
         let plain = format!("{}{way}", stem(job, copy, copies));
         free(plain, |name| self.workload.streams.iter().any(|stream| stream.name == *name))
     }
 
     /// What all jobs of a run have in common.
-    fn common(&mut self, job: &Job<'_>, mode: Mode) -> Result<(), Fault> {
+    pub(super) fn common(&mut self, job: &Job<'_>, mode: Mode) -> Result<(), Fault> {
         direct(job)?;
         let seed = job.count("randseed")?;
         if let (Some(entry), Some(_)) = (job.entry("randseed"), self.workload.seed.filter(|other| Some(*other) != seed))
@@ -350,7 +351,7 @@ impl Made<'_> {
     }
 
     /// Bounds that fio stops a job by.
-    fn criteria(&mut self, job: &Job<'_>, stream: &str, direction: Direction) -> Result<(), Fault> {
+    pub(super) fn criteria(&mut self, job: &Job<'_>, stream: &str, direction: Direction) -> Result<(), Fault> {
         let mut add = |measure, bound, window| {
             self.workload.criteria.push(Criterion { stream: stream.to_owned(), measure, bound, window: Some(window) });
         };
@@ -411,14 +412,20 @@ fn free(plain: String, taken: impl Fn(&String) -> bool) -> String {
 }
 
 /// What all streams of a job have in common.
-struct Own {
+pub(super) struct Own {
     /// What written data compress to, and how much of them repeats.
-    content: (Share, Share),
-    durable: bool,
-    copies: u64,
+    pub content: (Share, Share),
+    pub durable: bool,
+    pub copies: u64,
 }
 
 impl Own {
+    /// What a stream does whose sizes and places come from a recording.
+    pub(super) fn recorded(&self, direction: Direction) -> Work {
+        let whole = Extent { begin: assay_model::Amount::ZERO, length: None };
+        self.block(direction, Size::fixed(Bytes::new(1)), Address::Recorded, whole, None)
+    }
+
     fn block(
         &self,
         direction: Direction,
@@ -461,7 +468,7 @@ fn direct(job: &Job<'_>) -> Result<(), Fault> {
 }
 
 /// Whether writes are on stable media when they complete.
-fn durable(job: &Job<'_>) -> Result<bool, Fault> {
+pub(super) fn durable(job: &Job<'_>) -> Result<bool, Fault> {
     let Some((entry, value)) = job.value("sync")? else { return Ok(false) };
     match value.text.as_str() {
         "0" | "none" => Ok(false),
@@ -474,7 +481,7 @@ fn durable(job: &Job<'_>) -> Result<bool, Fault> {
 }
 
 /// What written data compress to, and how much of them repeats.
-fn content(job: &Job<'_>) -> Result<(Share, Share), Fault> {
+pub(super) fn content(job: &Job<'_>) -> Result<(Share, Share), Fault> {
     let compressible = job.percent("buffer_compress_percentage")?.unwrap_or(0);
     let duplicates = job.percent("dedupe_percentage")?.unwrap_or(0);
     if let Some(entry) = job.entry("dedupe_percentage").filter(|_| duplicates == 100) {

@@ -127,3 +127,38 @@ fn each_file_of_a_job_is_as_safe_as_any_other_target() {
     }
     assert!(!place.path("absent.img").exists());
 }
+
+/// A recording of fio is played by each copy, at its times; killed, it is played again from its beginning.
+#[test]
+fn a_recording_of_fio_is_played_by_a_job() {
+    let place = files();
+    place.write(
+        "mix.log",
+        "fio version 3 iolog\n10 a.img add\n20 a.img open\n30000 a.img read 0 4096\n200000 a.img write 8192 4096\n\
+         300000 a.img read 16384 8192\n320000 a.img sync 0 0\n1400000 a.img write 4096 4096\n1500000 a.img close\n",
+    );
+    let job = "[a]\nread_iolog=mix.log\nnumjobs=2\ndirect=1\nrw=randread\nbs=64k\n";
+    place.write("job.fio", job);
+    let running = place.start(&["run", "job.fio"], 1);
+    running.signal(9);
+    running.end();
+    let said = place.assay(&["run", "job.fio", "--resume", "run"]);
+    assert_ne!(said.is_of_verdict(&place.path("run")), "FAIL", "{}{}", said.out, said.err);
+    assert_eq!(counts(&place).last().unwrap()["a.img"], [4, 4, 0]);
+    let explained = place.assay(&["explain", "job.fio"]);
+    for told in ["bs=64k: without effect", "1 operations are neither reads nor writes"] {
+        assert!(explained.out.replace("\n", " ").contains(told), "{told}: {}", explained.out);
+    }
+    place.write("job.fio", &job.replace("mix.log", "absent.log"));
+    let said = place.assay(&["run", "job.fio"]);
+    assert!(
+        said.code == Some(3) && said.err.contains("job.fio:2:12") && said.err.contains("absent.log"),
+        "{}",
+        said.err
+    );
+    // Larger than the file: refused before anything is opened.
+    place.write("mix.log", "fio version 3 iolog\n5 s.img write 262144 4096\n");
+    place.write("job.fio", job);
+    let said = place.assay(&["run", "job.fio"]);
+    assert!(said.code == Some(3) && said.err.contains("4 KiB beyond the end of s.img"), "{}", said.err);
+}
