@@ -12,6 +12,13 @@ impl Surroundings for Around<'_> {
     fn include(&self, name: &str, _: &str) -> Result<String, String> {
         if name.len().is_multiple_of(2) { Ok(self.0.to_owned()) } else { Err("absent".into()) }
     }
+    fn recording(&self, name: &str, _: &str) -> Result<assay_formats::collect::Played, String> {
+        // What no recording is, or a short one.
+        let text = if name.len().is_multiple_of(2) { name } else { "fio version 3 iolog\n5 f read 0 512\n9 f write 512 512\n" };
+        let mut recorder = assay_formats::collect::Recorder::default();
+        text.lines().try_for_each(|line| recorder.line(line))?;
+        recorder.end()
+    }
     fn variable(&self, name: &str) -> Option<String> {
         (name.len() % 2 == 1).then(|| name.repeat(name.len() % 9))
     }

@@ -26,12 +26,22 @@ const LAST_MOMENT: Span = Span::from_ms(50);
 #[derive(Debug)]
 struct Group<S> {
     source: S,
-    /// Index of the lane whose slots its requests take.
+    /// Index of the lane whose slots its requests take: of its first target, where it goes to several.
     lane: usize,
+    /// The lanes of its other targets.
+    others: Box<[usize]>,
     /// See [`Source::is_open_loop`].
     open_loop: bool,
     /// See [`Agenda::has_moment`].
     has_moment: bool,
+}
+
+impl<S> Group<S> {
+    /// Whether its next request has a slot, on whichever of its targets that is.
+    #[inline(always)]
+    fn has_room(&self, lanes: &[Lane]) -> bool {
+        lanes[self.lane].has_room() && self.others.iter().all(|lane| lanes[*lane].has_room())
+    }
 }
 
 /// Facts about a request that completed.
@@ -72,12 +82,17 @@ impl<S: Source> Agenda<S> {
         end: Instant,
     ) -> Agenda<S> {
         let group = |(source, own): (S, &Vec<usize>)| {
-            let mut own = own.iter().map(|flow| (flows[*flow].target, flows[*flow].lane));
-            let first = own.next().expect("a source has a flow");
-            assert!(own.all(|other| other == first), "all flows of a source are on one target and in one lane");
+            let mut lanes: Vec<usize> = own.iter().map(|flow| flows[*flow].lane).collect();
+            lanes.sort_unstable();
+            lanes.dedup();
+            let mut targets: Vec<u16> = own.iter().map(|flow| flows[*flow].target).collect();
+            targets.sort_unstable();
+            targets.dedup();
+            assert_eq!(lanes.len(), targets.len(), "all flows of a source on one target are in one lane");
+            let (lane, others) = lanes.split_first().expect("a source has a flow");
             let open_loop = source.is_open_loop();
             let has_moment = open_loop || !source.pause().is_zero();
-            Group { source, lane: first.1, open_loop, has_moment }
+            Group { source, lane: *lane, others: others.into(), open_loop, has_moment }
         };
         let groups: Vec<Group<S>> = sources.into_iter().zip(flows_of).map(group).collect();
         let open_loop = groups.iter().all(|group| group.open_loop);
@@ -123,8 +138,9 @@ impl<S: Source> Agenda<S> {
     #[inline(always)]
     pub(crate) fn back(&mut self, source: usize, flow: usize, completed: Instant, goes_on: bool) -> Back {
         self.flows[flow].in_flight -= 1;
-        let Group { source: it, lane, open_loop, has_moment } = &mut self.groups[source];
-        let (lane, open_loop, has_moment) = (*lane, *open_loop, *has_moment);
+        let lane = self.flows[flow].lane;
+        let Group { source: it, open_loop, has_moment, .. } = &mut self.groups[source];
+        let (open_loop, has_moment) = (*open_loop, *has_moment);
         it.returned(flow, completed);
         if open_loop {
             return Back { lane, open_loop, has_moment, last_of: None };
@@ -161,12 +177,12 @@ impl<S: Source> Agenda<S> {
         self.due[source] = if at < end { at } else { Instant::FAR };
     }
 
-    /// The source that is due first, among those whose lane has a free slot.
+    /// The source that is due first, among those whose lanes have free slots.
     #[inline]
     pub(crate) fn earliest(&self, lanes: &[Lane]) -> (usize, Instant) {
         let mut earliest = (0, Instant::FAR);
         for (source, due) in self.due.iter().enumerate() {
-            if *due < earliest.1 && lanes[self.groups[source].lane].has_room() {
+            if *due < earliest.1 && self.groups[source].has_room(lanes) {
                 earliest = (source, *due);
             }
         }
@@ -189,7 +205,7 @@ impl<S: Source> Agenda<S> {
         self.due.len()
     }
 
-    /// The lane of a source.
+    /// The lane of a source that goes to one target, or that of the first of several.
     #[inline(always)]
     pub(crate) fn lane(&self, source: usize) -> usize {
         self.groups[source].lane

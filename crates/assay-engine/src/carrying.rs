@@ -17,16 +17,16 @@ impl<D: BlockDevice> Worker<D, Blocks, Data> {
     /// A worker for its part of `plan` on `device`, which has [`Worker::slots`]. `None` when a rate does not fit.
     pub fn new(plan: &Plan, device: D, setup: Setup) -> Option<Self> {
         let Setup { part, bound, run, ref ledger, .. } = setup;
-        let mut making = Making::new(plan, &setup);
         let geometries: Vec<Geometry> = (0..plan.targets).map(|target| device.geometry(target)).collect();
+        let mut making = Making::new(plan, &setup, geometries.clone());
         // Behind a cache and in an OLTP load the streams of a target are one sequence.
         let joint = plan.cache.is_some() || plan.oltp.is_some();
         for target in 0..if joint { plan.targets } else { 0 } {
-            making.joint(target, &geometries)?;
+            making.joint(target)?;
         }
         // The read-back comes behind all others.
         for (flow, (stream, target)) in plan.flows().enumerate().filter(|(_, (at, _))| !joint || plan.reads_back(*at)) {
-            making.flow((flow, stream, target), geometries[usize::from(target)])?;
+            making.flow((flow, stream, target))?;
         }
         let Making { sources, flows_of, after, gates, .. } = making;
         gates.counted();

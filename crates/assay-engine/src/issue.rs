@@ -98,7 +98,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         due: Instant,
         request: D::Request,
     ) -> Ticket {
-        let lane = self.agenda.lane(source);
+        let lane = self.agenda.flows[index].lane;
         let full = &self.queue.lanes[lane].full;
         let held = if self.lateness.may_be_late {
             let arrival = Arrival {

@@ -1,4 +1,4 @@
-//! A closed loop over several streams on one target, as one of several workers carries one copy of it.
+//! A closed loop over several streams, on one target or in turns over several, as one of several workers carries one copy of it.
 //!
 //! Each operation in flight is one of the loop's slots. A slot that comes back is free at once, or after a pause of its own; the next
 //! operation is drawn when the first free slot is asked for one.
@@ -8,17 +8,18 @@ use assay_base::{Instant, Op, Prng, Span};
 use assay_model::address::Offsets;
 use assay_model::generator::Generator;
 use assay_model::mix::{Loop, Mix, Think};
+use assay_model::turns::Turning;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// A stream of the loop.
+/// A stream of the loop on a target.
 #[derive(Debug)]
 pub(crate) struct Member {
     pub flow: usize,
     pub generator: Generator,
     /// Which of the loop's cursors it goes on with, where it shares one.
     pub cursor: Option<usize>,
-    /// Whether it goes on behind the loop's last operation.
+    /// Whether it goes on behind the loop's last operation on its target.
     pub is_behind: bool,
 }
 
@@ -35,11 +36,15 @@ pub(crate) struct Looped {
     members: Box<[Member]>,
     counts: Box<[Count]>,
     cursors: Box<[Offsets]>,
-    /// Where the last operation ended, for the streams that go on behind it.
-    ended: Option<u64>,
+    /// Where the last operation on each target ended, for the streams that go on behind it.
+    ended: Box<[Option<u64>]>,
+    /// Which target comes next, where there are several.
+    turning: Option<Box<Turning>>,
+    /// The target that has its turn, by its place among those of the loop.
+    at: usize,
     mix: Mix,
     slots: Slots,
-    /// Whose operation was drawn last.
+    /// The member whose operation was drawn last.
     next: usize,
     /// When the burst begins that the next operation belongs to.
     not_before: Instant,
@@ -48,11 +53,12 @@ pub(crate) struct Looped {
 }
 
 impl Looped {
-    /// A copy of `it` with `in_flight` slots here, from `start` on.
+    /// A copy of `it` with `in_flight` slots here, from `start` on. `members` are the streams, each on all targets of the loop;
+    /// `turning` says which of these comes next, where there are several.
     pub(crate) fn new(
         it: &Loop,
         members: Vec<Member>,
-        (cursors, mix): (Vec<Offsets>, Mix),
+        (cursors, mix, turning): (Vec<Offsets>, Mix, Option<(usize, Turning)>),
         in_flight: u32,
         (start, mut prng): (Instant, Prng),
     ) -> Looped {
@@ -62,7 +68,9 @@ impl Looped {
             counts: vec![Count::default(); members.len()].into(),
             members: members.into(),
             cursors: cursors.into(),
-            ended: None,
+            ended: vec![None; turning.as_ref().map_or(1, |(targets, _)| *targets)].into(),
+            turning: turning.map(|(_, turning)| Box::new(turning)),
+            at: 0,
             mix,
             slots: Slots::new(it.think, in_flight, start),
             next: 0,
@@ -99,6 +107,10 @@ impl Source for Looped {
     #[inline(never)]
     fn next(&mut self, _now: Instant) -> Next {
         self.next = self.mix.next(&mut self.prng);
+        if let Some(turning) = &mut self.turning {
+            self.at = turning.next(&mut self.prng);
+            self.next = self.next * self.ended.len() + self.at;
+        }
         Next::Of(self.members[self.next].flow)
     }
 
@@ -110,12 +122,12 @@ impl Source for Looped {
         // The delay of the next burst begins with the last operation of this one.
         self.not_before = self.mix.begins(wanted, &mut self.prng);
         let member = &mut self.members[self.next];
-        let op = match (member.cursor, self.ended.filter(|_| member.is_behind)) {
+        let op = match (member.cursor, self.ended[self.at].filter(|_| member.is_behind)) {
             (None, None) => member.generator.operation(wanted),
             (None, Some(ended)) => member.generator.operation_behind(ended, wanted),
             (Some(cursor), _) => member.generator.operation_of(&mut self.cursors[cursor], wanted),
         };
-        self.ended = Some(op.offset + u64::from(op.len));
+        self.ended[self.at] = Some(op.offset + u64::from(op.len));
         op
     }
 

@@ -18,6 +18,7 @@ use assay_model::generator::{FOR_LOOP, Generator};
 use assay_model::mix::{Loop, Mix};
 use assay_model::oltp::Load;
 use assay_model::recording::Onto;
+use assay_model::turns::{Turning, Turns};
 use assay_model::{Arrival, Plan};
 use std::sync::Arc;
 
@@ -27,6 +28,8 @@ pub(crate) struct Making {
     part: Part,
     start: Instant,
     ledger: Option<Arc<Ledger>>,
+    /// Of each target.
+    geometries: Arc<[Geometry]>,
     pub gates: Arc<Gates>,
     pub sources: Vec<Blocks>,
     pub flows_of: Vec<Vec<usize>>,
@@ -37,12 +40,12 @@ pub(crate) struct Making {
 /// A flow: its index, its stream and its target.
 type Flow = (usize, u16, u16);
 
-/// The slots of one copy of a loop on one target that a worker has.
+/// The slots of one copy of a loop that a worker has: on one target, or on all of the loop together where it takes turns.
 #[derive(Clone)]
 struct Dealt {
     looped: String,
     members: Vec<(usize, (u16, u16))>,
-    geometry: Geometry,
+    geometries: Arc<[Geometry]>,
     copy: u32,
     slots: u32,
     /// Its place among the workers that have some of this copy.
@@ -50,12 +53,13 @@ struct Dealt {
 }
 
 impl Making {
-    pub(crate) fn new(plan: &Plan, setup: &Setup) -> Making {
+    pub(crate) fn new(plan: &Plan, setup: &Setup, geometries: Vec<Geometry>) -> Making {
         Making {
             plan: Arc::new(plan.clone()),
             part: setup.part,
             start: setup.start,
             ledger: setup.ledger.clone(),
+            geometries: geometries.into(),
             gates: setup.gates.clone().unwrap_or_else(|| Gates::new(plan, setup.part.of)),
             sources: Vec::new(),
             flows_of: Vec::new(),
@@ -64,12 +68,14 @@ impl Making {
     }
 
     /// Makes the source of a flow; those of a loop together with its first stream. `None` when a rate does not fit.
-    pub(crate) fn flow(&mut self, flow: Flow, geometry: Geometry) -> Option<()> {
+    pub(crate) fn flow(&mut self, flow: Flow) -> Option<()> {
         let (at, stream, target) = flow;
-        let plan = Arc::clone(&self.plan);
+        let (plan, geometry) = (Arc::clone(&self.plan), self.geometries[usize::from(target)]);
         if let Some(it) = plan.loop_of(stream) {
             let first = plan.streams.iter().position(|other| other.arrival.loop_name() == Some(&it.name));
-            return if first == Some(stream.into()) { self.copies(it, stream, (target, geometry)) } else { Some(()) };
+            // One loop that takes turns is made with its first target.
+            let made = it.turns.is_some() && plan.targets_of(stream).next() != Some(target);
+            return if first == Some(stream.into()) && !made { self.copies(it, stream, target) } else { Some(()) };
         }
         let reads_back = plan.streams[usize::from(stream)].reads_back();
         if reads_back {
@@ -90,7 +96,7 @@ impl Making {
                 let make: Make<Blocks> = Box::new(move |begin| {
                     single(&shared, flow, geometry, part, (start, begin), None).expect("it was made before")
                 });
-                self.living(one, (stream, geometry), &[stream], shares, make)
+                self.living(one, &[(stream, geometry)], shares, make)
             }
         };
         self.sources.push(source);
@@ -99,8 +105,8 @@ impl Making {
     }
 
     /// Makes the source of the streams of a target whose operations are drawn together: behind a cache, or those of an OLTP load.
-    pub(crate) fn joint(&mut self, target: u16, geometries: &[Geometry]) -> Option<()> {
-        let plan = Arc::clone(&self.plan);
+    pub(crate) fn joint(&mut self, target: u16) -> Option<()> {
+        let (plan, geometries) = (Arc::clone(&self.plan), &*self.geometries);
         let here = plan.flows().enumerate().filter(|(_, (stream, on))| *on == target && !plan.reads_back(*stream));
         let members: Vec<Member> = here.map(|(flow, (stream, _))| Member { flow, stream }).collect();
         if members.is_empty() {
@@ -123,18 +129,11 @@ impl Making {
         Some(())
     }
 
-    /// A source with the life of `stream`, of whose numbers it has `share`.
-    fn living(
-        &self,
-        one: Blocks,
-        of: (u16, Geometry),
-        members: &[u16],
-        share: Option<Part>,
-        make: Make<Blocks>,
-    ) -> Blocks {
-        let (plan, (stream, geometry)) = (&self.plan, of);
+    /// A source with the life of its streams, each with the target that it is on, of whose numbers it has `share`.
+    fn living(&self, one: Blocks, members: &[(u16, Geometry)], share: Option<Part>, make: Make<Blocks>) -> Blocks {
+        let (plan, stream) = (&self.plan, members[0].0);
         let life = plan.life_of(stream);
-        let left = numbers(plan, members, geometry, share);
+        let left = numbers(plan, members, share);
         let waits = self.gates.behind(&plan.waited_for_by(stream)).map(|gate| Waits {
             gate,
             start: life.start,
@@ -147,13 +146,15 @@ impl Making {
         Blocks(Kind::Living(Box::new(living)))
     }
 
-    /// The copies of a loop on a target that the worker has slots of, one at least, and the flows of their operations.
+    /// The copies of a loop on a target, or on all its targets where it takes turns, that the worker has slots of, one at
+    /// least, and the flows of their operations.
     /// Slots are dealt to workers in turn, the first copy's first; the workers that have some of a copy share its
     /// cursors by position.
-    fn copies(&mut self, it: &Loop, stream: u16, (target, geometry): (u16, Geometry)) -> Option<()> {
+    fn copies(&mut self, it: &Loop, stream: u16, target: u16) -> Option<()> {
         let plan = Arc::clone(&self.plan);
         let member = |(_, (stream, on)): &(usize, (u16, u16))| {
-            *on == target && plan.streams[usize::from(*stream)].arrival.loop_name() == Some(&it.name)
+            let here = *on == target || it.turns.is_some();
+            here && plan.streams[usize::from(*stream)].arrival.loop_name() == Some(&it.name)
         };
         let members: Vec<(usize, (u16, u16))> = plan.flows().enumerate().filter(member).collect();
         let (depth, of) = (u64::from(it.in_flight), self.part.of.max(1));
@@ -162,7 +163,8 @@ impl Making {
             let place = (self.part.index + of - u64::from(copy) * depth % of) % of;
             let slots = (depth / of + u64::from(place < depth % of)) as u32;
             let share = Part { index: place.min(depth - 1), of: depth.min(of) };
-            Dealt { looped: it.name.clone(), members: members.clone(), geometry, copy, slots, share }
+            let geometries = Arc::clone(&self.geometries);
+            Dealt { looped: it.name.clone(), members: members.clone(), geometries, copy, slots, share }
         };
         let mut own: Vec<Dealt> = (0..it.copies).map(dealt).filter(|dealt| dealt.slots > 0).collect();
         if own.is_empty() {
@@ -171,7 +173,8 @@ impl Making {
         }
         let (start, begin) = (self.start, plan.begins(stream, self.start));
         let flows: Vec<usize> = members.iter().map(|(flow, _)| *flow).collect();
-        let streams: Vec<u16> = members.iter().map(|(_, (stream, _))| *stream).collect();
+        let on = |(_, (stream, target)): &(usize, (u16, u16))| (*stream, self.geometries[usize::from(*target)]);
+        let streams: Vec<(u16, Geometry)> = members.iter().map(on).collect();
         for dealt in own {
             let copy = dealt.make(&plan, (start, begin))?;
             let share = (dealt.slots > 0).then_some(dealt.share);
@@ -181,7 +184,7 @@ impl Making {
                     let shared = Arc::clone(&plan);
                     let make: Make<Blocks> =
                         Box::new(move |begin| dealt.make(&shared, (start, begin)).expect("it was made before"));
-                    self.living(copy, (stream, geometry), &streams, share, make)
+                    self.living(copy, &streams, share, make)
                 }
             };
             self.sources.push(source);
@@ -224,14 +227,16 @@ fn shares(plan: &Plan, stream: u16, part: Part) -> Option<Part> {
     (part.index < workers).then_some(Part { of: workers, ..part })
 }
 
-/// How many operations and bytes a source has that carries `streams` and has `share` of their numbers.
-fn numbers(plan: &Plan, streams: &[u16], geometry: Geometry, share: Option<Part>) -> Numbers {
-    let life = plan.life_of(streams[0]);
+/// How many operations and bytes a source has that carries `streams`, each on a target, and has `share` of their numbers.
+fn numbers(plan: &Plan, streams: &[(u16, Geometry)], share: Option<Part>) -> Numbers {
+    let life = plan.life_of(streams[0].0);
     let Some(part) = share else { return Numbers { operations: 0, bytes: 0 } };
     let own = |all: u64| all / part.of + u64::from(part.index < all % part.of);
-    let sizes = streams.iter().filter_map(|stream| plan.streams[usize::from(*stream)].block()).map(|block| &block.size);
-    let fixed: Vec<u64> =
-        sizes.map(|size| if size.from == size.to { size.in_blocks(geometry.block).largest() } else { 0 }).collect();
+    let fixed = |(stream, target): &(u16, Geometry)| {
+        let size = &plan.streams[usize::from(*stream)].block()?.size;
+        Some(if size.from == size.to { size.in_blocks(target.block).largest() } else { 0 })
+    };
+    let fixed: Vec<u64> = streams.iter().filter_map(fixed).collect();
     let one_size = fixed.first().copied().filter(|first| *first > 0 && fixed.iter().all(|size| size == first));
     let operations = life.operations.unwrap_or(u64::MAX);
     let bytes = life.bytes.map(assay_base::Bytes::get);
@@ -257,7 +262,7 @@ impl Dealt {
             None => Kind::Loop(Box::new(copy)),
             Some(((flow, of), every)) => {
                 let worker = (self.share, self.copy + 1);
-                let generator = Generator::of_copy(plan, *of, self.geometry, worker, times)?;
+                let generator = Generator::of_copy(plan, *of, self.geometry(*of), worker, times)?;
                 Kind::Flushing(Box::new(Flushing::new(copy, (*flow, generator), every)))
             }
         }))
@@ -273,14 +278,18 @@ impl Dealt {
             Arrival::Looped { line: Some(line), .. } => it.lines.iter().position(|known| known.name == *line),
             _ => Some(0),
         };
-        let weights = members().map(|(_, (stream, _))| Some((arrival(*stream).share()?.as_ppb(), line(*stream)?)));
+        let (_, (first, target)) = *self.members.first()?;
+        // Whose operation it is does not depend on the target.
+        let streams = members().filter(|(_, (_, on))| *on == target);
+        let weights = streams.map(|(_, (stream, _))| Some((arrival(*stream).share()?.as_ppb(), line(*stream)?)));
         let mix = Mix::new(it, &weights.collect::<Option<Vec<_>>>()?);
-        let (mut generators, mut cursors, mut shared) = (Vec::new(), Vec::new(), Vec::<(&String, usize)>::new());
+        let (mut generators, mut cursors) = (Vec::new(), Vec::new());
+        let mut shared: Vec<((&String, u16), usize)> = Vec::new();
         for (flow, of) in members() {
             let worker = (self.share, self.copy + 1);
-            let generator = Generator::of_copy(plan, *of, self.geometry, worker, (start, begin))?;
+            let generator = Generator::of_copy(plan, *of, self.geometry(*of), worker, (start, begin))?;
             let block = plan.streams[usize::from(of.0)].block()?;
-            let name = block.places.as_ref().filter(|_| block.address.has_cursor());
+            let name = block.places.as_ref().filter(|_| block.address.has_cursor()).map(|name| (name, of.1));
             let cursor = name.map(|name| {
                 let known = shared.iter().find(|(known, _)| *known == name).map(|(_, cursor)| *cursor);
                 known.unwrap_or_else(|| {
@@ -291,9 +300,26 @@ impl Dealt {
             });
             generators.push(looped::Member { flow: *flow, generator, cursor, is_behind: block.address.is_behind() });
         }
-        let (_, (first, target)) = *self.members.first()?;
         let path = [u64::from(first), u64::from(target), self.share.index, FOR_LOOP, u64::from(self.copy)];
         let prng = Prng::child(plan.seed, &path);
-        Some(Looped::new(it, generators, (cursors, mix), self.slots, (begin, prng)))
+        let turning = it.turns.map(|turns| self.turning(plan, turns, first));
+        Some(Looped::new(it, generators, (cursors, mix, turning), self.slots, (begin, prng)))
+    }
+
+    fn geometry(&self, (_, target): (u16, u16)) -> Geometry {
+        self.geometries[usize::from(target)]
+    }
+
+    /// The turns of the loop over its targets, which are those of `stream`, and how many there are. The workers that share a copy
+    /// share the passes through them, and begin with different ones.
+    fn turning(&self, plan: &Plan, turns: Turns, stream: u16) -> (usize, Turning) {
+        let block = plan.streams[usize::from(stream)].block();
+        let Part { index, of } = self.share;
+        let pass = |target: u16| {
+            let all = block.map_or(1, |block| block.pass(self.geometries[usize::from(target)]));
+            all / of + u64::from(index < all % of)
+        };
+        let passes: Vec<u64> = plan.targets_of(stream).map(pass).collect();
+        (passes.len(), Turning::new(turns, passes.len(), &passes, (index % passes.len() as u64) as usize))
     }
 }

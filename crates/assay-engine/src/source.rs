@@ -2,7 +2,7 @@
 //!
 //! A stream on one target is a group of one. Groups of several are a mix whose reads and writes share a queue depth, a
 //! deck of transactions that several sessions execute, or a sequence of calls on one file: the source decides which
-//! flow the next request belongs to, and all of them go to one target and take its slots.
+//! flow the next request belongs to, and they take the slots of their target. All go to one target, except where a loop takes turns.
 
 use assay_base::{Instant, Span};
 

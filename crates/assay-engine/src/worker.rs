@@ -26,7 +26,7 @@ use std::sync::Arc;
 pub struct Parts<S, P> {
     /// The groups of flows.
     pub sources: Vec<S>,
-    /// The flows of each source, by its index: all on one target and in one lane. Several sources may carry a flow together.
+    /// The flows of each source, by its index: on each target all in one lane. Several sources may carry a flow together.
     pub flows_of: Vec<Vec<usize>>,
     /// The index of the first source that begins when all sources before it are over.
     pub after: usize,

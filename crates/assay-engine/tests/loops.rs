@@ -4,7 +4,7 @@
 
 mod even;
 
-use assay_base::{Direction, Instant, Op, Span};
+use assay_base::{Direction, Geometry, Instant, Op, Span};
 use assay_engine::shell::Sink;
 use assay_engine::{Limits, Setup, Worker, run_virtual};
 use assay_model::{Plan, arrival::Part, workload};
@@ -35,14 +35,20 @@ struct Did {
 
 /// Runs a plan over `of` workers, each by itself: in virtual time nothing makes one wait for another.
 fn run(file: &str, of: u64, (service, size): (Span, u64)) -> Vec<Did> {
-    let adjust = workload::Adjust { targets: 1, seed: 3, ..workload::Adjust::default() };
+    run_on(&[Geometry { size, block: 512 }], file, of, service)
+}
+
+/// The same on several targets.
+fn run_on(targets: &[Geometry], file: &str, of: u64, service: Span) -> Vec<Did> {
+    let adjust = workload::Adjust { targets: targets.len() as u16, seed: 3, ..workload::Adjust::default() };
     let plan: Plan = workload::read("t", file).unwrap().plan(&adjust).unwrap();
     let one = |index| {
         let part = Part { index, of };
         let (thresholds, limits) = (Thresholds::new([]), Limits::default());
         let bound = assay_engine::bound(&plan, part);
         let setup = Setup { part, thresholds, bound, start: Instant::ZERO, run: 7, limits, ledger: None, gates: None };
-        let device = Even::new(service, size);
+        let mut device = Even::new(service, 0);
+        device.others = targets.to_vec();
         let mut worker = Worker::new(&plan, device, setup).unwrap();
         let mut kept = Kept::default();
         run_virtual(&mut worker, Instant::ZERO, &mut kept, || false);
@@ -325,5 +331,114 @@ fn slots_that_pause_together_wait_for_each_other() {
         for at in &pauses {
             assert!(did.asked[*at].0.since(did.asked[at - 1].0) >= Span::from_us(5100), "{depth} {every}");
         }
+    }
+}
+
+/// Targets of so many blocks of 4 KiB.
+fn targets(blocks: &[u64]) -> Vec<Geometry> {
+    blocks.iter().map(|n| Geometry { size: n * 4096, block: 512 }).collect()
+}
+
+/// The operations of all workers on each target.
+fn counts(workers: &[Did], targets: usize) -> Vec<u64> {
+    let of = |target: usize| {
+        workers.iter().flat_map(|did| &did.asked).filter(|(_, op)| usize::from(op.target) == target).count() as u64
+    };
+    (0..targets).map(of).collect()
+}
+
+#[test]
+fn a_loop_that_takes_turns_has_its_number_in_flight_on_all_targets_together() {
+    let streams = stream("a", "read", "share = \"70%\"") + &stream("b", "write", "share = \"30%\"");
+    for (depth, copies, next) in [(8, 1, "in-turn"), (3, 3, "in-turn"), (1, 1, "random"), (5, 2, "random")] {
+        let head = format!("[[loop]]\nname = \"mix\"\nin_flight = {depth}\ncopies = {copies}\ntargets = \"{next}\"\n");
+        let file = format!("{HEAD}{head}{streams}");
+        for of in 1..=7 {
+            let workers = run_on(&targets(&[1 << 18, 1 << 16, 1 << 17]), &file, of, USUAL.0);
+            let most: usize = workers.iter().map(|did| did.most).sum();
+            assert_eq!(most, depth * copies, "{depth}x{copies}, {of} workers");
+            let (counts, all) = (counts(&workers, 3), workers.iter().flat_map(|did| &did.ok).sum::<u64>() as f64);
+            let spread = match next {
+                // Each worker's part of each copy goes round by itself.
+                "in-turn" => (copies as u64 * of) as f64,
+                _ => 4.0 * (all * 2.0 / 9.0).sqrt(),
+            };
+            assert!(
+                counts.iter().all(|n| (*n as f64 - all / 3.0).abs() <= spread),
+                "{counts:?} of {all}, {of} workers"
+            );
+            // Flows are those of the first stream on all targets, then those of the second.
+            let reads: u64 = workers.iter().flat_map(|did| &did.ok[..3]).sum();
+            assert!((reads as f64 - all * 0.7).abs() < 4.0 * (all * 0.21).sqrt(), "{reads} of {all}");
+        }
+    }
+}
+
+#[test]
+fn turns_keep_the_cursors_of_each_target() {
+    let keys = "address = \"sequential\"\nplaces = \"file\"";
+    let streams = stream("a", "read", keys) + &stream("b", "write", keys);
+    let file = format!("{HEAD}[[loop]]\nname = \"mix\"\ntargets = {{ next = \"in-turn\", operations = 4 }}\n{streams}");
+    let did = &run_on(&targets(&[1 << 18; 3]), &file, 1, USUAL.0)[0];
+    for (at, (_, op)) in did.asked.iter().enumerate() {
+        let at = at as u64;
+        let place = (u64::from(op.target), op.offset / 4096);
+        assert_eq!(place, (at / 4 % 3, at / 12 * 4 + at % 4), "operation {at}");
+    }
+    let streams =
+        stream("a", "write", "share = \"50%\"") + &stream("b", "read", "share = \"50%\"\naddress = \"behind\"");
+    let file = format!("{HEAD}[[loop]]\nname = \"mix\"\ntargets = \"random\"\n{streams}");
+    let did = &run_on(&targets(&[1 << 18; 2]), &file, 1, USUAL.0)[0];
+    let mut ended = [None; 2];
+    for (_, op) in &did.asked {
+        let before = ended[usize::from(op.target)].replace(op.offset + 4096);
+        let goes_on = op.direction == Direction::Read && before.is_some_and(|end| end < 4096 << 18);
+        assert!(!goes_on || Some(op.offset) == before, "{op:?} behind {before:?}");
+    }
+}
+
+#[test]
+fn passes_through_targets_of_different_sizes_are_whole_over_several_workers() {
+    for next in ["in-turn", "random", "one-after-another"] {
+        let head = format!(
+            "[[loop]]\nname = \"mix\"\nin_flight = 4\ntargets = {{ next = \"{next}\", passes = true }}\noperations = 1716\n"
+        );
+        let file = format!("{HEAD}{head}{}", stream("a", "read", "address = { once = \"4KiB\" }"));
+        // Each worker has the same part of all of them.
+        let sizes = [1008, 204, 504];
+        for of in 1..=4 {
+            let workers = run_on(&targets(&sizes), &file, of, USUAL.0);
+            assert_eq!(counts(&workers, 3), sizes, "{next}, {of} workers");
+            let mut seen: Vec<(u16, u64)> =
+                workers.iter().flat_map(|did| &did.asked).map(|(_, op)| (op.target, op.offset)).collect();
+            seen.sort_unstable();
+            seen.dedup();
+            assert_eq!(seen.len(), 1716, "each place of each target once: {next}, {of} workers");
+            if next == "one-after-another" && of == 1 {
+                assert!(workers[0].asked.windows(2).all(|pair| pair[0].1.target <= pair[1].1.target));
+            }
+        }
+    }
+}
+
+#[test]
+fn the_life_of_a_loop_that_takes_turns_is_that_of_all_its_targets_together() {
+    let blocks = [Geometry { size: 1 << 24, block: 512 }, Geometry { size: 1 << 24, block: 8192 }];
+    for (life, size, expected) in [
+        ("operations = 999", "4KiB", 999),
+        ("bytes = \"400KiB\"", "8KiB", 50),
+        // Rounded up to 8 KiB on the second target: 4 and 8 KiB in turn.
+        ("bytes = \"600KiB\"", "4KiB", 100),
+    ] {
+        let streams = stream("a", "write", "").replace("4KiB", size);
+        let after =
+            "[[stream]]\nname = \"flushes\"\ndirection = \"flush\"\nin_flight = 1\noperations = 1\nafter = \"mix\"\n";
+        let file =
+            format!("{HEAD}[[loop]]\nname = \"mix\"\nin_flight = 2\ntargets = \"in-turn\"\n{life}\n{streams}{after}");
+        let did = &run_on(&blocks, &file, 1, USUAL.0)[0];
+        assert_eq!((did.ok[0] + did.ok[1], &did.ok[2..]), (expected, &[1, 1][..]), "{life}");
+        assert!(did.ok[0].abs_diff(did.ok[1]) <= 1, "{:?}", did.ok);
+        let last = did.asked.iter().position(|(_, op)| op.is_flush()).unwrap();
+        assert_eq!(last as u64, expected, "each target is flushed once, behind the last write");
     }
 }

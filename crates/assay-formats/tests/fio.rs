@@ -5,10 +5,12 @@
 mod common;
 
 use assay_base::{Bytes, Fault, Geometry, Instant, Share};
+use assay_formats::collect::{Played, Recorder};
 use assay_formats::fio::keys::{self, Class};
 use assay_formats::fio::{Choice, Keyword, Lowered, Surroundings, lower, read};
 use assay_model::arrival::Part;
 use assay_model::generator::Generator;
+use assay_model::turns::NextTarget;
 use assay_model::workload::Adjust;
 use assay_model::{Address, Arrival, Plan};
 use std::path::{Path, PathBuf};
@@ -22,6 +24,12 @@ struct Around {
 impl Surroundings for Around {
     fn include(&self, name: &str, _: &str) -> Result<String, String> {
         std::fs::read_to_string(self.dir.join(name)).map_err(|e| e.to_string())
+    }
+    fn recording(&self, name: &str, _: &str) -> Result<Played, String> {
+        let text = IOLOGS.iter().find(|(known, _)| *known == name).ok_or("there is none")?.1;
+        let mut recorder = Recorder::default();
+        text.lines().try_for_each(|line| recorder.line(line))?;
+        recorder.end()
     }
     fn variable(&self, name: &str) -> Option<String> {
         (name == "BS").then(|| "16k".to_owned())
@@ -37,6 +45,20 @@ impl Surroundings for Around {
         self.data.filter(|_| target.ends_with("data.img"))
     }
 }
+
+/// Recordings of fio, the second of which reaches beyond 64 MiB.
+const IOLOGS: [(&str, &str); 4] = [
+    (
+        "mix.log",
+        "fio version 3 iolog\n10 data.img add\n20 data.img open\n3000 data.img read 0 4096\n5000 data.img write 8192 8192\n6000 data.img sync 0 0\n9000 data.img read 4096 4096\n9500 data.img close\n",
+    ),
+    ("far.log", "fio version 3 iolog\n0 data.img write 67108864 4096\n"),
+    ("untimed.log", "fio version 2 iolog\ndata.img read 0 4096\n"),
+    (
+        "reads.log",
+        "fio version 2 iolog\ndata.img wait 200 0\ndata.img read 0 4096\ndata.img wait 500 0\ndata.img read 4096 4096\n",
+    ),
+];
 
 /// As a run would read it.
 fn lowered(path: &Path, choice: &Choice) -> Result<Lowered, Fault> {
@@ -553,5 +575,145 @@ fn hostile_texts_are_refused() {
     ] {
         let fault = of(&text, &Choice::default(), &around()).unwrap_err();
         assert!(!fault.what.is_empty() && fault.to_string().len() < 4000, "{fault}");
+    }
+}
+
+/// Two files of 64 MiB.
+const TWO: &str = "[a]\nfilename=data.img:b/data.img\nrw=read\n";
+
+#[test]
+fn several_files_of_a_copy_are_one_loop_that_takes_turns() {
+    let of = |keys: &str| {
+        of(&format!("{TWO}{keys}\n"), &Choice::default(), &around()).map_err(|fault| panic!("{keys}: {fault}")).unwrap()
+    };
+    // What fio 3.33 does with each: the order of the files, the part of each, and the operations of all.
+    for (keys, next, operations, passes, part, all) in [
+        ("size=2m", NextTarget::InTurn, 1, false, Some(1 << 20), 512),
+        ("", NextTarget::InTurn, 1, false, None, 32_768),
+        ("size=2m\nfile_service_type=roundrobin:8", NextTarget::InTurn, 8, false, Some(1 << 20), 512),
+        ("size=2m\nfile_service_type=random", NextTarget::Random, 1, true, Some(1 << 20), 512),
+        (
+            "size=2m\nrw=randread\nnorandommap\nfile_service_type=random:4",
+            NextTarget::Random,
+            4,
+            false,
+            Some(1 << 20),
+            512,
+        ),
+        ("size=2m\nfile_service_type=sequential", NextTarget::OneAfterAnother, 1, false, Some(1 << 20), 512),
+        ("size=25%", NextTarget::InTurn, 1, false, Some(16 << 20), 8192),
+        ("filesize=1m", NextTarget::InTurn, 1, false, Some(1 << 20), 512),
+        ("filesize=4m\nsize=2m", NextTarget::InTurn, 1, false, Some(4 << 20), 512),
+        ("filesize=1m\nsize=4m", NextTarget::InTurn, 1, false, Some(1 << 20), 512),
+        // 37.5 operations for each file, of which fio gives the first one 38.
+        ("size=300k", NextTarget::InTurn, 1, false, Some(152 << 10), 75),
+        ("size=2m\nnumber_ios=100", NextTarget::InTurn, 1, false, Some(1 << 20), 100),
+        ("size=2m\nio_size=3m", NextTarget::InTurn, 1, false, Some(1 << 20), 768),
+    ] {
+        let plan = plan(&of(keys));
+        assert_eq!((plan.loops.len(), plan.streams.len(), plan.targets), (1, 1, 2), "{keys}");
+        let turns = plan.loops[0].turns.unwrap();
+        assert_eq!((turns.next, turns.operations, turns.passes), (next, operations, passes), "{keys}");
+        let length = plan.streams[0].block().unwrap().extent.and_then(|extent| extent.length);
+        assert_eq!(length.map(|length| length.to_string().parse::<Bytes>().unwrap().get()), part, "{keys}");
+        assert_eq!((plan.loops[0].life.operations, &plan.streams[0].targets), (Some(all), &vec![0, 1]), "{keys}");
+    }
+    let copies = plan(&of("size=2m\nnumjobs=2\niodepth=8\nioengine=libaio\nend_fsync=1\nrw=randrw"));
+    assert_eq!(
+        (copies.loops.len(), copies.streams.len(), copies.slots() - u64::from(copies.in_flight_bound)),
+        (2, 6, 16)
+    );
+    let names = |keys: &str| {
+        let lowered = files_of(&format!("[a]\ntime_based\nruntime=1\n{keys}\n"));
+        lowered.join(" ")
+    };
+    assert_eq!(names("nrfiles=3"), "a.0.0 a.0.1 a.0.2");
+    assert_eq!(names("nrfiles=2\nnumjobs=2\ndirectory=x:y/"), "x/a.0.0 x/a.0.1 y/a.1.0 y/a.1.1");
+    assert_eq!(names("nrfiles=2\nfilename_format=f.$filenum"), "f.0 f.1");
+    assert_eq!(names("nrfiles=2\nfilename=x:y\\:z:w"), "x y:z w", "names count, not their number");
+    // One file needs no loop, whatever the order.
+    let one = plan(&of("filename=data.img\nfile_service_type=random"));
+    assert_eq!((one.loops.len(), one.targets), (0, 1));
+}
+
+/// The files of a job.
+fn files_of(text: &str) -> Vec<String> {
+    of(text, &Choice::default(), &around()).unwrap_or_else(|fault| panic!("{fault}")).workload.targets
+}
+
+#[test]
+fn several_files_that_cannot_be_driven_are_refused_at_their_place() {
+    for (keys, line, told) in [
+        ("file_service_type=zipf:1.1", 4, "not driven here"),
+        ("file_service_type=roundrobin:0", 4, "not a number of operations"),
+        ("file_service_type=roundrobin:x", 4, "not a number of operations"),
+        ("file_service_type=sequential:8", 4, "has no number"),
+        ("file_service_type=sequential\nbsrange=4k-8k", 4, "places come again or sizes differ"),
+        ("rw=randread\nnorandommap\nfile_service_type=sequential", 6, "places come again"),
+        ("rate_iops=100", 4, "a rate on several files is not driven yet"),
+        ("rate=1m", 4, "a rate on several files is not driven yet"),
+        ("rw=write\nfsync=4", 5, "a flush after writes to several files"),
+        ("filename=data.img:data.img", 4, "names the same file twice"),
+        ("filename=:", 4, "no file is named"),
+        ("size=4k", 4, "smaller than an operation"),
+        ("size=200m", 4, "beyond the end"),
+        ("filesize=65m", 4, "beyond the end"),
+        ("filesize=1k", 4, "smaller than an operation"),
+        ("filesize=1m-2m", 4, ""),
+        ("nrfiles=0", 4, "nrfiles of 0 is out of range"),
+        ("nrfiles=257", 4, "out of range"),
+    ] {
+        let fault = of(&format!("{TWO}{keys}\n"), &Choice::default(), &around()).err();
+        let fault = fault.unwrap_or_else(|| panic!("{keys} is refused"));
+        assert!(fault.line == line && fault.what.contains(told) && !fault.remedy.is_empty(), "{keys}: {fault}");
+    }
+}
+
+#[test]
+fn a_recording_takes_the_place_of_a_jobs_own_operations() {
+    let of = |keys: &str| of(&format!("[a]\n{keys}\n"), &Choice::default(), &around());
+    let plan = plan(
+        &of("read_iolog=mix.log\nnumjobs=2\nioengine=libaio\niodepth=8\nsize=1m\nrw=randwrite\nstartdelay=1").unwrap(),
+    );
+    let stream = |at: usize| {
+        let it = &plan.streams[at];
+        let recording = it.arrival.recording().unwrap();
+        (it.name.as_str(), it.life.operations, it.life.start.as_ns(), recording.operations, recording.reaches.get())
+    };
+    // fio counts times from the beginning of the job: the first operation comes after 3 ms, and the delay.
+    assert_eq!(stream(0), ("a.0.reads", Some(2), 1_003_000_000, 2, 8192));
+    assert_eq!(stream(3), ("a.1.writes", Some(1), 1_003_000_000, 1, 16_384));
+    assert_eq!((plan.streams.len(), plan.lanes.len(), plan.lanes[0].in_flight_bound), (4, 4, 8));
+    let notes = plan.notes.join("\n");
+    for told in [
+        "size=1m: without effect",
+        "rw=randwrite: without effect",
+        "1 operations are neither reads nor writes",
+        "its wait counts",
+    ] {
+        assert!(notes.contains(told), "{told}: {notes}");
+    }
+    let reads = of("read_iolog=reads.log").unwrap();
+    assert_eq!((reads.workload.streams.len(), reads.workload.streams[0].name.as_str()), (1, "a"));
+    assert_eq!(reads.workload.targets, ["data.img"], "the recording names its file");
+    for (keys, line, told) in [
+        ("read_iolog=absent.log", 2, "there is none"),
+        ("read_iolog=untimed.log", 2, "an operation without a time"),
+        ("read_iolog=far.log", 2, "beyond the end of data.img"),
+        ("read_iolog=", 2, "has no value"),
+        (
+            "read_iolog=mix.log\nnumber_ios=5",
+            3,
+            "a recording with an end or a place of the job's own is not driven yet",
+        ),
+        ("read_iolog=mix.log\noffset=4k", 3, "not driven yet"),
+        ("read_iolog=mix.log\nrate_iops=5", 3, "not driven yet"),
+        ("read_iolog=mix.log\nfsync=5", 3, "not driven yet"),
+        ("read_iolog=mix.log\nthinktime=5", 3, "not driven yet"),
+        ("read_iolog=mix.log\nreplay_redirect=b", 3, "not run here"),
+        ("read_iolog=mix.log\nnumjobs=200", 2, "more streams than a workload can have"),
+    ] {
+        let fault = of(keys).err().unwrap_or_else(|| panic!("{keys} is refused"));
+        assert!(fault.line == line && fault.what.contains(told) && !fault.remedy.is_empty(), "{keys}: {fault}");
     }
 }

@@ -25,6 +25,7 @@ pub mod recording;
 pub mod seal;
 pub mod seek;
 pub mod size;
+pub mod turns;
 pub mod workload;
 
 pub use flush::Flush;

@@ -16,10 +16,11 @@ pub struct Life {
     /// It ends so long after its beginning.
     #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
     pub lasts: Option<Span>,
-    /// It ends after this many operations on each target; a loop ends after so many in each copy.
+    /// It ends after this many operations on each target; a loop ends after so many in each copy, and one that takes turns after so
+    /// many on all its targets together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operations: Option<u64>,
-    /// It ends with the operation by which it has moved this many bytes on each target; a loop in each copy.
+    /// It ends with the operation by which it has moved this many bytes on each target; a loop in each copy, as with operations.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Bytes>,
     /// It begins when the stream or loop of this name has ended on all targets.

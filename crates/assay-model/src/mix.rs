@@ -4,6 +4,7 @@
 //! each draws among the streams of that line: of the operations a line has share · burst by the sum of that over all lines.
 
 use crate::life::Life;
+use crate::turns::Turns;
 use assay_base::{Instant, Prng, Span, math};
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +13,7 @@ use serde::{Deserialize, Serialize};
 pub struct Loop {
     /// Its streams name it.
     pub name: String,
-    /// Operations in flight on each target in each copy.
+    /// Operations in flight on each target in each copy; on all targets together where it takes turns.
     pub in_flight: u32,
     /// How many of it run beside each other, each with cursors and draws of its own.
     pub copies: u32,
@@ -22,6 +23,9 @@ pub struct Loop {
     /// What bursts are drawn from; each operation is drawn by itself where there are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lines: Vec<Line>,
+    /// How it goes to several targets; each has a loop of its own where this is absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<Turns>,
     /// When it begins and ends.
     #[serde(flatten)]
     pub life: Life,
@@ -85,7 +89,7 @@ pub struct Line {
 }
 
 impl Loop {
-    /// Operations in flight on each target in all copies.
+    /// Operations in flight on each target in all copies; where it takes turns, on all of them together.
     pub fn slots(&self) -> u32 {
         self.in_flight.saturating_mul(self.copies)
     }
@@ -184,7 +188,7 @@ mod tests {
     }
 
     fn looped(lines: Vec<Line>) -> Loop {
-        Loop { name: "l".into(), in_flight: 1, copies: 1, think: None, lines, life: Life::default() }
+        Loop { name: "l".into(), in_flight: 1, copies: 1, think: None, lines, turns: None, life: Life::default() }
     }
 
     #[test]

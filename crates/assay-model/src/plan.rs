@@ -650,9 +650,10 @@ impl Plan {
         self.streams.iter().filter_map(Stream::block)
     }
 
-    /// The size of the smallest target that the plan fits on, in bytes, for blocks of `block` bytes.
-    pub fn smallest_target(&self, block: u32) -> u64 {
-        self.needs(block).map(|(_, _, need)| need).max().unwrap_or(0)
+    /// How large a target must be for the streams that are on it, in bytes, for blocks of `block` bytes.
+    pub fn smallest_target(&self, target: u16, block: u32) -> u64 {
+        let is_here = |stream: &Stream| stream.targets.is_empty() || stream.targets.contains(&target);
+        self.needs(block).filter(|(stream, ..)| is_here(stream)).map(|(_, _, need)| need).max().unwrap_or(0)
     }
 
     /// Refuses a range that is too small on any target; the error says whose.

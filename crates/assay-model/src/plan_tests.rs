@@ -119,5 +119,5 @@ fn an_extent_is_kept_to() {
         assert_eq!(ends, begin + 24 * 4096, "stream {stream}");
         assert!(ops.iter().all(|op| op.offset % 4096 == 0));
     }
-    assert_eq!(plan.smallest_target(4096), begin + 24 * 4096);
+    assert_eq!(plan.smallest_target(0, 4096), begin + 24 * 4096);
 }

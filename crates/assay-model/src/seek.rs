@@ -100,7 +100,8 @@ impl Seek {
             together: false,
         });
         let life = Life::of_operations(self.seeks);
-        let looped = Loop { name: name.clone(), in_flight: 1, copies: self.threads, think, lines: Vec::new(), life };
+        let (copies, lines) = (self.threads, Vec::new());
+        let looped = Loop { name: name.clone(), in_flight: 1, copies, think, lines, turns: None, life };
         let arrival = Arrival::Looped { looped: name.clone(), share: Share::WHOLE, line: None };
         let stream = Stream { name: name.clone(), arrival, life: Life::default(), ..self.stream(0) };
         let lane = Lane { streams: vec![name], in_flight_bound: looped.slots() };

@@ -2,6 +2,7 @@
 
 use crate::failure::{Failure, one_line};
 use crate::targets;
+use assay_formats::collect::Played;
 use assay_formats::fio::{self, Choice, Keyword, Lowered, Surroundings};
 use assay_model::workload;
 use std::io::Read;
@@ -27,6 +28,10 @@ impl Surroundings for Here {
         let mut text = String::new();
         file.take(workload::LONGEST as u64 + 1).read_to_string(&mut text).map_err(|e| e.to_string())?;
         Ok(text)
+    }
+
+    fn recording(&self, name: &str, beside: &str) -> Result<Played, String> {
+        crate::recordings::of_job(name, Path::new(beside))
     }
 
     #[allow(clippy::disallowed_methods, reason = "a job file names variables of the environment")]

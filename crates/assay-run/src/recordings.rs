@@ -13,11 +13,17 @@ const LINE_MAX: u64 = 64 << 10;
 pub(crate) fn play(workload: &mut Workload, file: &Path) -> Result<(), Failure> {
     for name in workload.recordings() {
         let path = found(&name, file);
-        let Played { lines, notes } = read(&path)?;
+        let Played { lines, notes, .. } = read(&path).map_err(Failure::workload)?;
         workload.play(&name, &lines).map_err(Failure::workload)?;
         workload.notes.extend(notes.into_iter().map(|note| format!("{name}: {note}")));
     }
     Ok(())
+}
+
+/// A recording that a job file names, which is looked for as that of a workload is. The error is the reason.
+pub(crate) fn of_job(name: &str, file: &Path) -> Result<Played, String> {
+    let text = |message: String| message.lines().next().unwrap_or_default().to_owned();
+    read(&found(name, file)).map_err(text)
 }
 
 fn found(name: &str, file: &Path) -> PathBuf {
@@ -28,12 +34,12 @@ fn found(name: &str, file: &Path) -> PathBuf {
     }
 }
 
-fn read(path: &Path) -> Result<Played, Failure> {
+fn read(path: &Path) -> Result<Played, String> {
     let unreadable = |why: &dyn std::fmt::Display| {
-        Failure::workload(format!(
+        format!(
             "the recording {} cannot be read: {why}\n  = name a file of blkparse, biosnoop or an iolog of fio, from here or beside the workload",
             shown(path)
-        ))
+        )
     };
     let mut input = BufReader::new(crate::files::open(path).map_err(|e| unreadable(&e))?);
     let (mut recorder, mut line, mut number) = (Recorder::default(), Vec::new(), 0u64);
@@ -48,9 +54,7 @@ fn read(path: &Path) -> Result<Played, Failure> {
             return Err(unreadable(&format!("line {number} is longer than any operation's")));
         }
         let text = String::from_utf8_lossy(&line);
-        recorder
-            .line(text.trim_end_matches(['\n', '\r']))
-            .map_err(|why| Failure::workload(format!("{}:{number}: {why}", shown(path))))?;
+        recorder.line(text.trim_end_matches(['\n', '\r'])).map_err(|why| format!("{}:{number}: {why}", shown(path)))?;
     }
-    recorder.end().map_err(|why| Failure::workload(format!("the recording {}: {why}", shown(path))))
+    recorder.end().map_err(|why| format!("the recording {}: {why}", shown(path)))
 }

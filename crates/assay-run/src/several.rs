@@ -90,7 +90,7 @@ impl<'a> Several<'a> {
         let (plan, plan_sum) = planned(&workload, &named, &settings)?;
         check(&plan)?;
         let planned = settings.place.planned(&format!("{verb}-{}", plan.name))?;
-        let smallest = |block| plan.smallest_target(block);
+        let smallest = |target, block| plan.smallest_target(target, block);
         let all = targets::beside(&names, workload.cache_device.as_ref())?;
         let beside = all.len() - named.len();
         let needs = TargetNeeds { writes: plan.writes(), smallest: &smallest, beside, log_dir: &planned };
@@ -105,7 +105,7 @@ impl<'a> Several<'a> {
         self.settings.pace = bounded(pace, &workload);
         let (plan, plan_sum) = planned(&workload, &self.named, &self.settings)?;
         let Geometry { size, block } = self.opened.geometry(0);
-        if size < plan.smallest_target(block) {
+        if size < plan.smallest_target(0, block) {
             return Err(Failure::usage(format!(
                 "target {} has {}, too little for operations of the size that the fit came to; choose a larger target",
                 one_line(&self.names[0]),

@@ -75,7 +75,7 @@ impl Targets {
         };
         for index in 0..own {
             let Geometry { size, block } = targets.geometry(index);
-            let need = (needs.smallest)(block);
+            let need = (needs.smallest)(index as u16, block);
             if size < need {
                 let failure = Failure::usage(format!(
                     "target {} has {}, the workload needs at least {}; choose a larger target",

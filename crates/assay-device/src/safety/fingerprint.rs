@@ -84,6 +84,11 @@ pub(super) fn has_label(file: &File, size: u64) -> std::io::Result<bool> {
     Ok(got as u64 == LABEL_LEN && file.metadata()?.len() == size && label::is_label(block.bytes(), size))
 }
 
+/// How many of the `size` bytes of a file can be used: those before our label, where it ends with one.
+pub fn usable(file: &File, size: u64) -> u64 {
+    if has_label(file, size).unwrap_or(false) { size - LABEL_LEN } else { size }
+}
+
 /// An open target that passed the rules evaluated while opening it.
 pub(super) struct Opened {
     pub file: File,

@@ -4,7 +4,7 @@
 
 use super::block;
 use super::examination::{Examination, refusal};
-use super::fingerprint::{Opened, has_label};
+use super::fingerprint::{Opened, usable};
 use super::identity::{self, Identity};
 use super::inquiry::{Inquiry, Mode};
 use super::permit::{Permit, ReadPass};
@@ -143,8 +143,8 @@ impl Gate {
         let shape = match subject.kind {
             Kind::Block(number) => block::shape(inquiry.roots, &file, number),
             _ => regular::shape(&file, direct).map(|shape| {
-                let labelled = has_label(&file, shape.size).unwrap_or(false);
-                Shape { size: if labelled { shape.size - super::label::LABEL_LEN } else { shape.size }, ..shape }
+                let size = usable(&file, shape.size);
+                Shape { size, ..shape }
             }),
         };
         let checked = shape.and_then(|shape| inquiry.fits_blocks(shape.logical_block).map(|()| shape));

@@ -40,6 +40,7 @@ mod usage;
 mod watermark;
 
 pub use examination::Examination;
+pub use fingerprint::usable;
 pub use gate::Gate;
 pub use identity::Identity;
 pub use openers::Inode;

@@ -9,12 +9,14 @@ pub struct Even {
     pub most: usize,
     service: Span,
     size: u64,
+    /// Of targets that differ from the others, by their index.
+    pub others: Vec<Geometry>,
 }
 
 impl Even {
     /// A device of this size whose operations take this long.
     pub fn new(service: Span, size: u64) -> Even {
-        Even { pending: Vec::new(), asked: Vec::new(), most: 0, service, size }
+        Even { pending: Vec::new(), asked: Vec::new(), most: 0, service, size, others: Vec::new() }
     }
 }
 
@@ -38,8 +40,9 @@ impl Device for Even {
 }
 
 impl BlockDevice for Even {
-    fn geometry(&self, _: u16) -> Geometry {
-        Geometry { size: self.size, block: 512 }
+    fn geometry(&self, target: u16) -> Geometry {
+        let own = Geometry { size: self.size, block: 512 };
+        self.others.get(usize::from(target)).copied().unwrap_or(own)
     }
 
     fn buffer(&mut self, _: Ticket) -> &mut [u8] {

@@ -42,6 +42,10 @@ struct Kept {
 pub struct Played {
     /// In the order of their times, the first of them at zero.
     pub lines: Vec<Line>,
+    /// The time of the first of them, as recorded.
+    pub begin_ns: u64,
+    /// What they went to, as the recording names it.
+    pub device: String,
     /// What the reader of a plan must know.
     pub notes: Vec<String>,
 }
@@ -142,7 +146,8 @@ impl Recorder {
         if self.others > 0 {
             notes.push(format!("{} operations are neither reads nor writes and are left out", self.others));
         }
-        Ok(Played { lines, notes })
+        let device = self.devices[usize::from(first)].clone();
+        Ok(Played { lines, begin_ns: begin, device, notes })
     }
 }
 

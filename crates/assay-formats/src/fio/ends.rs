@@ -40,6 +40,11 @@ pub(super) fn ends(job: &Job<'_>, after: Option<String>) -> Result<Ends, Fault> 
 }
 
 impl Ends {
+    /// The life of a copy that ends with the last operation of its recording, or after its runtime.
+    pub(super) fn of_recording(&self) -> Life {
+        Life { start: self.delay, lasts: self.runtime, after: self.after.clone(), ..Life::default() }
+    }
+
     /// The life of a copy that uses `length` bytes of its file with operations of these sizes; `rated`: its directions
     /// have rates, and are streams of their own.
     pub(super) fn life(

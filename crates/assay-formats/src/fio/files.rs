@@ -4,6 +4,7 @@ use super::Surroundings;
 use super::job::Job;
 use super::number::Amount;
 use super::pace::Engine;
+use crate::collect::Played;
 use assay_base::{Bytes, Fault};
 use assay_model::size::Size;
 use assay_model::{Amount as Part, Extent};
@@ -44,7 +45,7 @@ impl<'a> Files<'a> {
     }
 
     /// The target of a file, by its index.
-    fn target(&mut self, job: &Job<'_>, name: &str, null: Option<u64>) -> Result<u16, Fault> {
+    pub(super) fn target(&mut self, job: &Job<'_>, name: &str, null: Option<u64>) -> Result<u16, Fault> {
         if let Some(at) = self.names.iter().position(|known| known == name) {
             return Ok(at as u16);
         }
@@ -63,28 +64,82 @@ impl<'a> Files<'a> {
         Ok((self.names.len() - 1) as u16)
     }
 
+    /// The operations of a recording that a job file `beside` names.
+    pub(super) fn recording(&self, name: &str, beside: &str) -> Result<Played, String> {
+        self.around.recording(name, beside)
+    }
+
+    /// How long a target is, where that is known.
+    pub(super) fn size_of(&self, target: u16) -> Option<u64> {
+        self.around.size_of(&self.targets[usize::from(target)])
+    }
+
     /// A name that was given another target and is no file of these jobs.
     pub(super) fn strange(&self) -> Option<&str> {
         let maps = self.choice.maps.iter().zip(&self.mapped);
         maps.filter(|(_, used)| !**used).map(|((name, _), _)| name.as_str()).next()
     }
 
-    /// The file of a copy, the part of it that the copy uses, and how many bytes these are, where that is known.
+    /// Whether the copies of a job have several files.
+    pub(super) fn several(&self, job: &Job<'_>) -> Result<bool, Fault> {
+        Ok(names(job, 0)?.len() > 1)
+    }
+
+    /// The files of a copy, the part of each that it uses, and how many bytes these are, where that is known.
     pub(super) fn of_copy(
         &mut self,
         job: &Job<'_>,
         copy: u64,
         engine: Engine,
         sizes: &[Size; 2],
-    ) -> Result<(u16, Extent, Option<u64>), Fault> {
-        let name = name(job, copy)?;
+    ) -> Result<Used, Fault> {
+        let names = names(job, copy)?;
         let null = if engine.null { Some(null_bytes(job, sizes)?) } else { None };
-        let target = self.target(job, &name, null)?;
-        let path = &self.targets[usize::from(target)];
-        let size = null.filter(|_| path.starts_with("null:")).or_else(|| self.around.size_of(path));
-        let (extent, length) = range(job, &name, copy, size, sizes)?;
-        Ok((target, extent, length))
+        let (mut found, count) = (Vec::new(), names.len() as u64);
+        for name in &names {
+            let target = self.target(job, name, null)?;
+            let path = &self.targets[usize::from(target)];
+            let size = null.filter(|_| path.starts_with("null:")).or_else(|| self.around.size_of(path));
+            let (extent, length) = range(job, (name, count), copy, size, sizes)?;
+            found.push((target, extent, length));
+        }
+        found.sort_by_key(|(target, ..)| *target);
+        let alike = found.windows(2).all(|pair| pair[0].1 == pair[1].1);
+        if !alike || found.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+            let what = if alike { "names the same file twice" } else { "uses different parts of its files" };
+            let entry = ["filename", "size", "offset"].into_iter().rev().find_map(|key| job.entry(key));
+            let entry = if alike { job.entry("filename") } else { entry };
+            let place = entry.map_or(job.section.place, |entry| entry.place);
+            let remedy = "write size and offset in bytes that all files have, or a job for each file";
+            return Err(job.file.fault(place, format!("a job that {what} is not driven yet"), remedy));
+        }
+        let lengths: Vec<Option<u64>> = found.iter().map(|(.., length)| *length).collect();
+        let all = lengths.iter().copied().sum::<Option<u64>>();
+        let all = all.zip(Some(most(job, sizes)?)).map(|(all, most)| all.min(most));
+        let extent = found[0].1;
+        Ok(Used { targets: found.iter().map(|(target, ..)| *target).collect(), extent, lengths, all })
     }
+}
+
+/// What a copy uses of its files.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Used {
+    /// The files, in the order of the targets.
+    pub targets: Vec<u16>,
+    /// The part of each of them.
+    pub extent: Extent,
+    /// How many bytes are moved by going through this part of each once, where that is known.
+    pub lengths: Vec<Option<u64>>,
+    /// How many bytes the job moves by going through all of them once, where that is known.
+    pub all: Option<u64>,
+}
+
+/// The most that a job moves by going through its files once: its `size`, which may be less than its files are together.
+fn most(job: &Job<'_>, sizes: &[Size; 2]) -> Result<u64, Fault> {
+    let Some((_, Amount::Bytes(size))) = job.amount("size")? else { return Ok(u64::MAX) };
+    let largest = sizes.iter().map(|size| size.to.get()).max().unwrap_or(1).max(1);
+    let one_size = sizes.iter().all(|size| size.from == size.to && size.to.get() == largest);
+    Ok(if one_size { size.checked_next_multiple_of(largest).unwrap_or(size) } else { size })
 }
 
 /// How long a file is where there is none.
@@ -104,48 +159,37 @@ fn null_bytes(job: &Job<'_>, sizes: &[Size; 2]) -> Result<u64, Fault> {
     Ok(bytes.max(sizes.iter().map(|size| size.to.get()).max().unwrap_or(0)))
 }
 
-/// Name of the file of a copy.
-fn name(job: &Job<'_>, copy: u64) -> Result<String, Fault> {
-    let count = job.within::<u32>("nrfiles", 1, 100_000)?.unwrap_or(1);
-    let service = job.value("file_service_type")?;
-    if let Some((entry, value)) = service {
-        let word = value.text.split(':').next().unwrap_or("");
-        if !["roundrobin", "random", "sequential"].contains(&word) {
-            return Err(job.fault(
-                entry,
-                "this order of files is not driven here",
-                "write roundrobin, random or sequential",
-            ));
-        }
-    }
-    if let Some(entry) = job.entry("nrfiles").filter(|_| count > 1) {
-        return Err(job.not_yet(entry, "a job on several files in turn", "write a job for each file"));
-    }
+/// Names of the files of a copy.
+fn names(job: &Job<'_>, copy: u64) -> Result<Vec<String>, Fault> {
+    let count = job.within::<u32>("nrfiles", 1, MOST as u64)?.unwrap_or(1);
     let dirs = job.text("directory")?.map(split).unwrap_or_default();
     let dir = if dirs.is_empty() { "" } else { dirs[(copy % dirs.len() as u64) as usize].as_str() };
     let format = job.text("filename_format")?;
-    let file = match job.value("filename")? {
-        Some((entry, value)) => match split(&value.text).as_slice() {
-            [one] => one.clone(),
-            _ => {
-                return Err(job.not_yet(
-                    entry,
-                    "a job on several files in turn",
-                    "write a job for each file; a colon within a name is written \\:",
-                ));
+    let files = match job.value("filename")? {
+        Some((entry, value)) => {
+            let names = split(&value.text);
+            if names.is_empty() {
+                return Err(job.fault(entry, "no file is named", "write filename=FILE"));
             }
-        },
-        None => formatted(job, format.unwrap_or("$jobname.$jobnum.$filenum"), copy)?,
+            names
+        }
+        None => {
+            let format = format.unwrap_or("$jobname.$jobnum.$filenum");
+            let names: Result<Vec<String>, Fault> = (0..count).map(|file| formatted(job, format, copy, file)).collect();
+            names?
+        }
     };
-    Ok(match dir {
+    let within = |file: String| match dir {
         "" => file,
         dir if dir.ends_with('/') => format!("{dir}{file}"),
         dir => format!("{dir}/{file}"),
-    })
+    };
+    Ok(files.into_iter().map(within).collect())
 }
 
-fn formatted(job: &Job<'_>, format: &str, copy: u64) -> Result<String, Fault> {
-    let name = format.replace("$jobname", &job.name).replace("$jobnum", &copy.to_string()).replace("$filenum", "0");
+fn formatted(job: &Job<'_>, format: &str, copy: u64, file: u32) -> Result<String, Fault> {
+    let name = format.replace("$jobname", &job.name).replace("$jobnum", &copy.to_string());
+    let name = name.replace("$filenum", &file.to_string());
     match job.entry("filename_format").filter(|_| name.contains('$') || name.is_empty()) {
         Some(entry) => Err(job.fault(entry, "not a format of names", "write it of $jobname, $jobnum and $filenum")),
         None => Ok(name),
@@ -174,11 +218,11 @@ fn unescaped(text: &str) -> String {
     text.replace("\\:", ":")
 }
 
-/// The part of a file that a copy uses, and how many bytes it moves by going through it once, where that is known; `size` is the
-/// file's.
+/// The part of a file that a copy uses, which has `count` of them, and how many bytes it moves by going through it once, where that is
+/// known; `size` is the file's. `filesize` is of each file, `size` of all together, and a share of each.
 fn range(
     job: &Job<'_>,
-    name: &str,
+    (name, count): (&str, u64),
     copy: u64,
     size: Option<u64>,
     sizes: &[Size; 2],
@@ -207,15 +251,20 @@ fn range(
         .and_then(|begin| begin.checked_next_multiple_of(align));
     let begin =
         begin.ok_or_else(|| job.file.whole(format!("{}: the offset is too large", job.name), "write a smaller one"))?;
-    let length = bytes("size")?;
-    one_file_size(job, length)?;
-    if let (Some(length), Some(entry)) = (length, job.entry("size"))
+    let of_all = bytes("size")?;
+    let is_share = matches!(job.amount("size")?, Some((_, Amount::Percent(_))));
+    let own = of_all.map(|length| if is_share { length } else { length / count });
+    let (length, key) = match bytes("filesize")? {
+        Some(length) => (Some(length), "filesize"),
+        None => (own, "size"),
+    };
+    if let (Some(length), Some(entry)) = (length, job.entry(key))
         && length < largest
     {
         return Err(job.fault(entry, "smaller than an operation of the job", format!("write {largest} or more")));
     }
     if let Some(size) = size {
-        within(job, name, (begin, length.unwrap_or(largest)), size)?;
+        within(job, (name, key), (begin, length.unwrap_or(largest)), size)?;
     }
     // The last operation of a pass may reach beyond the part, where the file does too.
     let one_size = least == largest && largest > 0;
@@ -231,25 +280,20 @@ fn range(
     Ok((Extent { begin: Part::Bytes(Bytes::new(begin)), length }, moved))
 }
 
-/// Files of another length than the part that is used are no part of what is driven.
-fn one_file_size(job: &Job<'_>, length: Option<u64>) -> Result<(), Fault> {
-    match job.amount("filesize")? {
-        Some((entry, amount)) if length.is_none_or(|length| amount != Amount::Bytes(length)) => {
-            Err(job.not_yet(entry, "a file of another length than size", "write the same as size=, or remove it"))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// A part that ends behind the end of its file.
-fn within(job: &Job<'_>, name: &str, (begin, length): (u64, u64), size: u64) -> Result<(), Fault> {
+fn within(
+    job: &Job<'_>,
+    (name, key): (&str, &'static str),
+    (begin, length): (u64, u64),
+    size: u64,
+) -> Result<(), Fault> {
     let beyond = begin.saturating_add(length).saturating_sub(size);
     if beyond == 0 {
         return Ok(());
     }
     let what = format!("reaches {} beyond the end of {name}", Bytes::new(beyond).human());
     let remedy = "fio makes the file longer; write a smaller size or offset, or name a larger file";
-    match job.entry("size").or_else(|| job.entry("offset")) {
+    match job.entry(key).or_else(|| job.entry("offset")) {
         Some(entry) => Err(job.fault(entry, what, remedy)),
         None => Err(job.file.fault(job.section.place, what, remedy)),
     }

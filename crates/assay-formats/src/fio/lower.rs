@@ -3,17 +3,19 @@
 use super::Surroundings;
 use super::ends::{Ends, ends};
 use super::explain::{self, Line};
-use super::files::{Choice, Files};
+use super::files::{Choice, Files, Used};
 use super::flushes::{Flushes, flushes};
 use super::job::{Job, jobs};
 use super::order::{Mode, absolute, address, index, mode};
 use super::pace::{engine, pace};
 use super::sizes::sizes;
 use super::text::JobFile;
+use super::turns::{service, turns};
 use assay_base::{Bound, Bytes, Criterion, Direction, Fault, Measure, Rate, Share, Span};
 use assay_model::lives::{all_over, life_of};
 use assay_model::mix::{Loop, Think};
 use assay_model::plan::{Arrival, Block, Lane, Stream, WarmUp, Work};
+use assay_model::size::Size;
 use assay_model::workload::{IN_FLIGHT_BOUND, LARGEST_BOUND, MOST_STREAMS, Workload};
 use assay_model::{Address, Extent, Flush, Life};
 
@@ -182,9 +184,9 @@ fn lasts(jobs: &[Job<'_>], done: &[Done], workload: &mut Workload) -> Result<(),
 }
 
 /// The workload as far as it is made.
-struct Made<'a> {
-    files: Files<'a>,
-    workload: Workload,
+pub(super) struct Made<'a> {
+    pub files: Files<'a>,
+    pub workload: Workload,
     /// The last streams of the job that is being made, which begin when the others have ended.
     last: Vec<String>,
 }
@@ -197,14 +199,16 @@ impl Made<'_> {
         {
             return Err(job.fault(entry, "no such base", "write 1024 or 1000"));
         }
+        if let Some((entry, value)) = job.value("read_iolog")? {
+            return self.replays(job, ends, (entry, value));
+        }
         let mode = mode(job)?;
         let sizes = sizes(job, mode.random)?;
         let engine = engine(job)?;
-        if let Some(entry) = job.entry("read_iolog") {
-            return Err(job.not_yet(entry, "a recording", "remove it"));
-        }
         let flushes = flushes(job, mode)?;
-        let pace = pace(job, mode, (engine.depth, flushes), &sizes)?;
+        let several = self.files.several(job)?;
+        let pace = pace(job, mode, (engine.depth, flushes, several), &sizes)?;
+        let service = service(job)?;
         let copies = job.within::<u64>("numjobs", 1, MOST_STREAMS as u64)?.unwrap_or(1);
         let of_each = mode.directions().count() + usize::from(flushes.every.is_some()) + usize::from(flushes.at_end);
         if self.workload.streams.len() as u64 + copies * of_each as u64 > MOST_STREAMS as u64 {
@@ -218,10 +222,12 @@ impl Made<'_> {
         let own = Own { content: content(job)?, durable: durable(job)?, copies };
         let (mut before, mut shared) = (None, false);
         for copy in 0..copies {
-            let (target, extent, length) = self.files.of_copy(job, copy, engine, &sizes)?;
+            let used = self.files.of_copy(job, copy, engine, &sizes)?;
+            let Used { extent, all: length, .. } = used;
             let rated = pace.arrivals.iter().flatten().any(|arrival| arrival.rate().is_some());
             let life = ends.life(job, length, (&sizes, mode, rated))?;
-            shared |= before.replace((target, extent)) == Some((target, extent));
+            shared |= before.replace((used.targets.clone(), extent)) == Some((used.targets.clone(), extent));
+            let made = self.workload.streams.len();
             let looped = pace.looped.map(|think| self.looped(job, (copy, copies), (engine.depth, think), &life));
             for direction in mode.directions() {
                 let Some(arrival) = pace.arrivals[index(direction)].clone() else { continue };
@@ -249,11 +255,15 @@ impl Made<'_> {
                     work,
                     arrival,
                     per_target: true,
-                    targets: vec![target],
+                    targets: used.targets.clone(),
                     life: if looped.is_some() { Life::default() } else { life.clone() },
                 });
             }
-            self.flush(job, (copy, copies), (target, looped), flushes);
+            if used.targets.len() > 1 {
+                let turns = turns(job, service, &used, &self.workload.streams[made..])?;
+                self.workload.loops.last_mut().into_iter().for_each(|it| it.turns = Some(turns));
+            }
+            self.flush(job, (copy, copies), (used.targets, looped), flushes);
         }
         if shared && !mode.random {
             job.note(format!(
@@ -273,21 +283,22 @@ impl Made<'_> {
         life: &Life,
     ) -> String {
         let name = free(stem(job, copy, copies), |name| self.workload.loops.iter().any(|it| it.name == *name));
-        let it = Loop { name: name.clone(), in_flight: depth, copies: 1, think, lines: Vec::new(), life: life.clone() };
+        let (lines, life) = (Vec::new(), life.clone());
+        let it = Loop { name: name.clone(), in_flight: depth, copies: 1, think, lines, turns: None, life };
         self.workload.lanes.push(Lane { streams: Vec::new(), in_flight_bound: it.slots() });
         self.workload.loops.push(it);
         name
     }
 
     /// The flushes of a copy, whose streams are the last that were made.
-    fn flush(&mut self, job: &Job<'_>, (copy, copies): (u64, u64), of: (u16, Option<String>), flushes: Flushes) {
-        let (target, looped) = of;
+    fn flush(&mut self, job: &Job<'_>, (copy, copies): (u64, u64), of: (Vec<u16>, Option<String>), flushes: Flushes) {
+        let (targets, looped) = of;
         let writes = self.workload.streams.last().map(|stream| stream.name.clone());
         let stem = stem(job, copy, copies);
         let mut add = |behind: &str, every, arrival, life| {
             let taken = |name: &String| self.workload.streams.iter().any(|stream| stream.name == *name);
             let name = free(format!("{stem}{behind}"), taken);
-            let (work, targets) = (Work::Flush(Flush::new(every)), vec![target]);
+            let (work, targets) = (Work::Flush(Flush::new(every)), targets.clone());
             self.workload.streams.push(Stream { name: name.clone(), work, arrival, per_target: true, targets, life });
             name
         };
@@ -304,14 +315,14 @@ impl Made<'_> {
     }
 
     /// A name for a stream of a copy, that no other has.
-    fn name(&self, job: &Job<'_>, copy: u64, copies: u64, mode: Mode, direction: Direction) -> String {
+    pub(super) fn name(&self, job: &Job<'_>, copy: u64, copies: u64, mode: Mode, direction: Direction) -> String {
         let way = if mode.both() { format!(".{direction}s") } else { String::new() };
         let plain = format!("{}{way}", stem(job, copy, copies));
         free(plain, |name| self.workload.streams.iter().any(|stream| stream.name == *name))
     }
 
     /// What all jobs of a run have in common.
-    fn common(&mut self, job: &Job<'_>, mode: Mode) -> Result<(), Fault> {
+    pub(super) fn common(&mut self, job: &Job<'_>, mode: Mode) -> Result<(), Fault> {
         direct(job)?;
         let seed = job.count("randseed")?;
         if let (Some(entry), Some(_)) = (job.entry("randseed"), self.workload.seed.filter(|other| Some(*other) != seed))
@@ -340,7 +351,7 @@ impl Made<'_> {
     }
 
     /// Bounds that fio stops a job by.
-    fn criteria(&mut self, job: &Job<'_>, stream: &str, direction: Direction) -> Result<(), Fault> {
+    pub(super) fn criteria(&mut self, job: &Job<'_>, stream: &str, direction: Direction) -> Result<(), Fault> {
         let mut add = |measure, bound, window| {
             self.workload.criteria.push(Criterion { stream: stream.to_owned(), measure, bound, window: Some(window) });
         };
@@ -401,14 +412,20 @@ fn free(plain: String, taken: impl Fn(&String) -> bool) -> String {
 }
 
 /// What all streams of a job have in common.
-struct Own {
+pub(super) struct Own {
     /// What written data compress to, and how much of them repeats.
-    content: (Share, Share),
-    durable: bool,
-    copies: u64,
+    pub content: (Share, Share),
+    pub durable: bool,
+    pub copies: u64,
 }
 
 impl Own {
+    /// What a stream does whose sizes and places come from a recording.
+    pub(super) fn recorded(&self, direction: Direction) -> Work {
+        let whole = Extent { begin: assay_model::Amount::ZERO, length: None };
+        self.block(direction, Size::fixed(Bytes::new(1)), Address::Recorded, whole, None)
+    }
+
     fn block(
         &self,
         direction: Direction,
@@ -451,7 +468,7 @@ fn direct(job: &Job<'_>) -> Result<(), Fault> {
 }
 
 /// Whether writes are on stable media when they complete.
-fn durable(job: &Job<'_>) -> Result<bool, Fault> {
+pub(super) fn durable(job: &Job<'_>) -> Result<bool, Fault> {
     let Some((entry, value)) = job.value("sync")? else { return Ok(false) };
     match value.text.as_str() {
         "0" | "none" => Ok(false),
@@ -464,7 +481,7 @@ fn durable(job: &Job<'_>) -> Result<bool, Fault> {
 }
 
 /// What written data compress to, and how much of them repeats.
-fn content(job: &Job<'_>) -> Result<(Share, Share), Fault> {
+pub(super) fn content(job: &Job<'_>) -> Result<(Share, Share), Fault> {
     let compressible = job.percent("buffer_compress_percentage")?.unwrap_or(0);
     let duplicates = job.percent("dedupe_percentage")?.unwrap_or(0);
     if let Some(entry) = job.entry("dedupe_percentage").filter(|_| duplicates == 100) {

@@ -16,19 +16,25 @@ mod lower;
 mod number;
 mod order;
 mod pace;
+mod replay;
 mod sizes;
 mod table;
 mod text;
+mod turns;
 
 pub use explain::Line;
 pub use files::Choice;
 pub use lower::{Lowered, lower};
 pub use text::{JobFile, looks_like, read};
 
+use crate::collect::Played;
+
 /// What a job file may ask of the machine that reads it.
 pub trait Surroundings {
     /// The text of an included file: looked for from here, then beside the file called `beside`. The error is the reason.
     fn include(&self, name: &str, beside: &str) -> Result<String, String>;
+    /// The operations of a recording: looked for as an included file is. The error is the reason.
+    fn recording(&self, name: &str, beside: &str) -> Result<Played, String>;
     /// A variable of the environment.
     fn variable(&self, name: &str) -> Option<String>;
     /// What a keyword stands for.

@@ -20,6 +20,11 @@ pub(super) struct Mode {
 }
 
 impl Mode {
+    /// A mode whose order is not its own.
+    pub(super) fn of(reads: bool, writes: bool) -> Mode {
+        Mode { reads, writes, random: false, run: 1, stride: None }
+    }
+
     pub(super) fn both(self) -> bool {
         self.reads && self.writes
     }

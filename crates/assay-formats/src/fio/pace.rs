@@ -70,11 +70,11 @@ pub(super) struct Pace {
     pub looped: Option<Option<Think>>,
 }
 
-/// The pace of a job; streams of a loop get the loop's name from whoever makes them.
+/// The pace of a job, which has several files or one; streams of a loop get the loop's name from whoever makes them.
 pub(super) fn pace(
     job: &Job<'_>,
     mode: Mode,
-    (depth, flushes): (u32, Flushes),
+    (depth, flushes, files): (u32, Flushes, bool),
     sizes: &[Size; 2],
 ) -> Result<Pace, Fault> {
     let rates = rates(job, sizes)?;
@@ -96,13 +96,29 @@ pub(super) fn pace(
         let remedy = "remove the rate, or write sync=1, by which each write is on stable media when it completes";
         return Err(job.not_yet(entry, "a flush after writes that have a rate", remedy));
     }
+    for key in ["rate_iops", "rate"] {
+        if let Some(entry) = job.entry(key).filter(|_| files && rated > 0) {
+            return Err(job.not_yet(
+                entry,
+                "a rate on several files",
+                "write a job for each file, with its part of the rate",
+            ));
+        }
+    }
+    if let Some(entry) = entry.filter(|_| files && flushes.every.is_some()) {
+        let remedy = "write a job for each file, or end_fsync; fio flushes the file whose turn is next, not that which was written";
+        return Err(job.not_yet(entry, "a flush after writes to several files", remedy));
+    }
     if mode.both() && rated == 1 {
         job.note(format!("{}: the direction without a rate is a closed loop of its own, {depth} in flight", job.name));
     }
     let shares = shares(job, mode, rated)?;
     let several = mode.directions().filter(|direction| shares[index(*direction)] > 0).count() > 1;
     let looped = rated == 0
-        && (several || flushes.every.is_some() || think.is_some_and(|think| think.every > 1 || think.together));
+        && (several
+            || files
+            || flushes.every.is_some()
+            || think.is_some_and(|think| think.every > 1 || think.together));
     let of = |direction: Direction| match (rates[index(direction)], think) {
         (Some(rate), _) if poisson => Arrival::Poisson { rate },
         (Some(rate), _) => Arrival::Steady { rate },

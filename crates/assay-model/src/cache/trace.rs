@@ -142,6 +142,7 @@ impl Flows {
 /// The pace of a flow without a schedule: its operations in flight or, in a loop, its share of those of the loop.
 fn weight(plan: &Plan, stream: u16, flow: &Generator) -> f64 {
     let Some(looped) = plan.loop_of(stream) else { return f64::from(flow.in_flight) };
+    let targets = looped.turns.map_or(1, |_| plan.targets_of(stream).count().max(1)) as f64;
     let arrival = |stream: &Stream| match &stream.arrival {
         Arrival::Looped { looped: name, share, line } if *name == looped.name => Some((share.as_f64(), line.clone())),
         _ => None,
@@ -155,7 +156,7 @@ fn weight(plan: &Plan, stream: u16, flow: &Generator) -> f64 {
         .iter()
         .find(|it| Some(&it.name) == line.as_ref())
         .map_or(1.0, |own| bursts(own) / looped.lines.iter().map(bursts).sum::<f64>());
-    f64::from(looped.slots()) * of_line * share / among.max(f64::MIN_POSITIVE)
+    f64::from(looped.slots()) / targets * of_line * share / among.max(f64::MIN_POSITIVE)
 }
 
 impl Flows {

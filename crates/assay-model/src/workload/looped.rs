@@ -4,6 +4,7 @@ use super::common::LARGEST_BOUND;
 use super::life::{LifeKeys, life};
 use super::names::{NAMES, is_name};
 use super::source::Source;
+use super::turns::{TurnKeys, fits};
 use crate::mix::{Line, Loop, Think};
 use crate::plan::{Arrival, Lane, Stream};
 use assay_base::{Bytes, Fault, Share, Span};
@@ -22,6 +23,7 @@ pub(super) struct LoopKeys {
     name: Spanned<String>,
     in_flight: Option<Spanned<u32>>,
     copies: Option<Spanned<u32>>,
+    targets: Option<Spanned<TurnKeys>>,
     think: Option<Spanned<Think>>,
     #[serde(default)]
     line: Vec<Spanned<LineKeys>>,
@@ -90,7 +92,7 @@ pub(super) fn loops(source: Source<'_>, tables: &[Spanned<LoopKeys>]) -> Result<
 }
 
 fn one(source: Source<'_>, table: &Spanned<LoopKeys>) -> Result<Loop, Fault> {
-    let LoopKeys { name, in_flight, copies, think, line, .. } = table.get_ref();
+    let LoopKeys { name, in_flight, copies, targets, think, line, .. } = table.get_ref();
     if !is_name(name.get_ref()) {
         return Err(source.fault(name.span(), "not a name of a loop", NAMES));
     }
@@ -116,6 +118,7 @@ fn one(source: Source<'_>, table: &Spanned<LoopKeys>) -> Result<Loop, Fault> {
         copies: times,
         think: think.as_ref().map(|think| *think.get_ref()),
         lines,
+        turns: targets.as_ref().map(|keys| keys.get_ref().turns(source, keys.span())).transpose()?.flatten(),
         life: life(source, table.get_ref().life(), "loop")?,
     })
 }
@@ -238,9 +241,10 @@ pub(super) fn whole(
         if members.windows(2).any(|pair| pair[0].targets != pair[1].targets) {
             return fault(
                 format!("the streams of the loop {} are on different targets", own.name),
-                "write the same target for all of them",
+                "write the same target for all of them, or the same list of targets",
             );
         }
+        fits(source, table.get_ref().targets.as_ref().map(Spanned::span), own.turns, &members)?;
         lanes.push(Lane {
             streams: members.iter().map(|stream| stream.name.clone()).collect(),
             in_flight_bound: own.slots(),

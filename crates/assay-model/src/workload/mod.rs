@@ -22,6 +22,7 @@ mod size;
 mod source;
 mod stream_keys;
 mod streams;
+mod turns;
 mod warm_up;
 mod words;
 

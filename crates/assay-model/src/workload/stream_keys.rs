@@ -63,7 +63,7 @@ pub(super) struct StreamKeys {
     pub durable: Option<Spanned<bool>>,
     #[serde(alias = "at_most_in_flight")]
     pub in_flight_bound: Option<Spanned<u32>>,
-    pub target: Option<Spanned<String>>,
+    pub target: Option<Spanned<TargetKeys>>,
     pub range: Option<Spanned<RangeKeys>>,
     pub places: Option<Spanned<String>>,
     #[serde(rename = "loop")]
@@ -122,6 +122,32 @@ impl StreamKeys {
     /// Whether it says itself when its operations are wanted.
     pub(super) fn has_pace(&self) -> bool {
         self.rate.is_some() || self.in_flight.is_some() || self.pause.is_some() || self.arrival.is_some()
+    }
+}
+
+/// `target = "data"`, or `["data", "log"]`.
+pub(super) struct TargetKeys(pub Vec<String>);
+
+impl<'de> Deserialize<'de> for TargetKeys {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<TargetKeys, D::Error> {
+        struct OneOrMore;
+        impl<'de> serde::de::Visitor<'de> for OneOrMore {
+            type Value = TargetKeys;
+            fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.write_str("a string, or a list of strings")
+            }
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<TargetKeys, E> {
+                Ok(TargetKeys(vec![text.to_owned()]))
+            }
+            fn visit_seq<A: serde::de::SeqAccess<'de>>(self, mut names: A) -> Result<TargetKeys, A::Error> {
+                let mut all = Vec::new();
+                while let Some(name) = names.next_element()? {
+                    all.push(name);
+                }
+                Ok(TargetKeys(all))
+            }
+        }
+        deserializer.deserialize_any(OneOrMore)
     }
 }
 

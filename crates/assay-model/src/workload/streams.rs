@@ -97,18 +97,26 @@ fn target_names(source: Source<'_>, targets: &[Spanned<String>]) -> Result<Vec<S
     Ok(names)
 }
 
-/// Which of the targets a stream is on.
+/// Which of the targets a stream is on, in their order.
 fn target(source: Source<'_>, keys: &StreamKeys, names: &[String]) -> Result<Vec<u16>, Fault> {
     let Some(target) = &keys.target else { return Ok(Vec::new()) };
-    let place = names.iter().position(|name| name == target.get_ref());
-    let place = place.and_then(|place| u16::try_from(place).ok()).ok_or_else(|| {
-        let remedy = match names {
-            [] => "name them first, before the streams and in the order of the command line: targets = [\"data\", \"log\"]".to_owned(),
-            names => format!("write one of {}", names.join(", ")),
-        };
-        source.fault(target.span(), format!("no target is called \"{}\"", target.get_ref().escape_debug()), remedy)
-    })?;
-    Ok(vec![place])
+    let mut places: Vec<u16> = Vec::new();
+    for wanted in &target.get_ref().0 {
+        let place = names.iter().position(|name| name == wanted).and_then(|place| u16::try_from(place).ok());
+        let place = place.ok_or_else(|| {
+            let remedy = match names {
+                [] => "name them first, before the streams and in the order of the command line: targets = [\"data\", \"log\"]".to_owned(),
+                names => format!("write one of {}", names.join(", ")),
+            };
+            source.fault(target.span(), format!("no target is called \"{}\"", wanted.escape_debug()), remedy)
+        })?;
+        places.push(place);
+    }
+    places.sort_unstable();
+    if places.is_empty() || places.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Err(source.fault(target.span(), "no target, or the same one twice", "name each target once"));
+    }
+    Ok(places)
 }
 
 /// Streams of one `places` go to the same places, which have to be the same for all of them.

@@ -68,7 +68,7 @@ fn every_form_of_address_is_said_and_reads_back() {
         let written = serde_json::to_string(&plan).unwrap();
         assert_eq!(serde_json::from_str::<Plan>(&written).unwrap(), plan, "{written}");
         // It goes where the largest operation fits, in whole blocks, and a target that is too small is refused.
-        let size = plan.smallest_target(BLOCK).max(1 << 20);
+        let size = plan.smallest_target(0, BLOCK).max(1 << 20);
         let geometry = Geometry { size, block: BLOCK };
         let mut generator = Generator::new(&plan, 0, 0, geometry, Part { index: 0, of: 1 }, Instant::ZERO).unwrap();
         for at in 0..2000 {
@@ -173,7 +173,11 @@ fn a_stream_keeps_to_its_target_and_its_range() {
         (vec![(0, 1)], Some(Rate::per_second(100)))
     );
     assert!(plan(1).unwrap_err().contains("is for 2 targets (data, log), and it is given 1"));
-    assert_eq!(two.smallest_target(512), 20 << 20);
+    assert_eq!(
+        (two.smallest_target(0, 512), two.smallest_target(1, 512)),
+        (0, 20 << 20),
+        "of the other it needs nothing"
+    );
     let geometry = Geometry { size: 1 << 30, block: 512 };
     let mut generator = Generator::new(&two, 0, 1, geometry, Part { index: 0, of: 1 }, Instant::ZERO).unwrap();
     let within = (1 << 29)..(1 << 29) + (10 << 20);
@@ -285,7 +289,7 @@ fn how_much_a_run_goes_through_is_known_before() {
     // 6000 operations, of which 3600 go to new units; the rest is an allowance for chance.
     let units = plan.seen_once(0, BLOCK) / 65_536;
     assert!((4600..5500).contains(&units), "{units}");
-    assert_eq!(plan.smallest_target(BLOCK), plan.seen_once(0, BLOCK));
+    assert_eq!(plan.smallest_target(0, BLOCK), plan.seen_once(0, BLOCK));
     let next = plan.behind(plan.seen_after(BLOCK), assay_base::Span::ZERO);
     assert_eq!(next.before.seen.get() - plan.before.seen.get(), plan.seen_once(0, BLOCK));
     let geometry = Geometry { size: 1 << 40, block: BLOCK };
@@ -509,7 +513,7 @@ fn flushes_are_read_written_and_read_back() {
         let written = serde_json::to_string(&plan).unwrap();
         assert!(written.contains("\"direction\":\"flush\""), "{written}");
         assert_eq!(serde_json::from_str::<Plan>(&written).unwrap(), plan, "{written}");
-        assert!(plan.writes() && plan.smallest_target(BLOCK) == 4096 && plan.largest_operation(BLOCK) == 4096);
+        assert!(plan.writes() && plan.smallest_target(0, BLOCK) == 4096 && plan.largest_operation(BLOCK) == 4096);
     }
 }
 
@@ -603,7 +607,11 @@ fn a_recording_is_named_played_and_refused_where_it_cannot_be() {
     assert_eq!((stream.arrival.rate(), stream.arrival.name()), (Some(Rate::per_second(24)), "recorded"));
     let block = stream.block().unwrap();
     assert_eq!((block.size.from.get(), block.size.to.get(), block.durable), (512, 8192, true));
-    assert_eq!((plan.smallest_target(BLOCK), plan.ends_when_done()), ((1 << 20) + 8192, true), "the last place fits");
+    assert_eq!(
+        (plan.smallest_target(0, BLOCK), plan.ends_when_done()),
+        ((1 << 20) + 8192, true),
+        "the last place fits"
+    );
     let text = serde_json::to_string(&plan).unwrap();
     assert!(
         text.contains("\"recording\":{\"file\":\"t\"") && serde_json::from_str::<Plan>(&text).unwrap() == plan,
@@ -611,7 +619,7 @@ fn a_recording_is_named_played_and_refused_where_it_cannot_be() {
     );
     let mut scaled = read("w.toml", &file("", "recorded = \"t\", fit = \"scale\"")).unwrap();
     scaled.play("t", &lines).unwrap();
-    assert_eq!(scaled.plan(&Adjust::default()).unwrap().smallest_target(BLOCK), 8192, "the largest operation fits");
+    assert_eq!(scaled.plan(&Adjust::default()).unwrap().smallest_target(0, BLOCK), 8192, "the largest operation fits");
     for (keys, arrival, what) in [
         ("size = \"4KiB\"", named, "size does not belong to a recording"),
         ("address = \"sequential\"", named, "address does not belong to a recording"),

@@ -10,8 +10,8 @@ use std::path::Path;
 pub struct TargetNeeds<'a> {
     /// Whether they are written.
     pub writes: bool,
-    /// The smallest usable size, as a function of the block size.
-    pub smallest: &'a dyn Fn(u32) -> u64,
+    /// The smallest usable size of a target, by its index and its block size.
+    pub smallest: &'a dyn Fn(u16, u32) -> u64,
     /// How many of the targets, at the end, are no part of the load: a cache device, which is written, and whose size is
     /// checked by who uses it.
     pub beside: usize,

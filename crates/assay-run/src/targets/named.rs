@@ -3,7 +3,7 @@
 use crate::failure::{Failure, one_line};
 use assay_base::{Bytes, Geometry};
 use assay_device::probe;
-use assay_device::safety::Roots;
+use assay_device::safety::{self, Roots};
 use assay_device::sim::Spec;
 use assay_model::cache::CacheDevice;
 use std::collections::BTreeMap;
@@ -30,7 +30,12 @@ impl Named {
             Named::Null(geometry) => Some((geometry.size, geometry.block)),
             Named::Path(path) => {
                 let print = probe::target(&Roots::host(), path);
-                Some((print.size?, print.logical_block.and_then(|b| u32::try_from(b).ok()).unwrap_or(USUAL_BLOCK)))
+                let size = print.size?;
+                // The label behind the data of a file of ours is no part of what a run uses.
+                let file =
+                    path.metadata().is_ok_and(|it| it.is_file()).then(|| crate::files::open(path).ok()).flatten();
+                let size = file.map_or(size, |file| safety::usable(&file, size));
+                Some((size, print.logical_block.and_then(|b| u32::try_from(b).ok()).unwrap_or(USUAL_BLOCK)))
             }
         }
     }

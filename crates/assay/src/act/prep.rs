@@ -29,7 +29,7 @@ pub(super) fn run(args: &[String]) -> Result<u8, Failure> {
         return Ok(MINUS_ONE);
     }
     let named = targets::named(args)?;
-    let smallest = |block: u32| u64::from(block.max(4096));
+    let smallest = |_: u16, block: u32| u64::from(block.max(4096));
     // Preparing keeps no log, only its records: these must not be on the device that is overwritten.
     let records = Records::host();
     let needs = TargetNeeds { writes: true, smallest: &smallest, beside: 0, log_dir: records.dir() };

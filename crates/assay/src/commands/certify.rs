@@ -109,7 +109,7 @@ fn open(
     }
     let plan =
         workload.plan(&Adjust { targets: named.len() as u16, ..Adjust::default() }).map_err(Failure::workload)?;
-    let smallest = |block| plan.smallest_target(block);
+    let smallest = |target, block| plan.smallest_target(target, block);
     (settings.open)(named, TargetNeeds { writes: plan.writes(), smallest: &smallest, beside: 0, log_dir: planned })
 }
 

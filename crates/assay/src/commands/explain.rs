@@ -286,7 +286,9 @@ fn looped(plan: &Plan, it: &Loop) -> String {
     };
     let lines: String =
         if it.lines.is_empty() { format!(": {}", of(None)) } else { it.lines.iter().map(line).collect() };
-    format!("loop {}: {} in flight on each target{copies}{}{lines}", it.name, it.in_flight, think.unwrap_or_default())
+    let over =
+        it.turns.map_or_else(|| "on each target".to_owned(), |turns| format!("on all its targets together, {turns}"));
+    format!("loop {}: {} in flight {over}{copies}{}{lines}", it.name, it.in_flight, think.unwrap_or_default())
 }
 
 /// How a rate changes, where it does.

@@ -37,7 +37,7 @@ pub(crate) fn prep(args: &Prep) -> Result<u8, Failure> {
     // From the beginning: discarding takes minutes, and a Ctrl-C during it must end the whole command.
     let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
     let named = targets::named(&args.targets)?;
-    let smallest = |block: u32| u64::from(block.max(4096));
+    let smallest = |_: u16, block: u32| u64::from(block.max(4096));
     // Preparing keeps no log, only its records: these must not be on a device that is overwritten.
     let kept = Records::host();
     let needs = TargetNeeds { writes: true, smallest: &smallest, beside: 0, log_dir: kept.dir() };

@@ -72,7 +72,7 @@ pub(crate) fn run(args: &Run) -> Result<u8, Failure> {
     let mut tasks = asked.tasks(&named, args.load, &args.pace, &args.judged)?;
     let place = args.output.place();
     let planned = place.planned(&tasks[0].plan.name)?;
-    let of_all = |block| tasks.iter().map(|task| task.plan.smallest_target(block)).max().unwrap_or(0);
+    let of_all = |at, block| tasks.iter().map(|task| task.plan.smallest_target(at, block)).max().unwrap_or(0);
     let beside = tasks.iter().map(|task| with_cache(&task.plan) - usize::from(task.plan.targets)).max().unwrap_or(0);
     let writes = tasks.iter().any(|task| task.plan.writes());
     let needs = TargetNeeds { writes, smallest: &of_all, beside, log_dir: &planned };

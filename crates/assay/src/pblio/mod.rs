@@ -48,7 +48,7 @@ fn benchmark(asked: &Asked) -> Result<u8, Failure> {
     let plan = plan(asked, seed(None, &named), named.len())?;
     let given = consent::run_dir();
     let planned = rundir::planned(given.as_deref(), "pblio");
-    let smallest = |block| plan.smallest_target(block);
+    let smallest = |target, block| plan.smallest_target(target, block);
     let needs = TargetNeeds { writes: plan.writes(), smallest: &smallest, beside: 0, log_dir: &planned };
     let access = Access { destroy_data: asked.tokens.clone(), engine: Choice::Auto, ..Access::default() };
     let all = targets::beside(&names, plan.cache_device.as_ref())?;

@@ -58,7 +58,7 @@ fn benchmark(asked: Asked) -> Result<u8, Failure> {
     // Sizes that do not fit are refused in SeekMark's words, below.
     let needs = TargetNeeds {
         writes: plan.writes(),
-        smallest: &|_| 0,
+        smallest: &|_, _| 0,
         beside: 0,
         log_dir: run_dir.as_deref().unwrap_or(Path::new(NOWHERE)),
     };
@@ -112,7 +112,7 @@ fn fits(asked: &Asked, plan: &Plan, Geometry { size, block }: Geometry) -> Resul
             "-S {used} is beyond the end of {file}, which has {size} bytes that can be used; write {size} or less"
         )));
     }
-    if used < largest || plan.smallest_target(block) > size {
+    if used < largest || plan.smallest_target(0, block) > size {
         return Err(Failure::workload(format!(
             "an operation of {largest} bytes does not fit into the {used} bytes of {file} that are used; name a larger file"
         )));

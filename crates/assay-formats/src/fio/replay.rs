@@ -1,0 +1,98 @@
+//! `read_iolog`: a job that plays a recording, whose places, sizes and times take the place of the job's own.
+
+use super::ends::Ends;
+use super::job::Job;
+use super::lower::{Made, Own, content, durable};
+use super::order::Mode;
+use super::pace::engine;
+use super::text::{Entry, Value};
+use crate::collect::Played;
+use assay_base::text::one_line;
+use assay_base::{Bytes, Direction, Fault, Multiple, Rate, Span};
+use assay_model::Life;
+use assay_model::plan::{Arrival, Lane, MOST_STREAMS, Stream};
+use assay_model::recording::Recording;
+
+/// Keys that a recording makes idle, as in fio.
+const IDLE: [&str; 12] = [
+    "rw",
+    "bs",
+    "size",
+    "filename",
+    "directory",
+    "nrfiles",
+    "norandommap",
+    "random_distribution",
+    "rwmixread",
+    "rwmixwrite",
+    "file_service_type",
+    "loops",
+];
+
+impl Made<'_> {
+    /// The streams of a job that plays a recording: each copy plays all of it.
+    pub(super) fn replays(
+        &mut self,
+        job: &Job<'_>,
+        ends: &Ends,
+        (entry, value): (&Entry, &Value),
+    ) -> Result<(), Fault> {
+        for idle in IDLE.into_iter().filter_map(|key| job.entry(key)) {
+            job.differs(idle, "without effect: the recording has its own files, places and sizes");
+        }
+        for key in ["number_ios", "io_size", "time_based", "offset", "ramp_time"] {
+            if let Some(entry) = job.entry(key) {
+                return Err(job.not_yet(
+                    entry,
+                    "a recording with an end or a place of the job's own",
+                    "remove this key",
+                ));
+            }
+        }
+        let engine = engine(job)?;
+        let (beside, _) = job.file.line(entry.place);
+        let played = self.files.recording(&value.text, &beside);
+        let remedy = "name an iolog of fio with times (version 3, or 2 with wait), from here or beside the job file";
+        let played = played.map_err(|why| job.fault(entry, one_line(&why), remedy))?;
+        job.differs(entry, "an open loop: an operation that cannot be issued at its time waits, and its wait counts");
+        let target = self.files.target(job, &played.device, None)?;
+        self.fits(job, entry, (target, &played))?;
+        let copies = job.within::<u64>("numjobs", 1, MOST_STREAMS as u64)?.unwrap_or(1);
+        let own = Own { content: content(job)?, durable: durable(job)?, copies };
+        let has = |direction| played.lines.iter().any(|line| line.direction == direction);
+        let mode = Mode::of(has(Direction::Read), has(Direction::Write));
+        if self.workload.streams.len() as u64 + 2 * copies > MOST_STREAMS as u64 {
+            let remedy = format!("write jobs whose copies and directions come to {MOST_STREAMS}");
+            return Err(job.file.fault(entry.place, "more streams than a workload can have", remedy));
+        }
+        // fio counts the times of an iolog from the beginning of the job.
+        let plain = ends.of_recording();
+        let life = Life { start: plain.start + Span::from_ns(played.begin_ns), ..plain };
+        for copy in 0..copies {
+            for direction in mode.directions() {
+                let name = self.name(job, copy, copies, mode, direction);
+                let recording = Recording::named(value.text.clone(), Multiple::ONE, false);
+                let arrival = Arrival::Recorded { rate: Rate::per_second(1), recording };
+                self.workload.lanes.push(Lane::of(&name, engine.depth));
+                self.criteria(job, &name, direction)?;
+                let (work, targets, life) = (own.recorded(direction), vec![target], life.clone());
+                self.workload.streams.push(Stream { name, work, arrival, per_target: true, targets, life });
+            }
+        }
+        self.workload.play(&value.text, &played.lines).map_err(|why| job.fault(entry, why, remedy))?;
+        let notes = played.notes.iter().map(|note| format!("{}: {note}", value.text));
+        notes.for_each(|note| job.note(note));
+        self.common(job, mode)
+    }
+
+    /// Refuses a recording that goes beyond the end of its file.
+    fn fits(&self, job: &Job<'_>, entry: &Entry, (target, played): (u16, &Played)) -> Result<(), Fault> {
+        let reaches = played.lines.iter().map(|line| line.offset.saturating_add(line.len.into())).max().unwrap_or(0);
+        let beyond = self.files.size_of(target).map_or(0, |size| reaches.saturating_sub(size));
+        if beyond == 0 {
+            return Ok(());
+        }
+        let what = format!("reaches {} beyond the end of {}", Bytes::new(beyond).human(), one_line(&played.device));
+        Err(job.fault(entry, what, "give it a larger target with --map NAME=TARGET"))
+    }
+}

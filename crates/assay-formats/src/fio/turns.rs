@@ -1,0 +1,81 @@
+//! Which of the files of a job the next operation goes to: `file_service_type`.
+
+use super::files::Used;
+use super::job::Job;
+use super::number::Wrong;
+use super::text::Entry;
+use assay_base::Fault;
+use assay_model::turns::{NextTarget, Turns};
+use assay_model::{Address, Stream};
+
+/// What a job says, as far as it is driven.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Service<'a> {
+    next: NextTarget,
+    operations: u32,
+    entry: Option<&'a Entry>,
+}
+
+/// `file_service_type`; without it the files come in turn.
+pub(super) fn service<'a>(job: &Job<'a>) -> Result<Service<'a>, Fault> {
+    let plain = Service { next: NextTarget::InTurn, operations: 1, entry: None };
+    let Some((entry, value)) = job.value("file_service_type")? else { return Ok(plain) };
+    let (word, number) =
+        value.text.split_once(':').map_or((value.text.as_str(), None), |(word, number)| (word, Some(number)));
+    let next = match word {
+        "roundrobin" => NextTarget::InTurn,
+        "random" => NextTarget::Random,
+        "sequential" => NextTarget::OneAfterAnother,
+        _ => {
+            let remedy = "write roundrobin, random or sequential";
+            return Err(job.fault(entry, "this order of files is not driven here", remedy));
+        }
+    };
+    let wrong = |text: &str, what: &str| {
+        let remedy = format!("write {word}, or roundrobin:8 for eight operations on each file");
+        Err(job.wrong(value, Wrong::new(text, what, remedy).at(word.len() + 1)))
+    };
+    let operations = match number {
+        None => 1,
+        Some(text) if next == NextTarget::OneAfterAnother => return wrong(text, "this order has no number"),
+        Some(text) => match job.reading(entry, value).count(text) {
+            Ok(n @ 1..=1_000_000_000) => n as u32,
+            _ => return wrong(text, "not a number of operations"),
+        },
+    };
+    Ok(Service { next, operations, entry: Some(entry) })
+}
+
+/// The turns of a copy that uses several files, with these streams.
+pub(super) fn turns(job: &Job<'_>, service: Service<'_>, used: &Used, streams: &[Stream]) -> Result<Turns, Fault> {
+    let blocks = || streams.iter().filter_map(Stream::block);
+    let first = blocks().next().map(|block| &block.size);
+    let one_size = blocks().all(|block| block.size.from == block.size.to && Some(&block.size) == first);
+    // fio leaves out a file when it has gone through it: where each place comes once, or one after the other.
+    let ends = one_size && blocks().all(|block| matches!(block.address, Address::Once { .. } | Address::Sequential));
+    let unequal = used.lengths.windows(2).any(|pair| pair[0] != pair[1]);
+    let turns = Turns { next: service.next, operations: service.operations, passes: false };
+    match (service.next, service.entry) {
+        (NextTarget::OneAfterAnother, Some(entry)) if !ends => Err(job.not_yet(
+            entry,
+            "one file after the other where places come again or sizes differ",
+            "write roundrobin or random; with norandommap fio itself stays on the first file",
+        )),
+        (NextTarget::OneAfterAnother, _) => Ok(turns),
+        (NextTarget::Random, _) => Ok(Turns { passes: ends, ..turns }),
+        (NextTarget::InTurn, _) => {
+            if unequal && (!one_size || ends && streams.len() > 1 && sequential(streams)) {
+                job.note(format!(
+                    "{}: its files are of different lengths; which of them is left out when is told by numbers of operations, reads and \
+                     writes together, and not by bytes of each",
+                    job.name
+                ));
+            }
+            Ok(Turns { passes: ends && unequal, ..turns })
+        }
+    }
+}
+
+fn sequential(streams: &[Stream]) -> bool {
+    streams.iter().filter_map(Stream::block).any(|block| block.address == Address::Sequential)
+}

@@ -1,0 +1,185 @@
+//! One closed loop over several targets: which of them an operation goes to.
+//!
+//! Without turns a loop is on each of its targets by itself. With them its operations in flight are those on all targets together. The
+//! order of the targets is fio's (`file_service_type`): one after each operation or after several, a random one, or one target to its
+//! end and then the next one.
+
+use crate::plan::Block;
+use assay_base::{Geometry, Prng};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// See the module.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Turns {
+    /// Which target comes next.
+    pub next: NextTarget,
+    /// So many operations go to a target before the next one comes.
+    #[serde(default = "one")]
+    pub operations: u32,
+    /// A target that the loop has gone through is left out until it has gone through all of them. Without it targets of different
+    /// sizes have equally many operations.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub passes: bool,
+}
+
+/// The order of the targets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum NextTarget {
+    /// One after the other, and the first again.
+    InTurn,
+    /// Any of them, as likely as the others.
+    Random,
+    /// The next one when the loop has gone through this one.
+    OneAfterAnother,
+}
+
+fn one() -> u32 {
+    1
+}
+
+impl Turns {
+    /// The order alone: a target has one operation, or all operations of a pass.
+    pub fn new(next: NextTarget) -> Turns {
+        Turns { next, operations: 1, passes: false }
+    }
+
+    /// Whether it matters how many operations a pass through a target has.
+    pub fn counts_passes(&self) -> bool {
+        self.passes || self.next == NextTarget::OneAfterAnother
+    }
+}
+
+impl fmt::Display for Turns {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let operations = match self.operations {
+            1 => String::new(),
+            n => format!(" for {n} operations"),
+        };
+        match self.next {
+            NextTarget::InTurn => write!(f, "one target after the other{operations}")?,
+            NextTarget::Random => write!(f, "a random target each time{operations}")?,
+            NextTarget::OneAfterAnother => return f.write_str("each target to its end and then the next"),
+        }
+        if self.passes { f.write_str(", without those that were gone through before the others") } else { Ok(()) }
+    }
+}
+
+impl Block {
+    /// How many operations go through its part of a target once, where all have one size; at least one.
+    pub fn pass(&self, target: Geometry) -> u64 {
+        let length = self.extent.map_or(target.size, |extent| extent.within(target.size, target.block).1);
+        (length / self.size.in_blocks(target.block).largest().max(1)).max(1)
+    }
+}
+
+/// Where the turns of one copy of a loop stand, in one worker.
+#[derive(Clone, Debug)]
+pub struct Turning {
+    turns: Turns,
+    /// Operations of a pass through each target; empty where passes do not matter.
+    passes: Box<[u64]>,
+    /// What is left of these.
+    left: Box<[u64]>,
+    targets: usize,
+    at: usize,
+    /// Operations that still go to this target.
+    stays: u32,
+}
+
+impl Turning {
+    /// Turns over so many targets, of which `first` comes first. `passes` are the operations of a pass through each.
+    pub fn new(turns: Turns, targets: usize, passes: &[u64], first: usize) -> Turning {
+        let targets = targets.max(1);
+        let passes: Box<[u64]> =
+            if turns.counts_passes() { passes.iter().map(|n| (*n).max(1)).collect() } else { [].into() };
+        debug_assert!(passes.is_empty() || passes.len() == targets, "each target has its pass");
+        Turning { turns, left: passes.clone(), passes, targets, at: (first + targets - 1) % targets, stays: 0 }
+    }
+
+    /// The target of the next operation, by its place among those of the loop.
+    #[inline]
+    pub fn next(&mut self, prng: &mut Prng) -> usize {
+        let has_more = self.left.get(self.at).is_none_or(|left| *left > 0);
+        match self.stays > 0 && has_more {
+            true => self.stays -= 1,
+            false => self.turn(prng),
+        }
+        if let Some(left) = self.left.get_mut(self.at) {
+            *left -= 1;
+        }
+        self.at
+    }
+
+    fn turn(&mut self, prng: &mut Prng) {
+        if !self.left.is_empty() && self.left.iter().all(|left| *left == 0) {
+            self.left.copy_from_slice(&self.passes);
+        }
+        let is_open = |target: &usize| self.left.get(*target).is_none_or(|left| *left > 0);
+        self.at = match self.turns.next {
+            NextTarget::InTurn | NextTarget::OneAfterAnother => {
+                let mut others = (1..=self.targets).map(|step| (self.at + step) % self.targets);
+                others.find(is_open).unwrap_or(self.at)
+            }
+            NextTarget::Random => {
+                let open = (0..self.targets).filter(is_open).count() as u64;
+                let drawn = prng.below(open.max(1)) as usize;
+                (0..self.targets).filter(is_open).nth(drawn).unwrap_or(self.at)
+            }
+        };
+        self.stays = match self.turns.next {
+            NextTarget::OneAfterAnother => u32::MAX,
+            _ => self.turns.operations.max(1) - 1,
+        };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn(turns: Turns, passes: &[u64], first: usize, n: usize) -> Vec<usize> {
+        let (mut turning, mut prng) = (Turning::new(turns, passes.len(), passes, first), Prng::seeded(5));
+        (0..n).map(|_| turning.next(&mut prng)).collect()
+    }
+
+    #[test]
+    fn targets_come_in_turn_for_one_operation_or_several() {
+        let in_turn = Turns::new(NextTarget::InTurn);
+        assert_eq!(drawn(in_turn, &[9, 9, 9], 0, 7), [0, 1, 2, 0, 1, 2, 0]);
+        assert_eq!(drawn(in_turn, &[9, 9, 9], 2, 4), [2, 0, 1, 2]);
+        assert_eq!(drawn(Turns { operations: 3, ..in_turn }, &[9, 9], 0, 9), [0, 0, 0, 1, 1, 1, 0, 0, 0]);
+        assert_eq!(drawn(in_turn, &[4], 0, 3), [0, 0, 0]);
+        // Unequal targets have equally many operations, unless their passes count.
+        assert_eq!(drawn(in_turn, &[1, 4], 0, 6), [0, 1, 0, 1, 0, 1]);
+        let passes = Turns { passes: true, ..in_turn };
+        assert_eq!(drawn(passes, &[1, 4], 0, 10), [0, 1, 1, 1, 1, 0, 1, 1, 1, 1]);
+        assert_eq!(drawn(Turns { operations: 3, ..passes }, &[2, 4], 0, 8), [0, 0, 1, 1, 1, 1, 0, 0]);
+    }
+
+    #[test]
+    fn one_target_after_another_is_gone_through() {
+        let one = Turns::new(NextTarget::OneAfterAnother);
+        assert_eq!(drawn(one, &[2, 3, 1], 0, 9), [0, 0, 1, 1, 1, 2, 0, 0, 1]);
+        assert_eq!(drawn(one, &[0, 1], 0, 3), [0, 1, 0], "a target without a whole operation has one all the same");
+    }
+
+    #[test]
+    fn a_random_target_is_as_likely_as_the_others_and_passes_are_whole() {
+        let random = Turns::new(NextTarget::Random);
+        let n = 100_000;
+        let mut counts = [0f64; 4];
+        drawn(random, &[1; 4], 0, n).into_iter().for_each(|target| counts[target] += 1.0);
+        let (mean, spread) = (n as f64 / 4.0, 4.0 * (n as f64 * 3.0 / 16.0).sqrt());
+        assert!(counts.iter().all(|count| (count - mean).abs() < spread), "{counts:?}");
+        let passes = [5u64, 0, 20, 7];
+        for pass in drawn(Turns { passes: true, ..random }, &passes, 0, 33 * 50).chunks(33) {
+            let of = |target| pass.iter().filter(|it| **it == target).count() as u64;
+            assert_eq!([of(0), of(1), of(2), of(3)], passes.map(|n| n.max(1)), "{pass:?}");
+        }
+        let stays = drawn(Turns { operations: 4, ..random }, &[1; 3], 0, 400);
+        assert!(stays.chunks(4).all(|four| four.iter().all(|target| *target == four[0])));
+    }
+}
