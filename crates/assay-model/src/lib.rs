@@ -11,11 +11,15 @@ pub mod arrival;
 pub mod cache;
 pub mod content;
 mod extent;
+mod fits;
 mod flush;
 pub mod generator;
+pub mod geometric;
 pub mod joint;
+pub mod journal;
 pub mod life;
 pub mod lives;
+pub mod mail;
 mod merge;
 pub mod mix;
 pub mod oltp;
@@ -30,5 +34,7 @@ pub mod workload;
 pub use flush::Flush;
 pub use life::Life;
 pub use merge::merge;
-pub use plan::{Address, Amount, Arrival, Before, Block, Extent, Lane, Phase, PhaseKind, Plan, Stream, WarmUp, Work};
+pub use plan::{
+    Address, Amount, Arrival, Before, Block, Extent, Frame, Lane, Phase, PhaseKind, Plan, Stream, WarmUp, Work,
+};
 pub use size::{Size, Sizes};

@@ -5,9 +5,10 @@ pub use crate::address::Address;
 use crate::address::whole_unit;
 use crate::arrival::{Bursts, Curve};
 use crate::cache::Caching;
-pub use crate::extent::{Amount, Extent};
+pub use crate::extent::{Amount, Extent, Frame};
 use crate::flush::Flush;
 use crate::life::Life;
+use crate::mail::Mail;
 use crate::mix::Loop;
 use crate::oltp::{Oltp, RATE};
 use crate::profile::Derivation;
@@ -53,12 +54,18 @@ pub struct Plan {
     /// The streams that are drawn together, as one OLTP load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oltp: Option<Oltp>,
+    /// The mail store that its streams are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mail: Option<Mail>,
     /// The simulated cache before each target: what passes it is what the target sees.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<Caching>,
     /// Whether written data are sealed and everything that is read is held against what was written.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub verify: bool,
+    /// Streams whose places are all read back in the end, whether the run has written there or not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub check_all: Vec<String>,
     /// How the numbers of its streams at 1x were derived, on one target, where that is known step by step.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub derivation: Vec<Derivation>,
@@ -219,6 +226,11 @@ impl Stream {
         self.block().is_some_and(|block| matches!(block.address, Address::NeverSeen { .. }))
     }
 
+    /// Whether its operations are appended to those before them, and drawn together with the streams that follow it.
+    pub fn appends(&self) -> bool {
+        self.block().is_some_and(|block| matches!(block.address, Address::Appended))
+    }
+
     /// Whether it reads back what the run has written.
     pub fn reads_back(&self) -> bool {
         self.block().is_some_and(|block| matches!(block.address, Address::Written))
@@ -247,6 +259,24 @@ pub enum Arrival {
         curve: Curve,
         /// Evenly spaced; otherwise independent clients.
         even: bool,
+    },
+    /// Independent clients, each of which wants so many operations at one moment, in ascending order of their places.
+    Batches {
+        /// Of operations, over all targets.
+        rate: Rate,
+        /// Operations at one moment.
+        batch: u32,
+    },
+    /// Each time that another stream, whose operations are appended, has come so much further on its target.
+    Following {
+        /// What follows from the rate of that stream, over all targets.
+        rate: Rate,
+        /// The other stream.
+        stream: String,
+        /// How far its place stays behind that of the other stream.
+        distance: Bytes,
+        /// How often everything is followed.
+        copies: u32,
     },
     /// Bursts.
     Bursty {
@@ -290,6 +320,8 @@ impl Arrival {
         match self {
             Arrival::Steady { rate }
             | Arrival::Poisson { rate }
+            | Arrival::Batches { rate, .. }
+            | Arrival::Following { rate, .. }
             | Arrival::Bursty { rate, .. }
             | Arrival::Recorded { rate, .. } => Some(*rate),
             Arrival::Varying { rate, curve, .. } => Some(times(*rate, curve.mean(None))),
@@ -333,6 +365,7 @@ impl Arrival {
                 let most = self.peak()? * seconds;
                 return Some(most + 6.0 * most.sqrt() + 16.0);
             }
+            Arrival::Batches { batch, .. } => mean * f64::from(*batch),
             Arrival::Bursty { rate, bursts } if seconds > 0.0 => mean * bursts.dispersion(rate.as_f64(), seconds),
             _ => mean,
         };
@@ -345,6 +378,8 @@ impl Arrival {
             Arrival::Steady { .. } => "steady",
             Arrival::Poisson { .. } => "poisson",
             Arrival::Varying { .. } => "varying",
+            Arrival::Batches { .. } => "batches",
+            Arrival::Following { .. } => "following",
             Arrival::Bursty { .. } => "bursty",
             Arrival::Recorded { .. } => "recorded",
             Arrival::Closed { .. } | Arrival::Looped { .. } => "closed",
@@ -359,6 +394,8 @@ impl Arrival {
             Arrival::Steady { rate }
             | Arrival::Poisson { rate }
             | Arrival::Varying { rate, .. }
+            | Arrival::Batches { rate, .. }
+            | Arrival::Following { rate, .. }
             | Arrival::Bursty { rate, .. } => *rate = load.of(*rate)?,
             Arrival::Recorded { rate, recording } => {
                 *rate = load.of(*rate)?;
@@ -381,6 +418,14 @@ impl Arrival {
         }
     }
 
+    /// The stream that it follows.
+    pub fn follows(&self) -> Option<&String> {
+        match self {
+            Arrival::Following { stream, .. } => Some(stream),
+            _ => None,
+        }
+    }
+
     /// What is played, where something is.
     pub fn recording(&self) -> Option<&Recording> {
         match self {
@@ -395,7 +440,11 @@ impl Arrival {
         match self {
             Arrival::Steady { rate } => Some(varying(rate, true)),
             Arrival::Poisson { rate } => Some(varying(rate, false)),
-            Arrival::Varying { .. } | Arrival::Bursty { .. } | Arrival::Recorded { .. } => None,
+            Arrival::Varying { .. }
+            | Arrival::Batches { .. }
+            | Arrival::Following { .. }
+            | Arrival::Bursty { .. }
+            | Arrival::Recorded { .. } => None,
             Arrival::Closed { .. } | Arrival::Paced { .. } | Arrival::Looped { .. } => Some(self.clone()),
         }
     }
@@ -594,6 +643,9 @@ impl Plan {
 
     /// What its load is counted in beside multiples.
     pub fn counted(&self) -> Option<Counted> {
+        if let Some(mail) = &self.mail {
+            return Some(Counted { name: "mailboxes".to_owned(), at_1x: mail.mailboxes as f64 });
+        }
         let oltp = self.oltp.as_ref()?;
         Some(Counted { name: "BSU".to_owned(), at_1x: oltp.rate.as_f64() / RATE as f64 / self.load.as_f64() })
     }
@@ -647,9 +699,16 @@ impl Plan {
         self.streams.iter().filter_map(Stream::block)
     }
 
-    /// The size of the smallest target that the plan fits on, in bytes, for blocks of `block` bytes.
+    /// The size of the smallest target that the plan fits on, in bytes, for blocks of `block` bytes; [`Plan::fits`] says more where parts of
+    /// targets are laid out together.
     pub fn smallest_target(&self, block: u32) -> u64 {
-        self.needs(block).map(|(_, _, need)| need).max().unwrap_or(0)
+        self.needs(block).filter(|(stream, ..)| !stream.is_laid_out()).map(|(_, _, need)| need).max().unwrap_or(0)
+    }
+
+    /// The size of the smallest target that one of its streams fits on.
+    pub(crate) fn needed_by(&self, stream: u16, block: u32) -> u64 {
+        let own = &self.streams[usize::from(stream)].name;
+        self.needs(block).find(|(stream, ..)| stream.name == *own).map_or(0, |(_, _, need)| need)
     }
 
     /// Refuses a range that is too small on any target; the error says whose.
@@ -745,7 +804,7 @@ impl Plan {
                 Address::Uniform { align } | Address::Behind { align } => {
                     begin | length | align.get().next_multiple_of(blocks).max(blocks)
                 }
-                Address::Sequential => begin | length,
+                Address::Sequential | Address::Appended => begin | length,
                 // The read-back uses the units of the writes.
                 Address::Written => 0,
                 Address::Recorded => blocks,

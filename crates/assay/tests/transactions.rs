@@ -273,6 +273,8 @@ fn plan(rate: Option<u64>, criterion: &str) -> Plan {
         lanes: Vec::new(),
         loops: Vec::new(),
         oltp: None,
+        mail: None,
+        check_all: Vec::new(),
         cache: None,
         verify: false,
         derivation: Vec::new(),

@@ -228,7 +228,7 @@ fn range(
         }
     };
     let length = used.map(|used| Part::Bytes(Bytes::new(used)));
-    Ok((Extent { begin: Part::Bytes(Bytes::new(begin)), length }, moved))
+    Ok((Extent::new(Part::Bytes(Bytes::new(begin)), length), moved))
 }
 
 /// Files of another length than the part that is used are no part of what is driven.

@@ -420,7 +420,7 @@ impl Own {
         let writes = direction == Direction::Write;
         let plain = (Share::WHOLE, Share::default());
         let (compress_to, duplicates) = if writes { self.content } else { plain };
-        let whole = assay_model::Extent { begin: assay_model::Amount::ZERO, length: None };
+        let whole = assay_model::Extent::new(assay_model::Amount::ZERO, None);
         let durable = writes && self.durable;
         let extent = Some(extent).filter(|extent| *extent != whole);
         Work::Block(Block {

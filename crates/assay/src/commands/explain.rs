@@ -104,10 +104,13 @@ pub(crate) fn explain(args: &Explain) -> Result<u8, Failure> {
     Ok(code::DONE)
 }
 
-/// Refuses an OLTP load on targets that are too small for it, where the sizes of all are known.
+/// Refuses an OLTP load, or parts that are laid out together, on targets that are too small for them, where the sizes of all are known.
 fn fits(plan: &Plan, sizes: &[Option<(u64, u32)>]) -> Result<(), Failure> {
     let known: Option<Vec<Geometry>> =
         sizes.iter().map(|it| it.map(|(size, block)| Geometry { size, block })).collect();
+    if let Some(geometries) = &known {
+        plan.fits(geometries).map_err(Failure::workload)?;
+    }
     match (&plan.oltp, known) {
         (Some(oltp), Some(geometries)) if !geometries.is_empty() => oltp.fits(&geometries).map_err(Failure::usage),
         _ => Ok(()),
