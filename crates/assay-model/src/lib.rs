@@ -26,6 +26,7 @@ pub mod oltp;
 pub mod plan;
 pub mod profile;
 pub mod recording;
+pub mod regions;
 pub mod seal;
 pub mod seek;
 pub mod size;

@@ -144,6 +144,7 @@ fn add(whole: &mut Plan, plan: Plan) -> Result<(), String> {
     whole.in_flight_bound =
         whole.in_flight_bound.saturating_add(plan.in_flight_bound).min(crate::workload::LARGEST_BOUND);
     whole.verify |= plan.verify;
+    whole.half_windows |= plan.half_windows;
     whole.streams.extend(plan.streams);
     whole.lanes.extend(plan.lanes);
     whole.loops.extend(plan.loops);

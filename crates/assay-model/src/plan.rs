@@ -15,7 +15,7 @@ use crate::profile::Derivation;
 use crate::recording::Recording;
 use crate::seal;
 use crate::size::Size;
-use assay_base::{Bytes, Counted, Criterion, Direction, Multiple, Rate, Share, Span};
+use assay_base::{Bytes, Counted, Criterion, Direction, Multiple, Parts, Rate, Share, Span};
 use serde::{Deserialize, Serialize};
 
 /// Streams, phases, criteria, seed. A plan that was written, to a log or for another host, is read back unchanged.
@@ -63,6 +63,9 @@ pub struct Plan {
     /// Whether written data are sealed and everything that is read is held against what was written.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub verify: bool,
+    /// Whether a window of a criterion that the end of the measurement cuts to less than half of its length says nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub half_windows: bool,
     /// Streams whose places are all read back in the end, whether the run has written there or not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub check_all: Vec<String>,
@@ -644,10 +647,24 @@ impl Plan {
     /// What its load is counted in beside multiples.
     pub fn counted(&self) -> Option<Counted> {
         if let Some(mail) = &self.mail {
-            return Some(Counted { name: "mailboxes".to_owned(), at_1x: mail.mailboxes as f64 });
+            let parts = Some(Parts { name: "database".to_owned(), number: mail.databases(self.targets).into() });
+            return Some(Counted { name: "mailboxes".to_owned(), at_1x: mail.mailboxes as f64, parts });
         }
         let oltp = self.oltp.as_ref()?;
-        Some(Counted { name: "BSU".to_owned(), at_1x: oltp.rate.as_f64() / RATE as f64 / self.load.as_f64() })
+        Some(Counted {
+            name: "BSU".to_owned(),
+            at_1x: oltp.rate.as_f64() / RATE as f64 / self.load.as_f64(),
+            parts: None,
+        })
+    }
+
+    /// Where a search for the highest load begins, and how exact its answer is, unless somebody says otherwise.
+    pub fn search(&self) -> (Multiple, Multiple) {
+        match &self.mail {
+            // What 1x is says the number of mailboxes, which is near what is wanted.
+            Some(_) => (Multiple::ONE, Multiple::from_millionths(50_000).unwrap_or(Multiple::ONE)),
+            None => (Multiple::whole(10), Multiple::ONE),
+        }
     }
 
     /// Length of all phases.
@@ -796,23 +813,26 @@ impl Plan {
     }
 
     fn step(&self, block: u32, which: impl Fn(&Block) -> bool) -> u64 {
-        let blocks = u64::from(block);
-        let of = |it: &Block| {
-            let length = it.size.step(block);
-            let begin = it.extent.map_or(0, |extent| extent.step(block));
-            match &it.address {
-                Address::Uniform { align } | Address::Behind { align } => {
-                    begin | length | align.get().next_multiple_of(blocks).max(blocks)
-                }
-                Address::Sequential | Address::Appended => begin | length,
-                // The read-back uses the units of the writes.
-                Address::Written => 0,
-                Address::Recorded => blocks,
-                pattern => begin | length | whole_unit(pattern.unit(), blocks, it.size.in_blocks(block).largest()),
-            }
-        };
+        let begin = |it: &Block| it.extent.map_or(0, |extent| extent.step(block));
+        let of = |it: &Block| if it.address == Address::Written { 0 } else { begin(it) | Plan::step_of(it, block) };
         let all = self.blocks().filter(|it| which(it)).fold(0, |all, it| all | of(it));
         1 << all.trailing_zeros().min(63)
+    }
+
+    /// The lowest bit of the answer is the common unit of a stream's lengths and offsets, counted from the begin of its part of the target.
+    pub(crate) fn step_of(it: &Block, block: u32) -> u64 {
+        let blocks = u64::from(block);
+        let length = it.size.step(block);
+        match &it.address {
+            Address::Uniform { align } | Address::Behind { align } => {
+                length | align.get().next_multiple_of(blocks).max(blocks)
+            }
+            Address::Sequential | Address::Appended => length,
+            // The read-back uses the units of the writes.
+            Address::Written => 0,
+            Address::Recorded => blocks,
+            pattern => length | whole_unit(pattern.unit(), blocks, it.size.in_blocks(block).largest()),
+        }
     }
 
     /// Bytes per second that a stream moves over all its targets, for blocks of `block` bytes; `None` for a closed loop.

@@ -274,6 +274,7 @@ fn plan(rate: Option<u64>, criterion: &str) -> Plan {
         loops: Vec::new(),
         oltp: None,
         mail: None,
+        half_windows: false,
         check_all: Vec::new(),
         cache: None,
         verify: false,

@@ -146,6 +146,8 @@ pub struct Workload {
     pub mail: Option<Mail>,
     /// Streams that `--load` does not multiply.
     pub unscaled: Vec<String>,
+    /// See [`Plan::half_windows`].
+    pub half_windows: bool,
     /// See [`Plan::check_all`].
     pub check_all: Vec<String>,
     /// I/O scheduler that the devices are given for the run, by the kernel's name for it.
@@ -215,6 +217,7 @@ impl Workload {
             oltp: None,
             mail: None,
             unscaled: Vec::new(),
+            half_windows: false,
             check_all: Vec::new(),
             scheduler: None,
             verify: false,
@@ -337,6 +340,7 @@ impl Workload {
             oltp,
             mail: self.mail.clone(),
             verify,
+            half_windows: self.half_windows,
             check_all: if verify { self.check_all.clone() } else { Vec::new() },
             derivation: self.derivation.clone(),
             before: self.before(adjust.seed),

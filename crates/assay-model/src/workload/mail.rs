@@ -67,6 +67,7 @@ pub fn store(name: &str, mail: Mail) -> Option<Workload> {
         notes: mail.notes(),
         derivation: mail.derivation(),
         criteria: mail.criteria(),
+        half_windows: true,
         mail: Some(mail),
         ..Workload::new(name, "mail", streams, |_| Vec::new())
     })

@@ -117,6 +117,15 @@ fn fits(plan: &Plan, sizes: &[Option<(u64, u32)>]) -> Result<(), Failure> {
     }
 }
 
+/// The first target; one whose size is not known is large enough for all parts.
+fn first(sizes: &[Option<(u64, u32)>]) -> Geometry {
+    let (size, block) = sizes.first().copied().flatten().unwrap_or((UNKNOWN, block(sizes)));
+    Geometry { size, block }
+}
+
+/// The size of a target that is not known.
+const UNKNOWN: u64 = 1 << 40;
+
 fn derived(plan: &Plan, block: u32) -> serde_json::Value {
     let (read, written, total) = totals(plan, block);
     // A closed loop moves as much as the target takes: no figure exists in advance.
@@ -163,7 +172,7 @@ fn text(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>]) ->
         out.add(format_args!("  {:10} {span}", phase.name));
     }
     bytes(plan, named, sizes, &mut out);
-    if let Some(how) = integrity::describe(plan, block) {
+    if let Some(how) = integrity::describe(plan, first(sizes)) {
         out.add(format_args!("verify: {how}"));
     }
     out.head("criteria, in every window of their own length");

@@ -37,7 +37,7 @@ const BAR: usize = 40;
 /// 10 when even the lowest fails, otherwise that of the run that proved nothing.
 pub(crate) fn limit(args: &Limit) -> Result<u8, Failure> {
     let bounds = args.search.bounds();
-    beginning(&bounds)?;
+    beginning(&bounds, Multiple::ONE)?;
     let settings = args.output.settings(&args.access, &args.pace, &args.judged.criteria);
     let several = args.subject.open("limit", settings)?;
     let dir = several.directory()?;
