@@ -1,6 +1,6 @@
 //! A mail store as a user meets it: what its verdict depends on, the search for the most mailboxes, and what is refused.
 
-use super::bed::Place;
+use super::bed::{Log, Place};
 use serde_json::Value;
 use std::fs;
 
@@ -124,4 +124,75 @@ fn what_does_not_fit_is_refused_before_anything_is_written() {
     let said = place.assay(&["run", "last.toml", "sim:flash"]);
     assert!(said.code == Some(3) && said.err.contains("one more for the logs"), "{:?} {}", said.code, said.err);
     assert!(fs::read(&small).unwrap().iter().all(|byte| *byte == 0));
+}
+
+/// Operations, bytes and the sums of the times of one stream, in the measured intervals of a log.
+fn folded(log: &Log, streams: &[&str]) -> [f64; 4] {
+    let mut sums = [0.0; 4];
+    let own = |stream: u16| streams.contains(&log.header.streams[usize::from(stream)].name.as_str());
+    let measured = log.header.phases.iter().position(|phase| phase.name == "measure").unwrap();
+    for interval in log.intervals.iter().filter(|it| usize::from(it.phase) == measured) {
+        for (_, flow) in log.header.flows.iter().zip(&interval.flows).filter(|(head, _)| own(head.stream)) {
+            let own = [flow.ok, flow.bytes, flow.response.sum_ns, flow.service.sum_ns];
+            sums.iter_mut().zip(own).for_each(|(sum, own)| *sum += own as f64);
+        }
+    }
+    sums
+}
+
+/// Every figure of the report follows from the log, and the text is as it was.
+#[test]
+fn the_jetstress_like_report_is_a_fold_over_the_log() {
+    let place = Place::new();
+    let file = "model = \"mail\"\nname = \"store\"\ncopies = 2\niops_per_mailbox = \"2/s\"\nlog_size = \"256MiB\"\nlog = \"last\"\n";
+    place.write("store.toml", file);
+    let disk = "sim:flash?size=8GiB";
+    let run = ["run", "store.toml", disk, disk, disk, "--for", "60s", "--slice", "60s", "--seed", "7"];
+    let (said, log) = place.run(&run);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let report = place.assay(&["export", "run", "--to", "jetstress-like"]);
+    assert_eq!(report.code, Some(0), "{}", report.err);
+    assert!(report.out.starts_with("Jetstress-like, not comparable with Microsoft's results"), "{}", report.out);
+    // The figure of a line of a table, in the column over all databases.
+    let figure = |table: &str, name: &str| -> f64 {
+        let after = report.out.split(&format!("\n{table}\n")).nth(1).unwrap_or_else(|| panic!("{table}"));
+        let line = after.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{table}: {name}"));
+        line.split_whitespace().last().unwrap().parse().unwrap_or_else(|_| panic!("{line}"))
+    };
+    let (reads, writes) = (folded(&log, &["db-reads"]), folded(&log, &["db-writes", "db-extends"]));
+    let (scan, log_writes) = (folded(&log, &["maintenance"]), folded(&log, &["log-writes-1", "log-writes-2"]));
+    let log_reads = folded(&log, &["log-reads-1", "log-reads-2"]);
+    let transactional = "Transactional I/O Performance";
+    for (kind, sums) in
+        [("Database Reads", reads), ("Database Writes", writes), ("Log Reads", log_reads), ("Log Writes", log_writes)]
+    {
+        let [operations, bytes, response, service] = sums;
+        assert!(operations > 10.0, "{kind}: {operations}");
+        for (name, expected) in [
+            (format!("I/O {kind}/sec"), operations / 60.0),
+            (format!("I/O {kind} Average Bytes"), bytes / operations),
+            (format!("I/O {kind} Average Latency (msec), response"), response / operations / 1e6),
+            (format!("I/O {kind} Average Latency (msec), service"), service / operations / 1e6),
+        ] {
+            let found = figure(transactional, &name);
+            assert!((found - expected).abs() <= 0.000_6, "{name}: {found} instead of {expected}");
+        }
+    }
+    let maintenance = "Background Database Maintenance I/O Performance";
+    assert!((figure(maintenance, "Database Maintenance IO Reads/sec") - scan[0] / 60.0).abs() <= 0.000_6);
+    let all = [reads[0] + scan[0], reads[1] + scan[1]];
+    assert!((figure("Total I/O Performance", "I/O Database Reads/sec") - all[0] / 60.0).abs() <= 0.000_6);
+    assert!((figure("Total I/O Performance", "I/O Database Reads Average Bytes") - all[1] / all[0]).abs() <= 0.000_6);
+    let achieved = figure("Database Sizing and Throughput", "Achieved Transactional");
+    assert!((achieved - (reads[0] + writes[0]) / 60.0).abs() <= 0.000_6, "{achieved}");
+    let grown = figure("Database Sizing and Throughput", "Final") - figure("Database Sizing and Throughput", "Initial");
+    assert_eq!(grown, folded(&log, &["db-extends"])[1], "what was extended");
+    assert!(report.out.contains("Verdict: PASS") && report.out.contains("Verdict by service time"), "{}", report.out);
+    let expected = std::path::Path::new("tests/expected/jetstress-like.txt");
+    if std::env::var_os("ACCEPT").is_some() {
+        fs::write(expected, &report.out).unwrap();
+    }
+    assert_eq!(report.out, fs::read_to_string(expected).unwrap());
+    let other = place.assay(&["export", "run", "--to", "pblio-data"]);
+    assert_eq!(other.code, Some(3), "{}", other.err);
 }
