@@ -3,7 +3,6 @@
 //! The mean is what is known of such sizes, so q is solved for it in the blocks of the target at hand. Drawing sectors and rounding them up
 //! to larger blocks would make the mean larger.
 
-use crate::size::Sizes;
 use assay_base::Bytes;
 
 /// Bisections of q: more change nothing in a double.
@@ -45,17 +44,14 @@ impl Geometric {
         self.q
     }
 
-    /// The sizes with their weights.
-    pub(crate) fn bars(&self) -> Vec<Sizes> {
+    /// The sizes in bytes, each with its weight.
+    pub(crate) fn weights(&self) -> Vec<(Bytes, u64)> {
         let powers: Vec<f64> = powers(self.q, self.most).collect();
         let sum: f64 = powers.iter().sum();
-        let bar = |(blocks, power): (u64, f64)| {
-            let bytes = Bytes::new(blocks * self.block);
-            Sizes { from: bytes, to: bytes, weight: (power / sum * WEIGHTS) as u64 }
-        };
-        let bars: Vec<Sizes> = (1..).zip(powers).map(bar).filter(|bar| bar.weight > 0).collect();
-        debug_assert!(!bars.is_empty(), "one of at most 2^52 sizes has a weight");
-        bars
+        let weight = |(blocks, power): (u64, f64)| (Bytes::new(blocks * self.block), (power / sum * WEIGHTS) as u64);
+        let weights: Vec<(Bytes, u64)> = (1..).zip(powers).map(weight).filter(|(_, weight)| *weight > 0).collect();
+        debug_assert!(!weights.is_empty(), "one of at most 2^52 sizes has a weight");
+        weights
     }
 }
 

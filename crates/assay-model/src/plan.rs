@@ -658,6 +658,11 @@ impl Plan {
         })
     }
 
+    /// What it is like, and that results are not comparable with those of that: every text about it says so.
+    pub fn likeness(&self) -> Option<&'static str> {
+        self.mail.as_ref().map(|_| crate::mail::LIKENESS)
+    }
+
     /// Where a search for the highest load begins, and how exact its answer is, unless somebody says otherwise.
     pub fn search(&self) -> (Multiple, Multiple) {
         match &self.mail {

@@ -90,7 +90,7 @@ impl Size {
     /// The sizes in whole blocks of `block` bytes: from `ceil(from / block)` to `ceil(to / block)` of them, all equally
     /// likely (ACT's rule for record ranges), or so for each bar.
     pub fn in_blocks(&self, block: u32) -> BlockSizes {
-        let bars = self.geometric.map_or_else(|| self.bars(), |mean| Geometric::of(mean, self.to, block).bars());
+        let bars = self.geometric.map_or_else(|| self.bars(), |mean| rarer(mean, self.to, block));
         let mut below = 0;
         let bars = bars.iter().map(|bar| {
             below += bar.weight;
@@ -108,6 +108,12 @@ impl Size {
         let length = |bar: &Sizes| u64::from(block) * if bar.from == bar.to { Bar::of(bar, block).least } else { 1 };
         self.bars().iter().fold(0, |all, bar| all | length(bar))
     }
+}
+
+/// The bars of sizes that become rarer by the same factor.
+fn rarer(mean: Bytes, most: Bytes, block: u32) -> Vec<Sizes> {
+    let weights = Geometric::of(mean, most, block).weights();
+    weights.into_iter().map(|(bytes, weight)| Sizes { from: bytes, to: bytes, weight }).collect()
 }
 
 impl fmt::Display for Size {

@@ -1,7 +1,7 @@
 //! The sums of a published report, and logs that are none of a mail store.
 
 use super::*;
-use assay_record::Timing;
+use assay_model::mail::SAMPLE;
 
 /// As Jetstress 2010 printed it for two hours: per second, bytes and milliseconds in the mean.
 fn reported(rate: f64, mean_bytes: f64, ms: f64) -> Count {
@@ -78,5 +78,4 @@ fn other_logs_are_refused() {
     let mut empty = Jetstress::new(Vec::new());
     assert!(empty.interval(&Interval::default(), &mut String::new()).is_err());
     assert!(empty.end(&mut String::new()).is_err());
-    assert_eq!(Timing::default().sum_ns, 0);
 }

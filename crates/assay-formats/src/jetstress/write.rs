@@ -1,7 +1,7 @@
 //! The text of the report.
 
+use super::found::{Found, ReadBack};
 use super::sums::Io;
-use super::{Found, ReadBack};
 use assay_base::Span;
 use assay_model::mail::{Mail, Maintenance, NOT_COMPARABLE, PAGE, Test};
 use std::fmt::{Result, Write};

@@ -52,6 +52,8 @@ pub const SAMPLE: Span = Span::from_secs(15);
 
 /// What stands in every text about such a run.
 pub const NOT_COMPARABLE: &str = "Jetstress-like, not comparable with Microsoft's results: the I/O that Jetstress reported, without its database engine";
+/// The same as a watermark.
+pub const LIKENESS: &str = "JETSTRESS-LIKE: not comparable with Microsoft's results";
 /// What is assumed, because nobody has published it.
 pub(super) const ASSUMED: &str = "assumed: page and log writes come independently of each other (Poisson); log sizes become rarer by the same \
 factor with each block; copies read the log in 256 KiB, 64 MiB behind its writer; the largest means are of samples of 15s, 100ms in a \

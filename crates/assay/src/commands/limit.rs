@@ -78,6 +78,9 @@ fn text(path: &Trail, outcome: Outcome) -> Result<String, std::fmt::Error> {
         one_line(path.targets.join(", ")),
         Span::from_ns(path.run_ns)
     )?;
+    for likeness in path.watermarks.iter().filter(|mark| mark.contains("not comparable")) {
+        writeln!(out, "{likeness}\n")?;
+    }
     // Beside multiples what users of the workload count loads in.
     let counted = |load: Option<Multiple>| {
         let text = |counted: &Counted| load.map_or_else(|| counted.name.clone(), |load| counted.number(load));

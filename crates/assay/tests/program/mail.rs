@@ -30,6 +30,7 @@ fn the_mean_of_the_reads_decides_at_20_ms() {
             outcomes(&verdict).into_iter().filter(|(_, outcome)| outcome == "fail").map(|(name, _)| name).collect();
         assert_eq!(broken, if code == 0 { vec![] } else { vec!["db-reads <= 20 ms".to_owned()] }, "{verdict}");
         assert!(verdict.to_string().contains("Jetstress-like, not comparable with Microsoft's results"));
+        assert!(verdict["watermarks"].to_string().contains("JETSTRESS-LIKE"), "{}", verdict["watermarks"]);
     }
 }
 
@@ -101,6 +102,7 @@ fn the_most_mailboxes_are_found_within_the_resolution() {
     let whole = format!("{} mailboxes in one database", (passes * 500.0 + 1e-6) as u64);
     assert!(again.out.contains(&whole), "{whole}: {} {}", again.out, again.err);
     assert!(again.out.contains("broke log-writes response mean"), "{}", again.out);
+    assert!(again.out.contains("JETSTRESS-LIKE: not comparable with Microsoft's results"), "{}", again.out);
     let page = fs::read_to_string(place.path("limit/limit.html")).unwrap();
     assert!(page.contains(&whole), "{whole}");
 }
