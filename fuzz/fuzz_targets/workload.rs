@@ -16,7 +16,7 @@ fuzz_target!(|text: &str| {
             for targets in [1, 3] {
                 let plan = workload.plan(&Adjust { targets, ..Adjust::default() });
                 if let Ok(plan) = plan {
-                    let _ = (plan.length(), plan.writes(), plan.smallest_target(512), plan.flows().count());
+                    let _ = (plan.length(), plan.writes(), plan.smallest_target(0, 512), plan.flows().count());
                 }
             }
         }

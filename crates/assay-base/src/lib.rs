@@ -24,7 +24,7 @@ pub mod units;
 #[cfg(feature = "serde")]
 mod serde_text;
 
-pub use counted::Counted;
+pub use counted::{Counted, Parts};
 pub use criterion::{Bound, Criterion, Measure};
 pub use device::{BlockDevice, Completion, Device, Done, Foretelling, Geometry, Request};
 pub use fault::Fault;

@@ -11,6 +11,7 @@ use crate::source::{Lived, Next, Source};
 use assay_base::{Instant, Op, Span};
 use assay_model::cache::Behind;
 use assay_model::generator::Generator;
+use assay_model::journal::Journal;
 use assay_model::oltp::Load;
 
 /// A source of block I/O on one target, as one of several workers issues it.
@@ -40,6 +41,8 @@ pub(crate) enum Kind {
     Behind(Box<Joined<Behind>>),
     /// The streams of an OLTP load on a target.
     Oltp(Box<Joined<Load>>),
+    /// A log on a target, and the streams that follow it.
+    Journal(Box<Joined<Journal>>),
 }
 
 /// The same call of whichever it is.
@@ -54,6 +57,7 @@ macro_rules! either {
             Kind::Living($one) => $call,
             Kind::Behind($one) => $call,
             Kind::Oltp($one) => $call,
+            Kind::Journal($one) => $call,
         }
     };
 }

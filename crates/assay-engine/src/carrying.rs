@@ -38,7 +38,7 @@ impl<D: BlockDevice> Worker<D, Blocks, Data> {
             Some(content.repeating(block.duplicates).filled_with(block.filled_with))
         };
         let slots = slots(plan, part, bound) as usize * usize::from(plan.targets);
-        let verifier = ledger.clone().map(|ledger| Verifier::new(plan, ledger, run, slots, geometries.into_iter()));
+        let verifier = ledger.clone().map(|ledger| Verifier::new(ledger, run, slots));
         let parts = Parts {
             after: after.unwrap_or(sources.len()),
             flows_of,

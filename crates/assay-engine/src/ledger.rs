@@ -5,11 +5,22 @@
 use crate::unit::Unit;
 use assay_base::Geometry;
 use assay_model::Plan;
+use assay_model::regions::Region;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// Upper bound on the units that one operation covers.
-pub(crate) fn stride(plan: &Plan, block: u32) -> u64 {
-    plan.largest_operation(block).div_ceil(plan.unit(block)) + 1
+/// Upper bound on the units that one operation covers: those of the smallest unit, and one more at each border.
+fn stride(plan: &Plan, block: u32, regions: &[Region]) -> u64 {
+    let smallest = regions.iter().map(|region| region.unit).min().unwrap_or(1);
+    plan.largest_operation(block).div_ceil(smallest) + regions.len() as u64
+}
+
+/// A region of a target, and the number of the first of its units.
+#[derive(Clone, Copy, Debug)]
+struct Numbered {
+    region: Region,
+    first: usize,
+    /// Bytes of a unit, as a power of two.
+    shift: u32,
 }
 
 /// What is known about all targets of one run.
@@ -29,12 +40,12 @@ pub(crate) struct TargetLedger {
     pub mark: u32,
     /// Bytes of a granule.
     pub granule: u32,
-    /// Usable bytes.
-    size: u64,
-    /// Bytes of a unit, as a power of two.
-    shift: u32,
+    /// One behind the other, from the first byte to the last.
+    regions: Box<[Numbered]>,
     units: Box<[AtomicU64]>,
-    /// Bytes of one read of the read-back, and the place where it continues.
+    /// Upper bound on the units that one operation covers.
+    stride: u64,
+    /// Most bytes of one read of the read-back, and the unit where it continues.
     chunk: u64,
     next: AtomicU64,
 }
@@ -52,32 +63,45 @@ impl Ledger {
     /// Bytes of memory that the words of a run on such targets take: those of the targets, and the copies kept for
     /// operations in flight. `None` when the blocks of a target cannot be sealed.
     pub fn bytes(plan: &Plan, targets: &[Geometry]) -> Option<u64> {
-        let of = |geometry: &Geometry| {
+        let of = |(target, geometry): (u16, &Geometry)| {
             plan.granule(geometry.block)?;
-            let units = geometry.size.div_ceil(plan.unit(geometry.block));
-            let copies = plan.slots().checked_mul(stride(plan, geometry.block))?;
+            let regions = plan.regions(target, *geometry);
+            let units: u64 = regions.iter().map(Region::units).sum();
+            let copies = plan.slots().checked_mul(stride(plan, geometry.block, &regions))?;
             units.checked_add(copies)?.checked_mul(size_of::<u64>() as u64)
         };
-        targets.iter().try_fold(0u64, |sum, geometry| sum.checked_add(of(geometry)?))
+        (0..).zip(targets).try_fold(0u64, |sum, target| sum.checked_add(of(target)?))
     }
 
     /// The ledger of a run with `workers` workers; `None` as for [`Ledger::bytes`].
     pub fn new(plan: &Plan, targets: &[Verified], workers: u32) -> Option<Ledger> {
-        let book = |target: &Verified| {
-            let Geometry { size, block } = target.geometry;
-            let unit = plan.unit(block);
+        let book = |(index, target): (u16, &Verified)| {
+            let block = target.geometry.block;
+            let regions = plan.regions(index, target.geometry);
+            let mut first = 0;
+            let number = |region: &Region| {
+                let numbered = Numbered { region: *region, first, shift: region.unit.trailing_zeros() };
+                first += region.units() as usize;
+                numbered
+            };
+            let numbered: Box<[Numbered]> = regions.iter().map(number).collect();
             Some(TargetLedger {
                 mark: target.mark,
                 granule: plan.granule(block)? as u32,
-                size,
-                shift: unit.trailing_zeros(),
-                units: (0..size.div_ceil(unit)).map(|_| AtomicU64::new(0)).collect(),
+                regions: numbered,
+                units: (0..first).map(|_| AtomicU64::new(0)).collect(),
+                stride: stride(plan, block, &regions),
                 chunk: plan.largest_operation(block),
                 next: AtomicU64::new(0),
             })
         };
-        let books = targets.iter().map(book).collect::<Option<_>>()?;
+        let books = (0..).zip(targets).map(book).collect::<Option<_>>()?;
         Some(Ledger { books, writing: AtomicU32::new(workers), cut: AtomicBool::new(false) })
+    }
+
+    /// Upper bound on the units that one operation covers, on any target.
+    pub(crate) fn stride(&self) -> usize {
+        self.books.iter().map(|book| book.stride).max().unwrap_or(1) as usize
     }
 
     pub(crate) fn book(&self, target: u16) -> &TargetLedger {
@@ -98,7 +122,10 @@ impl TargetLedger {
     /// Index of the unit that contains byte `offset`.
     #[inline]
     pub(crate) fn index(&self, offset: u64) -> usize {
-        (offset >> self.shift) as usize
+        // Most targets have one region, and the others a few.
+        let last = self.regions.len() - 1;
+        let here = self.regions[..last].iter().find(|it| offset < it.region.end).unwrap_or(&self.regions[last]);
+        here.first + ((offset - here.region.begin) >> here.shift) as usize
     }
 
     /// Indices of the units of an operation.
@@ -127,19 +154,30 @@ impl TargetLedger {
         }
     }
 
-    /// The next range to read back: offset and length. Searches no more than `most` places; `Err(true)` when more
-    /// places remain to be searched, `Err(false)` when nothing is left.
+    /// The next range to read back: offset and length. Searches no more than `most` units; `Err(true)` when more of them remain to be
+    /// searched, `Err(false)` when nothing is left. One worker reads back, when all have written.
     pub(crate) fn next_written(&self, most: u64) -> Result<(u64, u32), bool> {
-        for _ in 0..most {
-            let offset = self.next.fetch_add(self.chunk, Ordering::Relaxed);
-            if offset >= self.size {
-                return Err(false);
-            }
-            let len = self.chunk.min(self.size - offset);
-            if self.indexes(offset, len).any(|index| self.get(index).was_written()) {
-                return Ok((offset, len as u32));
-            }
-        }
-        Err(true)
+        let begin = self.next.load(Ordering::Relaxed) as usize;
+        let until = self.units.len().min(begin.saturating_add(most as usize));
+        let found = (begin..until).find(|index| self.of(*index).region.all || self.get(*index).was_written());
+        let Some(found) = found else {
+            self.next.store(until as u64, Ordering::Relaxed);
+            return Err(until < self.units.len());
+        };
+        let (here, written) = (self.of(found), self.get(found).was_written());
+        let offset = |index: usize| here.region.begin + ((index - here.first) as u64) * here.region.unit;
+        // What the run has written is read apart from what it has not, because nothing is certain about the latter.
+        let most = (self.chunk / here.region.unit).max(1) as usize;
+        let end = self.units.len().min(found + most).min(here.first + here.region.units() as usize);
+        let next = (found + 1..end).find(|index| self.get(*index).was_written() != written).unwrap_or(end);
+        self.next.store(next as u64, Ordering::Relaxed);
+        let len = offset(next).min(here.region.end) - offset(found);
+        Ok((offset(found), len.min(self.chunk) as u32))
+    }
+
+    /// The region of a unit.
+    fn of(&self, index: usize) -> &Numbered {
+        let after = self.regions.partition_point(|it| it.first <= index);
+        &self.regions[after.max(1) - 1]
     }
 }

@@ -15,6 +15,7 @@ use assay_base::{Geometry, Instant, Prng};
 use assay_model::arrival::Part;
 use assay_model::cache::Behind;
 use assay_model::generator::{FOR_LOOP, Generator};
+use assay_model::journal::Journal;
 use assay_model::mix::{Loop, Mix};
 use assay_model::oltp::Load;
 use assay_model::recording::Onto;
@@ -77,7 +78,15 @@ impl Making {
             let made = it.turns.is_some() && plan.targets_of(stream).next() != Some(target);
             return if first == Some(stream.into()) && !made { self.copies(it, stream, target) } else { Some(()) };
         }
-        let reads_back = plan.streams[usize::from(stream)].reads_back();
+        let it = &plan.streams[usize::from(stream)];
+        if it.appends() {
+            return self.journal(&it.name, (stream, target), geometry);
+        }
+        if it.arrival.follows().is_some() {
+            // It has the source of the stream that it follows.
+            return Some(());
+        }
+        let reads_back = it.reads_back();
         if reads_back {
             self.after.get_or_insert(self.sources.len());
         }
@@ -101,6 +110,19 @@ impl Making {
         };
         self.sources.push(source);
         self.flows_of.push(vec![at]);
+        Some(())
+    }
+
+    /// Makes the source of a log and of the streams that follow it.
+    fn journal(&mut self, name: &String, (writer, target): (u16, u16), geometry: Geometry) -> Option<()> {
+        let plan = Arc::clone(&self.plan);
+        let is_member =
+            |stream: u16| stream == writer || plan.streams[usize::from(stream)].arrival.follows() == Some(name);
+        let here = plan.flows().enumerate().filter(|(_, (stream, on))| *on == target && is_member(*stream));
+        let members: Vec<Member> = here.map(|(flow, (stream, _))| Member { flow, stream }).collect();
+        let journal = Journal::new(&plan, (writer, target), geometry, self.part, self.start).ok()?;
+        self.flows_of.push(members.iter().map(|member| member.flow).collect());
+        self.sources.push(Blocks(Kind::Journal(Box::new(Joined::new(journal, members)))));
         Some(())
     }
 

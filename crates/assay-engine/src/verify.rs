@@ -4,10 +4,9 @@
 //! issued at that time may return. Nothing is said about a granule that no run has sealed, nor about one that was being
 //! written meanwhile.
 
-use crate::ledger::{Ledger, TargetLedger, stride};
+use crate::ledger::{Ledger, TargetLedger};
 use crate::unit::{Age, Unit};
-use assay_base::{Code, Geometry, Op, Stamp, Ticket};
-use assay_model::Plan;
+use assay_base::{Code, Op, Stamp, Ticket};
 use assay_model::content::Content;
 use assay_model::seal::{self, Extent, Seal};
 use std::collections::BTreeMap;
@@ -48,15 +47,9 @@ pub(crate) struct Damage {
 }
 
 impl Verifier {
-    /// The part of a worker with `slots` slots in run `run` of `plan`.
-    pub(crate) fn new(
-        plan: &Plan,
-        ledger: Arc<Ledger>,
-        run: u32,
-        slots: usize,
-        targets: impl Iterator<Item = Geometry>,
-    ) -> Verifier {
-        let stride = targets.map(|geometry| stride(plan, geometry.block)).max().unwrap_or(1) as usize;
+    /// The part of a worker with `slots` slots in run `run`.
+    pub(crate) fn new(ledger: Arc<Ledger>, run: u32, slots: usize) -> Verifier {
+        let stride = ledger.stride();
         Verifier { ledger, run, noted: vec![Unit::default(); slots * stride].into(), stride }
     }
 

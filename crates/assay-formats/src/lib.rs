@@ -9,6 +9,7 @@ pub mod collect;
 pub mod export;
 pub mod fio;
 pub mod iometer;
+pub mod jetstress;
 pub mod note;
 pub mod pblio;
 pub mod seekmark;

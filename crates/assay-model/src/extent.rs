@@ -78,6 +78,47 @@ impl fmt::Display for Amount {
     }
 }
 
+/// What of a target a part is a part of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Frame {
+    /// All of it.
+    #[default]
+    Whole,
+    /// All of it but for so much at its end.
+    ButLast(Bytes),
+    /// So much at its end.
+    Last(Bytes),
+}
+
+impl Frame {
+    fn is_whole(&self) -> bool {
+        *self == Frame::Whole
+    }
+
+    /// Begin and end on a target of `size` bytes, where what is at its end begins at a multiple of `unit`. Too small a target ends before the
+    /// end of the frame.
+    fn within(self, size: u64, unit: u64) -> (u64, u64) {
+        match self {
+            Frame::Whole => (0, size),
+            Frame::ButLast(last) => (0, size.saturating_sub(last.get()) / unit * unit),
+            Frame::Last(last) => match size.checked_sub(last.get()) {
+                Some(begin) => (begin / unit * unit, size),
+                None => (0, last.get()),
+            },
+        }
+    }
+
+    /// Whether two such frames have nothing in common.
+    fn is_apart_from(self, other: Frame) -> bool {
+        let apart = |one: Frame, other: Frame| match (one, other) {
+            (Frame::ButLast(without), Frame::Last(last)) => last <= without,
+            _ => false,
+        };
+        apart(self, other) || apart(other, self)
+    }
+}
+
 /// A part of a target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Extent {
@@ -86,28 +127,55 @@ pub struct Extent {
     /// Its length, rounded down to the target's blocks; to the end of the target if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub length: Option<Amount>,
+    /// What it is a part of: its start is counted from there, and shares are of that.
+    #[serde(default, skip_serializing_if = "Frame::is_whole")]
+    pub of: Frame,
+    /// Start and length are multiples of this rather than of the target's blocks.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub unit: Bytes,
+}
+
+fn is_zero(bytes: &Bytes) -> bool {
+    bytes.get() == 0
 }
 
 impl Extent {
+    /// A part of the whole target.
+    pub const fn new(begin: Amount, length: Option<Amount>) -> Extent {
+        Extent { begin, length, of: Frame::Whole, unit: Bytes::new(0) }
+    }
+
+    /// The same part of something else, in multiples of `unit`.
+    pub const fn framed(self, of: Frame, unit: Bytes) -> Extent {
+        Extent { of, unit, ..self }
+    }
+
+    /// What start and length are multiples of.
+    fn unit(self, block: u32) -> u64 {
+        self.unit.get().next_multiple_of(block.into()).max(block.into())
+    }
+
     /// Start and length in bytes on a target of `size` bytes in blocks of `block`.
     pub fn within(self, size: u64, block: u32) -> (u64, u64) {
-        let block = u64::from(block);
-        let begin = self.begin.of(size).next_multiple_of(block);
-        let rest = size.saturating_sub(begin);
+        let unit = self.unit(block);
+        let (from, until) = self.of.within(size, unit);
+        let begin = from.saturating_add(self.begin.of(until - from)).next_multiple_of(unit);
+        let rest = until.saturating_sub(begin);
         let length = match self.length {
             None => rest,
             Some(Amount::Bytes(bytes)) => bytes.get(),
-            // Rounding may lead up to a block beyond the end.
-            Some(share) => share.of(size).min(rest),
+            // Rounding may lead up to a unit beyond the end.
+            Some(share) => share.of(until - from).min(rest),
         };
-        (begin, length / block * block)
+        (begin, length / unit * unit)
     }
 
     /// The smallest target that this part fits in with at least `least` bytes.
     pub(crate) fn smallest(self, least: u64, block: u32) -> u64 {
         let holds = |size: u64| {
             let (begin, length) = self.within(size, block);
-            length >= least && begin.saturating_add(length) <= size
+            let (_, until) = self.of.within(size, self.unit(block));
+            length >= least && begin.saturating_add(length) <= until.min(size)
         };
         let (mut low, mut high) = (0, 1u64 << 62);
         if !holds(high) {
@@ -122,10 +190,10 @@ impl Extent {
 
     /// The unit of its start, for blocks of `block` bytes; zero where it depends on the target.
     pub(crate) fn step(self, block: u32) -> u64 {
-        match self.begin {
-            begin if begin.is_zero() => 0,
-            Amount::Bytes(bytes) => bytes.get().next_multiple_of(u64::from(block)),
-            Amount::Share(_) => block.into(),
+        match (self.begin, self.of) {
+            (begin, Frame::Whole | Frame::ButLast(_)) if begin.is_zero() => 0,
+            (Amount::Bytes(bytes), Frame::Whole | Frame::ButLast(_)) => bytes.get().next_multiple_of(self.unit(block)),
+            (Amount::Share(_), _) | (_, Frame::Last(_)) => self.unit(block),
         }
     }
 
@@ -142,6 +210,9 @@ impl Extent {
             (begin, Some(Amount::Share(length)), Amount::Share(next)) if begin.is_zero() => length <= next,
             _ => false,
         };
+        if self.of != other.of {
+            return !self.of.is_apart_from(other.of);
+        }
         !ends_before(self, other) && !ends_before(other, self)
     }
 }
@@ -149,8 +220,13 @@ impl Extent {
 impl fmt::Display for Extent {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.length {
-            Some(length) => write!(f, "within {length} from {} on", self.begin),
-            None => write!(f, "from {} on", self.begin),
+            Some(length) => write!(f, "within {length} from {} on", self.begin)?,
+            None => write!(f, "from {} on", self.begin)?,
+        }
+        match self.of {
+            Frame::Whole => Ok(()),
+            Frame::ButLast(last) => write!(f, " of all but the last {last}"),
+            Frame::Last(last) => write!(f, " of the last {last}"),
         }
     }
 }
@@ -160,7 +236,7 @@ mod tests {
     use super::*;
 
     fn extent(begin: &str, length: Option<&str>) -> Extent {
-        Extent { begin: begin.parse().unwrap(), length: length.map(|text| text.parse().unwrap()) }
+        Extent::new(begin.parse().unwrap(), length.map(|text| text.parse().unwrap()))
     }
 
     #[test]

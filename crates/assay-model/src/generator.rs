@@ -1,7 +1,7 @@
 //! The operations of one flow of a plan: those of a stream on one target, as one of several workers issues them.
 
 use crate::address::{Offsets, Space};
-use crate::arrival::{Bursty, Part, Schedule, Standing, Varying};
+use crate::arrival::{Batches, Bursty, Part, Schedule, Standing, Varying};
 use crate::plan::{Address, Arrival, Block, Plan};
 use crate::size::{BlockSizes, Size};
 use assay_base::{Bytes, Direction, Geometry, Instant, Op, Prng, Share, Span};
@@ -17,6 +17,8 @@ pub struct Generator {
     /// Where its part of the target begins.
     begin: u64,
     offsets: Offsets,
+    /// The operations of one moment that are left, the first one last; `None` where each has a moment of its own.
+    batch: Option<Box<Batch>>,
     prng: Prng,
     /// Intended times; `None` for a closed loop.
     pub schedule: Option<Schedule>,
@@ -26,6 +28,14 @@ pub struct Generator {
     pub pause: Span,
     /// Number of operations that a closed loop issues in this worker.
     pub operations: u64,
+}
+
+/// Operations that are wanted at one moment.
+#[derive(Clone, Debug)]
+struct Batch {
+    of: u32,
+    /// Offset and length of those that are left, in descending order.
+    left: Vec<(u64, u32)>,
 }
 
 /// Purposes of the random generators of one flow, so that none disturbs another.
@@ -120,6 +130,11 @@ impl Generator {
                 let bursty = Bursty::new(begins, *rate, *bursts, part, states, seed(FOR_ARRIVAL))?;
                 Some(Schedule::Bursty(Box::new(bursty)))
             }
+            Arrival::Batches { rate, batch } => {
+                Some(Schedule::Batches(Batches::new(begins, *rate, *batch, part, seed(FOR_ARRIVAL))?))
+            }
+            // It is wanted when the stream that it follows has come far enough.
+            Arrival::Following { .. } => None,
             // A recording has times of its own.
             Arrival::Recorded { .. } => None,
             Arrival::Closed { .. } | Arrival::Paced { .. } | Arrival::Looped { .. } => None,
@@ -159,6 +174,10 @@ impl Generator {
             sizes,
             begin,
             offsets,
+            batch: match it.arrival {
+                Arrival::Batches { batch, .. } => Some(Box::new(Batch { of: batch, left: Vec::new() })),
+                _ => None,
+            },
             prng: seed(FOR_ADDRESS),
             schedule,
             in_flight,
@@ -171,9 +190,35 @@ impl Generator {
     /// size is drawn first, then the place.
     #[inline(never)]
     pub fn operation(&mut self, wanted: Instant) -> Op {
-        let len = self.sizes.next(&mut self.prng);
-        let offset = self.begin + self.offsets.next(len, wanted, &mut self.prng);
+        if self.batch.is_some() {
+            return self.operation_of_batch(wanted);
+        }
+        let (offset, len) = self.draw(wanted);
         self.at(offset, len)
+    }
+
+    #[inline]
+    fn draw(&mut self, wanted: Instant) -> (u64, u32) {
+        let len = self.sizes.next(&mut self.prng);
+        (self.begin + self.offsets.next(len, wanted, &mut self.prng), len)
+    }
+
+    /// Of a batch all are drawn with its first.
+    #[cold]
+    fn operation_of_batch(&mut self, wanted: Instant) -> Op {
+        let mut batch = self.batch.take().expect("it was asked for a batch");
+        if batch.left.is_empty() {
+            batch.left.extend((0..batch.of).map(|_| self.draw(wanted)));
+            batch.left.sort_unstable_by(|one, other| other.cmp(one));
+        }
+        let (offset, len) = batch.left.pop().expect("a batch has an operation");
+        self.batch = Some(batch);
+        self.at(offset, len)
+    }
+
+    /// Where its part of the target begins.
+    pub(crate) fn begin(&self) -> u64 {
+        self.begin
     }
 
     /// The same at the next place of a cursor that it shares with others.

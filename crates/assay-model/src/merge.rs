@@ -105,6 +105,9 @@ fn renamed(plan: Plan, name: &str) -> Plan {
         if let Arrival::Looped { looped, .. } = &mut stream.arrival {
             *looped = format!("{name}.{looped}");
         }
+        if let Arrival::Following { stream, .. } = &mut stream.arrival {
+            *stream = format!("{name}.{stream}");
+        }
         if let Work::Block(Block { places: Some(places), .. }) = &mut stream.work {
             *places = format!("{name}.{places}");
         }
@@ -121,6 +124,9 @@ fn renamed(plan: Plan, name: &str) -> Plan {
         loops: plan.loops.into_iter().map(looped).collect(),
         phases: plan.phases.into_iter().filter(|phase| phase.name != READ_BACK).collect(),
         criteria: plan.criteria.into_iter().map(criterion).collect(),
+        check_all: plan.check_all.into_iter().map(|stream| format!("{name}.{stream}")).collect(),
+        // What counts in mailboxes is one workload and not several.
+        mail: None,
         derivation: plan
             .derivation
             .into_iter()
@@ -144,10 +150,12 @@ fn add(whole: &mut Plan, plan: Plan) -> Result<(), String> {
     whole.in_flight_bound =
         whole.in_flight_bound.saturating_add(plan.in_flight_bound).min(crate::workload::LARGEST_BOUND);
     whole.verify |= plan.verify;
+    whole.half_windows |= plan.half_windows;
     whole.streams.extend(plan.streams);
     whole.lanes.extend(plan.lanes);
     whole.loops.extend(plan.loops);
     whole.criteria.extend(plan.criteria);
+    whole.check_all.extend(plan.check_all);
     whole.derivation.extend(plan.derivation);
     whole.notes.extend(plan.notes);
     let names: std::collections::BTreeSet<&str> = whole.streams.iter().map(|stream| stream.name.as_str()).collect();

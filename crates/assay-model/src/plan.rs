@@ -5,16 +5,17 @@ pub use crate::address::Address;
 use crate::address::whole_unit;
 use crate::arrival::{Bursts, Curve};
 use crate::cache::{CacheDevice, Caching};
-pub use crate::extent::{Amount, Extent};
+pub use crate::extent::{Amount, Extent, Frame};
 use crate::flush::Flush;
 use crate::life::Life;
+use crate::mail::Mail;
 use crate::mix::Loop;
 use crate::oltp::{Oltp, RATE};
 use crate::profile::Derivation;
 use crate::recording::Recording;
 use crate::seal;
 use crate::size::Size;
-use assay_base::{Bytes, Counted, Criterion, Direction, Multiple, Rate, Share, Span};
+use assay_base::{Bytes, Counted, Criterion, Direction, Multiple, Parts, Rate, Share, Span};
 use serde::{Deserialize, Serialize};
 
 /// Streams, phases, criteria, seed. A plan that was written, to a log or for another host, is read back unchanged.
@@ -53,6 +54,9 @@ pub struct Plan {
     /// The streams that are drawn together, as one OLTP load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub oltp: Option<Oltp>,
+    /// The mail store that its streams are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mail: Option<Mail>,
     /// The simulated cache before each target: what passes it is what the target sees.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<Caching>,
@@ -62,6 +66,12 @@ pub struct Plan {
     /// Whether written data are sealed and everything that is read is held against what was written.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub verify: bool,
+    /// Whether a window of a criterion that the end of the measurement cuts to less than half of its length says nothing.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub half_windows: bool,
+    /// Streams whose places are all read back in the end, whether the run has written there or not.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub check_all: Vec<String>,
     /// How the numbers of its streams at 1x were derived, on one target, where that is known step by step.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub derivation: Vec<Derivation>,
@@ -222,6 +232,11 @@ impl Stream {
         self.block().is_some_and(|block| matches!(block.address, Address::NeverSeen { .. }))
     }
 
+    /// Whether its operations are appended to those before them, and drawn together with the streams that follow it.
+    pub fn appends(&self) -> bool {
+        self.block().is_some_and(|block| matches!(block.address, Address::Appended))
+    }
+
     /// Whether it reads back what the run has written.
     pub fn reads_back(&self) -> bool {
         self.block().is_some_and(|block| matches!(block.address, Address::Written))
@@ -250,6 +265,24 @@ pub enum Arrival {
         curve: Curve,
         /// Evenly spaced; otherwise independent clients.
         even: bool,
+    },
+    /// Independent clients, each of which wants so many operations at one moment, in ascending order of their places.
+    Batches {
+        /// Of operations, over all targets.
+        rate: Rate,
+        /// Operations at one moment.
+        batch: u32,
+    },
+    /// Each time that another stream, whose operations are appended, has come so much further on its target.
+    Following {
+        /// What follows from the rate of that stream, over all targets.
+        rate: Rate,
+        /// The other stream.
+        stream: String,
+        /// How far its place stays behind that of the other stream.
+        distance: Bytes,
+        /// How often everything is followed.
+        copies: u32,
     },
     /// Bursts.
     Bursty {
@@ -293,6 +326,8 @@ impl Arrival {
         match self {
             Arrival::Steady { rate }
             | Arrival::Poisson { rate }
+            | Arrival::Batches { rate, .. }
+            | Arrival::Following { rate, .. }
             | Arrival::Bursty { rate, .. }
             | Arrival::Recorded { rate, .. } => Some(*rate),
             Arrival::Varying { rate, curve, .. } => Some(times(*rate, curve.mean(None))),
@@ -336,6 +371,7 @@ impl Arrival {
                 let most = self.peak()? * seconds;
                 return Some(most + 6.0 * most.sqrt() + 16.0);
             }
+            Arrival::Batches { batch, .. } => mean * f64::from(*batch),
             Arrival::Bursty { rate, bursts } if seconds > 0.0 => mean * bursts.dispersion(rate.as_f64(), seconds),
             _ => mean,
         };
@@ -348,6 +384,8 @@ impl Arrival {
             Arrival::Steady { .. } => "steady",
             Arrival::Poisson { .. } => "poisson",
             Arrival::Varying { .. } => "varying",
+            Arrival::Batches { .. } => "batches",
+            Arrival::Following { .. } => "following",
             Arrival::Bursty { .. } => "bursty",
             Arrival::Recorded { .. } => "recorded",
             Arrival::Closed { .. } | Arrival::Looped { .. } => "closed",
@@ -362,6 +400,8 @@ impl Arrival {
             Arrival::Steady { rate }
             | Arrival::Poisson { rate }
             | Arrival::Varying { rate, .. }
+            | Arrival::Batches { rate, .. }
+            | Arrival::Following { rate, .. }
             | Arrival::Bursty { rate, .. } => *rate = load.of(*rate)?,
             Arrival::Recorded { rate, recording } => {
                 *rate = load.of(*rate)?;
@@ -384,6 +424,14 @@ impl Arrival {
         }
     }
 
+    /// The stream that it follows.
+    pub fn follows(&self) -> Option<&String> {
+        match self {
+            Arrival::Following { stream, .. } => Some(stream),
+            _ => None,
+        }
+    }
+
     /// What is played, where something is.
     pub fn recording(&self) -> Option<&Recording> {
         match self {
@@ -398,7 +446,11 @@ impl Arrival {
         match self {
             Arrival::Steady { rate } => Some(varying(rate, true)),
             Arrival::Poisson { rate } => Some(varying(rate, false)),
-            Arrival::Varying { .. } | Arrival::Bursty { .. } | Arrival::Recorded { .. } => None,
+            Arrival::Varying { .. }
+            | Arrival::Batches { .. }
+            | Arrival::Following { .. }
+            | Arrival::Bursty { .. }
+            | Arrival::Recorded { .. } => None,
             Arrival::Closed { .. } | Arrival::Paced { .. } | Arrival::Looped { .. } => Some(self.clone()),
         }
     }
@@ -597,8 +649,30 @@ impl Plan {
 
     /// What its load is counted in beside multiples.
     pub fn counted(&self) -> Option<Counted> {
+        if let Some(mail) = &self.mail {
+            let parts = Some(Parts { name: "database".to_owned(), number: mail.databases(self.targets).into() });
+            return Some(Counted { name: "mailboxes".to_owned(), at_1x: mail.mailboxes as f64, parts });
+        }
         let oltp = self.oltp.as_ref()?;
-        Some(Counted { name: "BSU".to_owned(), at_1x: oltp.rate.as_f64() / RATE as f64 / self.load.as_f64() })
+        Some(Counted {
+            name: "BSU".to_owned(),
+            at_1x: oltp.rate.as_f64() / RATE as f64 / self.load.as_f64(),
+            parts: None,
+        })
+    }
+
+    /// What it is like, and that results are not comparable with those of that: every text about it says so.
+    pub fn likeness(&self) -> Option<&'static str> {
+        self.mail.as_ref().map(|_| crate::mail::LIKENESS)
+    }
+
+    /// Where a search for the highest load begins, and how exact its answer is, unless somebody says otherwise.
+    pub fn search(&self) -> (Multiple, Multiple) {
+        match &self.mail {
+            // What 1x is says the number of mailboxes, which is near what is wanted.
+            Some(_) => (Multiple::ONE, Multiple::from_millionths(50_000).unwrap_or(Multiple::ONE)),
+            None => (Multiple::whole(10), Multiple::ONE),
+        }
     }
 
     /// Length of all phases.
@@ -650,10 +724,18 @@ impl Plan {
         self.streams.iter().filter_map(Stream::block)
     }
 
-    /// How large a target must be for the streams that are on it, in bytes, for blocks of `block` bytes.
+    /// How large a target must be for the streams that are on it, in bytes, for blocks of `block` bytes; [`Plan::fits`] says more where
+    /// parts of targets are laid out together.
     pub fn smallest_target(&self, target: u16, block: u32) -> u64 {
         let is_here = |stream: &Stream| stream.targets.is_empty() || stream.targets.contains(&target);
-        self.needs(block).filter(|(stream, ..)| is_here(stream)).map(|(_, _, need)| need).max().unwrap_or(0)
+        let of = |(stream, _, need): (&Stream, u64, u64)| (is_here(stream) && !stream.is_laid_out()).then_some(need);
+        self.needs(block).filter_map(of).max().unwrap_or(0)
+    }
+
+    /// The size of the smallest target that one of its streams fits on.
+    pub(crate) fn needed_by(&self, stream: u16, block: u32) -> u64 {
+        let own = &self.streams[usize::from(stream)].name;
+        self.needs(block).find(|(stream, ..)| stream.name == *own).map_or(0, |(_, _, need)| need)
     }
 
     /// Refuses a range that is too small on any target; the error says whose.
@@ -741,23 +823,26 @@ impl Plan {
     }
 
     fn step(&self, block: u32, which: impl Fn(&Block) -> bool) -> u64 {
-        let blocks = u64::from(block);
-        let of = |it: &Block| {
-            let length = it.size.step(block);
-            let begin = it.extent.map_or(0, |extent| extent.step(block));
-            match &it.address {
-                Address::Uniform { align } | Address::Behind { align } => {
-                    begin | length | align.get().next_multiple_of(blocks).max(blocks)
-                }
-                Address::Sequential => begin | length,
-                // The read-back uses the units of the writes.
-                Address::Written => 0,
-                Address::Recorded => blocks,
-                pattern => begin | length | whole_unit(pattern.unit(), blocks, it.size.in_blocks(block).largest()),
-            }
-        };
+        let begin = |it: &Block| it.extent.map_or(0, |extent| extent.step(block));
+        let of = |it: &Block| if it.address == Address::Written { 0 } else { begin(it) | Plan::step_of(it, block) };
         let all = self.blocks().filter(|it| which(it)).fold(0, |all, it| all | of(it));
         1 << all.trailing_zeros().min(63)
+    }
+
+    /// The lowest bit of the answer is the common unit of a stream's lengths and offsets, counted from the begin of its part of the target.
+    pub(crate) fn step_of(it: &Block, block: u32) -> u64 {
+        let blocks = u64::from(block);
+        let length = it.size.step(block);
+        match &it.address {
+            Address::Uniform { align } | Address::Behind { align } => {
+                length | align.get().next_multiple_of(blocks).max(blocks)
+            }
+            Address::Sequential | Address::Appended => length,
+            // The read-back uses the units of the writes.
+            Address::Written => 0,
+            Address::Recorded => blocks,
+            pattern => length | whole_unit(pattern.unit(), blocks, it.size.in_blocks(block).largest()),
+        }
     }
 
     /// Bytes per second that a stream moves over all its targets, for blocks of `block` bytes; `None` for a closed loop.

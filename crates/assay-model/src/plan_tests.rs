@@ -45,7 +45,7 @@ fn a_plan_reads_back_from_what_it_is_written_as() {
     let several = plan(3, |workload| {
         let Work::Block(block) = &mut workload.streams[0].work else { panic!("it reads") };
         block.size = Size::histogram(vec![bar(1, 3), bar(4, 2)]).unwrap();
-        block.extent = Some(Extent { begin: Amount::Bytes(kib(64)), length: Some(Amount::Bytes(kib(4096))) });
+        block.extent = Some(Extent::new(Amount::Bytes(kib(64)), Some(Amount::Bytes(kib(4096)))));
         workload.streams[1].targets = vec![0, 2];
         workload.streams.push(Stream {
             name: "orders".into(),
@@ -101,10 +101,8 @@ fn an_extent_is_kept_to() {
         workload.verify = false;
         for stream in &mut workload.streams {
             let Work::Block(block) = &mut stream.work else { panic!("blocks") };
-            block.extent = Some(Extent {
-                begin: Amount::Bytes(Bytes::new(1_000_000)),
-                length: Some(Amount::Bytes(Bytes::from_kib(99))),
-            });
+            block.extent =
+                Some(Extent::new(Amount::Bytes(Bytes::new(1_000_000)), Some(Amount::Bytes(Bytes::from_kib(99)))));
         }
     });
     let plan = plan.unwrap();

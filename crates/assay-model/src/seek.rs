@@ -143,7 +143,7 @@ mod tests {
 
     fn part(begin: u64, length: u64) -> Option<Extent> {
         let bytes = |n| Amount::Bytes(Bytes::new(n));
-        Some(Extent { begin: bytes(begin), length: Some(bytes(length)) })
+        Some(Extent::new(bytes(begin), Some(bytes(length))))
     }
 
     /// 1000 offsets of each thread on a target of `size` bytes in blocks of 512.

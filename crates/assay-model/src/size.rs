@@ -1,6 +1,7 @@
 //! The number of bytes of an operation: a histogram of sizes, most often one size or a uniform range, always in whole
 //! blocks of the target.
 
+use crate::geometric::Geometric;
 use assay_base::{Bytes, Prng, Rate};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -15,6 +16,9 @@ pub struct Size {
     /// The frequencies of sizes between the two, where they are not equally frequent.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub shares: Vec<Sizes>,
+    /// The mean of sizes that become rarer by the same factor with each block of the target, up to `to`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub geometric: Option<Bytes>,
 }
 
 /// A bar of a histogram: a range of sizes, all equally likely.
@@ -36,7 +40,13 @@ impl Size {
 
     /// Uniform between two sizes.
     pub const fn between(from: Bytes, to: Bytes) -> Size {
-        Size { from, to, shares: Vec::new() }
+        Size { from, to, shares: Vec::new(), geometric: None }
+    }
+
+    /// Whole blocks of the target, k of them with a probability proportional to q^(k − 1), up to `most` bytes: q is solved
+    /// so that their mean is `mean`, whatever the block.
+    pub const fn geometric(mean: Bytes, most: Bytes) -> Size {
+        Size { from: Bytes::new(1), to: most, shares: Vec::new(), geometric: Some(mean) }
     }
 
     /// A histogram. `None` when no bar has a weight, the weights do not fit together, or a bar ends before it begins.
@@ -49,7 +59,7 @@ impl Size {
         let (from, to) = (shares.iter().map(|bar| bar.from).min()?, shares.iter().map(|bar| bar.to).max()?);
         Some(match shares.as_slice() {
             [one] => Size::between(one.from, one.to),
-            _ => Size { from, to, shares },
+            _ => Size { from, to, shares, geometric: None },
         })
     }
 
@@ -63,6 +73,9 @@ impl Size {
 
     /// The mean of the sizes as they are meant, as a fraction: so many bytes in so many operations.
     fn mean(&self) -> (u128, u128) {
+        if let Some(mean) = self.geometric {
+            return (mean.get().into(), 1);
+        }
         let bars = self.bars();
         let sum = |bar: &Sizes| (u128::from(bar.from.get()) + u128::from(bar.to.get())) * u128::from(bar.weight);
         (bars.iter().map(sum).sum(), 2 * bars.iter().map(|bar| u128::from(bar.weight)).sum::<u128>())
@@ -77,7 +90,7 @@ impl Size {
     /// The sizes in whole blocks of `block` bytes: from `ceil(from / block)` to `ceil(to / block)` of them, all equally
     /// likely (ACT's rule for record ranges), or so for each bar.
     pub fn in_blocks(&self, block: u32) -> BlockSizes {
-        let bars = self.bars();
+        let bars = self.geometric.map_or_else(|| self.bars(), |mean| rarer(mean, self.to, block));
         let mut below = 0;
         let bars = bars.iter().map(|bar| {
             below += bar.weight;
@@ -89,14 +102,25 @@ impl Size {
 
     /// The largest power of two that divides all sizes in whole blocks of `block` bytes, found from their lowest bits.
     pub(crate) fn step(&self, block: u32) -> u64 {
+        if self.geometric.is_some() {
+            return block.into();
+        }
         let length = |bar: &Sizes| u64::from(block) * if bar.from == bar.to { Bar::of(bar, block).least } else { 1 };
         self.bars().iter().fold(0, |all, bar| all | length(bar))
     }
 }
 
+/// The bars of sizes that become rarer by the same factor.
+fn rarer(mean: Bytes, most: Bytes, block: u32) -> Vec<Sizes> {
+    let weights = Geometric::of(mean, most, block).weights();
+    weights.into_iter().map(|(bytes, weight)| Sizes { from: bytes, to: bytes, weight }).collect()
+}
+
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.from == self.to {
+        if let Some(mean) = self.geometric {
+            f.pad(&format!("{mean} in the mean"))
+        } else if self.from == self.to {
             f.pad(&self.from.to_string())
         } else if self.shares.is_empty() {
             f.pad(&format!("{} to {}", self.from, self.to))

@@ -10,10 +10,11 @@ use assay_model::Plan;
 /// One part in this many of the memory may be taken by simulated caches. The rest is for buffers, the kernel and other programs.
 const SHARE_OF_MEMORY: u64 = 2;
 
-/// Refuses targets that an OLTP load does not fit on, and a cache that would take the memory of this machine, before anything is issued: a
+/// Refuses targets that the parts of a plan or an OLTP load do not fit on, and a cache that would take the memory of this machine, before anything is issued: a
 /// run that the kernel kills measures nothing.
 pub(crate) fn possible(plan: &Plan, targets: &Targets) -> Result<(), Failure> {
     let geometries: Vec<Geometry> = (0..usize::from(plan.targets)).map(|index| targets.geometry(index)).collect();
+    plan.fits(&geometries).map_err(Failure::workload)?;
     if let Some(oltp) = &plan.oltp {
         oltp.fits(&geometries).map_err(Failure::usage)?;
     }

@@ -48,11 +48,11 @@ fn fits(plan: &Plan, targets: &[Geometry], memory: u64) -> Result<(), Failure> {
     if need <= memory / SHARE_OF_MEMORY {
         return Ok(());
     }
-    let units: Vec<String> = targets.iter().map(|target| Bytes::new(plan.unit(target.block)).to_string()).collect();
+    let unit = targets.first().map_or_else(String::new, |target| units(plan, *target));
     Err(Failure::host(format!(
         "verifying would take {} of memory (8 bytes for every {} of the targets), a {SHARE_OF_MEMORY}th of this machine's is {}\n  = align the writes to their size (address = {{ uniform = \"128KiB\" }}), take smaller targets, or leave out verify",
         Bytes::new(need).human(),
-        units.first().map_or("", String::as_str),
+        unit,
         Bytes::new(memory / SHARE_OF_MEMORY).human()
     )))
 }
@@ -61,11 +61,23 @@ fn no_granule() -> Failure {
     Failure::workload("a target whose block size is not a power of two cannot be verified; run it without verify")
 }
 
-/// How a plan verifies on targets with blocks of `block` bytes, for people.
-pub fn describe(plan: &Plan, block: u32) -> Option<String> {
-    let granule = plan.granule(block).filter(|_| plan.verify)?;
-    let size = |bytes| Bytes::new(bytes).to_string();
-    Some(format!("{} sealed at a time, 8 B of memory for every {}", size(granule), size(plan.unit(block))))
+/// How a plan verifies on targets like the first one, which has `geometry`, for people.
+pub fn describe(plan: &Plan, geometry: Geometry) -> Option<String> {
+    let granule = plan.granule(geometry.block).filter(|_| plan.verify)?;
+    let checked = if plan.check_all.is_empty() { "" } else { "; all that is not written is read back too" };
+    let (sealed, units) = (Bytes::new(granule), units(plan, geometry));
+    Some(format!("{sealed} sealed at a time, 8 B of memory for every {units}{checked}"))
+}
+
+/// What a word of the ledger stands for on the first target: its units, from its begin to its end.
+fn units(plan: &Plan, geometry: Geometry) -> String {
+    let regions = plan.regions(0, geometry);
+    // A region of less than a unit is what rounding has left between two others.
+    let mut sizes: Vec<u64> =
+        regions.iter().filter(|it| it.units() > 1 || regions.len() == 1).map(|it| it.unit).collect();
+    sizes.dedup();
+    let sizes: Vec<String> = sizes.iter().map(|unit| Bytes::new(*unit).to_string()).collect();
+    sizes.join(" or ")
 }
 
 /// The number in every seal of a target: the same for the same device, or for the same file.

@@ -58,7 +58,9 @@ impl Pace {
     ) -> Result<Plan, Failure> {
         let seed = seed(self.seed.or(workload.seed), named);
         let targets = if named.is_empty() { workload.target_names.len() } else { named.len() }.max(1) as u16;
-        let adjust = Adjust { load, ..self.adjust(workload, seed, targets) };
+        let keep_data = named.iter().all(|(_, named)| matches!(named, Named::Path(_)));
+        let verify = self.verify || workload.verify_if_possible && keep_data;
+        let adjust = Adjust { load, verify, ..self.adjust(workload, seed, targets) };
         workload.plan(&adjust).map_err(Failure::workload)
     }
 }

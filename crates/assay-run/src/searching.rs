@@ -19,22 +19,19 @@ pub struct Bounds {
     pub from: Option<Multiple>,
     /// Highest load to try.
     pub to: Option<Multiple>,
-    /// The search ends when the loads that pass and fail are this close.
-    pub resolution: Multiple,
+    /// The search ends when the loads that pass and fail are this close; what the workload says where it is `None`.
+    pub resolution: Option<Multiple>,
 }
 
-/// The load of the first run, unless an option says otherwise.
-const BEGINNING: Multiple = Multiple::whole(10);
-
-/// The load of the first run.
-pub fn beginning(search: &Bounds) -> Result<Multiple, Failure> {
+/// The load of the first run; `usual` unless an option says otherwise.
+pub fn beginning(search: &Bounds, usual: Multiple) -> Result<Multiple, Failure> {
     match (search.from, search.to) {
         (Some(from), Some(to)) if from > to => {
             Err(Failure::usage(format!("--to {to} is below --from {from}, where the search begins")))
         }
         (Some(from), _) => Ok(from),
-        (None, Some(to)) if to < BEGINNING => Ok(to),
-        (None, _) => Ok(BEGINNING),
+        (None, Some(to)) if to < usual => Ok(to),
+        (None, _) => Ok(usual),
     }
 }
 
@@ -98,7 +95,9 @@ impl<'a> Searching<'a> {
     /// Searches to the end.
     pub fn run(&mut self, observer: &mut dyn Observer) -> Result<Outcome, Failure> {
         let Bounds { to, resolution, .. } = self.search;
-        let search = Search::start(beginning(&self.search)?, resolution).resume(self.path.observations());
+        let (usual, exact) = self.several.plan.search();
+        let search = Search::start(beginning(&self.search, usual)?, resolution.unwrap_or(exact))
+            .resume(self.path.observations());
         let mut search = match to {
             Some(to) => search.up_to(to),
             None => search,

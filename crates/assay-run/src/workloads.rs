@@ -8,7 +8,7 @@ use assay_model::workload::{self, Workload};
 use std::path::Path;
 
 /// Name and text, embedded from `workloads/`.
-pub const SHIPPED: [(&str, &str); 19] = [
+pub const SHIPPED: [(&str, &str); 22] = [
     ("act-storage", include_str!("../../../workloads/act-storage.toml")),
     ("act-storage-quick", include_str!("../../../workloads/act-storage-quick.toml")),
     ("act-index", include_str!("../../../workloads/act-index.toml")),
@@ -20,6 +20,8 @@ pub const SHIPPED: [(&str, &str); 19] = [
     ("oltp", include_str!("../../../workloads/oltp.toml")),
     ("oltp-cached", include_str!("../../../workloads/oltp-cached.toml")),
     ("oltp-ramp", include_str!("../../../workloads/oltp-ramp.toml")),
+    ("mail", include_str!("../../../workloads/mail.toml")),
+    ("mail-2010", include_str!("../../../workloads/mail-2010.toml")),
     ("file-server", include_str!("../../../workloads/file-server.toml")),
     ("hot-80-20", include_str!("../../../workloads/hot-80-20.toml")),
     ("read-miss", include_str!("../../../workloads/read-miss.toml")),

@@ -277,7 +277,7 @@ fn range(
         }
     };
     let length = used.map(|used| Part::Bytes(Bytes::new(used)));
-    Ok((Extent { begin: Part::Bytes(Bytes::new(begin)), length }, moved))
+    Ok((Extent::new(Part::Bytes(Bytes::new(begin)), length), moved))
 }
 
 /// A part that ends behind the end of its file.

@@ -422,7 +422,7 @@ pub(super) struct Own {
 impl Own {
     /// What a stream does whose sizes and places come from a recording.
     pub(super) fn recorded(&self, direction: Direction) -> Work {
-        let whole = Extent { begin: assay_model::Amount::ZERO, length: None };
+        let whole = Extent::new(assay_model::Amount::ZERO, None);
         self.block(direction, Size::fixed(Bytes::new(1)), Address::Recorded, whole, None)
     }
 
@@ -437,7 +437,7 @@ impl Own {
         let writes = direction == Direction::Write;
         let plain = (Share::WHOLE, Share::default());
         let (compress_to, duplicates) = if writes { self.content } else { plain };
-        let whole = assay_model::Extent { begin: assay_model::Amount::ZERO, length: None };
+        let whole = assay_model::Extent::new(assay_model::Amount::ZERO, None);
         let durable = writes && self.durable;
         let extent = Some(extent).filter(|extent| *extent != whole);
         Work::Block(Block {

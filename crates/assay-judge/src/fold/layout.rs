@@ -45,6 +45,8 @@ pub struct Layout {
     /// The share of each stream's operations that a criterion allows to fail; `None` where none speaks of errors, and each fails
     /// the run.
     pub may_fail: Vec<Option<Share>>,
+    /// Whether a window of a criterion that the end of the measurement cuts to less than half of its length says nothing.
+    pub half_windows: bool,
     /// Whether a criterion is about the operations of all streams together.
     pub all_judged: bool,
     /// Length of an interval.
@@ -98,6 +100,7 @@ impl Layout {
             durable: planned(header, |stream| stream.get("durable").is_some_and(|it| it == true)),
             lives: Lives::of(header),
             may_fail: header.streams.iter().map(|stream| may_fail(&stream.name, criteria)).collect(),
+            half_windows: header.plan["half_windows"] == true,
             all_judged: header.streams.iter().all(|stream| stream.name != Criterion::ALL)
                 && criteria.iter().any(|criterion| criterion.stream == Criterion::ALL),
             interval_ns: header.interval_ns,
@@ -150,7 +153,9 @@ fn planned(header: &Header, says: impl Fn(&serde_json::Value) -> bool) -> Vec<bo
 
 /// Whether one operation of such an address lies behind another.
 fn is_sequential(address: &serde_json::Value) -> bool {
-    address == "sequential" || ["/runs", "/behind", "/asu/place/run"].iter().any(|at| address.pointer(at).is_some())
+    address == "sequential"
+        || address == "appended"
+        || ["/runs", "/behind", "/asu/place/run"].iter().any(|at| address.pointer(at).is_some())
 }
 
 /// Planned measured time of one segment.

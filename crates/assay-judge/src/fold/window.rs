@@ -191,6 +191,11 @@ impl Windows {
         self.length_ns
     }
 
+    /// Whether a window is the last one and has less than half of the length of the others.
+    pub(crate) fn is_too_short(&self, window: &Window) -> bool {
+        window.end_ns.saturating_sub(window.start_ns).saturating_mul(2) < self.length_ns
+    }
+
     /// Number of windows in the plan.
     pub(crate) fn planned(&self) -> u64 {
         self.planned_ns.div_ceil(self.length_ns)
@@ -352,6 +357,7 @@ mod tests {
             durable: Vec::new(),
             lives: crate::fold::lives::Lives::default(),
             may_fail: Vec::new(),
+            half_windows: false,
             all_judged: false,
             interval_ns: 10,
             planned_ns: 1000,

@@ -94,7 +94,18 @@ impl Trail {
         };
         let counted =
             self.counted.as_ref().zip(load).map(|(counted, load)| format!("; {load} is {}", counted.of(load)));
-        format!("{outcome}{}", counted.unwrap_or_default())
+        format!("{outcome}{}{}", counted.unwrap_or_default(), self.broken_by(outcome).unwrap_or_default())
+    }
+
+    /// The criterion that the lowest load above the limit broke, where loads are counted in parts: who counts those asks for it.
+    fn broken_by(&self, outcome: Outcome) -> Option<String> {
+        self.counted.as_ref()?.parts.as_ref()?;
+        let fails = match outcome {
+            Outcome::Between { fails, .. } | Outcome::NeverPassed { fails } => fails,
+            _ => return None,
+        };
+        let run = self.runs.iter().find(|run| run.load == fails && run.verdict == Verdict::Fail)?;
+        Some(format!("; {fails} broke {}", run.measured.as_ref().unwrap_or(&run.reason)))
     }
 
     /// The observations of the search.

@@ -102,6 +102,11 @@ impl Tracker {
         }
     }
 
+    /// Counts a window that says nothing because it is too short.
+    pub(crate) fn pass_over(&mut self, window: &Window) {
+        self.tally.complete += u64::from(window.complete && !window.repeated);
+    }
+
     /// Judges one window; false when the criterion is broken in it.
     pub(crate) fn observe(&mut self, window: &Window, layout: &Layout) -> bool {
         self.tally.complete += u64::from(window.complete && !window.repeated);

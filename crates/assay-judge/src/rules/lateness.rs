@@ -172,6 +172,7 @@ mod tests {
             durable: vec![false],
             lives: Default::default(),
             may_fail: vec![None],
+            half_windows: false,
             all_judged: false,
             interval_ns: SECOND,
             planned_ns: 10 * SECOND,

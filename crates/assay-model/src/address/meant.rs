@@ -20,6 +20,9 @@ pub enum Address {
     },
     /// From the start to the end, then again from the start.
     Sequential,
+    /// One directly behind the other in the order in which they are wanted, whichever worker issues them and whatever their sizes; from the
+    /// start again where the next one does not fit.
+    Appended,
     /// Directly behind the last operation of the stream's loop, whichever stream of it that was; from the start again at the end.
     Behind {
         /// Alignment, or the target's blocks when that is zero.
@@ -142,6 +145,7 @@ impl Address {
             | Address::Strided { by: unit, .. }
             | Address::Walk { unit, .. } => *unit,
             Address::Sequential
+            | Address::Appended
             | Address::Written
             | Address::Recorded
             | Address::Runs { .. }
@@ -158,6 +162,7 @@ impl fmt::Display for Address {
             Address::Uniform { align } if is_zero(align) => f.write_str("uniform over blocks"),
             Address::Uniform { align } => write!(f, "uniform over multiples of {align}"),
             Address::Sequential => f.write_str("sequential, wraps"),
+            Address::Appended => f.write_str("appended, wraps"),
             Address::Behind { align } if is_zero(align) => f.write_str("behind the loop's last operation"),
             Address::Behind { align } => write!(f, "behind the loop's last operation, at multiples of {align}"),
             Address::Written => f.write_str("all that was written, once"),

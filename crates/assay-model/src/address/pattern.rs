@@ -110,6 +110,7 @@ impl Pattern {
             }
             Address::Uniform { .. }
             | Address::Sequential
+            | Address::Appended
             | Address::Written
             | Address::Recorded
             | Address::Asu { .. } => return None,

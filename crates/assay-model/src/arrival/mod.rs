@@ -1,6 +1,7 @@
 //! When operations are intended. An open-loop schedule does not depend on completions; a closed loop depends only on
 //! them.
 
+mod batches;
 mod bursty;
 mod curve;
 mod part;
@@ -8,6 +9,7 @@ mod poisson;
 mod steady;
 mod varying;
 
+pub use batches::Batches;
 pub use bursty::{Bursts, Bursty};
 pub use curve::Curve;
 pub use part::Part;
@@ -26,6 +28,8 @@ pub enum Schedule {
     Poisson(Poisson),
     /// A rate that changes over time.
     Varying(Box<Varying>),
+    /// Several operations at one moment.
+    Batches(Batches),
     /// Bursts.
     Bursty(Box<Bursty>),
 }
@@ -49,6 +53,7 @@ impl Schedule {
             Schedule::Steady(steady) => steady.due(),
             Schedule::Poisson(poisson) => poisson.due(),
             Schedule::Varying(varying) => varying.due(),
+            Schedule::Batches(batches) => batches.due(),
             Schedule::Bursty(bursty) => bursty.due(),
         }
     }
@@ -60,6 +65,7 @@ impl Schedule {
             Schedule::Steady(steady) => steady.advance(),
             Schedule::Poisson(poisson) => poisson.advance(),
             Schedule::Varying(varying) => varying.advance(),
+            Schedule::Batches(batches) => batches.advance(),
             Schedule::Bursty(bursty) => bursty.advance(),
         }
     }

@@ -86,6 +86,11 @@ impl Flows {
                 continue;
             }
             let name = it.name.escape_debug();
+            if let Some(other) = it.arrival.follows() {
+                return Err(format!(
+                    "the stream \"{name}\" follows {other}, which is not done here: remove it (of a mail store: copies = 1)"
+                ));
+            }
             if it.arrival.recording().is_some() {
                 return Err(format!("the stream \"{name}\" plays a recording, which is not followed here: remove it"));
             }

@@ -78,7 +78,7 @@ fn storage(targets: u16, of_each: Option<[u16; 3]>) -> Result<[Vec<Storage>; 3],
             let amount = |percent: u64| Amount::Share(Share::from_percent(percent));
             let part = |asu: usize| {
                 let begin = amount(SHARES[..asu].iter().sum());
-                vec![Storage { target: 0, extent: Some(Extent { begin, length: Some(amount(SHARES[asu])) }) }]
+                vec![Storage { target: 0, extent: Some(Extent::new(begin, Some(amount(SHARES[asu])))) }]
             };
             return Ok([part(0), part(1), part(2)]);
         }

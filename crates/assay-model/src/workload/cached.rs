@@ -129,6 +129,12 @@ pub(super) fn streams(caching: &Caching, mut streams: Vec<Stream>, verify: bool)
                  cache"
             ));
         }
+        if let Some(other) = stream.arrival.follows() {
+            return Err(format!(
+                "the stream {name} follows {other}, and how far that has come behind a cache is not known: remove it (of a mail store: \
+                 copies = 1), or run it without the cache"
+            ));
+        }
         if stream.arrival.rate().is_none() {
             return Err(format!(
                 "the stream {name} is a closed loop: how often it comes round behind a cache depends on how fast the cache is; \

@@ -3,6 +3,7 @@
 use super::cached::Kind;
 use crate::cache::{CacheDevice, Caching};
 use crate::lives;
+use crate::mail::Mail;
 use crate::mix::Loop;
 use crate::oltp::OltpLoad;
 use crate::plan::{Address, Amount, Arrival, Before, Extent, Lane, Phase, PhaseKind, Plan, Stream, WarmUp};
@@ -142,10 +143,20 @@ pub struct Workload {
     pub loops: Vec<Loop>,
     /// The OLTP load that its streams are, at 1x.
     pub oltp: Option<OltpLoad>,
+    /// The mail store that its streams are.
+    pub mail: Option<Mail>,
+    /// Streams that `--load` does not multiply.
+    pub unscaled: Vec<String>,
+    /// See [`Plan::half_windows`].
+    pub half_windows: bool,
+    /// See [`Plan::check_all`].
+    pub check_all: Vec<String>,
     /// I/O scheduler that the devices are given for the run, by the kernel's name for it.
     pub scheduler: Option<String>,
     /// See [`Plan::verify`].
     pub verify: bool,
+    /// It verifies where its targets keep data, and does not where they do not.
+    pub verify_if_possible: bool,
     /// The simulated cache before each target.
     pub cache: Option<Caching>,
     /// The look-aside cache on a device of its own.
@@ -207,8 +218,13 @@ impl Workload {
             lanes: Vec::new(),
             loops: Vec::new(),
             oltp: None,
+            mail: None,
+            unscaled: Vec::new(),
+            half_windows: false,
+            check_all: Vec::new(),
             scheduler: None,
             verify: false,
+            verify_if_possible: false,
             cache: None,
             cache_device: None,
             seed: None,
@@ -220,6 +236,13 @@ impl Workload {
 
     /// The plan of a run; the error says what is contradictory.
     pub fn plan(&self, adjust: &Adjust) -> Result<Plan, String> {
+        match &self.mail {
+            Some(mail) => mail.on(self, adjust.targets.max(1))?.planned(adjust),
+            None => self.planned(adjust),
+        }
+    }
+
+    fn planned(&self, adjust: &Adjust) -> Result<Plan, String> {
         if !self.steps.is_empty() {
             return Err(format!(
                 "{} has {} steps, which only run and explain carry out one after another; write the streams of one step into a file of their own",
@@ -234,7 +257,8 @@ impl Workload {
         let onto = |stream: &Stream| {
             let own = if stream.targets.is_empty() { u64::from(targets) } else { stream.targets.len() as u64 };
             let spread = if self.per_target { own } else { 1 };
-            let arrival = stream.arrival.scaled(times)?;
+            let is_scaled = !self.unscaled.contains(&stream.name);
+            let arrival = stream.arrival.scaled(if is_scaled { times } else { Multiple::ONE })?;
             Some(Stream { arrival: arrival.on_each_of(spread)?, ..stream.clone() })
         };
         self.has_its_targets(targets)?;
@@ -327,7 +351,10 @@ impl Workload {
             cache_device: self.cache_device.clone(),
             loops: self.loops.clone(),
             oltp,
+            mail: self.mail.clone(),
             verify,
+            half_windows: self.half_windows,
+            check_all: if verify { self.check_all.clone() } else { Vec::new() },
             derivation: self.derivation.clone(),
             before: self.before(adjust.seed),
             notes,
@@ -414,7 +441,7 @@ impl Workload {
 
     /// What is never seen is kept from the others, and what repeats is not held against what was written.
     fn keeps_places(&self, verify: bool) -> Result<(), String> {
-        let all = Extent { begin: Amount::ZERO, length: None };
+        let all = Extent::new(Amount::ZERO, None);
         let place = |stream: &Stream| stream.block().map(|block| block.extent.unwrap_or(all));
         let meet = |one: &Stream, other: &Stream| {
             let together = one.targets.is_empty()

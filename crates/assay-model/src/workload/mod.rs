@@ -11,6 +11,7 @@ mod fitted;
 mod flush;
 mod life;
 mod looped;
+mod mail;
 mod mend;
 mod names;
 mod oltp;
@@ -29,6 +30,7 @@ mod words;
 pub use crate::plan::MOST_STREAMS;
 pub use common::{Adjust, IN_FLIGHT_BOUND, LARGEST_BOUND, Workload};
 pub use fitted::fitted;
+pub use mail::store;
 pub use oltp::oltp;
 pub use profile::{profile as profile_of, workload as of_profile};
 
@@ -42,7 +44,7 @@ use std::fmt;
 pub const LONGEST: usize = 1 << 20;
 
 /// The models a workload file can name.
-pub const MODELS: [&str; 6] = ["streams", "act-storage", "act-index", "oltp", "profile", "seek"];
+pub const MODELS: [&str; 7] = ["streams", "act-storage", "act-index", "oltp", "mail", "profile", "seek"];
 
 /// Upper bound on the faults of one file that are reported.
 const MOST_FAULTS: usize = 20;
@@ -129,6 +131,7 @@ fn once(file: &str, text: &str) -> Result<Workload, Fault> {
         "act-storage" => act::read_storage(source),
         "act-index" => act::read_index(source),
         "oltp" => oltp::read(source),
+        "mail" => mail::read(source),
         "profile" => profile::read(source),
         "seek" => seek::read(source),
         other => {

@@ -342,7 +342,7 @@ pub(super) fn range(source: Source<'_>, range: &Option<Spanned<RangeKeys>>) -> R
             "write { from = \"50%\", size = \"10GiB\" }: sizes or shares that end within the target, of more than nothing",
         ));
     }
-    Ok(Some(Extent { begin, length: size }))
+    Ok(Some(Extent::new(begin, size)))
 }
 
 fn places(source: Source<'_>, keys: &StreamKeys) -> Result<Option<String>, Fault> {

@@ -47,7 +47,7 @@ pub(super) fn engine(
         ("ring flags", by_ring(facts.flags.join(" "))),
         ("registered files", by_ring(yes(facts.registered_files))),
         ("registered buffers", by_ring(yes(facts.registered_buffers))),
-        ("verify", integrity::describe(plan, targets.geometry(0).block)),
+        ("verify", integrity::describe(plan, targets.geometry(0))),
         ("blank check", matches!(targets, Targets::Real(_)).then(|| BLANK_CHECK.to_owned())),
         ("threads", (facts.threads > 0).then(|| facts.threads.to_string())),
         ("notes", (!facts.notes.is_empty()).then(|| facts.notes.join("; "))),

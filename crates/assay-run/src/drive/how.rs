@@ -63,7 +63,8 @@ pub(super) fn header_facts(
     for (head, prepared) in heads.iter_mut().zip(&how.prepared) {
         head.prepared.clone_from(prepared);
     }
-    let mut watermarks = how.watermarks.clone();
+    let mut watermarks: Vec<String> = plan.likeness().into_iter().map(str::to_owned).collect();
+    watermarks.extend(how.watermarks.iter().cloned());
     watermarks.extend(targets.watermarks(count));
     let measured_before_ns = how.measured_before_ns;
     HeaderFacts {

@@ -82,7 +82,7 @@ const SEARCH: &str = "maximum";
 /// of the search if that found no maximum.
 pub(crate) fn curve(args: &Curve) -> Result<u8, Failure> {
     let asked = shares(&args.points)?;
-    beginning(&args.search.bounds())?;
+    beginning(&args.search.bounds(), Multiple::ONE)?;
     let settings = args.output.settings(&args.access, &args.pace, &args.judged.criteria);
     let several = args.subject.open("curve", settings)?;
     let stream = stream(&several.plan, args.stream.as_deref())?;

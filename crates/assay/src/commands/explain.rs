@@ -106,15 +106,27 @@ pub(crate) fn explain(args: &Explain) -> Result<u8, Failure> {
     Ok(code::DONE)
 }
 
-/// Refuses an OLTP load on targets that are too small for it, where the sizes of all are known.
+/// Refuses an OLTP load, or parts that are laid out together, on targets that are too small for them, where the sizes of all are known.
 fn fits(plan: &Plan, sizes: &[Option<(u64, u32)>]) -> Result<(), Failure> {
     let known: Option<Vec<Geometry>> =
         sizes.iter().map(|it| it.map(|(size, block)| Geometry { size, block })).collect();
+    if let Some(geometries) = &known {
+        plan.fits(geometries).map_err(Failure::workload)?;
+    }
     match (&plan.oltp, known) {
         (Some(oltp), Some(geometries)) if !geometries.is_empty() => oltp.fits(&geometries).map_err(Failure::usage),
         _ => Ok(()),
     }
 }
+
+/// The first target; one whose size is not known is large enough for all parts.
+fn first(sizes: &[Option<(u64, u32)>]) -> Geometry {
+    let (size, block) = sizes.first().copied().flatten().unwrap_or((UNKNOWN, block(sizes)));
+    Geometry { size, block }
+}
+
+/// The size of a target that is not known.
+const UNKNOWN: u64 = 1 << 40;
 
 fn derived(plan: &Plan, block: u32) -> serde_json::Value {
     let (read, written, total) = totals(plan, block);
@@ -162,7 +174,7 @@ fn text(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>]) ->
         out.add(format_args!("  {:10} {span}", phase.name));
     }
     bytes(plan, named, sizes, &mut out);
-    if let Some(how) = integrity::describe(plan, block) {
+    if let Some(how) = integrity::describe(plan, first(sizes)) {
         out.add(format_args!("verify: {how}"));
     }
     out.head("criteria, in every window of their own length");

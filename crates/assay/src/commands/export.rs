@@ -3,9 +3,12 @@
 
 use crate::act;
 use crate::stdout::print;
+use assay_base::Measure;
 use assay_formats::act::log;
 use assay_formats::export::{Csv, Fio, Hgrm, Hlog, Sink};
+use assay_formats::jetstress::Jetstress;
 use assay_formats::pblio::PblioData;
+use assay_judge::judgement::{Asked, Outcome};
 use assay_judge::{Judgement, render};
 use assay_record::{Entry, Header};
 use assay_run::failure::{Failure, code, shown};
@@ -49,6 +52,8 @@ pub(crate) enum Format {
     FioJson,
     /// The statistics file of pblio, a line of JSON for each minute of an OLTP load
     PblioData,
+    /// The report of a mail store in the order of Jetstress's, not comparable with Microsoft's results
+    JetstressLike,
     /// JUnit test results: one suite for each step, one case for each criterion
     Junit,
     /// Verdict, criteria, percentiles and slices as Markdown, for an issue or a wiki
@@ -89,7 +94,8 @@ pub(crate) fn export(args: &Export) -> Result<u8, Failure> {
         Format::Json => judged(args, render::json),
         Format::Junit => judged(args, render::junit),
         Format::Markdown => judged(args, render::markdown),
-        Format::Csv | Format::Hgrm | Format::Hlog | Format::FioJson | Format::PblioData => of_log(args),
+        Format::Csv | Format::Hgrm | Format::Hlog | Format::FioJson | Format::PblioData => of_log(args, Vec::new()),
+        Format::JetstressLike => of_log(args, told(args)?),
     }
 }
 
@@ -105,22 +111,52 @@ fn judged(args: &Export, render: impl FnOnce(&Judgement, &mut dyn Write) -> std:
     Ok(code::DONE)
 }
 
-fn sink(args: &Export, header: &Header) -> Box<dyn Sink> {
+/// The lines about the verdict of a report that is made of the log: by the response, which counts from when an operation was due, and by the
+/// service, which is what Jetstress times.
+fn told(args: &Export) -> Result<Vec<String>, Failure> {
+    let path = rundir::log_in(&args.log);
+    let mut lines = vec![String::new()];
+    for (judge_on, name) in
+        [(None, "Verdict"), (Some(Measure::Service), "Verdict by service time, as Jetstress measures")]
+    {
+        let judgement = results::judge(&path, judge_on)?;
+        lines.push(format!("{name}: {}: {}", judgement.verdict, judgement.reason));
+        for criterion in judgement.part.criteria.iter().filter(|it| it.asked.stream.is_some()) {
+            let measured = criterion.measured.as_ref().map_or("-", |figure| figure.text.as_str());
+            let Asked { title, bound, .. } = &criterion.asked;
+            lines.push(format!("  {title:50} {bound:>12} {measured:>12}  {}", word(criterion.outcome)));
+        }
+    }
+    Ok(lines)
+}
+
+fn word(outcome: Outcome) -> &'static str {
+    match outcome {
+        Outcome::Pass => "pass",
+        Outcome::Fail => "FAIL",
+        Outcome::Invalid => "proves nothing",
+        Outcome::Incomplete => "incomplete",
+        Outcome::NotApplied => "not applied",
+    }
+}
+
+fn sink(args: &Export, verdict: &[String], header: &Header) -> Box<dyn Sink> {
     let started = header.created.parse::<jiff::Timestamp>().ok();
     match args.to {
         Format::Csv => Box::new(Csv::default()),
         Format::Hgrm => Box::new(Hgrm::new(args.stream.clone(), args.unit.unwrap_or_default().into())),
+        Format::JetstressLike => Box::new(Jetstress::new(verdict.to_vec())),
         Format::PblioData => Box::new(PblioData::new(started.map(jiff::Timestamp::as_second))),
         Format::Hlog => Box::new(Hlog::new(started.map(|at| at.as_millisecond() as f64 / 1000.0))),
         _ => Box::new(Fio::new(started.map(jiff::Timestamp::as_second))),
     }
 }
 
-fn of_log(args: &Export) -> Result<u8, Failure> {
+fn of_log(args: &Export, verdict: Vec<String>) -> Result<u8, Failure> {
     let path = rundir::log_in(&args.log);
     let wrong = |why: String| Failure::workload(format!("{}: {why}", shown(&path)));
     // A distribution or a time line belongs to one step; a table and a list of jobs can contain several.
-    let one_step = matches!(args.to, Format::Hgrm | Format::Hlog | Format::PblioData);
+    let one_step = matches!(args.to, Format::Hgrm | Format::Hlog | Format::PblioData | Format::JetstressLike);
     let mut reader = reading::read(&path)?;
     let (mut found, mut inside, mut step, mut text) = (None::<Box<dyn Sink>>, false, None, String::new());
     while let Some(entry) = reader.next_entry().map_err(|e| wrong(e.to_string()))? {
@@ -134,7 +170,7 @@ fn of_log(args: &Export) -> Result<u8, Failure> {
                 if one_step && step.replace(number).is_some_and(|before| before != number) {
                     return Err(wrong("it holds several steps\n  = name one with --step N".into()));
                 }
-                found.get_or_insert_with(|| sink(args, &header)).header(&header, &mut text)
+                found.get_or_insert_with(|| sink(args, &verdict, &header)).header(&header, &mut text)
             }
             Ok(_) if !inside => Ok(()),
             Ok(Entry::Interval(interval)) => found.as_mut().map_or(Ok(()), |sink| sink.interval(&interval, &mut text)),

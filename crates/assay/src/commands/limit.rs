@@ -37,7 +37,7 @@ const BAR: usize = 40;
 /// 10 when even the lowest fails, otherwise that of the run that proved nothing.
 pub(crate) fn limit(args: &Limit) -> Result<u8, Failure> {
     let bounds = args.search.bounds();
-    beginning(&bounds)?;
+    beginning(&bounds, Multiple::ONE)?;
     let settings = args.output.settings(&args.access, &args.pace, &args.judged.criteria);
     let several = args.subject.open("limit", settings)?;
     let dir = several.directory()?;
@@ -78,6 +78,9 @@ fn text(path: &Trail, outcome: Outcome) -> Result<String, std::fmt::Error> {
         one_line(path.targets.join(", ")),
         Span::from_ns(path.run_ns)
     )?;
+    for likeness in path.watermarks.iter().filter(|mark| mark.contains("not comparable")) {
+        writeln!(out, "{likeness}\n")?;
+    }
     // Beside multiples what users of the workload count loads in.
     let counted = |load: Option<Multiple>| {
         let text = |counted: &Counted| load.map_or_else(|| counted.name.clone(), |load| counted.number(load));

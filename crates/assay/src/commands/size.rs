@@ -85,7 +85,7 @@ const LIMIT: &str = "limit";
 
 /// Tests all candidates, shows the comparison, writes it to the run directory.
 pub(crate) fn size(args: &Size) -> Result<u8, Failure> {
-    let search = Bounds { from: Some(first(args.to)), to: args.to, resolution: args.resolution };
+    let search = Bounds { from: Some(first(args.to)), to: args.to, resolution: Some(args.resolution) };
     distinct(&args.targets)?;
     let production = Production::read(&args.profile)?;
     let start = Workload { verify: false, ..production.at(&production.knobs())? };

@@ -88,7 +88,7 @@ fn workload(asked: &Asked) -> Result<Workload, Failure> {
         align: Bytes::new(if asked.align > 1 { asked.align } else { 0 }),
         seeks: asked.seeks,
         pause: asked.pause,
-        range: asked.limit.map(|limit| Extent { begin: Amount::ZERO, length: Some(Amount::Bytes(Bytes::new(limit))) }),
+        range: asked.limit.map(|limit| Extent::new(Amount::ZERO, Some(Amount::Bytes(Bytes::new(limit))))),
         direction: if asked.mode == Mode::Read { Direction::Read } else { Direction::Write },
         filled_with: (asked.mode == Mode::WriteRepeated).then_some(CHARACTER),
     };

@@ -32,6 +32,7 @@ mod fitting;
 mod imports;
 mod judging;
 mod lives;
+mod mail;
 mod matrix;
 mod namespaces;
 mod oltp;

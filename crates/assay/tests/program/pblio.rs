@@ -68,7 +68,8 @@ fn the_originals_quick_start_works_as_typed() {
 fn the_originals_quick_start_with_a_cache_works_as_typed() {
     let place = Place::new();
     files(&place);
-    let made = Command::new("fallocate").args(["-l", "10MiB", "mycache"]).current_dir(place.path(".")).status().unwrap();
+    let made =
+        Command::new("fallocate").args(["-l", "10MiB", "mycache"]).current_dir(place.path(".")).status().unwrap();
     assert!(made.success());
     for state in ["New", "Loaded"] {
         let said = place.assay(&[&QUICK[..], &["-runlen=4", "-cache=mycache"]].concat());

@@ -1,0 +1,92 @@
+//! What the log of a mail store holds of the figures that the report needs.
+
+use super::layout::{Layout, Part};
+use super::sums::{Count, Io, Samples};
+use assay_model::Plan;
+use assay_model::mail::SAMPLE;
+use assay_record::{Header, Interval, Times};
+
+/// What the log holds.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) plan: Plan,
+    pub(super) layout: Layout,
+    /// What the whole run was to measure.
+    pub(super) planned_ns: u64,
+    pub(super) measured_ns: u64,
+    /// By database.
+    pub(super) io: Vec<Io>,
+    /// Pages by which each database has grown, warm-up included.
+    pub(super) grown: Vec<u64>,
+    /// By stream of the plan.
+    pub(super) response: Vec<Times>,
+    pub(super) samples: Vec<Samples>,
+    pub(super) errors: Vec<u64>,
+    pub(super) read_back: ReadBack,
+}
+
+/// What was read back after the run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct ReadBack {
+    pub(super) verified: u64,
+    pub(super) unverified: u64,
+    pub(super) damaged: u64,
+}
+
+impl Found {
+    pub(super) fn new(header: &Header) -> Result<Found, String> {
+        let plan: Option<Plan> = serde_json::from_value(header.plan.clone()).ok();
+        let plan = plan.filter(|plan| plan.mail.is_some());
+        let plan = plan.ok_or("it is no log of a mail store: jetstress-like is for `model = \"mail\"`")?;
+        let layout = Layout::new(&plan, header)?;
+        let streams = plan.streams.len();
+        Ok(Found {
+            planned_ns: header.measured_before_ns.saturating_add(plan.measured().as_ns()),
+            io: vec![Io::default(); layout.databases],
+            grown: vec![0; layout.databases],
+            response: vec![Times::default(); streams],
+            samples: vec![Samples::new(SAMPLE.as_ns()); streams],
+            errors: vec![0; streams],
+            measured_ns: 0,
+            read_back: ReadBack::default(),
+            layout,
+            plan,
+        })
+    }
+
+    pub(super) fn add(&mut self, interval: &Interval, is_measured: bool) {
+        let at_ns = self.measured_ns;
+        let length_ns = interval.end_ns.saturating_sub(interval.start_ns);
+        if is_measured {
+            self.measured_ns = self.planned_ns.min(at_ns.saturating_add(length_ns));
+        }
+        for (flow, cell) in self.layout.flows.iter().zip(&interval.flows) {
+            self.errors[flow.stream] = self.errors[flow.stream].saturating_add(cell.failed());
+            match flow.part {
+                Part::ReadBack => {
+                    let ReadBack { verified, unverified, damaged } = self.read_back;
+                    self.read_back = ReadBack {
+                        verified: verified.saturating_add(cell.verified),
+                        unverified: unverified.saturating_add(cell.unverified),
+                        damaged: damaged.saturating_add(cell.damaged),
+                    };
+                }
+                Part::Extends => self.grown[flow.database] = self.grown[flow.database].saturating_add(cell.ok),
+                _ => {}
+            }
+            if is_measured && flow.part != Part::ReadBack {
+                let count = Count {
+                    operations: cell.ok,
+                    bytes: cell.bytes,
+                    response_ns: cell.response.sum_ns,
+                    service_ns: cell.service.sum_ns,
+                };
+                self.io[flow.database].of(flow.part).add(count);
+                self.samples[flow.stream].add(at_ns, count);
+            }
+        }
+        if is_measured {
+            self.samples.iter_mut().for_each(|samples| samples.reached(at_ns.saturating_add(length_ns)));
+        }
+    }
+}

@@ -1,0 +1,87 @@
+//! Which flow of a log belongs to which database, and to what of it.
+
+use assay_model::mail::LogPlace;
+use assay_model::{Block, Plan};
+use assay_record::Header;
+
+/// What of a database a stream is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    Reads,
+    Writes,
+    Extends,
+    LogWrites,
+    LogReads,
+    Maintenance,
+    /// The pass over all that was written, after the run.
+    ReadBack,
+}
+
+/// A flow of the log.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Flow {
+    pub stream: usize,
+    pub database: usize,
+    pub part: Part,
+}
+
+/// The databases of a store.
+#[derive(Debug)]
+pub(super) struct Layout {
+    pub databases: usize,
+    pub flows: Vec<Flow>,
+    /// Of each database its size at the beginning, and its room to grow, in bytes.
+    pub sizes: Vec<(u64, u64)>,
+}
+
+impl Layout {
+    pub(super) fn new(plan: &Plan, header: &Header) -> Result<Layout, String> {
+        let mail = plan.mail.as_ref().ok_or("it is no log of a mail store")?;
+        let databases = usize::from(mail.databases(plan.targets));
+        let flow = |head: &assay_record::FlowHead| {
+            let (stream, target) = (usize::from(head.stream), usize::from(head.target));
+            let name = header.streams.get(stream)?.name.as_str();
+            let (part, of_log) = part_of(name)?;
+            let database = match (mail.storage.log, of_log) {
+                (LogPlace::Last, Some(number)) => number,
+                // The last target has logs only; what is read back there is nobody's.
+                _ => target.min(databases.saturating_sub(1)),
+            };
+            (database < databases && stream < plan.streams.len()).then_some(Flow { stream, database, part })
+        };
+        let flows: Option<Vec<Flow>> = header.flows.iter().map(flow).collect();
+        let flows = flows.ok_or("it has streams that no mail store has")?;
+        let size = |name: &str, target: usize| {
+            let of = |block: &Block| {
+                let head = header.targets.get(target)?;
+                block.extent.map(|extent| extent.within(head.size_bytes, head.block_bytes.max(1)).1)
+            };
+            let stream = plan.streams.iter().find(|stream| stream.name == name);
+            stream.and_then(|stream| stream.block()).and_then(of).unwrap_or(0)
+        };
+        let sizes = (0..databases).map(|at| (size("db-reads", at), size("db-extends", at))).collect();
+        Ok(Layout { databases, flows, sizes })
+    }
+}
+
+/// What a stream is by its name; of a log the number of its database too.
+fn part_of(name: &str) -> Option<(Part, Option<usize>)> {
+    let logs = [("log-writes", Part::LogWrites), ("log-reads", Part::LogReads)];
+    if let Some((rest, part)) = logs.iter().find_map(|(log, part)| Some((name.strip_prefix(log)?, *part))) {
+        let number = match rest.strip_prefix('-') {
+            Some(number) => number.parse::<usize>().ok()?.checked_sub(1)?,
+            None if rest.is_empty() => 0,
+            None => return None,
+        };
+        return Some((part, Some(number)));
+    }
+    let part = match name {
+        "db-reads" => Part::Reads,
+        "db-writes" => Part::Writes,
+        "db-extends" => Part::Extends,
+        "maintenance" => Part::Maintenance,
+        "read-back" => Part::ReadBack,
+        _ => return None,
+    };
+    Some((part, None))
+}

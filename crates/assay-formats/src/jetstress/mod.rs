@@ -1,0 +1,76 @@
+//! The report of a mail store in the order of Jetstress's own: sizes and throughput, transactional I/O, maintenance, log replication, and all
+//! together; then what Jetstress does not report. It is made of the log alone; the verdict is given to it.
+//!
+//! Jetstress's table has a column for each figure and a row for each database. A terminal has no room for that: here it is the other way.
+
+mod found;
+mod layout;
+mod sums;
+mod write;
+
+pub use sums::{Count, Io};
+
+use crate::export::{Sink, is_measured, unwritten};
+use assay_record::{Header, Histograms, Interval, Unpacker};
+use found::Found;
+use std::fmt::Write;
+use sums::Samples;
+
+/// The report while the log is read.
+#[derive(Debug)]
+pub struct Jetstress {
+    /// Lines about the verdict.
+    verdict: Vec<String>,
+    header: Option<Header>,
+    found: Option<Found>,
+    unpacker: Unpacker,
+}
+
+impl Jetstress {
+    /// A report that ends with these lines about the verdict.
+    pub fn new(verdict: Vec<String>) -> Jetstress {
+        Jetstress { verdict, header: None, found: None, unpacker: Unpacker::default() }
+    }
+}
+
+impl Sink for Jetstress {
+    fn header(&mut self, header: &Header, _: &mut dyn Write) -> Result<(), String> {
+        if self.found.is_none() {
+            self.found = Some(Found::new(header)?);
+        }
+        self.header = Some(header.clone());
+        Ok(())
+    }
+
+    fn interval(&mut self, interval: &Interval, _: &mut dyn Write) -> Result<(), String> {
+        let header = self.header.as_ref().ok_or("an interval before any header")?;
+        let found = self.found.as_mut().ok_or("an interval before any header")?;
+        if interval.flows.len() != found.layout.flows.len() {
+            return Err("an interval with other flows than the header names".to_owned());
+        }
+        found.add(interval, is_measured(header, interval.phase));
+        Ok(())
+    }
+
+    fn histograms(&mut self, histograms: &Histograms, _: &mut dyn Write) -> Result<(), String> {
+        let header = self.header.as_ref().ok_or("distributions before any header")?;
+        let found = self.found.as_mut().ok_or("distributions before any header")?;
+        if !is_measured(header, histograms.phase) {
+            return Ok(());
+        }
+        for flow in &histograms.flows {
+            let stream = found.layout.flows.get(usize::from(flow.flow)).ok_or("figures of an unknown flow")?.stream;
+            found.response[stream].add_filled(&self.unpacker.unpack(&flow.response, flow.overflow[0])?);
+        }
+        Ok(())
+    }
+
+    fn end(&mut self, out: &mut dyn Write) -> Result<(), String> {
+        let found = self.found.as_mut().ok_or("it holds no run")?;
+        found.samples.iter_mut().for_each(Samples::end);
+        write::report(found, &self.verdict, out).map_err(unwritten)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,150 @@
+//! Operations that are summed: of one kind, of a database, and the samples of a stream.
+
+use super::layout::Part;
+
+/// Operations of one kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Count {
+    /// How many were carried out.
+    pub operations: u64,
+    /// What they moved.
+    pub bytes: u64,
+    /// The sum of their response times.
+    pub response_ns: u64,
+    /// The sum of their service times.
+    pub service_ns: u64,
+}
+
+impl Count {
+    /// Adds others.
+    pub fn add(&mut self, other: Count) {
+        let sum = |into: &mut u64, n: u64| *into = into.saturating_add(n);
+        sum(&mut self.operations, other.operations);
+        sum(&mut self.bytes, other.bytes);
+        sum(&mut self.response_ns, other.response_ns);
+        sum(&mut self.service_ns, other.service_ns);
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn and(mut self, other: Count) -> Count {
+        self.add(other);
+        self
+    }
+
+    /// Per second, over so many seconds.
+    pub fn rate(&self, seconds: f64) -> f64 {
+        if seconds > 0.0 { self.operations as f64 / seconds } else { 0.0 }
+    }
+
+    /// Bytes of an operation, in the mean; zero where there is none, as in Jetstress's report.
+    pub fn mean_bytes(&self) -> f64 {
+        self.bytes as f64 / self.operations.max(1) as f64
+    }
+
+    /// The mean response in milliseconds.
+    pub fn response_ms(&self) -> f64 {
+        self.response_ns as f64 / self.operations.max(1) as f64 / 1e6
+    }
+
+    /// The mean service time in milliseconds.
+    pub fn service_ms(&self) -> f64 {
+        self.service_ns as f64 / self.operations.max(1) as f64 / 1e6
+    }
+}
+
+/// The I/O of a database and its log.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Io {
+    /// Reads of pages, without those of the maintenance.
+    pub reads: Count,
+    /// Writes of pages, with those by which the database grows.
+    pub writes: Count,
+    /// Reads of the log.
+    pub log_reads: Count,
+    /// Writes of the log.
+    pub log_writes: Count,
+    /// Reads of the maintenance.
+    pub maintenance: Count,
+}
+
+impl Io {
+    /// The count to which a stream belongs.
+    pub(super) fn of(&mut self, part: Part) -> &mut Count {
+        match part {
+            Part::Reads | Part::ReadBack => &mut self.reads,
+            Part::Writes | Part::Extends => &mut self.writes,
+            Part::LogReads => &mut self.log_reads,
+            Part::LogWrites => &mut self.log_writes,
+            Part::Maintenance => &mut self.maintenance,
+        }
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Io) -> Io {
+        Io {
+            reads: self.reads.and(other.reads),
+            writes: self.writes.and(other.writes),
+            log_reads: self.log_reads.and(other.log_reads),
+            log_writes: self.log_writes.and(other.log_writes),
+            maintenance: self.maintenance.and(other.maintenance),
+        }
+    }
+
+    /// Reads and writes of the database, which Jetstress calls transactional I/O.
+    pub fn transactional(&self) -> Count {
+        self.reads.and(self.writes)
+    }
+
+    /// All reads of the database: those of the maintenance too.
+    pub fn all_reads(&self) -> Count {
+        self.reads.and(self.maintenance)
+    }
+}
+
+/// The samples of a stream: the largest mean response of any.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Samples {
+    length_ns: u64,
+    begin_ns: u64,
+    reached_ns: u64,
+    open: Count,
+    pub worst_ms: Option<f64>,
+}
+
+impl Samples {
+    /// Samples of this length.
+    pub(super) fn new(length_ns: u64) -> Samples {
+        Samples { length_ns, begin_ns: 0, reached_ns: 0, open: Count::default(), worst_ms: None }
+    }
+
+    /// Adds what an interval has that begins at `at_ns` in measured time.
+    pub(super) fn add(&mut self, at_ns: u64, count: Count) {
+        if at_ns >= self.begin_ns.saturating_add(self.length_ns) {
+            self.close();
+            self.begin_ns = at_ns / self.length_ns * self.length_ns;
+        }
+        self.open.add(count);
+    }
+
+    /// The measured time has come to this.
+    pub(super) fn reached(&mut self, at_ns: u64) {
+        self.reached_ns = at_ns;
+    }
+
+    /// A sample that the end has cut counts from half of its length on, or where there is no other.
+    pub(super) fn end(&mut self) {
+        if self.worst_ms.is_none() || self.reached_ns.saturating_sub(self.begin_ns) * 2 >= self.length_ns {
+            self.close();
+        }
+    }
+
+    fn close(&mut self) {
+        let own = std::mem::take(&mut self.open);
+        if own.operations > 0 {
+            let mean = own.response_ms();
+            self.worst_ms = Some(self.worst_ms.map_or(mean, |worst| worst.max(mean)));
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! The sums of a published report, and logs that are none of a mail store.
+
+use super::*;
+use assay_model::mail::SAMPLE;
+
+/// As Jetstress 2010 printed it for two hours: per second, bytes and milliseconds in the mean.
+fn reported(rate: f64, mean_bytes: f64, ms: f64) -> Count {
+    let operations = rate * 7_200.0;
+    Count {
+        operations: operations.round() as u64,
+        bytes: (operations * mean_bytes).round() as u64,
+        response_ns: (operations * ms * 1e6).round() as u64,
+        service_ns: (operations * ms * 1e6).round() as u64,
+    }
+}
+
+#[test]
+fn the_sums_of_a_published_report() {
+    let io = Io {
+        reads: reported(501.278, 33_146.672, 19.557),
+        writes: reported(512.300, 34_842.730, 13.949),
+        log_reads: Count::default(),
+        log_writes: reported(163.294, 7_864.278, 3.103),
+        maintenance: reported(24.789, 240_015.465, 0.0),
+    };
+    for (what, found, expected, within) in [
+        ("transactional", io.transactional().rate(7200.0), 1013.577, 0.002),
+        ("total reads", io.all_reads().rate(7200.0), 526.066, 0.001_1),
+        ("their mean bytes", io.all_reads().mean_bytes(), 42_894.433, 1.0),
+        ("writes", io.writes.rate(7200.0), 512.300, 0.001),
+        ("latency of the reads", io.reads.response_ms(), 19.557, 0.001),
+        ("log writes", io.log_writes.rate(7200.0), 163.294, 0.001),
+        ("mean bytes of log writes", io.log_writes.mean_bytes(), 7_864.278, 0.01),
+        ("no log reads", io.log_reads.mean_bytes() + io.log_reads.response_ms(), 0.0, 0.0),
+    ] {
+        assert!((found - expected).abs() <= within, "{what}: {found} instead of {expected}");
+    }
+    let twice = io.and(io);
+    assert_eq!((twice.reads.operations, twice.log_writes.bytes), (2 * io.reads.operations, 2 * io.log_writes.bytes));
+    assert!((twice.reads.mean_bytes() - io.reads.mean_bytes()).abs() < 1e-9, "means do not add up");
+}
+
+#[test]
+fn the_worst_sample_is_of_fifteen_seconds() {
+    let count = |ms: u64| Count { operations: 1, response_ns: ms * 1_000_000, ..Count::default() };
+    // (milliseconds of one operation in each second, the worst mean)
+    for (seconds, worst) in [
+        (vec![1; 30], Some(1.0)),
+        ([vec![1; 15], vec![31; 15]].concat(), Some(31.0)),
+        // Half of each of two samples.
+        ([vec![1; 8], vec![31; 14], vec![1; 8]].concat(), Some(15.0)),
+        // The end cuts a sample: below half of its length it says nothing.
+        ([vec![1; 15], vec![31; 7]].concat(), Some(1.0)),
+        ([vec![1; 15], vec![31; 8]].concat(), Some(31.0)),
+        (vec![5; 3], Some(5.0)),
+        (vec![], None),
+    ] {
+        let mut samples = Samples::new(SAMPLE.as_ns());
+        for (at, ms) in (0u64..).zip(&seconds) {
+            samples.add(at * 1_000_000_000, count(*ms));
+            samples.reached((at + 1) * 1_000_000_000);
+        }
+        samples.end();
+        assert_eq!(samples.worst_ms.map(f64::round), worst, "{seconds:?}: {:?}", samples.worst_ms);
+    }
+}
+
+#[test]
+fn other_logs_are_refused() {
+    let header = serde_json::json!({
+        "format": 1, "tool": "assay", "created": "1970-01-01T00:00:00Z", "name": "test", "seed": 1,
+        "model": "streams", "load": "1x", "slice_ns": 1, "interval_ns": 1, "phases": [], "streams": [], "flows": [], "targets": [],
+        "thresholds_ns": [], "criteria": [], "max_lag_ns": 0, "engine": {}, "host": {}, "plan": {},
+    });
+    let header: Header = serde_json::from_value(header).unwrap();
+    let told = Jetstress::new(Vec::new()).header(&header, &mut String::new()).unwrap_err();
+    assert!(told.contains("no log of a mail store"), "{told}");
+    let mut empty = Jetstress::new(Vec::new());
+    assert!(empty.interval(&Interval::default(), &mut String::new()).is_err());
+    assert!(empty.end(&mut String::new()).is_err());
+}

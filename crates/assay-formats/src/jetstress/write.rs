@@ -1,0 +1,170 @@
+//! The text of the report.
+
+use super::found::{Found, ReadBack};
+use super::sums::Io;
+use assay_base::Span;
+use assay_model::mail::{Mail, Maintenance, NOT_COMPARABLE, PAGE, Test};
+use std::fmt::{Result, Write};
+
+/// Columns of a name, and of a figure.
+const NAME: usize = 52;
+const FIGURE: usize = 14;
+
+/// A line of a table: its name, and its figure of a database over so many seconds.
+type Line = (&'static str, fn(&Io, f64) -> f64);
+
+const TRANSACTIONAL: [Line; 16] = [
+    ("I/O Database Reads Average Latency (msec), response", |io, _| io.reads.response_ms()),
+    ("I/O Database Reads Average Latency (msec), service", |io, _| io.reads.service_ms()),
+    ("I/O Database Writes Average Latency (msec), response", |io, _| io.writes.response_ms()),
+    ("I/O Database Writes Average Latency (msec), service", |io, _| io.writes.service_ms()),
+    ("I/O Database Reads/sec", |io, seconds| io.reads.rate(seconds)),
+    ("I/O Database Writes/sec", |io, seconds| io.writes.rate(seconds)),
+    ("I/O Database Reads Average Bytes", |io, _| io.reads.mean_bytes()),
+    ("I/O Database Writes Average Bytes", |io, _| io.writes.mean_bytes()),
+    ("I/O Log Reads Average Latency (msec), response", |io, _| io.log_reads.response_ms()),
+    ("I/O Log Reads Average Latency (msec), service", |io, _| io.log_reads.service_ms()),
+    ("I/O Log Writes Average Latency (msec), response", |io, _| io.log_writes.response_ms()),
+    ("I/O Log Writes Average Latency (msec), service", |io, _| io.log_writes.service_ms()),
+    ("I/O Log Reads/sec", |io, seconds| io.log_reads.rate(seconds)),
+    ("I/O Log Writes/sec", |io, seconds| io.log_writes.rate(seconds)),
+    ("I/O Log Reads Average Bytes", |io, _| io.log_reads.mean_bytes()),
+    ("I/O Log Writes Average Bytes", |io, _| io.log_writes.mean_bytes()),
+];
+
+const MAINTENANCE: [Line; 2] = [
+    ("Database Maintenance IO Reads/sec", |io, seconds| io.maintenance.rate(seconds)),
+    ("Database Maintenance IO Reads Average Bytes", |io, _| io.maintenance.mean_bytes()),
+];
+
+const REPLICATION: [Line; 2] = [
+    ("I/O Log Reads/sec", |io, seconds| io.log_reads.rate(seconds)),
+    ("I/O Log Reads Average Bytes", |io, _| io.log_reads.mean_bytes()),
+];
+
+/// The whole report.
+pub(super) fn report(found: &Found, verdict: &[String], out: &mut dyn Write) -> Result {
+    let Some(mail) = &found.plan.mail else { return Ok(()) };
+    let test = if mail.test == Test::Stress { "Stress" } else { "Performance" };
+    writeln!(out, "{NOT_COMPARABLE}\n\n{test} Test Result Report")?;
+    sizing(found, mail, out)?;
+    parameters(mail, out)?;
+    let seconds = Span::from_ns(found.measured_ns).as_secs_f64();
+    let mut table = |head: &str, lines: &[Line]| table(found, (head, seconds), lines, out);
+    table("Transactional I/O Performance", &TRANSACTIONAL)?;
+    table("Background Database Maintenance I/O Performance", &MAINTENANCE)?;
+    table("Log Replication I/O Performance", &REPLICATION)?;
+    // As in Jetstress's report: reads with those of the maintenance, the latency without.
+    let mut total = TRANSACTIONAL;
+    for (name, figure) in &mut total {
+        match *name {
+            "I/O Database Reads/sec" => *figure = |io, seconds| io.all_reads().rate(seconds),
+            "I/O Database Reads Average Bytes" => *figure = |io, _| io.all_reads().mean_bytes(),
+            _ => {}
+        }
+    }
+    table("Total I/O Performance", &total)?;
+    beyond(found, out)?;
+    verdict.iter().try_for_each(|line| writeln!(out, "{line}"))
+}
+
+fn line(name: &str, figure: impl std::fmt::Display, out: &mut dyn Write) -> Result {
+    writeln!(out, "{name:NAME$} {figure:>FIGURE$}")
+}
+
+fn sizing(found: &Found, mail: &Mail, out: &mut dyn Write) -> Result {
+    let seconds = Span::from_ns(found.measured_ns).as_secs_f64();
+    let all = found.io.iter().fold(Io::default(), |all, io| all.and(*io));
+    let wanted = mail.transactional().and_then(|rate| found.plan.load.of(rate)).map_or(0.0, |rate| rate.as_f64());
+    let databases = found.layout.databases as u64;
+    let initial: u64 = found.layout.sizes.iter().map(|(size, _)| size).sum();
+    // The room to grow is written from its start again at its end.
+    let grown = found.layout.sizes.iter().zip(&found.grown);
+    let grown: u64 = grown.map(|((_, room), pages)| (*room).min(pages.saturating_mul(PAGE.get()))).sum();
+    writeln!(out, "\nDatabase Sizing and Throughput")?;
+    line("Achieved Transactional I/O per Second", format!("{:.3}", all.transactional().rate(seconds)), out)?;
+    line("Target Transactional I/O per Second", format!("{:.3}", wanted * databases as f64), out)?;
+    line("Initial Database Size (bytes)", initial, out)?;
+    line("Final Database Size (bytes)", initial + grown, out)?;
+    line("Database Files (Count)", databases, out)?;
+    if let Some(counted) = found.plan.counted() {
+        line("Mailboxes", counted.of(found.plan.load), out)?;
+    }
+    line("Measured (s)", format!("{seconds:.3}"), out)
+}
+
+fn parameters(mail: &Mail, out: &mut dyn Write) -> Result {
+    let scan = match mail.maintenance {
+        Maintenance::Off => "False".to_owned(),
+        Maintenance::Paced => format!("True (one at a time, {} of rest)", Maintenance::REST),
+        Maintenance::Rate(rate) => format!("True ({rate})"),
+    };
+    writeln!(out, "\nSystem Parameters")?;
+    line("Edition", mail.edition.year(), out)?;
+    for name in ["Thread Count", "Minimum Database Cache", "Maximum Database Cache"] {
+        line(name, "not modelled", out)?;
+    }
+    for name in ["Insert Operations", "Delete Operations", "Replace Operations", "Read Operations", "Lazy Commits"] {
+        line(name, "not modelled, only their I/O", out)?;
+    }
+    line("Database reads, of transactional I/O", mail.flow.reads, out)?;
+    line("Log writes, of transactional I/O", mail.flow.log_writes, out)?;
+    line("Growth, of database writes", mail.flow.growth, out)?;
+    line("Run Background Database Maintenance", scan, out)?;
+    line("Number of Copies per Database", mail.copies, out)?;
+    line("Log Size (bytes)", mail.storage.log_size.get(), out)
+}
+
+fn table(found: &Found, (head, seconds): (&str, f64), lines: &[Line], out: &mut dyn Write) -> Result {
+    writeln!(out, "\n{head}")?;
+    let several = found.io.len() > 1;
+    let all = found.io.iter().fold(Io::default(), |all, io| all.and(*io));
+    if several {
+        write!(out, "{:NAME$}", "")?;
+        (1..=found.io.len()).try_for_each(|at| write!(out, " {:>FIGURE$}", format!("database {at}")))?;
+        writeln!(out, " {:>FIGURE$}", "all")?;
+    }
+    for (name, figure) in lines {
+        write!(out, "{name:NAME$}")?;
+        let own = found.io.iter().filter(|_| several).chain([&all]);
+        own.map(|io| figure(io, seconds)).try_for_each(|figure| write!(out, " {figure:>FIGURE$.3}"))?;
+        writeln!(out)?;
+    }
+    Ok(())
+}
+
+/// What Jetstress does not report.
+fn beyond(found: &Found, out: &mut dyn Write) -> Result {
+    writeln!(out, "\nBeyond Jetstress: response (msec)")?;
+    write!(out, "{:20}", "")?;
+    let heads = ["p50", "p90", "p99", "p99.9", "p99.99", "max", "worst 15 s"];
+    heads.iter().try_for_each(|head| write!(out, " {head:>11}"))?;
+    writeln!(out)?;
+    let quantiles = [0.5, 0.9, 0.99, 0.999, 0.9999, 1.0];
+    let named = found.plan.streams.iter().enumerate().filter(|(_, stream)| !stream.reads_back());
+    for (at, stream) in named {
+        write!(out, "{:20}", stream.name)?;
+        let ms = |span: Span| span.as_ns() as f64 / 1e6;
+        let figures = found.response[at].quantiles(quantiles).map(|it| it.map(ms));
+        for figure in figures.into_iter().chain([found.samples[at].worst_ms]) {
+            match figure {
+                Some(figure) => write!(out, " {figure:>11.3}")?,
+                None => write!(out, " {:>11}", "-")?,
+            }
+        }
+        writeln!(out)?;
+    }
+    let errors: u64 = found.errors.iter().sum();
+    writeln!(out)?;
+    line("Failed operations", errors, out)?;
+    line("Checksum pass", checked(found.plan.verify, found.read_back), out)
+}
+
+/// The pass over what was written, in words.
+fn checked(verify: bool, ReadBack { verified, unverified, damaged }: ReadBack) -> String {
+    match (verify, verified + unverified + damaged) {
+        (false, _) => "none (the run did not verify)".to_owned(),
+        (true, 0) => "none (it did not come to it)".to_owned(),
+        _ => format!("{verified} reads verified, {unverified} unverified, {damaged} places damaged"),
+    }
+}

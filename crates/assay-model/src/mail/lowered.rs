@@ -1,0 +1,209 @@
+//! The streams, criteria and derivation of a mail store on one target.
+
+use super::facts::{
+    ASSUMED, BLOCK_OF_SCAN, DATABASE_PERCENT, DISTANCE, LARGEST_LOG_WRITE, LOG_MEAN, LOG_READ, NOT_COMPARABLE, PAGE,
+    READ_MEAN, READS_OF_TWO, SAMPLE, SAMPLE_MEAN, USUAL_GROWTH, USUAL_LOG_WRITES, USUAL_READS, WRITES_OF_TWO,
+};
+use super::meant::{LogPlace, Mail, Maintenance, Test};
+use crate::extent::{Amount, Extent, Frame};
+use crate::life::Life;
+use crate::plan::{Address, Arrival, Block, Stream, Work};
+use crate::profile::Derivation;
+use crate::size::{Size, Sizes};
+use assay_base::{Bound, Bytes, Criterion, Direction, Measure, Rate, Share, Span};
+
+/// The names of its streams.
+pub(super) const READS: &str = "db-reads";
+pub(super) const LOG_WRITES: &str = "log-writes";
+pub(super) const LOG_READS: &str = "log-reads";
+pub(super) const MAINTENANCE: &str = "maintenance";
+
+/// The whole, in parts per billion.
+const WHOLE: u64 = 1_000_000_000;
+
+impl Mail {
+    /// The streams of one database at 1x, on the target that it shares with its log. `None` when a rate does not fit.
+    pub(crate) fn streams(&self) -> Option<Vec<Stream>> {
+        let rates = self.rates()?;
+        let pages = |two: u64| {
+            let bar = |pages: u64, weight| {
+                let size = Bytes::new(pages * PAGE.get());
+                Sizes { from: size, to: size, weight }
+            };
+            Size::histogram(vec![bar(1, 10_000 - two), bar(2, two)]).unwrap_or(Size::fixed(PAGE))
+        };
+        let uniform = || Address::Uniform { align: PAGE };
+        let database = self.database();
+        let writes = match self.flow.write_batch {
+            0 | 1 => Arrival::Poisson { rate: rates.writes },
+            batch => Arrival::Batches { rate: rates.writes, batch },
+        };
+        let poisson = |rate| Arrival::Poisson { rate };
+        let mut streams = vec![
+            self.stream(READS, Direction::Read, poisson(rates.reads), (pages(READS_OF_TWO), uniform(), database)),
+            self.stream("db-writes", Direction::Write, writes, (pages(WRITES_OF_TWO), uniform(), database)),
+        ];
+        let mut add = |name, direction, arrival, what| streams.push(self.stream(name, direction, arrival, what));
+        if !rates.extends.is_zero() {
+            let reserve = (Size::fixed(PAGE), Address::Sequential, self.reserve());
+            add("db-extends", Direction::Write, poisson(rates.extends), reserve);
+        }
+        let sizes = Size::geometric(self.flow.log_mean, LARGEST_LOG_WRITE);
+        add(LOG_WRITES, Direction::Write, poisson(rates.log), (sizes, Address::Appended, self.log()));
+        if self.copies > 1 {
+            let arrival = Arrival::Following {
+                rate: rates.log_reads,
+                stream: LOG_WRITES.to_owned(),
+                distance: DISTANCE,
+                copies: self.copies - 1,
+            };
+            add(LOG_READS, Direction::Read, arrival, (Size::fixed(LOG_READ), Address::Sequential, self.log()));
+        }
+        let scan = match self.maintenance {
+            Maintenance::Off => return Some(streams),
+            Maintenance::Paced => Arrival::Paced { pause: Maintenance::REST },
+            Maintenance::Rate(rate) => Arrival::Steady { rate },
+        };
+        add(MAINTENANCE, Direction::Read, scan, (Size::fixed(BLOCK_OF_SCAN), Address::Sequential, database));
+        Some(streams)
+    }
+
+    fn stream(
+        &self,
+        name: &str,
+        direction: Direction,
+        arrival: Arrival,
+        (size, address, extent): (Size, Address, Extent),
+    ) -> Stream {
+        Stream {
+            name: name.to_owned(),
+            work: Work::Block(Block {
+                direction,
+                durable: self.storage.durable && direction == Direction::Write,
+                filled_with: None,
+                size,
+                address,
+                extent: Some(extent),
+                places: None,
+                compress_to: Share::WHOLE,
+                duplicates: Share::default(),
+            }),
+            arrival,
+            per_target: false,
+            targets: Vec::new(),
+            life: Life::default(),
+        }
+    }
+
+    fn rates(&self) -> Option<Rates> {
+        let all = self.transactional()?;
+        let of = |share: u64| all.scaled(share, WHOLE);
+        let (reads, growth) = (self.flow.reads.as_ppb(), self.flow.growth.as_ppb());
+        let written = WHOLE.checked_sub(reads)?;
+        let extends = (u128::from(written) * u128::from(growth) / u128::from(WHOLE)) as u64;
+        let log = of(self.flow.log_writes.as_ppb())?;
+        let shipped = self.flow.log_mean.get().checked_mul(u64::from(self.copies).saturating_sub(1))?;
+        Some(Rates {
+            reads: of(reads)?,
+            writes: of(written.checked_sub(extends)?)?,
+            extends: of(extends)?,
+            log,
+            log_reads: log.scaled(shipped, LOG_READ.get())?,
+        })
+    }
+
+    /// What databases and their room to grow are a part of.
+    fn frame(&self) -> Frame {
+        match self.storage.log {
+            LogPlace::Same => Frame::ButLast(self.storage.log_size),
+            LogPlace::Last => Frame::Whole,
+        }
+    }
+
+    fn database(&self) -> Extent {
+        let length = Amount::Share(Share::from_percent(DATABASE_PERCENT));
+        Extent::new(Amount::ZERO, Some(length)).framed(self.frame(), PAGE)
+    }
+
+    fn reserve(&self) -> Extent {
+        Extent::new(Amount::Share(Share::from_percent(DATABASE_PERCENT)), None).framed(self.frame(), PAGE)
+    }
+
+    /// The log behind the database.
+    fn log(&self) -> Extent {
+        Extent::new(Amount::ZERO, Some(Amount::Bytes(self.storage.log_size)))
+            .framed(Frame::Last(self.storage.log_size), Bytes::new(0))
+    }
+
+    /// The log of a database among others on a target of logs, from 0 on.
+    pub(super) fn log_among_others(&self, database: u16) -> Extent {
+        let begin = self.storage.log_size.get().saturating_mul(database.into());
+        Extent::new(Amount::Bytes(Bytes::new(begin)), Some(Amount::Bytes(self.storage.log_size)))
+    }
+
+    /// What decides the verdict.
+    pub(crate) fn criteria(&self) -> Vec<Criterion> {
+        let sample = SAMPLE_MEAN[usize::from(self.test == Test::Stress)];
+        let criterion = |stream: &str, mean: Span, window: Option<Span>| Criterion {
+            stream: stream.to_owned(),
+            measure: Measure::Response,
+            bound: Bound::MeanAtMost(mean),
+            window,
+        };
+        [(READS, READ_MEAN), (LOG_WRITES, LOG_MEAN)]
+            .into_iter()
+            .flat_map(|(stream, mean)| [criterion(stream, mean, None), criterion(stream, sample, Some(SAMPLE))])
+            .collect()
+    }
+
+    /// What the reader of its results must know.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        vec![NOT_COMPARABLE.to_owned(), ASSUMED.to_owned()]
+    }
+
+    /// How its numbers came about, and where they are from.
+    pub(crate) fn derivation(&self) -> Vec<Derivation> {
+        let Some((rates, all)) = self.rates().zip(self.transactional()) else { return Vec::new() };
+        let step = |what: &str, formula: String, rate: Rate, source| {
+            Derivation::new(what, formula, format!("{:.3}/s", rate.as_f64()), source)
+        };
+        let flow = &self.flow;
+        let usual =
+            |own: Share, usual: Share| if own == usual { "report of Jetstress 2010" } else { "the workload's own" };
+        let mut steps = vec![
+            step(
+                "transactional I/O",
+                format!("{} mailboxes × {}", self.mailboxes, self.iops_per_mailbox),
+                all,
+                "the workload's own",
+            ),
+            step(READS, format!("{} of that", flow.reads), rates.reads, usual(flow.reads, USUAL_READS)),
+            step(
+                "db-writes and db-extends",
+                format!("the rest; {} of them extend the database", flow.growth),
+                rates.writes.plus(rates.extends).unwrap_or(rates.writes),
+                usual(flow.growth, USUAL_GROWTH),
+            ),
+            step(
+                LOG_WRITES,
+                format!("{} of transactional I/O, {} in the mean", flow.log_writes, flow.log_mean),
+                rates.log,
+                usual(flow.log_writes, USUAL_LOG_WRITES),
+            ),
+        ];
+        if self.copies > 1 {
+            let formula = format!("{} × {} of log / {LOG_READ}", self.copies - 1, flow.log_mean);
+            steps.push(step(LOG_READS, formula, rates.log_reads, "assumed"));
+        }
+        steps
+    }
+}
+
+/// Operations per second of one database at 1x.
+struct Rates {
+    reads: Rate,
+    writes: Rate,
+    extends: Rate,
+    log: Rate,
+    log_reads: Rate,
+}

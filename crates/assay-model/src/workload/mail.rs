@@ -1,0 +1,163 @@
+//! `model = "mail"`: the storage of a mail server, Jetstress-like.
+
+use super::common::{Workload, workload_file};
+use super::source::Source;
+use crate::mail::{
+    Check, Edition, Flow, LEAST_LOG_OF_COPIES, LOG_FILE, LogPlace, Mail, Maintenance, Storage, Test, USUAL_GROWTH,
+    USUAL_LOG_MEAN, USUAL_LOG_WRITES, USUAL_READS,
+};
+use assay_base::{Bytes, Fault, Rate, Share, Span};
+use toml::Spanned;
+
+/// The most mailboxes of a database.
+const MOST_MAILBOXES: u64 = 100_000_000;
+/// The most pages that are written at one moment.
+const MOST_AT_ONCE: u32 = 4096;
+/// The most copies of a database: Exchange Server has at most 16.
+const MOST_COPIES: u32 = 16;
+/// Log writes are some share of the other operations; far more of them would be another load.
+const MOST_LOG_WRITES: Share = Share::from_percent(1000);
+/// The bounds of the mean size of a log write: a sector, and about half of the largest one.
+const LOG_MEANS: (Bytes, Bytes) = (Bytes::new(512), Bytes::from_kib(32));
+/// Judging windows.
+const SLICE: Span = Span::from_secs(300);
+
+workload_file! {
+    struct File {
+        edition: Option<Spanned<Edition>>,
+        mailboxes: Option<Spanned<u64>>,
+        iops_per_mailbox: Option<Spanned<Rate>>,
+        reads: Option<Spanned<Share>>,
+        log_writes: Option<Spanned<Share>>,
+        growth: Option<Spanned<Share>>,
+        log_mean: Option<Spanned<Bytes>>,
+        write_batch: Option<Spanned<u32>>,
+        copies: Option<Spanned<u32>>,
+        maintenance: Option<Spanned<Maintenance>>,
+        log: Option<LogPlace>,
+        log_size: Option<Spanned<Bytes>>,
+        durable: Option<bool>,
+        check: Option<Spanned<Check>>,
+        test: Option<Test>,
+    }
+}
+
+pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
+    let mut file: File = source.parse()?;
+    let mail = mail(source, &file)?;
+    let workload = store(source.file, mail).ok_or_else(|| {
+        Fault::whole(source.file, "the rates are too large to be represented", "write fewer mailboxes")
+    })?;
+    let verify = file.verify;
+    if let Some(check) = file.check.as_ref().filter(|check| *check.get_ref() == Check::All && verify == Some(false)) {
+        return Err(source.fault(check.span(), "nothing is checked without verify", "remove check, or verify = false"));
+    }
+    let workload = workload.with(source, file.common())?;
+    // Where the targets keep data, unless the file says otherwise.
+    Ok(Workload { verify_if_possible: verify.is_none(), ..workload })
+}
+
+/// The workload of a mail store. `None` when its rates are too large.
+pub fn store(name: &str, mail: Mail) -> Option<Workload> {
+    let streams = mail.streams()?;
+    let hours = |hours: u64| Span::from_secs(hours * 3600);
+    Some(Workload {
+        duration: if mail.test == Test::Stress { hours(24) } else { hours(2) },
+        slice: SLICE,
+        notes: mail.notes(),
+        derivation: mail.derivation(),
+        criteria: mail.criteria(),
+        half_windows: true,
+        mail: Some(mail),
+        ..Workload::new(name, "mail", streams, |_| Vec::new())
+    })
+}
+
+fn mail(source: Source<'_>, file: &File) -> Result<Mail, Fault> {
+    let edition = file.edition.as_ref().map_or_else(Edition::default, |edition| *edition.get_ref());
+    let number = |key: &Option<Spanned<u32>>, what: &str, most: u32| between(source, key.as_ref(), 1, (1, most), what);
+    let copies = number(&file.copies, "a number of copies", MOST_COPIES)?;
+    let iops = Rate::ratio(6, 100).unwrap_or(Rate::ZERO);
+    let (least_share, most_share) = (Share::from_ppb(1), Share::from_ppb(Share::WHOLE.as_ppb() - 1));
+    Ok(Mail {
+        edition,
+        mailboxes: between(source, file.mailboxes.as_ref(), 1000, (1, MOST_MAILBOXES), "a number of mailboxes")?,
+        iops_per_mailbox: match &file.iops_per_mailbox {
+            Some(rate) if rate.get_ref().is_zero() => {
+                return Err(source.fault(
+                    rate.span(),
+                    "a mailbox that causes no I/O",
+                    "write a rate above 0/s, such as \"0.06/s\"",
+                ));
+            }
+            rate => rate.as_ref().map_or(iops, |rate| *rate.get_ref()),
+        },
+        flow: Flow {
+            reads: between(source, file.reads.as_ref(), USUAL_READS, (least_share, most_share), "a share of reads")?,
+            log_writes: between(
+                source,
+                file.log_writes.as_ref(),
+                USUAL_LOG_WRITES,
+                (least_share, MOST_LOG_WRITES),
+                "a share of log writes",
+            )?,
+            growth: between(
+                source,
+                file.growth.as_ref(),
+                USUAL_GROWTH,
+                (Share::default(), Share::from_percent(50)),
+                "a share of the writes by which a database grows",
+            )?,
+            log_mean: between(source, file.log_mean.as_ref(), USUAL_LOG_MEAN, LOG_MEANS, "a mean size of log writes")?,
+            write_batch: number(&file.write_batch, "a number of pages at one moment", MOST_AT_ONCE)?,
+        },
+        copies,
+        maintenance: file.maintenance.as_ref().map_or(edition.maintenance(), |own| *own.get_ref()),
+        storage: Storage {
+            log: file.log.unwrap_or_default(),
+            log_size: log_size(source, file, copies)?,
+            durable: file.durable.unwrap_or(true),
+            check: file.check.as_ref().map_or_else(Check::default, |check| *check.get_ref()),
+        },
+        test: file.test.unwrap_or_default(),
+    })
+}
+
+/// Whole log files, and enough of them for those who read the log.
+fn log_size(source: Source<'_>, file: &File, copies: u32) -> Result<Bytes, Fault> {
+    let Some(size) = &file.log_size else { return Ok(Bytes::from_kib(1024 * 1024)) };
+    let bytes = size.get_ref().get();
+    if bytes == 0 || !bytes.is_multiple_of(LOG_FILE.get()) {
+        return Err(source.fault(
+            size.span(),
+            "not a size of a log",
+            format!("write a multiple of {LOG_FILE}, such as \"1GiB\""),
+        ));
+    }
+    if copies > 1 && *size.get_ref() < LEAST_LOG_OF_COPIES {
+        let what =
+            format!("this log is too small for {copies} copies: it would be overwritten before they have read it");
+        return Err(source.fault(
+            size.span(),
+            what,
+            format!("write at least \"{LEAST_LOG_OF_COPIES}\", or copies = 1"),
+        ));
+    }
+    Ok(*size.get_ref())
+}
+
+/// A number within bounds; `usual` where there is none.
+fn between<T: Copy + PartialOrd + std::fmt::Display>(
+    source: Source<'_>,
+    asked: Option<&Spanned<T>>,
+    usual: T,
+    (least, most): (T, T),
+    what: &str,
+) -> Result<T, Fault> {
+    let Some(asked) = asked else { return Ok(usual) };
+    let number = *asked.get_ref();
+    match (least..=most).contains(&number) {
+        true => Ok(number),
+        false => Err(source.fault(asked.span(), format!("{number} is not {what}"), format!("write {least} to {most}"))),
+    }
+}
