@@ -51,7 +51,7 @@ impl Made<'_> {
         }
         let engine = engine(job)?;
         let (beside, _) = job.file.line(entry.place);
-        let played = self.files.recording(&value.text, &beside);
+        let played = self.files.recording(&value.text, beside);
         let remedy = "name an iolog of fio with times (version 3, or 2 with wait), from here or beside the job file";
         let played = played.map_err(|why| job.fault(entry, one_line(&why), remedy))?;
         job.differs(entry, "an open loop: an operation that cannot be issued at its time waits, and its wait counts");
