@@ -35,7 +35,8 @@ fn files() -> Place {
 
 /// Operations of each step on each file, from the log: reads, writes, flushes.
 fn counts(place: &Place) -> Vec<BTreeMap<String, [u64; 3]>> {
-    let (mut steps, mut flows): (Vec<BTreeMap<String, [u64; 3]>>, Vec<(String, usize)>) = (Vec::new(), Vec::new());
+    let mut steps: Vec<BTreeMap<String, [u64; 3]>> = Vec::new();
+    let mut flows: Vec<(String, usize)> = Vec::new();
     for line in std::fs::read_to_string(place.path("run/run.jsonl")).unwrap().lines() {
         let line: serde_json::Value = serde_json::from_str(line).unwrap();
         if line["kind"] == "header" {
