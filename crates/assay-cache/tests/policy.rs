@@ -99,6 +99,5 @@ fn the_hit_rate_is_that_of_the_simulated_policy() {
     for size in [8 << 20, 64 << 20, 256 << 20, 768 << 20] {
         let [device, simulated] = rates(size, 600_000);
         assert!((device - simulated).abs() < 0.01, "{size} bytes: {device:.4} of the device, {simulated:.4} simulated");
-        println!("{size}: {device:.4} {simulated:.4}");
     }
 }

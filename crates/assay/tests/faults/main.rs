@@ -20,6 +20,7 @@ mod devices;
 
 mod rig;
 
+mod cached;
 mod campaign;
 mod change;
 mod errors;

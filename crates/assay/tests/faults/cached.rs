@@ -1,0 +1,79 @@
+//! A cache on a disk that fails, and a cache before a disk that fails: nothing is lost, and what happened is said.
+
+use super::bed::until;
+use super::rig::{Rig, beside};
+use std::time::Duration;
+
+/// Reads and writes of 32 MiB, more than a cache keeps in memory; all of them are verified.
+const LOAD: &str = "name = \"cached\"\nmodel = \"streams\"\nduration = \"10min\"\nslice = \"10min\"\nverify = true\n\
+    \n[[stream]]\nname = \"reads\"\ndirection = \"read\"\nsize = \"4KiB\"\nrange = { length = \"32MiB\" }\nrate = \"3000/s\"\n\
+    \n[[stream]]\nname = \"writes\"\ndirection = \"write\"\nsize = \"4KiB\"\nrange = { length = \"32MiB\" }\nrate = \"2000/s\"\n\
+    \n[[criterion]]\nstream = \"reads\"\nmean_at_most = \"10s\"\nwindow = \"run\"\n";
+
+/// Runs the load on one file with the cache on another, one of which is the fault disk's, and gives the disk these faults once
+/// it runs. Returns verdict.json.
+fn judged(rig: &Rig, (target, cache): (&str, &str), faults: &str) -> serde_json::Value {
+    rig.place.write("workload.toml", LOAD);
+    let args =
+        ["run", "workload.toml", target, "--cache", cache, "--cache-metadata", "cache.index", "--create", "632MiB"];
+    // Until more is in the cache than in its memory.
+    let running = rig.place.start(&args, 6);
+    rig.fault.set(&format!("reset=1 {faults}"));
+    until("faults", || rig.fault.truth().failed() + rig.fault.truth().short >= 1);
+    std::thread::sleep(Duration::from_secs(1));
+    running.signal(libc::SIGTERM);
+    let said = running.end();
+    let json = rig.place.assay(&["judge", "run", "--json"]).json();
+    assert!(json["verdict"].is_string(), "{}{}", said.out, said.err);
+    json
+}
+
+#[test]
+fn a_cache_whose_disk_fails_is_bypassed_and_nothing_is_lost() {
+    for faults in ["rerr_every=1 werr_every=1 errno=5", "werr_every=1 errno=28", "short_every=1"] {
+        let Some(rig) = Rig::empty(beside()) else { return };
+        let json = judged(&rig, ("data.img", "mount/disk"), faults);
+        assert_ne!(json["verdict"], "PASS", "it was interrupted");
+        assert!(json["cache"]["errors_of_all_phases"].as_u64() >= Some(1), "{faults}: {}", json["cache"]);
+        assert_eq!(json["integrity"]["damaged"].as_u64(), Some(0), "{faults}: {}", json["integrity"]);
+        assert!(
+            json["streams"].as_array().unwrap().iter().all(|it| it["errors"].as_object().unwrap().is_empty()),
+            "{faults}"
+        );
+        assert!(json["warnings"].to_string().contains("not used any more"), "{faults}: {}", json["warnings"]);
+        let kept = std::fs::read(rig.place.path("cache.index")).unwrap();
+        assert_eq!(kept, b"in use\n", "what is in the cache is not known any more");
+    }
+}
+
+#[test]
+fn errors_of_the_storage_behind_a_cache_are_the_storages() {
+    let Some(rig) = Rig::empty(beside()) else { return };
+    let json = judged(&rig, ("mount/disk", "ssd.img"), "rerr_every=7 werr_every=5 errno=5");
+    assert_eq!(json["verdict"], "FAIL", "{}", json["reason"]);
+    assert_eq!(json["cache"]["errors_of_all_phases"].as_u64().unwrap_or(0), 0, "{}", json["cache"]);
+    assert_eq!(
+        json["integrity"]["damaged"].as_u64(),
+        Some(0),
+        "what failed is not in the cache: {}",
+        json["integrity"]
+    );
+    assert!(json["cache"]["read_hits"].as_u64() > Some(0));
+}
+
+/// The cache's disk loses and changes what is written to it: what verifies finds that, and it is never a PASS.
+#[test]
+fn a_cache_that_lies_is_found_by_who_verifies() {
+    let Some(rig) = Rig::empty(beside()) else { return };
+    rig.place.write("workload.toml", LOAD);
+    let args = ["run", "workload.toml", "data.img", "--cache", "mount/disk", "--create", "632MiB"];
+    let running = rig.place.start(&args, 2);
+    rig.fault.set("reset=1 lost_every=1");
+    until("segments that were lost", || rig.fault.truth().lost.len() >= 200);
+    std::thread::sleep(Duration::from_secs(6));
+    running.signal(libc::SIGTERM);
+    let said = running.end();
+    let json = rig.place.assay(&["judge", "run", "--json"]).json();
+    assert_eq!(json["verdict"], "FAIL", "{}{}", said.out, json["integrity"]);
+    assert!(json["integrity"]["damaged"].as_u64() > Some(0), "{}", json["integrity"]);
+}
