@@ -30,6 +30,7 @@ mod fio_jobs;
 mod fitting;
 mod imports;
 mod judging;
+mod killed;
 mod lives;
 mod matrix;
 mod namespaces;
