@@ -73,5 +73,18 @@ fn files(current: &OsStr, which: fn(&Path) -> bool) -> Vec<CompletionCandidate> 
 
 /// Whether it ends like a workload or configuration; directories lead to more files.
 fn is_workload(path: &Path) -> bool {
-    path.is_dir() || path.extension().is_some_and(|end| end == "toml" || end == "conf")
+    path.is_dir() || path.extension().is_some_and(|end| ["toml", "conf", "fio"].iter().any(|known| end == *known))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_of_every_kind_of_workload_are_offered() {
+        for (name, offered) in [("a.toml", true), ("a.conf", true), ("job.fio", true), ("a.txt", false), ("fio", false)]
+        {
+            assert_eq!(is_workload(Path::new(name)), offered, "{name}");
+        }
+    }
 }

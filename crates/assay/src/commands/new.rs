@@ -24,12 +24,30 @@ pub(crate) struct New {
     /// [default: 1000/s]
     #[arg(long, value_name = "RATE", conflicts_with = "in_flight")]
     pub rate: Option<Rate>,
-    /// Number of operations in flight, instead of a rate: the load is as fast as the device. Only with reads alone or writes alone
+    /// Number of operations in flight, instead of a rate: the load is as fast as the device. Reads and writes share it
     #[arg(long, value_name = "N")]
     pub in_flight: Option<u32>,
+    /// Pause of each of the operations in flight before its next one, exponential around this time: as many thinking users
+    #[arg(long, value_name = "TIME", requires = "in_flight")]
+    pub think: Option<Span>,
+    /// One load on all targets together, which come in turn, instead of one on each
+    #[arg(long, requires = "in_flight")]
+    pub in_turn: bool,
+    /// Bursts: 2s/8s is on for 2 s and off for 8 s, in the mean; the rate is the mean over both
+    #[arg(long, value_name = "TIME/TIME", conflicts_with = "in_flight")]
+    pub bursts: Option<String>,
     /// Hot data: 80/20 sends 80 % of the operations to 20 % of the space [default: uniform]
     #[arg(long, value_name = "SHARE/SHARE")]
     pub hot: Option<String>,
+    /// Hot data by Zipf's law with this exponent, such as 1.1
+    #[arg(long, value_name = "EXPONENT", conflicts_with = "hot")]
+    pub zipf: Option<f64>,
+    /// One place after the other
+    #[arg(long, conflicts_with_all = ["hot", "zipf"])]
+    pub sequential: bool,
+    /// A flush (fdatasync) after so many writes, with figures of its own
+    #[arg(long, value_name = "WRITES", requires = "in_flight", conflicts_with = "in_turn")]
+    pub flush_every: Option<u32>,
     /// Length of the measurement
     #[arg(long = "for", value_name = "TIME", default_value = "10min")]
     pub span: Span,
@@ -61,10 +79,8 @@ fn text(args: &New) -> Result<String, Failure> {
     let parts = [("reads", "read", args.read), ("writes", "write", writes)];
     let parts = parts.map(|(name, direction, share)| Side { name, direction, share });
     let parts: Vec<&Side> = parts.iter().filter(|part| part.share.as_ppb() > 0).collect();
-    if args.in_flight.is_some() && parts.len() > 1 {
-        return Err(Failure::usage(
-            "--in-flight cannot keep a share of reads and writes: write --rate, or --read 100% or 0%",
-        ));
+    if args.flush_every.is_some() && args.read == Share::WHOLE {
+        return Err(Failure::usage("--flush-every: nothing is written; add --read 70%, or less"));
     }
     let name: String =
         args.name.chars().map(|c| if c == '"' || c == '\\' || c.is_control() { ' ' } else { c }).collect();
@@ -75,15 +91,82 @@ fn text(args: &New) -> Result<String, Failure> {
         args.span,
         args.span.min(Span::from_secs(60))
     );
-    let hot = args.hot.as_deref().map(hot).transpose()?;
+    let places = places(args)?;
+    let loops = needs_loop(args, parts.len());
+    if loops {
+        looped(args, &mut text);
+    }
     for part in &parts {
-        stream(args, part, hot, &mut text)?;
+        stream(args, part, (&places, loops), &mut text)?;
+    }
+    if let Some(every) = args.flush_every {
+        let _ = write!(
+            text,
+            "\n# fdatasync after so many writes: the next operation of the loop.\n[[stream]]\nname      = \"flushes\"\n\
+             direction = \"flush\"\nloop      = \"users\"\nevery     = {every}\n"
+        );
     }
     criterion(args, parts[0], &mut text);
     Ok(text)
 }
 
-fn stream(args: &New, part: &Side, hot: Option<(u64, u64)>, text: &mut String) -> Result<(), Failure> {
+/// Whether the streams are in one closed loop.
+fn needs_loop(args: &New, streams: usize) -> bool {
+    let more = args.think.is_some() || args.in_turn || args.flush_every.is_some();
+    args.in_flight.is_some() && (streams > 1 || more)
+}
+
+fn looped(args: &New, text: &mut String) {
+    let in_flight = args.in_flight.unwrap_or(1);
+    text.push_str(
+        "\n# A closed loop: the next operation begins when one completes, and whose it is is drawn by the shares.\n",
+    );
+    let _ = writeln!(text, "[[loop]]\nname      = \"users\"\nin_flight = {in_flight}");
+    if args.in_turn {
+        text.push_str("# So many on all targets together, which come one after the other.\ntargets   = \"in-turn\"\n");
+    }
+    match args.think {
+        Some(think) => {
+            text.push_str("# Each of them pauses before its next operation.\n");
+            let _ = writeln!(text, "think     = {{ time = \"{think}\", spread = \"exponential\" }}");
+        }
+        None => text.push_str("# Pauses of users: think = { time = \"5ms\", spread = \"exponential\" }\n"),
+    }
+}
+
+/// The lines about the places of a stream.
+fn places(args: &New) -> Result<String, Failure> {
+    if args.sequential {
+        return Ok("# One place after the other, and from the start again.\naddress   = \"sequential\"\n".to_owned());
+    }
+    if let Some(exponent) = args.zipf {
+        return Ok(format!(
+            "# Hot data: the place of rank r comes with a probability proportional to r^-{exponent}.\n\
+             address   = {{ zipf = {exponent}, scatter = true }}\nplaces    = \"hot\"\n"
+        ));
+    }
+    let Some((operations, space)) = args.hot.as_deref().map(hot).transpose()? else {
+        let hint = "Hot data: { hotspot = [\"80%\", \"20%\"] } or { zipf = 1.1 }";
+        return Ok(format!("# All places alike. {hint}\naddress   = \"uniform\"\n"));
+    };
+    Ok(format!(
+        "# {operations} % of the operations go to {space} % of the space.\n\
+         address   = {{ hotspot = [\"{operations}%\", \"{space}%\"], scatter = true }}\nplaces    = \"hot\"\n"
+    ))
+}
+
+/// `2s/8s`: how long a burst is on and off.
+fn arrival(bursts: Option<&str>) -> Result<String, Failure> {
+    let Some(text) = bursts else { return Ok("arrival   = \"poisson\"\n".to_owned()) };
+    let both = text.split_once('/').and_then(|(on, off)| on.parse::<Span>().ok().zip(off.parse::<Span>().ok()));
+    let (on, off) = both.ok_or_else(|| {
+        let shown: String = text.chars().take(40).collect();
+        Failure::usage(format!("--bursts {}: write two times, such as 2s/8s", shown.escape_debug()))
+    })?;
+    Ok(format!("arrival   = {{ bursty = {{ on = \"{on}\", off = \"{off}\" }} }}\n"))
+}
+
+fn stream(args: &New, part: &Side, (places, loops): (&str, bool), text: &mut String) -> Result<(), Failure> {
     let Side { name, direction, share } = part;
     let _ = write!(
         text,
@@ -91,6 +174,9 @@ fn stream(args: &New, part: &Side, hot: Option<(u64, u64)>, text: &mut String) -
         args.size
     );
     match args.in_flight {
+        Some(_) if loops => {
+            let _ = writeln!(text, "loop      = \"users\"\nshare     = \"{share}\"");
+        }
         Some(in_flight) => {
             text.push_str("# Closed loop: the next operation begins when one completes. It measures the device at its own pace.\n");
             let _ = writeln!(text, "in_flight = {in_flight}");
@@ -100,19 +186,11 @@ fn stream(args: &New, part: &Side, hot: Option<(u64, u64)>, text: &mut String) -
             let rate =
                 rate.ok_or_else(|| Failure::usage("the rate is too large to be divided; write a smaller one"))?;
             text.push_str("# Open loop, on each target: due at this rate whatever the device does; waiting counts.\n");
-            let _ = writeln!(text, "rate      = \"{rate}\"\narrival   = \"poisson\"");
+            let _ = writeln!(text, "rate      = \"{rate}\"");
+            text.push_str(&arrival(args.bursts.as_deref())?);
         }
     }
-    match hot {
-        Some((operations, space)) => {
-            let _ = writeln!(text, "# {operations} % of the operations go to {space} % of the space.");
-            let _ = writeln!(text, "address   = {{ hotspot = [\"{operations}%\", \"{space}%\"], scatter = true }}");
-            text.push_str("places    = \"hot\"\n");
-        }
-        None => {
-            text.push_str("# All places alike. Hot data: { hotspot = [\"80%\", \"20%\"] }\naddress   = \"uniform\"\n")
-        }
-    }
+    text.push_str(places);
     if part.direction == "write" {
         text.push_str("# On stable media when complete, as databases write their logs: durable = true\n");
         text.push_str("durable   = false\n");
@@ -169,6 +247,18 @@ mod tests {
         assert!(plan.writes() && plan.streams[0].block().unwrap().size.to.get() == 8192);
         assert_eq!(plan.criteria[0].to_string(), "reads response over 5ms at most 1% per 1min");
         assert!(text.contains("hotspot = [\"80%\", \"20%\"]"), "{text}");
+        for line in [
+            "--read 70% --in-flight 32",
+            "--read 70% --in-flight 32 --think 5ms --in-turn --zipf 1.1",
+            "--read 0% --in-flight 1 --flush-every 8 --sequential",
+            "--read 33.3% --in-flight 4 --flush-every 2",
+            "--bursts 2s/8s --zipf 0.9",
+        ] {
+            assert!(made(line).is_ok(), "{line}: {:?}", made(line));
+        }
+        let mix = workload::read("t", &made("--read 70% --in-flight 32").unwrap()).unwrap();
+        let mix = mix.plan(&Adjust { targets: 1, ..Adjust::default() }).unwrap();
+        assert_eq!((mix.loops[0].in_flight, mix.streams[0].arrival.share()), (32, Some(Share::from_percent(70))));
         for line in ["", "--read 0%", "--in-flight 32", "--rate 0.3/s --read 33.3%", "--for 5s --name a\"b\\c"] {
             assert!(made(line).is_ok(), "{line}");
         }
@@ -183,7 +273,17 @@ mod tests {
             ("--hot 80", "such as 80/20"),
             ("--hot 0/20", "such as 80/20"),
             ("--hot 80/100", "such as 80/20"),
-            ("--in-flight 4 --read 50%", "write --rate"),
+            ("--think 5ms", "--in-flight"),
+            ("--in-turn", "--in-flight"),
+            ("--in-flight 4 --think 0s", "no pause"),
+            ("--in-flight 4 --flush-every 8", "nothing is written"),
+            ("--in-flight 4 --read 0% --flush-every 0", "not a number of writes"),
+            ("--in-flight 4 --bursts 2s/8s", "cannot be used with"),
+            ("--bursts 2s", "such as 2s/8s"),
+            ("--bursts 0s/1s", "burst"),
+            ("--zipf 11", "exponent"),
+            ("--zipf 1.1 --hot 80/20", "cannot be used with"),
+            ("--sequential --zipf 1.1", "cannot be used with"),
             ("--in-flight 0", "in flight"),
             ("--in-flight 4 --rate 5/s", "cannot be used with"),
             ("--rate 0/s", "rate of zero"),

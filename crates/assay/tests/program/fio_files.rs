@@ -136,7 +136,7 @@ fn a_recording_of_fio_is_played_by_a_job() {
     place.write(
         "mix.log",
         "fio version 3 iolog\n10 a.img add\n20 a.img open\n30000 a.img read 0 4096\n200000 a.img write 8192 4096\n\
-         300000 a.img read 16384 8192\n320000 a.img sync 0 0\n1400000 a.img write 4096 4096\n1500000 a.img close\n",
+         300000 a.img read 16384 8192\n320000 a.img sync 0 0\n3400000 a.img write 4096 4096\n3500000 a.img close\n",
     );
     let job = "[a]\nread_iolog=mix.log\nnumjobs=2\ndirect=1\nrw=randread\nbs=64k\n";
     place.write("job.fio", job);

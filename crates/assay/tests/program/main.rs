@@ -31,6 +31,7 @@ mod fio_jobs;
 mod fitting;
 mod imports;
 mod judging;
+mod killed;
 mod lives;
 mod mail;
 mod matrix;
