@@ -572,3 +572,43 @@ fn failures_are_no_slow_operations_where_none_may_fail() {
         assert_eq!((judged.verdict, judged.part.criteria[1].outcome), (Verdict::Fail, outcome), "{}", judged.reason);
     }
 }
+
+/// Reads that a cache before the targets answers are not missing on the target, and what its device suffered is told.
+#[test]
+fn a_target_behind_a_cache_is_compared_with_the_reads_that_went_on() {
+    let part = |of: u64| (PER_MINUTE / of, PER_MINUTE / of * 512);
+    // Whether there is a cache, which part of the reads the target counted, errors of the cache's device in the warm-up.
+    for (cached, counted, errors, verdict, mismatch) in [
+        (true, 4, 0, Verdict::Pass, 0.0),
+        (true, 4, 2, Verdict::Pass, 0.0),
+        (true, 12, 0, Verdict::Invalid, 2.0 / 3.0),
+        (false, 4, 0, Verdict::Invalid, 0.75),
+    ] {
+        let mut head = header(1, 1);
+        head.cache = cached.then(CacheHead::default);
+        let writes = StreamHead { name: "writes".into(), direction: Some(Direction::Write), ..head.streams[0].clone() };
+        head.streams.push(writes);
+        head.flows.push(FlowHead { stream: 1, target: 0 });
+        let log = changed(Scenario::new(head).run(good).completed(), |entry| {
+            let Entry::Interval(interval) = entry else { return true };
+            let ((reads, read_bytes), (writes, written_bytes)) = (part(counted), part(1));
+            interval.disks = vec![DiskCounters { reads, read_bytes, writes, written_bytes, ..DiskCounters::default() }];
+            let ((reads, bytes), errors) = (part(4), if interval.index == 0 { errors } else { 0 });
+            let hits = PER_MINUTE - reads;
+            let onward = vec![OnwardReads { reads, bytes }];
+            let counters =
+                CacheCounters { reads: PER_MINUTE, read_hits: hits, errors, onward, ..CacheCounters::default() };
+            interval.cache = cached.then(|| Box::new(counters));
+            true
+        });
+        let judged = judge_bytes(&log);
+        let case = format!("{cached} {counted} {errors}: {} {:?}", judged.reason, judged.warnings);
+        assert_eq!(judged.verdict, verdict, "{case}");
+        let found = judged.part.targets[0].disk.as_ref().unwrap().mismatch;
+        assert!((found - mismatch).abs() < 1e-9, "{found} {case}");
+        let failed = judged.warnings.iter().filter(|it| it.contains("the cache's device failed")).count();
+        assert_eq!(failed, usize::from(errors > 0), "{case}");
+        let told = judged.part.cache.as_ref().map(|it| (it.counted.reads, it.read_hit_rate, it.errors_of_all_phases));
+        assert_eq!(told, cached.then_some((60 * PER_MINUTE, Some(0.75), errors)), "{case}");
+    }
+}
