@@ -15,6 +15,9 @@ pub struct Counted {
     pub parts: Option<Parts>,
 }
 
+/// More of anything than a load has.
+const MOST: f64 = 1e15;
+
 /// Equal parts of a load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
@@ -39,7 +42,7 @@ impl Counted {
 
     /// Of a part, rounded down.
     fn whole(&self, load: Multiple) -> u128 {
-        self.at_1x.max(0.0) as u128 * u128::from(load.as_millionths()) / 1_000_000
+        self.at_1x.clamp(0.0, MOST) as u128 * u128::from(load.as_millionths()) / 1_000_000
     }
 
     /// `310 BSU`, `1350 mailboxes in each of 2 databases, 2700 in all`.

@@ -152,14 +152,16 @@ impl Extent {
 
     /// What start and length are multiples of.
     fn unit(self, block: u32) -> u64 {
-        self.unit.get().next_multiple_of(block.into()).max(block.into())
+        // No target is as large as a unit that does not fit.
+        self.unit.get().checked_next_multiple_of(block.into()).unwrap_or(1 << 63).max(block.into())
     }
 
     /// Start and length in bytes on a target of `size` bytes in blocks of `block`.
     pub fn within(self, size: u64, block: u32) -> (u64, u64) {
         let unit = self.unit(block);
         let (from, until) = self.of.within(size, unit);
-        let begin = from.saturating_add(self.begin.of(until - from)).next_multiple_of(unit);
+        let begin = from.saturating_add(self.begin.of(until - from));
+        let begin = begin.checked_next_multiple_of(unit).unwrap_or(u64::MAX / unit * unit);
         let rest = until.saturating_sub(begin);
         let length = match self.length {
             None => rest,

@@ -4,15 +4,15 @@ use super::layout::{Layout, Part};
 use super::sums::{Count, Io, Samples};
 use assay_model::Plan;
 use assay_model::mail::SAMPLE;
-use assay_record::{Header, Interval, Times};
+use assay_record::{Header, Interval, PhaseKind, Times};
 
 /// What the log holds.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) plan: Plan,
     pub(super) layout: Layout,
-    /// What the whole run was to measure.
-    pub(super) planned_ns: u64,
+    /// What is left to be measured of the segment that is read: what comes after that only drains.
+    pub(super) left_ns: u64,
     pub(super) measured_ns: u64,
     /// By database.
     pub(super) io: Vec<Io>,
@@ -41,7 +41,7 @@ impl Found {
         let layout = Layout::new(&plan, header)?;
         let streams = plan.streams.len();
         Ok(Found {
-            planned_ns: header.measured_before_ns.saturating_add(plan.measured().as_ns()),
+            left_ns: 0,
             io: vec![Io::default(); layout.databases],
             grown: vec![0; layout.databases],
             response: vec![Times::default(); streams],
@@ -54,11 +54,19 @@ impl Found {
         })
     }
 
+    /// A segment begins. One that continues a run may measure again what was cut; both are in the sums, with the time of both.
+    pub(super) fn begin(&mut self, header: &Header) {
+        let measured = header.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure);
+        self.left_ns = measured.fold(0, |sum: u64, phase| sum.saturating_add(phase.span_ns));
+    }
+
     pub(super) fn add(&mut self, interval: &Interval, is_measured: bool) {
         let at_ns = self.measured_ns;
         let length_ns = interval.end_ns.saturating_sub(interval.start_ns);
         if is_measured {
-            self.measured_ns = self.planned_ns.min(at_ns.saturating_add(length_ns));
+            let counts = length_ns.min(self.left_ns);
+            self.left_ns -= counts;
+            self.measured_ns = at_ns.saturating_add(counts);
         }
         for (flow, cell) in self.layout.flows.iter().zip(&interval.flows) {
             self.errors[flow.stream] = self.errors[flow.stream].saturating_add(cell.failed());

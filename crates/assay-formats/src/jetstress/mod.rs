@@ -35,9 +35,11 @@ impl Jetstress {
 
 impl Sink for Jetstress {
     fn header(&mut self, header: &Header, _: &mut dyn Write) -> Result<(), String> {
-        if self.found.is_none() {
-            self.found = Some(Found::new(header)?);
-        }
+        let found = match self.found.take() {
+            Some(found) => found,
+            None => Found::new(header)?,
+        };
+        self.found.insert(found).begin(header);
         self.header = Some(header.clone());
         Ok(())
     }

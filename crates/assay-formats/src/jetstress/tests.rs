@@ -79,3 +79,54 @@ fn other_logs_are_refused() {
     assert!(empty.interval(&Interval::default(), &mut String::new()).is_err());
     assert!(empty.end(&mut String::new()).is_err());
 }
+
+/// A header of a mail store that measures for so many seconds.
+fn store(seconds: u64) -> Header {
+    let adjust = assay_model::workload::Adjust { targets: 1, ..Default::default() };
+    let plan = assay_model::workload::read("t", "model = \"mail\"\nverify = false").unwrap().plan(&adjust).unwrap();
+    let stream =
+        |name: &str| serde_json::json!({"name": name, "direction": "read", "arrival": "poisson", "size": "32KiB"});
+    let streams: Vec<serde_json::Value> = plan.streams.iter().map(|it| stream(&it.name)).collect();
+    let flows: Vec<serde_json::Value> =
+        (0..streams.len()).map(|at| serde_json::json!({"stream": at, "target": 0})).collect();
+    let header = serde_json::json!({
+        "format": 1, "tool": "assay", "created": "1970-01-01T00:00:00Z", "name": "test", "seed": 1,
+        "model": "mail", "load": "1x", "slice_ns": 1, "interval_ns": 1_000_000_000,
+        "phases": [{"name": "measure", "kind": "measure", "span_ns": seconds * 1_000_000_000}],
+        "streams": streams, "flows": flows,
+        "targets": [{"name": "disk", "kind": "simulated", "size_bytes": 4u64 << 30, "block_bytes": 512}],
+        "thresholds_ns": [], "criteria": [], "max_lag_ns": 0, "engine": {}, "host": {}, "plan": plan,
+    });
+    serde_json::from_value(header).unwrap()
+}
+
+/// So many seconds of ten reads each.
+fn seconds(report: &mut Jetstress, number: u64) {
+    for at in 0..number {
+        let mut flows = vec![assay_record::FlowInterval::default(); 5];
+        flows[0] = assay_record::FlowInterval { ok: 10, bytes: 327_680, ..Default::default() };
+        let (start_ns, end_ns) = (at * 1_000_000_000, (at + 1) * 1_000_000_000);
+        report.interval(&Interval { start_ns, end_ns, flows, ..Interval::default() }, &mut String::new()).unwrap();
+    }
+}
+
+/// What was measured twice counts with its time, and what only drains brings no time.
+#[test]
+fn a_run_that_was_continued_has_the_rates_of_its_parts() {
+    let mut report = Jetstress::new(vec!["Verdict: PASS".to_owned()]);
+    report.header(&store(30), &mut String::new()).unwrap();
+    seconds(&mut report, 12);
+    report.header(&store(20), &mut String::new()).unwrap();
+    seconds(&mut report, 21);
+    let mut out = String::new();
+    report.end(&mut out).unwrap();
+    let line = |name: &str| {
+        out.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{name}: {out}")).to_owned()
+    };
+    assert!(line("Measured (s)").ends_with(" 32.000"), "{out}");
+    assert!(line("I/O Database Reads/sec").ends_with(&format!(" {:.3}", 330.0 / 32.0)), "{out}");
+    assert!(line("I/O Database Reads Average Bytes").ends_with(" 32768.000"), "{out}");
+    assert!(line("Checksum pass").contains("did not verify") && out.ends_with("Verdict: PASS\n"), "{out}");
+    let wrong = report.interval(&Interval::default(), &mut String::new());
+    assert!(wrong.unwrap_err().contains("other flows"));
+}

@@ -77,15 +77,16 @@ fn sizing(found: &Found, mail: &Mail, out: &mut dyn Write) -> Result {
     let all = found.io.iter().fold(Io::default(), |all, io| all.and(*io));
     let wanted = mail.transactional().and_then(|rate| found.plan.load.of(rate)).map_or(0.0, |rate| rate.as_f64());
     let databases = found.layout.databases as u64;
-    let initial: u64 = found.layout.sizes.iter().map(|(size, _)| size).sum();
+    let sum = |all: u64, own: u64| all.saturating_add(own);
+    let initial = found.layout.sizes.iter().map(|(size, _)| *size).fold(0, sum);
     // The room to grow is written from its start again at its end.
     let grown = found.layout.sizes.iter().zip(&found.grown);
-    let grown: u64 = grown.map(|((_, room), pages)| (*room).min(pages.saturating_mul(PAGE.get()))).sum();
+    let grown = grown.map(|((_, room), pages)| (*room).min(pages.saturating_mul(PAGE.get()))).fold(0, sum);
     writeln!(out, "\nDatabase Sizing and Throughput")?;
     line("Achieved Transactional I/O per Second", format!("{:.3}", all.transactional().rate(seconds)), out)?;
     line("Target Transactional I/O per Second", format!("{:.3}", wanted * databases as f64), out)?;
     line("Initial Database Size (bytes)", initial, out)?;
-    line("Final Database Size (bytes)", initial + grown, out)?;
+    line("Final Database Size (bytes)", initial.saturating_add(grown), out)?;
     line("Database Files (Count)", databases, out)?;
     if let Some(counted) = found.plan.counted() {
         line("Mailboxes", counted.of(found.plan.load), out)?;
@@ -154,7 +155,7 @@ fn beyond(found: &Found, out: &mut dyn Write) -> Result {
         }
         writeln!(out)?;
     }
-    let errors: u64 = found.errors.iter().sum();
+    let errors = found.errors.iter().fold(0u64, |all, own| all.saturating_add(*own));
     writeln!(out)?;
     line("Failed operations", errors, out)?;
     line("Checksum pass", checked(found.plan.verify, found.read_back), out)
@@ -162,7 +163,7 @@ fn beyond(found: &Found, out: &mut dyn Write) -> Result {
 
 /// The pass over what was written, in words.
 fn checked(verify: bool, ReadBack { verified, unverified, damaged }: ReadBack) -> String {
-    match (verify, verified + unverified + damaged) {
+    match (verify, verified.max(unverified).max(damaged)) {
         (false, _) => "none (the run did not verify)".to_owned(),
         (true, 0) => "none (it did not come to it)".to_owned(),
         _ => format!("{verified} reads verified, {unverified} unverified, {damaged} places damaged"),
