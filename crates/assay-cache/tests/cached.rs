@@ -1,5 +1,5 @@
 //! The cache before a device in memory whose operations overtake each other, and that fails on demand.
-#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
 
 use assay_base::{BlockDevice, Code, Completion, Device, Direction, Done, Geometry, Instant, Op, Prng, Span, Ticket};
 use assay_cache::{Cached, Counters, Index, Range, Setup, Shape};
