@@ -15,7 +15,7 @@ use crate::profile::Derivation;
 use crate::recording::Recording;
 use crate::seal;
 use crate::size::Size;
-use assay_base::{Bytes, Counted, Criterion, Direction, Multiple, Parts, Rate, Share, Span};
+use assay_base::{Bytes, Counted, Criterion, Direction, Geometry, Multiple, Parts, Rate, Share, Span};
 use serde::{Deserialize, Serialize};
 
 /// Streams, phases, criteria, seed. A plan that was written, to a log or for another host, is read back unchanged.
@@ -718,6 +718,18 @@ impl Plan {
     /// second.
     pub fn flows(&self) -> impl Iterator<Item = (u16, u16)> + '_ {
         (0..self.streams.len() as u16).flat_map(|stream| self.targets_of(stream).map(move |target| (stream, target)))
+    }
+
+    /// The part of each target that its cache device holds blocks of, from its first byte to the one behind the last: of
+    /// an OLTP load data store and user store, of any other load whole targets.
+    pub fn cached(&self, geometries: &[Geometry]) -> Result<Vec<(u16, u64, u64)>, String> {
+        if self.cache_device.is_none() {
+            return Ok(Vec::new());
+        }
+        match &self.oltp {
+            Some(oltp) => oltp.stores(geometries),
+            None => Ok((0..).zip(geometries).map(|(target, it)| (target, 0, it.size)).collect()),
+        }
     }
 
     fn blocks(&self) -> impl Iterator<Item = &Block> {

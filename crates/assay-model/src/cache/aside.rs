@@ -1,7 +1,6 @@
 //! A look-aside cache on a device of its own, as it is meant: in a plan and in a log.
 
-use crate::plan::Plan;
-use assay_base::{Bytes, Geometry};
+use assay_base::Bytes;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -33,19 +32,5 @@ impl fmt::Display for CacheDevice {
         let CacheDevice { path, size, block, .. } = self;
         let size = size.map_or_else(|| "all of it".to_owned(), |size| size.to_string());
         write!(f, "{path}, {size}, in blocks of {block}, clock, writes go through it")
-    }
-}
-
-impl Plan {
-    /// The part of each target that its cache device holds blocks of, from its first byte to the one behind the last: of
-    /// an OLTP load data store and user store, of any other load whole targets.
-    pub fn cached(&self, geometries: &[Geometry]) -> Result<Vec<(u16, u64, u64)>, String> {
-        if self.cache_device.is_none() {
-            return Ok(Vec::new());
-        }
-        match &self.oltp {
-            Some(oltp) => oltp.stores(geometries),
-            None => Ok((0..).zip(geometries).map(|(target, it)| (target, 0, it.size)).collect()),
-        }
     }
 }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 /// Reads and writes of 32 MiB, more than a cache keeps in memory; all of them are verified.
 const LOAD: &str = "name = \"cached\"\nmodel = \"streams\"\nduration = \"10min\"\nslice = \"10min\"\nverify = true\n\
-    \n[[stream]]\nname = \"reads\"\ndirection = \"read\"\nsize = \"4KiB\"\nrange = { length = \"32MiB\" }\nrate = \"3000/s\"\n\
-    \n[[stream]]\nname = \"writes\"\ndirection = \"write\"\nsize = \"4KiB\"\nrange = { length = \"32MiB\" }\nrate = \"2000/s\"\n\
+    \n[[stream]]\nname = \"reads\"\ndirection = \"read\"\nsize = \"4KiB\"\nrange = { size = \"32MiB\" }\nrate = \"3000/s\"\n\
+    \n[[stream]]\nname = \"writes\"\ndirection = \"write\"\nsize = \"4KiB\"\nrange = { size = \"32MiB\" }\nrate = \"2000/s\"\n\
     \n[[criterion]]\nstream = \"reads\"\nmean_at_most = \"10s\"\nwindow = \"run\"\n";
 
 /// Runs the load on one file with the cache on another, one of which is the fault disk's, and gives the disk these faults once
