@@ -528,6 +528,14 @@ pub enum PhaseKind {
     ReadBack,
 }
 
+impl Block {
+    /// How many operations go through its part of a target once, where all have one size; at least one.
+    pub fn pass(&self, target: Geometry) -> u64 {
+        let length = self.extent.map_or(target.size, |extent| extent.within(target.size, target.block).1);
+        (length / self.size.in_blocks(target.block).largest().max(1)).max(1)
+    }
+}
+
 impl Plan {
     /// Why a plan without any rate cannot run at another load, and what to do.
     pub const ONLY_CLOSED_LOOPS: &str = "every stream of the workload is a closed loop (in_flight), which has no rate to \

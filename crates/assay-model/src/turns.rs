@@ -4,8 +4,7 @@
 //! order of the targets is fio's (`file_service_type`): one after each operation or after several, a random one, or one target to its
 //! end and then the next one.
 
-use crate::plan::Block;
-use assay_base::{Geometry, Prng};
+use assay_base::Prng;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -64,14 +63,6 @@ impl fmt::Display for Turns {
             NextTarget::OneAfterAnother => return f.write_str("each target to its end and then the next"),
         }
         if self.passes { f.write_str(", without those that were gone through before the others") } else { Ok(()) }
-    }
-}
-
-impl Block {
-    /// How many operations go through its part of a target once, where all have one size; at least one.
-    pub fn pass(&self, target: Geometry) -> u64 {
-        let length = self.extent.map_or(target.size, |extent| extent.within(target.size, target.block).1);
-        (length / self.size.in_blocks(target.block).largest().max(1)).max(1)
     }
 }
 
