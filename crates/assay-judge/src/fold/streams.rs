@@ -74,10 +74,9 @@ pub(crate) fn together(fold: &StepFold) -> Option<StreamTotals> {
 
 /// A stream, and for how many nanoseconds of the measured time it lived.
 fn lived(fold: &StepFold, stream: usize) -> (&StreamHead, u64) {
-    let (layout, measured_ns) = (&fold.layout, fold.measured.totals.measured_ns);
+    let (layout, totals) = (&fold.layout, &fold.measured.totals);
     // Its rate is that of the time in which it lives.
-    let lived_ns = layout.lives.lived_ns(stream, 0, fold.placement.reached_ns()).min(measured_ns);
-    (&layout.streams[stream], if layout.lives.is_some() { lived_ns } else { measured_ns })
+    (&layout.streams[stream], if layout.lives.is_some() { totals.lived_ns[stream] } else { totals.measured_ns })
 }
 
 fn totals(

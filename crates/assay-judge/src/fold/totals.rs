@@ -39,6 +39,8 @@ pub(crate) struct Totals {
     pub(crate) flows: Vec<FlowTotals>,
     /// For each stream, over all its targets at the same time.
     pub(crate) streams: Vec<Most>,
+    /// For how much of the measured time each stream lived; what is measured twice after an interruption counts twice, as its operations do.
+    pub(crate) lived_ns: Vec<u64>,
     /// Over all streams at the same time.
     pub(crate) all: Most,
     /// The generator's cost, where it was sampled.
@@ -58,6 +60,7 @@ impl Totals {
         Totals {
             flows: vec![fresh; layout.flows.len()],
             streams: vec![Most::default(); layout.streams.len()],
+            lived_ns: vec![0; layout.streams.len()],
             all: Most::default(),
             cost: None,
             cache: CacheCounters::default(),
@@ -110,6 +113,10 @@ impl Totals {
         // in that time.
         if !drains || self.measured_ns == 0 {
             add(&mut self.measured_ns, placed.length_ns());
+            let end_ns = placed.at_ns.saturating_add(placed.length_ns());
+            for (stream, lived_ns) in self.lived_ns.iter_mut().enumerate() {
+                add(lived_ns, layout.lives.lived_ns(stream, placed.at_ns, end_ns));
+            }
         }
     }
 
