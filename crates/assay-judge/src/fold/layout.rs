@@ -190,4 +190,20 @@ mod tests {
         let silent = Layout::new(&fixture::header(), &[]).unwrap();
         assert_eq!((silent.durable, silent.sequential), (vec![false; 2], vec![false; 2]));
     }
+
+    #[test]
+    fn addresses_that_lie_behind_each_other_are_sequential() {
+        use serde_json::json;
+        for (address, sequential) in [
+            (json!("sequential"), true),
+            (json!("appended"), true),
+            (json!("uniform"), false),
+            (json!({"runs": 4}), true),
+            (json!({"behind": "writes"}), true),
+            (json!({"asu": {"place": {"run": 8}}}), true),
+            (json!({"asu": {"place": "uniform"}}), false),
+        ] {
+            assert_eq!(is_sequential(&address), sequential, "{address}");
+        }
+    }
 }

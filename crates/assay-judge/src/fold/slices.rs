@@ -170,7 +170,7 @@ impl Slices {
     fn observe(&mut self, index: usize, window: &Window, layout: &Layout) -> (bool, bool) {
         let (mut within, mut pushed) = (true, false);
         if index > 0 && layout.half_windows && self.judged[index].windows.is_too_short(window) {
-            self.judged[index].trackers.iter_mut().for_each(|(_, tracker)| tracker.pass_over(window));
+            self.judged[index].trackers.iter_mut().for_each(|(_, tracker)| tracker.count(window));
             return (within, pushed);
         }
         for (_, tracker) in &mut self.judged[index].trackers {

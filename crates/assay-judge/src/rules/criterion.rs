@@ -102,14 +102,14 @@ impl Tracker {
         }
     }
 
-    /// Counts a window that says nothing because it is too short.
-    pub(crate) fn pass_over(&mut self, window: &Window) {
+    /// Counts a window without judging it: one that is too short says nothing.
+    pub(crate) fn count(&mut self, window: &Window) {
         self.tally.complete += u64::from(window.complete && !window.repeated);
     }
 
     /// Judges one window; false when the criterion is broken in it.
     pub(crate) fn observe(&mut self, window: &Window, layout: &Layout) -> bool {
-        self.tally.complete += u64::from(window.complete && !window.repeated);
+        self.count(window);
         let Some(gauge) = self.gauge.as_ref().filter(|_| window.complete) else { return true };
         if window.invalid.is_some() {
             self.tally.unproven += 1;
