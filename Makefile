@@ -42,11 +42,13 @@ fuzz-smoke:
 	scripts/fuzz $(or $(FUZZ_SECONDS),10)
 
 # What must hold over repeated trials (whose lag it is, stalls) twenty times instead of twice, 1,000 random moments of kill -9 and
-# ctrl-c within faults, twenty times as many cuts of logs, and a log of 5 GiB to import: about half an hour.
+# ctrl-c within faults and 1,000 of a run with a cache, twenty times as many cuts of logs, and a log of 5 GiB to import: more than an hour.
 campaign:
 	ASSAY_CAMPAIGN=20 $(CARGO) test -p assay-judge --test recorded
 	ASSAY_CAMPAIGN=20 $(CARGO) test -p assay --test faults -- --nocapture campaign:: lag:: times::
 	ASSAY_CAMPAIGN=20 $(CARGO) test -p assay --test sizing a_large_log
+	ASSAY_CAMPAIGN=20 $(CARGO) test -p assay-cache --test cached
+	ASSAY_CAMPAIGN=20 $(CARGO) test -p assay --test program cache::after_a_kill killed::
 	ASSAY_LATE_DEVICES=10000 $(CARGO) test -p assay --test late -- --nocapture campaign::
 
 # Changes the code of a room and checks whether its tests notice each change: hours. ROOM=safety, writer, judge, engine or resume.
