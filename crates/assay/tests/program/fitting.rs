@@ -2,7 +2,7 @@
 //! agree, refusals, and what a killed command leaves.
 
 use crate::bed::{Place, Said, until};
-use crate::devices::{Disk, Loop, Zram};
+use crate::devices::{Disk, Loop, Zram, passed_over};
 use serde_json::Value;
 use std::fs;
 use std::path::Path;
@@ -339,7 +339,12 @@ fn what_the_kernel_splits_is_told_on_a_real_device() {
     let place = Place::new();
     let Some(disk) = Loop::over(&place, "back", 128 << 20) else { return };
     let Some(_narrow) = Narrow::to(&disk, "64") else { return };
-    let (said, fit) = fitted(&place, &disk, SMALL, "fit");
+    // A busy machine proves nothing about the device: then it is tried again.
+    let late = |fit: &Value| fit.to_string().contains("the test machine issued operations late");
+    let mut tries = (1..=5).map(|n| fitted(&place, &disk, SMALL, &format!("fit-{n}")));
+    let Some((said, fit)) = tries.find(|(said, fit)| said.code != Some(11) || !late(fit)) else {
+        return passed_over("this machine was late in each of five tries");
+    };
     assert_eq!(said.code, Some(10), "{fit}");
     let short = fit["outcome"]["apart"]["figures"].as_array().unwrap_or_else(|| panic!("{fit}"));
     let writes = short.iter().find(|one| one["figure"] == "w/s").unwrap_or_else(|| panic!("{fit}"));
