@@ -21,7 +21,7 @@ pub const SIZE: Bytes = Bytes::new(512);
 /// Upper bound on the threads: each is a stream of the workload.
 pub const MOST_THREADS: u32 = crate::plan::MOST_STREAMS as u32;
 
-/// The inputs. The defaults are SeekMark's, except that threads have no last operation.
+/// The inputs. The defaults are SeekMark's, except that the number of operations is not limited.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seek {
     /// The number of threads on each target.

@@ -142,9 +142,10 @@ fn pareto(n: u64, exponent: f64, prng: &mut Prng) -> u64 {
     ((n - 1) as f64 * share) as u64
 }
 
-/// A rank below `n` around the middle: the sum of twelve uniform numbers, whose standard deviation is 1, drawn again where it falls
-/// outside. Twelve are enough for a bell up to six deviations wide (Irwin and Hall 1927), and need no function of a mathematical
-/// library, which differs from machine to machine.
+/// A rank below `n` around the middle: the sum of twelve uniform numbers in [0, 1), whose standard deviation is 1, less
+/// its mean and times `deviation`. It is drawn again if it falls outside the ranks. Twelve numbers are enough for a
+/// bell that reaches six deviations to each side (Irwin and Hall 1927), and they need no function of a mathematical
+/// library, which would differ from machine to machine.
 #[inline(never)]
 fn normal(n: u64, deviation: f64, prng: &mut Prng) -> u64 {
     // If the bell is far wider than the ranks, nearly all draws fall outside. Over the ranks it is then flat.
