@@ -105,8 +105,8 @@ impl Plan {
         self.streams.iter().any(|stream| !life_of(stream, &self.loops).is_whole())
     }
 
-    /// Whether a run of this plan that is continued starts over. It does if beginnings or ends depend on what streams have
-    /// done, because that is not known for the moment at which the run was cut.
+    /// Whether a run of this plan that is continued starts over. It does if beginnings or ends depend on what streams
+    /// have done, because that is not known for the moment at which the run was cut.
     pub fn starts_over(&self) -> bool {
         self.streams.iter().any(|stream| !life_of(stream, &self.loops).is_by_time())
     }
