@@ -75,7 +75,8 @@ pub(crate) struct Agenda<S> {
 }
 
 impl<S: Source> Agenda<S> {
-    /// `sources` up to `end`; those from index `after` on begin when all others are over. `flows_of` names the flows of each.
+    /// `sources` up to `end`; those from index `after` on begin when all others are over. `flows_of` names the flows of
+    /// each.
     pub(crate) fn new(
         sources: Vec<S>,
         (flows, flows_of): (Vec<Flow>, &[Vec<usize>]),

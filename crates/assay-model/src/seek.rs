@@ -180,7 +180,8 @@ mod tests {
             }
             let chi: f64 = cells.iter().map(|n| (n - 1000.0).powi(2) / 1000.0).sum();
             assert!(chi < 103.4, "{size} {align}: {chi}");
-            // One in sixteen of 4 KiB places is a multiple of 64 KiB; a position of too few digits would be far more often.
+            // One in sixteen of 4 KiB places is a multiple of 64 KiB; a position of too few digits would be far more
+            // often.
             let sixteenth = f64::from(aligned_to_64k) / 64_000.0;
             assert!(align != 4096 || (sixteenth - 0.0625).abs() < 0.005, "{sixteenth}");
         }

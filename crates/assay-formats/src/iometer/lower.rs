@@ -34,9 +34,9 @@ pub(super) struct Loop {
 /// What is wrong, and what to do.
 type Wrong = (String, String);
 
-/// The steps of a configuration, in the order in which IOmeter goes through them: for each access specification every number of
-/// outstanding I/Os. With `spec`, only the workers that have the specification with this name take part; if no worker
-/// has it, one worker runs it with one outstanding I/O on the whole of each target.
+/// The steps of a configuration, in the order in which IOmeter goes through them: for each access specification every
+/// number of outstanding I/Os. With `spec`, only the workers that have the specification with this name take part; if
+/// no worker has it, one worker runs it with one outstanding I/O on the whole of each target.
 pub fn steps(config: &Config, spec: Option<&str>) -> Result<Vec<Step>, Wrong> {
     let chosen = spec.map(|name| chosen(config, name)).transpose()?;
     let rounds = match chosen {

@@ -1,5 +1,5 @@
-//! SeekMark's command line. Options are accepted in the forms of C's getopt (`-t4`, `-t 4`, `-qe`); values that SeekMark ignores or
-//! misreads are refused.
+//! SeekMark's command line. Options are accepted in the forms of C's getopt (`-t4`, `-t 4`, `-qe`); values that
+//! SeekMark ignores or misreads are refused.
 
 use assay_base::Span;
 
@@ -114,7 +114,8 @@ pub fn read(args: &[String]) -> Result<Command, String> {
     written.asked().map(Command::Run)
 }
 
-/// Options after one dash: letters without a value, then at most one with a value, which is the rest of the word or the next word.
+/// Options after one dash: letters without a value, then at most one with a value, which is the rest of the word or the
+/// next word.
 fn cluster<'a>(
     letters: &'a str,
     words: &mut impl Iterator<Item = &'a str>,

@@ -19,7 +19,8 @@ pub struct Strided {
 }
 
 impl Strided {
-    /// A walk over `size` bytes, with `by` bytes (a multiple of the target's blocks) between operations, or back from the end of each.
+    /// A walk over `size` bytes, with `by` bytes (a multiple of the target's blocks) between operations, or back from
+    /// the end of each.
     pub fn new(size: u64, by: u64, backwards: bool, part: Part) -> Strided {
         let by = if backwards { -i128::from(by) } else { i128::from(by) };
         Strided { size: size.into(), by, next: 0, part, begun: false }

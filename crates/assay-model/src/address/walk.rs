@@ -1,5 +1,6 @@
-//! A random walk: the next place is the last one plus or minus a uniform step, reflected at both ends. Reflection between the places
-//! and the walls beyond them (−1 becomes 0) keeps the walk symmetric, so that in the long run each place is as likely as any other.
+//! A random walk: the next place is the last one plus or minus a uniform step, reflected at both ends. Reflection
+//! between the places and the walls beyond them (−1 becomes 0) keeps the walk symmetric, so that in the long run each
+//! place is as likely as any other.
 
 use super::grid::Grid;
 use assay_base::Prng;

@@ -1,7 +1,7 @@
 //! `seekmark`: SeekMark's command line and output for a run of assay. `docs/seekmark.md` lists the differences.
 //!
-//! `-w destroy-data` asks for writes and is not a consent: a device is written only with its token, through the same safety gate
-//! as in all other commands.
+//! `-w destroy-data` asks for writes and is not a consent: a device is written only with its token, through the same
+//! safety gate as in all other commands.
 
 mod printer;
 
