@@ -12,21 +12,22 @@ pub(crate) struct Flow {
     pub source: usize,
     /// Index of the lane whose slots they take.
     pub lane: usize,
-    /// Issued and not completed.
+    /// The number of requests that are issued and not completed.
     pub in_flight: u64,
-    /// Those of them that are in flight for longer than the stuck limit.
+    /// The number of those that have been in flight for longer than the stuck limit.
     pub stuck: u64,
 }
 
-/// A flow that is behind by less than this when the schedule ends counts as having no backlog: a generator may be that
-/// late. The judge uses the same limit (rule 3 of decision 0005).
+/// A flow that is behind by less than this when the schedule ends counts as having no backlog, because a sound
+/// generator may be this late. The judge uses the same limit (rule 3 of decision 0005).
 const LAST_MOMENT: Span = Span::from_ms(50);
 
-/// A source, and what never changes about it.
+/// A source, and its properties that never change.
 #[derive(Debug)]
 struct Group<S> {
     source: S,
-    /// Index of the lane whose slots its requests take: of its first target, where it goes to several.
+    /// Index of the lane whose slots its requests take. If it goes to several targets, this is the lane of the first
+    /// one.
     lane: usize,
     /// The lanes of its other targets.
     others: Box<[usize]>,
@@ -37,7 +38,7 @@ struct Group<S> {
 }
 
 impl<S> Group<S> {
-    /// Whether its next request has a slot, on whichever of its targets that is.
+    /// Whether there is a slot for its next request, whichever of its targets that goes to.
     #[inline(always)]
     fn has_room(&self, lanes: &[Lane]) -> bool {
         lanes[self.lane].has_room() && self.others.iter().all(|lane| lanes[*lane].has_room())
@@ -52,11 +53,11 @@ pub(crate) struct Back {
     pub open_loop: bool,
     /// It had an intended time of its own.
     pub has_moment: bool,
-    /// It was the last of this many of its source.
+    /// Set if it was the last request of its source: how many requests the source had.
     pub last_of: Option<u64>,
 }
 
-/// See the module.
+/// The sources and flows of one worker.
 #[derive(Debug)]
 pub(crate) struct Agenda<S> {
     groups: Vec<Group<S>>,
@@ -74,7 +75,8 @@ pub(crate) struct Agenda<S> {
 }
 
 impl<S: Source> Agenda<S> {
-    /// `sources` up to `end`; those from index `after` on begin when all others are over. `flows_of` names the flows of each.
+    /// `sources` up to `end`; those from index `after` on begin when all others are over. `flows_of` names the flows of
+    /// each.
     pub(crate) fn new(
         sources: Vec<S>,
         (flows, flows_of): (Vec<Flow>, &[Vec<usize>]),
@@ -134,7 +136,8 @@ impl<S: Source> Agenda<S> {
         self.due[source] = if due < end { due } else { Instant::FAR };
     }
 
-    /// A request of a source's flow completed at `completed`; the source `goes_on` if the run does.
+    /// Notes that a request of a source completed at `completed`. `goes_on` says whether the run may still issue
+    /// requests.
     #[inline(always)]
     pub(crate) fn back(&mut self, source: usize, flow: usize, completed: Instant, goes_on: bool) -> Back {
         self.flows[flow].in_flight -= 1;
@@ -155,23 +158,23 @@ impl<S: Source> Agenda<S> {
         Back { lane, open_loop, has_moment, last_of }
     }
 
-    /// How many requests a source had, where it has no more and all of them have completed.
+    /// How many requests a source had, if it has no more and all of them have completed.
     #[cold]
     fn ended(&self, source: usize) -> Option<u64> {
         if self.life(source).is_some() {
-            // These are told about at the end of the interval.
+            // Sources with a life of their own are reported at the end of the interval.
             return None;
         }
         let all = self.groups[source].source.operations()?;
         self.flows.iter().filter(|flow| flow.source == source).all(|flow| flow.in_flight == 0).then_some(all)
     }
 
-    /// How far a source is that begins or ends within the run.
+    /// The progress of a source that begins or ends within the run; `None` for other sources.
     pub(crate) fn life(&self, source: usize) -> Option<Lived> {
         self.groups[source].source.life()
     }
 
-    /// The source must be asked again at `at`, if that is before its end; with [`Instant::FAR`] never.
+    /// Asks the source again at `at`, if that is before its end; with [`Instant::FAR`] it is never asked again.
     pub(crate) fn put_off(&mut self, source: usize, at: Instant) {
         let end = if source < self.after { self.end } else { Instant::FAR };
         self.due[source] = if at < end { at } else { Instant::FAR };
@@ -189,7 +192,8 @@ impl<S: Source> Agenda<S> {
         earliest
     }
 
-    /// The source that is due first. Computed without a branch, because which one it is is unpredictable.
+    /// The source that is due first. Computed without branches, because no branch predictor could guess which source
+    /// that is.
     #[inline]
     pub(crate) fn soonest(&self) -> (usize, Instant) {
         let mut soonest = (0, Instant::FAR);
@@ -216,7 +220,7 @@ impl<S: Source> Agenda<S> {
         self.due[source]
     }
 
-    /// A flow of a lane.
+    /// One of the flows of a lane.
     pub(crate) fn flow_of(&self, lane: usize) -> Option<usize> {
         self.flows.iter().position(|flow| flow.lane == lane)
     }

@@ -1,4 +1,4 @@
-//! The worker that carries the block I/O of a plan.
+//! Creates the worker that carries the block I/O of a plan.
 
 use crate::blocks::Blocks;
 use crate::data::Data;
@@ -19,12 +19,12 @@ impl<D: BlockDevice> Worker<D, Blocks, Data> {
         let Setup { part, bound, run, ref ledger, .. } = setup;
         let geometries: Vec<Geometry> = (0..plan.targets).map(|target| device.geometry(target)).collect();
         let mut making = Making::new(plan, &setup, geometries.clone());
-        // Behind a cache and in an OLTP load the streams of a target are one sequence.
+        // Behind a cache and in an OLTP load, the streams of a target are drawn together as one sequence.
         let joint = plan.cache.is_some() || plan.oltp.is_some();
         for target in 0..if joint { plan.targets } else { 0 } {
             making.joint(target)?;
         }
-        // The read-back comes behind all others.
+        // The read-back comes after all other sources.
         for (flow, (stream, target)) in plan.flows().enumerate().filter(|(_, (at, _))| !joint || plan.reads_back(*at)) {
             making.flow((flow, stream, target))?;
         }
@@ -49,8 +49,8 @@ impl<D: BlockDevice> Worker<D, Blocks, Data> {
     }
 }
 
-/// In-flight bound of one target in the worker of `part`, for the streams without a lane of their own: its share of the
-/// plan's bound, at least 1.
+/// The in-flight bound of one target in the worker of `part`, for the streams without a lane of their own: the worker's
+/// share of the plan's bound, at least 1.
 pub fn bound(plan: &Plan, part: Part) -> u32 {
     share(plan.in_flight_bound, part)
 }

@@ -1,14 +1,14 @@
-//! A copy of a closed loop whose writes are followed by flushes: one comes after every so many of them, as the copy's next operation.
+//! A copy of a closed loop with flushes: one follows after every N of its writes, as the copy's next operation.
 //!
-//! It stands around the loop, so that loops without flushes know nothing of it. Where several workers share a copy, each counts the
-//! writes that it issues.
+//! It wraps the loop, so that loops without flushes need no code for it. If several workers share a copy, each counts
+//! the writes that it issues.
 
 use crate::looped::Looped;
 use crate::source::{Next, Source};
 use assay_base::{Direction, Instant, Op, Span};
 use assay_model::generator::Generator;
 
-/// See the module.
+/// A copy of a loop, with the generator of its flushes.
 #[derive(Debug)]
 pub(crate) struct Flushing {
     inner: Looped,
@@ -17,13 +17,13 @@ pub(crate) struct Flushing {
     every: u32,
     /// Writes since the last flush.
     writes: u32,
-    /// Flushes that were issued, and how many of them are counted.
+    /// The number of flushes that were issued, and the number of those that were counted as scheduled.
     issued: u64,
     counted: u64,
 }
 
 impl Flushing {
-    /// `inner`, with an operation of `flushes` after every `every` of its writes, which belongs to `flow`.
+    /// `inner`, with an operation of `flushes` after every `every` of its writes. That operation belongs to `flow`.
     pub(crate) fn new(inner: Looped, (flow, flushes): (usize, Generator), every: u32) -> Flushing {
         Flushing { inner, flow, flushes, every: every.max(1), writes: 0, issued: 0, counted: 0 }
     }

@@ -1,4 +1,4 @@
-//! What the workers of a run know about the ends of streams that other streams wait for.
+//! What the workers of a run share about the ends of streams that other streams wait for.
 
 use assay_base::Instant;
 use assay_model::Plan;
@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The gates of a run, which all its workers share.
 #[derive(Debug)]
 pub struct Gates {
-    /// One for each stream that is waited for; the streams of a loop have one together.
+    /// A gate for each stream that others wait for; the streams of a loop share one.
     of: Vec<(Vec<u16>, Arc<Gate>)>,
 }
 
 impl Gates {
-    /// The gates of `plan` for this many workers.
+    /// The gates of `plan` for this number of workers.
     pub fn new(plan: &Plan, workers: u64) -> Arc<Gates> {
         let mut of: Vec<(Vec<u16>, Arc<Gate>)> = Vec::new();
         for stream in 0..plan.streams.len() as u16 {
@@ -30,23 +30,24 @@ impl Gates {
         self.of.iter().find(|(known, _)| known == streams).map(|(_, gate)| Arc::clone(gate))
     }
 
-    /// The gate that a stream's end opens.
+    /// The gate that opens when a stream has ended.
     pub(crate) fn opened_by(&self, stream: u16) -> Option<Arc<Gate>> {
         self.of.iter().find(|(known, _)| known.contains(&stream)).map(|(_, gate)| Arc::clone(gate))
     }
 
-    /// A worker has counted all its sources.
+    /// Notes that a worker has entered all its sources. Each gate holds one count for each worker until then, so that
+    /// it cannot open too early.
     pub(crate) fn counted(&self) {
         self.of.iter().for_each(|(_, gate)| gate.leave(Instant::ZERO));
     }
 }
 
-/// Opens when every source of some streams is over, in all workers.
+/// Opens when every source of its streams is over, in all workers.
 #[derive(Debug)]
 pub(crate) struct Gate {
-    /// Sources that are not over, and workers that have not counted theirs.
+    /// The number of sources that are not over, plus the number of workers that have not entered all of theirs.
     left: AtomicU64,
-    /// The last end so far.
+    /// The latest end so far, in nanoseconds.
     last_ns: AtomicU64,
 }
 
@@ -55,18 +56,18 @@ impl Gate {
         Gate { left: AtomicU64::new(workers.max(1)), last_ns: AtomicU64::new(0) }
     }
 
-    /// Counts one more source.
+    /// Adds a source.
     pub(crate) fn enter(&self) {
         self.left.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// A source was over at `at`.
+    /// Notes that a source was over at `at`.
     pub(crate) fn leave(&self, at: Instant) {
         self.last_ns.fetch_max(at.as_ns(), Ordering::AcqRel);
         self.left.fetch_sub(1, Ordering::AcqRel);
     }
 
-    /// When the last source was over, once all are.
+    /// When the last source was over; `None` until all of them are.
     pub(crate) fn opened(&self) -> Option<Instant> {
         let open = self.left.load(Ordering::Acquire) == 0;
         open.then(|| Instant::from_ns(self.last_ns.load(Ordering::Acquire)))

@@ -1,5 +1,5 @@
-//! Streams of one target whose operations are drawn together as one source: those of an OLTP load, or those that pass a simulated cache. The
-//! model knows which operations there are; here they are a schedule like any other.
+//! Streams of one target whose operations are drawn together, as one source: those of an OLTP load, or those that pass
+//! a simulated cache. The model draws the operations; here they are a schedule like any other.
 
 use crate::source::{Next, Source};
 use assay_base::{Instant, Op};
@@ -9,18 +9,18 @@ use assay_model::joint::Joint;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Member {
     pub flow: usize,
-    /// By its place in the plan.
+    /// The index of the stream in the plan.
     pub stream: u16,
 }
 
-/// See the module.
+/// The source of several streams that are drawn together.
 #[derive(Debug)]
 pub(crate) struct Joined<J> {
     drawn: J,
     members: Box<[Member]>,
-    /// Of each member: operations that were taken, and how many of its operations are counted.
+    /// For each member: how many of its operations were taken, and how many were counted as scheduled.
     counts: Box<[(u64, u64)]>,
-    /// The member of each stream of the plan.
+    /// For each stream of the plan, the index of its member.
     member_of: Box<[u16]>,
 }
 
@@ -35,7 +35,8 @@ impl<J: Joint> Joined<J> {
         joined
     }
 
-    /// The member of a stream. What is drawn for a target is of a stream that is on it.
+    /// The index of the member of a stream. Only operations of streams on this target are drawn here, so there always
+    /// is one.
     fn member(&self, stream: u16) -> usize {
         usize::from(self.member_of[usize::from(stream)])
     }
@@ -55,7 +56,8 @@ impl<J: Joint> Source for Joined<J> {
         match self.drawn.peek() {
             Some(next) if next.wanted <= now => Next::Of(self.members[self.member(next.stream)].flow),
             Some(next) => Next::Later(next.wanted),
-            // It goes on looking there; where there is nothing more at all, it is not asked again.
+            // It looks for further operations at that time. If there are none at all, the time is never, and it is not
+            // asked again.
             None => Next::Later(self.drawn.due()),
         }
     }

@@ -1,4 +1,4 @@
-//! Tells when streams with a life of their own have begun and ended, at the end of the interval in which they did.
+//! Reports when streams with a life of their own have begun and ended, at the end of the interval in which they did.
 
 use crate::agenda::Agenda;
 use crate::source::{Lived, Source};
@@ -6,15 +6,15 @@ use assay_base::Instant;
 use assay_record::EventKind;
 use std::collections::BTreeMap;
 
-/// What was told about the flows of a worker.
+/// What was reported about the flows of a worker.
 #[derive(Debug)]
 pub(crate) struct Lives {
     flows: Vec<Told>,
-    /// The number of workers, each of which tells about its part.
+    /// The number of workers, each of which reports about its part.
     workers: u64,
 }
 
-/// What was told about one flow.
+/// What was reported about one flow.
 #[derive(Debug)]
 struct Told {
     flow: usize,
@@ -24,11 +24,11 @@ struct Told {
     ended: bool,
 }
 
-/// Something to tell: what, in words, and the details.
+/// A report: the kind of event, its text, and its details.
 pub(crate) type News = (EventKind, String, BTreeMap<String, String>);
 
 impl Lives {
-    /// Of the flows that have a life of their own; none where no flow has.
+    /// For the flows that have a life of their own; `None` if no flow has one.
     pub(crate) fn new<S: Source>(agenda: &Agenda<S>, flows_of: &[Vec<usize>], workers: u64) -> Option<Box<Lives>> {
         let told = |flow: usize| {
             let carries = |source: &usize| flows_of[*source].contains(&flow);
@@ -40,7 +40,7 @@ impl Lives {
         (!flows.is_empty()).then(|| Box::new(Lives { flows, workers }))
     }
 
-    /// What an interval brought, in which `issued` tells how many requests of each flow were issued.
+    /// Reports the beginnings and ends in an interval. `issued` returns how many requests of a flow were issued in it.
     pub(crate) fn interval<S: Source>(
         &mut self,
         agenda: &Agenda<S>,

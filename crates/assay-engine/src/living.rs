@@ -1,6 +1,6 @@
-//! A source with a life of its own: it begins later than the run, or ends before it.
+//! A source with a life of its own: it begins later than the run, or ends before the run does.
 //!
-//! It stands around another source, so that sources that last as long as the run know nothing of it.
+//! It wraps another source, so that sources that last as long as the run need no code for it.
 
 use crate::gate::Gate;
 use crate::source::{Lived, Next, Source};
@@ -9,41 +9,41 @@ use assay_model::generator::Generator;
 use std::fmt;
 use std::sync::Arc;
 
-/// How often a source that waits asks whether the others have ended.
+/// How often a source that waits for others asks whether they have ended.
 const ASKS: Span = Span::from_ms(1);
 
-/// Makes the source within for a given beginning.
+/// Makes the wrapped source for a given beginning.
 pub(crate) type Make<S> = Box<dyn Fn(Instant) -> S>;
 
-/// A source that can have a life.
+/// A source that can be wrapped.
 pub(crate) trait Within: Source<Request = Op> {
-    /// What draws its next requests, where it has a schedule and nothing else decides.
+    /// The generator of its next requests, if it has a schedule and nothing else decides about them.
     fn generator(&self) -> Option<&Generator>;
 
-    /// Whether it adds flushes to the requests that its numbers are about.
+    /// Whether it adds flushes that do not count towards its numbers.
     fn adds_flushes(&self) -> bool;
 }
 
-/// See the module.
+/// A source that begins or ends within the run.
 #[derive(Debug)]
 pub(crate) struct Living<S> {
     inner: S,
     /// What it waits for, until it begins.
     waits: Option<Waits<S>>,
-    /// When it began, where it has waited.
+    /// When it began, if it had to wait.
     begun: Option<Instant>,
     /// No request that is intended at or after this time is issued.
     until: Instant,
     left: Numbers,
-    /// Number of requests that were taken, and that were counted as scheduled.
+    /// The number of requests that were taken, and the number of those that were counted as scheduled.
     taken: u64,
     counted: u64,
     in_flight: u64,
     over: Over,
     last: Instant,
-    /// When its time was over.
+    /// When it ended.
     ended: Instant,
-    /// What opens when it has ended and nothing of it is in flight.
+    /// Opens when the source has ended and none of its requests is in flight; `None` if nobody waits for that.
     gate: Option<Arc<Gate>>,
 }
 
@@ -57,7 +57,7 @@ enum Over {
     ByTime,
 }
 
-/// How much it still has.
+/// How many operations and bytes the source still has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Numbers {
     pub operations: u64,
@@ -75,13 +75,13 @@ impl Numbers {
     }
 }
 
-/// What a source waits for, and what follows then.
+/// What a source waits for, and what happens afterwards.
 pub(crate) struct Waits<S> {
     pub gate: Arc<Gate>,
-    /// It begins so long after the others' end, and ends so long after that.
+    /// The source begins this long after the others' end, and ends `lasts` after its beginning.
     pub start: Span,
     pub lasts: Option<Span>,
-    /// When it asks next.
+    /// When the source asks next.
     pub asks: Instant,
     pub make: Make<S>,
 }
@@ -93,7 +93,7 @@ impl<S> fmt::Debug for Waits<S> {
 }
 
 impl<S: Within> Living<S> {
-    /// A life of `inner` that ends at `until`, or after `left`, or with the run; its end opens `gate`.
+    /// Wraps `inner` in a life that ends at `until`, or after `left`, or with the run; its end opens `gate`.
     pub(crate) fn new(
         inner: S,
         waits: Option<Waits<S>>,
@@ -107,17 +107,18 @@ impl<S: Within> Living<S> {
         Living { inner, waits, begun: None, until, left, taken, counted, in_flight, over, last, ended, gate }
     }
 
-    /// The others have ended at `at`: it begins now, or later.
+    /// Begins because the others have ended at `at`: now, or later if `start` is not over yet.
     fn begins(&mut self, now: Instant, at: Instant) {
         let Some(waits) = self.waits.take() else { return };
-        // Not earlier than now: what it noticed late is not the lag of its requests.
+        // Not earlier than now: if this source noticed the end late, that is not lag of its requests.
         let begin = (at + waits.start).max(now);
         self.inner = (waits.make)(begin);
         self.until = waits.lasts.map_or(Instant::FAR, |lasts| begin + lasts);
         self.begun = Some(begin);
     }
 
-    /// It has no more requests since `at`. Others may begin when those in flight have completed.
+    /// Notes that the source has no more requests since `at`. Streams that wait for it may begin when those in flight
+    /// have completed.
     fn ends(&mut self, over: Over, at: Instant) {
         self.over = over;
         self.ended = at;
@@ -132,14 +133,14 @@ impl<S: Within> Living<S> {
         }
     }
 
-    /// How many of the requests that wait for a slot it still has.
+    /// How many of `waiting` requests, which wait for a slot, are within the numbers that the source still has.
     fn waiting(&self, waiting: u64) -> u64 {
         let waiting = waiting.min(self.left.operations);
         let Some(generator) = self.inner.generator() else { return waiting };
         if self.left.bytes == u64::MAX {
             return waiting;
         }
-        // Sizes are drawn: the next ones say how many requests the rest of the bytes are.
+        // Sizes are drawn, so only drawing the next ones shows how many requests the remaining bytes allow.
         let (mut generator, mut bytes) = (generator.clone(), self.left.bytes);
         let drawn = (0..waiting).find(|_| {
             bytes = bytes.saturating_sub(generator.operation(self.until).len.into());
@@ -156,7 +157,7 @@ impl<S: Within> Source for Living<S> {
         match &self.waits {
             _ if self.over != Over::Not => Instant::FAR,
             Some(waits) => waits.asks,
-            // It is asked once more at its end, and says that it is over.
+            // It is asked once more at its end, so that it can say that it is over.
             None => self.inner.due().min(self.until),
         }
     }
@@ -181,7 +182,7 @@ impl<S: Within> Source for Living<S> {
         let op = self.inner.take(flow);
         self.taken += 1;
         self.in_flight += 1;
-        // A flush that follows the writes of a loop is none of the operations that its life has.
+        // A flush that follows the writes of a loop does not count towards the operations of the loop.
         if !(op.is_flush() && self.inner.adds_flushes()) {
             self.left = self.left.less(&op);
         }
@@ -218,7 +219,8 @@ impl<S: Within> Source for Living<S> {
         }
         let end = end.min(self.until);
         if !self.inner.is_open_loop() {
-            // A function of one type for all: the source within is of the same kind as this one.
+            // A trait object, because the wrapped source may be of the same type as this one: a closure would get a new
+            // type at each level.
             let count: &mut dyn FnMut(usize, u64, u64) = &mut count;
             return self.inner.count_until(end, count);
         }

@@ -1,7 +1,8 @@
-//! A closed loop over several streams, on one target or in turns over several, as one of several workers carries one copy of it.
+//! A closed loop over several streams, on one target or in turns over several. Each value is one worker's part of one
+//! copy of the loop.
 //!
-//! Each operation in flight is one of the loop's slots. A slot that comes back is free at once, or after a pause of its own; the next
-//! operation is drawn when the first free slot is asked for one.
+//! Each operation in flight takes one of the loop's slots. When it completes, the slot is free at once, or after a
+//! pause of its own. The next operation is drawn when the first free slot issues it.
 
 use crate::source::{Next, Source};
 use assay_base::{Instant, Op, Prng, Span};
@@ -17,13 +18,13 @@ use std::collections::{BinaryHeap, VecDeque};
 pub(crate) struct Member {
     pub flow: usize,
     pub generator: Generator,
-    /// Which of the loop's cursors it goes on with, where it shares one.
+    /// The index of the cursor that it shares with other streams, if it shares one.
     pub cursor: Option<usize>,
-    /// Whether it goes on behind the loop's last operation on its target.
+    /// Whether each of its operations begins where the loop's last operation on the target ended.
     pub is_behind: bool,
 }
 
-/// Operations of a flow that were issued, and how many of them are counted.
+/// How many operations of a flow were taken, and how many of them were counted as scheduled.
 #[derive(Clone, Copy, Debug, Default)]
 struct Count {
     pulled: u64,
@@ -36,25 +37,25 @@ pub(crate) struct Looped {
     members: Box<[Member]>,
     counts: Box<[Count]>,
     cursors: Box<[Offsets]>,
-    /// Where the last operation on each target ended, for the streams that go on behind it.
+    /// For each target, the offset at which the last operation ended, for streams with `is_behind`.
     ended: Box<[Option<u64>]>,
-    /// Which target comes next, where there are several.
+    /// Decides which target comes next, if there are several.
     turning: Option<Box<Turning>>,
-    /// The target that has its turn, by its place among those of the loop.
+    /// The target whose turn it is, as an index into the targets of the loop.
     at: usize,
     mix: Mix,
     slots: Slots,
     /// The member whose operation was drawn last.
     next: usize,
-    /// When the burst begins that the next operation belongs to.
+    /// The next operation must not be issued before this, because its burst begins with a delay.
     not_before: Instant,
     pause: Span,
     prng: Prng,
 }
 
 impl Looped {
-    /// A copy of `it` with `in_flight` slots here, from `start` on. `members` are the streams, each on all targets of the loop;
-    /// `turning` says which of these comes next, where there are several.
+    /// A copy of `it` with `in_flight` slots in this worker, from `start` on. `members` are the streams, each on all
+    /// targets of the loop; `turning` decides which target comes next, if there are several.
     pub(crate) fn new(
         it: &Loop,
         members: Vec<Member>,
@@ -82,14 +83,16 @@ impl Looped {
 }
 
 impl Looped {
-    /// Takes a slot for an operation that is none of its streams', and says when that is wanted.
+    /// Takes a slot for an operation that does not belong to a stream of the loop, and returns the intended time of
+    /// that operation.
     pub(crate) fn take_slot(&mut self) -> Instant {
         let wanted = self.due();
         self.slots.take();
         wanted
     }
 
-    /// Gives the slot of such an operation back; no pause follows, and none comes nearer.
+    /// Gives the slot of such an operation back. No pause follows, and the operation does not count towards the next
+    /// pause.
     pub(crate) fn give_slot_back(&mut self, completed: Instant) {
         self.slots.give_back_unused(completed, &mut self.prng);
     }
@@ -152,24 +155,25 @@ impl Source for Looped {
     }
 }
 
-/// What may be in flight: slots that are free at once when an operation comes back, or that pause.
+/// The slots of the loop: they are free at once when an operation completes, or they pause.
 #[derive(Debug)]
 enum Slots {
-    /// How many are free, since when the last of them.
+    /// Slots without pauses: how many are free, and when the last of them became free.
     Plain { free: u32, since: Instant },
-    /// With pauses.
+    /// Each slot pauses by itself.
     Thinking(Box<Thinking>),
-    /// With pauses of all together.
+    /// All slots pause together.
     Together(Box<Together>),
 }
 
-/// Slots that pause together: after so many completions nothing is issued until all have come back, and then for the pause.
+/// Slots that pause together: after a number of completions nothing is issued until all operations in flight have
+/// completed, and then for the pause.
 #[derive(Debug)]
 struct Together {
     think: Think,
     all: u32,
     free: u32,
-    /// Since when the free ones are, or will be.
+    /// The time from which the free slots may issue.
     since: Instant,
     /// Completions since the last pause.
     done: u32,
@@ -184,7 +188,7 @@ impl Together {
         if self.free == 0 || self.stops() { Instant::FAR } else { self.since }
     }
 
-    /// A slot came back whose operation counts `counts` times.
+    /// Gives a slot back. Its operation counts as `counts` completions: 0 or 1.
     fn give_back(&mut self, completed: Instant, counts: u32, prng: &mut Prng) {
         self.free += 1;
         self.done = self.done.saturating_add(counts);
@@ -196,14 +200,15 @@ impl Together {
     }
 }
 
-/// Slots that pause. Which of them an operation that came back was of nobody knows: it is taken for that of the slot that has
-/// been in flight longest, which changes neither how many pause nor for how long.
+/// Slots that pause, each by itself. It is not known which slot a completed operation belongs to: it is taken to be the
+/// slot that has been in flight longest. This changes neither how many slots pause nor for how long.
 #[derive(Debug)]
 struct Thinking {
     think: Think,
-    /// When each free slot may issue, and how many of its operations have come back since it paused last.
+    /// For each free slot, when it may issue, and how many of its operations have completed since its last pause.
     free: BinaryHeap<Reverse<(Instant, u32)>>,
-    /// Of each slot in flight, the longest first: the same number.
+    /// For each slot in flight, how many of its operations have completed since its last pause; the slot in flight
+    /// longest is first.
     flying: VecDeque<u32>,
 }
 
@@ -219,7 +224,7 @@ impl Slots {
         Slots::Thinking(Box::new(Thinking { think, free, flying: VecDeque::with_capacity(in_flight as usize) }))
     }
 
-    /// When the first of them is free.
+    /// When the first slot may issue.
     #[inline(never)]
     fn free(&self) -> Instant {
         match self {
@@ -254,7 +259,7 @@ impl Slots {
         }
     }
 
-    /// The same of one whose operation does not count.
+    /// Gives back a slot whose operation does not count as a completion.
     #[inline(never)]
     fn give_back_unused(&mut self, completed: Instant, prng: &mut Prng) {
         match self {

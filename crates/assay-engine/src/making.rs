@@ -23,25 +23,26 @@ use assay_model::turns::{Turning, Turns};
 use assay_model::{Arrival, Plan};
 use std::sync::Arc;
 
-/// See the module.
+/// The sources of one worker while they are being made.
 pub(crate) struct Making {
     plan: Arc<Plan>,
     part: Part,
     start: Instant,
     ledger: Option<Arc<Ledger>>,
-    /// Of each target.
+    /// The geometry of each target.
     geometries: Arc<[Geometry]>,
     pub gates: Arc<Gates>,
     pub sources: Vec<Blocks>,
     pub flows_of: Vec<Vec<usize>>,
-    /// The first source that reads back.
+    /// The index of the first source that reads back.
     pub after: Option<usize>,
 }
 
 /// A flow: its index, its stream and its target.
 type Flow = (usize, u16, u16);
 
-/// The slots of one copy of a loop that a worker has: on one target, or on all of the loop together where it takes turns.
+/// The slots of one copy of a loop that a worker has: on one target, or if the loop takes turns, on all its targets
+/// together.
 #[derive(Clone)]
 struct Dealt {
     looped: String,
@@ -49,7 +50,7 @@ struct Dealt {
     geometries: Arc<[Geometry]>,
     copy: u32,
     slots: u32,
-    /// Its place among the workers that have some of this copy.
+    /// The worker's place among the workers that have slots of this copy.
     share: Part,
 }
 
@@ -68,13 +69,14 @@ impl Making {
         }
     }
 
-    /// Makes the source of a flow; those of a loop together with its first stream. `None` when a rate does not fit.
+    /// Makes the source of a flow. The source of a loop is made with the first stream of the loop. `None` when a rate
+    /// does not fit.
     pub(crate) fn flow(&mut self, flow: Flow) -> Option<()> {
         let (at, stream, target) = flow;
         let (plan, geometry) = (Arc::clone(&self.plan), self.geometries[usize::from(target)]);
         if let Some(it) = plan.loop_of(stream) {
             let first = plan.streams.iter().position(|other| other.arrival.loop_name() == Some(&it.name));
-            // One loop that takes turns is made with its first target.
+            // A loop that takes turns is made with the first of its targets.
             let made = it.turns.is_some() && plan.targets_of(stream).next() != Some(target);
             return if first == Some(stream.into()) && !made { self.copies(it, stream, target) } else { Some(()) };
         }
@@ -83,7 +85,7 @@ impl Making {
             return self.journal(&it.name, (stream, target), geometry);
         }
         if it.arrival.follows().is_some() {
-            // It has the source of the stream that it follows.
+            // A stream that follows a log shares the source of that log.
             return Some(());
         }
         let reads_back = it.reads_back();
@@ -95,7 +97,8 @@ impl Making {
         let begin = plan.begins(stream, start);
         let one = single(&plan, flow, geometry, part, (start, begin), ledger)?;
         let life = plan.life_of(stream);
-        // Where it only ends after its operations, a closed loop of a single worker counts them itself.
+        // A closed loop that only ends after a number of operations counts them itself, if there is a single worker and
+        // nobody waits for it.
         let counts = life.is_by_operations() && part.of == 1 && !plan.is_waited_for(stream);
         let source = match life.is_whole() || counts && matches!(one.0, Kind::Closed(_)) {
             true => one,
@@ -113,7 +116,7 @@ impl Making {
         Some(())
     }
 
-    /// Makes the source of a log and of the streams that follow it.
+    /// Makes the source of a log, which is also the source of the streams that follow it.
     fn journal(&mut self, name: &String, (writer, target): (u16, u16), geometry: Geometry) -> Option<()> {
         let plan = Arc::clone(&self.plan);
         let is_member =
@@ -126,7 +129,8 @@ impl Making {
         Some(())
     }
 
-    /// Makes the source of the streams of a target whose operations are drawn together: behind a cache, or those of an OLTP load.
+    /// Makes the source of the streams of a target whose operations are drawn together: behind a cache, or in an OLTP
+    /// load.
     pub(crate) fn joint(&mut self, target: u16) -> Option<()> {
         let (plan, geometries) = (Arc::clone(&self.plan), &*self.geometries);
         let here = plan.flows().enumerate().filter(|(_, (stream, on))| *on == target && !plan.reads_back(*stream));
@@ -136,7 +140,7 @@ impl Making {
         }
         let flows = members.iter().map(|member| member.flow).collect();
         let kind = match plan.cache {
-            // The cache is in one worker.
+            // A single worker carries all that passes the cache.
             Some(_) => {
                 let behind = Behind::new(&plan, target, geometries, self.start).ok();
                 Kind::Behind(Box::new(Joined::new(behind.filter(|_| self.part.of == 1)?, members)))
@@ -151,7 +155,8 @@ impl Making {
         Some(())
     }
 
-    /// A source with the life of its streams, each with the target that it is on, of whose numbers it has `share`.
+    /// Wraps a source in the life of its streams (`members`, each with the geometry of its target). `share` is the
+    /// worker's part of their numbers of operations and bytes.
     fn living(&self, one: Blocks, members: &[(u16, Geometry)], share: Option<Part>, make: Make<Blocks>) -> Blocks {
         let (plan, stream) = (&self.plan, members[0].0);
         let life = plan.life_of(stream);
@@ -168,9 +173,9 @@ impl Making {
         Blocks(Kind::Living(Box::new(living)))
     }
 
-    /// The copies of a loop on a target, or on all its targets where it takes turns, that the worker has slots of, one at
-    /// least, and the flows of their operations.
-    /// Slots are dealt to workers in turn, the first copy's first; the workers that have some of a copy share its
+    /// Makes the sources of the copies of a loop of which the worker has slots, and at least one: on a target, or if
+    /// the loop takes turns, on all its targets. Slots are dealt to workers in turn, beginning with those of the first
+    /// copy. The workers that have slots of a copy share its
     /// cursors by position.
     fn copies(&mut self, it: &Loop, stream: u16, target: u16) -> Option<()> {
         let plan = Arc::clone(&self.plan);
@@ -190,7 +195,7 @@ impl Making {
         };
         let mut own: Vec<Dealt> = (0..it.copies).map(dealt).filter(|dealt| dealt.slots > 0).collect();
         if own.is_empty() {
-            // It has no slot, and its flows have a source all the same.
+            // The worker has no slot, but its flows need a source all the same.
             own.push(dealt(0));
         }
         let (start, begin) = (self.start, plan.begins(stream, self.start));
@@ -239,7 +244,8 @@ fn single(
     }))
 }
 
-/// Which part of the numbers of a stream without a loop a worker has; none where it issues nothing of it.
+/// The worker's part of the numbers of operations and bytes of a stream without a loop; `None` if it issues nothing of
+/// the stream.
 fn shares(plan: &Plan, stream: u16, part: Part) -> Option<Part> {
     let workers = match plan.streams[usize::from(stream)].arrival {
         Arrival::Closed { in_flight } => part.of.min(in_flight.into()),
@@ -249,7 +255,8 @@ fn shares(plan: &Plan, stream: u16, part: Part) -> Option<Part> {
     (part.index < workers).then_some(Part { of: workers, ..part })
 }
 
-/// How many operations and bytes a source has that carries `streams`, each on a target, and has `share` of their numbers.
+/// How many operations and bytes a source has that carries `streams`, each on a target, if `share` is the worker's part
+/// of them.
 fn numbers(plan: &Plan, streams: &[(u16, Geometry)], share: Option<Part>) -> Numbers {
     let life = plan.life_of(streams[0].0);
     let Some(part) = share else { return Numbers { operations: 0, bytes: 0 } };
@@ -263,7 +270,7 @@ fn numbers(plan: &Plan, streams: &[(u16, Geometry)], share: Option<Part>) -> Num
     let operations = life.operations.unwrap_or(u64::MAX);
     let bytes = life.bytes.map(assay_base::Bytes::get);
     match (one_size, bytes) {
-        // Of one size bytes are a number of operations, the last of which may reach beyond them.
+        // With a single size, bytes are a number of operations, of which the last may reach beyond the bytes.
         (Some(size), Some(bytes)) => Numbers { operations: own(operations.min(bytes.div_ceil(size))), bytes: u64::MAX },
         (None, Some(bytes)) => Numbers { operations: limited(operations, own), bytes: own(bytes) },
         (_, None) => Numbers { operations: limited(operations, own), bytes: u64::MAX },
@@ -275,7 +282,8 @@ fn limited(operations: u64, own: impl Fn(u64) -> u64) -> u64 {
 }
 
 impl Dealt {
-    /// The copy, from `begin` on, with the flushes after its writes.
+    /// The source of the copy, with the flushes after its writes. `times` are the start of the run and the beginning of
+    /// the loop.
     fn make(&self, plan: &Plan, times: (Instant, Instant)) -> Option<Blocks> {
         let copy = self.looped(plan, times)?;
         let flushes = |(_, (stream, _)): &&(usize, (u16, u16))| plan.streams[usize::from(*stream)].flush();
@@ -290,7 +298,7 @@ impl Dealt {
         }))
     }
 
-    /// The loop of its streams that move data.
+    /// The loop over those streams that move data.
     fn looped(&self, plan: &Plan, (start, begin): (Instant, Instant)) -> Option<Looped> {
         let it = plan.loops.iter().find(|it| it.name == self.looped)?;
         let moves = |(_, (stream, _)): &&(usize, (u16, u16))| plan.streams[usize::from(*stream)].flush().is_none();
@@ -301,7 +309,7 @@ impl Dealt {
             _ => Some(0),
         };
         let (_, (first, target)) = *self.members.first()?;
-        // Whose operation it is does not depend on the target.
+        // The draw of a stream does not depend on the target, so one target's streams stand for those of all.
         let streams = members().filter(|(_, (_, on))| *on == target);
         let weights = streams.map(|(_, (stream, _))| Some((arrival(*stream).share()?.as_ppb(), line(*stream)?)));
         let mix = Mix::new(it, &weights.collect::<Option<Vec<_>>>()?);
@@ -332,8 +340,8 @@ impl Dealt {
         self.geometries[usize::from(target)]
     }
 
-    /// The turns of the loop over its targets, which are those of `stream`, and how many there are. The workers that share a copy
-    /// share the passes through them, and begin with different ones.
+    /// The number of targets of the loop, which are those of `stream`, and its turns over them. The workers that share
+    /// a copy also share each pass through a target, and begin with different targets.
     fn turning(&self, plan: &Plan, turns: Turns, stream: u16) -> (usize, Turning) {
         let block = plan.streams[usize::from(stream)].block();
         let Part { index, of } = self.share;

@@ -14,7 +14,7 @@ enum Phase {
     Finished,
 }
 
-/// See the module.
+/// The progress of a run, and the reason for its end.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stage {
     phase: Phase,
@@ -27,7 +27,7 @@ impl Stage {
         Stage { phase: Phase::Scheduled, reason: CloseReason::Completed }
     }
 
-    /// How it ended, or would end now.
+    /// The reason for which the run ended, or would end now.
     pub(crate) fn reason(&self) -> CloseReason {
         self.reason
     }
@@ -41,7 +41,7 @@ impl Stage {
         matches!(self.phase, Phase::Draining(_))
     }
 
-    /// Whether the run reads back what was written, and no other reason has ended it.
+    /// Whether the run is reading back what was written, and no other reason has ended it.
     pub(crate) fn reads_back(&self) -> bool {
         matches!(self.phase, Phase::ReadingBack(_)) && self.reason == CloseReason::Completed
     }
@@ -60,7 +60,7 @@ impl Stage {
         }
     }
 
-    /// The schedule is over.
+    /// Notes that the schedule is over: the run waits for requests in flight until this time.
     pub(crate) fn drains(&mut self, until: Instant) {
         self.phase = Phase::Draining(until);
     }
@@ -70,8 +70,8 @@ impl Stage {
         self.phase = Phase::ReadingBack(until);
     }
 
-    /// The run must end for `reason`: it waits for requests in flight until this time, unless that was already decided.
-    /// False when it ends for another reason.
+    /// Ends the run for `reason`: it waits for requests in flight until this time, unless its end was already decided.
+    /// Returns false if it ends for another reason.
     pub(crate) fn stops(&mut self, reason: CloseReason, until: Instant) -> bool {
         let stops = self.is_scheduled() || self.reason == CloseReason::Completed;
         if stops {
@@ -83,7 +83,7 @@ impl Stage {
         stops
     }
 
-    /// The run waits for nothing any more.
+    /// Gives up waiting for requests in flight.
     pub(crate) fn abandons(&mut self, now: Instant) {
         self.phase = match self.phase {
             Phase::Scheduled | Phase::Draining(_) => Phase::Draining(now),

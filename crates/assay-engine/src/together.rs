@@ -1,24 +1,26 @@
-//! Makes one event of what several workers tell about the beginning or the end of a stream, each for its part.
+//! Several workers report the beginning or the end of a stream, each for its part: this merges their reports into one
+//! event.
 
 use assay_record::{Event, EventKind};
 use std::collections::BTreeMap;
 
-/// What some of the workers have told.
+/// The reports so far.
 #[derive(Debug, Default)]
 pub(crate) struct Together {
-    /// By flow: how many workers have told its end, and what they told.
+    /// For each flow: how many workers have reported its end, and their merged report.
     ends: BTreeMap<String, (u64, Event)>,
-    /// Flows whose beginning was told.
+    /// The flows whose beginning was reported.
     begun: Vec<String>,
 }
 
 impl Together {
-    /// Takes an event; returns it, or the one that several make, or nothing while some are missing.
+    /// Takes an event. Returns it, or the event that several reports were merged into, or nothing while reports are
+    /// missing.
     pub(crate) fn event(&mut self, mut event: Event) -> Option<Event> {
         if !matches!(event.what, EventKind::StreamBegin | EventKind::StreamEnd) {
             return Some(event);
         }
-        // A single worker tells everything.
+        // The report of a single worker is complete.
         let Some(workers) = event.details.remove("workers").and_then(|n| n.parse::<u64>().ok()) else {
             return Some(event);
         };
@@ -40,7 +42,7 @@ impl Together {
     }
 }
 
-/// The end of both parts.
+/// Merges the ends of two parts of a stream.
 fn joined(one: Event, other: &Event) -> Event {
     let number = |event: &Event, name: &str| event.details.get(name).and_then(|n| n.parse::<u64>().ok()).unwrap_or(0);
     let operations = number(&one, "operations") + number(other, "operations");

@@ -1,26 +1,27 @@
 //! When a stream, or a closed loop, begins and ends, where that differs from the run.
 //!
-//! Times are counted in measured time. A stream without a `start` is offered in the warm-up too, unless a number of
-//! operations or bytes ends it, or it waits for another one: such a stream begins with the measurement.
+//! Times are measured time. A stream without a `start` is offered in the warm-up too, unless it ends after a number of
+//! operations or bytes, or waits for another stream: such a stream begins with the measurement at the earliest.
 
 use assay_base::{Bytes, Span};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// See the module. The default is the whole run.
+/// When a stream or loop begins and ends. The default is the whole run.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Life {
-    /// How long after the beginning of the measurement, or after the end of what it waits for, it begins.
+    /// It begins this long after the beginning of the measurement, or after the end of the stream that it waits for.
     #[serde(default, skip_serializing_if = "is_no_time")]
     pub start: Span,
-    /// It ends so long after its beginning.
+    /// It ends this long after its beginning.
     #[serde(default, rename = "for", skip_serializing_if = "Option::is_none")]
     pub lasts: Option<Span>,
-    /// It ends after this many operations on each target; a loop ends after so many in each copy, and one that takes turns after so
-    /// many on all its targets together.
+    /// It ends after this many operations on each target. In a loop the number is for each copy; if the loop takes
+    /// turns, it is for all its targets together.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub operations: Option<u64>,
-    /// It ends with the operation by which it has moved this many bytes on each target; a loop in each copy, as with operations.
+    /// It ends with the operation by which it has moved this many bytes on each target; for a loop, counted as its
+    /// operations are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<Bytes>,
     /// It begins when the stream or loop of this name has ended on all targets.
@@ -33,7 +34,7 @@ fn is_no_time(span: &Span) -> bool {
 }
 
 impl Life {
-    /// The life that ends after this many operations, or with the run.
+    /// The life that ends after this many operations, or with the run if there is no number.
     pub fn of_operations(operations: Option<u64>) -> Life {
         Life { operations, ..Life::default() }
     }
@@ -43,12 +44,13 @@ impl Life {
         *self == Life::default()
     }
 
-    /// Whether nothing but a number of operations is said about it, if that.
+    /// Whether nothing but a number of operations ends it, and nothing delays its beginning. The whole run is such a
+    /// life too.
     pub fn is_by_operations(&self) -> bool {
         Life { operations: None, ..self.clone() }.is_whole()
     }
 
-    /// Whether a number of operations or bytes ends it.
+    /// Whether it ends after a number of operations or bytes.
     pub fn ends_by_number(&self) -> bool {
         self.operations.is_some() || self.bytes.is_some()
     }
@@ -68,12 +70,12 @@ impl Life {
         self.start.is_zero() && self.is_by_time()
     }
 
-    /// When it begins in measured time, where that is known before the run.
+    /// When it begins in measured time, if that is known before the run.
     pub fn begins_at(&self) -> Option<Span> {
         self.after.is_none().then_some(self.start)
     }
 
-    /// When it ends in measured time at the latest, where that is known before the run.
+    /// When it ends at the latest, in measured time, if that is known before the run.
     pub fn ends_at(&self) -> Option<Span> {
         Some(self.begins_at()? + self.lasts?)
     }
@@ -119,7 +121,7 @@ mod tests {
         let counted = Life::of_operations(Some(9));
         let moved = Life { bytes: Some(Bytes::new(9)), ..Life::default() };
         let behind = Life { after: Some("a".to_owned()), ..timed.clone() };
-        // Is it the whole run, ends, ends by a number, takes part in the warm-up; when it begins and ends.
+        // The facts: is it the whole run, does it end, does it end by a number, does it take part in the warm-up.
         for (life, facts, begins, ends) in [
             (&whole, [true, false, false, true], Some(0), None),
             (&timed, [false, true, false, true], Some(0), Some(1)),

@@ -1,41 +1,41 @@
-//! The lives of all streams of a workload together: who waits for whom, how long the whole lasts, and where each life
-//! lies on the time line of a run.
+//! The lives of all streams of a workload together: which stream waits for which, how long the run lasts, and where
+//! each life lies on the time line of a run.
 
 use crate::life::Life;
 use crate::mix::Loop;
 use crate::plan::{Plan, Stream, WarmUp};
 use assay_base::{Instant, Span};
 
-/// The life of a stream, which is that of its loop where it belongs to one.
+/// The life of a stream. A stream of a loop has the life of its loop.
 pub fn life_of<'a>(stream: &'a Stream, loops: &'a [Loop]) -> &'a Life {
     let looped = stream.arrival.loop_name().and_then(|name| loops.iter().find(|it| it.name == *name));
     looped.map_or(&stream.life, |it| &it.life)
 }
 
-/// The names by which others can wait for a stream: its own, or that of its loop.
+/// The name by which others can wait for a stream: that of its loop, or its own if it is not in a loop.
 fn name_of(stream: &Stream) -> &str {
     stream.arrival.loop_name().unwrap_or(&stream.name)
 }
 
-/// Whether every stream has an end of its own.
+/// Whether every stream has an end other than that of the run.
 fn all_end(streams: &[Stream], loops: &[Loop]) -> bool {
     streams.iter().filter(|stream| !stream.reads_back()).all(|stream| life_of(stream, loops).ends())
 }
 
-/// Whether the run ends when every stream has ended, at a time that nobody knows before.
+/// Whether the run ends when every stream has ended, at a time that is not known before.
 pub(crate) fn end_when_done(streams: &[Stream], loops: &[Loop]) -> bool {
     let mut own = streams.iter().filter(|stream| !stream.reads_back());
     all_end(streams, loops) && own.any(|stream| !life_of(stream, loops).is_by_time())
 }
 
-/// When the last stream ends, where all of them end at times that are known before the run.
+/// When the last stream ends, if all of them end at times that are known before the run.
 pub fn all_over(streams: &[Stream], loops: &[Loop]) -> Option<Span> {
     let by_time = |life: &Life| life.ends_at().filter(|_| life.is_by_time());
     streams.iter().map(|stream| by_time(life_of(stream, loops))).collect::<Option<Vec<_>>>()?.into_iter().max()
 }
 
-/// Checks the lives of a run that measures for `measure` after `warm_up`. The error says what contradicts what; the
-/// answer is what the reader of the plan must know.
+/// Checks the lives of a run that measures for `measure` after `warm_up`, and returns notes for the reader of the plan.
+/// The error says what contradicts what.
 pub(crate) fn fit(
     streams: &[Stream],
     loops: &[Loop],
@@ -72,7 +72,7 @@ pub(crate) fn fit(
     Ok(notes)
 }
 
-/// Checks that a stream waits for one that is there, ends, and does not wait for this one.
+/// Checks that the stream `name` waits for a stream that exists, that ends, and that does not itself wait for `name`.
 fn waits<'a, I: Iterator<Item = (&'a str, &'a Life)>>(
     name: &str,
     life: &Life,
@@ -105,8 +105,8 @@ impl Plan {
         self.streams.iter().any(|stream| !life_of(stream, &self.loops).is_whole())
     }
 
-    /// Whether a run of this plan that is continued starts over: what decided about beginnings and ends is not known
-    /// at any moment between.
+    /// Whether a run of this plan that is continued starts over. It does if beginnings or ends depend on what streams
+    /// have done, because that is not known for the moment at which the run was cut.
     pub fn starts_over(&self) -> bool {
         self.streams.iter().any(|stream| !life_of(stream, &self.loops).is_by_time())
     }
@@ -117,33 +117,33 @@ impl Plan {
         self.streams.iter().any(|other| life_of(other, &self.loops).after.as_deref() == Some(name))
     }
 
-    /// The streams that a stream waits for, by their indices; none where it begins by itself.
+    /// The streams that a stream waits for, as indices; none if it waits for nothing.
     pub fn waited_for_by(&self, stream: u16) -> Vec<u16> {
         let Some(after) = &self.life_of(stream).after else { return Vec::new() };
         (0..).zip(&self.streams).filter(|(_, other)| name_of(other) == after).map(|(at, _)| at).collect()
     }
 
-    /// When the measurement of a run that begins at `start` begins. A run that continues another one has this moment
-    /// behind its warm-up too, though a part of it is already measured.
+    /// When the measurement begins in a run that begins at `start`: after the warm-up. This also holds for a run that
+    /// continues another one, which has a warm-up of its own although a part of the measurement is already done.
     fn zero(&self, start: Instant) -> Instant {
         start + self.warm_up().longest()
     }
 
-    /// When a stream that waits for nobody begins in a run that begins at `start`.
+    /// When a stream that waits for no other begins, in a run that begins at `start`.
     pub fn begins(&self, stream: u16, start: Instant) -> Instant {
         let (life, before) = (self.life_of(stream), self.before.time);
-        // One that has begun before is warmed up again where the run is continued.
+        // If the run is continued, a stream that had begun before is warmed up again.
         let under_way = life.is_by_time() && !before.is_zero() && life.start < before;
         if life.warms_up() || under_way { start } else { self.zero(start) + life.start.saturating_sub(before) }
     }
 
-    /// When a stream that waits for nobody ends in a run that begins at `start`, at the latest; [`Instant::FAR`] where
+    /// When a stream that waits for no other ends at the latest, in a run that begins at `start`; [`Instant::FAR`] if
     /// no time ends it.
     pub fn until(&self, stream: u16, start: Instant) -> Instant {
         let Some(end) = self.life_of(stream).ends_at() else { return Instant::FAR };
         match end > self.before.time {
             true => self.zero(start) + end.saturating_sub(self.before.time),
-            // It has ended before.
+            // It has ended before the run was continued.
             false => start,
         }
     }

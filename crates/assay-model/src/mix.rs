@@ -1,29 +1,32 @@
-//! Closed loops over several streams: so many operations in flight together, and each that is free draws whose the next one is.
+//! Closed loops over several streams. The streams share a number of operations in flight; whenever one of them may be
+//! issued, it is drawn which stream it belongs to.
 //!
-//! Without lines the stream is drawn for each operation, by its share. With lines a line is drawn for a burst of operations, and within it
-//! each draws among the streams of that line: of the operations a line has share · burst by the sum of that over all lines.
+//! Without lines the stream is drawn for each operation, by its share. With lines a line is drawn for each burst of
+//! operations, and within the burst the stream of each operation is drawn among the streams of that line. So the part
+//! of the operations that belongs to a line is share · burst, divided by the sum of share · burst over all lines.
 
 use crate::life::Life;
 use crate::turns::Turns;
 use assay_base::{Instant, Prng, Span, math};
 use serde::{Deserialize, Serialize};
 
-/// A closed loop over several streams, as it is meant.
+/// A closed loop over several streams, as configured.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Loop {
     /// Its streams name it.
     pub name: String,
-    /// Operations in flight on each target in each copy; on all targets together where it takes turns.
+    /// The number of operations in flight of each copy, on each target; if the loop takes turns, on all targets
+    /// together.
     pub in_flight: u32,
-    /// How many of it run beside each other, each with cursors and draws of its own.
+    /// How many copies of it run at the same time, each with its own cursors and random numbers.
     pub copies: u32,
-    /// Pauses of its slots; none where it has none.
+    /// The pauses of its slots, if they pause.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub think: Option<Think>,
-    /// What bursts are drawn from; each operation is drawn by itself where there are none.
+    /// The lines that bursts are drawn from. Without lines each operation is drawn by itself.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lines: Vec<Line>,
-    /// How it goes to several targets; each has a loop of its own where this is absent.
+    /// How it takes turns over several targets; without turns each target has a loop of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<Turns>,
     /// When it begins and ends.
@@ -35,28 +38,28 @@ pub struct Loop {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Think {
-    /// How long; in the mean, where it is drawn.
+    /// The length of the pause; the mean length if lengths are drawn.
     pub time: Span,
-    /// After so many completions of a slot.
+    /// After how many completions of a slot it pauses.
     #[serde(default = "one")]
     pub every: u32,
-    /// How pauses differ.
+    /// How the lengths of pauses are distributed.
     #[serde(default)]
     pub spread: Spread,
-    /// The slots pause together, when all of them have come back: after so many completions of any of them nothing more is issued
-    /// until then.
+    /// Whether all slots pause together: after `every` completions, of any slots, nothing is issued until all
+    /// operations in flight have completed, and then for the pause.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub together: bool,
 }
 
-/// How the lengths of pauses differ.
+/// How the lengths of pauses are distributed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Spread {
-    /// They do not.
+    /// All pauses have the same length.
     #[default]
     None,
-    /// Exponential.
+    /// Lengths are exponentially distributed.
     Exponential,
 }
 
@@ -65,7 +68,7 @@ fn one() -> u32 {
 }
 
 impl Think {
-    /// The next pause.
+    /// The length of the next pause.
     #[inline]
     pub fn next(&self, prng: &mut Prng) -> Span {
         match self.spread {
@@ -75,39 +78,41 @@ impl Think {
     }
 }
 
-/// Streams that bursts of operations are drawn from.
+/// A group of streams of a loop. A burst of operations belongs to one line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Line {
     /// Its streams name it.
     pub name: String,
-    /// How often it is drawn, against the others.
+    /// How often it is drawn, relative to the other lines.
     pub weight: u64,
-    /// For so many operations.
+    /// The number of operations in a burst.
     pub burst: u32,
-    /// Before them nothing is issued for so long.
+    /// How long nothing is issued before each burst.
     pub delay: Span,
 }
 
 impl Loop {
-    /// Operations in flight on each target in all copies; where it takes turns, on all of them together.
+    /// The number of operations in flight of all copies, on each target; if the loop takes turns, on all targets
+    /// together.
     pub fn slots(&self) -> u32 {
         self.in_flight.saturating_mul(self.copies)
     }
 
-    /// The pause that makes the moment of an operation one of its own; zero where there is none.
+    /// The longest pause or delay of the loop; zero if it has none. With a pause, operations have an intended time that
+    /// differs from the completion before them.
     pub fn pause(&self) -> Span {
         let delays = self.lines.iter().map(|line| line.delay);
         delays.chain(self.think.map(|think| think.time)).max().unwrap_or(Span::ZERO)
     }
 }
 
-/// Draws whose operation is the next.
+/// Draws the stream of each next operation.
 #[derive(Clone, Debug)]
 pub struct Mix {
     lines: Box<[Dealt]>,
     line: usize,
     left: u32,
-    /// Of all lines.
+    /// The sum of the weights of all lines.
     weights: u64,
 }
 
@@ -117,7 +122,7 @@ struct Dealt {
     below: u64,
     burst: u32,
     delay: Span,
-    /// Streams by their place in the loop, each with its weight and those of the ones before it.
+    /// The streams as indices into the loop, each after the sum of its weight and the weights before it.
     members: Box<[(u64, usize)]>,
 }
 
@@ -133,7 +138,8 @@ impl Dealt {
 }
 
 impl Mix {
-    /// The mix of a loop whose streams have these weights, each in a line where there are lines (by its place among them).
+    /// The mix of a loop. `members` has the weight of each stream and the index of its line, which is 0 if the loop has
+    /// no lines.
     pub fn new(it: &Loop, members: &[(u64, usize)]) -> Mix {
         let lines = if it.lines.is_empty() {
             &[Line { name: String::new(), weight: 1, burst: u32::MAX, delay: Span::ZERO }][..]
@@ -155,7 +161,8 @@ impl Mix {
         Mix { lines, line: 0, left: 0, weights: below }
     }
 
-    /// When nothing is issued before, seen from `now`: a burst begins with its line's delay.
+    /// The time before which the next operation must not be issued: `now`, or later if a burst begins with the delay of
+    /// its line.
     #[inline]
     pub fn begins(&mut self, now: Instant, prng: &mut Prng) -> Instant {
         if self.left > 0 { now } else { self.turn(now, prng) }
@@ -171,7 +178,7 @@ impl Mix {
         now + self.lines[self.line].delay
     }
 
-    /// Whose operation is the next, by its place in the loop. [`Mix::begins`] comes before it.
+    /// The stream of the next operation, as an index into the loop. [`Mix::begins`] must be called before each call.
     #[inline]
     pub fn next(&mut self, prng: &mut Prng) -> usize {
         self.left = self.left.saturating_sub(1);
@@ -196,7 +203,7 @@ mod tests {
         for (lines, members, shares) in [
             (vec![], &[(70, 0), (20, 0), (10, 0)][..], &[0.7, 0.2, 0.1][..]),
             (vec![], &[(1, 0)], &[1.0]),
-            // 60 · 10 and 40 · 5 of 800.
+            // The lines have 60 · 10 and 40 · 5 of 800 parts.
             (vec![line(60, 10, 0), line(40, 5, 0)], &[(1, 0), (3, 0), (1, 1)], &[0.1875, 0.5625, 0.25]),
         ] {
             let (mut mix, mut prng, mut counts) =
@@ -207,7 +214,8 @@ mod tests {
                 counts[mix.next(&mut prng)] += 1.0;
             }
             for (count, share) in counts.iter().zip(shares) {
-                // Operations of a burst are of one line: the spread is that of bursts.
+                // All operations of a burst are of one line, so the number of draws is the number of bursts, not of
+                // operations.
                 let spread = 4.0 * (f64::from(n) * share * (1.0f64 - share) * 10.0).sqrt();
                 assert!((count - f64::from(n) * share).abs() <= spread, "{counts:?}");
             }

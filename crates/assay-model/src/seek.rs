@@ -1,8 +1,8 @@
 //! SeekMark's model: threads that read or write at random places, each with one operation in flight.
 //!
-//! A thread is a closed loop of its own: it waits for its operation, pauses where a pause is asked for, and begins the next one. How many
-//! threads a device serves before they slow each other down is how many places it can seek at a time, which is what SeekMark was
-//! written to find out (mlsorensen, SeekMark 0.9.2).
+//! A thread is a closed loop of its own: it waits for its operation, pauses if a pause is configured, and begins the
+//! next one. The number of threads that a device serves before they slow each other down is the number of places that
+//! it can access at the same time. SeekMark was written to find this number (mlsorensen, SeekMark 0.9.2).
 
 use crate::act::Impossible;
 use crate::extent::{Amount, Extent};
@@ -12,33 +12,33 @@ use crate::plan::{Address, Arrival, Block, Lane, Stream, Work};
 use crate::size::Size;
 use assay_base::{Bytes, Direction, Share, Span};
 
-/// Threads of SeekMark without an option.
+/// SeekMark's default number of threads.
 pub const THREADS: u32 = 1;
-/// Operations of each thread without an option.
+/// SeekMark's default number of operations of each thread.
 pub const SEEKS: u64 = 5000;
-/// Bytes of an operation without an option.
+/// SeekMark's default size of an operation.
 pub const SIZE: Bytes = Bytes::new(512);
-/// Most threads: as many as a workload has streams.
+/// Upper bound on the threads: each is a stream of the workload.
 pub const MOST_THREADS: u32 = crate::plan::MOST_STREAMS as u32;
 
-/// The inputs; the default is SeekMark's, but for ever.
+/// The inputs. The defaults are SeekMark's, except that the number of operations is not limited.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seek {
-    /// On each target.
+    /// The number of threads on each target.
     pub threads: u32,
-    /// Of an operation.
+    /// The size of an operation.
     pub size: Bytes,
-    /// Operations begin at multiples of it; of the target's blocks where it is zero.
+    /// Operations begin at multiples of this; if it is zero, at multiples of the target's blocks.
     pub align: Bytes,
-    /// Operations of each thread on each target; without it they end with the run.
+    /// The number of operations of each thread on each target; without a number the threads end with the run.
     pub seeks: Option<u64>,
-    /// Before each operation.
+    /// The pause of a thread before each operation.
     pub pause: Span,
-    /// The part of each target that they keep to.
+    /// The part of each target that the threads use.
     pub range: Option<Extent>,
     /// What an operation does. Writes are on stable media when they complete.
     pub direction: Direction,
-    /// The byte that fills what is written; without it written data are unique.
+    /// The byte that written data consist of; without it written data are unique.
     pub filled_with: Option<u8>,
 }
 
@@ -180,7 +180,8 @@ mod tests {
             }
             let chi: f64 = cells.iter().map(|n| (n - 1000.0).powi(2) / 1000.0).sum();
             assert!(chi < 103.4, "{size} {align}: {chi}");
-            // One in sixteen of 4 KiB places is a multiple of 64 KiB; a position of too few digits would be far more often.
+            // One in sixteen of 4 KiB places is a multiple of 64 KiB; a position of too few digits would be far more
+            // often.
             let sixteenth = f64::from(aligned_to_64k) / 64_000.0;
             assert!(align != 4096 || (sixteenth - 0.0625).abs() < 0.005, "{sixteenth}");
         }

@@ -1,8 +1,8 @@
-//! One closed loop over several targets: which of them an operation goes to.
+//! One closed loop over several targets, and the order in which its operations go to them.
 //!
-//! Without turns a loop is on each of its targets by itself. With them its operations in flight are those on all targets together. The
-//! order of the targets is fio's (`file_service_type`): one after each operation or after several, a random one, or one target to its
-//! end and then the next one.
+//! Without turns each target has a loop of its own. With turns there is one loop, and its number of operations in
+//! flight is for all targets together. The orders of the targets are those of fio (`file_service_type`): the next
+//! target after each operation or after several, a random target, or one target to its end and then the next one.
 
 use assay_base::Prng;
 use serde::{Deserialize, Serialize};
@@ -14,11 +14,11 @@ use std::fmt;
 pub struct Turns {
     /// Which target comes next.
     pub next: NextTarget,
-    /// So many operations go to a target before the next one comes.
+    /// How many operations go to a target before its turn ends.
     #[serde(default = "one")]
     pub operations: u32,
-    /// A target that the loop has gone through is left out until it has gone through all of them. Without it targets of different
-    /// sizes have equally many operations.
+    /// Whether a target that the loop has gone through is left out until the loop has gone through all of them.
+    /// Otherwise targets of different sizes get equally many operations.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub passes: bool,
 }
@@ -27,11 +27,11 @@ pub struct Turns {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum NextTarget {
-    /// One after the other, and the first again.
+    /// One after the other, then the first again.
     InTurn,
-    /// Any of them, as likely as the others.
+    /// A random one, each equally likely.
     Random,
-    /// The next one when the loop has gone through this one.
+    /// The next one, once the loop has gone through the current one.
     OneAfterAnother,
 }
 
@@ -40,12 +40,12 @@ fn one() -> u32 {
 }
 
 impl Turns {
-    /// The order alone: a target has one operation, or all operations of a pass.
+    /// Turns in this order, with one operation in each turn, or all operations of a pass with `OneAfterAnother`.
     pub fn new(next: NextTarget) -> Turns {
         Turns { next, operations: 1, passes: false }
     }
 
-    /// Whether it matters how many operations a pass through a target has.
+    /// Whether the order depends on how many operations a pass through a target has.
     pub fn counts_passes(&self) -> bool {
         self.passes || self.next == NextTarget::OneAfterAnother
     }
@@ -70,18 +70,19 @@ impl fmt::Display for Turns {
 #[derive(Clone, Debug)]
 pub struct Turning {
     turns: Turns,
-    /// Operations of a pass through each target; empty where passes do not matter.
+    /// For each target, the number of operations in a pass; empty if the order does not depend on it.
     passes: Box<[u64]>,
-    /// What is left of these.
+    /// For each target, the number of operations left in its current pass.
     left: Box<[u64]>,
     targets: usize,
     at: usize,
-    /// Operations that still go to this target.
+    /// The number of operations left in the current turn.
     stays: u32,
 }
 
 impl Turning {
-    /// Turns over so many targets, of which `first` comes first. `passes` are the operations of a pass through each.
+    /// Turns over this number of targets, beginning with `first`. `passes` has the number of operations in a pass for
+    /// each.
     pub fn new(turns: Turns, targets: usize, passes: &[u64], first: usize) -> Turning {
         let targets = targets.max(1);
         let passes: Box<[u64]> =
@@ -90,7 +91,7 @@ impl Turning {
         Turning { turns, left: passes.clone(), passes, targets, at: (first + targets - 1) % targets, stays: 0 }
     }
 
-    /// The target of the next operation, by its place among those of the loop.
+    /// The target of the next operation, as an index into the targets of the loop.
     #[inline]
     pub fn next(&mut self, prng: &mut Prng) -> usize {
         let has_more = self.left.get(self.at).is_none_or(|left| *left > 0);
@@ -143,7 +144,7 @@ mod tests {
         assert_eq!(drawn(in_turn, &[9, 9, 9], 2, 4), [2, 0, 1, 2]);
         assert_eq!(drawn(Turns { operations: 3, ..in_turn }, &[9, 9], 0, 9), [0, 0, 0, 1, 1, 1, 0, 0, 0]);
         assert_eq!(drawn(in_turn, &[4], 0, 3), [0, 0, 0]);
-        // Unequal targets have equally many operations, unless their passes count.
+        // Targets of different sizes get equally many operations, unless passes are counted.
         assert_eq!(drawn(in_turn, &[1, 4], 0, 6), [0, 1, 0, 1, 0, 1]);
         let passes = Turns { passes: true, ..in_turn };
         assert_eq!(drawn(passes, &[1, 4], 0, 10), [0, 1, 1, 1, 1, 0, 1, 1, 1, 1]);

@@ -1,15 +1,15 @@
-//! A key of a job file, and what becomes of it.
+//! A key of a job file, and how this program treats it.
 
 use std::fmt;
 
-/// What becomes of a key.
+/// How this program treats a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// It means here what it means to fio.
     Exact,
-    /// It runs, with a difference that is told.
+    /// A job with it is run, and the difference from fio is reported.
     Differs,
-    /// It says nothing about the load.
+    /// It has no influence on the load.
     NoEffect,
     /// A job with it is not run.
     Refused,
@@ -29,15 +29,16 @@ impl fmt::Display for Class {
 /// A key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Key {
-    /// The name it has here.
+    /// Its usual name.
     pub name: &'static str,
-    /// Other names of it.
+    /// Other names for it.
     pub aliases: &'static [&'static str],
-    /// What becomes of it.
+    /// How it is treated.
     pub class: Class,
-    /// What it says, where it says something.
+    /// What it specifies; may be empty.
     pub means: &'static str,
-    /// The difference, or the reason for its class; what is worth knowing of an exact one. May be empty.
+    /// The difference from fio, or the reason for its class; for an exact key, what is worth knowing about it. May be
+    /// empty.
     pub told: &'static str,
 }
 

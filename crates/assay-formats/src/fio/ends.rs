@@ -16,11 +16,11 @@ pub(super) struct Ends {
     loops: u64,
     number: Option<u64>,
     io_size: Option<Amount>,
-    /// What it waits for.
+    /// The name of the stream or loop that the job waits for.
     pub after: Option<String>,
 }
 
-/// What a job says. `after` is the name of the stream or loop that it waits for.
+/// Reads these keys of a job. `after` is the name of the stream or loop that it waits for.
 pub(super) fn ends(job: &Job<'_>, after: Option<String>) -> Result<Ends, Fault> {
     let based = job.flag("time_based")?;
     let runtime = job.time("runtime", Span::from_secs(1))?.filter(|runtime| !runtime.is_zero());
@@ -45,8 +45,8 @@ impl Ends {
         Life { start: self.delay, lasts: self.runtime, after: self.after.clone(), ..Life::default() }
     }
 
-    /// The life of a copy that uses `length` bytes of its file with operations of these sizes; `rated`: its directions
-    /// have rates, and are streams of their own.
+    /// The life of a copy that uses `length` bytes of its file with operations of these sizes. `rated` says that its
+    /// directions have rates: then each of them is a stream of its own.
     pub(super) fn life(
         &self,
         job: &Job<'_>,

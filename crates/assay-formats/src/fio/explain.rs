@@ -1,10 +1,10 @@
-//! What `assay explain` says of every key of a job file.
+//! What `assay explain` says about every key of a job file.
 
 use super::job::Job;
 use super::keys::Class;
 use super::text::{Entry, JobFile, Section};
 
-/// A key as it is written, and what becomes of it.
+/// A key as it is written, and how it is treated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {
     /// The file in which it stands.
@@ -15,7 +15,7 @@ pub struct Line {
     pub section: String,
     /// As it is written, with its value.
     pub written: String,
-    /// What becomes of it.
+    /// How it is treated.
     pub class: Class,
     /// What it means, and the difference or the reason.
     pub means: String,
@@ -29,7 +29,8 @@ pub(super) fn lines(file: &JobFile, jobs: &[Job<'_>]) -> Vec<Line> {
     sections.flat_map(|section| of_section(file, section)).collect()
 }
 
-/// Whether a key that may differ says what is done here anyway.
+/// Whether a key has the same effect here as in fio. A key of the class `Differs` has, if its value asks for what is
+/// done here anyway.
 fn is_as_fio(entry: &Entry) -> bool {
     let value = entry.value.as_ref().map_or("1", |value| value.text.as_str());
     match entry.key.name {

@@ -9,27 +9,27 @@ use assay_base::{Bytes, Fault};
 use assay_model::size::Size;
 use assay_model::{Amount as Part, Extent};
 
-/// What of a job file is run, and on what.
+/// Which jobs of a job file are run, and on which targets.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
-    /// Names of jobs; all of them where none is named.
+    /// Names of the jobs to run; if it is empty, all jobs are run.
     pub sections: Vec<String>,
-    /// Files of the jobs, and the targets that take their places.
+    /// Names of files of the jobs, each with the target that takes its place.
     pub maps: Vec<(String, String)>,
-    /// Targets for all files, in their order.
+    /// Targets for all files, in the order in which the job file names the files.
     pub targets: Vec<String>,
 }
 
-/// Most files of all jobs.
+/// Upper bound on the number of files of all jobs.
 const MOST: usize = 256;
 
-/// The files of all jobs, each once, in the order in which they come.
+/// The files of all jobs, each once, in the order in which the jobs name them.
 pub(super) struct Files<'a> {
     choice: &'a Choice,
     around: &'a dyn Surroundings,
-    /// As the jobs name them.
+    /// The names that the jobs give them.
     names: Vec<String>,
-    /// What is run on.
+    /// The targets that take the places of the files, in the same order.
     pub targets: Vec<String>,
     mapped: Vec<bool>,
 }
@@ -39,7 +39,7 @@ impl<'a> Files<'a> {
         Files { choice, around, names: Vec::new(), targets: Vec::new(), mapped: vec![false; choice.maps.len()] }
     }
 
-    /// Names as a plan may tell targets apart by.
+    /// The names by which a plan distinguishes the targets.
     pub(super) fn names(&self) -> Vec<String> {
         self.names.clone()
     }
@@ -64,17 +64,17 @@ impl<'a> Files<'a> {
         Ok((self.names.len() - 1) as u16)
     }
 
-    /// The operations of a recording that a job file `beside` names.
+    /// The operations of the recording `name`, which the job file `beside` refers to.
     pub(super) fn recording(&self, name: &str, beside: &str) -> Result<Played, String> {
         self.around.recording(name, beside)
     }
 
-    /// How long a target is, where that is known.
+    /// The size of a target in bytes, if it is known.
     pub(super) fn size_of(&self, target: u16) -> Option<u64> {
         self.around.size_of(&self.targets[usize::from(target)])
     }
 
-    /// A name that was given another target and is no file of these jobs.
+    /// A name that was mapped to another target but is not the name of a file of these jobs.
     pub(super) fn strange(&self) -> Option<&str> {
         let maps = self.choice.maps.iter().zip(&self.mapped);
         maps.filter(|(_, used)| !**used).map(|((name, _), _)| name.as_str()).next()
@@ -85,7 +85,7 @@ impl<'a> Files<'a> {
         Ok(names(job, 0)?.len() > 1)
     }
 
-    /// The files of a copy, the part of each that it uses, and how many bytes these are, where that is known.
+    /// The files of a copy, the part of each that it uses, and the number of bytes in these parts, if it is known.
     pub(super) fn of_copy(
         &mut self,
         job: &Job<'_>,
@@ -126,15 +126,16 @@ impl<'a> Files<'a> {
 pub(super) struct Used {
     /// The files, in the order of the targets.
     pub targets: Vec<u16>,
-    /// The part of each of them.
+    /// The part of each file that is used.
     pub extent: Extent,
-    /// How many bytes are moved by going through this part of each once, where that is known.
+    /// For each file, how many bytes one pass through this part moves, if it is known.
     pub lengths: Vec<Option<u64>>,
-    /// How many bytes the job moves by going through all of them once, where that is known.
+    /// How many bytes one pass through all files moves, if it is known.
     pub all: Option<u64>,
 }
 
-/// The most that a job moves by going through its files once: its `size`, which may be less than its files are together.
+/// Upper bound on the bytes that a job moves in one pass through its files: its `size`, which may be less than the
+/// total size of its files.
 fn most(job: &Job<'_>, sizes: &[Size; 2]) -> Result<u64, Fault> {
     let Some((_, Amount::Bytes(size))) = job.amount("size")? else { return Ok(u64::MAX) };
     let largest = sizes.iter().map(|size| size.to.get()).max().unwrap_or(1).max(1);
@@ -142,7 +143,7 @@ fn most(job: &Job<'_>, sizes: &[Size; 2]) -> Result<u64, Fault> {
     Ok(if one_size { size.checked_next_multiple_of(largest).unwrap_or(size) } else { size })
 }
 
-/// How long a file is where there is none.
+/// The size of the file that `ioengine=null` pretends to have, in bytes.
 fn null_bytes(job: &Job<'_>, sizes: &[Size; 2]) -> Result<u64, Fault> {
     let bytes =
         [job.amount("filesize")?, job.amount("size")?].into_iter().flatten().find_map(|(_, amount)| match amount {
@@ -159,7 +160,7 @@ fn null_bytes(job: &Job<'_>, sizes: &[Size; 2]) -> Result<u64, Fault> {
     Ok(bytes.max(sizes.iter().map(|size| size.to.get()).max().unwrap_or(0)))
 }
 
-/// Names of the files of a copy.
+/// The names of the files of a copy.
 fn names(job: &Job<'_>, copy: u64) -> Result<Vec<String>, Fault> {
     let count = job.within::<u32>("nrfiles", 1, MOST as u64)?.unwrap_or(1);
     let dirs = job.text("directory")?.map(split).unwrap_or_default();
@@ -196,7 +197,7 @@ fn formatted(job: &Job<'_>, format: &str, copy: u64, file: u32) -> Result<String
     }
 }
 
-/// Names between colons; `\:` is a colon, and blank names are none.
+/// The names that colons separate. `\:` is a colon within a name, and empty names are dropped.
 fn split(text: &str) -> Vec<String> {
     let mut names = vec![String::new()];
     let mut characters = text.chars().peekable();
@@ -218,8 +219,9 @@ fn unescaped(text: &str) -> String {
     text.replace("\\:", ":")
 }
 
-/// The part of a file that a copy uses, which has `count` of them, and how many bytes it moves by going through it once, where that is
-/// known; `size` is the file's. `filesize` is of each file, `size` of all together, and a share of each.
+/// The part of a file that a copy with `count` files uses, and how many bytes one pass through this part moves, if that
+/// is known. `size` is the size of the file. The key `filesize` is for each file; the key `size` is for all files
+/// together if it is in bytes, and for each file if it is a share.
 fn range(
     job: &Job<'_>,
     (name, count): (&str, u64),
@@ -266,7 +268,7 @@ fn range(
     if let Some(size) = size {
         within(job, (name, key), (begin, length.unwrap_or(largest)), size)?;
     }
-    // The last operation of a pass may reach beyond the part, where the file does too.
+    // The last operation of a pass may reach beyond the part, if the file is long enough.
     let one_size = least == largest && largest > 0;
     let whole = length.filter(|_| one_size).map(|length| length.next_multiple_of(largest));
     let (used, moved) = match (whole, size) {
@@ -280,7 +282,7 @@ fn range(
     Ok((Extent::new(Part::Bytes(Bytes::new(begin)), length), moved))
 }
 
-/// A part that ends behind the end of its file.
+/// Refuses a part that ends beyond the end of its file.
 fn within(
     job: &Job<'_>,
     (name, key): (&str, &'static str),

@@ -1,4 +1,5 @@
-//! When a job flushes: after so many of its writes (`fsync`, `fdatasync`), and at its end (`end_fsync`, `fsync_on_close`).
+//! When a job flushes: after every N of its writes (`fsync`, `fdatasync`), and at its end (`end_fsync`,
+//! `fsync_on_close`).
 
 use super::job::Job;
 use super::order::Mode;
@@ -7,16 +8,16 @@ use assay_base::Fault;
 /// What all copies of a job have in common.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Flushes {
-    /// After every so many writes.
+    /// The number of writes after which a flush follows.
     pub every: Option<u32>,
-    /// When all operations are done.
+    /// Whether a flush follows when all operations are done.
     pub at_end: bool,
 }
 
-/// Most writes between two flushes.
+/// Upper bound on the writes between two flushes.
 const MOST: u64 = 1_000_000_000;
 
-/// What a job says. fio flushes only for jobs that write.
+/// Reads these keys of a job. fio flushes only for jobs that write.
 pub(super) fn flushes(job: &Job<'_>, mode: Mode) -> Result<Flushes, Fault> {
     let (mut found, mut written) = (Flushes::default(), Vec::new());
     for key in ["fsync", "fdatasync"] {

@@ -1,6 +1,7 @@
 //! One job: the keys that count for it, and typed answers to what they say.
 //!
-//! A job remembers which of its keys somebody asked for. What nobody did would have no effect without a word: it is refused.
+//! A job remembers which of its keys the lowering has read. A key that was not read would be ignored silently, so it is
+//! refused.
 
 use super::keys::Class;
 use super::number::{Amount, Reading, Wrong, percent, time};
@@ -15,14 +16,15 @@ pub(super) struct Job<'a> {
     pub file: &'a JobFile,
     pub section: &'a Section,
     pub name: String,
-    /// The last of equal keys, with their place in the order in which they count.
+    /// For each name the last key with it, and the position of that key: a key at a later position overrides one at an
+    /// earlier.
     keys: BTreeMap<&'static str, (usize, &'a Entry)>,
     asked: RefCell<BTreeSet<&'static str>>,
-    /// What a reader of the plan must know.
+    /// Notes for the reader of the plan.
     notes: RefCell<Vec<String>>,
 }
 
-/// Keys whose class is all there is to say of them: they change no operation.
+/// Keys that need no reading, because they change no operation: their class says everything about them.
 const REMARKS: [&str; 26] = [
     "allrandrepeat",
     "buffer_compress_chunk",
@@ -52,7 +54,7 @@ const REMARKS: [&str; 26] = [
     "wait_for",
 ];
 
-/// All jobs of a file, in its order. Sections called global set defaults for those behind them.
+/// All jobs of a file, in its order. Sections whose name begins with `global` set defaults for the sections after them.
 pub(super) fn jobs(file: &JobFile) -> Result<Vec<Job<'_>>, Fault> {
     let mut globals: Vec<&Entry> = Vec::new();
     let mut jobs: Vec<Job<'_>> = Vec::new();
@@ -75,16 +77,16 @@ impl<'a> Job<'a> {
         Job { file, section, name, keys, asked: RefCell::default(), notes: RefCell::default() }
     }
 
-    /// Refuses keys that no job may have here.
+    /// Refuses the job if it has a key of the class `Refused`.
     pub(super) fn refuse(&self) -> Result<(), Fault> {
         let mut keys: Vec<_> = self.keys.values().filter(|(_, entry)| entry.key.class == Class::Refused).collect();
         keys.sort_by_key(|(at, _)| *at);
         let Some((_, entry)) = keys.first() else { return Ok(()) };
-        // What kind of zones is meant is what is refused, not that there are any.
+        // `zonemode` is refused because of its value, so the fault points at the value and not at the key.
         let place =
             entry.value.as_ref().filter(|_| entry.key.name == "zonemode").map_or(entry.place, |value| value.place);
         let told = entry.key.told;
-        // Where a key has a better one here, that is all there is to say of it.
+        // The text is only a remedy: another key does the same better.
         if told.starts_with("use ") || told.starts_with("write ") {
             return Err(self.file.fault(place, format!("{} is not run here", entry.key.name), told));
         }
@@ -92,7 +94,8 @@ impl<'a> Job<'a> {
         Err(self.file.fault(place, what.trim(), remedy.trim()))
     }
 
-    /// Refuses what says something about the load and was not understood; call it last.
+    /// Refuses keys that describe the load and that nobody has read. Must be called after everything else has read its
+    /// keys.
     pub(super) fn left(&self) -> Result<(), Fault> {
         let asked = self.asked.borrow();
         let known = |entry: &Entry| asked.contains(entry.key.name) || REMARKS.contains(&entry.key.name);
@@ -100,7 +103,7 @@ impl<'a> Job<'a> {
         left.map_or(Ok(()), |entry| Err(self.not_yet(entry, "this key", "remove it, if the job is the same without")))
     }
 
-    /// The keys that count, in their order.
+    /// The keys that have an effect, in their order.
     pub(super) fn entries(&self) -> Vec<&'a Entry> {
         let mut all: Vec<_> = self.keys.values().copied().collect();
         all.sort_by_key(|(at, _)| *at);
@@ -113,12 +116,12 @@ impl<'a> Job<'a> {
         self.keys.get(key).map(|(_, entry)| *entry)
     }
 
-    /// Whether the first of two keys counts because it stands behind the other.
+    /// Whether key `one` overrides key `other` because it stands after it.
     pub(super) fn is_later(&self, one: &'static str, other: &'static str) -> bool {
         self.keys.get(one).map(|(at, _)| at) > self.keys.get(other).map(|(at, _)| at)
     }
 
-    /// Something that the reader of the plan must know.
+    /// Adds a note for the reader of the plan.
     pub(super) fn note(&self, note: impl Into<String>) {
         let note = note.into();
         let mut notes = self.notes.borrow_mut();
@@ -127,7 +130,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// A difference of a key, told with its line.
+    /// Adds a note about a key that differs from fio, with the line of the key.
     pub(super) fn differs(&self, entry: &Entry, difference: &str) {
         let (file, line) = self.file.line(entry.place);
         let value = entry.value.as_ref().map_or(String::new(), |value| format!("={}", value.text));
@@ -139,22 +142,22 @@ impl<'a> Job<'a> {
         self.notes.take()
     }
 
-    /// A fault of a key's value, or of the key where it has none.
+    /// A fault at a key's value, or at the key itself if it has no value.
     pub(super) fn fault(&self, entry: &Entry, what: impl Into<String>, remedy: impl Into<String>) -> Fault {
         self.file.fault(entry.value.as_ref().map_or(entry.place, |value| value.place), what, remedy)
     }
 
-    /// What cannot be driven yet.
+    /// The fault for a key that cannot be driven yet.
     pub(super) fn not_yet(&self, entry: &Entry, what: &str, remedy: &str) -> Fault {
         self.file.fault(entry.place, format!("{what} is not driven yet"), remedy)
     }
 
-    /// Something wrong with a value.
+    /// The fault for a part of a value that is wrong.
     pub(super) fn wrong(&self, value: &Value, wrong: Wrong) -> Fault {
         self.file.fault(value.part(wrong.from, wrong.to), wrong.what, wrong.remedy)
     }
 
-    /// The value of a key, if the key is written; a key without a value is refused.
+    /// The value of a key, if the key is present; a key without a value is refused.
     pub(super) fn value(&self, key: &'static str) -> Result<Option<(&'a Entry, &'a Value)>, Fault> {
         let Some(entry) = self.entry(key) else { return Ok(None) };
         match entry.value.as_ref().filter(|value| !value.text.is_empty()) {
@@ -163,12 +166,12 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Text of a key.
+    /// The value of a key as text.
     pub(super) fn text(&self, key: &'static str) -> Result<Option<&'a str>, Fault> {
         Ok(self.value(key)?.map(|(_, value)| value.text.as_str()))
     }
 
-    /// Whether a switch is on. Without a value it is.
+    /// Whether a switch is on. A switch without a value is on.
     pub(super) fn flag(&self, key: &'static str) -> Result<bool, Fault> {
         let Some(entry) = self.entry(key) else { return Ok(false) };
         match entry.value.as_ref().map(|value| value.text.as_str()) {
@@ -218,14 +221,14 @@ impl<'a> Job<'a> {
         })
     }
 
-    /// Bytes or a share.
+    /// A size in bytes, or a share of the file.
     pub(super) fn amount(&self, key: &'static str) -> Result<Option<(&'a Entry, Amount)>, Fault> {
         let Some((entry, value)) = self.value(key)? else { return Ok(None) };
         let amount = self.reading(entry, value).amount(&value.text);
         amount.map(|amount| Some((entry, amount))).map_err(|wrong| self.wrong(value, wrong))
     }
 
-    /// A time; without a unit it is so many of `unit`.
+    /// A time; a number without a unit is in units of `unit`.
     pub(super) fn time(&self, key: &'static str, unit: Span) -> Result<Option<Span>, Fault> {
         let Some((entry, value)) = self.value(key)? else { return Ok(None) };
         time(&value.text, unit, self.reading(entry, value)).map(Some).map_err(|wrong| self.wrong(value, wrong))
@@ -237,7 +240,7 @@ impl<'a> Job<'a> {
         percent(&value.text).map(Some).map_err(|wrong| self.wrong(value, wrong))
     }
 
-    /// Values for reads and for writes: `a,b`, or one for both; a blank one is absent.
+    /// Values for reads and for writes: `a,b`, or one value for both. An empty value is absent.
     pub(super) fn pair<T: Clone>(
         &self,
         key: &'static str,

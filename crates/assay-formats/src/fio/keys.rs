@@ -10,7 +10,7 @@ pub fn all() -> &'static [Key] {
     KEYS
 }
 
-/// The key of this name. Some names are a key of their own and an alias of another: their own counts.
+/// The key with this name. If the name is also an alias of another key, the key that has it as its own name is found.
 pub fn find(name: &str) -> Option<&'static Key> {
     let own = KEYS.iter().find(|key| key.name == name);
     own.or_else(|| KEYS.iter().find(|key| key.aliases.contains(&name)))

@@ -1,4 +1,5 @@
-//! From jobs to a workload. Each copy and direction of a job is a stream; what the streams cannot say yet is refused at its place.
+//! Turns jobs into a workload. Each direction of each copy of a job is a stream; what streams cannot express yet is
+//! refused at its place.
 
 use super::Surroundings;
 use super::ends::{Ends, ends};
@@ -22,17 +23,17 @@ use assay_model::{Address, Extent, Flush, Life};
 /// A job file as a workload.
 #[derive(Debug)]
 pub struct Lowered {
-    /// What is run.
+    /// The workload to run.
     pub workload: Workload,
-    /// What became of each key.
+    /// How each key was treated.
     pub keys: Vec<Line>,
 }
 
-/// What the names of streams of flushes end with.
+/// The endings of the names of streams of flushes.
 const AFTER_WRITES: &str = ".flushes";
 const AT_END: &str = ".end-flush";
 
-/// A window of `rate_min` where `rate_cycle` says nothing: fio's own.
+/// The window of `rate_min` without `rate_cycle`: the default of fio.
 const CYCLE: Span = Span::from_secs(1);
 
 /// The workload of a job file, called `name`.
@@ -56,7 +57,7 @@ pub fn lower(name: &str, file: &JobFile, choice: &Choice, around: &dyn Surroundi
         let loops: Vec<String> = made.workload.loops[loops..].iter().map(|it| it.name.clone()).collect();
         let last = std::mem::take(&mut made.last);
         let names = match () {
-            // A job has ended when it has flushed.
+            // A job that flushes at its end has ended when that flush is done.
             () if !last.is_empty() => last,
             () if loops.is_empty() => streams.clone(),
             () => loops,
@@ -64,11 +65,11 @@ pub fn lower(name: &str, file: &JobFile, choice: &Choice, around: &dyn Surroundi
         done.push(Done { job: job.name.clone(), step, names, streams });
     }
     lasts(&jobs, &done, &mut made.workload)?;
-    // Last: whatever is to be asked for has been.
+    // This must come last: only now has everything read its keys.
     for job in &jobs {
         job.left()?;
         for note in job.notes() {
-            // What a section of defaults says is told once.
+            // Several jobs may have the same note, because of a global section: it is given once.
             if !made.workload.notes.contains(&note) {
                 made.workload.notes.push(note);
             }
@@ -93,7 +94,7 @@ pub fn lower(name: &str, file: &JobFile, choice: &Choice, around: &dyn Surroundi
         per_target: false,
         target_names: files.names(),
         targets: files.targets,
-        // fio does not stop a job that falls behind.
+        // fio does not stop a job that lags behind its rate.
         max_lag: Span::ZERO,
         in_flight_bound: IN_FLIGHT_BOUND.max(in_flight as u32),
         ..workload
@@ -101,7 +102,7 @@ pub fn lower(name: &str, file: &JobFile, choice: &Choice, around: &dyn Surroundi
     Ok(Lowered { workload, keys: explain::lines(file, &jobs) })
 }
 
-/// A job waits for one that stands before it.
+/// Refuses `wait_for` unless the job that it names stands before.
 fn waits(jobs: &[Job<'_>]) -> Result<(), Fault> {
     for (at, job) in jobs.iter().enumerate() {
         if let Some((entry, value)) = job.value("wait_for")?
@@ -127,11 +128,12 @@ fn chosen<'a>(file: &JobFile, jobs: Vec<Job<'a>>, choice: &Choice) -> Result<Vec
     Ok(jobs.into_iter().filter(|job| choice.sections.is_empty() || choice.sections.contains(&job.name)).collect())
 }
 
-/// What a job waits for: the only stream or loop of the job that `wait_for` names, unless that is of an earlier step.
+/// The name that a job waits for: the only stream or loop of the job that `wait_for` names. `None` if that job is in an
+/// earlier step, because steps run one after another anyway.
 fn waits_for(job: &Job<'_>, made: &[Done], step: u32) -> Result<Option<String>, Fault> {
     let Some((entry, value)) = job.value("wait_for")? else { return Ok(None) };
     let Some(done) = made.iter().rfind(|done| done.job == value.text) else {
-        // It is not among those that were chosen.
+        // That job is not among the chosen ones.
         job.note(format!("{}: wait_for={}: that job is not run", job.name, value.text));
         return Ok(None);
     };
@@ -146,18 +148,18 @@ fn waits_for(job: &Job<'_>, made: &[Done], step: u32) -> Result<Option<String>, 
     }
 }
 
-/// A job that was made.
+/// A job that was lowered.
 struct Done {
     job: String,
     step: u32,
-    /// What others can wait for: its streams, or its loops.
+    /// The names that others can wait for: those of its last streams, of its loops, or of its streams.
     names: Vec<String>,
     /// All its streams.
     streams: Vec<String>,
 }
 
-/// How long everything lasts: where all jobs have the same runtime and nothing else ends them, that is the workload's; otherwise
-/// each has its own life.
+/// Sets how long the workload lasts. If all jobs have the same runtime and nothing else begins or ends them, that is
+/// the duration of the workload; otherwise each job keeps its own life.
 fn lasts(jobs: &[Job<'_>], done: &[Done], workload: &mut Workload) -> Result<(), Fault> {
     let mut before = Span::ZERO;
     for job in jobs {
@@ -183,11 +185,11 @@ fn lasts(jobs: &[Job<'_>], done: &[Done], workload: &mut Workload) -> Result<(),
     Ok(())
 }
 
-/// The workload as far as it is made.
+/// The workload while it is being built.
 pub(super) struct Made<'a> {
     pub files: Files<'a>,
     pub workload: Workload,
-    /// The last streams of the job that is being made, which begin when the others have ended.
+    /// The streams of the current job that begin when its other streams have ended.
     last: Vec<String>,
 }
 
@@ -234,7 +236,7 @@ impl Made<'_> {
                 let size = &sizes[index(direction)];
                 let several = sizes.iter().any(|size| size.from != size.to) || (mode.both() && sizes[0] != sizes[1]);
                 let address = address(job, mode, direction, size, several, looped.is_some())?;
-                // What is random once per pass is so for reads and writes of a loop together.
+                // Where each block comes once per pass, the reads and writes of a loop share the pass.
                 let places = looped.clone().filter(|_| matches!(address, Address::Once { .. }));
                 let extent = zoned(job, direction, (extent, length))?;
                 let work = own.block(direction, size.clone(), address, extent, places);
@@ -274,7 +276,7 @@ impl Made<'_> {
         self.common(job, mode)
     }
 
-    /// A loop for a copy, with slots of its own; the answer is its name.
+    /// Adds a loop for a copy, with slots of its own, and returns its name.
     fn looped(
         &mut self,
         job: &Job<'_>,
@@ -290,7 +292,7 @@ impl Made<'_> {
         name
     }
 
-    /// The flushes of a copy, whose streams are the last that were made.
+    /// Adds the flushes of a copy, whose streams are the last ones in the workload.
     fn flush(&mut self, job: &Job<'_>, (copy, copies): (u64, u64), of: (Vec<u16>, Option<String>), flushes: Flushes) {
         let (targets, looped) = of;
         let writes = self.workload.streams.last().map(|stream| stream.name.clone());
@@ -314,14 +316,14 @@ impl Made<'_> {
         }
     }
 
-    /// A name for a stream of a copy, that no other has.
+    /// A name for a stream of a copy, which no other stream has.
     pub(super) fn name(&self, job: &Job<'_>, copy: u64, copies: u64, mode: Mode, direction: Direction) -> String {
         let way = if mode.both() { format!(".{direction}s") } else { String::new() };
         let plain = format!("{}{way}", stem(job, copy, copies));
         free(plain, |name| self.workload.streams.iter().any(|stream| stream.name == *name))
     }
 
-    /// What all jobs of a run have in common.
+    /// Reads the keys whose effect is on the whole run.
     pub(super) fn common(&mut self, job: &Job<'_>, mode: Mode) -> Result<(), Fault> {
         direct(job)?;
         let seed = job.count("randseed")?;
@@ -350,7 +352,7 @@ impl Made<'_> {
         Ok(())
     }
 
-    /// Bounds that fio stops a job by.
+    /// Adds criteria for the bounds at which fio stops a job.
     pub(super) fn criteria(&mut self, job: &Job<'_>, stream: &str, direction: Direction) -> Result<(), Fault> {
         let mut add = |measure, bound, window| {
             self.workload.criteria.push(Criterion { stream: stream.to_owned(), measure, bound, window: Some(window) });
@@ -383,7 +385,7 @@ impl Made<'_> {
     }
 }
 
-/// The part of a file that zones of absolute size cover; all of it without them.
+/// The part of the extent that zones of absolute size cover; without such zones, the whole extent.
 fn zoned(job: &Job<'_>, direction: Direction, (extent, length): (Extent, Option<u64>)) -> Result<Extent, Fault> {
     let Some(zones) = absolute(job, direction)? else { return Ok(extent) };
     let space: u64 = zones.iter().map(|(_, space)| *space).sum();
@@ -398,14 +400,15 @@ fn zoned(job: &Job<'_>, direction: Direction, (extent, length): (Extent, Option<
     Ok(Extent { length: Some(assay_model::Amount::Bytes(Bytes::new(space))), ..extent })
 }
 
-/// The name of a job and of a copy of it, where there are several, of what names may be made of here.
+/// The beginning of the names of a copy's streams: the name of the job, and the number of the copy if there are
+/// several. Characters that a name may not have become `-`.
 fn stem(job: &Job<'_>, copy: u64, copies: u64) -> String {
     let usable = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
     let stem: String = job.name.chars().take(40).map(usable).collect();
     if copies > 1 { format!("{stem}.{copy}") } else { stem }
 }
 
-/// A name, or one with a number behind it where it is taken.
+/// The name `plain`, or if it is taken, that name with a number after it.
 fn free(plain: String, taken: impl Fn(&String) -> bool) -> String {
     let further = (2..).map(|n| format!("{plain}.{n}"));
     std::iter::once(plain.clone()).chain(further).find(|name| !taken(name)).unwrap_or_else(|| plain.clone())

@@ -1,4 +1,5 @@
-//! Numbers of job files: sizes and counts with binary suffixes, times, shares. What fio reads otherwise than it looks is refused.
+//! Numbers of job files: sizes and counts with binary suffixes, times, shares. A number that fio reads as another one
+//! than it seems to be is refused.
 
 use assay_base::Span;
 
@@ -16,7 +17,7 @@ impl Wrong {
         Wrong { from: 0, to: text.len(), what: what.into(), remedy: remedy.into() }
     }
 
-    /// The same in a longer text, in which the shorter begins at `at`.
+    /// The same fault in a longer text, in which the text of this fault begins at `at`.
     pub(super) fn at(self, at: usize) -> Wrong {
         Wrong { from: self.from + at, to: self.to + at, ..self }
     }
@@ -27,9 +28,9 @@ impl Wrong {
 pub(super) struct Reading {
     /// Whether `kib` is 1024 and `k` 1000; fio's own default has it the other way round.
     pub true_units: bool,
-    /// Whether a blank stands before the value, behind which fio loses suffixes.
+    /// Whether a blank stands before the value; fio then ignores a suffix.
     pub behind_blank: bool,
-    /// The key, and what it counts, for messages.
+    /// The key and the noun for what it counts, for messages.
     pub key: &'static str,
     pub noun: &'static str,
 }
@@ -42,7 +43,7 @@ pub(super) enum Amount {
 }
 
 impl Reading {
-    /// A number with a binary suffix or none.
+    /// A number with or without a binary suffix.
     pub(super) fn count(self, text: &str) -> Result<u64, Wrong> {
         let (number, rest) = digits(text).ok_or_else(|| not_a_number(text))?;
         if rest.is_empty() {
@@ -61,7 +62,7 @@ impl Reading {
             .ok_or_else(|| Wrong::new(text, "this number is too large", "write a smaller one"))
     }
 
-    /// The same, or a share in percent.
+    /// A number with or without a binary suffix, or a share in percent.
     pub(super) fn amount(self, text: &str) -> Result<Amount, Wrong> {
         match text.strip_suffix('%').and_then(digits) {
             Some((percent, "")) if (1..=100).contains(&percent) && !self.behind_blank => Ok(Amount::Percent(percent)),
@@ -72,7 +73,7 @@ impl Reading {
         }
     }
 
-    /// What a suffix multiplies by.
+    /// The factor that a suffix stands for.
     fn multiplier(self, suffix: &str) -> Option<u64> {
         let suffix = suffix.to_ascii_lowercase();
         let (unit, rest) = suffix.split_at_checked(1)?;
@@ -86,7 +87,7 @@ impl Reading {
         Some(if binary { 1024u64 } else { 1000 }.pow(power))
     }
 
-    /// A number with something behind it that is no suffix.
+    /// The fault for a number that is followed by `rest`, which is not a suffix.
     fn strange(self, text: &str, number: u64, rest: &str) -> Wrong {
         let noun = self.noun;
         if let Some(exact) = self.fraction(number, rest) {
@@ -95,7 +96,7 @@ impl Reading {
         Wrong::new(text, format!("fio reads {number} and drops the rest"), format!("write {number}"))
     }
 
-    /// What `number` and a fraction with its suffix come to, where that is whole.
+    /// The value of `number` together with `rest`, if `rest` is a decimal fraction with or without a suffix.
     fn fraction(self, number: u64, rest: &str) -> Option<u64> {
         let rest = rest.strip_prefix('.')?;
         let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
@@ -106,7 +107,7 @@ impl Reading {
     }
 }
 
-/// A time; without a unit it is so many of `unit`.
+/// A time; a number without a unit is in units of `unit`.
 pub(super) fn time(text: &str, unit: Span, reading: Reading) -> Result<Span, Wrong> {
     let (number, rest) = digits(text).ok_or_else(|| not_a_number(text))?;
     if rest.is_empty() {
@@ -153,7 +154,7 @@ fn not_a_number(text: &str) -> Wrong {
     Wrong::new(text, "not a whole number", "write one, such as 4096 or 4k")
 }
 
-/// The number that a text begins with, and what is behind it.
+/// The number that a text begins with, and the rest of the text.
 fn digits(text: &str) -> Option<(u64, &str)> {
     if let Some(hex) = text.strip_prefix("0x").or_else(|| text.strip_prefix("0X")) {
         let end = hex.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(hex.len());

@@ -1,4 +1,4 @@
-//! Where the operations of a job go, and which way: `rw`, the random map, distributions.
+//! Where the operations of a job go, and in which direction: `rw`, the random map, distributions.
 
 use super::job::Job;
 use super::number::Wrong;
@@ -7,20 +7,21 @@ use assay_model::Address;
 use assay_model::address::{Exponent, Law, RunLength};
 use assay_model::size::Size;
 
-/// `rw`, as far as it can be driven.
+/// The meaning of `rw`, as far as it can be driven.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Mode {
     pub reads: bool,
     pub writes: bool,
     pub random: bool,
-    /// Of a random job: so many operations behind each other from each place on.
+    /// For a random job: how many operations follow each other directly from each random place on.
     run: u64,
-    /// Of a sequential job: bytes between operations, or back from the end of the last one.
+    /// For a sequential job: a number of bytes, and whether the job goes backwards. Forwards these bytes lie between
+    /// the end of an operation and the next one; backwards the next one begins this far before that end.
     stride: Option<(u64, bool)>,
 }
 
 impl Mode {
-    /// A mode whose order is not its own.
+    /// The mode of a job whose places come from a recording, so that `rw` does not matter.
     pub(super) fn of(reads: bool, writes: bool) -> Mode {
         Mode { reads, writes, random: false, run: 1, stride: None }
     }
@@ -29,21 +30,21 @@ impl Mode {
         self.reads && self.writes
     }
 
-    /// The directions, the order in which streams are made.
+    /// The directions of the job, in the order in which its streams are made.
     pub(super) fn directions(self) -> impl Iterator<Item = Direction> {
         let all = [(self.reads, Direction::Read), (self.writes, Direction::Write)];
         all.into_iter().filter_map(|(is, direction)| is.then_some(direction))
     }
 }
 
-/// The index of a direction in pairs of values.
+/// The index of a direction in a pair of values, for reads and for writes.
 pub(super) fn index(direction: Direction) -> usize {
     usize::from(direction == Direction::Write)
 }
 
 const MODES: &str = "write read, write, rw, randread, randwrite or randrw";
 
-/// What `rw` says. Without it a job reads sequentially.
+/// Reads `rw`. Without it a job reads sequentially.
 pub(super) fn mode(job: &Job<'_>) -> Result<Mode, Fault> {
     let Some((entry, value)) = job.value("rw")? else {
         return Ok(Mode { reads: true, writes: false, random: false, run: 1, stride: None });
@@ -82,8 +83,8 @@ pub(super) fn mode(job: &Job<'_>) -> Result<Mode, Fault> {
     }
 }
 
-/// Where operations of `size` go. `several`: the job draws several sizes; `together`: reads and
-/// writes are in one loop, with one order.
+/// Where operations of `size` go. `several` says that the job has several sizes, `together` that reads and writes are
+/// in one loop and share one order.
 pub(super) fn address(
     job: &Job<'_>,
     mode: Mode,
@@ -130,7 +131,7 @@ pub(super) fn address(
     Ok(Address::Uniform { align: unit })
 }
 
-/// Whether an operation of a run goes to the same place as the one before, instead of behind it.
+/// Whether each operation of a run goes to the same place as the one before, instead of the place directly after it.
 fn identical(job: &Job<'_>) -> Result<bool, Fault> {
     match (job.text("rw_sequencer")?, job.entry("rw_sequencer")) {
         (None | Some("sequential"), _) | (_, None) => Ok(false),
@@ -139,13 +140,15 @@ fn identical(job: &Job<'_>) -> Result<bool, Fault> {
     }
 }
 
-/// The share of the operations in percent that go to a random place, where the others of a random job go on behind the last one.
+/// The share of a random job's operations, in percent, that go to a random place, if the others follow directly after
+/// the operation before them.
 fn partly(job: &Job<'_>, mode: Mode, direction: Direction) -> Result<Option<u64>, Fault> {
     let share = job.pair("percentage_random", |_, text| super::number::percent(text))?[index(direction)];
     Ok(share.filter(|share| mode.random && *share < 100))
 }
 
-/// A job that goes on behind its last operation unless it goes to a random place: runs whose lengths are geometric.
+/// The address of a job in which each operation goes to a random place with a given probability, and otherwise follows
+/// directly after the one before: sequential runs with geometrically distributed lengths.
 fn mostly_sequential(
     job: &Job<'_>,
     (mode, share): (Mode, u64),
@@ -172,7 +175,7 @@ fn mostly_sequential(
     Ok(Address::Runs { length })
 }
 
-/// `randread:8` and the like.
+/// The address of `randread:8` and the like.
 fn runs(job: &Job<'_>, mode: Mode, size: &Size, (otherwise, identical): (bool, bool)) -> Result<Address, Fault> {
     let entry = job.entry("rw").filter(|_| otherwise || size.from != size.to);
     if let Some(entry) = entry {
@@ -183,7 +186,7 @@ fn runs(job: &Job<'_>, mode: Mode, size: &Size, (otherwise, identical): (bool, b
         ));
     }
     if identical {
-        // A mode says at most a million.
+        // `mode` has refused more than a million.
         return Ok(Address::Repeated { times: mode.run as u32 });
     }
     let bytes = size.from.get().checked_mul(mode.run).map(Bytes::new);
@@ -194,7 +197,7 @@ fn runs(job: &Job<'_>, mode: Mode, size: &Size, (otherwise, identical): (bool, b
 
 const DISTRIBUTIONS: &str = "write random, zipf:1.1, pareto:0.2, normal:10, zoned:60/10:40/90 or zoned_abs:60/1g:40/9g";
 
-/// The places that come more often, where some do.
+/// The address of `random_distribution`; `None` if it is absent, or if it is `random`, or if the job is sequential.
 fn distribution(job: &Job<'_>, direction: Direction, mode: Mode, unit: Bytes) -> Result<Option<Address>, Fault> {
     let Some((entry, value)) = job.value("random_distribution")? else { return Ok(None) };
     let (word, rest) = value.text.split_once(':').unwrap_or((&value.text, ""));
@@ -234,14 +237,14 @@ fn distribution(job: &Job<'_>, direction: Direction, mode: Mode, unit: Bytes) ->
     Ok(Some(Address::Ranked { law, unit, scatter }))
 }
 
-/// A number above zero and below `whole`, as a share of that.
+/// A number above zero and below `whole`, as a share of `whole`.
 fn between(text: &str, whole: f64) -> Option<Share> {
     let share = text.parse::<f64>().ok()? / whole;
     (share > 0.0 && share < 1.0).then(|| Share::from_ppb((share * 1e9).round() as u64)).filter(|it| it.as_ppb() > 0)
 }
 
-/// The zones of `zoned_abs`: the share of the operations in percent, and bytes, one behind the other from the start of what the job
-/// uses. `None` for any other distribution.
+/// The zones of `zoned_abs`: for each its share of the operations in percent, and its size in bytes. They lie one after
+/// the other from the start of the part of the file that the job uses. `None` for any other distribution.
 pub(super) fn absolute(job: &Job<'_>, direction: Direction) -> Result<Option<Vec<(u64, u64)>>, Fault> {
     let Some((entry, value)) = job.value("random_distribution")? else { return Ok(None) };
     let Some(rest) = value.text.strip_prefix("zoned_abs:") else { return Ok(None) };
@@ -266,7 +269,7 @@ pub(super) fn absolute(job: &Job<'_>, direction: Direction) -> Result<Option<Vec
     Ok(Some(zones))
 }
 
-/// The same with the space of each as a share of that of all, which are whole together.
+/// The same zones with the size of each as a share of the size of all. The shares of sizes add up to exactly 100 %.
 fn by_share(zones: &[(u64, u64)]) -> Vec<(Share, Share)> {
     let all: u128 = zones.iter().map(|(_, space)| u128::from(*space)).sum::<u128>().max(1);
     let (mut passed, mut given) = (0u128, 0u64);
@@ -279,9 +282,9 @@ fn by_share(zones: &[(u64, u64)]) -> Vec<(Share, Share)> {
     zones.iter().map(share).collect()
 }
 
-/// `operations/space:…` in percent, of reads and of writes.
+/// The zones of a direction in `operations/space:…`, in percent. A comma separates those of reads from those of writes.
 fn zones(text: &str, direction: Direction) -> Result<Vec<(Share, Share)>, Wrong> {
-    // Faults are about the whole value, which the five letters of the word stand before.
+    // Faults point at the whole value, which begins with `zoned:`.
     let wrong =
         |what: String, remedy: &str| Wrong { from: 0, to: text.len() + "zoned:".len(), what, remedy: remedy.into() };
     let lists: Vec<&str> = text.split(',').collect();

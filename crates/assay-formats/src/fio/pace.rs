@@ -1,4 +1,4 @@
-//! When the operations of a job are wanted: by rates, in a closed loop, or with pauses.
+//! When the operations of a job are due: by rates, in a closed loop, or with pauses.
 
 use super::flushes::Flushes;
 use super::job::Job;
@@ -10,26 +10,27 @@ use assay_model::plan::Arrival;
 use assay_model::size::Size;
 use assay_model::workload::LARGEST_BOUND;
 
-/// Engines whose callers wait for each operation, and those that have several in flight.
+/// Engines whose callers wait for each operation (`ONE_AT_A_TIME`), and engines that have several in flight
+/// (`SEVERAL`).
 const ONE_AT_A_TIME: [&str; 7] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "splice"];
 const SEVERAL: [&str; 5] = ["libaio", "io_uring", "posixaio", "windowsaio", "null"];
-/// Engines that need a library or a server of their own, which a block device stands for.
+/// Engines that need a library or a server of their own. To test such storage, map it to a block device.
 const ELSEWHERE: [&str; 12] =
     ["rbd", "rados", "http", "nfs", "libiscsi", "nbd", "gfapi", "gfapi_async", "libhdfs", "pmemblk", "dfs", "libblkio"];
 
 /// How a job reaches its files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Engine {
-    /// Most operations of a copy in flight.
+    /// Upper bound on the operations of a copy in flight.
     pub depth: u32,
-    /// Whether nothing is behind it.
+    /// Whether operations go to no device at all (`ioengine=null`).
     pub null: bool,
 }
 
-/// `ioengine` and `iodepth`.
+/// Reads `ioengine` and `iodepth`.
 pub(super) fn engine(job: &Job<'_>) -> Result<Engine, Fault> {
     let asked = job.within::<u32>("iodepth", 1, LARGEST_BOUND.into())?.unwrap_or(1);
-    // fio's own on Linux.
+    // The default of fio on Linux.
     let Some((entry, value)) = job.value("ioengine")? else { return Ok(waiting(job, "psync, fio's own,", asked)) };
     let name = value.text.as_str();
     if ONE_AT_A_TIME.contains(&name) {
@@ -61,16 +62,17 @@ fn waiting(job: &Job<'_>, engine: &str, asked: u32) -> Engine {
     Engine { depth: 1, null: false }
 }
 
-/// When the operations of one copy are wanted.
+/// When the operations of one copy are due.
 #[derive(Clone, Debug)]
 pub(super) struct Pace {
-    /// Of reads and of writes.
+    /// The arrivals of reads and of writes.
     pub arrivals: [Option<Arrival>; 2],
-    /// The pauses of the loop that both are in, or one with pauses of its own kind; `None` where there is no loop.
+    /// `None` if the streams are not in a loop; otherwise the pauses of the loop, if it has any.
     pub looped: Option<Option<Think>>,
 }
 
-/// The pace of a job, which has several files or one; streams of a loop get the loop's name from whoever makes them.
+/// The pace of a job. `files` says that it has several files. Streams of a loop do not have the loop's name yet: the
+/// caller sets it.
 pub(super) fn pace(
     job: &Job<'_>,
     mode: Mode,
@@ -134,7 +136,7 @@ pub(super) fn pace(
     Ok(Pace { arrivals, looped: looped.then_some(think) })
 }
 
-/// The share in percent of each direction in the operations of a job; of rates each is whole.
+/// The share of each direction in the operations of a job, in percent. With rates each direction has 100 %.
 fn shares(job: &Job<'_>, mode: Mode, rated: usize) -> Result<[u64; 2], Fault> {
     let (reads, writes) = (job.percent("rwmixread")?, job.percent("rwmixwrite")?);
     if !mode.both() {
@@ -150,7 +152,7 @@ fn shares(job: &Job<'_>, mode: Mode, rated: usize) -> Result<[u64; 2], Fault> {
         (Some(reads), None) => reads,
         (Some(reads), Some(_)) if job.is_later("rwmixread", "rwmixwrite") => reads,
         (_, Some(writes)) => 100 - writes,
-        // fio's own.
+        // The default of fio.
         (None, None) => 50,
     };
     Ok([reads, 100 - reads])

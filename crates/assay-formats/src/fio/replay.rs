@@ -1,4 +1,4 @@
-//! `read_iolog`: a job that plays a recording, whose places, sizes and times take the place of the job's own.
+//! `read_iolog`: a job that plays a recording. The recording's places, sizes and times replace those of the job.
 
 use super::ends::Ends;
 use super::job::Job;
@@ -13,7 +13,7 @@ use assay_model::Life;
 use assay_model::plan::{Arrival, Lane, MOST_STREAMS, Stream};
 use assay_model::recording::Recording;
 
-/// Keys that a recording makes idle, as in fio.
+/// Keys that have no effect in a job that plays a recording, as in fio.
 const IDLE: [&str; 12] = [
     "rw",
     "bs",

@@ -1,17 +1,18 @@
-//! Sizes of a job's operations: one, drawn from a range, or by shares, for reads and writes apart.
+//! Sizes of a job's operations, for reads and writes separately: one size, sizes drawn from a range, or sizes with
+//! shares.
 
 use super::job::Job;
 use super::number::{Reading, Wrong, percent};
 use assay_base::{Bytes, Fault};
 use assay_model::size::{Size, Sizes};
 
-/// fio's size where none is written.
+/// The default size of fio, in bytes.
 const USUAL: u64 = 4096;
-/// The largest operation there is here.
+/// The largest operation of a workload, in bytes.
 const LARGEST: u64 = 64 << 20;
-/// Most different sizes of one job.
+/// Upper bound on the number of different sizes of one job.
 const MOST: usize = 1024;
-/// What every target's block is a multiple of.
+/// The block size of every target is a multiple of this many bytes.
 const SECTOR: u64 = 512;
 
 /// Sizes of reads and of writes.
@@ -40,7 +41,8 @@ pub(super) fn sizes(job: &Job<'_>, random: bool) -> Result<[Size; 2], Fault> {
     Ok(sizes)
 }
 
-/// The two values of `bs` may be meant for sequential and random jobs instead.
+/// With `bs_is_seq_rand` the two values of `bs` are for sequential and for random operations instead of reads and
+/// writes.
 fn by_order(job: &Job<'_>, random: bool, sizes: [Option<Size>; 2]) -> Result<[Option<Size>; 2], Fault> {
     if !job.flag("bs_is_seq_rand")? {
         return Ok(sizes);
@@ -56,7 +58,7 @@ fn one(reading: Reading, text: &str) -> Result<Bytes, Wrong> {
     }
 }
 
-/// `min-max`: min + max·u, u uniform below 1, rounded down to a multiple of min and cut to max.
+/// `min-max`: min + max·u with u uniform in [0, 1), rounded down to a multiple of min and limited to max.
 fn range(reading: Reading, text: &str, unaligned: bool) -> Result<Size, Wrong> {
     let Some((from, to)) = text.split_once('-') else {
         return Err(Wrong::new(text, "not a range of sizes", "write for example 4k-16k"));
@@ -79,13 +81,13 @@ fn range(reading: Reading, text: &str, unaligned: bool) -> Result<Size, Wrong> {
             format!("write a range of at most {MOST}, or bssplit="),
         ));
     }
-    // Of the numbers from min to min + max those that come to the same multiple of min.
+    // The weight of a size: how many of the numbers from min to min + max are rounded to it.
     let step = |n: u64| bar((n * min).min(max), (n * min).min(max), ((n + 1) * min).min(min + max) - n * min);
     let last = (min + max - 1) / min;
     histogram(text, (1..=last).map(step).collect())
 }
 
-/// `size/percent:size/percent`; blank shares divide what is left equally.
+/// `size/percent:size/percent`; sizes without a share divide the rest equally.
 fn shares(reading: Reading, text: &str) -> Result<Size, Wrong> {
     let mut parts: Vec<(Bytes, Option<u64>)> = Vec::new();
     let mut at = 0;
@@ -143,7 +145,7 @@ mod tests {
     #[test]
     fn a_range_has_the_shares_that_fio_draws() {
         let of = |text, unaligned| bars(&range(PLAIN, text, unaligned).unwrap());
-        // 40, 40 and 20 %.
+        // The shares are 40, 40 and 20 %.
         assert_eq!(of("4k-10k", false), [(4096, 4096, 4096), (8192, 8192, 4096), (10_240, 10_240, 2048)]);
         assert_eq!(of("4k-16k", false).iter().map(|bar| bar.2).collect::<Vec<_>>(), [4096; 4]);
         assert_eq!(of("8k-8k", false), [(8192, 8192, 1)]);

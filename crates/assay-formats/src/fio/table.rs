@@ -1,8 +1,9 @@
-//! Every key of a job file that fio 3.33 and later know, with what becomes of it. [`super::keys`] says what the columns are.
+//! Every key of a job file that fio 3.33 and later know, and how it is treated. [`super::class::Key`] describes the
+//! columns.
 
 use super::class::{Class, Key};
 
-/// In the order of fio's own list; the last ones belong to single engines.
+/// In the order of fio's own list; the keys at the end belong to single engines.
 #[rustfmt::skip]
 pub(super) const KEYS: &[Key] = &[
     Key::new("allow_file_create", &[], Class::NoEffect, "", "about how fio makes and opens files"),

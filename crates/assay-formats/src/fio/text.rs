@@ -1,20 +1,21 @@
-//! From the text of a job file to sections of keys, each word with its place. Untrusted: there are caps on everything that a text can repeat.
+//! Turns the text of a job file into sections of keys and records the place of each word. The text is not trusted:
+//! everything that it can repeat is bounded.
 
 use super::keys::{self, Key};
 use super::{Keyword, Surroundings};
 use assay_base::Fault;
 
-/// Longest text of a job file and all that it includes, in bytes.
+/// Upper bound on the total length of a job file and all that it includes, in bytes.
 const LONGEST: usize = 1 << 20;
-/// Most sections, and most keys of all sections.
+/// Upper bounds on the number of sections and on the number of keys in all sections.
 const MOST_SECTIONS: usize = 512;
 const MOST_KEYS: usize = 8192;
-/// Most included files.
+/// Upper bound on the number of included files.
 const MOST_INCLUDES: usize = 32;
-/// Longest value once its variables stand for themselves.
+/// Upper bound on the length of a value, in bytes, after its variables were replaced.
 const LONGEST_VALUE: usize = 16_384;
 
-/// Where a word stands: file, line, byte and number of bytes.
+/// Where a word stands: file, line, first byte and number of bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Place {
     pub file: usize,
@@ -29,24 +30,24 @@ pub(super) struct Place {
 pub(super) struct Entry {
     pub key: &'static Key,
     pub place: Place,
-    /// What stands behind the equals sign, where there is one.
+    /// The text after the equals sign, if there is one.
     pub value: Option<Value>,
 }
 
 /// A value.
 #[derive(Clone, Debug)]
 pub(super) struct Value {
-    /// With its variables replaced.
+    /// The text with its variables replaced.
     pub text: String,
     pub place: Place,
-    /// Whether the text is what is written, so that a part of it has a place of its own.
+    /// Whether the text is exactly what is written, so that a part of it has a place of its own in the file.
     verbatim: bool,
-    /// Whether a blank stands before it.
+    /// Whether a blank stands before the value.
     pub behind_blank: bool,
 }
 
 impl Value {
-    /// The place of the bytes `from..to` of its text.
+    /// The place of the bytes `from..to` of the text.
     pub(super) fn part(&self, from: usize, to: usize) -> Place {
         match self.verbatim {
             true => Place { at: self.place.at + from, width: to.saturating_sub(from), ..self.place },
@@ -64,7 +65,7 @@ pub(super) struct Section {
 }
 
 impl Section {
-    /// Whether it sets defaults for those behind it.
+    /// Whether it sets defaults for the sections after it.
     pub(super) fn is_global(&self) -> bool {
         self.name.starts_with("global")
     }
@@ -73,7 +74,7 @@ impl Section {
 /// A job file whose keys are known, with everything that it includes.
 #[derive(Clone, Debug, Default)]
 pub struct JobFile {
-    /// Names and lines, the job file first.
+    /// The name and the lines of each file, the job file first.
     files: Vec<(String, Vec<String>)>,
     pub(super) sections: Vec<Section>,
 }
@@ -91,19 +92,19 @@ impl JobFile {
         Fault::whole(&self.files[0].0, what, remedy)
     }
 
-    /// Name of the file and number of the line.
+    /// The name of the file and the number of the line.
     pub(super) fn line(&self, place: Place) -> (&str, usize) {
         (&self.files[place.file].0, place.line + 1)
     }
 
-    /// What is written at a place.
+    /// The text at a place.
     pub(super) fn written(&self, place: Place) -> &str {
         let line = self.files[place.file].1.get(place.line).map_or("", String::as_str);
         line.get(place.at..place.at + place.width).unwrap_or("")
     }
 }
 
-/// Whether a text is a job file of fio's: sections in single brackets, and keys of fio's.
+/// Whether a text is a job file of fio: it has sections in single brackets, and keys of fio.
 pub fn looks_like(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(['#', ';']));
     let section = |line: &str| line.starts_with('[') && !line.starts_with("[[") && line.ends_with(']');
@@ -117,7 +118,7 @@ pub fn looks_like(text: &str) -> bool {
     first == "[global]" || lines.any(is_key)
 }
 
-/// Reads a job file; `name` is its own, for messages.
+/// Reads a job file; `name` is its name, for messages.
 pub fn read(name: &str, text: &str, around: &dyn Surroundings) -> Result<JobFile, Fault> {
     let mut reader = Reader { job: JobFile::default(), around, bytes: 0, keys: 0 };
     let file = reader.open(name, text)?;
@@ -141,7 +142,7 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Takes a file in; the answer is its number.
+    /// Adds a file and returns its number.
     fn open(&mut self, name: &str, text: &str) -> Result<usize, Fault> {
         self.bytes = self.bytes.saturating_add(text.len());
         if self.bytes > LONGEST || self.job.files.len() > MOST_INCLUDES {
@@ -247,7 +248,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A value with its variables and keywords replaced, and whether it had none.
+    /// The text of a value with its variables and keywords replaced, and whether it had none of them.
     fn expanded(&self, text: &str, place: Place) -> Result<(String, bool), Fault> {
         let mut out = String::new();
         let mut rest = text;
@@ -276,7 +277,8 @@ impl Reader<'_> {
         Ok((text, !computed && rest.len() == place.width))
     }
 
-    /// A value with keywords, as the number that it comes to.
+    /// The text of a value in which keywords and their arithmetic are replaced by the result, and whether it had
+    /// keywords.
     fn computed(&self, text: &str, place: Place) -> Result<(String, bool), Fault> {
         let words =
             [("$pagesize", Keyword::PageSize), ("$mb_memory", Keyword::Memory), ("$ncpus", Keyword::Processors)];
@@ -295,7 +297,8 @@ impl Reader<'_> {
     }
 }
 
-/// Whole numbers with `+ - * /`, the last two first; `None` where that is not what it is, or leads below zero or beyond 64 bits.
+/// Computes whole numbers with `+ - * /`, where `*` and `/` bind more strongly. `None` if the text is anything else, or
+/// if the result is negative or does not fit into 64 bits.
 fn arithmetic(text: &str) -> Option<u64> {
     let (mut sum, mut product, mut sign, mut operator) = (0i128, None::<i128>, 1i128, '*');
     let mut rest = text.trim();

@@ -8,7 +8,7 @@ use assay_base::Fault;
 use assay_model::turns::{NextTarget, Turns};
 use assay_model::{Address, Stream};
 
-/// What a job says, as far as it is driven.
+/// `file_service_type`, as far as it can be driven.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Service<'a> {
     next: NextTarget,
@@ -16,7 +16,7 @@ pub(super) struct Service<'a> {
     entry: Option<&'a Entry>,
 }
 
-/// `file_service_type`; without it the files come in turn.
+/// Reads `file_service_type`; without it the files come in turn.
 pub(super) fn service<'a>(job: &Job<'a>) -> Result<Service<'a>, Fault> {
     let plain = Service { next: NextTarget::InTurn, operations: 1, entry: None };
     let Some((entry, value)) = job.value("file_service_type")? else { return Ok(plain) };
@@ -46,12 +46,12 @@ pub(super) fn service<'a>(job: &Job<'a>) -> Result<Service<'a>, Fault> {
     Ok(Service { next, operations, entry: Some(entry) })
 }
 
-/// The turns of a copy that uses several files, with these streams.
+/// How a copy with these streams takes turns over its files.
 pub(super) fn turns(job: &Job<'_>, service: Service<'_>, used: &Used, streams: &[Stream]) -> Result<Turns, Fault> {
     let blocks = || streams.iter().filter_map(Stream::block);
     let first = blocks().next().map(|block| &block.size);
     let one_size = blocks().all(|block| block.size.from == block.size.to && Some(&block.size) == first);
-    // fio leaves out a file when it has gone through it: where each place comes once, or one after the other.
+    // fio leaves out a file that it has gone through, if each place of the file comes once or places come in sequence.
     let ends = one_size && blocks().all(|block| matches!(block.address, Address::Once { .. } | Address::Sequential));
     let unequal = used.lengths.windows(2).any(|pair| pair[0] != pair[1]);
     let turns = Turns { next: service.next, operations: service.operations, passes: false };

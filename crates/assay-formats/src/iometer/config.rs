@@ -2,7 +2,7 @@
 
 use assay_base::{Bytes, Span};
 
-/// A configuration whose every value is known to be possible.
+/// A configuration in which every value was checked to be possible.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// The version of IOmeter that wrote it.
@@ -11,9 +11,10 @@ pub struct Config {
     pub description: String,
     /// The measured time; zero where IOmeter runs until a person stops it.
     pub run_time: Span,
-    /// The time before that.
+    /// The warm-up before the measured time.
     pub ramp_up: Span,
-    /// The numbers of outstanding I/Os that are tried one after another, in place of those of the workers; empty where they are not.
+    /// The numbers of outstanding I/Os that the test tries one after another, in place of those of the workers; empty
+    /// if it uses those of the workers.
     pub depths: Vec<u32>,
     /// The access specifications.
     pub specs: Vec<Spec>,
@@ -26,26 +27,26 @@ pub struct Config {
 pub struct Spec {
     /// Its name.
     pub name: String,
-    /// Its lines, whose shares make 100.
+    /// Its lines, whose shares add up to 100 %.
     pub lines: Vec<Line>,
 }
 
 /// A line of an access specification.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// Bytes of an operation.
+    /// The size of an operation.
     pub size: Bytes,
-    /// How many percent of the bursts.
+    /// Its share of the bursts, in percent.
     pub share: u64,
-    /// How many percent of its operations read.
+    /// The share of its operations that read, in percent.
     pub reads: u64,
-    /// How many percent of its operations go to a random place.
+    /// The share of its operations that go to a random place, in percent.
     pub random: u64,
-    /// Before a burst nothing is issued for so long.
+    /// How long nothing is issued before each burst.
     pub delay: Span,
-    /// Operations of a burst.
+    /// The number of operations in a burst.
     pub burst: u32,
-    /// What offsets are multiples of; 512 bytes where the file says 0.
+    /// Offsets are multiples of this; 512 bytes if the file says 0.
     pub align: Bytes,
 }
 
@@ -56,7 +57,8 @@ pub struct Worker {
     pub name: String,
     /// How it uses its targets.
     pub settings: Settings,
-    /// What it does in each step, by the place in [`Config::specs`]; `None` where it does nothing.
+    /// The specification that it runs in each step, as an index into [`Config::specs`]; `None` if it is idle in that
+    /// step.
     pub specs: Vec<Option<usize>>,
     /// The names of its targets.
     pub targets: Vec<String>,
@@ -69,11 +71,12 @@ pub struct Settings {
     pub in_flight: u32,
     /// Where its part of a target begins.
     pub start: Bytes,
-    /// How long that part is; zero to the target's end.
+    /// The length of that part; zero if it reaches to the end of the target.
     pub length: Bytes,
-    /// What is written: 0 repeating bytes, 1 the same random bytes again and again, 2 random bytes. Older versions do not say.
+    /// What is written: 0 repeating bytes, 1 the same random bytes again and again, 2 random bytes. `None` if the file
+    /// does not say, as files of older versions do not.
     pub pattern: Option<u64>,
-    /// The seed of its draws, where it is fixed.
+    /// The seed of its random numbers, if the file fixes it.
     pub seed: Option<u64>,
 }
 

@@ -4,39 +4,39 @@ use super::config::{Config, Settings, Worker};
 use assay_base::text::one_line;
 use std::collections::BTreeMap;
 
-/// Most operations in flight in all copies of a loop.
+/// Upper bound on the operations in flight in all copies of a loop.
 const MOST_IN_FLIGHT: u64 = 16_384;
-/// Longest part of a name that is taken from the file.
+/// How many characters of a name in the file are used.
 const LONGEST_NAME: usize = 24;
 
-/// What runs at the same time.
+/// The loops that run at the same time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
     /// What distinguishes it from the other steps.
     pub title: String,
-    /// The names of all targets of the step, usable in a workload.
+    /// The names of all targets of the step, in the form that a workload may use.
     pub(super) targets: Vec<String>,
     /// Its loops.
     pub(super) loops: Vec<Loop>,
 }
 
-/// Workers that do the same on the same targets.
+/// Workers that do the same on the same targets, as copies of one loop.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Loop {
     pub name: String,
     pub spec: usize,
     pub settings: Settings,
     pub copies: u32,
-    /// One of [`Step::targets`]; all of them where there is none.
+    /// One of [`Step::targets`]; `None` stands for all of them.
     pub target: Option<String>,
 }
 
 /// What is wrong, and what to do.
 type Wrong = (String, String);
 
-/// The steps of a configuration, in the order in which IOmeter goes through them: for each access specification every number of
-/// outstanding I/Os. With `spec` only the workers that have the specification of this name; where none has it, one worker with one
-/// outstanding I/O on the whole of each target.
+/// The steps of a configuration, in the order in which IOmeter goes through them: for each access specification every
+/// number of outstanding I/Os. With `spec`, only the workers that have the specification with this name take part; if
+/// no worker has it, one worker runs it with one outstanding I/O on the whole of each target.
 pub fn steps(config: &Config, spec: Option<&str>) -> Result<Vec<Step>, Wrong> {
     let chosen = spec.map(|name| chosen(config, name)).transpose()?;
     let rounds = match chosen {
@@ -62,7 +62,7 @@ pub fn steps(config: &Config, spec: Option<&str>) -> Result<Vec<Step>, Wrong> {
     }
 }
 
-/// The numbers of outstanding I/Os that are tried; `None` for those of the workers.
+/// The numbers of outstanding I/Os that are tried; `None` stands for the workers' own numbers.
 fn depths(config: &Config) -> Vec<Option<u32>> {
     match config.depths.is_empty() {
         true => vec![None],
@@ -83,7 +83,7 @@ fn chosen(config: &Config, name: &str) -> Result<usize, Wrong> {
     })
 }
 
-/// The workers that do something in a round, each with its specification.
+/// The workers that are not idle in a round, each with its specification.
 fn running(config: &Config, round: usize, chosen: Option<usize>) -> Vec<(Worker, usize)> {
     let workers = config.workers.iter();
     let Some(spec) = chosen else {
@@ -154,7 +154,7 @@ fn title(config: &Config, running: &[(Worker, usize)], depth: Option<u32>) -> St
     one_line(specs.join(" + ")) + &depth
 }
 
-/// Names of a workload for names of IOmeter, each once.
+/// The names in the workload for names in the configuration of IOmeter, each of them different.
 #[derive(Default)]
 struct Names(BTreeMap<String, (usize, String)>, Vec<String>);
 
@@ -170,12 +170,12 @@ impl Names {
         self.0.get(name).map(|(_, own)| own.clone())
     }
 
-    /// In the order in which they were added.
+    /// All names, in the order in which they were added.
     fn all(&self) -> Vec<String> {
         self.1.clone()
     }
 
-    /// A name that no other has.
+    /// A new name, different from all others.
     fn fresh(&mut self, name: &str) -> String {
         let usable = plain(name);
         let numbered = |n: usize| if n == 1 { usable.clone() } else { format!("{usable}-{n}") };
@@ -185,7 +185,7 @@ impl Names {
     }
 }
 
-/// Letters, digits, `-`, `_` and `.` of a name; everything else becomes one `-`.
+/// A name in lower case, with letters, digits, `-`, `_` and `.` only; any sequence of other characters becomes one `-`.
 fn plain(name: &str) -> String {
     let mut plain = String::new();
     for c in name.chars() {

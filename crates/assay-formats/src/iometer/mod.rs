@@ -1,9 +1,11 @@
-//! Configurations of IOmeter (`.icf`), as its versions from 2004 to 1.1.0 write them: read, and written as workloads.
+//! Reads configurations of IOmeter (`.icf`), as its versions from 2004 to 1.1.0 write them, and writes them as
+//! workloads.
 //!
-//! What a line of an access specification means is taken from IOmeter's behaviour: a line is drawn for each burst, so that its share of the
-//! operations is its share × burst over the sum of that; before a burst nothing is issued for `delay`; whether an operation reads and whether
-//! it is random are drawn for each operation; what is not random follows the worker's last operation on the target. A worker is a closed loop
-//! with its outstanding I/Os on each target.
+//! The meaning of a line of an access specification is taken from IOmeter's behaviour. A line is drawn for each burst,
+//! so that its share of the operations is share × burst, divided by the sum of share × burst over all lines. Before a
+//! burst nothing is issued for `delay`. For each operation it is drawn whether it reads and whether it is random. An
+//! operation that is not random follows the worker's last operation on the target. A worker is a closed loop with its
+//! number of outstanding I/Os on each target.
 
 mod config;
 mod lower;

@@ -1,25 +1,26 @@
-//! From the text of a configuration to what it means. Whatever the load does not depend on is passed over by name; whatever it depends on and
-//! no workload can say is refused, and so is text that IOmeter itself would read as 0.
+//! Turns the text of a configuration into what it means. A label that does not affect the load is skipped, but only if
+//! it is known. A value that affects the load and that no workload can express is refused, and so is text that IOmeter
+//! itself would read as 0.
 
 use super::config::{Config, Line, Settings, Spec, Worker};
 use super::text::{Text, Word};
 use assay_base::{Bytes, Fault, Span};
 
-/// Most specifications, lines of one, workers, and steps of a worker.
+/// Upper bound on the number of specifications, of lines in one, of workers, and of steps of a worker.
 const MOST: usize = 1024;
-/// Most numbers of outstanding I/Os that are tried.
+/// Upper bound on how many numbers of outstanding I/Os are tried.
 const MOST_DEPTHS: usize = 256;
-/// The largest operation that a workload can have.
+/// The largest operation that a workload can have, in bytes.
 const LARGEST: u64 = 64 << 20;
-/// The most outstanding I/Os that a target takes.
+/// Upper bound on the outstanding I/Os on a target.
 const DEEPEST: u64 = 16_384;
-/// Sectors are of this size, in IOmeter as well.
+/// The size of a sector in bytes, in IOmeter as well.
 const SECTOR: u64 = 512;
-/// Longest test: a year.
+/// Upper bound on the length of a test, in seconds: a year.
 const LONGEST: u64 = 366 * 86_400;
-/// The specification that every copy of IOmeter has.
+/// The built-in specification of IOmeter that does nothing.
 const IDLE: &str = "Idle";
-/// What to do with a label or a word that is not known.
+/// The remedy for a label or a word that is not known.
 const OTHERS: &str = "save the configuration again with IOmeter 2004 to 1.1.0, or remove what it adds";
 
 /// Reads a configuration; `file` is its name, for messages.
@@ -71,7 +72,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// What IOmeter shows while it runs does not change the load.
+    /// Skips the section about what IOmeter shows while it runs: it does not change the load.
     fn display(&mut self) -> Result<(), Fault> {
         while !self.text.takes("end results display") {
             if self.text.optional_data()?.is_none() {
@@ -102,11 +103,11 @@ impl<'a> Reader<'a> {
                     let data = self.text.data(&label)?;
                     self.config.ramp_up = seconds(&self.text, data, 1)?;
                 }
-                // How many workers a new manager gets, and what is kept of the results.
+                // The number of workers of a new manager, and which results are kept, do not change the load.
                 "default disk workers to spawn" | "default network workers to spawn" | "record results" => {
                     self.text.data(&label)?;
                 }
-                // They are said also where the test does not cycle.
+                // These labels are present even if the test does not cycle.
                 "worker cycling" | "disk cycling" => {
                     self.text.takes("start step step type");
                     self.text.data(&label)?;
@@ -146,7 +147,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Whether the numbers of outstanding I/Os are tried one after another.
+    /// Reads whether the numbers of outstanding I/Os are tried one after another.
     fn test_type(&mut self) -> Result<bool, Fault> {
         let data = self.text.data("test type")?;
         match data.text {
@@ -281,7 +282,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Each label names its columns, so that versions with fewer of them are read as well.
+    /// Each label names its columns, so files of versions with fewer columns are read as well.
     fn settings(&mut self) -> Result<Settings, Fault> {
         let mut settings = Settings::default();
         while !self.text.takes("end default target settings for worker") {
@@ -300,7 +301,7 @@ impl<'a> Reader<'a> {
                 match column {
                     "number of outstanding ios" => settings.in_flight = whole(&self.text, field, 1, DEEPEST)? as u32,
                     "test connection rate" => self.is_disabled(field)?,
-                    // Of connections that are not closed.
+                    // It matters only for a test of the connection rate, which is refused.
                     "transactions per connection" => {
                         whole(&self.text, field, 0, u64::MAX)?;
                     }
@@ -409,7 +410,7 @@ fn line(text: &Text<'_>, data: Word<'_>) -> Result<Line, Fault> {
     })
 }
 
-/// A whole number within bounds. What else stands there IOmeter reads as 0, or up to the first letter.
+/// A whole number within bounds. Anything else is refused: IOmeter reads it as 0, or only up to the first letter.
 fn whole(text: &Text<'_>, word: Word<'_>, least: u64, most: u64) -> Result<u64, Fault> {
     let digits = !word.text.is_empty() && word.text.bytes().all(|byte| byte.is_ascii_digit());
     if !digits {
@@ -430,7 +431,7 @@ fn sectors(text: &Text<'_>, word: Word<'_>) -> Result<Bytes, Fault> {
     Ok(Bytes::new(whole(text, word, 0, u64::MAX / SECTOR)? * SECTOR))
 }
 
-/// The numbers of outstanding I/Os from the first to the last, by steps that are added or multiplied.
+/// The numbers of outstanding I/Os from the first to the last; each is the one before plus a step, or times a factor.
 fn depths(text: &mut Text<'_>, words: &[Word<'_>]) -> Result<Vec<u32>, Fault> {
     let [start, end, step, kind] = *words else {
         let what = "the test cycles the outstanding I/Os, and does not say which";

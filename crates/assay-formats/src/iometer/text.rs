@@ -2,21 +2,21 @@
 
 use assay_base::Fault;
 
-/// Longest text, in bytes.
+/// Upper bound on the length of a text, in bytes.
 const LONGEST: usize = 1 << 20;
 
 /// What a line is.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Kind {
-    /// In lower case, without its decoration.
+    /// A label in lower case, without the apostrophe and the equals signs.
     Label(String),
     /// Data, or the line with the version.
     Data,
-    /// Nothing is on it.
+    /// An empty line.
     Blank,
 }
 
-/// A line of the file, which the caller goes through one by one.
+/// A line of the file. The caller takes the lines one by one.
 #[derive(Clone, Debug)]
 struct Line<'a> {
     number: usize,
@@ -31,7 +31,7 @@ pub(super) struct Word<'a> {
     pub place: Place,
 }
 
-/// A part of a line: its number from 1, and its bytes.
+/// A part of a line: the number of the line, from 1, and the bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Place {
     line: usize,
@@ -39,7 +39,7 @@ pub(super) struct Place {
     width: usize,
 }
 
-/// The lines, and the one that is read next.
+/// The lines, and the position of the next one.
 #[derive(Debug)]
 pub(super) struct Text<'a> {
     file: &'a str,
@@ -47,7 +47,8 @@ pub(super) struct Text<'a> {
     at: usize,
 }
 
-/// Labels are compared without case, repeated blanks, and the line of equals signs behind the names of sections.
+/// A label in the form in which labels are compared: in lower case, without repeated blanks, and without the equals
+/// signs after the name of a section.
 fn label(text: &str) -> String {
     let words = text.trim_end_matches(['=', ' ', '\t']).split_whitespace();
     words.collect::<Vec<_>>().join(" ").to_lowercase()
@@ -100,13 +101,13 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Whether all lines are read.
+    /// Whether all lines were read.
     pub(super) fn is_at_end(&mut self) -> bool {
         self.skip_blank();
         self.at >= self.lines.len()
     }
 
-    /// The label on the next line, if there is one; it stays to be taken.
+    /// The label on the next line, if there is one. It is not taken.
     pub(super) fn peek(&mut self) -> Option<&str> {
         self.skip_blank();
         match &self.lines.get(self.at)?.kind {
@@ -130,14 +131,14 @@ impl<'a> Text<'a> {
         }
     }
 
-    /// Passes over this label, where it comes next.
+    /// Skips this label if it is on the next line, and returns whether it was.
     pub(super) fn takes(&mut self, known: &str) -> bool {
         let is_next = self.peek() == Some(known);
         self.at += usize::from(is_next);
         is_next
     }
 
-    /// The version: the only line of data that is not indented.
+    /// Takes the version, which is the only line of data that is not indented.
     pub(super) fn version(&mut self) -> Option<&'a str> {
         self.skip_blank();
         let rest = self.lines.get(self.at)?.text.strip_prefix("Version")?;
@@ -146,7 +147,7 @@ impl<'a> Text<'a> {
         is_version.then(|| rest.trim())
     }
 
-    /// Takes the data on the next line; `of` says what they are.
+    /// Takes the data on the next line; `of` says what they are, for messages.
     pub(super) fn data(&mut self, of: &str) -> Result<Word<'a>, Fault> {
         match self.optional_data()? {
             Some(word) => Ok(word),
@@ -180,17 +181,17 @@ fn trimmed(word: Word<'_>) -> Word<'_> {
 }
 
 impl<'a> Word<'a> {
-    /// Its parts between commas.
+    /// The parts between commas.
     pub(super) fn fields(self) -> Vec<Word<'a>> {
         self.parts(|text| text.split(',').collect())
     }
 
-    /// Its parts between blanks.
+    /// The parts between blanks.
     pub(super) fn words(self) -> Vec<Word<'a>> {
         self.parts(|text| text.split_whitespace().collect())
     }
 
-    /// What stands before the last comma, and behind it.
+    /// The text before the last comma, and the text after it.
     pub(super) fn last_field(self) -> Option<(Word<'a>, Word<'a>)> {
         let at = self.text.rfind(',')?;
         let part = |from: usize, to: usize| {

@@ -1,4 +1,4 @@
-//! A step of a configuration as a workload: TOML that a person reads and edits.
+//! Writes a step of a configuration as a workload: TOML that a person reads and edits.
 
 use super::config::{Config, Line, Spec};
 use super::lower::{Loop, Step};
@@ -6,9 +6,9 @@ use assay_base::text::one_line;
 use assay_base::{Bytes, Share, Span};
 use std::fmt::{Display, Write};
 
-/// The most streams that a workload has.
+/// Upper bound on the streams of a workload.
 const MOST_STREAMS: usize = 256;
-/// The usual slice.
+/// The slice of the workload, unless its run is shorter.
 const SLICE: Span = Span::from_secs(60);
 
 /// The workload of a step. `file` is where it comes from. The error says what is wrong, and what to do.
@@ -36,7 +36,7 @@ pub fn write(config: &Config, step: &Step, name: &str, file: &str) -> Result<Str
     Ok(out)
 }
 
-/// A value in quotes, as TOML has it.
+/// A value in quotes, as TOML requires.
 fn quoted(value: impl Display) -> String {
     let mut out = String::from("\"");
     for c in one_line(value).chars() {
@@ -75,7 +75,7 @@ fn head(config: &Config, step: &Step, (name, file): (&str, &str)) -> String {
     }
     add(format!("slice    = {}", quoted(config.run_time.min(SLICE))));
     if let Some(seed) = step.loops.iter().find_map(|it| it.settings.seed) {
-        // TOML has no larger numbers.
+        // Integers of TOML have 63 bits.
         add(format!("seed     = {}", seed & i64::MAX as u64));
     }
     if step.targets.len() > 1 {
@@ -85,7 +85,7 @@ fn head(config: &Config, step: &Step, (name, file): (&str, &str)) -> String {
     out
 }
 
-/// What the workload does otherwise than IOmeter.
+/// A note on how the workload differs from what IOmeter does.
 fn note(config: &Config, step: &Step) -> Option<String> {
     let spec = |it: &Loop| &config.specs[it.spec];
     let writes = |pattern| step.loops.iter().any(|it| spec(it).writes() && it.settings.pattern == Some(pattern));
@@ -138,7 +138,7 @@ fn looped(it: &Loop, spec: &Spec) -> String {
     out
 }
 
-/// Whether its lines differ by size alone: then they are one, with several sizes.
+/// Whether the lines of a specification differ only in size and share: then they become one stream with several sizes.
 fn is_plain(spec: &Spec) -> bool {
     let alike = |line: &Line| Line { size: Bytes::default(), share: 0, ..*line };
     let first = alike(&spec.lines[0]);
@@ -146,7 +146,8 @@ fn is_plain(spec: &Spec) -> bool {
 }
 
 fn streams_of(it: &Loop, spec: &Spec, prefix: &str) -> Vec<String> {
-    // All of one size, one behind the other: they share a cursor, and with it a walk that workers divide.
+    // If all operations have one size and none is random, the streams share a cursor, so that several workers can
+    // divide the walk.
     let first = spec.lines[0];
     let whole = |line: &Line| line.size == first.size && line.size.get().is_multiple_of(line.align.get());
     let walks = spec.lines.iter().all(|line| line.random == 0 && whole(line));
@@ -177,7 +178,7 @@ fn streams_of(it: &Loop, spec: &Spec, prefix: &str) -> Vec<String> {
                 if !is_plain(spec) {
                     let _ = writeln!(out, "line      = \"line-{number}\"");
                 }
-                // In percent of percent.
+                // The product of two shares in percent: 10^4 stands for the whole, which is 10^9 parts per billion.
                 let _ = writeln!(out, "share     = \"{}\"", Share::from_ppb(reads * part * 100_000));
                 if let Some(target) = &it.target {
                     let _ = writeln!(out, "target    = {}", quoted(target));

@@ -1,5 +1,5 @@
-//! SeekMark's command line. Options are accepted in the forms of C's getopt (`-t4`, `-t 4`, `-qe`); values that SeekMark ignores or
-//! misreads are refused.
+//! SeekMark's command line. Options are accepted in the forms of C's getopt (`-t4`, `-t 4`, `-qe`); values that
+//! SeekMark ignores or misreads are refused.
 
 use assay_base::Span;
 
@@ -31,7 +31,7 @@ pub enum Command {
     Run(Asked),
 }
 
-/// What the threads do with the target.
+/// What the threads do to the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Read.
@@ -64,11 +64,11 @@ pub struct Asked {
     pub size: u64,
     /// Alignment of offsets in bytes.
     pub align: u64,
-    /// Size of the part at the beginning of the target that is used, in bytes.
+    /// The size in bytes of the part that is used, which begins at the start of the target.
     pub limit: Option<u64>,
     /// Pause before each operation.
     pub pause: Span,
-    /// What they do.
+    /// What the threads do.
     pub mode: Mode,
     /// Whether only the total is printed.
     pub quiet: bool,
@@ -80,7 +80,7 @@ pub struct Asked {
 const WITH_VALUE: &str = "ftsiaSdw";
 /// The options without a value.
 const ALONE: &str = "eRqh";
-/// An option that SeekMark does not have, with a value.
+/// An option with a value that SeekMark does not have.
 const TOKEN: &str = "--destroy-data";
 /// Upper bound on threads: each is a stream of the workload.
 const MOST_THREADS: u64 = assay_model::seek::MOST_THREADS as u64;
@@ -88,7 +88,7 @@ const MOST_THREADS: u64 = assay_model::seek::MOST_THREADS as u64;
 /// Reads a command line.
 ///
 /// # Errors
-/// What is wrong with it, and what to write.
+/// The text says what is wrong with it, and what to write.
 pub fn read(args: &[String]) -> Result<Command, String> {
     let mut written = Written::default();
     let mut words = args.iter().map(String::as_str);
@@ -114,7 +114,8 @@ pub fn read(args: &[String]) -> Result<Command, String> {
     written.asked().map(Command::Run)
 }
 
-/// Options after one dash: letters without a value, then at most one with a value, which is the rest of the word or the next word.
+/// Options after one dash: letters without a value, then at most one with a value, which is the rest of the word or the
+/// next word.
 fn cluster<'a>(
     letters: &'a str,
     words: &mut impl Iterator<Item = &'a str>,

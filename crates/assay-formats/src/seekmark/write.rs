@@ -1,5 +1,5 @@
-//! SeekMark's lines on standard output, and its line about a failed operation. Times are in nanoseconds. Where no time has passed a
-//! rate is zero; SeekMark prints `inf`.
+//! SeekMark's lines on standard output, and its line about a failed operation. Times are kept in nanoseconds. A rate is
+//! zero if no time has passed; SeekMark prints `inf`.
 
 use super::options::{Asked, Mode};
 use assay_base::Span;
@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 pub struct Thread {
     /// Operations that moved all their bytes.
     pub seeks: u64,
-    /// Time from the start of all threads to its end.
+    /// Time from the start of all threads to the end of this one.
     pub time: Span,
     /// Sum of the service times of its operations.
     pub service_ns: u64,
@@ -21,7 +21,7 @@ pub struct Thread {
 pub struct Total {
     /// Operations that moved all their bytes.
     pub seeks: u64,
-    /// Time until the last thread ended.
+    /// Time from the start of all threads until the last one ended.
     pub time: Span,
     /// Number of threads.
     pub threads: u32,

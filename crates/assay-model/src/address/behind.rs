@@ -1,10 +1,11 @@
-//! Directly behind the last operation of the loop, whichever of its streams that was, rounded up to an alignment; at the end of the space
-//! from its start again. The loop tells where its last operation ended ([`Behind::follow`]), because no stream of it knows.
+//! Each operation begins where the last operation of the loop ended, whichever stream of the loop that was, rounded up
+//! to an alignment. At the end of the space it begins again at the start. The loop tells each generator where its last
+//! operation ended ([`Behind::follow`]), because a single stream of the loop does not know that.
 
 use crate::arrival::Part;
 
-/// Each worker follows the operations that it issues itself. The first operation of each worker has a place of its own, so that several of
-/// them do not begin at the same one.
+/// Each worker follows the operations that it issues itself. The first operations of several workers have different
+/// places, so that the workers do not repeat each other.
 #[derive(Clone, Copy, Debug)]
 pub struct Behind {
     length: u64,
@@ -21,7 +22,7 @@ impl Behind {
         Behind { length, align, next: first * align }
     }
 
-    /// The loop's last operation ended at `end`.
+    /// Notes that the last operation of the loop ended at the offset `end`.
     #[inline]
     pub(super) fn follow(&mut self, end: u64) {
         self.next = end;

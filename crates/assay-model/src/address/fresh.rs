@@ -1,5 +1,6 @@
-//! Blocks that were never seen, sure misses in any cache: the places of a target in a keyed order, each once. A known
-//! part of the operations returns to the most recent places: sure hits in a cache of that size.
+//! Blocks that were never used before, which are sure misses in any cache: the places of a target in a keyed order,
+//! each once. A known part of the operations returns to the most recent places, which are sure hits in a cache that
+//! holds them.
 //!
 //! With probability `share` an operation returns to a recent place, uniform over the last `of_last` bytes. Of several
 //! workers, each takes every n-th place of the common order and returns to its own places.
@@ -10,13 +11,13 @@ use crate::arrival::Part;
 use assay_base::{Bytes, Prng, Share};
 use serde::{Deserialize, Serialize};
 
-/// Returning to recent places.
+/// The operations that return to recent places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Reread {
     /// Share of the operations that return.
     pub share: Share,
-    /// How many bytes of the most recent places they return to.
+    /// The size of the most recent places that they return to.
     pub of_last: Bytes,
 }
 
@@ -28,7 +29,7 @@ pub struct Fresh {
     part: Part,
     /// Number of places of the order that were used before this run.
     from: u64,
-    /// How many of 2^32 operations return.
+    /// The share of the operations that return, as a number out of 2^32.
     back: u64,
     /// Number of recent places that they return to.
     of_last: u64,
@@ -113,7 +114,8 @@ mod tests {
             let (mut cache, mut order, mut hits) = (HashSet::new(), std::collections::VecDeque::new(), 0);
             for op in 0..1_000_000 {
                 let offset = parts[op % of as usize].next(&mut prng);
-                // First in, first out, with the size asked for and a little extra for the workers' unequal steps.
+                // The cache is first in, first out, of the size of `reread` and a little more, because workers do not
+                // advance in step.
                 if !cache.insert(offset) {
                     hits += 1;
                     continue;

@@ -24,7 +24,7 @@ impl Grid {
         place * self.unit
     }
 
-    /// The number of places in this many bytes; at least 1, at most all.
+    /// The number of places in this many bytes; at least 1, at most all places.
     pub fn within(self, bytes: u64) -> u64 {
         (bytes / self.unit).clamp(1, self.places)
     }

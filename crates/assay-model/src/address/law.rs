@@ -1,4 +1,4 @@
-//! How often each rank is used, the most frequent first: a law over N ranks, independent of where they lie.
+//! How often each rank is used: a law over N ranks, independent of where the ranks lie on the target.
 
 use super::zipf::Zipf;
 use assay_base::{Prng, Share, math};
@@ -16,7 +16,8 @@ pub enum Law {
         /// θ.
         exponent: Exponent,
     },
-    /// Pareto's law: all but `skew` of the operations go to the share `skew` of the ranks, and so on within these.
+    /// Pareto's law: the share 1 − `skew` of the operations goes to the share `skew` of the ranks, and the same again
+    /// within these.
     Pareto {
         /// Between 0 and 100 %.
         skew: Share,
@@ -28,7 +29,8 @@ pub enum Law {
     },
     /// Zones, each with its share of the operations and of the ranks; uniform within each zone.
     Zones {
-        /// In the order of the ranks. Shares of operations and shares of ranks each add up to 100 %.
+        /// For each zone its share of the operations and its share of the ranks, in the order of the ranks. Each of the
+        /// two adds up to 100 %.
         zones: Vec<(Share, Share)>,
     },
 }
@@ -140,12 +142,13 @@ fn pareto(n: u64, exponent: f64, prng: &mut Prng) -> u64 {
     ((n - 1) as f64 * share) as u64
 }
 
-/// A rank below `n` around the middle: the sum of twelve uniform numbers, whose standard deviation is 1, drawn again where it falls
-/// outside. Twelve are enough for a bell up to six deviations wide (Irwin and Hall 1927), and need no function of a mathematical
-/// library, which differs from machine to machine.
+/// A rank below `n` around the middle: the sum of twelve uniform numbers in [0, 1), whose standard deviation is 1, less
+/// its mean and times `deviation`. It is drawn again if it falls outside the ranks. Twelve numbers are enough for a
+/// bell that reaches six deviations to each side (Irwin and Hall 1927), and they need no function of a mathematical
+/// library, which would differ from machine to machine.
 #[inline(never)]
 fn normal(n: u64, deviation: f64, prng: &mut Prng) -> u64 {
-    // Of a bell that is far wider than the ranks nearly all fall outside: it is flat there.
+    // If the bell is far wider than the ranks, nearly all draws fall outside. Over the ranks it is then flat.
     for _ in 0..64 {
         let sum: f64 = (0..12).map(|_| prng.unit()).sum();
         let rank = (n as f64 / 2.0 + (sum - 6.0) * deviation).floor();
@@ -156,7 +159,7 @@ fn normal(n: u64, deviation: f64, prng: &mut Prng) -> u64 {
     prng.below(n)
 }
 
-/// Zones that cover `n` ranks, with at least one rank each.
+/// Divides `n` ranks into zones with at least one rank each.
 fn divided(zones: &[(Share, Share)], n: u64) -> Box<[Zone]> {
     let (mut below, mut space) = (0, 0u64);
     let part = |space: u64| (u128::from(n) * u128::from(space.min(1_000_000_000)) / 1_000_000_000) as u64;
@@ -185,7 +188,7 @@ mod tests {
         (0..1_000_000).for_each(|_| counts[ranks.next(&mut prng) as usize] += 1.0);
         assert!(counts[100..600].iter().all(|count| *count == 0.0));
         for (of, expected) in [(0..100, 6000.0), (600..1000, 1000.0)] {
-            // 99 and 399 degrees of freedom: 148.2 and 490 are the 0.1 % points.
+            // For 99 and 399 degrees of freedom the 0.1 % points are 148.2 and 490.
             let most = if of.start == 0 { 148.2 } else { 490.0 };
             let chi: f64 = counts[of.clone()].iter().map(|n| (n - expected).powi(2) / expected).sum();
             assert!(chi < most, "{of:?}: {chi}");
@@ -197,10 +200,11 @@ mod tests {
         let n = 1_000_000u32;
         let percent = Share::from_percent;
         for (law, share_below, ranks) in [
-            // Of Pareto 20 % the first fifth of the ranks has 80 %, the first 25th 64 %.
+            // With Pareto 20 % the first fifth of the ranks has 80 % of the operations, the first 25th 64 %.
             (Law::Pareto { skew: percent(20) }, [(0.2, 0.8), (0.04, 0.64)], 1 << 20),
             (Law::Pareto { skew: percent(10) }, [(0.1, 0.9), (0.01, 0.81)], 1 << 20),
-            // Of the bell 16.07 % lie more than a deviation below the middle, 2.23 % more than two (of a true one 15.87 and 2.28).
+            // Of this bell 16.07 % lie more than one standard deviation below the middle and 2.23 % more than two; of a
+            // true normal distribution it is 15.87 % and 2.28 %.
             (Law::Normal { deviation: percent(10) }, [(0.4, 0.160_727), (0.3, 0.022_276)], 1 << 20),
             (Law::Normal { deviation: percent(10) }, [(0.5, 0.5), (0.6, 0.839_273)], 1000),
         ] {

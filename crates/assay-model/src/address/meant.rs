@@ -20,22 +20,23 @@ pub enum Address {
     },
     /// From the start to the end, then again from the start.
     Sequential,
-    /// One directly behind the other in the order in which they are wanted, whichever worker issues them and whatever their sizes; from the
-    /// start again where the next one does not fit.
+    /// Each directly after the one before, in the order of their intended times, whichever worker issues them and
+    /// whatever their sizes; from the start again when the next one does not fit.
     Appended,
-    /// Directly behind the last operation of the stream's loop, whichever stream of it that was; from the start again at the end.
+    /// Directly after the last operation of the stream's loop, whichever stream of the loop that was; from the start
+    /// again at the end.
     Behind {
         /// Alignment, or the target's blocks when that is zero.
         #[serde(default, skip_serializing_if = "is_zero")]
         align: Bytes,
     },
-    /// Every place that the run has written, once, after everything else: the read-back.
+    /// The read-back: every place that the run has written, once, after everything else.
     Written,
     /// Some places more often than others.
     Ranked {
         /// How often each rank is used.
         law: Law,
-        /// Size of a place; that of the largest operation when zero.
+        /// Size of a place; the size of the largest operation when zero.
         #[serde(default, skip_serializing_if = "is_zero")]
         unit: Bytes,
         /// Whether ranks are scattered; otherwise they are in order, the most frequent at the start.
@@ -50,7 +51,7 @@ pub enum Address {
         /// As for `ranked`.
         #[serde(default, skip_serializing_if = "is_zero")]
         unit: Bytes,
-        /// How often each of its places is used.
+        /// How often each place in the part is used.
         inside: Law,
     },
     /// Every place once, and some recent ones again; see [`super::Fresh`].
@@ -61,19 +62,19 @@ pub enum Address {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reread: Option<Reread>,
     },
-    /// Where the operations of a recording were.
+    /// The places of the operations of a recording.
     Recorded,
-    /// One after the other, so many bytes behind the end of the last one, or back from it.
+    /// One after the other, each a fixed number of bytes after the end of the one before, or before that end.
     Strided {
-        /// How many.
+        /// The number of bytes.
         by: Bytes,
-        /// Back.
+        /// Whether operations go backwards.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         backwards: bool,
     },
     /// A uniform place several times, then another one.
     Repeated {
-        /// How often.
+        /// The number of operations on a place.
         times: u32,
     },
     /// Every place once in a pass, each pass in another order.
@@ -88,7 +89,7 @@ pub enum Address {
     },
     /// The last place plus a random step.
     Walk {
-        /// The longest step.
+        /// The longest step, in bytes.
         reach: Bytes,
         /// As for `ranked`.
         #[serde(default, skip_serializing_if = "is_zero")]
@@ -98,7 +99,7 @@ pub enum Address {
     Asu {
         /// 1 to 3.
         asu: u8,
-        /// Where in it.
+        /// Where in the unit.
         place: Place,
     },
 }
@@ -108,7 +109,7 @@ fn is_zero(bytes: &Bytes) -> bool {
 }
 
 impl Address {
-    /// The law of its ranks, where it has one.
+    /// The law of its ranks, if it has ranks.
     pub fn law(&self) -> Option<&Law> {
         match self {
             Address::Ranked { law, .. } | Address::WorkingSet { inside: law, .. } => Some(law),
@@ -121,7 +122,7 @@ impl Address {
         matches!(self, Address::Behind { .. })
     }
 
-    /// Whether one place follows from another, so that streams can go on from each other's.
+    /// Whether each place follows from the one before, so that several streams can share a cursor.
     pub fn has_cursor(&self) -> bool {
         matches!(
             self,
@@ -133,7 +134,8 @@ impl Address {
         )
     }
 
-    /// What offsets are multiples of, apart from blocks and the operations' own lengths; zero where nothing else.
+    /// The unit that offsets are multiples of; zero if they are only multiples of the target's blocks or of operations'
+    /// lengths.
     pub fn unit(&self) -> Bytes {
         match self {
             Address::Uniform { align: unit }

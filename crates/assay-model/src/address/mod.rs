@@ -1,5 +1,5 @@
-//! Where operations go: byte offsets on one target, aligned, never beyond its end. Each form is a small pure value with its formula
-//! and its source in its file; [`Address`] is what is meant, [`Offsets`] what is drawn.
+//! Where operations go: byte offsets on one target, aligned, never beyond its end. Each form is a small pure value with
+//! its formula and its source in its file. [`Address`] is an address as configured; [`Offsets`] draws the offsets.
 
 mod behind;
 mod fresh;

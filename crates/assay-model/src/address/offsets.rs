@@ -40,7 +40,7 @@ impl Offsets {
         }
     }
 
-    /// Tells those that go on behind the last operation of a loop where it ended.
+    /// Tells an address of the form [`Address::Behind`] where the last operation of its loop ended.
     #[inline]
     pub fn follow(&mut self, end: u64) {
         if let Offsets::Pattern(pattern) = self

@@ -2,8 +2,8 @@
 //!
 //! Method: a Feistel network over the smallest power of two that is not below N, repeated until it gives a number below
 //! N (J. Black and P. Rogaway, "Ciphers with arbitrary finite domains", CT-RSA 2002), which takes fewer than two steps
-//! on average. Its two halves may differ by a bit. The rounds mix by a multiplication; this is no encryption, it only
-//! has to look random.
+//! on average. The lengths of its two halves may differ by a bit. The rounds mix by a multiplication: this is not
+//! encryption, the order only has to look random.
 
 use assay_base::Prng;
 
@@ -88,8 +88,8 @@ mod tests {
 
     #[test]
     fn neighbours_lie_anywhere_and_keys_differ() {
-        // Where the first places of many keys go, and the distances of neighbours: 15 degrees of freedom, 37.7 is the
-        // 0.1 % point.
+        // The positions of the first places under many keys, and the distances between neighbours. For 15 degrees of
+        // freedom the 0.1 % point is 37.7.
         let n = 1_000_003;
         let sixteenth = |number: u64| (number * 16 / n) as usize;
         let chi = |cells: [f64; 16]| -> f64 {

@@ -16,7 +16,7 @@ use super::working_set::WorkingSet;
 use crate::arrival::Part;
 use assay_base::{Bytes, Instant, Prng, Span};
 
-/// The space in which a pattern is drawn.
+/// The space in which a pattern draws its offsets, and what else they depend on.
 #[derive(Clone, Copy, Debug)]
 pub struct Space {
     /// Its length in bytes.
@@ -27,10 +27,10 @@ pub struct Space {
     pub largest: u64,
     /// Which of the stream's operations are drawn here, among several workers.
     pub part: Part,
-    /// The key of its orders. It is the same in each run, so that hot places stay where they are.
+    /// The key of keyed orders. It is the same in each run, so that hot places stay where they are.
     pub key: u64,
-    /// When the run begins, how much time the pattern has run before, and how many bytes it has used of those that are
-    /// used once.
+    /// When the run begins; `before`: for how long the pattern has run before that; `seen`: how many bytes it has used,
+    /// if each byte is used only once.
     pub zero: Instant,
     /// See `zero`.
     pub before: Span,
@@ -39,13 +39,13 @@ pub struct Space {
 }
 
 impl Space {
-    /// The places of `unit` bytes; of the largest operation's length where that is zero.
+    /// The places of `unit` bytes, or of the largest operation's length if `unit` is zero.
     fn grid(&self, unit: Bytes) -> Grid {
         Grid::new(self.length, whole_unit(unit, self.block, self.largest), self.largest)
     }
 }
 
-/// The unit in whole blocks; the length of the largest operation where it is zero.
+/// The unit rounded up to whole blocks, or the length of the largest operation if the unit is zero.
 pub(crate) fn whole_unit(unit: Bytes, block: u64, largest: u64) -> u64 {
     if unit.get() == 0 { largest.max(block) } else { unit.get().next_multiple_of(block).max(block) }
 }
@@ -74,8 +74,8 @@ pub enum Pattern {
 }
 
 impl Pattern {
-    /// The pattern of an address in a space; `None` for those that are not patterns: uniform, sequential, written, and those that are
-    /// drawn together with the addresses of other streams.
+    /// The pattern of an address in a space. `None` if the address is not a pattern: uniform, sequential, written, and
+    /// addresses that are drawn together with those of other streams.
     pub fn new(address: &Address, space: Space) -> Option<Pattern> {
         Some(match address {
             Address::Ranked { law, unit, scatter } => {

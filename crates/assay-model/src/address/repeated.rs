@@ -1,4 +1,4 @@
-//! A uniform place several times one after the other, then another one: fio's `rw_sequencer=identical`.
+//! A uniformly chosen place several times in a row, then another one: fio's `rw_sequencer=identical`.
 
 use super::uniform::Uniform;
 use assay_base::Prng;

@@ -32,7 +32,7 @@ pub struct Runs {
     size: u64,
     length: RunLength,
     next: u64,
-    /// Bytes left in a run of fixed length; for a random one, whether it continues.
+    /// Bytes left in a run of fixed length. In a run of random length it only says whether the run continues.
     left: u64,
 }
 

@@ -1,8 +1,10 @@
-//! One after the other with gaps, or backwards: each operation begins so many bytes behind the end of the last one, or before it.
+//! One after the other with gaps, or backwards: each operation begins a fixed number of bytes after the end of the last
+//! one, or before that end.
 //!
-//! Forwards it begins again at the start where the next one does not fit. Backwards the first is at the start, and what would lie before
-//! it is counted from the end: fio's `rw=read:4k` and `rw=read:-8k` (`get_next_seq_offset` in its `io_u.c`; with operations of 4 KiB
-//! the latter reads block after block backwards).
+//! Forwards, the walk begins again at the start when the next operation does not fit. Backwards, the first operation is
+//! at the start, and an operation that would lie before the start is counted from the end. These are fio's `rw=read:4k`
+//! and `rw=read:-8k` (`get_next_seq_offset` in its `io_u.c`); with operations of 4 KiB the latter reads block after
+//! block backwards.
 
 use crate::arrival::Part;
 
@@ -17,7 +19,8 @@ pub struct Strided {
 }
 
 impl Strided {
-    /// A walk over `size` bytes, with `by` bytes (a multiple of the target's blocks) between operations, or back from the end of each.
+    /// A walk over `size` bytes, with `by` bytes (a multiple of the target's blocks) between operations, or back from
+    /// the end of each.
     pub fn new(size: u64, by: u64, backwards: bool, part: Part) -> Strided {
         let by = if backwards { -i128::from(by) } else { i128::from(by) };
         Strided { size: size.into(), by, next: 0, part, begun: false }
@@ -62,11 +65,12 @@ mod tests {
             (8, 3, false, 2, &[0, 5, 0, 5]),
             (8, 0, false, 4, &[0, 4, 0]),
             (8, 100, false, 1, &[0, 0, 0]),
-            // Operations of one block and two back: block after block, and after the first one from the end.
+            // Operations of one block that go two blocks back: block after block backwards, after the first one from
+            // the end.
             (8, 2, true, 1, &[0, 6, 5, 4, 3, 2, 1, 0, 6]),
             (8, 4, true, 2, &[0, 4, 2, 0, 4]),
             (8, 100, true, 1, &[0, 0, 0]),
-            // Less than an operation back is forwards, each over the half of the one before.
+            // Going back by less than an operation is still forwards: each operation overlaps half of the one before.
             (6, 1, true, 2, &[0, 1, 2, 3, 4, 4]),
             (1, 1, true, 1, &[0, 0]),
         ] {

@@ -48,7 +48,7 @@ mod tests {
 
     #[test]
     fn uniform_by_chi_squared() {
-        // 63 degrees of freedom: 103.4 is the 0.1 % point.
+        // For 63 degrees of freedom the 0.1 % point is 103.4.
         let uniform = Uniform::new(64 * 4096, 4096);
         let (mut prng, mut cells) = (Prng::seeded(2), [0f64; 64]);
         (0..64_000).for_each(|_| cells[(uniform.next(4096, &mut prng) / 4096) as usize] += 1.0);

@@ -1,5 +1,6 @@
-//! A random walk: the next place is the last one plus or minus a uniform step, reflected at both ends. Reflection between the places
-//! and the walls beyond them (−1 becomes 0) keeps the walk symmetric, so that in the long run each place is as likely as any other.
+//! A random walk: the next place is the last one plus or minus a uniform step, reflected at both ends. Reflection
+//! between the places and the walls beyond them (−1 becomes 0) keeps the walk symmetric, so that in the long run each
+//! place is as likely as any other.
 
 use super::grid::Grid;
 use assay_base::Prng;
@@ -8,7 +9,7 @@ use assay_base::Prng;
 #[derive(Clone, Copy, Debug)]
 pub struct Walk {
     grid: Grid,
-    /// Upper bound on the places in one step.
+    /// Upper bound on the length of a step, in places.
     reach: u64,
     at: Option<u64>,
 }
@@ -24,7 +25,7 @@ impl Walk {
         let n = self.grid.places;
         let place = match self.at {
             None => prng.below(n),
-            // Offset by `reach`, so that it is not negative.
+            // The place is shifted by `reach`, so that it is not negative.
             Some(at) => reflected(at + prng.below(2 * self.reach + 1), self.reach, n),
         };
         self.at = Some(place);
@@ -54,7 +55,7 @@ mod tests {
         let (mut last, mut steps) = (walk.next(&mut prng) as i64 / 4096, [0f64; 17]);
         for _ in 0..170_000 {
             let at = walk.next(&mut prng) as i64 / 4096;
-            // Only where nothing is reflected.
+            // Counts only steps that could not have been reflected.
             if (8..(1 << 18) - 8).contains(&last) {
                 steps[(at - last + 8) as usize] += 1.0;
             }

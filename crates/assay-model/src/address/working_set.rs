@@ -1,8 +1,8 @@
-//! A working set that moves: at any time a fixed number of places is in use, and each that leaves is replaced by one
-//! not in use.
+//! A working set that moves: at any time a fixed number of places is in use, and each place that leaves the set is
+//! replaced by one that was not in it.
 //!
 //! At time t its place i is π((⌊t · turnover · W⌋ + i) mod N), for W places of N and a keyed order π ([`Order`]): after
-//! 1/turnover none of the earlier places is left, and no place returns before all others were in use.
+//! the time 1/turnover none of the earlier places is left, and no place returns before all others were in use.
 
 use super::grid::Grid;
 use super::law::Ranks;
@@ -21,7 +21,7 @@ pub struct Turnover {
 }
 
 impl Turnover {
-    /// None: the set stays where it is.
+    /// No turnover: the set stays where it is.
     pub const NONE: Turnover = Turnover { share: Share::from_ppb(0), span: Span::from_secs(1) };
 
     /// Working sets replaced per nanosecond.
@@ -37,7 +37,7 @@ impl FromStr for Turnover {
     fn from_str(text: &str) -> Result<Turnover, String> {
         let fault = || format!("\"{}\" is not a turnover; {WRITE}", text.escape_debug());
         let (share, span) = text.split_once('/').ok_or_else(fault)?;
-        // `h` is one hour.
+        // A unit without a number, such as `h`, is one of that unit.
         let span = if span.starts_with(|c: char| c.is_ascii_digit()) { span.to_owned() } else { format!("1{span}") };
         let (share, span): (Share, Span) = share.parse().ok().zip(span.parse().ok()).ok_or_else(fault)?;
         if span.is_zero() { Err(fault()) } else { Ok(Turnover { share, span }) }
@@ -128,13 +128,14 @@ mod tests {
         for (hours, left) in [(1, 900), (5, 500), (9, 100), (10, 0), (20, 0)] {
             assert_eq!(first.intersection(&drawn(&mut set, hours * HOUR)).count(), left, "after {hours} h");
         }
-        // Through the whole target: 50 sets in 500 hours.
+        // In 500 hours the set moves by 50 times its size, which is once through the whole target.
         assert_eq!(drawn(&mut set, 500 * HOUR), first);
     }
 
     #[test]
     fn an_lru_cache_misses_what_is_replaced() {
-        // 1.1 sets in the cache; 20 % of a set of 5000 places in 10 s at 10,000/s: 1,000 of 100,000 operations are new.
+        // The cache holds 1.1 sets. 20 % of a set of 5,000 places are replaced in 10 s: of 100,000 operations, 1,000 go
+        // to a new place.
         let (w, rate, seconds) = (5000u64, 10_000u64, 60u64);
         let mut set = set(w, 1 << 24, "20%/10s", &Law::Uniform);
         let (mut prng, mut cache, mut by_age) =
@@ -151,7 +152,7 @@ mod tests {
                 let (_, oldest) = by_age.pop_first().unwrap();
                 cache.remove(&oldest);
             }
-            // Only after the cache is warm.
+            // Misses count only after the cache is warm.
             if op >= rate * 20 {
                 (misses, counted) = (misses + u64::from(known.is_none()), counted + 1);
             }

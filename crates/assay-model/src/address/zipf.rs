@@ -8,9 +8,9 @@
 
 use assay_base::{Prng, math};
 
-/// Bound on 1 − θ: above it, the rounding of 1 + u · (1 − θ) makes a rank wrong by at most a part in 10^13.
+/// Bound on 1 − θ: above it, the rounding of 1 + u · (1 − θ) changes a rank by at most a part in 10^13.
 const NEAR: f64 = 1e-3;
-/// Rounding may lead slightly below the range of the logarithm.
+/// Lower bound on the argument of the logarithm: rounding may lead slightly below its range.
 const LEAST: f64 = 1e-16;
 
 /// See the module.
@@ -19,12 +19,12 @@ pub struct Zipf {
     n: u64,
     /// 1 − θ.
     slope: f64,
-    /// 1 / (1 − θ), where the short formula is exact enough: not near θ = 1.
+    /// 1 / (1 − θ) if the short formula is exact enough, which it is not near θ = 1.
     per_slope: Option<f64>,
     /// H after the last rank, and how far before it the first rank begins.
     last: f64,
     range: f64,
-    /// A rank whose real number is at most this much below it is accepted at once.
+    /// A rank is accepted at once if the real number that it was rounded from is at most this much below it.
     sure: f64,
     /// Ranks that were drawn in advance, and the index of the first unused one.
     drawn: [u64; AT_A_TIME],
@@ -126,7 +126,8 @@ mod tests {
 
     #[test]
     fn the_law_by_chi_squared() {
-        // At most 999 degrees of freedom; ranks with few draws are combined. The 0.1 % point is by Wilson and Hilferty.
+        // There are at most 999 degrees of freedom; ranks with few draws are combined. The 0.1 % point is computed by
+        // the approximation of Wilson and Hilferty.
         for (seed, exponent) in [0.5, 0.99, 1.0, 1.2, 2.0, 0.0, 10.0].into_iter().enumerate() {
             let (mut zipf, mut prng, mut counts) =
                 (Zipf::new(1000, exponent), Prng::seeded(seed as u64), vec![0f64; 1000]);

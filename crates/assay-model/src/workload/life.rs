@@ -44,7 +44,7 @@ pub(super) fn life(source: Source<'_>, keys: LifeKeys<'_>, what: &str) -> Result
 }
 
 impl LifeKeys<'_> {
-    /// The place of the first of them that is written.
+    /// The place in the file of the first of these keys that is present.
     pub(super) fn place(&self) -> Option<std::ops::Range<usize>> {
         let LifeKeys { start, lasts, operations, bytes, after } = self;
         let places = [start.map(Spanned::span), lasts.map(Spanned::span), operations.map(Spanned::span)];

@@ -11,9 +11,9 @@ use assay_base::{Bytes, Fault, Share, Span};
 use serde::Deserialize;
 use toml::Spanned;
 
-/// Most loops, lines and copies.
+/// Upper bound on the number of loops, of lines and of copies.
 const MOST: usize = 256;
-/// Longest burst.
+/// Upper bound on the operations in a burst.
 const LONGEST_BURST: u32 = 1_000_000_000;
 
 /// A `[[loop]]`, as written.
@@ -66,7 +66,7 @@ pub(super) struct LineKeys {
     delay: Option<Span>,
 }
 
-/// What a stream says of its loop.
+/// The keys of a stream about its loop.
 pub(super) struct Membership<'a> {
     pub name: &'a Spanned<String>,
     pub share: Option<&'a Spanned<Share>>,
@@ -198,7 +198,8 @@ pub(super) fn arrival(source: Source<'_>, loops: &[Loop], it: &Membership<'_>) -
     Ok(Arrival::Looped { looped: own.name.clone(), share: share.unwrap_or_default(), line })
 }
 
-/// Makes the shares of each loop whole, and gives each loop the slots that it needs. Streams that say no share have equal ones.
+/// Completes the loops: gives equal shares to streams without `share`, checks that shares add up to 100 %, and gives
+/// each loop the slots that it needs.
 pub(super) fn whole(
     source: Source<'_>,
     tables: &[Spanned<LoopKeys>],

@@ -17,7 +17,7 @@ use crate::size::Size;
 use assay_base::{Bytes, Direction, Fault, Rate, Share, Span};
 use toml::Spanned;
 
-/// Most steps of a workload.
+/// Upper bound on the steps of a workload.
 const MOST_STEPS: u32 = 256;
 
 workload_file! {
@@ -69,7 +69,7 @@ pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
     let workload = Workload::new(source.file, "streams", streams, |_| Vec::new());
     let common = file.common();
     let said = common.duration.is_some() && !phases.is_empty();
-    // Where all streams end at times that are known, these say how long the workload measures.
+    // If all streams end at times that are known, the last of these is the duration of the workload.
     let duration = lives::all_over(&workload.streams, &loops).unwrap_or(workload.duration);
     let workload = Workload { lanes, loops, target_names: names, duration, steps, ..workload }.with(source, common)?;
     if said {
@@ -97,7 +97,7 @@ fn target_names(source: Source<'_>, targets: &[Spanned<String>]) -> Result<Vec<S
     Ok(names)
 }
 
-/// Which of the targets a stream is on, in their order.
+/// The targets that a stream runs on, in the order of the targets.
 fn target(source: Source<'_>, keys: &StreamKeys, names: &[String]) -> Result<Vec<u16>, Fault> {
     let Some(target) = &keys.target else { return Ok(Vec::new()) };
     let mut places: Vec<u16> = Vec::new();
@@ -119,7 +119,8 @@ fn target(source: Source<'_>, keys: &StreamKeys, names: &[String]) -> Result<Vec
     Ok(places)
 }
 
-/// Streams of one `places` go to the same places, which have to be the same for all of them.
+/// Checks that streams with the same `places` can go to the same places: what decides about places must be equal in all
+/// of them.
 fn shares_places(source: Source<'_>, keys: &StreamKeys, stream: &Stream, before: &[Stream]) -> Result<(), Fault> {
     let Some((places, own)) = keys.places.as_ref().zip(stream.block()) else { return Ok(()) };
     let fault = |what: &str, remedy: &str| Err(source.fault(places.span(), what, remedy));
@@ -149,7 +150,7 @@ fn shares_places(source: Source<'_>, keys: &StreamKeys, stream: &Stream, before:
     Ok(())
 }
 
-/// The lane of a stream with a bound of its own.
+/// The lane of a stream that has an in-flight bound of its own.
 fn lane(source: Source<'_>, keys: &StreamKeys) -> Result<Option<Lane>, Fault> {
     let Some(bound) = &keys.in_flight_bound else { return Ok(None) };
     let fault = |what, remedy: String| Err(source.fault(bound.span(), what, remedy));
@@ -248,7 +249,7 @@ fn size(source: Source<'_>, table: &Spanned<StreamKeys>) -> Result<Size, Fault> 
     Ok(size)
 }
 
-/// Phases change the load of all streams together, and so none of them has a beginning or an end of its own.
+/// Phases change the load of all streams together, so none of the streams may begin or end on its own.
 fn keeps_phases(source: Source<'_>, file: &File) -> Result<(), Fault> {
     let Some(phase) = file.phase.first() else { return Ok(()) };
     let streams = file.stream.iter().map(|table| table.get_ref().life());
@@ -262,7 +263,7 @@ fn keeps_phases(source: Source<'_>, file: &File) -> Result<(), Fault> {
     })
 }
 
-/// The names of the streams of each step. Steps are numbered from 1 on, without a gap.
+/// The names of the streams of each step. Steps are numbered from 1, without a gap.
 fn steps(source: Source<'_>, file: &File) -> Result<Vec<Vec<String>>, Fault> {
     let looped = |keys: &StreamKeys| {
         let name = keys.looped.as_ref()?.get_ref();
@@ -323,7 +324,7 @@ fn address(source: Source<'_>, keys: &StreamKeys, size: &Size) -> Result<Address
     meant.map_err(|(what, remedy)| source.fault(address.span(), what, remedy))
 }
 
-/// The part of the target that a stream keeps to.
+/// The part of the target that the operations of a stream stay in.
 pub(super) fn range(source: Source<'_>, range: &Option<Spanned<RangeKeys>>) -> Result<Option<Extent>, Fault> {
     let Some(range) = range else { return Ok(None) };
     let RangeKeys { from, size } = *range.get_ref();
@@ -352,7 +353,7 @@ fn places(source: Source<'_>, keys: &StreamKeys) -> Result<Option<String>, Fault
     }
 }
 
-/// What written data compress to, and how much of them repeats what was written.
+/// The share of their size that written data compress to, and the share of blocks that are copies of earlier ones.
 fn content(source: Source<'_>, table: &Spanned<StreamKeys>) -> Result<(Share, Share), Fault> {
     let Some(ContentKeys { compress_to, duplicates }) = table.get_ref().content.as_ref().map(Spanned::get_ref) else {
         return Ok((Share::WHOLE, Share::default()));
@@ -375,7 +376,7 @@ fn content(source: Source<'_>, table: &Spanned<StreamKeys>) -> Result<(Share, Sh
     Ok((compress_to, duplicates))
 }
 
-/// The rate of a stream, above zero.
+/// The rate of a stream, which must be above zero.
 fn rate(source: Source<'_>, rate: &Spanned<RateKeys>, size: &Size) -> Result<Rate, Fault> {
     let fault = |what: &str, remedy: &str| source.fault(rate.span(), what, remedy);
     let meant = rate.get_ref().rate(size);

@@ -67,7 +67,8 @@ fn every_form_of_address_is_said_and_reads_back() {
         assert_eq!(plan.streams[0].block().unwrap().address.to_string(), said);
         let written = serde_json::to_string(&plan).unwrap();
         assert_eq!(serde_json::from_str::<Plan>(&written).unwrap(), plan, "{written}");
-        // It goes where the largest operation fits, in whole blocks, and a target that is too small is refused.
+        // Operations go only where the largest of them fits, in whole blocks, and a target that is too small is
+        // refused.
         let size = plan.smallest_target(0, BLOCK).max(1 << 20);
         let geometry = Geometry { size, block: BLOCK };
         let mut generator = Generator::new(&plan, 0, 0, geometry, Part { index: 0, of: 1 }, Instant::ZERO).unwrap();
@@ -97,7 +98,7 @@ fn the_same_seed_draws_the_same_and_hot_places_stay_with_another() {
     let (one, same, other) = (drawn(1, 0, &plan), drawn(1, 0, &plan), drawn(2, 0, &plan));
     assert!(one == same && one != other);
     assert_eq!(hottest(&one), hottest(&other), "the hot place does not move with the seed");
-    // Two streams have hot places of their own, unless they share them.
+    // Each stream has hot places of its own, unless streams share them.
     let two = |places: &str| {
         let keys = format!("{keys}{places}");
         let both =
@@ -321,7 +322,8 @@ fn arrivals_that_change() {
     let plan =
         plan_of(&text("arrival = { profile = [[\"0s\", \"10%\"], [\"9s\", \"90%\"]], every = \"20s\" }")).unwrap();
     assert_eq!(serde_json::from_str::<Plan>(&serde_json::to_string(&plan).unwrap()).unwrap(), plan);
-    // What goes on does so where it would be, and a profile of one shape is multiplied by the load.
+    // A run that is continued goes on at the point of the profile that it had reached, and `--load` multiplies the
+    // whole profile.
     assert_eq!(
         plan.behind(Bytes::default(), assay_base::Span::from_secs(7)).before.time,
         assay_base::Span::from_secs(7)
@@ -377,7 +379,7 @@ fn phases_make_the_measured_time_and_change_the_load() {
     assert_eq!(&whole[..5], [250; 5], "the warm-up is as the first phase");
     assert_eq!(&whole[9..], [1000; 4]);
     assert_eq!(whole[5..9].iter().sum::<u32>(), 2500);
-    // The rest of a run that stopped within the ramp has the rest of the ramp.
+    // A run that stopped within the ramp is continued with the rest of the ramp.
     let at = assay_base::Span::from_secs(30);
     let rest =
         Plan { phases: Plan::phases_of(plan.warm_up(), &plan.phases[1..], at), ..plan.behind(Bytes::default(), at) };
@@ -409,7 +411,7 @@ fn phases_make_the_measured_time_and_change_the_load() {
     assert!(longer.unwrap_err().contains("the phases of the workload take 1min"));
 }
 
-/// A loop, and streams of it.
+/// A workload with a loop and streams of it.
 fn looped(keys: &str, streams: &[&str]) -> String {
     let one = |(at, keys): (usize, &&str)| {
         format!("[[stream]]\nname = \"s{at}\"\ndirection = \"read\"\nsize = \"4KiB\"\nloop = \"mix\"\n{keys}\n")
@@ -602,7 +604,7 @@ fn a_recording_is_named_played_and_refused_where_it_cannot_be() {
     workload.play("t", &lines).unwrap();
     let plan = workload.plan(&Adjust { targets: 3, load: Some(Multiple::whole(2)), ..Adjust::default() }).unwrap();
     let stream = &plan.streams[0];
-    // Four times two: the last of two operations comes after a quarter of a second, on each of three targets.
+    // Speed 4 times load 2: the second of two operations is due after a quarter of a second, on each of three targets.
     assert_eq!(stream.arrival.recording().unwrap().wanted(&lines[1]), assay_base::Span::from_ms(250));
     assert_eq!((stream.arrival.rate(), stream.arrival.name()), (Some(Rate::per_second(24)), "recorded"));
     let block = stream.block().unwrap();

@@ -1,4 +1,4 @@
-//! `targets` of a `[[loop]]`: each of its targets has a loop of its own, or one loop goes to all of them.
+//! `targets` of a `[[loop]]`: either each target has a loop of its own, or one loop goes to all targets.
 
 use super::address::text_or_table;
 use super::source::Source;
@@ -7,14 +7,14 @@ use crate::turns::{NextTarget, Turns};
 use assay_base::Fault;
 use std::ops::Range;
 
-/// Most operations on a target before the next one comes.
+/// Upper bound on the operations on a target before the next one has its turn.
 const MOST: u32 = 1_000_000_000;
 
-/// As written: a word, or a table.
+/// The value as written, which is a word or a table.
 pub(super) enum TurnKeys {
     /// Each target has a loop of its own.
     Each,
-    /// One loop goes to all of them.
+    /// One loop goes to all targets.
     Turns(Turns),
 }
 
@@ -35,7 +35,7 @@ text_or_table!(
 );
 
 impl TurnKeys {
-    /// What is meant; none where each target has a loop of its own.
+    /// The turns of the loop; `None` if each target has a loop of its own.
     pub(super) fn turns(&self, source: Source<'_>, at: Range<usize>) -> Result<Option<Turns>, Fault> {
         let TurnKeys::Turns(turns) = self else { return Ok(None) };
         if !(1..=MOST).contains(&turns.operations) {
@@ -90,7 +90,7 @@ mod tests {
 
     const STREAM: &str = "[[stream]]\nname = \"a\"\ndirection = \"write\"\nsize = \"4KiB\"\nloop = \"mix\"\n";
 
-    /// The plan of a loop with these keys, and of streams.
+    /// The plan of a loop with these keys and of these streams.
     fn plan(keys: &str, streams: &str) -> Result<Plan, String> {
         let head = "model = \"streams\"\ntargets = [\"x\", \"y\", \"z\"]\nduration = \"1min\"\nslice = \"1min\"\n";
         let text = format!("{head}[[loop]]\nname = \"mix\"\nin_flight = 8\n{keys}\n{streams}");

@@ -1,7 +1,7 @@
 //! `seekmark`: SeekMark's command line and output for a run of assay. `docs/seekmark.md` lists the differences.
 //!
-//! `-w destroy-data` asks for writes and is not a consent: a device is written only with its token, through the same safety gate
-//! as in all commands.
+//! `-w destroy-data` asks for writes and is not a consent: a device is written only with its token, through the same
+//! safety gate as in all other commands.
 
 mod printer;
 
@@ -30,7 +30,7 @@ use std::path::Path;
 
 /// A path that no target can have; it stands for the log directory of a run whose log is not kept.
 const NOWHERE: &str = "/proc";
-/// The character that `-R` repeats, as in SeekMark; it follows the stamp in each block.
+/// The byte that `-R` repeats, as in SeekMark; it follows the stamp in each block.
 const CHARACTER: u8 = 234;
 /// Upper bound on the length of a run, also with `-e`: a year.
 const LONGEST: Span = Span::from_secs(365 * 86_400);
@@ -55,7 +55,7 @@ fn benchmark(asked: Asked) -> Result<u8, Failure> {
         .plan(&Adjust { seed: seed(None, &named), targets: 1, ..Adjust::default() })
         .map_err(Failure::workload)?;
     let run_dir = consent::run_dir();
-    // Sizes that do not fit are refused in SeekMark's words, below.
+    // A target that is too small is refused below, in SeekMark's words.
     let needs = TargetNeeds {
         writes: plan.writes(),
         smallest: &|_, _| 0,
@@ -94,14 +94,15 @@ fn workload(asked: &Asked) -> Result<Workload, Failure> {
     };
     let streams = seek.streams().map_err(|why| Failure::workload(format!("{}: {}", why.key, why.what)))?;
     let longest = asked.seeks.map_or(LONGEST, |seeks| {
-        // A second and the pause for each operation: a device that takes longer is broken.
+        // The time limit allows a second and the pause for each operation: a device that takes longer is broken.
         let each = (Span::from_secs(1) + asked.pause).as_ns();
         Span::from_ns(each.saturating_mul(seeks)).clamp(SHORTEST, LONGEST)
     });
     Ok(Workload { duration: longest, ..Workload::new("seekmark", "seek", streams, |_| Vec::new()) })
 }
 
-/// Refuses a target that is too small for an operation, or smaller than the requested part of it; tells the user where sizes are
+/// Refuses a target that is too small for an operation, or smaller than the requested part of it. Tells the user if
+/// sizes are
 /// rounded up to blocks of the target.
 fn fits(asked: &Asked, plan: &Plan, Geometry { size, block }: Geometry) -> Result<(), Failure> {
     let file = assay_run::failure::one_line(&asked.file);
@@ -123,7 +124,7 @@ fn fits(asked: &Asked, plan: &Plan, Geometry { size, block }: Geometry) -> Resul
     Ok(())
 }
 
-/// Adds to the refusal of a device how consent is given with this command line.
+/// Adds to the refusal of a device how to give consent with this command line.
 fn advised(failure: Failure, asked: &Asked) -> Failure {
     let is_device = std::fs::metadata(&asked.file).is_ok_and(|found| found.file_type().is_block_device());
     if failure.code != code::REFUSED || asked.mode == Mode::Read || !is_device {

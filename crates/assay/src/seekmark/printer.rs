@@ -11,15 +11,15 @@ use assay_run::signals::StopCell;
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// Exit code where the test proves nothing, because this machine failed.
+/// Exit code if the test proves nothing, because this machine failed.
 const INVALID: u8 = 11;
 
-/// Prints, and determines how the run ended.
+/// Prints the lines, and determines the exit code.
 #[derive(Debug)]
 pub(super) struct Printer {
     asked: Asked,
     threads: Vec<Seen>,
-    /// Begin of the run, and the time it has reached.
+    /// The beginning of the run, and the time that it has reached.
     begin_ns: u64,
     reached_ns: u64,
     /// Threads that have ended and were not printed yet, in the order of their ends.
@@ -29,7 +29,7 @@ pub(super) struct Printer {
     exit: Rc<Cell<u8>>,
 }
 
-/// One thread.
+/// What the log has said about one thread.
 #[derive(Clone, Debug, Default)]
 struct Seen {
     seeks: u64,
@@ -52,7 +52,7 @@ struct Service {
 }
 
 impl Printer {
-    /// A printer, and the cell in which it leaves the exit code.
+    /// A printer, and the cell in which it stores the exit code.
     pub(super) fn new(asked: Asked, stop: &StopCell) -> (Printer, Rc<Cell<u8>>) {
         let exit = Rc::new(Cell::new(code::BUG));
         let printer = Printer {
@@ -152,7 +152,7 @@ impl Printer {
 
     fn histograms(&mut self, line: &Histograms) {
         for flow in &line.flows {
-            // Histograms of our own log are readable.
+            // Histograms that this run wrote are always readable.
             if let Ok([_, service, _]) = flow.decode() {
                 self.service.times.add(&service);
             }
@@ -189,7 +189,7 @@ impl Printer {
         match close.reason {
             _ if failed > 0 || close.stuck > 0 => code::FAILED,
             CloseReason::Completed if whole => code::DONE,
-            // A run without an end ends this way.
+            // An endless run can only be interrupted, so this is its normal end.
             CloseReason::Interrupted if self.asked.seeks.is_none() => code::DONE,
             CloseReason::Completed | CloseReason::Interrupted | CloseReason::LogFailed => code::INCOMPLETE,
             CloseReason::DeviceLag | CloseReason::TargetLost => code::FAILED,
@@ -197,7 +197,7 @@ impl Printer {
         }
     }
 
-    /// Prints; the run ends when standard output is closed, because nobody reads the result.
+    /// Prints a text. If standard output is closed, the run ends, because nobody reads the result.
     fn print(&self, text: &str) {
         if !say(text) {
             self.stop.ask(CloseReason::LogFailed);
@@ -209,7 +209,7 @@ impl Service {
     fn say(&self) {
         let quantiles = self.times.quantiles([0.5, 0.9, 0.99, 0.999]);
         let names = ["p50", "p90", "p99", "p99.9"];
-        // A quantile is the largest time of its cell, which may exceed the maximum.
+        // A quantile is the upper bound of its bucket, which may exceed the maximum.
         let most = Span::from_ns(self.max_ns);
         let known =
             names.iter().zip(quantiles).filter_map(|(name, it)| Some(format!("{name} {}", it?.min(most).human())));
