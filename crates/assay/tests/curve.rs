@@ -267,7 +267,7 @@ fn a_cache_curve_says_what_each_size_answers() {
         ("cache-curve w.toml", 2, "TARGETS"),
         ("cache-curve w.toml null:256KiB --block 5000B", 2, "power of two"),
         ("cache-curve w.toml null:256KiB --operations 0", 2, "at least 1"),
-        ("cache-curve w.toml null:256KiB --policy best", 2, "lru, fifo or clock"),
+        ("cache-curve w.toml null:256KiB --policy best", 2, "lru, fifo, clock or log"),
         ("cache-curve nothing.toml null:256KiB", 3, "cannot be read"),
         ("cache-curve w.toml /nowhere/at/all", 2, "cannot be examined"),
         ("cache-curve w.toml null:256KiB --html /nowhere/c.html", 5, "cannot be written"),

@@ -138,7 +138,7 @@ fn what_cannot_lie_behind_a_cache_is_refused() {
         ("size = \"1MiB\"\npolicy = \"arc\"", "rate = \"10/s\"", "lru"),
         ("size = \"1MiB\"\nwrites = \"sideways\"", "rate = \"10/s\"", "through"),
         ("size = \"1MiB\"\nwarm = 9000000000000", "rate = \"10/s\"", "before the run"),
-        ("block = \"4KiB\"", "rate = \"10/s\"", "size is missing"),
+        ("block = \"4KiB\"", "rate = \"10/s\"", "a simulated cache has a size"),
         ("size = \"1MiB\"\nsizes = 4", "rate = \"10/s\"", "did you mean size?"),
         ("size = \"64TiB\"\nblock = \"512B\"", "rate = \"10/s\"", "larger block"),
     ] {
