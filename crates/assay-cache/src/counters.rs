@@ -17,13 +17,13 @@ macro_rules! counters {
                 Counted { $($name: self.$name.saturating_sub(before.$name),)* }
             }
 
-            /// The names and values, in their order.
+            /// The names and values, in the order in which they are declared.
             pub fn values(&self) -> impl Iterator<Item = (&'static str, u64)> {
                 [$((stringify!($name), self.$name),)*].into_iter()
             }
         }
 
-        /// See the module.
+        /// The counters of a cache. The cache changes them; any thread may read them.
         #[derive(Default, Debug)]
         pub struct Counters {
             $(pub(crate) $name: AtomicU64,)*
@@ -44,51 +44,51 @@ counters! {
     reads,
     /// Of these, blocks that were in the cache.
     read_hits,
-    /// Of the hits, those found in the memory of segments that were filled lately.
+    /// Of the hits, those found in memory, which keeps the segments that were filled most recently.
     ram_hits,
     /// Of the hits, those that were read from the device of the cache.
     device_hits,
-    /// Blocks that were put in.
+    /// Blocks that were put into the cache.
     insertions,
-    /// Blocks that could not be put in, because no segment had room at that moment.
+    /// Blocks that were not put into the cache, because no segment had room at that moment.
     refused,
-    /// Blocks that had to make room.
+    /// Blocks that were evicted to make room.
     evictions,
-    /// Blocks that writes changed.
+    /// Cacheable blocks that writes changed on their targets.
     invalidations,
     /// Of these, blocks that were in the cache.
     invalidate_hits,
-    /// How often the log came back to its beginning.
+    /// How often the hand came back to the first segment.
     wraps,
-    /// Segments that were passed, because all their blocks were used or they were busy.
+    /// Segments that the hand skipped, because all their blocks had been used or the segment was busy.
     skipped,
     /// Errors of the device of the cache.
     errors,
-    /// Reads of the device of the cache for hits.
+    /// Reads from the device of the cache that answered hits.
     device_reads,
-    /// The nanoseconds that they took together.
+    /// Total time of these reads, in nanoseconds.
     device_read_ns,
-    /// Segments that were read, because blocks in them stay when they are written again.
+    /// Segments that were read before being written again, because some of their blocks stay.
     segment_reads,
-    /// The nanoseconds that it took together.
+    /// Total time of these reads, in nanoseconds.
     segment_read_ns,
     /// Segments that were written.
     segment_writes,
-    /// The nanoseconds that it took together.
+    /// Total time of these writes, in nanoseconds.
     segment_write_ns,
 }
 
-/// Reads that went on to a target.
+/// Reads that the cache did not answer and that went on to a target.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Onward {
     /// Number of operations.
     pub operations: u64,
-    /// Their bytes.
+    /// Total bytes of these operations.
     pub bytes: u64,
 }
 
 impl Counters {
-    /// Counters of a cache before this many targets.
+    /// Counters of a cache in front of this many targets.
     pub fn new(targets: u16) -> Counters {
         Counters { onward: (0..targets).map(|_| Default::default()).collect(), ..Counters::default() }
     }
@@ -109,7 +109,7 @@ impl Counters {
     }
 }
 
-/// Adds to a counter that only this thread changes.
+/// Adds to a counter. Only one thread may change it.
 pub(crate) fn add(counter: &AtomicU64, n: u64) {
     counter.store(counter.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
 }

@@ -1,4 +1,4 @@
-//! The device in front of others: what it asks of the cache, and what of the targets behind it.
+//! The device in front of the targets: it decides which operations the cache answers and which go on to the targets.
 
 use crate::counters::{Counters, add};
 use crate::flight::{Flight, Kind};
@@ -13,10 +13,10 @@ use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
 
-/// How often a poll looks again after it has submitted something.
+/// How often at most one `poll` asks the inner device for completions; it asks again only after it submitted something.
 const LOOKS: usize = 3;
 
-/// The device of a cache and the targets before which it lies, as one device.
+/// The device of a cache, and the targets that it caches, as one device.
 pub struct Cached<D> {
     inner: D,
     /// Index of the cache's target in `inner`.
@@ -32,11 +32,11 @@ pub struct Cached<D> {
     scratch: Done,
     runs: Vec<Run>,
     counters: Arc<Counters>,
-    /// The error of the cache's device after which it is not used any more.
+    /// The first error of the cache's device; since then the cache is not used.
     failed: Option<Code>,
-    /// Nothing more is put in.
+    /// No more blocks are put into the cache.
     closed: bool,
-    /// The time after something was done, given the time before it.
+    /// Tells the time after a piece of work, given the time before it.
     clock: Box<dyn Fn(Instant) -> Instant>,
 }
 
@@ -48,19 +48,19 @@ impl<D> fmt::Debug for Cached<D> {
 
 /// What makes a cache, besides its devices.
 pub struct Setup<'a> {
-    /// What is in it.
+    /// What is in the cache at the beginning.
     pub index: Index,
-    /// Index of its target.
+    /// Index of the target that holds the cached blocks.
     pub target: u16,
-    /// What it caches.
+    /// The parts of the other targets that are cached.
     pub ranges: &'a [Range],
     /// Operations that its caller may have in flight. The inner device has [`Cached::<()>::SLOTS`] more.
     pub slots: u32,
-    /// How many segments it keeps in memory, those that were filled last; [`Cached::<()>::FEWEST`] or more.
+    /// How many segments stay in memory: the ones filled most recently. At least [`Cached::<()>::FEWEST`].
     pub buffers: usize,
-    /// Where it counts.
+    /// The counters that the cache adds to.
     pub counters: Arc<Counters>,
-    /// The time after something was done, given the time before it.
+    /// Tells the time after a piece of work, given the time before it.
     pub clock: Box<dyn Fn(Instant) -> Instant>,
 }
 
@@ -75,24 +75,24 @@ struct Run {
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Source {
-    /// Slots from this one on, which are in memory.
+    /// The run begins at this slot of the cache, and its data are in memory.
     Memory(u32),
-    /// Slots from this one on, on the device of the cache.
+    /// The run begins at this slot of the cache, and its data are on the device of the cache.
     Cache(u32),
     Target,
 }
 
 impl Cached<()> {
-    /// Slots that the cache needs beside those of its caller.
+    /// Slots of the inner device that the cache needs in addition to those of its caller.
     pub const SLOTS: u32 = 64;
-    /// The fewest segments in memory: one that is filled, one that comes next, and two that are written.
+    /// The fewest segments in memory: one that is being filled, one that comes next, and two that are being written.
     pub const FEWEST: usize = 4;
-    /// Bytes that each slot has at least.
+    /// The smallest size in bytes of the buffer of each slot.
     pub const BYTES: u32 = PIECE;
 }
 
 impl<D: BlockDevice> Cached<D> {
-    /// A cache on the target `setup.target` of `inner`, before the targets below it.
+    /// A cache on the target `setup.target` of `inner`, in front of the targets with lower indexes.
     pub fn new(mut inner: D, setup: Setup<'_>) -> Cached<D> {
         let Setup { index, target, ranges, slots, buffers, counters, clock } = setup;
         assert!(buffers >= Cached::FEWEST, "segments that are filled and written are in memory");
@@ -118,19 +118,20 @@ impl<D: BlockDevice> Cached<D> {
         }
     }
 
-    /// The device behind it.
+    /// The inner device, which has the targets and the cache's own target.
     pub fn inner(&mut self) -> &mut D {
         &mut self.inner
     }
 
-    /// The error of its own device after which the cache is not used any more.
+    /// The first error of the cache's own device, if there was one; since then the cache is not used.
     pub fn failed(&self) -> Option<Code> {
         self.failed
     }
 
-    /// Writes what is only in memory, makes it durable, and returns what is in the cache: with it, the cache can be used
-    /// again as long as nobody writes to its targets. `None` where its device has failed, or did not answer before `limit`,
-    /// or where a write is still in flight: nobody knows when it will reach its target.
+    /// Writes what is only in memory to the cache's device, makes it durable, and returns an index of what is in the
+    /// cache. With the index, the cache can be used again as long as nobody writes to its targets. Returns `None` if
+    /// the cache's device has failed or did not answer within `limit`, or if a write of the caller is still in flight,
+    /// because nobody knows when that write will reach its target.
     pub fn finish(&mut self, now: impl Fn() -> Instant, limit: Span) -> Option<Index> {
         let end = now() + limit;
         self.closed = true;
@@ -191,7 +192,7 @@ impl<D: BlockDevice> Cached<D> {
         self.flights[ticket.0 as usize] = Flight { op: *op, kind, issued };
     }
 
-    /// Finds where the blocks of a read are, as runs.
+    /// Finds where the blocks of a read are, and stores the answer in `self.runs`.
     fn find(&mut self, touched: Touched) {
         let Cached { runs, log, shape, .. } = self;
         runs.clear();
@@ -211,7 +212,7 @@ impl<D: BlockDevice> Cached<D> {
         }
     }
 
-    /// A read that memory answers, or that has to be put together from several places.
+    /// A read that memory answers, or whose data have to be collected from several places.
     fn in_parts(&mut self, now: Instant, ticket: Ticket, op: &Op, touched: Touched) -> Kind {
         let mut left = 0;
         for at in 0..self.runs.len() {
@@ -255,7 +256,7 @@ impl<D: BlockDevice> Cached<D> {
         }
     }
 
-    /// A write that changes cached blocks. What the cache has of them is wrong from now on.
+    /// A write to blocks that may be cached. Their copies in the cache are stale from now on, so they are removed.
     fn write(&mut self, now: Instant, ticket: Ticket, op: &Op, touched: Touched) {
         let hits = (0..touched.count).filter(|n| self.log.index.forget(touched.first.behind(*n))).count();
         add(&self.counters.invalidations, touched.count.into());
@@ -274,7 +275,8 @@ impl<D: BlockDevice> Cached<D> {
         self.inner.submit(now, ticket, op);
     }
 
-    /// An operation of the caller has completed on one device. True where it was handed over again.
+    /// An operation of the caller has completed on the inner device. Returns true if it had to be submitted again, to
+    /// its target.
     fn ended(&mut self, now: Instant, completion: Completion, done: &mut Done) -> bool {
         let ticket = completion.ticket;
         let Flight { op, kind, issued } = std::mem::take(&mut self.flights[ticket.0 as usize]);
@@ -312,7 +314,7 @@ impl<D: BlockDevice> Cached<D> {
         false
     }
 
-    /// Puts a block into the cache, from `at` of the slot of `ticket`.
+    /// Puts a block into the cache. Its data begin at byte `at` of the buffer of `ticket`.
     fn insert(&mut self, ticket: Ticket, at: u32, block: Place) {
         if self.failed.is_some() || self.closed {
             return;
@@ -402,8 +404,8 @@ impl<D: BlockDevice> Cached<D> {
         self.log.clear();
     }
 
-    /// Starts what waits for a slot of the cache's own. Of segments one piece each time, because copying it takes several
-    /// microseconds, and operations may be due.
+    /// Starts requests that wait for one of the cache's own slots. It starts only one piece of a segment per call,
+    /// because copying a piece takes several microseconds and operations of the caller may be due.
     fn pump(&mut self, now: Instant) -> bool {
         let mut started = false;
         while self.subs.has_parts() && self.subs.has_room() {
@@ -444,7 +446,7 @@ impl<D: BlockDevice> Cached<D> {
 }
 
 impl Run {
-    /// Whether the next block of the read continues this run, coming from `from`.
+    /// Whether the next block of the read, which comes from `from`, continues this run.
     fn goes_on(&self, from: Source, shape: &Shape) -> bool {
         let follows =
             |mine: u32, slot: u32| slot == mine + self.count && shape.segment_of(slot) == shape.segment_of(mine);
@@ -495,7 +497,7 @@ impl<D: BlockDevice> Device for Cached<D> {
 
     fn next_wakeup(&self) -> Option<Instant> {
         let own = self.found.iter().map(|found| found.completed).min();
-        // A piece of a segment waits only for the next poll.
+        // A request that waits although a slot is free is started by the next poll, so that poll must come at once.
         let at_once = (self.log.has_jobs() || self.subs.has_parts()) && self.subs.has_room();
         let own = if at_once { Some(Instant::ZERO) } else { own };
         match (own, self.inner.next_wakeup()) {

@@ -1,33 +1,34 @@
-//! What an operation in flight is for the cache.
+//! What the cache remembers of each operation of its caller that is in flight.
 
 use crate::racing::Moment;
 use crate::range::Touched;
 use assay_base::{Instant, Op};
 
-/// See the module.
+/// An operation in flight.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Flight {
-    /// As it was asked for.
+    /// The operation as the caller asked for it.
     pub op: Op,
     pub kind: Kind,
-    /// When it was first handed over, where that was to another device than the one that answers it.
+    /// When the operation was issued, if its completion does not say so: it was put together from parts, or it was
+    /// first issued to the cache's device and then to its target.
     pub issued: Option<Instant>,
 }
 
-/// See [`Flight`].
+/// How an operation in flight is answered.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) enum Kind {
     /// No operation is in flight.
     #[default]
     None,
-    /// It passes the cache.
+    /// It bypasses the cache.
     Through,
     /// A read of blocks that are not in the cache.
     Miss(Touched, Moment),
     /// A write of blocks that may be cached.
     Write(Touched, Moment),
-    /// A read of blocks that the device of the cache has, all in this segment.
+    /// A read that the device of the cache answers; all its blocks are in this segment.
     Hit { segment: u32 },
-    /// A read of which the cache has a part: `left` requests are not answered yet.
+    /// A read whose data come from several places; `left` of its requests are not answered yet.
     Parts { left: u32, last: Instant, result: Result<u32, assay_base::Code> },
 }

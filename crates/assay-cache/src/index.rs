@@ -1,4 +1,4 @@
-//! What is in the cache, and where: names of blocks and slots, without their data.
+//! What is in the cache, and where: which slot holds which block, without the data.
 
 use crate::range::Place;
 use crate::shape::Shape;
@@ -6,17 +6,17 @@ use std::collections::HashMap;
 
 /// A slot without a block.
 const EMPTY: u64 = u64::MAX;
-/// Marks a block that was used, among the words of [`Index::words`].
+/// The bit that marks a used block in the words of [`Index::words`].
 const USED: u64 = 1 << 63;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Slot {
     block: u64,
-    /// Read since the hand passed it.
+    /// Whether the block was read since the hand last passed it.
     used: bool,
 }
 
-/// See the module.
+/// The index of a cache.
 #[derive(Clone, Debug)]
 pub struct Index {
     shape: Shape,
@@ -26,17 +26,17 @@ pub struct Index {
     hand: u32,
 }
 
-/// A segment that made room.
+/// A segment in which room was made.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Swept {
     pub segment: u32,
-    /// Its free slots, the first one last.
+    /// The free slots of the segment in descending order.
     pub free: Vec<u32>,
-    /// Blocks in it that were used, and stay.
+    /// Number of blocks in it that stay, because they were used.
     pub kept: u32,
-    /// Blocks that had to go.
+    /// Number of blocks that were evicted.
     pub evicted: u32,
-    /// Segments that were passed, because all their blocks were used or they are busy.
+    /// Number of segments that were skipped, because all their blocks had been used or the segment was busy.
     pub skipped: u32,
     /// How often the hand came back to the first segment.
     pub wraps: u32,
@@ -54,12 +54,12 @@ impl Index {
         self.shape
     }
 
-    /// Number of blocks in it.
+    /// Number of blocks in the cache.
     pub fn len(&self) -> usize {
         self.at.len()
     }
 
-    /// Whether nothing is in it.
+    /// Whether the cache is empty.
     pub fn is_empty(&self) -> bool {
         self.at.is_empty()
     }
@@ -69,12 +69,12 @@ impl Index {
         self.at.get(&block).copied()
     }
 
-    /// A read has used the slot.
+    /// Marks the block in the slot as used, because a read has found it.
     pub(crate) fn touch(&mut self, slot: u32) {
         self.slots[slot as usize].used = true;
     }
 
-    /// Takes a block out; says whether it was in.
+    /// Removes a block; says whether it was in the cache.
     pub(crate) fn forget(&mut self, block: Place) -> bool {
         let slot = self.at.remove(&block);
         if let Some(slot) = slot {
@@ -83,7 +83,7 @@ impl Index {
         slot.is_some()
     }
 
-    /// Puts a block that is not in into a free slot.
+    /// Puts a block into a free slot. The block must not be in the cache yet.
     pub(crate) fn put(&mut self, block: Place, slot: u32) {
         let there = std::mem::replace(&mut self.slots[slot as usize], Slot { block: block.0, used: false });
         assert_eq!(there.block, EMPTY, "a slot is given to one block at a time");
@@ -91,16 +91,16 @@ impl Index {
         assert_eq!(before, None, "a block has one slot");
     }
 
-    /// Takes everything out.
+    /// Removes all blocks.
     pub(crate) fn clear(&mut self) {
         *self = Index::new(self.shape);
     }
 
-    /// Makes room in the next segment that is not `busy`: blocks that were not used since the last time go. `None` when
-    /// the hand went all round and found no room.
+    /// Makes room in the next segment that is not `busy`: blocks that were not used since the hand last passed them are
+    /// evicted. Returns `None` if the hand went all the way round and found no room.
     pub(crate) fn sweep(&mut self, mut busy: impl FnMut(u32) -> bool) -> Option<Swept> {
         let (mut skipped, mut wraps) = (0, 0);
-        // Twice, because the first time all blocks may have been used.
+        // The hand goes round twice, because in the first round all blocks may be marked as used.
         for _ in 0..2 * self.shape.segments {
             let segment = self.hand;
             self.hand = (self.hand + 1) % self.shape.segments;
@@ -132,14 +132,16 @@ impl Index {
         None
     }
 
-    /// What is in it as numbers: the segment of the hand, then of each slot the block, with the highest bit set where it was
-    /// used, or 2⁶⁴ − 1 where there is none.
+    /// The index as numbers: first the segment that the hand looks at next, then one number for each slot. That number
+    /// is the name of the slot's block, with the highest bit set if the block was used, or 2⁶⁴ − 1 if the slot is
+    /// empty.
     pub fn words(&self) -> impl Iterator<Item = u64> + '_ {
         let slot = |slot: &Slot| if slot.used { slot.block | USED } else { slot.block };
         std::iter::once(u64::from(self.hand)).chain(self.slots.iter().map(slot))
     }
 
-    /// The cache that [`words`](Index::words) describe. `None`: they describe none of this shape.
+    /// The cache that `words` describe, in the form of [`words`](Index::words). `None` if they do not describe a cache
+    /// of this shape.
     pub fn from_words(shape: Shape, words: impl IntoIterator<Item = u64>) -> Option<Index> {
         let mut words = words.into_iter();
         let mut index = Index::new(shape);
@@ -174,7 +176,7 @@ mod tests {
             index.put(Place(block), block as u32);
         }
         assert_eq!(index.len(), 6);
-        // 0 and 1 were used: their segment is passed; 2 goes and 3 stays.
+        // Slots 0 and 1 were used, so their segment is skipped; 2 is evicted and 3 stays.
         [0, 1, 3].into_iter().for_each(|slot| index.touch(slot));
         let swept = index.sweep(|_| false).unwrap();
         assert_eq!(swept, Swept { segment: 1, free: vec![2], kept: 1, evicted: 1, skipped: 1, wraps: 0 });
@@ -217,7 +219,7 @@ mod tests {
             &words[..4],
             &[&words[..], &[EMPTY]].concat(),
             &[2, EMPTY, EMPTY, EMPTY, EMPTY],
-            // One block in two slots.
+            // The same block in two slots.
             &[0, 7, 7 | USED, EMPTY, EMPTY],
             &[],
         ];

@@ -1,10 +1,10 @@
-//! A look-aside cache of blocks: [`Cached`] is a device that carries block I/O on other targets and keeps what was read
-//! and written there on a target of its own, where later reads find it.
+//! A look-aside cache of blocks: [`Cached`] is a device that carries block I/O on other targets and keeps copies of
+//! what was read and written there on a target of its own, where later reads find it.
 //!
-//! Writes go through: a write changes its target first, and the cache only when it has succeeded. The cache is a log of
-//! segments, each written whole; when it is full, the segment that was written first makes room, but for the blocks
-//! that were read since (CLOCK, second chance). What is in it is known to this process alone until [`Cached::finish`]
-//! returns an [`Index`] to keep. Nothing here opens a file, starts a thread or reads a clock.
+//! The cache is write-through: a write changes its target first, and enters the cache only after it has succeeded. The
+//! cache is a log of segments, each written whole. When it is full, the oldest segment is reused: its blocks are
+//! evicted, except those that were read since (CLOCK, second chance). Only this process knows what is in the cache,
+//! until [`Cached::finish`] returns an [`Index`] to keep. Nothing here opens a file, starts a thread or reads a clock.
 #![warn(unreachable_pub)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "tests"))]
 

@@ -8,7 +8,7 @@ use crate::shape::Shape;
 use assay_base::Instant;
 use std::collections::{HashMap, VecDeque};
 
-/// The largest request by which a segment is read or written, in bytes.
+/// The largest request that reads or writes a part of a segment, in bytes.
 pub(crate) const PIECE: u32 = 64 << 10;
 
 /// One request on a segment.
@@ -18,15 +18,15 @@ pub(crate) struct Job {
     /// First byte within the segment.
     pub at: u32,
     pub len: u32,
-    /// It is written; otherwise it is read.
+    /// Whether the request is a write; otherwise it is a read.
     pub is_write: bool,
 }
 
-/// A segment that has room.
+/// A segment that has free slots.
 #[derive(Debug)]
 struct Filling {
     segment: u32,
-    /// Its free slots, the next one last.
+    /// The free slots of the segment; the last one is used next.
     free: Vec<u32>,
 }
 
@@ -37,7 +37,7 @@ struct Moving {
     began: Option<Instant>,
 }
 
-/// See the module.
+/// The log of segments.
 #[derive(Debug)]
 pub(crate) struct Log {
     shape: Shape,
@@ -47,14 +47,15 @@ pub(crate) struct Log {
     pins: Vec<u32>,
     moving: HashMap<u32, Moving>,
     open: Option<Filling>,
-    /// The segment that comes when the open one is full, once what stays in it is in memory.
+    /// The segment that is filled after the open one. It is ready when the blocks that stay in it are in memory.
     next: Option<Filling>,
-    /// Requests that were not started.
+    /// Requests that were not started yet.
     jobs: VecDeque<Job>,
 }
 
 impl Log {
-    /// Without data where `carries` is false.
+    /// A log over what `index` says is in the cache. If `carries` is false, the devices carry no data, and the log
+    /// keeps none.
     pub(crate) fn new(index: Index, carries: bool, buffers: usize) -> Log {
         let shape = index.shape();
         let bytes = if carries { shape.segment_bytes() } else { 0 };
@@ -70,17 +71,17 @@ impl Log {
         }
     }
 
-    /// A read of the device from this segment begins.
+    /// A read from this segment on the device begins.
     pub(crate) fn pin(&mut self, segment: u32) {
         self.pins[segment as usize] += 1;
     }
 
-    /// It has ended.
+    /// A read from this segment on the device has ended.
     pub(crate) fn unpin(&mut self, segment: u32) {
         self.pins[segment as usize] -= 1;
     }
 
-    /// Puts a block in, if there is room and it is not in.
+    /// Puts a block into the cache, unless it is there already or there is no room.
     pub(crate) fn insert(&mut self, block: Place, data: &[u8], counters: &Counters) {
         if self.index.find(block).is_some() {
             return;
@@ -105,21 +106,22 @@ impl Log {
             self.open = Some(self.next.take_if(is_ready)?);
         }
         let slot = self.open.as_mut()?.free.pop();
-        // Early enough that it is ready when it is needed, and not earlier: what must go for it could be read until then.
+        // The next segment is prepared when a quarter of the open one is left: early enough that it is ready when it is
+        // needed, and not earlier, because the blocks evicted from it could serve reads until then.
         if self.open.as_ref().is_some_and(|open| open.free.len() as u32 == self.shape.blocks / 4) {
             self.prepare(counters);
         }
         slot
     }
 
-    /// Has the open segment written.
+    /// Closes the open segment and queues the requests that write it.
     pub(crate) fn seal(&mut self) {
         if let Some(Filling { segment, .. }) = self.open.take() {
             self.move_segment(segment, true);
         }
     }
 
-    /// Makes room in the segment that comes next, and has it read where blocks stay in it.
+    /// Makes room in the segment that comes next, and queues the requests that read it if blocks stay in it.
     fn prepare(&mut self, counters: &Counters) {
         if self.next.is_some() {
             return;
@@ -133,7 +135,7 @@ impl Log {
         add(&counters.wraps, swept.wraps.into());
         let moving = &self.moving;
         let may = |segment: u32| !moving.contains_key(&segment) && open != Some(segment);
-        // Without a buffer its room is found again when the hand comes back.
+        // Without a buffer the segment cannot be filled now; the hand finds its free slots when it comes round again.
         let Some(in_memory) = self.memory.take(swept.segment, may) else { return };
         match swept.kept {
             _ if in_memory => {}
@@ -186,7 +188,7 @@ impl Log {
         }
     }
 
-    /// Whether all segments are on the device.
+    /// Whether no segment is open and none is being read or written.
     pub(crate) fn is_at_rest(&self) -> bool {
         self.open.is_none() && self.moving.is_empty()
     }

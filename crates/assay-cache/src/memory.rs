@@ -1,4 +1,4 @@
-//! The data of the segments that were filled lately, in memory.
+//! The data of the segments that were filled most recently, in memory.
 
 use std::collections::HashMap;
 
@@ -6,14 +6,14 @@ use std::collections::HashMap;
 struct Buffer {
     segment: Option<u32>,
     data: Vec<u8>,
-    /// It holds all blocks of its segment.
+    /// Whether the buffer holds all blocks of its segment.
     complete: bool,
 }
 
-/// See the module.
+/// The buffers of segments.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    /// Bytes of a segment; 0 where the devices carry no data.
+    /// Bytes of a segment; 0 if the devices carry no data.
     bytes: usize,
     buffers: Vec<Buffer>,
     of: HashMap<u32, usize>,
@@ -21,7 +21,7 @@ pub(crate) struct Memory {
 }
 
 impl Memory {
-    /// Without data where `bytes` is 0.
+    /// Up to `buffers` buffers of `bytes` bytes each. If `bytes` is 0, no data are kept.
     pub(crate) fn new(bytes: u32, buffers: usize) -> Memory {
         let buffers = (0..buffers).map(|_| Buffer::default()).collect();
         Memory { bytes: bytes as usize, buffers, of: HashMap::new(), turn: 0 }
@@ -32,8 +32,9 @@ impl Memory {
         self.of.get(&segment).is_some_and(|at| self.buffers[*at].complete)
     }
 
-    /// Gives the segment a buffer: the one it has, or that of the segment that got one first and `may` lose it. `None`:
-    /// all are needed. The answer says whether the segment's data are in it.
+    /// Gives the segment a buffer: the one that it has already, or the one of the segment that got its buffer first,
+    /// among those that `may` lose it. Returns whether the segment's data are in the buffer, or `None` if no buffer can
+    /// be spared.
     pub(crate) fn take(&mut self, segment: u32, may: impl Fn(u32) -> bool) -> Option<bool> {
         if let Some(at) = self.of.get(&segment) {
             return Some(self.buffers[*at].complete);
@@ -59,7 +60,7 @@ impl Memory {
         }
     }
 
-    /// The data of `len` bytes at `from` of the segment; empty where there are none.
+    /// `len` bytes of the segment from byte `from` on; empty if they are not in memory.
     pub(crate) fn data(&mut self, segment: u32, from: usize, len: usize) -> &mut [u8] {
         match self.of.get(&segment) {
             Some(at) if self.bytes > 0 => &mut self.buffers[*at].data[from..from + len],

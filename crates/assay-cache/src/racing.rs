@@ -1,22 +1,23 @@
 //! Which operations in flight may put what they carried into the cache.
 //!
-//! A read that misses and a write to the same block can overtake each other, and so can two writes. Whoever finishes
-//! last does not always carry what is on the target then. So a read puts its block in only if no write of the block was
-//! in flight at any moment of its own flight, and a write only if no other write of it was.
+//! A read that misses and a write to the same block can overtake each other, and so can two writes. The operation that
+//! completes last does not always carry the data that are then on the target. So a read may put a block into the cache
+//! only if no write of that block was in flight at any moment while the read was, and a write only if no other write of
+//! it was.
 
 use crate::range::Place;
 use std::collections::HashMap;
 
-/// Counts moments, so that it is known which of two was earlier.
+/// A logical time: it counts the beginnings and ends of operations, and tells which of two was earlier.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub(crate) struct Moment(u64);
 
 /// What is in flight on a block.
 #[derive(Default, Debug)]
 struct Busy {
-    /// Operations that will ask when they end.
+    /// Operations in flight that will ask, when they end, whether they may put the block into the cache.
     holders: u32,
-    /// Of these, writes.
+    /// How many of these are writes.
     writes: u32,
     /// When a write last began or ended.
     last: Moment,
@@ -56,7 +57,7 @@ impl Racing {
         moment
     }
 
-    /// The read that began at `began` has ended with this block: whether what it read may be put in.
+    /// The read that began at `began` has ended for this block. Says whether what it read may be put into the cache.
     pub(crate) fn read_ends(&mut self, block: Place, began: Moment) -> bool {
         let Some(busy) = self.blocks.get_mut(&block) else { return false };
         let alone = busy.writes == 0 && busy.last <= began;
@@ -64,7 +65,7 @@ impl Racing {
         alone
     }
 
-    /// The write that began at `began` has ended with this block: whether what it wrote may be put in.
+    /// The write that began at `began` has ended for this block. Says whether what it wrote may be put into the cache.
     pub(crate) fn write_ends(&mut self, block: Place, began: Moment) -> bool {
         let moment = self.moment();
         let Some(busy) = self.blocks.get_mut(&block) else { return false };
@@ -112,7 +113,7 @@ mod tests {
 
     #[test]
     fn a_read_beside_a_write_may_not_whatever_the_order() {
-        // (the write begins before the read, ends before it)
+        // Whether the write begins before the read, and whether it ends before the read.
         for (begins_before, ends_before) in [(true, true), (true, false), (false, true), (false, false)] {
             let mut racing = Racing::default();
             let mut began = [Moment::default(); 2];
@@ -142,7 +143,7 @@ mod tests {
             let c = racing.write_begins(BLOCK, 1);
             assert!(racing.write_ends(BLOCK, c));
         }
-        // A write that begins when another one has ended, while a read keeps the block.
+        // A write begins after another one has ended, while a read of the block is still in flight.
         let mut racing = Racing::default();
         let (a, read) = (racing.write_begins(BLOCK, 1), racing.read_begins(BLOCK, 1));
         assert!(racing.write_ends(BLOCK, a));

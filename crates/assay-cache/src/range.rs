@@ -1,4 +1,4 @@
-//! What of the targets is cached, and the names of its blocks.
+//! Which parts of the targets are cached, and how their blocks are named.
 
 use assay_base::Op;
 
@@ -7,13 +7,13 @@ use assay_base::Op;
 pub struct Range {
     /// Index of the target.
     pub target: u16,
-    /// First byte.
+    /// The first byte.
     pub start: u64,
-    /// The byte behind the last one.
+    /// The byte after the last one.
     pub end: u64,
 }
 
-/// The name of a block: its target, and its number there. It is below 2⁶³.
+/// The name of a block, which consists of its target and its number there. The value is below 2⁶³.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Place(pub u64);
 
@@ -28,20 +28,20 @@ impl Place {
         Place(u64::from(target) << NUMBER | number)
     }
 
-    /// The block `n` blocks behind it.
+    /// The block that lies `n` blocks further on the same target.
     pub(crate) fn behind(self, n: u32) -> Place {
         Place(self.0 + u64::from(n))
     }
 }
 
-/// The blocks of an operation that are cached.
+/// The blocks of an operation that lie in a cached part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Touched {
-    /// The first block that the operation touches.
+    /// The first cached block that the operation touches.
     pub first: Place,
-    /// How many it touches, one behind the other.
+    /// The number of cached blocks that it touches; they are adjacent.
     pub count: u32,
-    /// The operation consists of exactly these blocks.
+    /// Whether the operation consists of exactly these blocks.
     pub whole: bool,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Ranges {
 }
 
 impl Ranges {
-    /// Of several parts of one target, the part from the first to the last byte of all is cached.
+    /// If a target has several ranges, everything from their first byte to their last byte is cached.
     pub(crate) fn new(ranges: &[Range], targets: u16, block: u32) -> Ranges {
         let mut parts: Vec<Option<(u64, u64)>> = vec![None; usize::from(targets)];
         let unit = u64::from(block);
@@ -68,7 +68,7 @@ impl Ranges {
         Ranges { parts, block }
     }
 
-    /// The cached blocks that an operation touches; `None` where there are none.
+    /// The cached blocks that an operation touches; `None` if it touches none.
     pub(crate) fn touched(&self, op: &Op) -> Option<Touched> {
         let (start, end) = (*self.parts.get(usize::from(op.target))?)?;
         let (from, to) = (op.offset, op.offset.checked_add(op.len.into())?);
@@ -103,7 +103,7 @@ mod tests {
             (1, 40_960, 4096, None),
             (1, 4096, 0, None),
             (0, 4096, 4096, None),
-            // Less than a block of it is cached.
+            // Less than one block of this target is cached.
             (2, 0, 4096, None),
             (9, 0, 4096, None),
         ] {

@@ -2,12 +2,13 @@
 
 /// The bytes of a segment, unless a block is larger.
 const SEGMENT: u32 = 512 << 10;
-/// The fewest segments: one that is filled, one that is written, and one that holds something.
+/// The fewest segments: one that is being filled, one that comes next, one that is being written, and one that holds
+/// blocks.
 const FEWEST: u64 = 4;
-/// The largest block.
+/// The largest block, in bytes.
 const LARGEST: u32 = 1 << 20;
 
-/// How a cache divides its target: segments one behind the other, each of the same number of blocks.
+/// How a cache divides its target: into adjacent segments that all have the same number of blocks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shape {
     /// Bytes of a block, a power of two.
@@ -19,8 +20,8 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// The cache that fits into `size` bytes, with blocks of `block` bytes, on a target whose own blocks have `own`
-    /// bytes. The error says what is wrong and what to do.
+    /// The shape of the cache that fits into `size` bytes, with blocks of `block` bytes, on a target whose own blocks
+    /// have `own` bytes. The error says what is wrong and what to do.
     pub fn of(size: u64, block: u32, own: u32) -> Result<Shape, String> {
         if !block.is_power_of_two() || block < own || block > LARGEST {
             return Err(format!(
@@ -42,12 +43,12 @@ impl Shape {
         Ok(Shape { block, blocks, segments: segments as u32 })
     }
 
-    /// Number of blocks that it can hold.
+    /// Number of blocks that the cache can hold.
     pub fn slots(&self) -> u32 {
         self.segments * self.blocks
     }
 
-    /// Bytes that it takes on its target.
+    /// Bytes that the cache occupies on its target.
     pub fn bytes(&self) -> u64 {
         u64::from(self.slots()) * u64::from(self.block)
     }
@@ -57,7 +58,7 @@ impl Shape {
         self.blocks * self.block
     }
 
-    /// The segment of a slot.
+    /// The segment in which a slot lies.
     pub(crate) fn segment_of(&self, slot: u32) -> u32 {
         slot / self.blocks
     }

@@ -1,4 +1,4 @@
-//! Requests of the cache's own, beside those it was asked to carry.
+//! The cache's own requests, in addition to the operations that its caller submits.
 
 use crate::log::Job;
 use crate::racing::Moment;
@@ -6,25 +6,25 @@ use crate::range::Place;
 use assay_base::{Instant, Op, Ticket};
 use std::collections::VecDeque;
 
-/// What a request of the cache's own is for.
+/// What one of the cache's own requests is for.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Sub {
     /// A part of a read.
     Part(Part),
     /// A piece of a segment.
     Segment(Job),
-    /// What was written to the cache becomes durable.
+    /// Makes durable what was written to the cache's device.
     Flush,
 }
 
-/// A part of a read of which the cache has another part.
+/// A part of a read whose data come from several places.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Part {
     /// The read.
     pub of: Ticket,
     /// First byte of the part within the read.
     pub at: u32,
-    /// The request for its target.
+    /// The request that reads this part from the read's target.
     pub op: Op,
     pub from: From,
 }
@@ -32,13 +32,14 @@ pub(crate) struct Part {
 /// Where a part comes from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum From {
-    /// From the device of the cache, at this offset of it, which is in this segment.
+    /// From the device of the cache, at this offset, which lies in this segment.
     Cache { offset: u64, segment: u32 },
-    /// From its target. Where the cache works, these blocks may be put in.
+    /// From the target of the read: the part's first block, and when the read of it began, so that the blocks may be
+    /// put into the cache. `None` after the cache's device has failed.
     Target(Option<(Place, Moment)>),
 }
 
-/// The slots of the cache's own requests, and what waits for one.
+/// The slots of the cache's own requests, and the parts of reads that wait for one.
 #[derive(Debug)]
 pub(crate) struct Subs {
     /// The ticket of the first slot.
@@ -49,17 +50,17 @@ pub(crate) struct Subs {
 }
 
 impl Subs {
-    /// `count` slots from the ticket `first` on.
+    /// `count` slots, whose tickets begin with `first`.
     pub(crate) fn new(first: u32, count: u32) -> Subs {
         Subs { first, flying: vec![None; count as usize], free: (0..count).rev().collect(), waiting: VecDeque::new() }
     }
 
-    /// Whether the ticket is of a request of the cache's own.
+    /// Whether the ticket belongs to one of the cache's own requests.
     pub(crate) fn is_own(&self, ticket: Ticket) -> bool {
         ticket.0 >= self.first
     }
 
-    /// Lets a part wait for a slot.
+    /// Queues a part until a slot is free.
     pub(crate) fn wait(&mut self, part: Part) {
         self.waiting.push_back(part);
     }
@@ -79,14 +80,14 @@ impl Subs {
         !self.waiting.is_empty()
     }
 
-    /// Takes a free slot.
+    /// Takes a free slot for a request; `None` if there is none.
     pub(crate) fn begin(&mut self, sub: Sub, now: Instant) -> Option<Ticket> {
         let slot = self.free.pop()?;
         self.flying[slot as usize] = Some((sub, now));
         Some(Ticket(self.first + slot))
     }
 
-    /// Frees the slot of a ticket.
+    /// Frees the slot of a ticket, and returns its request and when that began.
     pub(crate) fn end(&mut self, ticket: Ticket) -> (Sub, Instant) {
         let slot = ticket.0 - self.first;
         let ended = self.flying[slot as usize].take();

@@ -1,4 +1,4 @@
-//! The cache before a device in memory whose operations overtake each other, and that fails on demand.
+//! The cache in front of a device in memory whose operations overtake each other and which fails on demand.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests")]
 
 use assay_base::{BlockDevice, Code, Completion, Device, Direction, Done, Geometry, Instant, Op, Prng, Span, Ticket};
@@ -12,7 +12,7 @@ const BLOCKS: u64 = 8000;
 /// Slots of the caller.
 const SLOTS: u32 = 32;
 
-/// What goes wrong with the cache's target, from this many operations on it on.
+/// What goes wrong on the cache's target, each after this many operations on that target.
 #[derive(Clone, Copy, Default)]
 struct Faults {
     reads_fail_from: Option<u64>,
@@ -25,7 +25,7 @@ struct Pending {
     ticket: Ticket,
     op: Op,
     issued: u64,
-    /// When the data move.
+    /// When the data are copied; `None` afterwards.
     moves: Option<u64>,
     completes: u64,
     result: Result<u32, Code>,
@@ -107,7 +107,7 @@ impl Device for Memory {
         self.flushed |= op.is_flush() && op.target == 1;
         let Some(result) = self.outcome(op) else { return };
         let issued = now.as_ns();
-        // Some reads of the cache last until the log has come round.
+        // Some reads of the cache take so long that the log has come round before they complete.
         let long = op.target == 1 && op.direction == Direction::Read && self.prng.below(60) == 0;
         let completes = issued + 1 + self.prng.below(if long { 40_000 } else { 1000 });
         let moves = issued + self.prng.below(completes - issued);
@@ -201,13 +201,13 @@ impl Caller {
     fn over(seed: u64, memory: Memory, index: Index, written: BTreeMap<u64, Vec<Written>>) -> Caller {
         let (device, counters) = cached(memory, index);
         let version = written.values().flatten().map(|it| it.version).max().unwrap_or(0);
-        // Later than everything before.
+        // Later than every earlier write.
         let now = written.values().flatten().map(|it| it.to).max().unwrap_or(0) + 1;
         let prng = Prng::seeded(seed ^ 77);
         Caller { device, counters, now, prng, in_flight: BTreeMap::new(), written, version, errors: 0 }
     }
 
-    /// Begins an operation somewhere; most of them where others are.
+    /// Begins an operation at a random place; most operations go to places where others are in flight.
     fn submit(&mut self) {
         let Some(ticket) = (0..SLOTS).find(|slot| !self.in_flight.contains_key(slot)) else { return };
         let n = &mut self.prng;
@@ -235,7 +235,7 @@ impl Caller {
         self.device.submit(Instant::from_ns(self.now), Ticket(ticket), &op);
     }
 
-    /// Looks for completions, and at what was read.
+    /// Takes completions, and checks what was read.
     fn poll(&mut self) {
         let mut done = Done::new();
         self.device.poll(Instant::from_ns(self.now), &mut done);
@@ -260,12 +260,12 @@ impl Caller {
         }
     }
 
-    /// Fails where a sector holds what it cannot hold at any moment of the read.
+    /// Fails if a sector holds data that it cannot have held at any moment of the read.
     fn may_hold(&self, read: &Asked, at: u64, sector: &[u8]) {
         let version = u32::from_le_bytes(sector[8..12].try_into().unwrap());
         let none = Vec::new();
         let writes = self.written.get(&at).unwrap_or(&none);
-        // Another write began after this one had ended, and ended before the read began.
+        // A write is overwritten if another one began after it had ended, and ended before the read began.
         let is_over = |it: &Written| writes.iter().any(|other| other.from > it.to && other.to < read.from);
         if version == 0 {
             let any = writes.iter().find(|it| it.to < read.from);
@@ -291,7 +291,7 @@ impl Caller {
         }
     }
 
-    /// Lets everything in flight end.
+    /// Waits until everything in flight has ended.
     fn drain(&mut self) {
         for _ in 0..200_000 {
             if self.in_flight.is_empty() {
@@ -319,7 +319,7 @@ impl Caller {
 fn what_is_read_was_written_last_whatever_overtakes_what() {
     let seeds = std::env::var("ASSAY_CAMPAIGN").map_or(6, |_| 300);
     for seed in 0..seeds {
-        // Smaller than the hot blocks, larger than they, larger than everything.
+        // Cache sizes: smaller than the hot blocks, larger than these, and larger than all blocks.
         for size in [4 << 20, 8 << 20, 40 << 20] {
             let mut caller = Caller::new(seed, size, Faults::default());
             caller.run(6000);
@@ -364,7 +364,7 @@ fn a_failing_device_of_the_cache_is_bypassed_and_nothing_is_lost() {
             ("writes fail", Faults { writes_fail_from: Some(30), ..Faults::default() }),
             ("writes are short", Faults { writes_are_short_from: Some(30), ..Faults::default() }),
         ] {
-            // Larger than what is kept in memory, so that the device is read.
+            // The cache is larger than what is kept in memory, so that its device is read.
             let mut caller = Caller::new(seed, 4 << 20, faults);
             caller.run(6000);
             caller.drain();
@@ -394,7 +394,7 @@ fn what_the_cache_answers_does_not_reach_the_target() {
     };
     read(&mut caller, 8192, 4096);
     read(&mut caller, 8192, 4096);
-    // The first and the last block are not in, and are two reads.
+    // The first and the last block are not in the cache, and are two reads of the target.
     read(&mut caller, 4096, 12_288);
     let counted = caller.counters.read();
     assert_eq!((counted.reads, counted.read_hits, counted.insertions), (5, 2, 3));

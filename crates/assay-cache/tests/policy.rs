@@ -9,7 +9,7 @@ use assay_model::oltp::{Load, ReadShares};
 use assay_model::workload::{Adjust, oltp};
 use std::sync::Arc;
 
-/// Carries every operation at once, without data.
+/// A device that completes every operation at once, without data.
 struct Immediate(Done);
 
 impl Device for Immediate {
@@ -37,7 +37,7 @@ impl BlockDevice for Immediate {
 
 const BLOCK: u32 = 4096;
 
-/// Hit rates of reads of the device and of the simulated cache, once the log has come round.
+/// Hit rates of reads in the cache device and in the simulated cache, counted after the log has come round.
 fn rates(size: u64, operations: u64) -> [f64; 2] {
     let mut workload = oltp("oltp", 10, (ReadShares::Published, 1), None).unwrap();
     workload.cache_device = Some(CacheDevice::on("cache"));

@@ -1,29 +1,31 @@
-//! Operations of several streams that are drawn together, in the order in which they are wanted: which stream is next is known only when
-//! its operation is drawn. Operations are therefore drawn before they are due, and wait here.
+//! Operations of several streams that are drawn together, in the order of their intended times. Which stream and which
+//! target the next operation belongs to is known only when it is drawn. So operations are drawn before they are due,
+//! and wait here.
 
 use assay_base::{Instant, Op};
 use std::collections::VecDeque;
 
-/// Operations that are drawn in one go in search of one for the target: so many take some milliseconds.
+/// The most operations that are drawn at once in search of one for the target. To draw this many takes some
+/// milliseconds.
 const IN_ONE_GO: u64 = 1 << 14;
 
 /// An operation for the target.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Wanted {
-    /// When it is wanted.
+    /// The intended time of the operation.
     pub wanted: Instant,
-    /// Its stream, by its place in the plan.
+    /// The stream of the operation, by its position in the plan.
     pub stream: u16,
     /// The operation.
     pub op: Op,
 }
 
-/// The operations that were drawn and not taken.
+/// The operations that were drawn and are not taken yet.
 #[derive(Clone, Debug)]
 pub struct Drawn {
-    /// In the order in which they are wanted.
+    /// These operations in the order of their intended times.
     pub waiting: VecDeque<Wanted>,
-    /// All operations before this time were drawn; [`Instant::FAR`] where there are no more.
+    /// All operations wanted before this time have been drawn; [`Instant::FAR`] if there are no more.
     pub reached: Instant,
 }
 
@@ -34,18 +36,20 @@ impl Drawn {
     }
 }
 
-/// See the module.
+/// A source that draws the operations of several streams together.
 pub trait Joint {
-    /// What was drawn.
+    /// The operations that were drawn and are not taken yet.
     fn drawn(&self) -> &Drawn;
 
-    /// The same, to be changed.
+    /// The same operations, to be changed.
     fn drawn_mut(&mut self) -> &mut Drawn;
 
-    /// Draws one operation more. It may be none for the target, or several. False where there are no more.
+    /// Draws one more operation of the load. It may give none, one or several operations for the target. Returns false
+    /// if the load has no more.
     fn draw(&mut self) -> bool;
 
-    /// When the next operation for the target is wanted; where none was found yet, until when there is none.
+    /// The intended time of the next operation for the target. If none was found yet, the time before which there is
+    /// none.
     fn due(&self) -> Instant {
         let drawn = self.drawn();
         drawn.waiting.front().map_or(drawn.reached, |next| next.wanted)
@@ -56,12 +60,13 @@ pub trait Joint {
         self.drawn().waiting.front()
     }
 
-    /// Takes it.
+    /// Takes the next operation for the target, if one was found.
     fn take(&mut self) -> Option<Wanted> {
         self.drawn_mut().waiting.pop_front()
     }
 
-    /// Draws all operations that are wanted before `until`, and a limited number more where none was found for the target.
+    /// Draws all operations that are wanted before `until`. If this finds none for the target, it draws a limited
+    /// number of further ones.
     fn look(&mut self, until: Instant) {
         let mut drawn = 0;
         while (self.drawn().waiting.is_empty() && drawn < IN_ONE_GO) || self.drawn().reached < until {
@@ -72,7 +77,7 @@ pub trait Joint {
         }
     }
 
-    /// What was found and is wanted before `end`, in its order.
+    /// The operations that were found and are wanted before `end`, in the order of their intended times.
     fn before(&self, end: Instant) -> impl Iterator<Item = &Wanted> {
         self.drawn().waiting.iter().take_while(move |next| next.wanted < end)
     }

@@ -1,6 +1,8 @@
-//! Recordings: operations of another time and place, which are issued again as they were, at their own pace or at a multiple of it.
+//! Recordings: operations that were recorded elsewhere in a trace, and are issued again at the pace of the recording or
+//! at a multiple of it.
 //!
-//! A plan names a recording and says what is in it; the operations themselves are read from its file, and are no part of the plan.
+//! A plan names a recording and describes what is in it. The operations themselves are read from the recording's file
+//! and are not part of the plan.
 
 use assay_base::{Bytes, Direction, Multiple, Span};
 use serde::{Deserialize, Serialize};
@@ -10,36 +12,36 @@ use std::sync::Arc;
 /// One recorded operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Line {
-    /// Since the first operation of the recording, in nanoseconds.
+    /// The time since the first operation of the recording, in nanoseconds.
     pub at_ns: u64,
-    /// Its place, in bytes.
+    /// The offset of the operation, in bytes.
     pub offset: u64,
-    /// Its length; above zero.
+    /// The length of the operation in bytes; above zero.
     pub len: u32,
-    /// What it did.
+    /// Whether it was a read or a write.
     pub direction: Direction,
 }
 
-/// Most operations of a recording: half a gigabyte of memory.
+/// The most operations of a recording. This many take half a gigabyte of memory.
 pub const MOST: usize = 20_000_000;
 
 /// The operations of one direction of a recording.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Recording {
-    /// Its file.
+    /// The name of the recording's file.
     pub file: String,
-    /// How fast it is played.
+    /// The speed at which it is played, as a multiple of the recorded speed.
     pub speed: Multiple,
-    /// Whether its places are scaled to a target that is smaller; otherwise such a target is refused.
+    /// Whether offsets are scaled down if the target is smaller than the recording; otherwise such a target is refused.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub scaled: bool,
     /// Number of operations.
     pub operations: u64,
-    /// From the first operation of the whole recording to the last one of this direction, as recorded.
+    /// The time from the first operation of the whole recording to the last one of this direction, as recorded.
     pub lasts: Span,
-    /// Where the last place ends.
+    /// The highest offset at which an operation ends.
     pub reaches: Bytes,
-    /// A checksum (FNV-1a, 64 bits) of its operations, in hexadecimal: two plans are the same where these are the same.
+    /// A checksum (FNV-1a, 64 bits) of its operations, in hexadecimal. Plans with different operations differ in it.
     pub checksum: String,
     #[serde(skip)]
     lines: Lines,
@@ -63,7 +65,7 @@ impl fmt::Debug for Lines {
 }
 
 impl Recording {
-    /// A recording that was named and is not read yet.
+    /// A recording of which only the file's name is known, because the file is not read yet.
     pub fn named(file: String, speed: Multiple, scaled: bool) -> Recording {
         let (lasts, reaches) = (Span::ZERO, Bytes::new(0));
         Recording {
@@ -78,7 +80,8 @@ impl Recording {
         }
     }
 
-    /// The same with the operations of `direction` among `all`, which are in the order of their times. `None` where there are none.
+    /// This recording with the operations of `direction` among `all`, which must be in the order of their times. `None`
+    /// if there are none.
     pub fn filled(&self, all: &[Line], direction: Direction) -> Option<Recording> {
         let lines: Arc<[Line]> = all.iter().filter(|line| line.direction == direction).copied().collect();
         let last = lines.last()?;
@@ -93,12 +96,12 @@ impl Recording {
         })
     }
 
-    /// The operations, in the order of their times; none where it was not read.
+    /// The operations in the order of their times; empty if the file was not read.
     pub fn lines(&self) -> &Arc<[Line]> {
         &self.lines.0
     }
 
-    /// When an operation is wanted, since the beginning, at its speed.
+    /// When an operation is wanted at the speed of this recording, as the time since the recording's beginning.
     #[inline]
     pub fn wanted(&self, line: &Line) -> Span {
         let (times, of) = self.speed.as_ratio();
@@ -120,8 +123,9 @@ fn checksum(lines: &[Line]) -> u64 {
     sum
 }
 
-/// Places of a recording on a target of `size` bytes in blocks of `block`: offsets are rounded down to blocks and lengths up, and
-/// all of it is scaled down where the target is smaller and that was asked for.
+/// The places of a recording on a target of `size` bytes with blocks of `block` bytes. Offsets are rounded down to
+/// blocks and lengths are rounded up. Offsets are scaled down if the target is smaller than the recording; such a
+/// target is refused elsewhere unless scaling was asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct Onto {
     size: u64,
@@ -130,12 +134,12 @@ pub struct Onto {
 }
 
 impl Onto {
-    /// For this recording.
+    /// The places of this recording.
     pub fn new(recording: &Recording, size: u64, block: u32) -> Onto {
         Onto { size, block: u64::from(block.max(1)), reaches: recording.reaches.get().max(1) }
     }
 
-    /// Offset and length of an operation.
+    /// The offset and length of an operation on the target, in bytes.
     #[inline]
     pub fn place(&self, line: &Line) -> (u64, u32) {
         let len = u64::from(line.len).next_multiple_of(self.block);
@@ -180,7 +184,7 @@ mod tests {
         for (size, block, expected) in [
             (1 << 20, 512, [(0, 512), (512, 512), (65_024, 512)]),
             (1 << 20, 4096, [(0, 4096), (0, 4096), (61_440, 4096)]),
-            // Half as large.
+            // A target half as large as the recording.
             (32_768, 512, [(0, 512), (0, 512), (32_256, 512)]),
             (32_768, 4096, [(0, 4096), (0, 4096), (28_672, 4096)]),
             (4096 + 100, 4096, [(0, 4096), (0, 4096), (0, 4096)]),

@@ -1,8 +1,9 @@
-//! The cache device of a run: takes over what an earlier run kept of it, and keeps what is in it for the next one.
+//! The cache device of a run: a run takes over the contents of the cache from an earlier run, and leaves them to the
+//! next.
 //!
-//! Between two runs a file says what is in the cache. From the moment when a run takes it over until the run has ended
-//! well, the file says only that the cache is in use: after a crash at any moment the cache begins empty. It also begins
-//! empty where anything was written to it or to its targets since.
+//! Between two runs a file says what is in the cache. From the moment when a run takes the cache over until that run
+//! has ended without an error, the file says only that the cache is in use, so that after a crash at any moment the
+//! cache begins empty. It also begins empty if anything was written to it or to its targets since the last run.
 
 mod kept;
 
@@ -27,7 +28,7 @@ const LIMIT: Span = Span::from_secs(30);
 /// The cache device of a run.
 #[derive(Debug)]
 pub(crate) struct Lookaside {
-    /// Its index among the targets.
+    /// The index of the cache device among the targets.
     target: u16,
     ranges: Vec<Range>,
     /// What is in it, before and after the run.
@@ -37,7 +38,7 @@ pub(crate) struct Lookaside {
     metadata: Option<PathBuf>,
 }
 
-/// The number of targets that a plan needs: its own, and its cache device.
+/// The number of targets that a plan needs: its own, and its cache device if it has one.
 pub fn with_cache(plan: &Plan) -> usize {
     usize::from(plan.targets) + usize::from(plan.cache_device.is_some())
 }
@@ -51,7 +52,7 @@ fn metadata(device: &CacheDevice) -> PathBuf {
     device.metadata.as_ref().map_or_else(usual, PathBuf::from)
 }
 
-/// The cache of a plan that has one, whose device is the target behind those of the plan.
+/// The cache of a plan, if it has one. The cache's device is the target after those of the plan.
 pub(crate) fn begin(plan: &Plan, targets: &Targets) -> Result<Option<Lookaside>, Failure> {
     let Some(device) = &plan.cache_device else { return Ok(None) };
     let at = usize::from(plan.targets);
@@ -114,12 +115,13 @@ fn shape(device: &CacheDevice, Geometry { size, block }: Geometry) -> Result<Sha
     Shape::of(asked, own, block).map_err(|what| Failure::usage(format!("the cache {}: {what}", one_line(&device.path))))
 }
 
-/// What shows whether somebody wrote to the targets and to the device of the cache.
+/// The traces that show whether somebody wrote to the targets or to the device of the cache.
 fn traces(targets: &Targets, at: usize) -> Vec<Option<Trace>> {
     targets.real().iter().take(at + 1).map(Trace::of).collect()
 }
 
-/// What an earlier run kept, where it is still true; otherwise why it is not.
+/// The index that an earlier run kept, if it is certainly still true; otherwise the reason why the cache begins empty.
+/// Both are `None` if there is no file.
 fn take_over(path: &Path, is: Kept) -> Result<(Option<Index>, Option<String>), Failure> {
     let refusal = |what: &str| {
         Failure::usage(format!(
@@ -151,16 +153,17 @@ fn take_over(path: &Path, is: Kept) -> Result<(Option<Index>, Option<String>), F
 }
 
 impl Lookaside {
-    /// What the log says about it.
+    /// What the header of the run log says about the cache.
     pub(crate) fn head(&self) -> CacheHead {
         self.head.clone()
     }
 
-    /// Slots that it needs beside those of the load, and the bytes that each slot has at least.
+    /// Slots that the cache needs in addition to those of the load, and the smallest size in bytes of each slot's
+    /// buffer.
     pub(crate) const NEEDS: (u32, u32) = (Cached::<()>::SLOTS, Cached::<()>::BYTES);
 
-    /// The cache before the targets of `inner`, with `slots` for the load. `clock` tells the time after something was done,
-    /// given the time before.
+    /// The cache in front of the targets of `inner`, with `slots` slots for the load. `clock` tells the time after a
+    /// piece of work, given the time before it.
     pub(crate) fn before<D: BlockDevice>(
         &self,
         inner: D,
@@ -181,20 +184,20 @@ impl Lookaside {
         Cached::new(inner, setup)
     }
 
-    /// Ends the use of the device: what is in the cache is on it.
+    /// Ends the use of the device: everything in the cache is written to it.
     pub(crate) fn release<D: BlockDevice>(&self, device: &mut Cached<D>, now: impl Fn() -> Instant) {
         let index = device.finish(now, LIMIT);
         *self.index.lock().unwrap_or_else(PoisonError::into_inner) = index;
     }
 
-    /// What is told when its device has failed.
+    /// The event for the log when the cache's device has failed.
     pub(crate) fn failure(&self, now: Instant, code: Code) -> Event {
         let name = one_line(&self.head.device.name);
         let text = format!("the cache {name} failed with {code} and was not used any more");
         Event { at_ns: now.as_ns(), what: EventKind::Warning, text, details: BTreeMap::new() }
     }
 
-    /// All that it has counted.
+    /// Everything that the cache has counted since the beginning of the run.
     pub(crate) fn counted(&self) -> (Counted, Vec<assay_cache::Onward>) {
         (self.counters.read(), self.counters.onward())
     }
@@ -261,7 +264,7 @@ impl Meter {
     }
 }
 
-/// Tells the user with what the cache begins.
+/// Tells the user why the cache begins empty, if an earlier run left something in it.
 pub(crate) fn announce(cache: &Lookaside, tell: impl Fn(&str)) {
     if let Some(why) = &cache.head.emptied {
         tell(&format!("the cache {} begins empty: {why}", one_line(&cache.head.device.name)));

@@ -1,4 +1,4 @@
-//! What the log of a mail store holds of the figures that the report needs.
+//! The figures for the report, as far as they are in the log of a mail store.
 
 use super::layout::{Layout, Part};
 use super::sums::{Count, Io, Samples};
@@ -6,26 +6,27 @@ use assay_model::Plan;
 use assay_model::mail::SAMPLE;
 use assay_record::{Header, Interval, PhaseKind, Times};
 
-/// What the log holds.
+/// The figures that were found in the log so far.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) plan: Plan,
     pub(super) layout: Layout,
-    /// What is left to be measured of the segment that is read: what comes after that only drains.
+    /// Measured time that the current segment of the log still has. Intervals after that only drain operations in
+    /// flight, and add no time.
     pub(super) left_ns: u64,
     pub(super) measured_ns: u64,
-    /// By database.
+    /// The I/O of each database.
     pub(super) io: Vec<Io>,
-    /// Pages by which each database has grown, warm-up included.
+    /// Pages by which each database has grown, including the warm-up.
     pub(super) grown: Vec<u64>,
-    /// By stream of the plan.
+    /// The response times of each stream of the plan.
     pub(super) response: Vec<Times>,
     pub(super) samples: Vec<Samples>,
     pub(super) errors: Vec<u64>,
     pub(super) read_back: ReadBack,
 }
 
-/// What was read back after the run.
+/// The result of the read-back after the run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct ReadBack {
     pub(super) verified: u64,
@@ -54,7 +55,8 @@ impl Found {
         })
     }
 
-    /// A segment begins. One that continues a run may measure again what was cut; both are in the sums, with the time of both.
+    /// A segment of the log begins. A segment that continues a run may repeat a part that was cut; both parts are in
+    /// the sums, with the time of both.
     pub(super) fn begin(&mut self, header: &Header) {
         let measured = header.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure);
         self.left_ns = measured.fold(0, |sum: u64, phase| sum.saturating_add(phase.span_ns));

@@ -1,10 +1,10 @@
-//! Which flow of a log belongs to which database, and to what of it.
+//! Which flow of a run log belongs to which database, and to which kind of its I/O.
 
 use assay_model::mail::LogPlace;
 use assay_model::{Block, Plan};
 use assay_record::Header;
 
-/// What of a database a stream is.
+/// The kind of I/O of a database that a stream is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Part {
     Reads,
@@ -30,7 +30,7 @@ pub(super) struct Flow {
 pub(super) struct Layout {
     pub databases: usize,
     pub flows: Vec<Flow>,
-    /// Of each database its size at the beginning, and its room to grow, in bytes.
+    /// For each database its size at the beginning and its room to grow, in bytes.
     pub sizes: Vec<(u64, u64)>,
 }
 
@@ -44,7 +44,8 @@ impl Layout {
             let (part, of_log) = part_of(name)?;
             let database = match (mail.storage.log, of_log) {
                 (LogPlace::Last, Some(number)) => number,
-                // The last target has logs only; what is read back there is nobody's.
+                // If the last target has only logs, its read-back belongs to no particular database; it is counted with
+                // the last one.
                 _ => target.min(databases.saturating_sub(1)),
             };
             (database < databases && stream < plan.streams.len()).then_some(Flow { stream, database, part })
@@ -64,7 +65,7 @@ impl Layout {
     }
 }
 
-/// What a stream is by its name; of a log the number of its database too.
+/// The kind of a stream, from its name; for a stream of a log also the number of the database, from 0 on.
 fn part_of(name: &str) -> Option<(Part, Option<usize>)> {
     let logs = [("log-writes", Part::LogWrites), ("log-reads", Part::LogReads)];
     if let Some((rest, part)) = logs.iter().find_map(|(log, part)| Some((name.strip_prefix(log)?, *part))) {

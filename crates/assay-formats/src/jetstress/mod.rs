@@ -1,7 +1,9 @@
-//! The report of a mail store in the order of Jetstress's own: sizes and throughput, transactional I/O, maintenance, log replication, and all
-//! together; then what Jetstress does not report. It is made of the log alone; the verdict is given to it.
+//! The report of a mail store, in the order of Jetstress's own report: sizes and throughput, transactional I/O,
+//! maintenance, log replication, and the total; then what Jetstress does not report. The figures come from the run log
+//! alone; the caller supplies the lines about the verdict.
 //!
-//! Jetstress's table has a column for each figure and a row for each database. A terminal has no room for that: here it is the other way.
+//! Jetstress's table has a column for each figure and a row for each database. That is too wide for a terminal, so here
+//! each figure is a row and each database is a column.
 
 mod found;
 mod layout;
@@ -16,7 +18,7 @@ use found::Found;
 use std::fmt::Write;
 use sums::Samples;
 
-/// The report while the log is read.
+/// The report, which collects its figures while the log is read.
 #[derive(Debug)]
 pub struct Jetstress {
     /// Lines about the verdict.

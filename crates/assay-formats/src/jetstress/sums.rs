@@ -1,22 +1,22 @@
-//! Operations that are summed: of one kind, of a database, and the samples of a stream.
+//! Sums of operations: those of one kind, those of a database, and those of each sample of a stream.
 
 use super::layout::Part;
 
 /// Operations of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Count {
-    /// How many were carried out.
+    /// How many operations succeeded.
     pub operations: u64,
-    /// What they moved.
+    /// How many bytes they moved.
     pub bytes: u64,
-    /// The sum of their response times.
+    /// The sum of their response times, in nanoseconds.
     pub response_ns: u64,
-    /// The sum of their service times.
+    /// The sum of their service times, in nanoseconds.
     pub service_ns: u64,
 }
 
 impl Count {
-    /// Adds others.
+    /// Adds other operations.
     pub fn add(&mut self, other: Count) {
         let sum = |into: &mut u64, n: u64| *into = into.saturating_add(n);
         sum(&mut self.operations, other.operations);
@@ -25,19 +25,19 @@ impl Count {
         sum(&mut self.service_ns, other.service_ns);
     }
 
-    /// Both together.
+    /// The sum of both counts.
     #[must_use]
     pub fn and(mut self, other: Count) -> Count {
         self.add(other);
         self
     }
 
-    /// Per second, over so many seconds.
+    /// Operations per second, if they took this many seconds.
     pub fn rate(&self, seconds: f64) -> f64 {
         if seconds > 0.0 { self.operations as f64 / seconds } else { 0.0 }
     }
 
-    /// Bytes of an operation, in the mean; zero where there is none, as in Jetstress's report.
+    /// The mean size of an operation in bytes; zero if there is none, as in Jetstress's report.
     pub fn mean_bytes(&self) -> f64 {
         self.bytes as f64 / self.operations.max(1) as f64
     }
@@ -56,9 +56,9 @@ impl Count {
 /// The I/O of a database and its log.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Io {
-    /// Reads of pages, without those of the maintenance.
+    /// Reads of pages, without the reads of the maintenance.
     pub reads: Count,
-    /// Writes of pages, with those by which the database grows.
+    /// Writes of pages, including those by which the database grows.
     pub writes: Count,
     /// Reads of the log.
     pub log_reads: Count,
@@ -80,7 +80,7 @@ impl Io {
         }
     }
 
-    /// Both together.
+    /// The sum of the I/O of both.
     #[must_use]
     pub fn and(self, other: Io) -> Io {
         Io {
@@ -97,13 +97,13 @@ impl Io {
         self.reads.and(self.writes)
     }
 
-    /// All reads of the database: those of the maintenance too.
+    /// All reads of the database, including those of the maintenance.
     pub fn all_reads(&self) -> Count {
         self.reads.and(self.maintenance)
     }
 }
 
-/// The samples of a stream: the largest mean response of any.
+/// The samples of a stream, of which only the largest mean response is kept.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Samples {
     length_ns: u64,
@@ -114,12 +114,12 @@ pub(super) struct Samples {
 }
 
 impl Samples {
-    /// Samples of this length.
+    /// Samples of this length, in nanoseconds.
     pub(super) fn new(length_ns: u64) -> Samples {
         Samples { length_ns, begin_ns: 0, reached_ns: 0, open: Count::default(), worst_ms: None }
     }
 
-    /// Adds what an interval has that begins at `at_ns` in measured time.
+    /// Adds the operations of an interval that begins at `at_ns` of the measured time.
     pub(super) fn add(&mut self, at_ns: u64, count: Count) {
         if at_ns >= self.begin_ns.saturating_add(self.length_ns) {
             self.close();
@@ -128,12 +128,13 @@ impl Samples {
         self.open.add(count);
     }
 
-    /// The measured time has come to this.
+    /// Takes note that the measured time has reached `at_ns`.
     pub(super) fn reached(&mut self, at_ns: u64) {
         self.reached_ns = at_ns;
     }
 
-    /// A sample that the end has cut counts from half of its length on, or where there is no other.
+    /// Ends the last sample. If the end of the run has cut it, it counts only if it has at least half of its length or
+    /// if there is no other sample.
     pub(super) fn end(&mut self) {
         if self.worst_ms.is_none() || self.reached_ns.saturating_sub(self.begin_ns) * 2 >= self.length_ns {
             self.close();

@@ -1,9 +1,10 @@
-//! The sums of a published report, and logs that are none of a mail store.
+//! The sums of a published report, and logs that are not those of a mail store.
 
 use super::*;
 use assay_model::mail::SAMPLE;
 
-/// As Jetstress 2010 printed it for two hours: per second, bytes and milliseconds in the mean.
+/// A count as Jetstress 2010 printed it for two hours: operations per second, their mean size in bytes, and their mean
+/// time in milliseconds.
 fn reported(rate: f64, mean_bytes: f64, ms: f64) -> Count {
     let operations = rate * 7_200.0;
     Count {
@@ -43,13 +44,13 @@ fn the_sums_of_a_published_report() {
 #[test]
 fn the_worst_sample_is_of_fifteen_seconds() {
     let count = |ms: u64| Count { operations: 1, response_ns: ms * 1_000_000, ..Count::default() };
-    // (milliseconds of one operation in each second, the worst mean)
+    // Each row: the time in milliseconds of the one operation in each second, and the worst mean of a sample.
     for (seconds, worst) in [
         (vec![1; 30], Some(1.0)),
         ([vec![1; 15], vec![31; 15]].concat(), Some(31.0)),
-        // Half of each of two samples.
+        // The slow operations fill half of each of two samples.
         ([vec![1; 8], vec![31; 14], vec![1; 8]].concat(), Some(15.0)),
-        // The end cuts a sample: below half of its length it says nothing.
+        // The end cuts the last sample below half of its length, so it does not count.
         ([vec![1; 15], vec![31; 7]].concat(), Some(1.0)),
         ([vec![1; 15], vec![31; 8]].concat(), Some(31.0)),
         (vec![5; 3], Some(5.0)),
@@ -80,7 +81,7 @@ fn other_logs_are_refused() {
     assert!(empty.end(&mut String::new()).is_err());
 }
 
-/// A header of a mail store that measures for so many seconds.
+/// The header of a run of a mail store that measures for this many seconds.
 fn store(seconds: u64) -> Header {
     let adjust = assay_model::workload::Adjust { targets: 1, ..Default::default() };
     let plan = assay_model::workload::read("t", "model = \"mail\"\nverify = false").unwrap().plan(&adjust).unwrap();
@@ -100,7 +101,7 @@ fn store(seconds: u64) -> Header {
     serde_json::from_value(header).unwrap()
 }
 
-/// So many seconds of ten reads each.
+/// Adds this many seconds of ten reads each to the report.
 fn seconds(report: &mut Jetstress, number: u64) {
     for at in 0..number {
         let mut flows = vec![assay_record::FlowInterval::default(); 5];
@@ -110,7 +111,7 @@ fn seconds(report: &mut Jetstress, number: u64) {
     }
 }
 
-/// What was measured twice counts with its time, and what only drains brings no time.
+/// A part that was measured twice counts twice, with its time; an interval that only drains adds no time.
 #[test]
 fn a_run_that_was_continued_has_the_rates_of_its_parts() {
     let mut report = Jetstress::new(vec!["Verdict: PASS".to_owned()]);

@@ -6,11 +6,11 @@ use assay_base::Span;
 use assay_model::mail::{Mail, Maintenance, NOT_COMPARABLE, PAGE, Test};
 use std::fmt::{Result, Write};
 
-/// Columns of a name, and of a figure.
+/// Width in characters of a name, and of a figure.
 const NAME: usize = 52;
 const FIGURE: usize = 14;
 
-/// A line of a table: its name, and its figure of a database over so many seconds.
+/// A line of a table: its name, and how its figure is computed from the I/O of a database over a number of seconds.
 type Line = (&'static str, fn(&Io, f64) -> f64);
 
 const TRANSACTIONAL: [Line; 16] = [
@@ -54,7 +54,7 @@ pub(super) fn report(found: &Found, verdict: &[String], out: &mut dyn Write) -> 
     table("Transactional I/O Performance", &TRANSACTIONAL)?;
     table("Background Database Maintenance I/O Performance", &MAINTENANCE)?;
     table("Log Replication I/O Performance", &REPLICATION)?;
-    // As in Jetstress's report: reads with those of the maintenance, the latency without.
+    // As in Jetstress's report, the number of reads includes those of the maintenance, and the latency does not.
     let mut total = TRANSACTIONAL;
     for (name, figure) in &mut total {
         match *name {
@@ -79,7 +79,7 @@ fn sizing(found: &Found, mail: &Mail, out: &mut dyn Write) -> Result {
     let databases = found.layout.databases as u64;
     let sum = |all: u64, own: u64| all.saturating_add(own);
     let initial = found.layout.sizes.iter().map(|(size, _)| *size).fold(0, sum);
-    // The room to grow is written from its start again at its end.
+    // A database grows no further than its room to grow: at the end of the room, writing begins again at its start.
     let grown = found.layout.sizes.iter().zip(&found.grown);
     let grown = grown.map(|((_, room), pages)| (*room).min(pages.saturating_mul(PAGE.get()))).fold(0, sum);
     writeln!(out, "\nDatabase Sizing and Throughput")?;
@@ -134,7 +134,7 @@ fn table(found: &Found, (head, seconds): (&str, f64), lines: &[Line], out: &mut 
     Ok(())
 }
 
-/// What Jetstress does not report.
+/// The figures that Jetstress does not report.
 fn beyond(found: &Found, out: &mut dyn Write) -> Result {
     writeln!(out, "\nBeyond Jetstress: response (msec)")?;
     write!(out, "{:20}", "")?;
@@ -161,7 +161,7 @@ fn beyond(found: &Found, out: &mut dyn Write) -> Result {
     line("Checksum pass", checked(found.plan.verify, found.read_back), out)
 }
 
-/// The pass over what was written, in words.
+/// The result of the read-back, in words.
 fn checked(verify: bool, ReadBack { verified, unverified, damaged }: ReadBack) -> String {
     match (verify, verified.max(unverified).max(damaged)) {
         (false, _) => "none (the run did not verify)".to_owned(),

@@ -1,16 +1,16 @@
-//! `pblio.data`: a line of JSON for each period of the run, with everything since its beginning. Unlike the original's, the last line is
-//! there also where its period was cut short.
+//! `pblio.data`: a line of JSON for each period of the run, with the sums since the beginning of the run. Unlike the
+//! original's file, it has a line for the last period even if that was cut short.
 
 use crate::export::{Sink, is_measured, unwritten};
 use assay_base::Direction;
 use assay_record::{Header, Histograms, Interval};
 use std::fmt::{self, Write};
 
-/// Bytes of a block, in which the original counts.
+/// The bytes of a block. The original counts in blocks of this size.
 const BLOCK: u64 = 4096;
 const NS: u64 = 1_000_000_000;
 
-/// Times of operations: their sum in nanoseconds, and how many they are.
+/// Times of operations: their sum in nanoseconds, and the number of operations.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Latency {
     duration: u64,
@@ -70,25 +70,25 @@ impl Stats {
     }
 }
 
-/// The data of a run while its log is read: what was measured, without the warm-up.
+/// The figures of a run, collected while its log is read. They do not include the warm-up.
 #[derive(Clone, Debug)]
 pub struct Data {
     /// ASU and direction of each flow.
     flows: Vec<(usize, Direction)>,
     all: Spc,
-    /// When the run began, by the wall clock.
+    /// When the run began, in seconds since 1970.
     started: i64,
     period_ns: u64,
-    /// Measured time so far, and at the last line.
+    /// `reached_ns` is the measured time so far, and `written_ns` the measured time at the last line.
     reached_ns: u64,
     written_ns: u64,
-    /// Operations and their times at the last line.
+    /// The number of operations at the last line, and the sum of their times in nanoseconds.
     before: (u64, u64),
 }
 
 impl Data {
-    /// The data of a run that began at `started` (seconds since 1970), with a line for each `period` seconds. The error says that it is no
-    /// OLTP load.
+    /// The data of a run that began at `started` (seconds since 1970), with a line for each `period` seconds. The error
+    /// says that the log is not that of an OLTP load.
     pub fn new(header: &Header, started: i64, period: u64) -> Result<Data, String> {
         let of = |stream: usize| {
             let head = header.streams.get(stream)?;
@@ -104,7 +104,7 @@ impl Data {
         Ok(Data { flows, all: Spc::default(), started, period_ns, reached_ns: 0, written_ns: 0, before: (0, 0) })
     }
 
-    /// Adds an interval. Where a period has ended, its line and what was done in it.
+    /// Adds an interval. If a period ends with it, returns the period's line and its figures.
     pub fn add(&mut self, interval: &Interval, header: &Header) -> Option<(String, Period)> {
         if !is_measured(header, interval.phase) {
             return None;
@@ -134,7 +134,7 @@ impl Data {
         over.then(|| self.line()).flatten()
     }
 
-    /// The last line, where something was measured since the one before.
+    /// The line for the time since the last one, with the figures of that time; `None` if nothing was measured since.
     pub fn line(&mut self) -> Option<(String, Period)> {
         let length_ns = self.reached_ns.saturating_sub(self.written_ns);
         if length_ns == 0 {
@@ -162,11 +162,11 @@ impl Data {
 /// What was done in a part of the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Period {
-    /// Operations that completed.
+    /// Number of operations that completed.
     pub ios: u64,
-    /// Measured time.
+    /// Measured time, in seconds.
     pub seconds: f64,
-    /// The sum of their responses.
+    /// The sum of the response times of these operations, in nanoseconds.
     pub sum_ns: u64,
 }
 
@@ -191,7 +191,7 @@ impl PblioData {
 impl Sink for PblioData {
     fn header(&mut self, header: &Header, _: &mut dyn Write) -> Result<(), String> {
         let fresh = Data::new(header, self.started, PERIOD)?;
-        // What a continued run does is added to what it did before.
+        // Another header is that of a continued run, whose figures are added to those before the interruption.
         self.data.get_or_insert(fresh);
         self.header = Some(header.clone());
         Ok(())
@@ -227,7 +227,7 @@ mod tests {
             size: String::new(),
             per_target: false,
         };
-        // The header of a stored log, with other streams.
+        // The header of a stored log, with its streams replaced.
         let log = include_bytes!("../../../assay-record/tests/golden/run-v1.jsonl");
         let Ok(Entry::Header(mut header)) = Reader::new(&log[..]).next_entry().unwrap().unwrap() else {
             panic!("no header")
@@ -256,7 +256,8 @@ mod tests {
         }
     }
 
-    /// Names and order of the members are the original's; the warm-up is not in it, and the period that was cut short is.
+    /// The members have the names and order of the original. The file includes the period that was cut short, and does
+    /// not include the warm-up.
     #[test]
     fn each_line_has_everything_since_the_beginning() {
         let header = header("oltp");

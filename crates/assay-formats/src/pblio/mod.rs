@@ -1,4 +1,4 @@
-//! Pblio's command line, its output and its data file.
+//! The command line of pblio, its output and its data file.
 
 mod data;
 mod options;

@@ -46,7 +46,7 @@ pub enum Command {
 /// A benchmark.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asked {
-    /// What each ASU lies on.
+    /// The devices or files of each ASU.
     pub asus: [Vec<String>; 3],
     /// Number of BSUs.
     pub bsu: u64,
@@ -56,17 +56,17 @@ pub struct Asked {
     pub cache: Option<String>,
     /// The file that says between two runs what is in the cache.
     pub cachemeta: String,
-    /// KiB of a block of the cache.
+    /// The size of a block of the cache, in KiB.
     pub blocksize: u64,
     /// Name of the statistics file.
     pub data: String,
-    /// Seconds for each of its lines.
+    /// Seconds that each line of the statistics file stands for.
     pub dataperiod: u64,
     /// Tokens of devices that may be destroyed.
     pub tokens: Vec<String>,
 }
 
-/// The longest run and period: a year.
+/// The longest run and the longest period in seconds: a year.
 const LONGEST: u64 = 366 * 86_400;
 /// The most BSUs: more than any array carries.
 const MOST_BSUS: u64 = 1_000_000;
@@ -80,7 +80,7 @@ const LARGEST_BLOCK: u64 = 1024;
 /// Reads a command line.
 ///
 /// # Errors
-/// What is wrong with it, and what to write.
+/// The error says what is wrong with the command line, and what to write instead.
 pub fn read(args: &[String]) -> Result<Command, String> {
     let none = Vec::new;
     let mut asked = Asked {
@@ -102,7 +102,7 @@ pub fn read(args: &[String]) -> Result<Command, String> {
         match name {
             "h" | "help" => return Ok(Command::Help),
             "version" => return Ok(Command::Version),
-            // A flag without a value is on.
+            // In Go, a flag without a value is on.
             "directio" if matches!(given, None | Some("true" | "1" | "t" | "T" | "TRUE" | "True")) => continue,
             _ => {}
         }

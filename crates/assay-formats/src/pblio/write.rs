@@ -1,8 +1,9 @@
-//! Pblio's lines.
+//! The lines that pblio prints.
 
 use assay_record::{CacheCounters, CacheHead, Moved};
 
-/// What stands before the run: sizes of the ASUs in bytes, as the original shows them in 1024³ bytes with two digits.
+/// The lines before the run. `asus` are the sizes of the ASUs in bytes; the text shows them in units of 1024³ bytes
+/// with two digits, as the original does.
 pub fn banner(version: &str, cache: Option<&CacheHead>, asus: [u64; 3], (bsu, runlen): (u64, u64)) -> String {
     let gib = |bytes: u64| format!("{:.2} GB", bytes as f64 / (1u64 << 30) as f64);
     let cache = cache.map_or_else(
@@ -20,19 +21,20 @@ pub fn banner(version: &str, cache: Option<&CacheHead>, asus: [u64; 3], (bsu, ru
     )
 }
 
-/// What happened in a period: operations, and the sum of their times in nanoseconds. It is written over by the next one.
+/// The line of a period: its number of operations, its length in seconds, and the sum of the operations' times in
+/// nanoseconds. On a terminal, the next such line overwrites it.
 pub fn period(ios: u64, seconds: f64, sum_ns: u64) -> String {
     let (rate, mean) = (ios as f64 / seconds.max(1e-9), mean_ms(ios, sum_ns));
     format!("ios:{ios} IOPS:{rate:.2} Latency:{mean:.4} ms{:35}\r", "")
 }
 
-/// The last line.
+/// The line with the figures of the whole run.
 pub fn average(ios: u64, seconds: f64, sum_ns: u64) -> String {
     let (rate, mean) = (ios as f64 / seconds.max(1e-9), mean_ms(ios, sum_ns));
     format!("Avg IOPS:{rate:.2}  Avg Latency:{mean:.4} ms{:24}\n\n", "")
 }
 
-/// What the cache did.
+/// The lines about the cache, which follow the line of the whole run.
 pub fn cache(it: &CacheCounters) -> String {
     let rate = |part: u64, of: u64| part as f64 / of.max(1) as f64;
     let mean = |moved: Moved| moved.sum_ns as f64 / moved.count.max(1) as f64 / 1e3;
@@ -49,7 +51,8 @@ pub fn cache(it: &CacheCounters) -> String {
         "== Log Information ==".to_owned(),
         format!("Ram Hit Rate: {:.4}", rate(*ram_hits, *read_hits)),
         format!("Ram Hits: {ram_hits}"),
-        // The original reads whole segments into buffers before it writes over them; here memory has them at once.
+        // The original first reads a segment that it will overwrite into a separate buffer, and counts hits there. Here
+        // such a segment is among those in memory, so its hits are RAM hits.
         "Buffer Hit Rate: 0.0000".to_owned(),
         "Buffer Hits: 0".to_owned(),
         format!("Storage Hits: {}", read_hits.saturating_sub(*ram_hits)),

@@ -1,27 +1,27 @@
-//! A look-aside cache on a device of its own, as it is meant: in a plan and in a log.
+//! A look-aside cache on a device of its own, as plans and run logs describe it.
 
 use assay_base::Bytes;
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
-/// A look-aside cache before the targets, on a device or file of its own. Writes go through it, and blocks make room by
-/// CLOCK.
+/// A look-aside cache in front of the targets, on a device or file of its own. It is write-through, and evicts blocks
+/// by CLOCK.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheDevice {
     /// The device or file, as it was named.
     pub path: String,
-    /// How much of it is used; all of it where there is none.
+    /// How much of the device or file is used; `None` for all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<Bytes>,
     /// The size of a block.
     pub block: Bytes,
-    /// The file that says what is in the cache between two runs; `None`: it is named after the device.
+    /// The file that says what is in the cache between two runs; `None` for a name made of the device's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<String>,
 }
 
 impl CacheDevice {
-    /// A cache on this device or file, otherwise as it usually is.
+    /// A cache on this device or file, with defaults for everything else.
     pub fn on(path: &str) -> CacheDevice {
         CacheDevice { path: path.to_owned(), size: None, block: Bytes::from_kib(4), metadata: None }
     }

@@ -1,8 +1,10 @@
-//! What a target sees of a load when a cache lies before it: the operations of all streams of a target pass a simulated cache in the order in
-//! which they are wanted. Reads that miss go on to the target, in whole blocks of the cache, adjacent ones as one operation. Writes go on as they
-//! are, or stay in the cache until their block makes room for another; then it is written, adjacent ones as one operation.
+//! What a target sees of a load when a cache lies in front of it: the operations of all streams of a target pass
+//! through a simulated cache in the order of their intended times. Reads that miss go on to the target as whole blocks
+//! of the cache, adjacent blocks as one operation. Writes go on as they are, or stay in the cache until their block is
+//! evicted; then the block is written, together with adjacent evicted blocks.
 //!
-//! No data are kept: a cache that writes a block of which only a part was written would have to read the rest before, and this is left out.
+//! No data are kept. When a block that was only partly written is evicted, a real cache would first have to read the
+//! rest of it; this is not modelled.
 
 use super::Writes;
 use super::meant::{EVICTIONS, LONGEST_EVICTION, Onward};
@@ -12,7 +14,7 @@ use crate::joint::{Drawn, Joint, Wanted};
 use crate::plan::Plan;
 use assay_base::{Direction, Geometry, Instant, Op};
 
-/// See the module.
+/// What goes on to one target behind its simulated cache.
 #[derive(Debug)]
 pub struct Behind {
     trace: Trace,
@@ -21,17 +23,18 @@ pub struct Behind {
     size: u64,
     target: u16,
     writes: Onward,
-    /// The stream of what makes room.
+    /// The stream of the writes of evicted blocks, by its position in the plan.
     evictions: u16,
     drawn: Drawn,
-    /// Adjacent blocks that made room and are not written yet: the first one, and the one behind the last.
+    /// Adjacent evicted blocks that are not written yet: the first one, and the one after the last.
     leaving: Option<(u64, u64)>,
-    /// Blocks that were read, and those of them that were in the cache.
+    /// How many blocks were read, and how many of them were in the cache.
     read: (u64, u64),
 }
 
 impl Behind {
-    /// What goes on to `target`, from `start` on, where the targets have these geometries. The error says why there is nothing.
+    /// What goes on to `target` from `start` on; `geometries` are those of all targets. The error says why the load
+    /// cannot be followed.
     pub fn new(plan: &Plan, target: u16, geometries: &[Geometry], start: Instant) -> Result<Behind, String> {
         let caching = plan.cache.as_ref().ok_or("the plan has no cache")?;
         let geometry = *geometries.get(usize::from(target)).ok_or("the target has no size")?;
@@ -53,7 +56,7 @@ impl Behind {
         Ok(behind)
     }
 
-    /// Lets operations pass that are not of the run, drawn by another seed.
+    /// Fills the cache with operations that are not part of the run, drawn from another seed.
     fn warm(&mut self, plan: &Plan, geometries: &[Geometry], operations: u64) -> Result<(), String> {
         let before = Plan { seed: plan.seed ^ operations.rotate_left(32), ..plan.clone() };
         let mut trace = Trace::of_target(&before, self.target, geometries, Instant::ZERO)?;
@@ -67,7 +70,7 @@ impl Behind {
         Ok(())
     }
 
-    /// Lets the next operation pass the cache, and answers which it was: when it is wanted, its stream, itself.
+    /// Passes the next operation through the cache, and returns its intended time, its stream and the operation.
     pub fn step(&mut self) -> Option<(Instant, u16, Op)> {
         let next = self.trace.wanted();
         self.drawn.reached = next.map_or(Instant::FAR, |(wanted, ..)| wanted);
@@ -81,11 +84,11 @@ impl Behind {
         self.read
     }
 
-    /// One operation passes the cache.
+    /// Passes one operation through the cache.
     fn pass(&mut self, wanted: Instant, stream: u16, op: Op) {
         let blocks = op.offset / self.block..(op.offset + u64::from(op.len).max(1)).div_ceil(self.block);
         let stays = op.direction == Direction::Write && self.writes == Onward::Back;
-        // Blocks that miss, one behind the other.
+        // Adjacent blocks that miss: the first one, and the one after the last.
         let mut missing: Option<(u64, u64)> = None;
         for block in blocks {
             let passed = self.cache.pass(block, op.direction, stays);
@@ -119,13 +122,15 @@ impl Behind {
         self.drawn.waiting.push_back(Wanted { wanted, stream, op: Op { offset, len, ..op } });
     }
 
-    /// Blocks as bytes of the target, whose last block may be a part of one.
+    /// Offset and length in bytes of the blocks from `first` to before `behind`. The last block of the target may be
+    /// shorter than the others.
     fn bytes(&self, first: u64, behind: u64) -> (u64, u32) {
         let offset = first * self.block;
         (offset, ((behind * self.block).min(self.size) - offset) as u32)
     }
 
-    /// A written block makes room.
+    /// Takes a dirty block that is evicted. Adjacent ones are collected; they are written when one comes that is not
+    /// adjacent, or when they have the largest size.
     fn leaves(&mut self, wanted: Instant, block: u64) {
         let longest = (LONGEST_EVICTION / self.block).max(1);
         match &mut self.leaving {

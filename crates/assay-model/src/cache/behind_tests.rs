@@ -17,7 +17,7 @@ fn plan(cache: &str, streams: &[(&str, &str, &str)]) -> Plan {
     workload::read("t", &file).unwrap_or_else(|fault| panic!("{fault}")).plan(&adjust).unwrap()
 }
 
-/// What goes on of the first `operations`.
+/// What goes on to the target when the first `operations` operations have passed the cache.
 fn onward(plan: &Plan, operations: u64) -> (Vec<Wanted>, Behind) {
     let mut behind = Behind::new(plan, 0, &[GEOMETRY], Instant::ZERO).unwrap();
     let mut all = Vec::new();
@@ -72,11 +72,11 @@ fn what_is_written_back_leaves_once_for_each_time_it_was_written_and_adjacent_bl
     let (onward, _) = onward(&plan, 3000);
     assert!(onward.iter().all(|next| next.stream == evictions && next.op.direction == Direction::Write));
     let bytes: u64 = onward.iter().map(|next| u64::from(next.op.len)).sum();
-    // Of 6000 blocks 256 are still in the cache, and the last of the other 5744 wait for the rest of their mebibyte.
+    // Of 6000 blocks, 256 are still in the cache. The last of the other 5744 wait until their mebibyte is complete.
     assert_eq!(bytes, (6000 - 256) / 256 * LONGEST_EVICTION);
     assert!(onward.iter().all(|next| u64::from(next.op.len) == LONGEST_EVICTION), "adjacent ones are one operation");
     assert!(onward.windows(2).all(|pair| pair[1].op.offset == pair[0].op.offset + LONGEST_EVICTION));
-    // Blocks that are written again and again leave once.
+    // Blocks that are written again and again are evicted once.
     let hot = ("writes", "write", "size = \"4KiB\"\nrate = \"1000/s\"\nrange = { size = \"512KiB\" }");
     assert!(self::onward(&self::plan("size = \"1MiB\"\nwrites = \"back\"", &[hot]), 5000).0.is_empty());
 }

@@ -1,10 +1,10 @@
-//! The share of reads that a cache answers, for each size.
+//! The share of reads that a cache answers, for each size of the cache.
 //!
-//! For LRU (least recently used), one pass of stack distances gives all sizes; the other policies are simulated once
-//! for each size. Where there are too many accesses to follow all blocks, only a part of the blocks is followed, chosen
-//! by their numbers, and a distance among them stands for one that is larger by the same factor (C. A. Waldspurger, N.
-//! Park, A. Garthwaite, I. Ahmad, "Efficient MRC construction with SHARDS", FAST 2015). The part is followed in eight
-//! groups, whose variance gives the error of the curve.
+//! For LRU (least recently used), one pass that computes stack distances gives all sizes; the other policies are
+//! simulated once for each size. If there are too many accesses to follow all blocks, only a sample of the blocks is
+//! followed, chosen by a hash of their numbers: with one of N blocks, a distance within the sample stands for N times
+//! that distance (C. A. Waldspurger, N. Park, A. Garthwaite, I. Ahmad, "Efficient MRC construction with SHARDS", FAST
+//! 2015). The sample is followed in eight groups, whose variance gives the error of the curve.
 
 use super::distances::Distances;
 use super::{Blocks, Cache, Policy, Writes, mixed};
@@ -19,20 +19,20 @@ const GROUPS: u64 = 8;
 pub struct Settings {
     /// Which block is evicted.
     pub policy: Policy,
-    /// What writes do.
+    /// What a write does with a block that is not in the cache.
     pub writes: Writes,
-    /// One of this many blocks is followed; 1 follows all.
+    /// One block of this many is followed; 1 follows all blocks.
     pub one_of: u64,
 }
 
-/// A point of the curve: one size.
+/// A point of the curve: one size of the cache.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Point {
-    /// Blocks in the cache.
+    /// The size of the cache in blocks.
     pub blocks: u64,
     /// The share of the reads that are hits (0 to 1).
     pub hits: f64,
-    /// One standard error of the share, where only a part of the blocks is followed.
+    /// The standard error of the share, if only a sample of the blocks is followed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<f64>,
 }
@@ -55,19 +55,19 @@ struct Group {
     reads: u64,
     /// Reads that are the first access to their block.
     cold: u64,
-    /// Reads that are hits in each size but not in the one before.
+    /// For each size, the reads that hit in a cache of that size but not in one of the size before.
     hits: Vec<u64>,
 }
 
 #[derive(Debug)]
 enum Follow {
     Lru(Distances),
-    /// One cache for each size, and the blocks that were seen.
+    /// One simulated cache for each size, and the blocks that were accessed so far.
     Each(Vec<Cache>, Blocks<()>),
 }
 
 impl CacheCurve {
-    /// For caches of these numbers of blocks.
+    /// A curve for caches that hold these numbers of blocks.
     pub fn new(settings: Settings, mut sizes: Vec<u64>) -> CacheCurve {
         sizes.sort_unstable();
         sizes.dedup();
@@ -111,19 +111,19 @@ impl CacheCurve {
         self.writes
     }
 
-    /// Number of different blocks; an estimate where only a part is followed.
+    /// Number of different blocks; an estimate if only a sample of them is followed.
     pub fn blocks(&self) -> u64 {
         let seen: u64 = self.groups.iter().map(Group::blocks).sum();
         seen * self.settings.one_of.max(1)
     }
 
-    /// The share of reads that are misses in every size, because they are the first access to their block (0 to 1).
+    /// The share of reads that miss at every size, because they are the first access to their block (0 to 1).
     pub fn cold(&self) -> f64 {
         let (cold, reads) = self.groups.iter().fold((0, 0), |(cold, reads), it| (cold + it.cold, reads + it.reads));
         if reads == 0 { 0.0 } else { cold as f64 / reads as f64 }
     }
 
-    /// The curve.
+    /// The points of the curve.
     pub fn points(&self) -> Vec<Point> {
         let shares: Vec<Vec<f64>> = self.groups.iter().map(Group::shares).collect();
         let weights: Vec<f64> = self.groups.iter().map(|group| group.reads as f64).collect();
@@ -152,7 +152,7 @@ impl Group {
                 match distance {
                     _ if !is_read => {}
                     None => self.cold += 1,
-                    // An access is a hit in a size that holds more blocks than the distance.
+                    // An access is a hit in a cache that holds more blocks than the distance.
                     Some(distance) => {
                         let at = sizes.partition_point(|size| *size <= distance.saturating_mul(scale));
                         if let Some(hits) = self.hits.get_mut(at) {
@@ -179,7 +179,7 @@ impl Group {
         }
     }
 
-    /// The share of its reads that are hits in each size.
+    /// The share of the group's reads that are hits, for each size.
     fn shares(&self) -> Vec<f64> {
         let reads = self.reads.max(1) as f64;
         let mut sum = 0;
@@ -201,7 +201,7 @@ mod tests {
 
     const BLOCKS: u64 = 20_000;
 
-    /// Ranks of a Zipf law by its sum: slow and simple.
+    /// Draws ranks of a Zipf law from its cumulative sum: slow and simple.
     struct Zipf(Vec<f64>);
 
     impl Zipf {

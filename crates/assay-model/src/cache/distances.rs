@@ -2,9 +2,10 @@
 //! (least recently used) cache has a hit exactly when it holds more blocks than that (R. L. Mattson, J. Gecsei, D. R.
 //! Slutz, I. L. Traiger, "Evaluation techniques for storage hierarchies", IBM Systems Journal 9 (2), 1970).
 //!
-//! Each block has a mark at the moment of its last access; the distance is the number of marks after that moment,
-//! counted by a binary indexed tree in the logarithm of the number of moments (P. M. Fenwick, Software: Practice and
-//! Experience 24 (3), 1994). When the moments are used up, the marks are moved together, one per block.
+//! Each block has a mark at the moment of its last access; the distance is the number of marks after that moment. A
+//! binary indexed tree counts them in a time that grows with the logarithm of the number of moments (P. M. Fenwick,
+//! Software: Practice and Experience 24 (3), 1994). When all moments are used, the marks are moved together, one per
+//! block.
 
 use super::Blocks;
 
@@ -16,9 +17,9 @@ const FIRST: usize = 1 << 12;
 pub(super) struct Distances {
     /// The moment of each block's last access.
     last: Blocks<u32>,
-    /// A binary indexed tree over moments; 1 where a block was accessed for the last time.
+    /// A binary indexed tree over moments; a moment counts 1 if it is the last access to a block, otherwise 0.
     tree: Vec<u32>,
-    /// The block of each moment, where it is still the last access to that block.
+    /// The block that was accessed at each moment; valid if that is still the last access to the block.
     block: Vec<u64>,
     now: usize,
 }
@@ -87,7 +88,7 @@ impl Distances {
         let moments = self.block.len().max((kept * 2).next_power_of_two().min(u32::MAX as usize));
         self.block.resize(moments, 0);
         self.now = kept;
-        // A tree of which the first `kept` are one.
+        // A tree in which the first `kept` moments count 1.
         self.tree = (0..=moments)
             .map(|at| {
                 let low = at & at.wrapping_neg();
@@ -102,7 +103,7 @@ mod tests {
     use super::*;
     use assay_base::Prng;
 
-    /// A list with the most recently used block first.
+    /// Compares the distances with the positions in a list whose first block is the most recently used one.
     #[test]
     fn agrees_with_a_list() {
         let mut prng = Prng::seeded(7);

@@ -1,4 +1,4 @@
-//! A cache of blocks as a value: which accesses of a stream would be hits, for one size or for all sizes at once.
+//! A simulated cache of blocks: which accesses of a stream would be hits, for one size or for all sizes at once.
 //!
 //! No data are kept, only which blocks are in the cache. An access is a block's number and a direction.
 
@@ -40,10 +40,11 @@ impl Writes {
     }
 }
 
-/// A map from blocks: their numbers are mixed once, and no one chooses them to collide.
+/// A map whose keys are numbers of blocks. A cheap hash is enough, because nobody chooses the numbers so that they
+/// collide.
 type Blocks<V> = std::collections::HashMap<u64, V, std::hash::BuildHasherDefault<ByBlock>>;
 
-/// See [`Blocks`].
+/// The hasher of [`Blocks`].
 #[derive(Debug, Default)]
 struct ByBlock(u64);
 
@@ -61,8 +62,8 @@ impl std::hash::Hasher for ByBlock {
     }
 }
 
-/// Mixes the bits of a block's number, so that a part of all blocks can be chosen that is the same part each time
-/// (the finalizer of MurmurHash3 by Austin Appleby, public domain).
+/// Mixes the bits of a block's number. This hashes blocks, and chooses a sample of the blocks that is the same each
+/// time (the finalizer of MurmurHash3 by Austin Appleby, public domain).
 fn mixed(block: u64) -> u64 {
     let mut x = block ^ 0x9e37_79b9_7f4a_7c15;
     x = (x ^ (x >> 33)).wrapping_mul(0xff51_afd7_ed55_8ccd);

@@ -6,18 +6,18 @@ use crate::plan::Plan;
 use assay_base::{Geometry, Instant, Op};
 use std::collections::BTreeMap;
 
-/// Places are counted in parts of this many bytes.
+/// Operations are counted by the part of this many bytes in which they begin.
 const PART: u64 = 1 << 20;
 
-/// The target is divided into so many equal stretches.
+/// The number of equal stretches into which the target is divided.
 const STRETCHES: u64 = 20;
 
-/// What the operations of a stream were.
+/// Figures of the operations of a stream.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Did {
-    /// How many.
+    /// The number of operations.
     pub operations: u64,
-    /// Their bytes.
+    /// Total bytes of these operations.
     pub bytes: u64,
     /// How many of each size.
     pub sizes: BTreeMap<u32, u64>,
@@ -25,10 +25,10 @@ pub struct Did {
     pub stretches: [u64; STRETCHES as usize],
 }
 
-/// What lies on one side of the cache.
+/// The load on one side of the cache.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Side {
-    /// What the operations of each stream were, by its place in the plan.
+    /// Figures of each stream, by its position in the plan.
     pub streams: BTreeMap<u16, Did>,
     /// Operations that began in each MiB of the target.
     parts: BTreeMap<u64, u64>,
@@ -41,11 +41,11 @@ pub struct Sides {
     pub application: Side,
     /// What goes on to the target.
     pub target: Side,
-    /// Operations of the application that were followed, and for how long it asked for them, in seconds.
+    /// The number of the application's operations that were followed.
     pub operations: u64,
-    /// See `operations`.
+    /// The time in seconds over which the application asks for these operations.
     pub seconds: f64,
-    /// Blocks that were read, and those of them that were in the cache.
+    /// How many blocks were read, and how many of them were in the cache.
     pub read: (u64, u64),
 }
 
@@ -68,7 +68,8 @@ impl Side {
     }
 }
 
-/// The first `operations` of a load on its first target. The error says why there are none.
+/// Both sides of the cache for the first `operations` operations of a load on its first target. The error says why the
+/// load cannot be followed.
 pub fn sides(plan: &Plan, geometries: &[Geometry], operations: u64) -> Result<Sides, String> {
     let mut behind = Behind::new(plan, 0, geometries, Instant::ZERO)?;
     let size = geometries.first().map_or(0, |geometry| geometry.size);

@@ -9,14 +9,14 @@ use std::str::FromStr;
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Policy {
-    /// The least recently used.
+    /// The block that was least recently used.
     #[default]
     Lru,
     /// The block that was put in first.
     Fifo,
-    /// The first block in a circle that was not used since the hand passed it.
+    /// A hand goes round the slots and evicts the first block that was not used since the hand last passed it.
     Clock,
-    /// As `clock`, on a device that writes everything at the end of a log: what is written again gets a new place, and its
+    /// As `clock`, on a device that appends everything to a log: a block that is written again gets a new slot, and its
     /// old one stays empty until the hand comes by.
     Log,
 }
@@ -46,18 +46,18 @@ impl std::fmt::Display for Policy {
 }
 
 const NONE: u32 = u32::MAX;
-/// Block of a place whose block has another one now; no target is so large.
+/// The block number of a slot whose block has moved to another slot. No target is so large that it has this block.
 const LEFT: u64 = u64::MAX;
 
 /// A slot of the cache.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     block: u64,
-    /// Used since the hand passed it.
+    /// Whether the block was used since the hand last passed it.
     used: bool,
-    /// Written, and not yet written to what lies behind the cache.
+    /// Whether the block was written and is not on the target yet.
     dirty: bool,
-    /// Neighbours in the order of use, for LRU.
+    /// `older` and `newer` are the neighbours in the order of use, for LRU.
     older: u32,
     newer: u32,
 }
@@ -65,9 +65,9 @@ struct Place {
 /// What an access did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Passed {
-    /// The block was in the cache.
+    /// Whether the block was in the cache.
     pub hit: bool,
-    /// A block that was written and had to make room.
+    /// The dirty block that was evicted, if there was one; it must be written to the target.
     pub evicted: Option<u64>,
 }
 
@@ -100,12 +100,13 @@ impl Cache {
         }
     }
 
-    /// Whether the access is a hit; afterwards the block is in the cache, unless the access bypasses it.
+    /// Whether the access is a hit. Afterwards the block is in the cache, unless the access bypasses the cache.
     pub fn access(&mut self, block: u64, direction: Direction) -> bool {
         self.pass(block, direction, false).hit
     }
 
-    /// The same of an access that may stay in the cache: a block that `stays` is written when it makes room for another.
+    /// As `access`, for a cache that may be write-back: if `stays` is set, the block becomes dirty, and is written when
+    /// it is evicted.
     pub fn pass(&mut self, block: u64, direction: Direction, stays: bool) -> Passed {
         let there = self.at.get(&block).copied();
         if !self.writes.touches(direction) || self.capacity == 0 {
@@ -141,7 +142,7 @@ impl Cache {
         }
     }
 
-    /// Puts a block in; the answer is the one that was written and made room for it.
+    /// Puts a block into the cache, and returns the dirty block that was evicted for it, if there was one.
     fn put(&mut self, block: u64, dirty: bool) -> Option<u64> {
         let new = Place { block, used: false, dirty, older: NONE, newer: NONE };
         let mut evicted = None;
@@ -164,7 +165,7 @@ impl Cache {
         evicted
     }
 
-    /// The slot to evict.
+    /// The slot whose block is evicted.
     fn victim(&mut self) -> u32 {
         if self.policy == Policy::Lru {
             let oldest = self.oldest;
@@ -236,8 +237,8 @@ mod tests {
         assert!("random".parse::<Policy>().unwrap_err().contains("lru, fifo, clock or log"));
     }
 
-    /// Three places: 1, 2 and 3; the second write of 1 takes the place of 1 itself, which the hand finds empty, and that of
-    /// 2 leaves a place behind that holds nothing until the hand has come round.
+    /// A cache of three slots holds 1, 2 and 3. The second write of 1 reuses the slot of 1, because the hand finds it
+    /// empty. The second write of 2 leaves a slot that stays empty until the hand has come round.
     #[test]
     fn what_is_written_again_leaves_its_place_in_a_log() {
         let (r, w) = (Direction::Read, Direction::Write);
@@ -267,7 +268,7 @@ mod tests {
         assert!(hits(Policy::Lru, Writes::Allocate, 0, &reads(&scan)).iter().all(|hit| !hit));
     }
 
-    /// Comparison with lists that do the same slowly.
+    /// Comparison with a slow and simple implementation on lists.
     #[test]
     fn agrees_with_lists() {
         let mut prng = Prng::seeded(3);

@@ -1,7 +1,7 @@
 //! The operations of a plan in the order of their intended times, without a device.
 //!
-//! Schedules give these times. A closed loop has no schedule, because its pace depends on the device. Where a plan has only closed
-//! loops, they take turns, in proportion to their operations in flight.
+//! The intended times come from the schedules. A closed loop has no schedule, because its pace depends on the device.
+//! If a plan has only closed loops, they take turns in proportion to their numbers of operations in flight.
 
 use super::meant::EVICTIONS;
 use crate::arrival::Part;
@@ -13,7 +13,7 @@ use assay_base::{Geometry, Instant, Op};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-/// See the module.
+/// The operations of a plan in the order of their intended times.
 #[derive(Debug)]
 pub struct Trace(Kind);
 
@@ -21,14 +21,14 @@ pub struct Trace(Kind);
 enum Kind {
     /// Streams that are drawn together.
     Joint(Box<Load>),
-    /// Streams that are drawn each for itself.
+    /// Streams that are drawn independently of each other.
     Flows(Flows),
 }
 
 #[derive(Debug)]
 struct Flows {
     flows: Vec<Generator>,
-    /// The stream of each flow, by its place in the plan.
+    /// The stream of each flow, by its position in the plan.
     streams: Vec<u16>,
     /// For each flow without a schedule: the time between two of its operations, in nanoseconds.
     turns: Vec<u64>,
@@ -47,7 +47,7 @@ impl Trace {
         Trace::on(plan, None, geometries, Instant::ZERO)
     }
 
-    /// The same of one target, from `start` on.
+    /// The trace of one target only, from `start` on.
     pub fn of_target(plan: &Plan, target: u16, geometries: &[Geometry], start: Instant) -> Result<Trace, String> {
         Trace::on(plan, Some(target), geometries, start)
     }
@@ -62,7 +62,7 @@ impl Trace {
         Flows::of(plan, flows.map(|flow| (flow, geometry(flow.1))), start).map(|flows| Trace(Kind::Flows(flows)))
     }
 
-    /// The next operation, when it is wanted, and its stream.
+    /// The next operation, with its intended time and its stream.
     pub fn wanted(&mut self) -> Option<(Instant, u16, Op)> {
         match &mut self.0 {
             Kind::Flows(flows) => flows.wanted(),
@@ -81,7 +81,8 @@ impl Flows {
         let (mut flows, mut streams, mut turns, mut left) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for ((stream, target), geometry) in all {
             let it = &plan.streams[usize::from(stream)];
-            // None of them is about places that the workload wants: two follow from what the others do, and a flush has no place.
+            // These streams have no addresses of their own to follow: read-back and evictions follow from what the
+            // other streams do, and a flush has no address.
             if it.reads_back() || (plan.cache.is_some() && it.name == EVICTIONS) || it.flush().is_some() {
                 continue;
             }
@@ -127,7 +128,7 @@ impl Flows {
         Ok(trace)
     }
 
-    /// Stores the intended time of a flow's next operation; that of its last one was `before`.
+    /// Stores the intended time of a flow's next operation. The intended time of its last operation was `before`.
     fn goes_on(&mut self, flow: usize, before: Instant) {
         if self.left[flow] == 0 {
             return;
@@ -144,7 +145,7 @@ impl Flows {
     }
 }
 
-/// The pace of a flow without a schedule: its operations in flight or, in a loop, its share of those of the loop.
+/// The pace of a flow without a schedule: its number of operations in flight or, in a loop, its share of the loop's.
 fn weight(plan: &Plan, stream: u16, flow: &Generator) -> f64 {
     let Some(looped) = plan.loop_of(stream) else { return f64::from(flow.in_flight) };
     let targets = looped.turns.map_or(1, |_| plan.targets_of(stream).count().max(1)) as f64;

@@ -1,58 +1,60 @@
-//! The numbers of a mail store that no key changes. \[S\] is the report of a run of Jetstress 2010 with one database over two hours, \[M\] what
-//! Microsoft publishes, \[E\] the public source of the database engine (ESE), and \[A\] our own assumption.
+//! The numbers of a mail store that are fixed or are defaults, each with its source: \[S\] is the report of a run of
+//! Jetstress 2010 with one database over two hours, \[M\] is what Microsoft publishes, \[E\] is the public source code
+//! of the database engine (ESE), and \[A\] is our own assumption.
 
 use assay_base::{Bytes, Share, Span};
 
-/// A page of a database \[M\].
+/// The size of a page of a database \[M\].
 pub const PAGE: Bytes = Bytes::from_kib(32);
-/// Of 10,000 reads so many are of two pages: a read has 1.0116 pages in the mean \[S\].
+/// How many of 10,000 reads are of two pages, so that the mean read has 1.0116 pages \[S\].
 pub(super) const READS_OF_TWO: u64 = 116;
-/// Of 10,000 writes so many are of two pages, \[S\]: with the pages by which a database grows, which are written one by one, a write has
-/// 1.0633 in the mean.
+/// How many of 10,000 writes are of two pages \[S\]. Together with the pages by which a database grows, which are
+/// written one by one, the mean write has 1.0633 pages.
 pub(super) const WRITES_OF_TWO: u64 = 651;
 
-/// Reads, of the reads and writes of a database \[S\].
+/// The share of reads in the reads and writes of a database \[S\].
 pub const USUAL_READS: Share = Share::from_ppb(494_600_000);
-/// Writes by which a database grows, of its writes \[S\]: 98,832 pages in two hours.
+/// The share of a database's writes by which it grows \[S\]: 98,832 pages in two hours.
 pub const USUAL_GROWTH: Share = Share::from_ppb(26_800_000);
 /// Log writes for each read or write of the database \[S\].
 pub const USUAL_LOG_WRITES: Share = Share::from_ppb(161_100_000);
 /// The mean size of a log write \[S\].
 pub const USUAL_LOG_MEAN: Bytes = Bytes::new(7864);
 
-/// A log file \[M\]. A log is a whole number of them.
+/// The size of a log file \[M\]. A log consists of a whole number of log files.
 pub const LOG_FILE: Bytes = Bytes::from_kib(1024);
-/// A log write has at most 126 sectors \[E\].
+/// The largest log write: 126 sectors \[E\].
 pub const LARGEST_LOG_WRITE: Bytes = Bytes::new(126 * 512);
-/// A copy reads the log in pieces of this size \[A\].
+/// The size of the reads by which a copy reads the log \[A\].
 pub(super) const LOG_READ: Bytes = Bytes::from_kib(256);
-/// How far behind the writer \[A\].
+/// How far behind the writer of the log a copy reads it \[A\].
 pub const DISTANCE: Bytes = Bytes::from_kib(64 * 1024);
-/// The smallest log that copies read, so that it is not overwritten before they have read it.
+/// The smallest log that copies may read. A smaller one could be overwritten before they have read it.
 pub const LEAST_LOG_OF_COPIES: Bytes = Bytes::from_kib(256 * 1024);
 
-/// What the scan that checks all pages reads at once \[S\].
+/// The size of the reads of the scan that checks all pages \[S\].
 pub const BLOCK_OF_SCAN: Bytes = Bytes::from_kib(256);
-/// How long it rests after each read in the edition of 2010: 1/(20 ms + 19.557 ms) are the 24.8/s of \[S\]; from \[E\].
+/// The pause of the scan after each of its reads in the edition of 2010 \[E\]. \[S\] agrees: its mean read of 19.557 ms
+/// gives 1/(20 ms + 19.557 ms), which is 25.3 reads/s, and it reports 24.8 reads/s.
 pub(super) const REST: Span = Span::from_ms(20);
-/// How many such reads it does each second in the edition of 2013, 1 MB/s for each copy \[M\].
+/// How many reads the scan does each second in the edition of 2013: 1 MB/s for each copy \[M\].
 pub(super) const SCANS_OF_2013: u64 = 4;
 
 /// The share of the space before the log that the database has at the beginning; the rest is room for it to grow \[M\].
 pub(super) const DATABASE_PERCENT: u64 = 80;
 
-/// The largest mean of the reads of a database \[M\].
+/// The bound on the mean response of the reads of a database \[M\].
 pub(super) const READ_MEAN: Span = Span::from_ms(20);
-/// The largest mean of the writes of a log \[M\].
+/// The bound on the mean response of the writes of a log \[M\].
 pub(super) const LOG_MEAN: Span = Span::from_ms(10);
-/// The largest mean of any sample: in a performance test, and in a stress test \[A\].
+/// The bound on the mean response of each sample, in a performance test and in a stress test \[A\].
 pub(super) const SAMPLE_MEAN: [Span; 2] = [Span::from_ms(100), Span::from_ms(200)];
 /// The length of a sample \[A\].
 pub const SAMPLE: Span = Span::from_secs(15);
 
-/// What stands in every text about such a run.
+/// The sentence that stands in every text about such a run.
 pub const NOT_COMPARABLE: &str = "Jetstress-like, not comparable with Microsoft's results: the I/O that Jetstress reported, without its database engine";
-/// The same as a watermark.
+/// The watermark that says the same.
 pub const LIKENESS: &str = "JETSTRESS-LIKE: not comparable with Microsoft's results";
 /// What is assumed, because nobody has published it.
 pub(super) const ASSUMED: &str = "assumed: page and log writes come independently of each other (Poisson); log sizes become rarer by the same \

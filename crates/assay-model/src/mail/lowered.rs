@@ -12,7 +12,7 @@ use crate::profile::Derivation;
 use crate::size::{Size, Sizes};
 use assay_base::{Bound, Bytes, Criterion, Direction, Measure, Rate, Share, Span};
 
-/// The names of its streams.
+/// The names of the streams.
 pub(super) const READS: &str = "db-reads";
 pub(super) const LOG_WRITES: &str = "log-writes";
 pub(super) const LOG_READS: &str = "log-reads";
@@ -22,7 +22,8 @@ pub(super) const MAINTENANCE: &str = "maintenance";
 const WHOLE: u64 = 1_000_000_000;
 
 impl Mail {
-    /// The streams of one database at 1x, on the target that it shares with its log. `None` when a rate does not fit.
+    /// The streams of one database at 1x, on the target that it shares with its log. `None` if a rate cannot be
+    /// represented.
     pub(crate) fn streams(&self) -> Option<Vec<Stream>> {
         let rates = self.rates()?;
         let pages = |two: u64| {
@@ -112,7 +113,7 @@ impl Mail {
         })
     }
 
-    /// What databases and their room to grow are a part of.
+    /// The part of a target that a database and its room to grow divide between them.
     fn frame(&self) -> Frame {
         match self.storage.log {
             LogPlace::Same => Frame::ButLast(self.storage.log_size),
@@ -129,19 +130,19 @@ impl Mail {
         Extent::new(Amount::Share(Share::from_percent(DATABASE_PERCENT)), None).framed(self.frame(), PAGE)
     }
 
-    /// The log behind the database.
+    /// The part of a target for the log, at its end.
     fn log(&self) -> Extent {
         Extent::new(Amount::ZERO, Some(Amount::Bytes(self.storage.log_size)))
             .framed(Frame::Last(self.storage.log_size), Bytes::new(0))
     }
 
-    /// The log of a database among others on a target of logs, from 0 on.
+    /// The part for the log of a database on a target that has only logs. Databases are counted from 0.
     pub(super) fn log_among_others(&self, database: u16) -> Extent {
         let begin = self.storage.log_size.get().saturating_mul(database.into());
         Extent::new(Amount::Bytes(Bytes::new(begin)), Some(Amount::Bytes(self.storage.log_size)))
     }
 
-    /// What decides the verdict.
+    /// The criteria that decide the verdict.
     pub(crate) fn criteria(&self) -> Vec<Criterion> {
         let sample = SAMPLE_MEAN[usize::from(self.test == Test::Stress)];
         let criterion = |stream: &str, mean: Span, window: Option<Span>| Criterion {
@@ -156,12 +157,12 @@ impl Mail {
             .collect()
     }
 
-    /// What the reader of its results must know.
+    /// What the reader of the results must know.
     pub(crate) fn notes(&self) -> Vec<String> {
         vec![NOT_COMPARABLE.to_owned(), ASSUMED.to_owned()]
     }
 
-    /// How its numbers came about, and where they are from.
+    /// How the numbers were computed, and which sources they come from.
     pub(crate) fn derivation(&self) -> Vec<Derivation> {
         let Some((rates, all)) = self.rates().zip(self.transactional()) else { return Vec::new() };
         let step = |what: &str, formula: String, rate: Rate, source| {

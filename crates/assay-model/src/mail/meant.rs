@@ -5,39 +5,40 @@ use assay_base::{Bytes, Rate, Share, Span};
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
 
-/// A mail store. A plan keeps it beside its streams, for those who count in mailboxes and for reports.
+/// A mail store. A plan keeps it in addition to its streams, for reports and for commands that count mailboxes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Mail {
-    /// Whose habits it has.
+    /// The edition of Jetstress that it imitates.
     pub edition: Edition,
-    /// Mailboxes of each database, at 1x.
+    /// Number of mailboxes of each database at 1x.
     pub mailboxes: u64,
-    /// Reads and writes of the database that a mailbox causes.
+    /// Reads and writes of the database per second that a mailbox causes.
     pub iops_per_mailbox: Rate,
-    /// What these are.
+    /// The shares and sizes of the operations.
     pub flow: Flow,
-    /// Databases of the same content on other hosts, and this one.
+    /// Number of copies of each database: this one, and those with the same content on other hosts.
     pub copies: u32,
-    /// How the scan that checks all pages goes on.
+    /// The pace of the scan that checks all pages.
     pub maintenance: Maintenance,
-    /// Where its data are.
+    /// Where the data of the store are.
     pub storage: Storage,
-    /// How long and how strictly it is tested.
+    /// How long and how strictly the store is tested.
     pub test: Test,
 }
 
-/// What the operations of a database are.
+/// The shares and sizes of the operations of a database.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flow {
-    /// Reads, of the reads and writes of the database.
+    /// The share of reads in the reads and writes of the database.
     pub reads: Share,
-    /// Log writes, as a share of the reads and writes of the database, which do not include them.
+    /// The number of log writes, as a share of the number of reads and writes of the database. These do not include log
+    /// writes.
     pub log_writes: Share,
-    /// Writes by which the database grows, of its writes.
+    /// The share of the database's writes by which it grows.
     pub growth: Share,
     /// Mean size of a log write.
     pub log_mean: Bytes,
-    /// Pages that are written at one moment.
+    /// Number of page writes that come at the same moment.
     pub write_batch: u32,
 }
 
@@ -54,20 +55,20 @@ pub struct Storage {
     pub check: Check,
 }
 
-/// The edition of Jetstress whose habits the store has.
+/// The edition of Jetstress that the store imitates. The editions differ in the pace of the scan.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Edition {
-    /// The scan goes on 20 ms after its last read.
+    /// Each read of the scan begins 20 ms after the one before has completed.
     #[serde(rename = "2010")]
     Of2010,
-    /// It reads four times a second.
+    /// The scan reads four times a second.
     #[default]
     #[serde(rename = "2013")]
     Of2013,
 }
 
 impl Edition {
-    /// Its own maintenance.
+    /// The maintenance of this edition.
     pub fn maintenance(self) -> Maintenance {
         match self {
             Edition::Of2010 => Maintenance::Paced,
@@ -84,20 +85,20 @@ impl Edition {
     }
 }
 
-/// How the scan that checks all pages goes on.
+/// The pace of the scan that checks all pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
 pub enum Maintenance {
-    /// There is none.
+    /// There is no scan.
     Off,
-    /// One read at a time, and a rest after each.
+    /// One read at a time, with a pause after each.
     Paced,
-    /// So many reads per second, evenly spaced.
+    /// This many reads per second, evenly spaced.
     Rate(Rate),
 }
 
 impl Maintenance {
-    /// How long it rests after each read, where it does.
+    /// The pause after each read of a paced scan.
     pub const REST: Span = REST;
 }
 
@@ -143,10 +144,10 @@ impl From<Maintenance> for String {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum LogPlace {
-    /// Each on the target of its database, behind it.
+    /// Each log is on the target of its database, after the database.
     #[default]
     Same,
-    /// All on the last target, one behind the other; a database is on each of the others.
+    /// All logs are on the last target, one after the other; each of the other targets has a database.
     Last,
 }
 
@@ -157,7 +158,7 @@ pub enum Check {
     /// What the run has written.
     #[default]
     Written,
-    /// Every page of the databases too.
+    /// What the run has written, and every page of the databases.
     All,
 }
 
@@ -173,12 +174,12 @@ pub enum Test {
 }
 
 impl Mail {
-    /// Reads and writes of a database per second, at 1x. `None` when that does not fit.
+    /// Reads and writes of a database per second at 1x. `None` if the rate cannot be represented.
     pub fn transactional(&self) -> Option<Rate> {
         self.iops_per_mailbox.scaled(self.mailboxes, 1)
     }
 
-    /// How many databases it has on so many targets.
+    /// How many databases the store has on `targets` targets.
     pub fn databases(&self, targets: u16) -> u16 {
         match self.storage.log {
             LogPlace::Same => targets,

@@ -1,9 +1,9 @@
-//! A mail store, Jetstress-like: the reads and writes of a mail server's databases, their logs, the reads that ship the logs to other copies,
-//! and the scan that checks all pages.
+//! A mail store, Jetstress-like: the reads and writes of a mail server's databases, the writes of their logs, the reads
+//! that ship the logs to other copies, and the scan that checks all pages.
 //!
-//! Jetstress drives the real database engine; this is the I/O that it reported, as streams. There is no B+-tree, no cache and no order of log
-//! and pages. `facts.rs` names where each number comes from. When a plan is made the store becomes ordinary streams: what drives, records and
-//! judges them knows nothing of mail.
+//! Jetstress drives the real database engine; this model offers the I/O that Jetstress reported, as streams. It has no
+//! B+-tree and no cache, and does not order log writes before page writes. `facts.rs` names the source of each number.
+//! When a plan is made, the store becomes ordinary streams: engine, recorder and judge know nothing of mail.
 
 mod facts;
 mod lowered;

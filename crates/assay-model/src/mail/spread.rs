@@ -7,7 +7,7 @@ use crate::workload::Workload;
 use assay_base::Criterion;
 
 impl Mail {
-    /// `workload`, whose store this is, for so many targets. The error says what does not fit.
+    /// `workload`, whose store this is, for this number of targets. The error says what does not fit.
     pub(crate) fn on(&self, workload: &Workload, targets: u16) -> Result<Workload, String> {
         let mut own = Workload { mail: Some(self.clone()), ..workload.clone() };
         if self.storage.log == LogPlace::Last {
@@ -56,12 +56,12 @@ impl Mail {
     }
 }
 
-/// The name of a stream of a database's log, among those of so many databases.
+/// The name of a stream of the log of one database, if there are `databases` databases.
 fn name(stream: &str, database: u16, databases: u16) -> String {
     if databases == 1 { stream.to_owned() } else { format!("{stream}-{}", database + 1) }
 }
 
-/// A criterion about the log, for each of the logs; any other as it is.
+/// A criterion about the log becomes one for each of the logs; any other criterion stays as it is.
 fn of_each_log(criterion: &Criterion, databases: u16) -> Vec<Criterion> {
     let logs = if [LOG_WRITES, LOG_READS].contains(&criterion.stream.as_str()) { databases } else { 0 };
     match logs {

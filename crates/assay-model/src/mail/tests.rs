@@ -19,7 +19,7 @@ fn stream<'a>(plan: &'a Plan, name: &str) -> &'a Stream {
     plan.streams.iter().find(|stream| stream.name == name).unwrap_or_else(|| panic!("{name}"))
 }
 
-/// Begin and end on a target of `size` bytes.
+/// Where the part of a stream begins and ends, in bytes, on a target of `size` bytes.
 fn extent(plan: &Plan, name: &str, size: u64, block: u32) -> (u64, u64) {
     let (begin, length) = stream(plan, name).block().unwrap().extent.unwrap().within(size, block);
     (begin, begin + length)
@@ -88,7 +88,7 @@ fn keys_change_what_they_name() {
     assert_eq!(counted.of(assay_base::Multiple::whole(3)), "750 mailboxes in each of 2 databases, 1500 in all");
 }
 
-/// Database, room to grow and log lie one behind the other, whatever the size and the blocks of the target.
+/// Database, room to grow and log lie one after the other, for any size and block size of the target.
 #[test]
 fn parts_do_not_meet_and_pages_do_not_cross_an_end() {
     let plan = plan("log_size = \"300MiB\"", 1).unwrap();

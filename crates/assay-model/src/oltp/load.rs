@@ -9,19 +9,19 @@ use crate::joint::{Drawn, Joint, Wanted};
 use crate::plan::{Address, Plan};
 use assay_base::{Direction, Geometry, Instant, Op, Prng};
 
-/// The operations for one target or for all, as one of several workers issues them. Each target and each worker draws all operations of
-/// the load and keeps its own: what is read and written depends on all that came before.
+/// The operations for one target or for all targets, as one of several workers issues them. Each target and each worker
+/// draws all operations of the load and keeps only its own, because each place depends on the operations drawn before.
 #[derive(Debug)]
 pub struct Load {
     sequence: Sequence,
     schedule: Schedule,
     asus: [Vec<Piece>; 3],
-    /// For each of the eight streams: the places in the plan of its reads and its writes.
+    /// For each of the eight streams, the positions in the plan of its reads and of its writes.
     streams: [[u16; 2]; 8],
-    /// All targets where there is none.
+    /// The target whose operations are kept; `None` for all targets.
     target: Option<u16>,
     worker: Part,
-    /// How many operations were drawn.
+    /// How many operations have been drawn.
     count: u64,
     drawn: Drawn,
 }
@@ -50,7 +50,7 @@ impl Load {
         })
     }
 
-    /// The next operation, whichever it is.
+    /// The next operation of this worker on its target or targets.
     pub fn next_wanted(&mut self) -> Option<Wanted> {
         while self.drawn.waiting.is_empty() {
             if !self.draw() {
@@ -60,7 +60,8 @@ impl Load {
         self.take()
     }
 
-    /// Where an access lies. One that would go across the end of a piece ends there.
+    /// The operation of an access. An access that would cross the end of a piece of storage is moved back, so that it
+    /// ends there.
     fn op(&self, access: &Access) -> Op {
         let (mut block, mut piece) = (access.block, self.asus[access.asu][0]);
         for next in &self.asus[access.asu] {
@@ -81,7 +82,7 @@ impl Load {
     }
 }
 
-/// One schedule for all streams: many independent clients together are independent clients.
+/// One schedule for all streams: independent Poisson processes together are one Poisson process.
 fn schedule(oltp: &Oltp, plan: &Plan, start: Instant, prng: Prng) -> Option<Schedule> {
     let whole = Part { index: 0, of: 1 };
     let Some(curve) = &oltp.curve else { return Schedule::poisson(start, oltp.rate, whole, prng) };
@@ -89,8 +90,8 @@ fn schedule(oltp: &Oltp, plan: &Plan, start: Instant, prng: Prng) -> Option<Sche
     Some(Schedule::Varying(Box::new(Varying::new(standing, oltp.rate, curve, whole, Err(prng))?)))
 }
 
-/// Where the reads and the writes of each of the eight streams stand in the plan; a stream without writes has its reads there, which are
-/// never drawn.
+/// The positions in the plan of the reads and the writes of each of the eight streams. Where a stream has no reads or
+/// no writes the position is 0; it is not used, because that direction is never drawn.
 fn places(plan: &Plan) -> [[u16; 2]; 8] {
     let mut places = [[0; 2]; 8];
     let own = plan.streams.iter().enumerate().filter_map(|(at, stream)| {

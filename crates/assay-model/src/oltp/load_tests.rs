@@ -32,7 +32,7 @@ fn each_target_has_the_operations_of_its_asu_and_all_together_the_whole_load() {
     let plan = plan("bsu = 10", 3);
     let geometries = [GEOMETRY, GEOMETRY, GEOMETRY];
     let whole = first(load(&plan, None, &geometries, WHOLE), 20);
-    // 500 a second; four standard deviations of a Poisson count.
+    // 500 operations a second, within four standard deviations of a Poisson count.
     assert!((9600..10_400).contains(&whole.len()), "{}", whole.len());
     let mut parts = Vec::new();
     for target in 0..3 {
@@ -73,7 +73,8 @@ fn one_target_is_shared_and_several_lie_one_behind_the_other() {
         let within = [0.0..0.45, 0.449..0.9, 0.899..1.0][usize::from(asu(wanted.stream, &one))].contains(&place);
         assert!(within, "{wanted:?}");
     }
-    // The first store is two targets: what one of that size would get at a place, the one that has this place gets.
+    // The first store consists of two targets. Each gets the operations that a single target of their total size would
+    // get at its part.
     let half = Geometry { size: 1 << 29, ..GEOMETRY };
     let (two, single) = (plan("bsu = 20\nasu_targets = [2, 1, 1]", 4), plan("bsu = 20", 3));
     let split = first(load(&two, None, &[half, half, GEOMETRY, GEOMETRY], WHOLE), 20);
@@ -82,7 +83,7 @@ fn one_target_is_shared_and_several_lie_one_behind_the_other() {
     for (a, b) in split.iter().zip(&whole) {
         let (first, second) = (a.op.target == 0, a.op.target == 1);
         let at = if second { a.op.offset + half.size } else { a.op.offset };
-        // One across the end of the first target ends there.
+        // An operation that would cross the end of the first target ends there.
         let crosses = first && at + u64::from(a.op.len) == half.size && b.op.offset > at;
         assert!(at == b.op.offset || crosses, "{a:?} {b:?}");
         assert!(a.op.offset + u64::from(a.op.len) <= half.size || a.op.target > 1, "{a:?}");

@@ -7,8 +7,8 @@ use crate::plan::{Address, Arrival, Block, Stream, Work};
 use crate::size::{Size, Sizes};
 use assay_base::{Bytes, Direction, Rate, Share};
 
-/// The streams of a load of `rate` operations per second, reads and writes apart. Their targets are known later. `None` when a rate does
-/// not fit.
+/// The streams of a load of `rate` operations per second, with reads and writes as separate streams. Their targets are
+/// filled in later. `None` if a rate cannot be represented.
 pub(crate) fn streams(mix: ReadShares, rate: Rate, curve: Option<&Curve>) -> Option<Vec<Stream>> {
     let mut all = Vec::new();
     let mut before = 0;

@@ -10,16 +10,16 @@ use serde::{Deserialize, Serialize};
 /// The streams of a plan that are drawn together, as one OLTP load.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Oltp {
-    /// Operations per second of all streams together; where there is a curve, at its 100 %.
+    /// Operations per second of all streams together; with a curve, the rate at 100 % of the curve.
     pub rate: Rate,
     /// How the rate changes over the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub curve: Option<Curve>,
-    /// How many reads the streams have.
+    /// Which share of its operations each stream reads.
     pub mix: ReadShares,
-    /// Groups of BSUs, each with reuse of its own.
+    /// Number of groups of BSUs; the BSUs of a group share the state of reuse.
     pub contexts: u32,
-    /// What the three ASUs lie on, one piece behind the other.
+    /// The pieces of storage that the three ASUs consist of, in the order of their blocks.
     pub asus: [Vec<Storage>; 3],
 }
 
@@ -28,7 +28,7 @@ pub struct Oltp {
 pub struct Storage {
     /// The target.
     pub target: u16,
-    /// The part of it; the whole target where there is none.
+    /// The part of the target; `None` for the whole target.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extent: Option<Extent>,
 }
@@ -37,29 +37,29 @@ pub struct Storage {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Piece {
     pub target: u16,
-    /// Its first byte on the target.
+    /// The first byte of the piece on the target.
     pub begin: u64,
-    /// Its blocks.
+    /// Number of blocks of the piece.
     pub blocks: u64,
 }
 
-/// An OLTP load at 1x, before it is known on how many targets.
+/// An OLTP load at 1x, before the number of targets is known.
 #[derive(Clone, Debug)]
 pub struct OltpLoad {
-    /// Operations per second, those of all streams together.
+    /// Operations per second of all streams together.
     pub rate: Rate,
     /// How the rate changes over the run.
     pub curve: Option<Curve>,
-    /// How many reads the streams have.
+    /// Which share of its operations each stream reads.
     pub mix: ReadShares,
-    /// Groups of BSUs, each with reuse of its own.
+    /// Number of groups of BSUs; the BSUs of a group share the state of reuse.
     pub contexts: u32,
-    /// How many of the targets each ASU has, where the file says it.
+    /// How many of the targets each ASU has, if the file says so.
     pub asu_targets: Option<[u16; 3]>,
 }
 
 impl OltpLoad {
-    /// The load on this many targets, multiplied. The error says what does not fit.
+    /// The load on this many targets, multiplied by `times`. The error says what does not fit.
     pub(crate) fn on(&self, targets: u16, times: Multiple) -> Result<Oltp, String> {
         let asus = storage(targets, self.asu_targets)?;
         let rate = times.of(self.rate).ok_or_else(|| format!("at {times} the rate is too large"))?;
@@ -67,10 +67,11 @@ impl OltpLoad {
     }
 }
 
-/// Hundredths of a single target that each ASU has.
+/// How many hundredths of a single target each ASU has.
 const SHARES: [u64; 3] = [45, 45, 10];
 
-/// What the ASUs have of `targets` targets: `of_each` of them in their order, one each of three, or shares of a single one.
+/// The storage of the ASUs on `targets` targets: as many targets in order as `of_each` gives each of them, or one
+/// target each of three, or a share each of a single target.
 fn storage(targets: u16, of_each: Option<[u16; 3]>) -> Result<[Vec<Storage>; 3], String> {
     let whole = |target: u16| Storage { target, extent: None };
     let of_each = match (targets, of_each) {
@@ -106,7 +107,7 @@ fn storage(targets: u16, of_each: Option<[u16; 3]>) -> Result<[Vec<Storage>; 3],
 }
 
 impl Oltp {
-    /// How many BSUs it is, rounded up: so many sets of streams have positions of their own.
+    /// The load as a number of BSUs, rounded up. Each BSU has a set of streams with positions of their own.
     pub fn bsus(&self) -> u32 {
         (self.rate.as_f64() / RATE as f64).ceil().max(1.0) as u32
     }
@@ -119,14 +120,15 @@ impl Oltp {
         own
     }
 
-    /// The parts of the targets that data store and user store lie on, from the first byte to the one behind the last.
+    /// The parts of the targets that data store and user store lie on: the target, the first byte, and the byte after
+    /// the last one.
     pub(crate) fn stores(&self, geometries: &[Geometry]) -> Result<Vec<(u16, u64, u64)>, String> {
         let ([data, user, _], _) = self.on(geometries)?;
         let part = |piece: Piece| (piece.target, piece.begin, piece.begin + piece.blocks * BLOCK);
         Ok(data.into_iter().chain(user).map(part).collect())
     }
 
-    /// The pieces of each ASU, and the blocks that are used of it. The error says what is too small.
+    /// The pieces of each ASU, and how many of its blocks are used. The error says what is too small.
     pub(super) fn on(&self, geometries: &[Geometry]) -> Result<([Vec<Piece>; 3], [u64; 3]), String> {
         let piece = |storage: &Storage| {
             let geometry = geometries.get(usize::from(storage.target)).ok_or("a target has no size")?;
@@ -162,7 +164,7 @@ impl Oltp {
         Ok((pieces, used))
     }
 
-    /// The bytes that are used of each ASU on targets of these geometries.
+    /// How many bytes of each ASU are used on targets of these geometries.
     pub fn used(&self, geometries: &[Geometry]) -> Result<[u64; 3], String> {
         self.on(geometries).map(|(_, blocks)| blocks.map(|blocks| blocks * BLOCK))
     }

@@ -4,10 +4,11 @@ use super::stream::{self, Place, ReadShares, STREAMS};
 use super::walk::{Region, Walker};
 use assay_base::{Direction, Prng};
 
-/// Blocks of the smallest ASU that is used as it is. A smaller one is used as if it had this size, and positions are scaled down.
+/// Number of blocks of the smallest ASU that is modelled at its own size. A smaller one is modelled with this size, and
+/// positions are scaled down.
 pub const SMALLEST: u64 = 20_480;
 
-/// What is done.
+/// One operation of the load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
     /// Index of the stream in [`NAMES`].
@@ -16,27 +17,28 @@ pub struct Access {
     pub asu: usize,
     /// Read or write.
     pub direction: Direction,
-    /// First block in the ASU.
+    /// The first block within the ASU.
     pub block: u64,
     /// Number of blocks.
     pub blocks: u32,
 }
 
-/// Sizes in blocks of the three ASUs for storage of these sizes: the first two are equally large, and the third has a ninth of both.
-/// `None` when the third is too small for that, or when there is no block.
+/// The used sizes of the three ASUs, in blocks, on storage of these sizes: the first two are equally large, and the
+/// third has a ninth of both together. `None` if the third storage is too small for that, or if the longest operation
+/// would not fit on the third ASU.
 pub fn trimmed(storage: [u64; 3]) -> Option<[u64; 3]> {
     let stores = storage[0].min(storage[1]);
     let log = stores.checked_mul(2)? / 9;
     (log >= stream::LONGEST && log <= storage[2]).then_some([stores, stores, log])
 }
 
-/// The operations of a number of BSUs.
+/// The sequence of operations of a number of BSUs.
 #[derive(Clone, Debug)]
 pub struct Sequence {
     shares: ReadShares,
     /// Real and modelled sizes of the ASUs.
     sizes: [(u64, u64); 3],
-    /// The regions of reuse of each context, one for each stream that has one.
+    /// The regions of reuse of each context: one for each stream that reuses blocks.
     regions: Vec<[Region; 3]>,
     bsus: Vec<Bsu>,
     prng: Prng,
@@ -46,12 +48,13 @@ pub struct Sequence {
 #[derive(Clone, Debug)]
 struct Bsu {
     walkers: [Walker; 3],
-    /// Next block and end of each sequential run.
+    /// The next block and the end of each sequential run.
     runs: [(u64, u64); 3],
 }
 
 impl Sequence {
-    /// The operations of `bsus` BSUs in `contexts` groups, each with reuse of its own, on ASUs of these sizes in blocks.
+    /// The operations of `bsus` BSUs on ASUs of these sizes in blocks. The BSUs form `contexts` groups, and those of a
+    /// group share the state of reuse.
     pub fn new(asus: [u64; 3], (bsus, contexts): (u32, u32), shares: ReadShares, prng: Prng) -> Sequence {
         let sizes = asus.map(|size| (size, size.max(SMALLEST)));
         let regions = stream::REGIONS.map(|(asu, from)| Region::new(sizes[asu].1, from));

@@ -15,19 +15,19 @@ pub const NAMES: [&str; 8] = ["asu1-1", "asu1-2", "asu1-3", "asu1-4", "asu2-1", 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum ReadShares {
-    /// Those of the text of the SPC-1 specification, version 1: about 39 % of all operations.
+    /// The shares in the text of the SPC-1 specification, version 1: about 39 % of all operations are reads.
     #[default]
     Spc1 = 0,
-    /// Those of the published load generator: 55.2 % of all operations.
+    /// The shares of the published load generator: 55.2 % of all operations are reads.
     Published = 1,
 }
 
 /// One stream.
 #[derive(Debug)]
 pub(super) struct Stream {
-    /// Its share of the operations and those of the streams before it, in thousandths.
+    /// The sum of the shares of this stream and those before it, in thousandths of all operations.
     pub(super) below: u64,
-    /// Reads in a hundred of its operations, by [`ReadShares`].
+    /// How many of a hundred of its operations are reads, indexed by [`ReadShares`].
     pub(super) reads: [u64; 2],
     pub(super) asu: usize,
     pub(super) place: Place,
@@ -42,22 +42,22 @@ pub enum Place {
         /// In blocks.
         step: u64,
     },
-    /// To leaves of eight blocks near those that were used before, in 5 hundredths of the ASU.
+    /// To leaves of eight blocks near those that were used before, in a region of 5 hundredths of the ASU.
     Reuse {
-        /// The hundredth of the ASU at which they begin.
+        /// The hundredth of the ASU at which the region begins.
         from: u64,
     },
-    /// Sequentially through `length` hundredths of the ASU, again and again from another start.
+    /// Sequentially through `length` hundredths of the ASU, then again from another start.
     Run {
-        /// The hundredths between which starts lie.
+        /// The hundredths of the ASU between which starts lie.
         starts: [u64; 2],
-        /// In hundredths.
+        /// The length of a run, in hundredths of the ASU.
         length: u64,
     },
 }
 
 impl Place {
-    /// Whether one operation lies directly behind the one before.
+    /// Whether each operation begins where the one before it ended.
     pub fn is_sequential(self) -> bool {
         matches!(self, Place::Run { .. })
     }
@@ -94,7 +94,7 @@ pub(super) const STREAMS: [Stream; 8] = [
     stream(1000, [0, 0], 2, Place::Run { starts: [0, 70], length: 30 }),
 ];
 
-/// Which region of reuse a stream has, by its place in [`STREAMS`].
+/// Which region of reuse a stream has; `stream` is an index into [`STREAMS`].
 pub(super) const fn region(stream: usize) -> usize {
     match stream {
         1 => 0,
@@ -112,12 +112,12 @@ pub(super) const fn run(stream: usize) -> usize {
     }
 }
 
-/// Lengths of sequential operations in blocks, and how many hundredths of the operations have each.
+/// Lengths of sequential operations in blocks, and how many hundredths of these operations have each length.
 pub(super) const LENGTHS: [(u64, u64); 5] = [(1, 40), (2, 24), (4, 20), (8, 8), (16, 8)];
 /// The longest operation in blocks.
 pub(super) const LONGEST: u64 = 16;
 
-/// The length of a sequential operation, in blocks.
+/// Draws the length of a sequential operation, in blocks.
 pub(super) fn length(prng: &mut Prng) -> u64 {
     let mut drawn = prng.below(100);
     for (length, share) in LENGTHS {

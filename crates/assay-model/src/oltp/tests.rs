@@ -1,5 +1,5 @@
-//! The load against what the published generator did over runs of two million operations (`tests/spc1/bands.json`: the least and the
-//! largest value over 19 runs).
+//! The load compared with what the published generator did over runs of two million operations (`tests/spc1/bands.json`
+//! has the smallest and the largest value of 19 runs).
 
 use super::*;
 use crate::cache::{CacheCurve, Policy, Settings, Writes};
@@ -8,14 +8,14 @@ use serde_json::Value;
 use std::collections::HashSet;
 
 const OPERATIONS: usize = 2_000_000;
-/// Blocks of storage for the ASUs of 10 GiB and 100 GiB.
+/// Sizes of the storage of all ASUs in blocks: 10 GiB and 100 GiB.
 const SIZES: [u64; 2] = [10 << 18, 100 << 18];
 
 fn bands() -> Value {
     serde_json::from_str(include_str!("../../tests/spc1/bands.json")).unwrap()
 }
 
-/// The ASUs that share this many blocks as the benchmark has it: 45 %, 45 % and 10 %.
+/// The sizes of ASUs that divide this many blocks as the benchmark does: 45 %, 45 % and 10 %.
 fn asus(blocks: u64) -> [u64; 3] {
     trimmed([blocks * 45 / 100, blocks * 45 / 100, blocks / 10]).unwrap()
 }
@@ -24,7 +24,7 @@ fn sequence(blocks: u64, bsus: u32, shares: ReadShares, seed: u64) -> Sequence {
     Sequence::new(asus(blocks), (bsus, bsus.div_ceil(100)), shares, Prng::seeded(seed))
 }
 
-/// What one stream did.
+/// What the operations of one stream did.
 #[derive(Clone, Default)]
 struct Seen {
     count: f64,
@@ -70,7 +70,8 @@ impl Seen {
     }
 }
 
-/// Whether a share of `of` draws lies in a band that other runs gave, with 4 standard deviations of its own.
+/// Checks that a share of `of` draws lies within a band that the runs of the original gave, widened by 4 standard
+/// deviations of the share.
 fn within(name: &str, share: f64, of: f64, band: &Value) {
     let [least, most] = [0, 1].map(|at| band[at].as_f64().unwrap());
     let room = 4.0 * (share * (1.0 - share) / of).max(0.0).sqrt() + 1e-9;
@@ -102,7 +103,8 @@ fn each_stream_does_what_the_published_generator_does() {
         for length in [1, 2, 4, 8, 16] {
             within(name, it.lengths[length] / it.count, it.count, &band["len_hist"][length.to_string()]);
         }
-        // Starts of runs are few: their extremes differ from run to run as in the original.
+        // There are only a few starts of sequential runs, so their extremes differ between test runs, as in the
+        // original.
         let slack = if matches!(at, 2 | 6 | 7) { 0.1 } else { 0.0005 };
         let [least, most] = ["min_pos_frac", "max_end_frac"].map(|key| [0, 1].map(|i| band[key][i].as_f64().unwrap()));
         assert!((least[0] - slack..=least[1] + slack).contains(&it.least), "{name}: from {}", it.least);
@@ -114,7 +116,7 @@ fn each_stream_does_what_the_published_generator_does() {
         let Some(levels) = band.get("walk_level_hist_bsu1").and_then(Value::as_array) else { continue };
         assert_eq!(it.writes_on_eighth, writes, "{name}: every write is in an eighth leaf");
         within(name, it.repeated / writes, writes, &band["write_eq_prev_write_bsu1"]);
-        // A mean over regions of other sizes too; the smallest have no high levels.
+        // The band is a mean that includes regions of other sizes, and the smallest of these have no high levels.
         for (level, share) in levels.iter().enumerate().take(13) {
             let (ours, theirs) = (it.levels[level] / (it.count - 1.0), share.as_f64().unwrap());
             assert!((ours - theirs).abs() < 0.008, "{name}, level {level}: {ours}, there {theirs}");
@@ -127,7 +129,7 @@ fn the_specification_reads_less() {
     let mut sequence = sequence(SIZES[0], 1, ReadShares::Spc1, 1);
     let reads = (0..OPERATIONS).filter(|_| sequence.next_access().direction == Direction::Read).count();
     let share = reads as f64 / OPERATIONS as f64;
-    // The sum over the streams of share times reads.
+    // 0.3944 is the sum over the streams of their share of the operations times their share of reads.
     assert!((share - 0.3944).abs() < 0.002, "{share}");
 }
 
@@ -151,8 +153,8 @@ fn different_blocks_grow_as_there() {
             done = of;
             for (at, own) in seen.iter().enumerate() {
                 let (ours, theirs) = (own.len() as f64, row[at + 1].as_f64().unwrap());
-                // Whole units contain a few sequential runs. How far these overlap decides later on, and differs by a quarter
-                // from seed to seed of the original.
+                // A whole ASU contains a few sequential runs. The later figures depend on how far these overlap, and in
+                // the original that differs by a quarter from seed to seed.
                 if at >= 3 && of > 200_000 {
                     continue;
                 }
@@ -182,7 +184,8 @@ fn a_cache_answers_as_many_reads_as_there() {
             }
         }
         let ours = curve.points();
-        // In a whole unit the overlap of a few sequential runs decides from a tenth on: seeds of the original are 3 points apart.
+        // In a whole ASU the overlap of a few sequential runs decides the points from a tenth on: there, different
+        // seeds of the original are 3 percentage points apart.
         for point in points.iter().filter(|point| stream.is_some() || point[0].as_f64().unwrap() < 0.1) {
             let hits = ours.iter().find(|it| it.blocks == blocks(point)).unwrap().hits;
             let theirs = 1.0 - point[1].as_f64().unwrap();
@@ -210,7 +213,8 @@ fn small_storage_is_scaled_and_too_small_storage_refused() {
 
 #[test]
 fn contexts_do_not_share_what_was_read() {
-    // Two BSUs of one context read each leaf's blocks in one order; those of two contexts each begin anew.
+    // Two BSUs of one context continue each other's order of the blocks in a leaf; with two contexts, each BSU begins
+    // anew.
     let reads = |contexts: u32| {
         let mut sequence = Sequence::new(asus(SIZES[0]), (2, contexts), ReadShares::Published, Prng::seeded(3));
         let own = (0..400_000).map(|_| sequence.next_access());

@@ -1,4 +1,5 @@
-//! Reuse in a region of an ASU: a walk over leaves of eight blocks, in which near leaves come often and far ones rarely.
+//! Reuse in a region of an ASU: a random walk over leaves of eight blocks, in which steps to near leaves are frequent
+//! and steps to far ones are rare.
 
 use assay_base::{Direction, Prng};
 
@@ -6,9 +7,9 @@ use assay_base::{Direction, Prng};
 const LEAF: u64 = 8;
 /// A step stays within an aligned subtree of at least 2⁶ leaves.
 const LOWEST: u32 = 6;
-/// The subtree has one level more with this probability, in hundredths, again and again.
+/// The subtree of a step has one more level with this probability, in hundredths; this is drawn again for each level.
 const HIGHER: u64 = 44;
-/// How often a leaf beyond the region is drawn again.
+/// How many times a leaf is drawn before the walk gives up looking for one within the region and takes any leaf.
 const ATTEMPTS: u32 = 100;
 /// Writes go to every eighth leaf only.
 const WRITTEN: u64 = 8;
@@ -17,14 +18,14 @@ const REPEATED: u64 = 15;
 /// A region has this many hundredths of its ASU.
 const SHARE: u64 = 5;
 
-/// The leaves of a region, with what was read in them.
+/// The leaves of a region, and which of their blocks was read last.
 #[derive(Clone, Debug)]
 pub(super) struct Region {
     begin: u64,
     leaves: u64,
     /// Level of the smallest tree with all leaves.
     top: u32,
-    /// For each leaf, one more than the block that was read last; 0 where none was.
+    /// For each leaf, the number of the block that was read last plus one; 0 if none was read.
     read: Vec<u8>,
 }
 
@@ -32,19 +33,19 @@ pub(super) struct Region {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Walker {
     leaf: u64,
-    /// The block that the next write repeats.
+    /// The block that the next write writes again, if it repeats one.
     again: Option<u64>,
 }
 
 impl Region {
-    /// The region of an ASU of `size` blocks that begins at a hundredth of it.
+    /// The region that begins at `percent` hundredths of an ASU of `size` blocks.
     pub(super) fn new(size: u64, percent: u64) -> Region {
         let leaves = (size * SHARE).div_ceil(100 * LEAF).max(1);
         let top = leaves.next_power_of_two().ilog2();
         Region { begin: size * percent / 100, leaves, top, read: vec![0; leaves as usize] }
     }
 
-    /// A walk from a leaf anywhere.
+    /// A walk that starts at a random leaf.
     pub(super) fn walker(&self, prng: &mut Prng) -> Walker {
         Walker { leaf: prng.below(self.leaves), again: None }
     }
@@ -58,7 +59,7 @@ impl Region {
         self.begin + within
     }
 
-    /// The leaf's next block in cyclic order.
+    /// The block of the next read: the next one in cyclic order of the leaf to which the walk goes.
     fn read(&mut self, walker: &mut Walker, prng: &mut Prng) -> u64 {
         walker.leaf = self.step(walker.leaf, prng);
         let last = &mut self.read[walker.leaf as usize];
@@ -67,7 +68,8 @@ impl Region {
         walker.leaf * LEAF + block
     }
 
-    /// The block of the write before it or, in every eighth leaf, any block or the one that was read there last.
+    /// The block of the next write: either that of the write before it again, or a block of the leaf to which the walk
+    /// goes, rounded down to a multiple of eight leaves: any block, or the one that was read there last.
     fn write(&mut self, walker: &mut Walker, prng: &mut Prng) -> u64 {
         if let Some(again) = walker.again.take() {
             return again;
@@ -83,8 +85,8 @@ impl Region {
         written
     }
 
-    /// The leaf after `leaf`: any one of the aligned subtree around it whose level is drawn. One that lies beyond the region is
-    /// where the next attempt begins.
+    /// The leaf after `leaf`: a random leaf of the aligned subtree that contains it and whose level is drawn. If that
+    /// leaf lies beyond the region, the next attempt begins from it.
     fn step(&self, leaf: u64, prng: &mut Prng) -> u64 {
         let mut leaf = leaf;
         for _ in 0..ATTEMPTS {

@@ -1,5 +1,5 @@
-//! `[cache]`: a simulated cache before each target, and what of a workload cannot lie behind one; with `path`, a cache on a
-//! device of its own.
+//! `[cache]`: a simulated cache in front of each target, and which streams cannot be behind one; with `path`, a cache
+//! on a device of its own.
 
 use super::source::Source;
 use crate::address::Address;
@@ -11,11 +11,11 @@ use assay_base::{Bytes, Direction, Fault, Rate, Share};
 use serde::Deserialize;
 use toml::Spanned;
 
-/// The usual block.
+/// The size of a block, unless the file says otherwise.
 const BLOCK: Bytes = Bytes::from_kib(4);
-/// The largest block: no operation is longer.
+/// The largest block in bytes. No operation is longer.
 const LARGEST: u64 = 64 << 20;
-/// Most operations that pass it before the run: they take a minute.
+/// The most operations that fill the cache before the run. This many take a minute.
 const MOST_WARM: u64 = 1_000_000_000;
 
 /// `[cache]`, as written.
@@ -31,19 +31,19 @@ pub(super) struct CacheKeys {
     warm: Option<u64>,
 }
 
-/// What a `[cache]` asks for.
+/// What a `[cache]` asks for: a simulated cache, or one on a device.
 pub(super) enum Kind {
     Simulated(Caching),
     Device(CacheDevice),
 }
 
 impl Caching {
-    /// A cache of this size, otherwise as it usually is.
+    /// A simulated cache of this size, with defaults for everything else.
     pub fn of(size: Bytes) -> Caching {
         Caching { size, block: BLOCK, policy: Policy::default(), writes: Onward::default(), warm: 0 }
     }
 
-    /// Whether there can be one; the error says what is wrong.
+    /// Whether the cache can be simulated; the error says what is wrong.
     pub fn is_possible(&self) -> Result<(), String> {
         let block = self.block.get();
         if !block.is_power_of_two() || !(512..=LARGEST).contains(&block) {
@@ -112,7 +112,7 @@ fn device(path: &str, keys: &CacheKeys) -> Result<CacheDevice, (String, &'static
     Ok(CacheDevice { path, size: *size, block: block.unwrap_or(BLOCK), metadata })
 }
 
-/// The streams of a load behind a cache: its own, and that of the blocks that make room.
+/// The streams of a load behind a cache: the load's own streams, and the one that writes evicted blocks.
 pub(super) fn streams(caching: &Caching, mut streams: Vec<Stream>, verify: bool) -> Result<Vec<Stream>, String> {
     caching.is_possible()?;
     if verify {
@@ -161,7 +161,8 @@ pub(super) fn streams(caching: &Caching, mut streams: Vec<Stream>, verify: bool)
     Ok(streams)
 }
 
-/// Blocks that were written and make room. How often they do follows from the others; the rate stands for "as a schedule says".
+/// The stream that writes evicted blocks. How often it writes follows from the other streams. The rate only says that
+/// the stream has a schedule.
 fn evictions(caching: &Caching, rate: Rate) -> Stream {
     let longest = Bytes::new(LONGEST_EVICTION.max(caching.block.get()));
     Stream {

@@ -1,4 +1,4 @@
-//! `direction = "flush"`: streams of flushes, and what they have to do with the writes of the workload.
+//! `direction = "flush"`: streams of flushes, and the check that the workload has writes that they flush.
 
 use super::source::Source;
 use super::stream_keys::{StreamKeys, own_life};
@@ -8,10 +8,10 @@ use crate::plan::{Arrival, Stream, Work};
 use assay_base::{Fault, Share};
 use toml::Spanned;
 
-/// Largest `every`.
+/// The largest value of `every`.
 const MOST: u32 = 1_000_000_000;
 
-/// The stream that flushes; `arrival` reads its arrival where it is in no loop.
+/// A stream of flushes. `arrival` reads its arrival if it is not in a loop.
 pub(super) fn stream(
     source: Source<'_>,
     keys: &StreamKeys,
@@ -28,7 +28,7 @@ pub(super) fn stream(
         Some(name) if loops.iter().any(|it| it.name == *name.get_ref()) && !keys.has_pace() => {
             Arrival::Looped { looped: name.get_ref().clone(), share: Share::default(), line: None }
         }
-        // The fault is that of any stream.
+        // This loop is wrong, and reading the arrival gives the same fault as for any other stream.
         Some(_) => arrival()?,
     };
     Ok(Stream {
@@ -41,7 +41,7 @@ pub(super) fn stream(
     })
 }
 
-/// After how many writes of its loop it comes.
+/// After how many writes of its loop a flush comes; `None` for a stream that is not in a loop.
 fn every(source: Source<'_>, keys: &StreamKeys) -> Result<Option<u32>, Fault> {
     match (&keys.looped, &keys.every) {
         (None, None) => Ok(None),
@@ -60,8 +60,8 @@ fn every(source: Source<'_>, keys: &StreamKeys) -> Result<Option<u32>, Fault> {
     }
 }
 
-/// Flushes make sense where something is written: in their loop, or on their targets in the same step. `targets` is how many the
-/// workload names.
+/// Checks that something is written that the flushes can flush: in their loop, or on their targets in the same step.
+/// `targets` is the number of targets that the workload names.
 pub(super) fn follow_writes(
     source: Source<'_>,
     tables: &[Spanned<StreamKeys>],

@@ -11,15 +11,16 @@ use toml::Spanned;
 
 /// The most mailboxes of a database.
 const MOST_MAILBOXES: u64 = 100_000_000;
-/// The most pages that are written at one moment.
+/// The most page writes that come at the same moment.
 const MOST_AT_ONCE: u32 = 4096;
 /// The most copies of a database: Exchange Server has at most 16.
 const MOST_COPIES: u32 = 16;
-/// Log writes are some share of the other operations; far more of them would be another load.
+/// The most log writes, as a share of the reads and writes of the database. With more, it would not be the load of a
+/// mail store.
 const MOST_LOG_WRITES: Share = Share::from_percent(1000);
-/// The bounds of the mean size of a log write: a sector, and about half of the largest one.
+/// The bounds of the mean size of a log write: a sector, and about half of the largest log write.
 const LOG_MEANS: (Bytes, Bytes) = (Bytes::new(512), Bytes::from_kib(32));
-/// Judging windows.
+/// Length of the judging windows, unless the file says otherwise.
 const SLICE: Span = Span::from_secs(300);
 
 workload_file! {
@@ -53,11 +54,11 @@ pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
         return Err(source.fault(check.span(), "nothing is checked without verify", "remove check, or verify = false"));
     }
     let workload = workload.with(source, file.common())?;
-    // Where the targets keep data, unless the file says otherwise.
+    // Unless the file says otherwise, a run verifies if its targets keep data.
     Ok(Workload { verify_if_possible: verify.is_none(), ..workload })
 }
 
-/// The workload of a mail store. `None` when its rates are too large.
+/// The workload of a mail store. `None` if its rates are too large.
 pub fn store(name: &str, mail: Mail) -> Option<Workload> {
     let streams = mail.streams()?;
     let hours = |hours: u64| Span::from_secs(hours * 3600);
@@ -123,7 +124,7 @@ fn mail(source: Source<'_>, file: &File) -> Result<Mail, Fault> {
     })
 }
 
-/// Whole log files, and enough of them for those who read the log.
+/// The size of a log: a whole number of log files, and large enough for the copies that read it.
 fn log_size(source: Source<'_>, file: &File, copies: u32) -> Result<Bytes, Fault> {
     let Some(size) = &file.log_size else { return Ok(Bytes::from_kib(1024 * 1024)) };
     let bytes = size.get_ref().get();
@@ -146,7 +147,7 @@ fn log_size(source: Source<'_>, file: &File, copies: u32) -> Result<Bytes, Fault
     Ok(*size.get_ref())
 }
 
-/// A number within bounds; `usual` where there is none.
+/// The value of a key, which must be within bounds; `usual` if the key is missing.
 fn between<T: Copy + PartialOrd + std::fmt::Display>(
     source: Source<'_>,
     asked: Option<&Spanned<T>>,

@@ -1,6 +1,6 @@
 //! Names that a workload file gives to its parts.
 
-/// What names are made of.
+/// The remedy for a name that is not allowed.
 pub(super) const NAMES: &str = "write 1 to 64 letters, digits, - _ or .";
 
 /// Whether a text can be a name.

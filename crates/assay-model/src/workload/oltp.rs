@@ -12,11 +12,11 @@ use toml::Spanned;
 const MEAN: Span = Span::from_ms(30);
 /// The most BSUs of a file: more than any array carries.
 const MOST_BSUS: u64 = 1_000_000;
-/// Most groups of BSUs with reuse of their own: each has state for every leaf.
+/// The most groups of BSUs (contexts). Each has state of its own for every leaf.
 const MOST_CONTEXTS: u32 = 1024;
-/// Measured time.
+/// Measured time, unless the file says otherwise.
 const DURATION: Span = Span::from_secs(600);
-/// Judging windows.
+/// Length of the judging windows, unless the file says otherwise.
 const SLICE: Span = Span::from_secs(60);
 
 workload_file! {
@@ -47,7 +47,7 @@ pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
     let mut workload = workload.with(source, common)?;
     if !phases.is_empty() {
         workload.duration = phases.iter().fold(Span::ZERO, |sum, phase| sum + phase.span);
-        // Each phase is judged in slices of its own.
+        // Each phase is judged in slices of its own, so no slice is longer than the shortest phase.
         let shortest = phases.iter().map(|phase| phase.span).min().filter(|_| !own);
         workload.slice = shortest.map_or(workload.slice, |shortest| workload.slice.min(shortest));
         workload.phases = phases;
@@ -55,8 +55,8 @@ pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
     Ok(workload)
 }
 
-/// The load of `bsu` BSUs at 1x, with these reads and contexts; `asu_targets` says how many of the targets each ASU has. `None` when the
-/// rates are too large.
+/// The load of `bsu` BSUs at 1x, with these shares of reads and this number of contexts. `asu_targets` says how many of
+/// the targets each ASU has. `None` if the rates are too large.
 pub fn oltp(name: &str, bsu: u64, groups: (ReadShares, u32), asu_targets: Option<[u16; 3]>) -> Option<Workload> {
     along(name, bsu, groups, asu_targets, None)
 }
@@ -88,7 +88,7 @@ fn along(
 
 const NOT_COMPARABLE: &str = "SPC-1-like: streams, shares and addresses as the published load generator was measured; not comparable with audited SPC-1 results";
 
-/// A number from 1 to `most`; 1 where there is none.
+/// The value of a key, which must be from 1 to `most`; 1 if the key is missing.
 fn ranged<T: Copy + PartialOrd + From<u8> + std::fmt::Display>(
     source: Source<'_>,
     asked: Option<&Spanned<T>>,

@@ -1,4 +1,5 @@
-//! `arrival = { recorded = "FILE" }`: streams whose operations come from a recording, and what they get when it has been read.
+//! `arrival = { recorded = "FILE" }`: streams whose operations come from a recording, and how they get these operations
+//! when the file has been read.
 
 use super::arrival::RecordedKeys;
 use super::common::Workload;
@@ -10,7 +11,8 @@ use crate::size::Size;
 use assay_base::{Bytes, Direction, Fault, Multiple, Rate, Share};
 use toml::Spanned;
 
-/// The stream of the recorded operations of one direction; what it does is known when the recording has been read.
+/// The stream of the recorded operations of one direction. Its size and rate are placeholders until the recording has
+/// been read.
 pub(super) fn stream(
     source: Source<'_>,
     keys: &StreamKeys,
@@ -59,11 +61,11 @@ pub(super) fn stream(
     })
 }
 
-/// A recording that takes less time has the rate of one that takes so long.
+/// The shortest time over which the rate of a recording is computed, so that a single operation has a rate too.
 const SHORTEST_NS: u64 = 1_000_000;
 
 impl Workload {
-    /// The files of the recordings that it plays, each once.
+    /// The files of the recordings that the workload plays, each once.
     pub fn recordings(&self) -> Vec<String> {
         let mut files: Vec<String> = Vec::new();
         for recording in self.streams.iter().filter_map(|stream| stream.arrival.recording()) {
@@ -74,10 +76,11 @@ impl Workload {
         files
     }
 
-    /// Gives the streams of a recording its operations, in the order of their times.
+    /// Gives the streams that play `file` their operations. `lines` are the operations of the file in the order of
+    /// their times.
     ///
     /// # Errors
-    /// Why a stream cannot be played.
+    /// The error says why a stream cannot be played.
     pub fn play(&mut self, file: &str, lines: &[Line]) -> Result<(), String> {
         for stream in &mut self.streams {
             let (Some(named), Some(direction)) = (stream.arrival.recording(), stream.direction()) else { continue };
@@ -88,7 +91,7 @@ impl Workload {
             let recording = named.filled(lines, direction).ok_or_else(none)?;
             let lengths = || recording.lines().iter().map(|line| Bytes::new(line.len.into()));
             let (from, to) = (lengths().min().unwrap_or_default(), lengths().max().unwrap_or_default());
-            // The mean over the whole recording, which may be a single operation.
+            // The rate is the mean over the whole recording, which may consist of a single operation.
             let last = lines.last().map_or(0, |line| recording.wanted(line).as_ns()).max(SHORTEST_NS);
             let rate = Rate::ratio(u128::from(recording.operations) * 1_000_000_000, last.into());
             let rate = rate.filter(|rate| !rate.is_zero());
@@ -103,7 +106,7 @@ impl Workload {
         Ok(())
     }
 
-    /// A recording that was not read has no plan.
+    /// Checks that all recordings have been read; without their operations no plan can be made.
     pub(super) fn has_its_recordings(&self) -> Result<(), String> {
         let unread = |recording: &&Recording| recording.lines().is_empty();
         match self.streams.iter().filter_map(|stream| stream.arrival.recording()).find(unread) {

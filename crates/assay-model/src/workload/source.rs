@@ -1,4 +1,4 @@
-//! The text of a workload file, and faults that show a place of it.
+//! The text of a workload file, and faults that show the place in it.
 
 use super::words::explain;
 use assay_base::Fault;
@@ -22,7 +22,7 @@ impl Source<'_> {
         Fault::at(self.file, self.text, span, what, remedy)
     }
 
-    /// A fault about a key of the file; about the file as a whole where it does not have that key.
+    /// A fault about a key of the file, or about the file as a whole if it does not have that key.
     pub(super) fn fault_of(&self, key: &str, what: &str) -> Fault {
         let keys: BTreeMap<String, toml::Spanned<toml::Value>> = toml::from_str(self.text).unwrap_or_default();
         match keys.get(key) {

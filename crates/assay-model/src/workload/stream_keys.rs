@@ -17,9 +17,9 @@ use toml::Spanned;
 /// `direction` of a stream, as written.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
-    /// Data go in this direction.
+    /// A read or a write.
     Data(Direction),
-    /// Nothing is moved.
+    /// A flush, which moves no data.
     Flush,
 }
 
@@ -80,7 +80,7 @@ pub(super) struct StreamKeys {
 }
 
 impl StreamKeys {
-    /// When it begins and ends.
+    /// When the stream begins and ends.
     pub(super) fn life(&self) -> LifeKeys<'_> {
         LifeKeys {
             start: self.start.as_ref(),
@@ -91,7 +91,7 @@ impl StreamKeys {
         }
     }
 
-    /// The first key that only an operation on data has.
+    /// The first of the keys that only reads and writes can have.
     pub(super) fn of_data(&self) -> Option<(&'static str, Range<usize>)> {
         fn place<T>(key: &Option<Spanned<T>>) -> Option<Range<usize>> {
             key.as_ref().map(Spanned::span)
@@ -112,14 +112,14 @@ impl StreamKeys {
         keys.into_iter().find_map(|(key, span)| Some((key, span?)))
     }
 
-    /// The first key that says when operations are wanted, but for the arrival.
+    /// The first of the keys, except `arrival`, that say when operations are wanted.
     pub(super) fn pace_of_its_own(&self) -> Option<(&'static str, Range<usize>)> {
         let rate = self.rate.as_ref().map(|key| ("rate", key.span()));
         let in_flight = self.in_flight.as_ref().map(|key| ("in_flight", key.span()));
         rate.or(in_flight).or_else(|| self.every.as_ref().map(|key| ("every", key.span())))
     }
 
-    /// Whether it says itself when its operations are wanted.
+    /// Whether the stream itself says when its operations are wanted.
     pub(super) fn has_pace(&self) -> bool {
         self.rate.is_some() || self.in_flight.is_some() || self.pause.is_some() || self.arrival.is_some()
     }
@@ -167,7 +167,7 @@ pub(super) struct ContentKeys {
     pub duplicates: Option<Share>,
 }
 
-/// When it begins and ends.
+/// When a stream begins and ends.
 pub(super) fn own_life(source: Source<'_>, keys: &StreamKeys) -> Result<Life, Fault> {
     let own = keys.life();
     match own.place().filter(|_| keys.looped.is_some()) {

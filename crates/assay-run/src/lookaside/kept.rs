@@ -1,6 +1,7 @@
-//! The file that says between two runs what is in a cache.
+//! The file that says what is in a cache between two runs.
 //!
-//! A line of JSON, the numbers of [`Index::words`] as little-endian words of eight bytes, and the BLAKE3 checksum of both.
+//! The file has a line of JSON, then the numbers of [`Index::words`] as little-endian words of eight bytes, then the
+//! BLAKE3 checksum of both.
 
 use crate::files;
 use crate::records::Mark;
@@ -17,21 +18,21 @@ pub(super) const IN_USE: &[u8] = b"in use\n";
 const VERSION: u32 = 1;
 /// Bytes of the checksum.
 const SUM: usize = blake3::OUT_LEN;
-/// The longest line of JSON.
+/// The longest line of JSON that is read, in bytes.
 const LONGEST: u64 = 16 << 20;
 
-/// What changes with every write to a target.
+/// A value that changes with every write to a target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Trace {
-    /// The counter of a device.
+    /// The kernel's counter of what was written to a device.
     Device(Mark),
     /// When a file was last modified, in seconds and nanoseconds.
     File(i64, i64),
 }
 
 impl Trace {
-    /// `None` where nothing shows it.
+    /// The trace of a target; `None` if nothing shows whether somebody wrote to it.
     pub(super) fn of(real: &Real) -> Option<Trace> {
         match real.disk {
             Some(_) => Mark::of(real).map(Trace::Device),
@@ -40,14 +41,14 @@ impl Trace {
     }
 }
 
-/// What is kept.
+/// The contents of the file.
 #[derive(Clone, Debug)]
 pub(super) struct Kept {
-    /// The targets, and the device of the cache behind them.
+    /// The targets, and after them the device of the cache.
     pub heads: Vec<TargetHead>,
-    /// What of them is cached.
+    /// The parts of the targets that are cached.
     pub ranges: Vec<Range>,
-    /// What shows whether somebody wrote to them.
+    /// The traces of the targets and of the cache's device, which show whether somebody wrote to them.
     pub traces: Vec<Option<Trace>>,
     pub index: Index,
 }
@@ -85,8 +86,8 @@ impl Kept {
     }
 }
 
-/// What the file says about a cache of this shape. `None`: there is no file; `Some(None)`: a run uses the cache, or did
-/// when it ended. The error says what is wrong with the file.
+/// What the file says about a cache of this shape. `None` means that there is no file; `Some(None)` means that a run is
+/// using the cache, or was using it when that run was killed. The error says what is wrong with the file.
 pub(super) fn read(path: &Path, shape: Shape) -> Result<Option<Option<Kept>>, String> {
     let file = match files::look(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),

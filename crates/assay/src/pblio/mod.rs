@@ -1,4 +1,4 @@
-//! `pblio`: pblio's command line and output for a run of assay. `docs/oltp.md` lists the differences.
+//! `pblio`: a run of assay with the command line and output of pblio. `docs/oltp.md` lists the differences.
 
 mod printer;
 
@@ -66,7 +66,7 @@ fn benchmark(asked: &Asked) -> Result<u8, Failure> {
         ..Drive::default()
     };
     drive(&plan, &opened, &how, &mut log, &mut Progress::new(true), &stop)?;
-    // The judge reads what is in the file.
+    // The judge reads the file, so the log must be closed first.
     drop(log);
     let (judgement, _) = results::leave(&dir, None, tell)?;
     tell(&format!(
@@ -78,7 +78,7 @@ fn benchmark(asked: &Asked) -> Result<u8, Failure> {
     Ok(judgement.verdict.exit_code())
 }
 
-/// The load as pblio asks for it: the published generator's reads, and a context for each hundred BSUs.
+/// The load as pblio asks for it: with the published generator's shares of reads, and a context for each hundred BSUs.
 fn plan(asked: &Asked, seed: u64, targets: usize) -> Result<Plan, Failure> {
     let of_each = asked.asus.each_ref().map(|own| own.len() as u16);
     let contexts = u32::try_from(asked.bsu.div_ceil(100)).unwrap_or(u32::MAX);

@@ -10,21 +10,22 @@ use assay_run::logfile::Listen;
 use assay_run::signals::StopCell;
 use std::path::PathBuf;
 
-/// Prints, and writes the statistics.
+/// Prints the lines and writes the statistics file.
 #[derive(Debug)]
 pub(super) struct Printer {
     asked: Asked,
-    /// Bytes of each ASU that are used.
+    /// How many bytes of each ASU are used.
     used: [u64; 3],
     header: Option<Box<Header>>,
     data: Option<Data>,
-    /// What a cache counted.
+    /// The counters of the cache since the beginning of the run.
     cache: CacheCounters,
     file: Lines,
     stop: StopCell,
 }
 
-/// The statistics file. It is written anew, whole, after a line; where it is long, only when it has grown by a tenth.
+/// The statistics file. The whole file is written again after a new line, but only when it has grown by a tenth, so
+/// that a long one is not rewritten for every line.
 #[derive(Debug)]
 struct Lines {
     path: PathBuf,
@@ -41,7 +42,8 @@ impl Lines {
         }
     }
 
-    /// A failure is said once: the run log has everything, and `assay export` makes the file of it.
+    /// Writes the file. A failure is reported only once and does not end the run, because the run log has everything,
+    /// and `assay export` can make the file from it.
     fn write(&mut self) {
         self.written = self.text.len();
         match files::replace(&self.path, self.text.as_bytes()) {
@@ -59,7 +61,7 @@ impl Lines {
 }
 
 impl Printer {
-    /// A printer for a run in which the ASUs have so many bytes.
+    /// A printer for a run that uses this many bytes of each ASU.
     pub(super) fn new(asked: &Asked, used: [u64; 3], stop: &StopCell) -> Printer {
         let file = Lines { path: PathBuf::from(&asked.data), text: String::new(), written: 0, failed: false };
         Printer {
@@ -79,7 +81,7 @@ impl Printer {
         let started = header.created.parse::<jiff::Timestamp>().map_or(0, jiff::Timestamp::as_second);
         self.data = Data::new(header, started, self.asked.dataperiod).ok();
         self.header = Some(Box::new(header.clone()));
-        // What an earlier run has left there is not this run's.
+        // This empties a file that an earlier run left there.
         self.file.write();
     }
 
@@ -114,7 +116,7 @@ impl Printer {
         }
     }
 
-    /// Prints; the run ends when standard output is closed, because nobody reads the result.
+    /// Prints. If standard output is closed, the run ends, because nobody reads the result.
     fn print(&self, words: &str) {
         if !say(words) {
             self.stop.ask(CloseReason::LogFailed);
