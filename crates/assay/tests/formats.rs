@@ -182,6 +182,7 @@ fn the_members_of_the_result_are_the_members_listed() {
         "clocks",
         "signer",
         "environment_changes",
+        "cache",
         "together",
         "phases",
     ];
