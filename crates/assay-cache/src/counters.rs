@@ -1,4 +1,4 @@
-//! What a cache counts, readable by another thread while it runs.
+//! What a cache counts. Another thread may read the counters while the cache runs.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -42,7 +42,7 @@ macro_rules! counters {
 counters! {
     /// Blocks that reads asked for.
     reads,
-    /// Of these, blocks that were in the cache.
+    /// Of the blocks in `reads`, those that were in the cache.
     read_hits,
     /// Of the hits, those found in memory, which keeps the segments that were filled most recently.
     ram_hits,
@@ -56,7 +56,7 @@ counters! {
     evictions,
     /// Cacheable blocks that writes changed on their targets.
     invalidations,
-    /// Of these, blocks that were in the cache.
+    /// Of the blocks in `invalidations`, those that were in the cache.
     invalidate_hits,
     /// How often the hand came back to the first segment.
     wraps,

@@ -46,7 +46,7 @@ impl<D> fmt::Debug for Cached<D> {
     }
 }
 
-/// What makes a cache, besides its devices.
+/// What a cache is made of, besides its devices.
 pub struct Setup<'a> {
     /// What is in the cache at the beginning.
     pub index: Index,
@@ -266,7 +266,7 @@ impl<D: BlockDevice> Cached<D> {
         self.inner.submit(now, ticket, op);
     }
 
-    /// Passes an operation on as it is.
+    /// Passes an operation on unchanged, without the cache. `issued` is when it was first issued, if that was earlier.
     fn pass(&mut self, now: Instant, ticket: Ticket, op: &Op, issued: Option<Instant>) {
         if op.direction == Direction::Read && op.target < self.target {
             self.counters.goes_on(op.target, op.len);

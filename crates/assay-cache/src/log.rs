@@ -30,7 +30,7 @@ struct Filling {
     free: Vec<u32>,
 }
 
-/// What is in flight on a segment.
+/// The reading or writing of a whole segment: how many of its requests are left, and when the first one began.
 #[derive(Clone, Copy, Debug)]
 struct Moving {
     left: u32,

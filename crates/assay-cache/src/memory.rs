@@ -53,7 +53,7 @@ impl Memory {
         Some(false)
     }
 
-    /// All blocks of the segment are in its buffer.
+    /// Takes note that all blocks of the segment are in its buffer.
     pub(crate) fn is_complete(&mut self, segment: u32) {
         if let Some(at) = self.of.get(&segment) {
             self.buffers[*at].complete = true;

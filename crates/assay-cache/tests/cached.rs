@@ -58,7 +58,7 @@ impl Memory {
         }
     }
 
-    /// Moves the data of everything whose moment has come, in the order of the moments.
+    /// Copies the data of all operations that are due to move them by `now`, in the order of those times.
     fn settle(&mut self, now: u64) {
         let mut due: Vec<(u64, usize)> = self
             .pending
@@ -163,7 +163,7 @@ struct Written {
     to: u64,
 }
 
-/// A caller that knows what each 512 bytes of the storage may hold.
+/// A caller that knows which data each sector of 512 bytes of the storage may hold.
 struct Caller {
     device: Cached<Memory>,
     counters: Arc<Counters>,

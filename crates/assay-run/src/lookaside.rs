@@ -31,7 +31,7 @@ pub(crate) struct Lookaside {
     /// The index of the cache device among the targets.
     target: u16,
     ranges: Vec<Range>,
-    /// What is in it, before and after the run.
+    /// What is in the cache, before and after the run.
     index: Mutex<Option<Index>>,
     counters: Arc<Counters>,
     head: CacheHead,

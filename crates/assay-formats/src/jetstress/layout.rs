@@ -13,7 +13,7 @@ pub(super) enum Part {
     LogWrites,
     LogReads,
     Maintenance,
-    /// The pass over all that was written, after the run.
+    /// The read-back of everything that was written, after the run.
     ReadBack,
 }
 

@@ -152,14 +152,14 @@ impl Data {
         Some((line, own))
     }
 
-    /// The whole run so far.
+    /// The figures of the whole run so far.
     pub fn total(&self) -> Period {
         let Stats { ios, latency, .. } = self.all.total;
         Period { ios, seconds: self.reached_ns as f64 / 1e9, sum_ns: latency.duration }
     }
 }
 
-/// What was done in a part of the run.
+/// The figures of a part of the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Period {
     /// Number of operations that completed.
@@ -178,7 +178,7 @@ pub struct PblioData {
     data: Option<Data>,
 }
 
-/// The original's usual period in seconds.
+/// The original's default period, in seconds.
 const PERIOD: u64 = 60;
 
 impl PblioData {

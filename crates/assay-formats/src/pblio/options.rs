@@ -54,7 +54,7 @@ pub struct Asked {
     pub runlen: u64,
     /// The device or file of a cache.
     pub cache: Option<String>,
-    /// The file that says between two runs what is in the cache.
+    /// The file that says what is in the cache between two runs.
     pub cachemeta: String,
     /// The size of a block of the cache, in KiB.
     pub blocksize: u64,

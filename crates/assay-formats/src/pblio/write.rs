@@ -73,7 +73,7 @@ fn mean_ms(ios: u64, sum_ns: u64) -> f64 {
 mod tests {
     use super::*;
 
-    /// As the original printed them (the quick start with a new cache).
+    /// The lines are as the original printed them, in its quick start with a new cache.
     #[test]
     fn the_lines_of_a_cache_are_the_originals() {
         let device = assay_record::TargetHead { name: "mycache".into(), ..Default::default() };
@@ -104,7 +104,7 @@ mod tests {
         assert_eq!(cache(&counted), original);
     }
 
-    /// As the original printed them.
+    /// The lines are as the original printed them.
     #[test]
     fn lines_are_the_originals() {
         let text = banner("dev", None, [45 << 20, 45 << 20, 10 << 20], (2, 30));

@@ -8,7 +8,7 @@ use std::fmt;
 /// by CLOCK.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheDevice {
-    /// The device or file, as it was named.
+    /// The device or file, as the user named it.
     pub path: String,
     /// How much of the device or file is used; `None` for all of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]

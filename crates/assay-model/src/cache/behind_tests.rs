@@ -83,7 +83,7 @@ fn what_is_written_back_leaves_once_for_each_time_it_was_written_and_adjacent_bl
 
 #[test]
 fn a_scan_hits_nothing_and_what_is_never_seen_neither() {
-    // One block more than the cache holds, twice over.
+    // One block more than the cache holds, accessed in order twice, so that an LRU cache never has a hit.
     for (address, operations) in [("\"sequential\"", 2 * 8193), ("{ never_seen = \"4KiB\" }", 8000)] {
         let keys =
             format!("size = \"4KiB\"\nrate = \"400/s\"\naddress = {address}\nrange = {{ size = \"33558528B\" }}");

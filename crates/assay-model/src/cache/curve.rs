@@ -230,8 +230,8 @@ mod tests {
     }
 
     /// The long-run hit share of an LRU cache (H. Che, Y. Tung, Z. Wang, "Hierarchical web caching systems", IEEE JSAC
-    /// 20 (7), 2002): with the time T in which C different blocks are accessed, each block is in the cache with
-    /// probability 1 − e^(−pT).
+    /// 20 (7), 2002): if C different blocks are accessed within a time T, where C is the size of the cache, a block
+    /// that is accessed with probability p is in the cache with probability 1 − e^(−pT).
     fn che(shares: &[f64], blocks: u64) -> f64 {
         let there = |time: f64| shares.iter().map(|p| 1.0 - (-p * time).exp()).sum::<f64>();
         let (mut low, mut high) = (0.0, 1.0);

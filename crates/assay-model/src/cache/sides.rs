@@ -19,9 +19,9 @@ pub struct Did {
     pub operations: u64,
     /// Total bytes of these operations.
     pub bytes: u64,
-    /// How many of each size.
+    /// The number of operations of each size in bytes.
     pub sizes: BTreeMap<u32, u64>,
-    /// How many began in each twentieth of the target.
+    /// The number of operations that began in each twentieth of the target.
     pub stretches: [u64; STRETCHES as usize],
 }
 
@@ -30,7 +30,7 @@ pub struct Did {
 pub struct Side {
     /// Figures of each stream, by its position in the plan.
     pub streams: BTreeMap<u16, Did>,
-    /// Operations that began in each MiB of the target.
+    /// The number of operations that began in each MiB of the target.
     parts: BTreeMap<u64, u64>,
 }
 

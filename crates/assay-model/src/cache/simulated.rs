@@ -71,7 +71,7 @@ pub struct Passed {
     pub evicted: Option<u64>,
 }
 
-/// A cache: the blocks in it.
+/// A simulated cache, which knows its blocks and not their data.
 #[derive(Debug)]
 pub struct Cache {
     policy: Policy,
@@ -79,7 +79,7 @@ pub struct Cache {
     capacity: usize,
     at: Blocks<u32>,
     places: Vec<Place>,
-    /// The slot to examine next, for the other policies.
+    /// The slot to examine next, for the policies other than LRU.
     hand: usize,
     oldest: u32,
     newest: u32,

@@ -38,7 +38,8 @@ struct Flows {
     due: BinaryHeap<Reverse<(Instant, usize)>>,
 }
 
-/// Time between two operations of a closed loop with one operation in flight.
+/// The time assumed between two operations of a closed loop with one operation in flight, in nanoseconds. Only its
+/// ratio to that of other loops matters.
 const TURN_NS: u64 = 1_000_000_000;
 
 impl Trace {

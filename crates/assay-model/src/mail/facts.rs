@@ -16,7 +16,7 @@ pub(super) const WRITES_OF_TWO: u64 = 651;
 pub const USUAL_READS: Share = Share::from_ppb(494_600_000);
 /// The share of a database's writes by which it grows \[S\]: 98,832 pages in two hours.
 pub const USUAL_GROWTH: Share = Share::from_ppb(26_800_000);
-/// Log writes for each read or write of the database \[S\].
+/// The number of log writes, as a share of the number of reads and writes of the database \[S\].
 pub const USUAL_LOG_WRITES: Share = Share::from_ppb(161_100_000);
 /// The mean size of a log write \[S\].
 pub const USUAL_LOG_MEAN: Bytes = Bytes::new(7864);
@@ -56,7 +56,7 @@ pub const SAMPLE: Span = Span::from_secs(15);
 pub const NOT_COMPARABLE: &str = "Jetstress-like, not comparable with Microsoft's results: the I/O that Jetstress reported, without its database engine";
 /// The watermark that says the same.
 pub const LIKENESS: &str = "JETSTRESS-LIKE: not comparable with Microsoft's results";
-/// What is assumed, because nobody has published it.
+/// The sentence that says what is assumed, because nobody has published it.
 pub(super) const ASSUMED: &str = "assumed: page and log writes come independently of each other (Poisson); log sizes become rarer by the same \
 factor with each block; copies read the log in 256 KiB, 64 MiB behind its writer; the largest means are of samples of 15s, 100ms in a \
 performance test and 200ms in a stress test";

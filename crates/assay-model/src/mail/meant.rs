@@ -76,7 +76,7 @@ impl Edition {
         }
     }
 
-    /// The year.
+    /// The year of the edition.
     pub fn year(self) -> u16 {
         match self {
             Edition::Of2010 => 2010,
@@ -166,10 +166,10 @@ pub enum Check {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Test {
-    /// For two hours.
+    /// A performance test, which measures for two hours.
     #[default]
     Performance,
-    /// For a day, with a higher bound on the mean of a sample.
+    /// A stress test, which measures for a day, with a higher bound on the mean of a sample.
     Stress,
 }
 

@@ -36,7 +36,7 @@ pub fn trimmed(storage: [u64; 3]) -> Option<[u64; 3]> {
 #[derive(Clone, Debug)]
 pub struct Sequence {
     shares: ReadShares,
-    /// Real and modelled sizes of the ASUs.
+    /// For each ASU, its real size and the size with which it is modelled, in blocks.
     sizes: [(u64, u64); 3],
     /// The regions of reuse of each context: one for each stream that reuses blocks.
     regions: Vec<[Region; 3]>,

@@ -39,7 +39,7 @@ pub(super) struct Stream {
 pub enum Place {
     /// To any multiple of `step` blocks, with equal probability.
     Anywhere {
-        /// In blocks.
+        /// The distance between two possible places, in blocks.
         step: u64,
     },
     /// To leaves of eight blocks near those that were used before, in a region of 5 hundredths of the ASU.

@@ -5,7 +5,7 @@ use assay_base::{Direction, Prng};
 
 /// Blocks of a leaf.
 const LEAF: u64 = 8;
-/// A step stays within an aligned subtree of at least 2⁶ leaves.
+/// The lowest level of the aligned subtree within which a step stays: it has at least 2⁶ leaves.
 const LOWEST: u32 = 6;
 /// The subtree of a step has one more level with this probability, in hundredths; this is drawn again for each level.
 const HIGHER: u64 = 44;
@@ -23,7 +23,7 @@ const SHARE: u64 = 5;
 pub(super) struct Region {
     begin: u64,
     leaves: u64,
-    /// Level of the smallest tree with all leaves.
+    /// The level of the smallest tree that has all leaves; a tree of level n has 2ⁿ leaves.
     top: u32,
     /// For each leaf, the number of the block that was read last plus one; 0 if none was read.
     read: Vec<u8>,

@@ -18,7 +18,7 @@ const LARGEST: u64 = 64 << 20;
 /// The most operations that fill the cache before the run. This many take a minute.
 const MOST_WARM: u64 = 1_000_000_000;
 
-/// `[cache]`, as written.
+/// `[cache]`, as the workload file has it.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct CacheKeys {

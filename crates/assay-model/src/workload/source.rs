@@ -5,7 +5,7 @@ use assay_base::Fault;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeMap;
 
-/// A text and its name.
+/// The text of a file and the file's name.
 #[derive(Clone, Copy)]
 pub(super) struct Source<'a> {
     pub file: &'a str,

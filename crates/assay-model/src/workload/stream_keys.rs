@@ -1,4 +1,4 @@
-//! The keys of a `[[stream]]`, as written.
+//! The keys of a `[[stream]]`, as the workload file has them.
 
 use super::address::AddressKeys;
 use super::arrival::ArrivalKeys;
@@ -14,7 +14,7 @@ use serde::{Deserialize, Deserializer};
 use std::ops::Range;
 use toml::Spanned;
 
-/// `direction` of a stream, as written.
+/// `direction` of a stream, as the workload file has it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     /// A read or a write.

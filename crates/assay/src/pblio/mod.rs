@@ -24,7 +24,7 @@ use assay_run::{files, results, rundir, signals};
 use printer::Printer;
 use std::path::Path;
 
-/// Runs as pblio would with these arguments.
+/// Carries out a run as pblio would with these arguments, and returns the exit code.
 pub(crate) fn run(args: &[String]) -> Result<u8, Failure> {
     match read(args).map_err(Failure::usage)? {
         Command::Help => {
