@@ -18,7 +18,7 @@ pub fn json_of(plan: &Plan) -> Result<serde_json::Value, Failure> {
 pub fn decisive(plan: &serde_json::Value) -> Vec<serde_json::Value> {
     let always = ["streams", "criteria", "targets", "load", "slice", "interval", "verify"];
     // Only where there is one, so that the checksums of plans without stay as they are.
-    let some = ["cache", "oltp"].into_iter().filter(|key| !plan[key].is_null());
+    let some = ["cache", "cache_device", "mail", "oltp"].into_iter().filter(|key| !plan[key].is_null());
     always.into_iter().chain(some).map(|key| plan[key].clone()).collect()
 }
 

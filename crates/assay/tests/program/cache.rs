@@ -169,3 +169,37 @@ fn a_simulated_cache_device_answers_what_the_disk_need_not() {
     assert!(means[0].0 < means[1].0 && means[0].1.is_some_and(|rate| rate > 0.005), "{means:?}");
     assert_eq!(means[1].1, None);
 }
+
+/// A run, a search or a curve with a cache goes on only with that cache: two systems are not judged as one.
+#[test]
+fn what_is_continued_has_the_cache_that_it_began_with() {
+    let place = Place::new();
+    let load = ["oltp", "sim:flash", "sim:flash", "sim:flash", "--for", "20s", "--slice", "5s", "--warm-up", "0s"];
+    let with = ["--cache", "sim:flash"];
+    let others: [&[&str]; 4] =
+        [&[], &["--cache", "none"], &["--cache", "sim:disk"], &["--cache", "sim:flash", "--cache-size", "1GiB"]];
+    for (began, others) in [(&with[..], &others[..]), (&[], &[&with[..]])] {
+        let args = [&["run"], &load[..], began].concat();
+        assert_eq!(place.assay(&[&args[..], &["--out", "run"]].concat()).code, Some(0));
+        let log = place.path("run/run.jsonl");
+        let text = fs::read_to_string(&log).unwrap();
+        let cut = text.match_indices("\"kind\":\"interval\"").nth(9).unwrap().0;
+        fs::write(&log, &text[..cut]).unwrap();
+        for other in others {
+            let said = place.assay(&[&["run"], &load[..], other, &["--resume", "run"]].concat());
+            assert!(
+                said.code == Some(2) && said.err.contains("holds another run"),
+                "{began:?} {other:?}: {}",
+                said.err
+            );
+            assert_eq!(fs::read_to_string(&log).unwrap().len(), cut, "{other:?}");
+        }
+        let said = place.assay(&[&args[..], &["--resume", "run"]].concat());
+        assert_eq!(said.code, Some(0), "{began:?}: {}{}", said.out, said.err);
+        fs::remove_dir_all(place.path("run")).unwrap();
+    }
+    let limit = [&["limit"], &load[..], &["--from", "10x", "--to", "20x", "--resolution", "10x"]].concat();
+    assert_eq!(place.assay(&[&limit[..], &with, &["--out", "limit"]].concat()).code, Some(0));
+    let said = place.assay(&[&limit[..], &["--resume", "limit"]].concat());
+    assert!(said.code == Some(2) && said.err.contains("cannot be continued"), "{}", said.err);
+}
