@@ -90,9 +90,14 @@ pub fn begin(path: &Path) -> io::Result<File> {
 /// # Errors
 /// `path` is not a regular file with one name, or the kernel's error.
 pub fn go_on(path: &Path) -> io::Result<File> {
+    existing(path, OFlags::RDWR | OFlags::APPEND)
+}
+
+/// Opens one of the program's own files, which must exist. It follows no link and never blocks.
+fn existing(path: &Path, flags: OFlags) -> io::Result<File> {
     let (dir, name) = Dir::of(path)?;
     dir.ordinary(name)?;
-    let file: File = dir.open(name, OURS | OFlags::RDWR | OFlags::APPEND)?;
+    let file: File = dir.open(name, OURS | flags)?;
     // Only the opened file counts: the path may name another file by now.
     match obstacle(&rustix::fs::fstat(&file)?, None) {
         Some(what) => Err(in_the_way(&what)),
@@ -151,12 +156,7 @@ pub fn set(path: &Path, value: &str) -> io::Result<()> {
 /// # Errors
 /// `path` is not a regular file with one name, or the kernel's error.
 pub fn look(path: &Path) -> io::Result<File> {
-    let (dir, name) = Dir::of(path)?;
-    let file: File = dir.open(name, OURS | OFlags::RDONLY)?;
-    match obstacle(&rustix::fs::fstat(&file)?, None) {
-        Some(what) => Err(in_the_way(&what)),
-        None => Ok(file),
-    }
+    existing(path, OFlags::RDONLY)
 }
 
 /// Opens a file that the user named for reading: a regular file, through links too, or an anonymous pipe that a shell has made
