@@ -189,17 +189,14 @@ fn in_use(inquiry: &mut Inquiry<'_>, device: DevNum, claimed: bool) -> bool {
     };
     let names: Vec<&str> = family.members.iter().map(|m| m.name.as_str()).collect();
     let mut held = false;
-    let found = match usage::uses(inquiry.roots, &family, device) {
-        Ok(uses) if uses.is_empty() => {
-            Ok(format!("none of {} is mounted, swap, claimed or a loop's backing", names.join(", ")))
-        }
+    match usage::uses(inquiry.roots, &family, device) {
         Ok(uses) => {
-            held = true;
-            Err(uses.join("; "))
+            held = !uses.is_empty();
+            let none = || format!("none of {} is mounted, swap, claimed or a loop's backing", names.join(", "));
+            inquiry.answer(RuleId::S4, if held { Err(uses.join("; ")) } else { Ok(none()) });
         }
-        Err(why) => Err(why),
-    };
-    inquiry.answer(RuleId::S4, found);
+        Err(why) => drop(inquiry.answer_unopened(RuleId::S4, Unopened::unseen(why))),
+    }
     let found = usage::system_on(inquiry.roots, &family, inquiry.request.log_dir, claimed);
     inquiry.answer(RuleId::S5, found);
     let seen = settled(inquiry.roots, &wanted(&family, device));

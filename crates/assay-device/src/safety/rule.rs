@@ -108,6 +108,13 @@ impl Unopened {
         };
         Unopened { text: format!("not permitted to open it ({e}): {who}"), lacks_rights: true }
     }
+
+    /// Something that had to be looked at and could not be, for this reason. Root may look at everything, so whoever is not
+    /// root may only lack the rights to.
+    pub(crate) fn unseen(why: String) -> Unopened {
+        let lacks_rights = !rustix::process::geteuid().is_root();
+        Unopened { text: why + if lacks_rights { "; run as root" } else { "" }, lacks_rights }
+    }
 }
 
 /// What one rule found.
@@ -178,7 +185,8 @@ impl Refusal {
 
     /// Whether this process lacks the rights to examine the target, and no other reason against it is known.
     pub fn lacks_rights(&self) -> bool {
-        self.unpermitted && !self.also.iter().any(|answer| matches!(answer.id, RuleId::S4 | RuleId::S9))
+        let speaks = |answer: &RuleAnswer| matches!(answer.id, RuleId::S4 | RuleId::S9) && !answer.lacks_rights;
+        self.unpermitted && !self.also.iter().any(speaks)
     }
 
     /// What was found, without what to do about it. Names in it cannot begin a new line.
@@ -284,6 +292,10 @@ mod tests {
             assert_eq!(refusal.lacks_rights(), lacks, "{unpermitted} {also:?}");
             assert_eq!(refusal.rules().collect::<Vec<_>>(), [&[S2], also].concat());
             assert!(!refusal.found().contains("it is"), "nothing is said of a subject nobody knows");
+            // What could not be looked at, for lack of rights too, does not speak against the target.
+            let unseen = |answer: RuleAnswer| RuleAnswer { lacks_rights: true, ..answer };
+            let refusal = Refusal { also: refusal.also.into_iter().map(unseen).collect(), ..refusal };
+            assert_eq!(refusal.lacks_rights(), unpermitted, "{unpermitted} {also:?}");
         }
     }
 

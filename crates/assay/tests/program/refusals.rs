@@ -148,6 +148,20 @@ fn targets_that_are_none() {
     assert_eq!(place.left(&made), [""; 0]);
 }
 
+/// Linux would promise the memory, and end the program, or another one, once it is used.
+#[test]
+fn buffers_for_which_there_is_no_memory_are_refused_before_anything_is_begun() {
+    let place = Place::new();
+    place.write(
+        "w.toml",
+        "model = \"streams\"\nin_flight_bound = 16384\n[[stream]]\nname = \"w\"\ndirection = \"write\"\nsize = \"64MiB\"\n\
+         in_flight = 1000\n",
+    );
+    let said = place.assay(&["run", "w.toml", "null:2TiB", "--for", "1s", "--out", "run"]);
+    refused(&said, HOST, &["no memory for 1099511627776 bytes", "lower the operations in flight or their size"]);
+    assert_eq!(place.left(&["w.toml"]), [""; 0]);
+}
+
 #[test]
 fn a_scratch_file_that_cannot_be_used_is_not_left_behind() {
     let place = Place::new();
@@ -426,6 +440,10 @@ fn missing_rights_are_told_from_use() {
     let Some(disk) = Loop::over(&place, "disk.img", 64 << 20) else { return };
     fs::set_permissions(place.path("."), fs::Permissions::from_mode(0o777)).unwrap();
     fs::write(place.path("secret.dat"), [1; 1 << 20]).unwrap();
+    // Another loop device, of which only root may know what lies beneath it.
+    fs::create_dir(place.path("closed")).unwrap();
+    fs::set_permissions(place.path("closed"), fs::Permissions::from_mode(0o700)).unwrap();
+    let Some(_closed) = Loop::over(&place, "closed/other.img", 1 << 20) else { return };
     fs::set_permissions(place.path("secret.dat"), fs::Permissions::from_mode(0o600)).unwrap();
     let nobody = |args: &[&str]| {
         let mut command = place.command(args);
