@@ -4,12 +4,17 @@
 //! start, because a page fault during a run would be counted as the device's time.
 
 use crate::facts::{EngineError, Slots};
+use crate::probe::available_memory;
+use crate::safety::Roots;
 use assay_base::{Code, Ticket};
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
 use std::ptr::{self, NonNull};
 
 /// Slots begin on multiples of this: the largest alignment that direct I/O requires anywhere (4 KiB logical blocks).
 const ALIGN: usize = 4096;
+
+/// Up to this many bytes are mapped without asking how much memory is there.
+const LARGE: u64 = 64 << 20;
 
 /// The slots' memory. The code that hands out access guarantees that only one side uses a slot at a time.
 pub(crate) struct Arena {
@@ -24,11 +29,16 @@ unsafe impl Send for Arena {}
 unsafe impl Sync for Arena {}
 
 impl Arena {
-    /// Maps memory for `slots`. Fails with the kernel's error when there is not enough.
+    /// Maps memory for `slots`. Fails when there is not enough: the kernel would promise more than it has, and then end this
+    /// program or another one.
     pub(crate) fn new(slots: Slots) -> Result<Arena, EngineError> {
         let stride = (slots.bytes as usize).next_multiple_of(ALIGN).max(ALIGN);
         let len = stride.saturating_mul(slots.count.max(1) as usize);
         let fault = |e: rustix::io::Errno| EngineError::Memory { bytes: len as u64, errno: Code(e.raw_os_error()) };
+        let has = if len as u64 > LARGE { available_memory(&Roots::host()) } else { None };
+        if has.is_some_and(|has| len as u64 > has) {
+            return Err(fault(rustix::io::Errno::NOMEM));
+        }
         // SAFETY: a new private mapping at an address that the kernel chooses affects no existing memory.
         let start =
             unsafe { mmap_anonymous(ptr::null_mut(), len, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE) }

@@ -37,7 +37,7 @@ impl<D: BlockDevice> Worker<D, Blocks, Data> {
             let content = Content::new(Prng::child(plan.seed ^ u64::from(run), &path), run, block.compress_to);
             Some(content.repeating(block.duplicates).filled_with(block.filled_with))
         };
-        let slots = slots(plan, part, bound) as usize * usize::from(plan.targets);
+        let slots = slots(plan, part, bound) as usize;
         let verifier = ledger.clone().map(|ledger| Verifier::new(ledger, run, slots));
         let parts = Parts {
             after: after.unwrap_or(sources.len()),
@@ -55,7 +55,7 @@ pub fn bound(plan: &Plan, part: Part) -> u32 {
     share(plan.in_flight_bound, part)
 }
 
-/// Upper bound on the operations in flight on each target in the worker of `part`, over all streams.
+/// Upper bound on the operations in flight in the worker of `part`, over all streams and targets.
 pub fn slots(plan: &Plan, part: Part, bound: u32) -> u32 {
     bounds(plan, part, bound).iter().sum()
 }

@@ -63,14 +63,15 @@ impl Ledger {
     /// Bytes of memory that the words of a run on such targets take: those of the targets, and the copies kept for
     /// operations in flight. `None` when the blocks of a target cannot be sealed.
     pub fn bytes(plan: &Plan, targets: &[Geometry]) -> Option<u64> {
-        let of = |(target, geometry): (u16, &Geometry)| {
+        let of = |((target, geometry), bounds): ((u16, &Geometry), Vec<u32>)| {
             plan.granule(geometry.block)?;
             let regions = plan.regions(target, *geometry);
             let units: u64 = regions.iter().map(Region::units).sum();
-            let copies = plan.slots().checked_mul(stride(plan, geometry.block, &regions))?;
+            let slots: u64 = bounds.into_iter().map(u64::from).sum();
+            let copies = slots.checked_mul(stride(plan, geometry.block, &regions))?;
             units.checked_add(copies)?.checked_mul(size_of::<u64>() as u64)
         };
-        (0..).zip(targets).try_fold(0u64, |sum, target| sum.checked_add(of(target)?))
+        (0..).zip(targets).zip(plan.bounds()).try_fold(0u64, |sum, target| sum.checked_add(of(target)?))
     }
 
     /// The ledger of a run with `workers` workers; `None` as for [`Ledger::bytes`].

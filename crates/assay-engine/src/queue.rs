@@ -96,22 +96,27 @@ pub(crate) fn share(bound: u32, part: Part) -> u32 {
     (bound / part.of + u64::from(part.index < bound % part.of)).max(1) as u32
 }
 
-/// The bounds of a target's lanes in the worker of `part`; the first is that of the lane shared by all streams without
-/// one of their own.
+/// The bounds of all lanes in the worker of `part`, target by target; the first lane of each target is the one shared by
+/// all streams without one of their own, and holds `shared` operations where there are such streams.
 pub(crate) fn bounds(plan: &Plan, part: Part, shared: u32) -> Vec<u32> {
-    std::iter::once(shared).chain(plan.lanes.iter().map(|lane| share(lane.in_flight_bound, part))).collect()
+    let of = |(lane, bound): (usize, &u32)| match (lane, *bound) {
+        (_, 0) => 0,
+        (0, _) => shared,
+        (_, own) => share(own, part),
+    };
+    plan.bounds().iter().flat_map(|lanes| lanes.iter().enumerate().map(of)).collect()
 }
 
 impl<R: Request> Queue<R> {
-    /// Lanes of `bounds` slots on each of `targets` targets, in a run that begins at `start`.
-    pub(crate) fn new(bounds: &[u32], targets: u16, start: Instant) -> Queue<R> {
+    /// Lanes of `bounds` slots, those of all targets, in a run that begins at `start`.
+    pub(crate) fn new(bounds: &[u32], start: Instant) -> Queue<R> {
         let mut tickets = (0..).map(Ticket);
         let lane = |bound: u32| {
             let mut free: Vec<Ticket> = tickets.by_ref().take(bound as usize).collect();
             free.reverse();
             Lane { free, full: Full::new(start), slots: bound as usize, early: Vec::new() }
         };
-        let lanes: Vec<Lane> = (0..targets).flat_map(|_| bounds).copied().map(lane).collect();
+        let lanes: Vec<Lane> = bounds.iter().copied().map(lane).collect();
         let slots = lanes.iter().map(|lane| lane.slots).sum();
         let empty = Slot {
             flow: 0,

@@ -87,9 +87,9 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
     pub fn of(plan: &Plan, device: D, parts: Parts<S, P>, setup: Setup) -> Self {
         let Setup { part, thresholds, bound, start, limits, .. } = setup;
         let Parts { sources, flows_of, after, payload } = parts;
-        let bounds = bounds(plan, part, bound);
+        let lanes = 1 + plan.lanes.len();
         let flow = |(at, (stream, target)): (usize, (u16, u16))| {
-            let lane = usize::from(target) * bounds.len() + plan.lane_of(stream);
+            let lane = usize::from(target) * lanes + plan.lane_of(stream);
             let source =
                 flows_of.iter().position(|flows| flows.contains(&at)).expect("each flow of the plan has its source");
             Flow { target, source, lane, in_flight: 0, stuck: 0 }
@@ -104,7 +104,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         Worker {
             device,
             agenda,
-            queue: Queue::new(&bounds, plan.targets, start),
+            queue: Queue::new(&bounds(plan, part, bound), start),
             payload,
             lateness: Lateness::new(start, plan.targets, part.of, may_be_late, when_found),
             incidents: Incidents::new(limits, plan.targets),

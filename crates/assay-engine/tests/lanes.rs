@@ -79,7 +79,11 @@ impl Sink for Kept {
 }
 
 fn plan(file: &str) -> Plan {
-    let adjust = workload::Adjust { targets: 1, seed: 1, ..workload::Adjust::default() };
+    plan_for(1, file)
+}
+
+fn plan_for(targets: u16, file: &str) -> Plan {
+    let adjust = workload::Adjust { targets, seed: 1, ..workload::Adjust::default() };
     workload::read("t", file).unwrap().plan(&adjust).unwrap()
 }
 
@@ -135,7 +139,7 @@ fn every_lane_holds_what_it_may_and_no_more() {
         [[stream]]\nname = \"b\"\ndirection = \"read\"\nsize = \"4KiB\"\nrate = \"90000/s\"\n\
         [[stream]]\nname = \"c\"\ndirection = \"read\"\nsize = \"4KiB\"\nin_flight = 2\n";
     let plan = plan(file);
-    assert_eq!((plan.lanes.clone(), plan.slots()), (vec![Lane::of("a", 3)], 10));
+    assert_eq!((plan.lanes.clone(), plan.bounds()), (vec![Lane::of("a", 3)], vec![vec![7, 3]]));
     let (_, mut worker) = run(&plan);
     let device = worker.device();
     assert_eq!((device.most, device.highest), ([7, 3], 9), "reads share seven, and every slot was used");
@@ -154,4 +158,26 @@ fn workers_share_a_lane_as_they_share_the_bound() {
         }
     }
     assert_eq!(assay_engine::slots(&plan.in_one_lane(), Part { index: 0, of: 1 }, 1), 1, "one at a time");
+}
+
+/// A load of many targets needs memory for what can be in flight on each, and no more: sixteen jobs with a file each would
+/// else ask for sixteen times their buffers.
+#[test]
+fn a_lane_takes_room_only_on_targets_that_its_streams_go_to() {
+    let stream = |name: &str, keys: &str| {
+        format!("[[stream]]\nname = \"{name}\"\ndirection = \"read\"\nsize = \"4KiB\"\n{keys}\n")
+    };
+    let streams = [
+        stream("a", "rate = \"5/s\"\nin_flight_bound = 8\ntarget = \"x\""),
+        stream("b", "rate = \"5/s\"\ntarget = \"z\""),
+        stream("c", "rate = \"5/s\"\nin_flight_bound = 2"),
+    ];
+    let file = "model = \"streams\"\nduration = \"1s\"\nin_flight_bound = 64\ntargets = [\"x\", \"y\", \"z\"]\n";
+    let plan = plan_for(3, &(file.to_owned() + &streams.concat()));
+    assert_eq!(plan.bounds(), [vec![0, 8, 2], vec![0, 0, 2], vec![64, 0, 2]]);
+    let slots = |index, of| {
+        let part = Part { index, of };
+        assay_engine::slots(&plan, part, assay_engine::bound(&plan, part))
+    };
+    assert_eq!((slots(0, 1), slots(0, 2), slots(1, 2)), (10 + 2 + 66, 39, 39));
 }

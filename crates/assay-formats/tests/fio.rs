@@ -619,10 +619,7 @@ fn several_files_of_a_copy_are_one_loop_that_takes_turns() {
         assert_eq!((plan.loops[0].life.operations, &plan.streams[0].targets), (Some(all), &vec![0, 1]), "{keys}");
     }
     let copies = plan(&of("size=2m\nnumjobs=2\niodepth=8\nioengine=libaio\nend_fsync=1\nrw=randrw"));
-    assert_eq!(
-        (copies.loops.len(), copies.streams.len(), copies.slots() - u64::from(copies.in_flight_bound)),
-        (2, 6, 16)
-    );
+    assert_eq!((copies.loops.len(), copies.streams.len(), copies.bounds()), (2, 6, vec![vec![512, 8, 8]; 2]));
     let names = |keys: &str| {
         let lowered = files_of(&format!("[a]\ntime_based\nruntime=1\n{keys}\n"));
         lowered.join(" ")

@@ -638,9 +638,17 @@ impl Plan {
         self.lanes.iter().position(|lane| lane.streams.contains(name)).map_or(0, |own| own + 1)
     }
 
-    /// Upper bound on operations in flight per target, in all lanes.
-    pub fn slots(&self) -> u64 {
-        self.lanes.iter().fold(self.in_flight_bound.into(), |sum, lane| sum + u64::from(lane.in_flight_bound))
+    /// For each target, the bounds of its lanes, in the order of [`Plan::lane_of`]; 0 where no stream of a lane goes to the
+    /// target, so that a load of many targets needs memory only for what it can have in flight.
+    pub fn bounds(&self) -> Vec<Vec<u32>> {
+        let lanes: Vec<usize> = (0..self.streams.len() as u16).map(|stream| self.lane_of(stream)).collect();
+        let mut bounds = vec![vec![0; 1 + self.lanes.len()]; usize::from(self.targets)];
+        for (stream, target) in self.flows() {
+            let lane = lanes[usize::from(stream)];
+            let own = lane.checked_sub(1).map_or(self.in_flight_bound, |own| self.lanes[own].in_flight_bound);
+            bounds[usize::from(target)][lane] = own;
+        }
+        bounds
     }
 
     /// The lanes in words, to follow the bound in a sentence: `, beside them 32 of large-block-reads`.

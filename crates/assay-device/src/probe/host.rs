@@ -98,8 +98,18 @@ pub(super) fn count_list(text: &str) -> Option<u32> {
 }
 
 fn memory(roots: &Roots) -> Option<u64> {
-    let total = field(&attribute(&roots.proc.join("meminfo"))?, "MemTotal")?;
-    total.strip_suffix(" kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
+    of_memory(roots, "MemTotal")
+}
+
+/// Bytes of memory that this program can still be given without swapping, as the kernel estimates it, and at most what its
+/// control group allows.
+pub(crate) fn available_memory(roots: &Roots) -> Option<u64> {
+    of_memory(roots, "MemAvailable").into_iter().chain(cgroup(roots).memory).min()
+}
+
+fn of_memory(roots: &Roots, name: &str) -> Option<u64> {
+    let found = field(&attribute(&roots.proc.join("meminfo"))?, name)?;
+    found.strip_suffix(" kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
 fn product(roots: &Roots) -> Option<String> {

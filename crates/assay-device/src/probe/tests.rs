@@ -50,7 +50,7 @@ fn an_empty_tree_gives_nothing_and_claims_nothing() {
 fn a_host_is_described_by_its_trees() {
     let (_dir, roots) = tree(&[
         ("proc/cpuinfo", "processor\t: 0\nmodel name\t: Some CPU\nflags\t\t: fpu hypervisor sse\n\nprocessor\t: 1\n"),
-        ("proc/meminfo", "MemTotal:       2048 kB\n"),
+        ("proc/meminfo", "MemTotal:       2048 kB\nMemAvailable:   1024 kB\n"),
         ("proc/self/limits", "Limit   Soft Limit  Hard Limit  Units\nMax locked memory  65536  65536  bytes\n"),
         ("proc/self/cgroup", "0::/a/b\n"),
         ("sys/fs/cgroup/a/cpu.max", "150000 100000\n"),
@@ -67,6 +67,12 @@ fn a_host_is_described_by_its_trees() {
     assert_eq!(host.huge_pages.as_deref(), Some("madvise"));
     assert_eq!(host.cgroup, CgroupLimits { cpus: Some(1.5), memory: Some(524288), pids: None });
     assert_eq!((host.governor, host.clocksource, host.hostname), (None, None, None));
+    assert_eq!(available_memory(&roots), Some(524288), "the group's limit is lower");
+    std::fs::write(roots.proc.join("meminfo"), "MemTotal:       2048 kB\nMemAvailable:   256 kB\n").unwrap();
+    assert_eq!(available_memory(&roots), Some(256 << 10));
+    std::fs::remove_file(roots.proc.join("meminfo")).unwrap();
+    std::fs::remove_file(roots.proc.join("self/cgroup")).unwrap();
+    assert_eq!(available_memory(&roots), None);
 }
 
 #[test]

@@ -58,7 +58,7 @@ fn stepped(from: Bytes, to: Bytes, step: Bytes) -> Result<Size, (String, String)
     let fault = || {
         (
             "these steps give no sizes, or too many".into(),
-            format!("write a step that makes 1 to {MOST} sizes, from not above to"),
+            format!("write a step that makes 1 to {MOST} sizes, with `from` not above `to`"),
         )
     };
     let more = to.get().checked_sub(from.get()).zip((step.get() > 0).then_some(step.get()));

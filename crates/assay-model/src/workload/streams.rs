@@ -240,10 +240,11 @@ fn size(source: Source<'_>, table: &Spanned<StreamKeys>) -> Result<Size, Fault> 
     };
     let size = keys.get_ref().size().map_err(|(what, remedy)| source.fault(keys.span(), what, remedy))?;
     if size.from.get() == 0 || size.to < size.from || size.to > LARGEST {
+        let order = if size.to < size.from { ", with `from` not above `to`" } else { "" };
         return Err(source.fault(
             keys.span(),
             "not a size an operation can have",
-            format!("write 1B to {LARGEST}, from not above to"),
+            format!("write 1B to {LARGEST}{order}"),
         ));
     }
     Ok(size)

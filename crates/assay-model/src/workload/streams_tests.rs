@@ -427,7 +427,7 @@ fn a_loop_gives_its_streams_slots_of_their_own() {
     let plan =
         plan_of(&looped(lines, &["line = \"x\"\nshare = \"70%\"", "line = \"x\"\nshare = \"30%\"", "line = \"y\""]))
             .unwrap();
-    assert_eq!((plan.loops.len(), plan.loops[0].slots(), plan.slots()), (1, 12, 512 + 12));
+    assert_eq!((plan.loops.len(), plan.loops[0].slots(), plan.bounds()), (1, 12, vec![vec![0, 12]]));
     assert!((0..3).all(|stream| plan.lane_of(stream) == 1 && plan.loop_of(stream).is_some_and(|it| it.name == "mix")));
     assert_eq!(plan.streams[0].arrival.rate(), None);
     assert_eq!(serde_json::from_str::<Plan>(&serde_json::to_string(&plan).unwrap()).unwrap(), plan);

@@ -473,18 +473,13 @@ fn numbers_of_threads_are_steps() {
     let plans: Vec<_> = workload.in_steps().iter().map(|step| step.plan(&Adjust::default()).unwrap()).collect();
     let facts = |plan: &crate::Plan| {
         let it = &plan.loops[0];
-        (
-            plan.streams.len(),
-            it.name.clone(),
-            it.copies,
-            it.life.operations,
-            it.pause(),
-            plan.slots() - u64::from(plan.in_flight_bound),
-        )
+        (plan.streams.len(), it.name.clone(), it.copies, it.life.operations, it.pause(), plan.bounds())
     };
     let pause = assay_base::Span::from_ms(2);
-    let expected =
-        [(1, "1-threads".to_owned(), 1, Some(50), pause, 1), (1, "8-threads".to_owned(), 8, Some(50), pause, 8)];
+    let expected = [
+        (1, "1-threads".to_owned(), 1, Some(50), pause, vec![vec![0, 1]]),
+        (1, "8-threads".to_owned(), 8, Some(50), pause, vec![vec![0, 8]]),
+    ];
     assert_eq!(plans.iter().map(facts).collect::<Vec<_>>(), expected);
     assert!(plans.iter().all(|plan| plan.ends_when_done()));
     let timed = seeks("threads = [2]\nduration = \"5s\"").unwrap();

@@ -77,7 +77,7 @@ pub(super) fn simulated(
     match cache {
         None => Ok(rest.run(Worker::new(plan, bank, setup).ok_or_else(too_large)?.foretelling())),
         Some(cache) => {
-            let slots = assay_engine::slots(plan, part, setup.bound) * u32::from(plan.targets);
+            let slots = assay_engine::slots(plan, part, setup.bound);
             let bank = cache.before(bank, slots, |now| now);
             Ok(rest.run(Worker::new(plan, bank, setup).ok_or_else(too_large)?))
         }

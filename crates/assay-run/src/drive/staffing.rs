@@ -152,7 +152,9 @@ impl Staffing<'_> {
 
     /// The largest bound of the plan for which `most` operations on all targets suffice.
     pub(super) fn most_shared(&self, most: u32) -> u64 {
-        let own = self.plan.slots() - u64::from(self.plan.in_flight_bound);
-        u64::from(most / u32::from(self.plan.targets).max(1)).saturating_sub(own).max(1)
+        let bounds = self.plan.bounds();
+        let own: u64 = bounds.iter().flat_map(|lanes| &lanes[1..]).map(|bound| u64::from(*bound)).sum();
+        let sharing = bounds.iter().filter(|lanes| lanes[0] > 0).count().max(1) as u64;
+        (u64::from(most).saturating_sub(own) / sharing).max(1)
     }
 }

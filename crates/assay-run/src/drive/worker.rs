@@ -119,7 +119,6 @@ impl Recruit<'_> {
         match shared.cache {
             None => working.run(device, troubles),
             Some(cache) => {
-                let slots = slots * u32::from(staffing.plan.targets);
                 working.run(cache.before(device, slots, move |_| clock.now()), |device| {
                     cache.release(device, || clock.now());
                     let failed = device.failed().map(|code| cache.failure(clock.now(), code));
@@ -161,7 +160,7 @@ impl Working<'_> {
 }
 
 impl Shared<'_> {
-    /// The engine of one worker, with `slots` on every target.
+    /// The engine of one worker, with `slots` for operations.
     fn device(&self, slots: u32, choice: Choice) -> Result<AnyDevice, Failure> {
         let plan = self.staffing.plan;
         let targets = usize::from(plan.targets);
@@ -169,7 +168,7 @@ impl Shared<'_> {
         let largest = blocks.map(|block| plan.largest_operation(block)).max().unwrap_or(0);
         let bytes = u32::try_from(largest).map_err(|_| Failure::workload("an operation of more than 4 GiB"))?;
         let (beside, least) = self.cache.map_or((0, 0), |_| Lookaside::NEEDS);
-        let slots = Slots { count: slots * u32::from(plan.targets) + beside, bytes: bytes.max(least) };
+        let slots = Slots { count: slots + beside, bytes: bytes.max(least) };
         let device = match self.targets {
             Targets::Real(all) => {
                 let all = all.iter().take(with_cache(plan)).map(|real| real.target.clone()).collect();
