@@ -1,12 +1,13 @@
 //! Decides from each complete interval when a phase that waits for a steady load may end.
 //!
 //! The rule is that of `assay_base::steady`; every stream that a criterion judges (all streams where there is none)
-//! must satisfy it, over all targets together. A decision takes effect a little later, at an interval boundary that
+//! must satisfy it, over all targets together; for a criterion on all streams, all of them together. So must the hit rate of a
+//! cache before the targets. A decision takes effect a little later, at an interval boundary that
 //! every worker can still be told about before it gets there; so the phase ends at the same place for all of them, and
 //! in virtual time always at the same one.
 
 use assay_base::steady::{ROUNDS, Rounds, Window};
-use assay_base::{Instant, Span};
+use assay_base::{Criterion, Instant, Span};
 use assay_model::plan::READ_BACK;
 use assay_model::{Plan, WarmUp};
 use assay_record::{Event, Interval};
@@ -15,10 +16,15 @@ use std::collections::BTreeMap;
 /// Between a decision and its effect: at least this many intervals, and at least this long.
 const NOTICE: (u64, Span) = (2, Span::from_secs(2));
 
+/// A hit rate is steady too where the rounds differ by at most this much: of few hits, the shares differ by chance.
+const SAME_HITS: f64 = 0.005;
+
 /// Observes the warm-up of a plan that waits.
 #[derive(Debug)]
 pub struct Settling {
     streams: Vec<Watched>,
+    /// The hit rate of the cache before the targets, where there is one: hits are to reads what responses are to operations.
+    hits: Option<Rounds>,
     round: Span,
     limit: Span,
     notice: Span,
@@ -52,17 +58,25 @@ impl Settling {
             [] => name != READ_BACK,
             criteria => criteria.iter().any(|it| it.stream == name),
         };
-        let flows: Vec<(u16, u16)> = plan.flows().collect();
-        let watched = plan.streams.iter().enumerate().filter(|(_, stream)| judged(&stream.name));
-        let streams = watched.map(|(index, stream)| Watched {
-            name: stream.name.clone(),
-            open_loop: stream.arrival.rate().is_some(),
-            flows: (0..flows.len()).filter(|flow| usize::from(flows[*flow].0) == index).collect(),
-            rounds: Rounds::new(round.as_ns(), stream.arrival.rate().is_some()),
-        });
+        let watch = |name: &str, open_loop, is: &dyn Fn(&str) -> bool| Watched {
+            name: name.to_owned(),
+            open_loop,
+            flows: (plan.flows().enumerate())
+                .filter(|(_, (stream, _))| is(&plan.streams[usize::from(*stream)].name))
+                .map(|(flow, _)| flow)
+                .collect(),
+            rounds: Rounds::new(round.as_ns(), open_loop),
+        };
+        let watched = plan.streams.iter().filter(|stream| judged(&stream.name));
+        let own = watched.map(|it| watch(&it.name, it.arrival.rate().is_some(), &|name| name == it.name));
+        let together = plan.criteria.iter().any(|it| it.stream == Criterion::ALL);
+        let with_rate = plan.streams.iter().any(|it| it.arrival.rate().is_some());
+        let all = together.then(|| watch(Criterion::ALL, with_rate, &|name| name != READ_BACK));
+        let streams: Vec<Watched> = own.chain(all).collect();
+        let hits = plan.cache_device.is_some().then(|| Rounds::new(round.as_ns(), true));
         let interval = plan.interval.as_ns().max(1);
         let notice = Span::from_ns(NOTICE.1.as_ns().next_multiple_of(interval).max(NOTICE.0 * interval));
-        Some(Settling { streams: streams.collect(), round, limit, notice, start: None, over: false })
+        Some(Settling { streams, hits, round, limit, notice, start: None, over: false })
     }
 
     /// Takes an interval of the waiting phase; returns the decision once.
@@ -72,15 +86,19 @@ impl Settling {
         }
         let start = *self.start.get_or_insert(Instant::from_ns(interval.start_ns));
         let now = Instant::from_ns(interval.end_ns);
+        let length_ns = now.since(Instant::from_ns(interval.start_ns)).as_ns();
         let mut round_ended = false;
         for watched in &mut self.streams {
             let flows = || watched.flows.iter().filter_map(|flow| interval.flows.get(*flow));
             let operations = flows().map(|flow| flow.ok).sum();
             let response = flows().map(|flow| u128::from(flow.response.sum_ns)).sum();
-            round_ended |=
-                watched.rounds.add(now.since(Instant::from_ns(interval.start_ns)).as_ns(), operations, response);
+            round_ended |= watched.rounds.add(length_ns, operations, response);
         }
-        let steady = round_ended && self.streams.iter().all(|it| it.rounds.window().is_some_and(|w| w.is_steady()));
+        if let Some((hits, cache)) = self.hits.as_mut().zip(interval.cache.as_deref()) {
+            hits.add(length_ns, cache.reads, cache.read_hits.into());
+        }
+        let streams = self.streams.iter().all(|it| it.rounds.window().is_some_and(|w| w.is_steady()));
+        let steady = round_ended && streams && self.hits.as_ref().is_none_or(hits_are_steady);
         let limit = start + self.limit;
         if !steady && now < limit {
             return None;
@@ -102,6 +120,10 @@ impl Settling {
             }
             said.push(watched.in_words(&window));
         }
+        if let Some(window) = self.hits.as_ref().and_then(Rounds::window) {
+            details.insert("hit rate average".into(), format!("{:.4}", window.average));
+            said.push(format!("hit rate {:.1}%, slope {:+.1}%", window.average * 100.0, window.slope * 100.0));
+        }
         let rounds = format!("{ROUNDS} rounds of {}", self.round);
         let (what, begin) = match steady {
             true => ("steady", format!("steady after {waited}, over {rounds}")),
@@ -110,6 +132,11 @@ impl Settling {
         let said = if said.is_empty() { "too little completed".to_owned() } else { said.join("; ") };
         Event { at_ns: now.as_ns(), what: what.into(), text: format!("{begin}: {said}"), details }
     }
+}
+
+/// Whether a hit rate is steady. Where nothing was read there is none, and nothing to wait for.
+fn hits_are_steady(hits: &Rounds) -> bool {
+    hits.window().is_none_or(|window| window.is_steady() || window.excursion * window.average <= SAME_HITS)
 }
 
 impl Watched {
@@ -127,7 +154,7 @@ impl Watched {
 mod tests {
     use super::*;
     use assay_model::workload::{Adjust, read};
-    use assay_record::{FlowInterval, Timing};
+    use assay_record::{CacheCounters, FlowInterval, Timing};
 
     const FILE: &str = "model = \"streams\"\nduration = \"1h\"\ninterval = \"1s\"\n\
         warm_up = { until = \"steady\", limit = \"60s\", round = \"2s\" }\n\
@@ -166,6 +193,43 @@ mod tests {
         let text = "steady after 22s, over 5 rounds of 2s: reads mean response 1 µs, excursion 0.0%, slope +0.0%";
         assert_eq!(settled.event.text, text);
         assert_eq!(settled.event.details["reads average"], "1000.0000");
+    }
+
+    /// A criterion on all streams waits for all of them together, and not for each.
+    #[test]
+    fn a_criterion_on_all_streams_waits_for_all_together() {
+        let file = FILE.replace("stream = \"reads\"\nmean", "stream = \"all\"\nmean");
+        let plan = read("t", &file).unwrap().plan(&Adjust { targets: 2, ..Adjust::default() }).unwrap();
+        let mut settling = Settling::new(&plan).unwrap();
+        let level =
+            |index: u64| Interval { flows: vec![interval(index, 1000).flows[0].clone(); 4], ..interval(index, 0) };
+        let settled = (0..60).find_map(|index| settling.interval(&level(index))).unwrap();
+        let text = "steady after 10s, over 5 rounds of 2s: all mean response 1 µs, excursion 0.0%, slope +0.0%";
+        assert_eq!(settled.event.text, text);
+    }
+
+    /// A cache that fills keeps the warm-up waiting although the response has settled; one without hits does not.
+    #[test]
+    fn the_hit_rate_of_a_cache_must_be_steady_too() {
+        let plan = read("t", FILE).unwrap().plan(&Adjust { targets: 2, ..Adjust::default() }).unwrap();
+        let plan = Plan { cache_device: Some(assay_model::cache::CacheDevice::on("ssd")), ..plan };
+        let steady_after = |reads: u64, hits: &dyn Fn(u64) -> u64| {
+            let mut settling = Settling::new(&plan).unwrap();
+            let with = |index| {
+                let counted = CacheCounters { reads, read_hits: hits(index), ..CacheCounters::default() };
+                Interval { cache: Some(Box::new(counted)), ..interval(index, 1000) }
+            };
+            (0..80).find_map(|index| settling.interval(&with(index))).map(|settled| settled.event.text).unwrap()
+        };
+        // Rises by 2 points a second up to 40 % after 20 s; the five rounds from 18 s on are the first that are steady.
+        let fills = steady_after(100, &|second| (2 * second).min(40));
+        assert!(fills.starts_with("steady after 28s") && fills.ends_with("; hit rate 39.4%, slope +6.1%"), "{fills}");
+        for (reads, hits) in [(100, 0), (0, 0), (1000, 1)] {
+            let said = steady_after(reads, &|second| hits * (second % 3));
+            assert!(said.starts_with("steady after 10s"), "{reads} {hits}: {said}");
+        }
+        let alternating = steady_after(100, &|second| 20 + 10 * (second / 2 % 2));
+        assert!(alternating.starts_with("not steady within 1min"), "{alternating}");
     }
 
     #[test]

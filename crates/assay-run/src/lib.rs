@@ -15,6 +15,7 @@ mod carry;
 pub mod certificate;
 pub mod certifying;
 pub mod consents;
+pub mod curving;
 pub mod drive;
 mod engine;
 pub mod failure;

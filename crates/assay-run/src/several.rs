@@ -116,6 +116,17 @@ impl<'a> Several<'a> {
         Ok(())
     }
 
+    /// From now on runs the same workload without the cache before its targets.
+    pub fn without_cache(&mut self) -> Result<(), Failure> {
+        let workload = Workload { cache_device: None, ..self.workload.clone() };
+        self.now_runs(workload, self.settings.pace.clone())
+    }
+
+    /// Whether there is a cache before its targets.
+    pub fn has_cache(&self) -> bool {
+        self.workload.cache_device.is_some()
+    }
+
     /// A message for the user that belongs to no run.
     pub(crate) fn tell(&self, line: &str) {
         (self.settings.tell)(line);

@@ -73,6 +73,12 @@ pub struct Curve {
     /// The overall response time; absent without a point of the curve.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overall_response_ns: Option<u64>,
+    /// The device of the cache before the targets; absent where there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<String>,
+    /// The curve of the same workload on the same targets without the cache, where it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<Box<Curve>>,
 }
 
 /// One run.
@@ -103,6 +109,10 @@ pub struct Point {
     /// Quantiles of the response: `[share not above, nanoseconds]`, ascending; absent in curves of earlier versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nines: Vec<(f64, u64)>,
+    /// Share of the blocks that reads asked for which were in the cache before the targets, 0 to 1; absent where there was no
+    /// cache.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hit_rate: Option<f64>,
     /// Directory of its log, below the directory of the curve.
     pub directory: String,
 }
@@ -118,7 +128,25 @@ impl Curve {
         if !judgement.part.targets.is_empty() {
             self.devices = judgement.part.targets.iter().map(TargetTotals::device).collect();
         }
+        if let Some(cache) = &judgement.part.cache {
+            self.cache = Some(cache.head.device.name.clone());
+        }
         self.add(Point::of(share, load, judgement, &self.stream, directory));
+    }
+
+    /// Puts the curve without the cache beside this one.
+    pub fn put_beside(&mut self, without: Curve) {
+        for watermark in &without.watermarks {
+            if !self.watermarks.contains(watermark) {
+                self.watermarks.push(watermark.clone());
+            }
+        }
+        self.beside = Some(Box::new(without));
+    }
+
+    /// This curve and the one beside it.
+    fn both(&self) -> impl Iterator<Item = &Curve> {
+        std::iter::once(self).chain(self.beside.as_deref())
     }
 
     /// Adds a point, which replaces an earlier one at the same share, and computes the curve again.
@@ -139,11 +167,24 @@ impl Curve {
         self.asked.iter().copied().filter(|share| !proves(share)).collect()
     }
 
-    /// INCOMPLETE while a point is missing or was cut short, otherwise the worst verdict of its points.
+    /// Both curves, each with the words that tell it from the other; no words where there is no cache.
+    fn titled(&self) -> Vec<(String, &Curve)> {
+        let with = match &self.cache {
+            Some(device) => format!("with the cache {device}"),
+            None if self.beside.is_some() => "with the cache".to_owned(),
+            None => String::new(),
+        };
+        let without = self.beside.as_deref().map(|curve| ("without the cache".to_owned(), curve));
+        std::iter::once((with, self)).chain(without).collect()
+    }
+
+    /// INCOMPLETE while a point is missing or was cut short, otherwise the worst verdict of its points; of two curves beside
+    /// each other, those of both.
     pub fn verdict(&self) -> Verdict {
-        let cut = self.points.len() < self.asked.len()
-            || self.points.iter().any(|point| point.verdict == Verdict::Incomplete);
-        let worst = self.points.iter().map(|point| point.verdict).max().unwrap_or(Verdict::Incomplete);
+        let cut = |curve: &Curve| curve.points.len() < curve.asked.len();
+        let verdicts = || self.both().flat_map(|curve| &curve.points).map(|point| point.verdict);
+        let cut = self.both().any(cut) || verdicts().any(|verdict| verdict == Verdict::Incomplete);
+        let worst = verdicts().max().unwrap_or(Verdict::Incomplete);
         if cut { Verdict::Incomplete } else { worst }
     }
 
@@ -193,6 +234,7 @@ impl Point {
             p99_ns: response.and_then(|times| times.p99_ns),
             p99_9_ns: response.and_then(|times| times.p99_9_ns),
             nines: response.map_or_else(Vec::new, |times| times.nines.clone()),
+            hit_rate: part.cache.as_ref().and_then(|cache| cache.read_hit_rate),
             directory,
         }
     }

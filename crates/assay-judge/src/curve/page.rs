@@ -1,6 +1,6 @@
 //! A curve as one HTML page without a script. Names are hostile input, escaped in the template.
 
-use super::render::{length, maximum, summary};
+use super::render::{capital, gain, hit_rate, length, maximum, summary};
 use super::{Curve, Point};
 use crate::render::chart::{Axis, Chart, Mark, Unit, series_class};
 use crate::render::html::distribution::Overlay;
@@ -13,6 +13,8 @@ use std::path::Path;
 /// Number of distributions drawn in one chart: as many as there are colours.
 const MOST_DRAWN: usize = 6;
 const HEIGHT: f64 = 300.0;
+/// Directory of the curve beside another one, below that one's.
+const BESIDE: &str = "beside";
 
 /// The page.
 pub fn html(curve: &Curve, out: &mut dyn fmt::Write) -> fmt::Result {
@@ -23,13 +25,13 @@ pub fn html(curve: &Curve, out: &mut dyn fmt::Write) -> fmt::Result {
         curve,
         targets: curve.targets.join(", "),
         length: length(curve),
-        maximum: maximum(curve),
-        summary: summary(curve),
+        gain: gain(curve),
         badge: Badge::of(curve.verdict()),
         watermarks: Watermark::all(&curve.watermarks),
         response: (curve.line().len() >= 2).then(|| response(curve)),
+        keys: lines(curve).into_iter().enumerate().map(|(at, line)| (series_class(at), line.name)).collect(),
         beyond: Overlay::of_nines(&curve.stream, labelled),
-        rows: curve.points.iter().enumerate().map(|(index, point)| row(curve, index, point)).collect(),
+        tables: curve.titled().into_iter().map(|(title, of)| table(curve, &title, of)).collect(),
     };
     write(&view, out)
 }
@@ -41,13 +43,45 @@ struct View<'a> {
     curve: &'a Curve,
     targets: String,
     length: String,
-    maximum: String,
-    summary: String,
+    gain: Option<String>,
     badge: Badge,
     watermarks: Vec<Watermark<'a>>,
     response: Option<Chart>,
+    /// Colour and name of each line of the chart.
+    keys: Vec<(String, String)>,
     beyond: Option<Overlay>,
+    tables: Vec<Table<'a>>,
+}
+
+/// The points of one curve.
+struct Table<'a> {
+    /// What tells it from the other curve, and the same at the beginning of a sentence; empty where there is only one.
+    title: String,
+    begins: String,
+    maximum: String,
+    summary: String,
+    /// Whether its points have a hit rate.
+    cached: bool,
+    /// Its search for the maximum.
+    search: Option<&'static str>,
     rows: Vec<Row<'a>>,
+}
+
+fn table<'a>(whole: &Curve, title: &str, curve: &'a Curve) -> Table<'a> {
+    let below = if std::ptr::eq(whole, curve) { "" } else { BESIDE };
+    Table {
+        title: title.to_owned(),
+        begins: capital(title),
+        maximum: maximum(curve),
+        summary: summary(curve),
+        cached: curve.points.iter().any(|point| point.hit_rate.is_some()),
+        search: match (curve.searched, below) {
+            (false, _) => None,
+            (true, "") => Some("maximum/limit.html"),
+            (true, _) => Some("beside/maximum/limit.html"),
+        },
+        rows: curve.points.iter().enumerate().map(|(index, point)| row(curve, below, index, point)).collect(),
+    }
 }
 
 struct Row<'a> {
@@ -58,10 +92,11 @@ struct Row<'a> {
     knee: bool,
     rates: [String; 2],
     times: [String; 4],
+    hit_rate: String,
     report: Option<String>,
 }
 
-fn row<'a>(curve: &Curve, index: usize, point: &'a Point) -> Row<'a> {
+fn row<'a>(curve: &Curve, below: &str, index: usize, point: &'a Point) -> Row<'a> {
     let rate = |rate: Option<f64>| rate.map_or(ABSENT.to_owned(), per_second);
     let length = |ns: Option<u64>| ns.map_or(ABSENT.to_owned(), time);
     Row {
@@ -71,7 +106,8 @@ fn row<'a>(curve: &Curve, index: usize, point: &'a Point) -> Row<'a> {
         knee: curve.knee == Some(index),
         rates: [point.rate_asked, point.rate_achieved].map(rate),
         times: [point.mean_ns, point.p50_ns, point.p99_ns, point.p99_9_ns].map(length),
-        report: report_beside(Path::new(&point.directory)),
+        hit_rate: hit_rate(point),
+        report: report_beside(&Path::new(below).join(&point.directory)),
     }
 }
 
@@ -84,24 +120,43 @@ fn spread(curve: &Curve) -> Vec<&Point> {
     (0..kept).map(|at| all[if kept > 1 { at * last / (kept - 1) } else { 0 }]).collect()
 }
 
-/// One line of the chart: its name, and its figure for a point.
-type Measured = (&'static str, fn(&Point) -> Option<u64>);
-const MEASURED: [Measured; 3] =
+/// A figure of a point.
+type Figure = fn(&Point) -> Option<u64>;
+const MEASURED: [(&str, Figure); 3] =
     [("mean", |point| point.mean_ns), ("p50", |point| point.p50_ns), ("p99", |point| point.p99_ns)];
 
-/// Mean, p50 and p99 of the response over the throughput.
+/// One line of the chart.
+struct Line<'a> {
+    name: String,
+    curve: &'a Curve,
+    figure: Figure,
+}
+
+/// Mean, p50 and p99 of one curve; mean and p99 of two.
+fn lines(curve: &Curve) -> Vec<Line<'_>> {
+    let kept = |name: &str| curve.beside.is_none() || name != "p50";
+    let titled = if curve.beside.is_some() { curve.titled() } else { vec![(String::new(), curve)] };
+    let mut lines = Vec::new();
+    for (title, curve) in titled {
+        for (name, figure) in MEASURED.into_iter().filter(|(name, _)| kept(name)) {
+            let name = if title.is_empty() { name.to_owned() } else { format!("{name} {title}") };
+            lines.push(Line { name, curve, figure });
+        }
+    }
+    lines
+}
+
+/// The response over the throughput.
 fn response(curve: &Curve) -> Chart {
-    let points: Vec<&Point> = curve.line().iter().map(|&(index, ..)| &curve.points[index]).collect();
-    let places = |figure: fn(&Point) -> Option<u64>| -> Vec<(f64, f64)> {
-        let place = |point: &&Point| Some((point.rate_achieved?, figure(point).filter(|ns| *ns > 0)? as f64));
-        points.iter().filter_map(place).collect()
-    };
     let mut marks = Vec::new();
-    let (mut low, mut high) = (f64::INFINITY, 0f64);
-    for (series, (name, figure)) in MEASURED.into_iter().enumerate() {
-        let points = places(figure);
+    let (mut low, mut high, mut most) = (f64::INFINITY, 0f64, 0f64);
+    for (series, Line { name, curve, figure }) in lines(curve).into_iter().enumerate() {
+        let place = |&(index, rate, _): &(usize, f64, f64)| {
+            Some((rate, figure(&curve.points[index]).filter(|ns| *ns > 0)? as f64))
+        };
+        let points: Vec<(f64, f64)> = curve.line().iter().filter_map(place).collect();
         for (rate, ns) in &points {
-            (low, high) = (low.min(*ns), high.max(*ns));
+            (low, high, most) = (low.min(*ns), high.max(*ns), most.max(*rate));
             let text = format!("{}: {name} {}", per_second(*rate), time(*ns as u64));
             marks.push(Mark::Dot { class: series_class(series), at: (*rate, *ns), text });
         }
@@ -109,12 +164,17 @@ fn response(curve: &Curve) -> Chart {
     }
     let knee = curve.knee.and_then(|index| curve.points[index].rate_achieved);
     marks.extend(knee.map(|rate| Mark::Vertical { at: rate, text: "knee".to_owned() }));
-    let most = points.iter().filter_map(|point| point.rate_achieved).fold(0.0, f64::max);
-    let each: Vec<String> = (points.iter())
-        .filter_map(|point| Some(format!("{}: p99 {}", per_second(point.rate_achieved?), time(point.p99_ns?))))
-        .collect();
+    let each = |(title, of): (String, &Curve)| {
+        let points = of.line();
+        let told = points.iter().filter_map(|&(index, rate, _)| {
+            Some(format!("{}: p99 {}", per_second(rate), time(of.points[index].p99_ns?)))
+        });
+        let told = told.collect::<Vec<_>>().join(", ");
+        if title.is_empty() { told } else { format!("{title}: {told}") }
+    };
+    let each: Vec<String> = curve.titled().into_iter().map(each).collect();
     Chart {
-        alternative: format!("Response over throughput: {}.", each.join(", ")),
+        alternative: format!("Response over throughput: {}.", each.join("; ")),
         x: Axis::linear("achieved operations per second", Unit::PerSecond, most * 1.04),
         y: Axis::log("response (logarithmic)", Unit::Time, low, high),
         height: HEIGHT,

@@ -9,25 +9,81 @@ use std::fmt;
 const COLUMNS: usize = 66;
 const ROWS: usize = 12;
 
-/// Table and drawing, at most 40 lines of 80 columns for up to ten points.
+/// Table and drawing, at most 40 lines of 80 columns for up to ten points; a curve beside it has a table of its own.
 pub fn text(curve: &Curve, out: &mut dyn fmt::Write) -> fmt::Result {
     let mut page = Page::default();
     let on = curve.targets.join(", ");
     page.words("", &format!("{} of {} on {on}, {} a point", curve.stream, curve.workload, length(curve)), 2);
-    page.line(maximum(curve));
+    let titled = curve.titled();
+    if let [(title, curve)] = &titled[..] {
+        page.words("", &of_all(title, curve), 2);
+    }
     if !curve.watermarks.is_empty() {
         page.words("", &curve.watermarks.join(", "), 2);
     }
-    page.blank();
-    page.line("  share      load    achieved     mean      p50      p99    p99.9  verdict");
-    for (index, point) in curve.points.iter().enumerate() {
-        page.line(row(point, curve.knee == Some(index)));
+    for (title, of) in &titled {
+        page.blank();
+        if titled.len() > 1 {
+            page.words("", &of_all(title, of), 2);
+        }
+        table(&mut page, of);
     }
     page.blank();
     draw(&mut page, curve);
     page.blank();
-    page.words("", &summary(curve), 4);
+    gain(curve).into_iter().for_each(|gain| page.words("", &gain, 4));
+    for (title, of) in &titled {
+        let told = if titled.len() > 1 { format!("{}: {}", capital(title), summary(of)) } else { summary(of) };
+        page.words("", &told, 4);
+    }
     page.write(out)
+}
+
+/// What 100 % of a curve is, after what tells it from another one.
+fn of_all(title: &str, curve: &Curve) -> String {
+    let title = if title.is_empty() { String::new() } else { format!("{}: ", capital(title)) };
+    title + &maximum(curve)
+}
+
+/// The points of one curve.
+fn table(page: &mut Page, curve: &Curve) {
+    let cached = curve.points.iter().any(|point| point.hit_rate.is_some());
+    let second = if cached { "hits" } else { " p50" };
+    page.line(format!("  share      load    achieved     mean     {second}      p99    p99.9  verdict"));
+    for (index, point) in curve.points.iter().enumerate() {
+        page.line(row(point, cached, curve.knee == Some(index)));
+    }
+}
+
+/// With a capital letter at its beginning.
+pub(super) fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+/// What the cache gains: more load, where the maximum of each curve was searched for; a shorter response at the same load, where
+/// one maximum was given for both.
+pub(super) fn gain(curve: &Curve) -> Option<String> {
+    let without = curve.beside.as_deref()?;
+    if curve.searched {
+        let (with, without) = (curve.maximum?, without.maximum?);
+        let more = with.as_f64() / without.as_f64();
+        let counted = |load| curve.counted.as_ref().map_or_else(|| format!("{load}"), |counted| counted.of(load));
+        return Some(format!(
+            "With the cache the targets carry {}, without it {}: {more:.2} times as much.",
+            counted(with),
+            counted(without)
+        ));
+    }
+    let same = |point: &&Point| point.belongs() && point.mean_ns.is_some();
+    let other = |point: &Point| without.points.iter().filter(same).find(|other| other.share == point.share);
+    let (with, without) = curve.points.iter().filter(same).rev().find_map(|point| Some((point, other(point)?)))?;
+    Some(format!(
+        "At {} the mean response is {} with the cache, and {} without it.",
+        with.load,
+        time(with.mean_ns),
+        time(without.mean_ns)
+    ))
 }
 
 pub(super) fn length(curve: &Curve) -> String {
@@ -43,14 +99,21 @@ pub(super) fn maximum(curve: &Curve) -> String {
     }
 }
 
+/// The share of reads that the cache answered.
+pub(super) fn hit_rate(point: &Point) -> String {
+    point.hit_rate.map_or_else(|| "-".to_owned(), |rate| format!("{:.1}%", rate * 100.0))
+}
+
 fn time(ns: Option<u64>) -> String {
     ns.map_or_else(|| "-".to_owned(), |ns| Span::from_ns(ns).human())
 }
 
-fn row(point: &Point, knee: bool) -> String {
+/// A point; where there is a cache, with the hit rate instead of the median.
+fn row(point: &Point, cached: bool, knee: bool) -> String {
     let rate = point.rate_achieved.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.1}/s"));
-    let times = [point.mean_ns, point.p50_ns, point.p99_ns, point.p99_9_ns];
-    let times: String = times.map(|ns| format!(" {:>8}", time(ns))).concat();
+    let second = if cached { hit_rate(point) } else { time(point.p50_ns) };
+    let times = [time(point.mean_ns), second, time(point.p99_ns), time(point.p99_9_ns)];
+    let times: String = times.map(|text| format!(" {text:>8}")).concat();
     let mark = match (knee, point.belongs()) {
         (true, _) => "  <- knee",
         (_, false) => "  (left out)",
@@ -79,25 +142,37 @@ pub(super) fn summary(curve: &Curve) -> String {
     knee + &overall.unwrap_or_default()
 }
 
-/// Mean (`m`) and p99 (`9`) over the throughput, the response by its logarithm; the knee's column is dotted.
+/// The marks of mean and p99, of the curve and of the one beside it.
+const MARKS: [[char; 2]; 2] = [['m', '9'], ['o', '8']];
+
+/// Mean and p99 over the throughput, the response by its logarithm; the column of the curve's knee is dotted.
 fn draw(page: &mut Page, curve: &Curve) {
-    let line = curve.line();
-    let p99 = |index: usize| curve.points[index].p99_ns.map(|ns| ns as f64);
-    let values = || line.iter().flat_map(|&(index, _, mean)| [Some(mean), p99(index)]).flatten();
-    let (low, high) = values().fold((f64::INFINITY, 0f64), |(low, high), ns| (low.min(ns), high.max(ns)));
-    let Some(&(_, top, _)) = line.last().filter(|_| low < high) else { return };
+    let place = |of: &Curve, marks: [char; 2]| -> Vec<(char, f64, f64)> {
+        let p99 = |index: usize| of.points[index].p99_ns.map(|ns| ns as f64);
+        let line = of.line();
+        let p99 = line.iter().filter_map(|&(index, rate, _)| Some((marks[1], rate, p99(index)?)));
+        p99.chain(line.iter().map(|&(_, rate, mean)| (marks[0], rate, mean))).collect()
+    };
+    // The curve itself is drawn over the one beside it.
+    let curves: Vec<&Curve> = curve.both().collect();
+    let places: Vec<_> = curves.iter().zip(MARKS).rev().flat_map(|(of, marks)| place(of, marks)).collect();
+    let (low, high) = places.iter().fold((f64::INFINITY, 0f64), |(low, high), at| (low.min(at.2), high.max(at.2)));
+    let top = places.iter().fold(0f64, |top, at| top.max(at.1));
+    if low >= high {
+        return;
+    }
     let column = |rate: f64| ((rate / top * (COLUMNS - 1) as f64).round() as usize).min(COLUMNS - 1);
     let row = |ns: f64| (((ns / low).ln() / (high / low).ln() * (ROWS - 1) as f64).round() as usize).min(ROWS - 1);
     let mut cells = vec![[' '; COLUMNS]; ROWS];
     if let Some(rate) = curve.knee.and_then(|index| curve.points[index].rate_achieved) {
         cells.iter_mut().for_each(|cells| cells[column(rate)] = '.');
     }
-    for &(index, rate, mean) in &line {
-        for (mark, ns) in [('9', p99(index)), ('m', Some(mean))] {
-            ns.into_iter().for_each(|ns| cells[row(ns)][column(rate)] = mark);
-        }
+    for (mark, rate, ns) in places {
+        cells[row(ns)][column(rate)] = mark;
     }
-    page.line(format!("{:>10}  m mean, 9 p99{}", "response", if curve.knee.is_some() { ", : knee" } else { "" }));
+    let beside = if curve.beside.is_some() { "; without the cache o mean, 8 p99" } else { "" };
+    let knee = if curve.knee.is_some() { ", : knee" } else { "" };
+    page.line(format!("{:>10}  m mean, 9 p99{knee}{beside}", "response"));
     for (index, cells) in cells.iter().enumerate().rev() {
         let edge = if index == ROWS - 1 { Some(high) } else { (index == 0).then_some(low) };
         let label = edge.map_or(String::new(), |ns| Span::from_ns(ns as u64).human());

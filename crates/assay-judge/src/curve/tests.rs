@@ -19,6 +19,7 @@ fn point(percent: u64, rate: f64, mean_ns: u64) -> Point {
         p99_ns: Some(mean_ns * 3),
         p99_9_ns: Some(mean_ns * 5),
         nines: Vec::new(),
+        hit_rate: None,
         directory: format!("{percent}"),
     }
 }
@@ -41,6 +42,8 @@ pub(super) fn curve(points: impl IntoIterator<Item = Point>) -> Curve {
         points: Vec::new(),
         knee: None,
         overall_response_ns: None,
+        cache: None,
+        beside: None,
     };
     for point in points {
         curve.asked.push(point.share);
@@ -130,4 +133,61 @@ fn text_fits_the_screen_and_marks_the_knee() {
     for mark in ["m", "9"] {
         assert!(text.lines().filter(|line| line.contains('|')).any(|line| line.contains(mark)), "{text}");
     }
+}
+
+/// Two curves in one picture: each with its table, the lines of both in one drawing and one chart, and what the cache gains.
+#[test]
+fn a_curve_without_the_cache_stands_beside_the_one_with_it() {
+    let mut with = queue(&[10, 30, 50, 70, 90]);
+    with.cache = Some("/dev/SSD<1>".into());
+    with.points.iter_mut().for_each(|point| point.hit_rate = Some(0.425));
+    let half = |point: &Point| Point {
+        rate_achieved: point.rate_achieved.map(|rate| rate / 2.0),
+        hit_rate: None,
+        ..point.clone()
+    };
+    let without = curve(with.points.iter().map(half));
+    let without = Curve { maximum: Some(Multiple::whole(5)), watermarks: vec!["SHORT".into()], ..without };
+    with.put_beside(without);
+    assert_eq!(with.watermarks, ["SIMULATED", "SHORT"]);
+    let shown = |curve: &Curve| {
+        let mut text = String::new();
+        super::text(curve, &mut text).unwrap();
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+        let mut page = String::new();
+        html(curve, &mut page).unwrap();
+        (text, page)
+    };
+    let (text, page) = shown(&with);
+    for said in [
+        "With the cache /dev/SSD<1>: 100% is 10x, as it was asked for",
+        "Without the cache: 100% is 5x, as it was asked for",
+        "At 9x the mean response is 10 ms with the cache, and 10 ms without it.",
+        "  42.5%",
+        "hits",
+        "; without the cache o mean, 8 p99",
+    ] {
+        assert!(text.contains(said), "{said}: {text}");
+    }
+    for mark in ["m", "9", "o", "8"] {
+        assert!(text.lines().filter(|line| line.contains('|')).any(|line| line.contains(mark)), "{mark}: {text}");
+    }
+    assert_eq!(page.matches("<table>").count(), 2, "{page}");
+    for said in ["p99 with the cache /dev/SSD&#60;1&#62;", "mean without the cache", "42.5%", "At 9x the mean response"]
+    {
+        assert!(page.contains(said), "{said}: {page}");
+    }
+    assert!(!page.contains("p50 with"), "two curves have two lines each");
+    // Where each maximum was searched for, the loads say what is gained.
+    with.searched = true;
+    assert!(shown(&with).0.contains("With the cache the targets carry 10x, without it 5x: 2.00 times as much."));
+    assert!(shown(&with).1.contains("href=\"maximum/limit.html\""));
+    // A point that is missing on either side leaves the whole incomplete; the worst verdict of both is that of the whole.
+    assert_eq!(with.verdict(), Verdict::Pass);
+    let beside = with.beside.as_mut().unwrap();
+    beside.points[0].verdict = Verdict::Fail;
+    assert_eq!(with.verdict(), Verdict::Fail);
+    with.beside.as_mut().unwrap().points.pop();
+    assert_eq!(with.verdict(), Verdict::Incomplete);
+    assert_eq!(serde_json::from_str::<Curve>(&serde_json::to_string(&with).unwrap()).unwrap(), with);
 }

@@ -1,25 +1,20 @@
 //! `assay curve`: throughput against response, a run for each share of a maximum that is given or searched for.
-//!
-//! The judge computes the figures (`assay_judge::curve`); this file runs the points and stores them in `curve.json`
-//! after each one, from which an interrupted curve continues. A point that proves nothing is run once more.
 
 use super::limit::code;
 use crate::args::{Access, Judged, Output, Pace, Search, Subject};
 use crate::progress::Progress;
 use crate::stdout::print_json;
 use assay_base::{Criterion, Multiple, Rate, Share};
-use assay_judge::curve::{self, SCHEMA, html, text};
+use assay_judge::curve::{self, text};
 use assay_judge::limit::Outcome;
 use assay_judge::{Verdict, for_a_shell};
 use assay_model::Plan;
+use assay_run::curving::{Asked, Curving, FILE, PAGE, directory, leave};
 use assay_run::failure::{Failure, one_line, shown};
-use assay_run::files;
-use assay_run::kept::{keep, kept};
 use assay_run::observer::Observer;
-use assay_run::results;
-use assay_run::searching::{Searching, beginning};
+use assay_run::searching::beginning;
 use assay_run::several::Several;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// `assay curve`
 #[derive(clap::Args, Debug)]
@@ -40,6 +35,9 @@ pub(crate) struct Curve {
     /// Stream whose throughput and response time are shown [default: the stream of the first criterion]
     #[arg(long, value_name = "NAME")]
     pub stream: Option<String>,
+    /// Measure a second curve without the cache, and show both in one picture: `--cache /dev/nvme0n1 --beside none`
+    #[arg(long, value_name = "none")]
+    pub beside: Option<Beside>,
     #[command(flatten)]
     pub search: Search,
     #[command(flatten)]
@@ -50,6 +48,13 @@ pub(crate) struct Curve {
     pub access: Access,
     #[command(flatten)]
     pub output: Output,
+}
+
+/// What the second curve has instead of the cache.
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+pub(crate) enum Beside {
+    /// No cache
+    None,
 }
 
 /// The load of a curve's 100 %.
@@ -72,58 +77,60 @@ impl std::str::FromStr for Maximum {
     }
 }
 
-/// Name of the curve's file; the page's name follows from it.
-const FILE: &str = "curve.json";
-const PAGE: &str = "curve.html";
-/// Directory of the search for the maximum.
-const SEARCH: &str = "maximum";
+/// Directory of the curve without the cache, below that of the curve with it.
+const BESIDE: &str = "beside";
 
 /// Runs the points, shows the curve, and leaves it in the run directory. The exit code is that of its worst point, or
 /// of the search if that found no maximum.
 pub(crate) fn curve(args: &Curve) -> Result<u8, Failure> {
-    let asked = shares(&args.points)?;
+    let shares = shares(&args.points)?;
     beginning(&args.search.bounds(), Multiple::ONE)?;
     let settings = args.output.settings(&args.access, &args.pace, &args.judged.criteria);
-    let several = args.subject.open("curve", settings)?;
+    let mut several = args.subject.open("curve", settings)?;
+    if args.beside.is_some() && !several.has_cache() {
+        let remedy = "--beside compares a cache with none, and there is no cache: give one with --cache PATH";
+        return Err(Failure::usage(remedy));
+    }
     let stream = stream(&several.plan, args.stream.as_deref())?;
     let given = args.max.map(|max| maximum(max, &several.plan, &stream)).transpose()?;
-    let fresh = curve::Curve {
-        schema: SCHEMA,
-        workload: several.plan.name.clone(),
-        targets: several.names.clone(),
-        devices: Vec::new(),
-        stream,
-        seed: several.plan.seed,
-        plan_blake3: Some(several.plan_sum.clone()),
-        run_ns: several.plan.measured().as_ns(),
-        maximum: given,
-        searched: given.is_none(),
-        watermarks: Vec::new(),
-        counted: several.plan.counted(),
-        asked,
-        points: Vec::new(),
-        knee: None,
-        overall_response_ns: None,
-    };
-    let resumed = args.output.resume.as_deref();
-    let mut curve = resumed.map_or(Ok(fresh.clone()), |dir| earlier(dir, &fresh, &several))?;
+    let asked = Asked { shares, stream, maximum: given };
     let dir = several.directory()?;
-    results::replaceable(&dir, &[FILE, PAGE])?;
     let mut progress = Progress::new(false);
     progress.say(&several.length());
-    keep(&dir.join(FILE), &curve)?;
-    let found = if curve.maximum.is_none() { search(args, &several, &dir, &mut curve, &mut progress)? } else { None };
-    if curve.maximum.is_some() {
-        points(&several, &dir, &mut curve, &mut progress)?;
+    let resumed = args.output.resume.is_some();
+    let (mut curve, mut missing) = measure(args, &several, &asked, (&dir, resumed), &mut progress)?;
+    let whole = missing.is_none() && curve.verdict() != Verdict::Incomplete;
+    if args.beside.is_some() && whole {
+        several.without_cache()?;
+        let below = dir.join(BESIDE);
+        let resumed = below.join(FILE).exists();
+        directory(&below)?;
+        progress.say("the same without the cache");
+        let (without, none) = measure(args, &several, &asked, (&below, resumed), &mut progress)?;
+        curve.put_beside(without);
+        missing = none;
     }
-    let code = match found {
-        Some(outcome) if curve.maximum.is_none() => code(outcome),
-        _ => curve.verdict().exit_code(),
-    };
+    leave(&curve, &dir)?;
+    let code = missing.map_or(curve.verdict().exit_code(), code);
     // A search that ended without a maximum has no points either, and cannot be continued.
     let cut = code == Verdict::Incomplete.exit_code();
     show(&curve, &dir, (args.output.json, cut), &progress)?;
     Ok(code)
+}
+
+/// Measures one curve in `dir`. The second value is the outcome of a search that found no maximum.
+fn measure(
+    args: &Curve,
+    several: &Several<'_>,
+    asked: &Asked,
+    (dir, resumed): (&Path, bool),
+    progress: &mut Progress,
+) -> Result<(curve::Curve, Option<Outcome>), Failure> {
+    let mut curving = Curving::begin(several, asked, args.search.bounds(), dir.to_path_buf(), resumed)?;
+    let missing = curving.run(progress)?;
+    let curve = curving.curve();
+    leave(&curve, dir)?;
+    Ok((curve, missing))
 }
 
 /// The shares that were asked for, ascending, without duplicates.
@@ -174,97 +181,12 @@ fn maximum(max: Maximum, plan: &Plan, stream: &str) -> Result<Multiple, Failure>
     })
 }
 
-/// The curve that an earlier call left, which must belong to the same task.
-fn earlier(dir: &Path, ours: &curve::Curve, several: &Several<'_>) -> Result<curve::Curve, Failure> {
-    let curve = kept(&dir.join(FILE), |kept: &curve::Curve| {
-        let task = (kept.workload.as_str(), kept.targets.as_slice());
-        let same = several.goes_on(task, kept.run_ns, kept.plan_blake3.as_deref(), kept.seed);
-        let maximum = kept.searched == ours.searched && (ours.searched || kept.maximum == ours.maximum);
-        same && maximum && kept.stream == ours.stream && kept.asked == ours.asked
-    })?;
-    several.same_targets(dir)?;
-    Ok(curve)
-}
-
-/// Searches for the maximum, or continues an interrupted search.
-fn search(
-    args: &Curve,
-    several: &Several<'_>,
-    dir: &Path,
-    curve: &mut curve::Curve,
-    progress: &mut Progress,
-) -> Result<Option<Outcome>, Failure> {
-    let below = dir.join(SEARCH);
-    let resumed = below.join("limit.json").exists();
-    files::directory(&below)
-        .map_err(|e| Failure::host(format!("the run directory {} cannot be made: {e}", shown(&below))))?;
-    let outcome = Searching::begin(several, args.search.bounds(), below, resumed)?.run(progress)?;
-    match outcome {
-        Outcome::Between { passes, .. } | Outcome::NeverFailed { passes } => curve.maximum = Some(passes),
-        Outcome::NeverPassed { .. } | Outcome::Stopped { .. } => progress.say(&format!("no maximum: it {outcome}")),
-    }
-    keep(&dir.join(FILE), curve)?;
-    Ok(Some(outcome))
-}
-
-/// Runs the remaining points; ends early when one was cut short.
-fn points(several: &Several<'_>, dir: &Path, curve: &mut curve::Curve, progress: &mut Progress) -> Result<(), Failure> {
-    let Some(maximum) = curve.maximum else { return Ok(()) };
-    take_in_failed(several, dir, maximum, curve);
-    for share in curve.left() {
-        let load = part(maximum, share).ok_or_else(|| {
-            Failure::usage(format!("{share} of {maximum} is too small to be a load; give larger shares with --points"))
-        })?;
-        for attempt in 1..=2 {
-            progress.title(&share.to_string());
-            let number = curve.asked.iter().position(|asked| *asked == share).map_or(0, |index| index + 1);
-            let name = format!("{number:02}-{load}");
-            let (judgement, at) = several.run(dir, &name, (load, curve.seed), progress)?;
-            progress.say(&format!("{share}: {load} {}", judgement.verdict));
-            let at = at.strip_prefix(dir).unwrap_or(&at).to_string_lossy().into_owned();
-            curve.add_run(share, load, &judgement, at);
-            keep(&dir.join(FILE), curve)?;
-            match judgement.verdict {
-                Verdict::Incomplete => return Ok(()),
-                Verdict::Invalid if attempt == 1 => {}
-                _ => break,
-            }
-        }
-    }
-    Ok(())
-}
-
-/// If the curve was killed after a point had failed by its log, that point counts as failed.
-fn take_in_failed(several: &Several<'_>, dir: &Path, maximum: Multiple, curve: &mut curve::Curve) {
-    let known: Vec<PathBuf> = curve.points.iter().map(|point| dir.join(&point.directory)).collect();
-    let known: Vec<&Path> = known.iter().map(PathBuf::as_path).collect();
-    for (load, judgement, at) in several.failed_unkept(dir, &known) {
-        let share = curve.left().into_iter().find(|share| part(maximum, *share) == Some(load));
-        if let Some(share) = share {
-            let at = at.strip_prefix(dir).unwrap_or(&at).to_string_lossy().into_owned();
-            curve.add_run(share, load, &judgement, at);
-        }
-    }
-}
-
-/// A share of a load, to the millionth; `None` when it is zero.
-fn part(maximum: Multiple, share: Share) -> Option<Multiple> {
-    let millionths = u128::from(maximum.as_millionths()) * u128::from(share.as_ppb()) / 1_000_000_000;
-    Multiple::from_millionths(u64::try_from(millionths).ok()?)
-}
-
 fn show(curve: &curve::Curve, dir: &Path, (json, cut): (bool, bool), progress: &Progress) -> Result<(), Failure> {
-    let bug = |_| Failure::bug("a curve that cannot be shown");
-    let mut page = String::new();
-    html(curve, &mut page).map_err(bug)?;
-    let path = dir.join(PAGE);
-    files::replace(&path, page.as_bytes())
-        .map_err(|e| Failure::host(format!("{} cannot be written: {e}", shown(&path))))?;
     if json {
         return print_json(curve);
     }
     let mut printed = String::new();
-    text(curve, &mut printed).map_err(bug)?;
+    text(curve, &mut printed).map_err(|_| Failure::bug("a curve that cannot be shown"))?;
     crate::stdout::show(&printed);
     if cut {
         let dir = for_a_shell(&dir.to_string_lossy());

@@ -203,3 +203,39 @@ fn what_is_continued_has_the_cache_that_it_began_with() {
     let said = place.assay(&[&limit[..], &["--resume", "limit"]].concat());
     assert!(said.code == Some(2) && said.err.contains("cannot be continued"), "{}", said.err);
 }
+
+/// How much more does a cache carry? One command, one picture; what was measured is kept, whatever is missing.
+#[test]
+fn a_curve_with_the_cache_has_the_one_without_it_beside_it() {
+    let place = Place::new();
+    files(&place);
+    assert_eq!(place.assay(&["prep", "file1", "file2", "file3"]).code, Some(0));
+    let curve = ["curve", "oltp", "file1", "file2", "file3", "--max", "4x", "--points", "50%,100%", "--for", "2s"];
+    let usual = ["--slice", "1s", "--warm-up", "0s", "--beside", "none", "--json"];
+    let with = [&curve[..], &usual, &["--cache", "ssd"]].concat();
+    let shown = |more: &[&str]| {
+        let said = place.assay(&[&with[..], more].concat());
+        assert!(matches!(said.code, Some(0 | 11)), "{}{}", said.out, said.err);
+        said.json()
+    };
+    let first = shown(&["--out", "curve"]);
+    assert_eq!(first["cache"], "ssd", "{first}");
+    let beside = &first["beside"];
+    for at in [0, 1] {
+        assert!(first["points"][at]["hit_rate"].is_number() && beside["points"][at]["hit_rate"].is_null(), "{first}");
+        assert_eq!(first["points"][at]["load"], beside["points"][at]["load"]);
+    }
+    let page = fs::read_to_string(place.path("curve/curve.html")).unwrap();
+    for said in ["mean with the cache ssd", "mean without the cache", "beside/01-2x/report.html"] {
+        assert!(page.contains(said), "{said}: {page}");
+    }
+    // Where only the second curve is missing, only that one is measured.
+    let runs = |dir: &str| fs::read_dir(place.path(dir)).unwrap().count();
+    let before = (runs("curve"), fs::read(place.path("curve/02-4x/run.jsonl")).unwrap());
+    fs::remove_dir_all(place.path("curve/beside")).unwrap();
+    let again = shown(&["--resume", "curve"]);
+    assert_eq!((runs("curve"), fs::read(place.path("curve/02-4x/run.jsonl")).unwrap()), before);
+    assert_eq!((&again["points"], again["beside"]["points"].as_array().unwrap().len()), (&first["points"], 2));
+    let said = place.assay(&[&curve[..], &usual].concat());
+    assert!(said.code == Some(2) && said.err.contains("give one with --cache PATH"), "{}", said.err);
+}

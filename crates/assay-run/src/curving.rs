@@ -1,0 +1,189 @@
+//! Throughput against response: a run for each share of a maximum that is given or searched for.
+//!
+//! The judge computes the figures (`assay_judge::curve`); this runs the points and stores them in `curve.json` after each one,
+//! from which an interrupted curve continues. A point that proves nothing is run once more.
+
+use crate::failure::{Failure, shown};
+use crate::files;
+use crate::kept::{keep, kept};
+use crate::observer::Observer;
+use crate::results;
+use crate::searching::{self, Bounds, Searching};
+use crate::several::Several;
+use assay_base::{Multiple, Share};
+use assay_judge::Verdict;
+use assay_judge::curve::{Curve, SCHEMA, html};
+use assay_judge::limit::Outcome;
+use std::path::{Path, PathBuf};
+
+/// What a curve shows.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// The shares of the maximum, ascending.
+    pub shares: Vec<Share>,
+    /// The stream whose throughput and response are shown.
+    pub stream: String,
+    /// The load of 100 %; it is searched for where it is `None`.
+    pub maximum: Option<Multiple>,
+}
+
+/// Name of the curve's file; the page's name follows from it.
+pub const FILE: &str = "curve.json";
+/// Name of the page that shows it.
+pub const PAGE: &str = "curve.html";
+/// Directory of the search for the maximum.
+const SEARCH: &str = "maximum";
+
+/// A curve, and where it is stored.
+#[derive(Debug)]
+pub struct Curving<'a> {
+    several: &'a Several<'a>,
+    bounds: Bounds,
+    dir: PathBuf,
+    curve: Curve,
+}
+
+impl<'a> Curving<'a> {
+    /// Begins in `dir`, or continues the curve that an earlier call left there.
+    pub fn begin(
+        several: &'a Several<'a>,
+        asked: &Asked,
+        bounds: Bounds,
+        dir: PathBuf,
+        resumed: bool,
+    ) -> Result<Curving<'a>, Failure> {
+        let fresh = Curve {
+            schema: SCHEMA,
+            workload: several.plan.name.clone(),
+            targets: several.names.clone(),
+            devices: Vec::new(),
+            stream: asked.stream.clone(),
+            seed: several.plan.seed,
+            plan_blake3: Some(several.plan_sum.clone()),
+            run_ns: several.plan.measured().as_ns(),
+            maximum: asked.maximum,
+            searched: asked.maximum.is_none(),
+            watermarks: Vec::new(),
+            counted: several.plan.counted(),
+            asked: asked.shares.clone(),
+            points: Vec::new(),
+            knee: None,
+            overall_response_ns: None,
+            cache: None,
+            beside: None,
+        };
+        let curve = if resumed { earlier(&dir, &fresh, several)? } else { fresh };
+        results::replaceable(&dir, &[FILE, PAGE])?;
+        let curving = Curving { several, bounds, dir, curve };
+        curving.keep()?;
+        Ok(curving)
+    }
+
+    /// The curve so far.
+    pub fn curve(self) -> Curve {
+        self.curve
+    }
+
+    /// Measures to the end. The result is the outcome of a search that found no maximum.
+    pub fn run(&mut self, observer: &mut dyn Observer) -> Result<Option<Outcome>, Failure> {
+        let outcome = if self.curve.maximum.is_none() { Some(self.search(observer)?) } else { None };
+        let Some(maximum) = self.curve.maximum else { return Ok(outcome) };
+        self.points(maximum, observer)?;
+        Ok(None)
+    }
+
+    /// Searches for the maximum, or continues an interrupted search.
+    fn search(&mut self, observer: &mut dyn Observer) -> Result<Outcome, Failure> {
+        let below = self.dir.join(SEARCH);
+        let resumed = below.join(searching::FILE).exists();
+        directory(&below)?;
+        let outcome = Searching::begin(self.several, self.bounds, below, resumed)?.run(observer)?;
+        match outcome {
+            Outcome::Between { passes, .. } | Outcome::NeverFailed { passes } => self.curve.maximum = Some(passes),
+            Outcome::NeverPassed { .. } | Outcome::Stopped { .. } => observer.say(&format!("no maximum: it {outcome}")),
+        }
+        self.keep()?;
+        Ok(outcome)
+    }
+
+    /// Runs the remaining points; ends early when one was cut short.
+    fn points(&mut self, maximum: Multiple, observer: &mut dyn Observer) -> Result<(), Failure> {
+        self.take_in_failed(maximum);
+        for share in self.curve.left() {
+            let load = part(maximum, share)?;
+            for attempt in 1..=2 {
+                observer.title(&share.to_string());
+                let number = self.curve.asked.iter().position(|asked| *asked == share).map_or(0, |index| index + 1);
+                let name = format!("{number:02}-{load}");
+                let (judgement, at) = self.several.run(&self.dir, &name, (load, self.curve.seed), observer)?;
+                observer.say(&format!("{share}: {load} {}", judgement.verdict));
+                self.curve.add_run(share, load, &judgement, below(&self.dir, &at));
+                self.keep()?;
+                match judgement.verdict {
+                    Verdict::Incomplete => return Ok(()),
+                    Verdict::Invalid if attempt == 1 => {}
+                    _ => break,
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// If the curve was killed after a point had failed by its log, that point counts as failed.
+    fn take_in_failed(&mut self, maximum: Multiple) {
+        let known: Vec<PathBuf> = self.curve.points.iter().map(|point| self.dir.join(&point.directory)).collect();
+        let known: Vec<&Path> = known.iter().map(PathBuf::as_path).collect();
+        for (load, judgement, at) in self.several.failed_unkept(&self.dir, &known) {
+            let share = self.curve.left().into_iter().find(|share| part(maximum, *share).ok() == Some(load));
+            if let Some(share) = share {
+                self.curve.add_run(share, load, &judgement, below(&self.dir, &at));
+            }
+        }
+    }
+
+    fn keep(&self) -> Result<(), Failure> {
+        keep(&self.dir.join(FILE), &self.curve)
+    }
+}
+
+/// Stores a curve in `dir` with the page that shows it.
+pub fn leave(curve: &Curve, dir: &Path) -> Result<(), Failure> {
+    keep(&dir.join(FILE), curve)?;
+    let mut page = String::new();
+    html(curve, &mut page).map_err(|_| Failure::bug("a curve that cannot be shown"))?;
+    let path = dir.join(PAGE);
+    files::replace(&path, page.as_bytes())
+        .map_err(|e| Failure::host(format!("{} cannot be written: {e}", shown(&path))))
+}
+
+/// Makes a directory below that of the curve, unless it is there.
+pub fn directory(below: &Path) -> Result<(), Failure> {
+    files::directory(below)
+        .map_err(|e| Failure::host(format!("the run directory {} cannot be made: {e}", shown(below))))
+}
+
+/// The curve that an earlier call left, which must belong to the same task.
+fn earlier(dir: &Path, ours: &Curve, several: &Several<'_>) -> Result<Curve, Failure> {
+    let curve = kept(&dir.join(FILE), |kept: &Curve| {
+        let task = (kept.workload.as_str(), kept.targets.as_slice());
+        let same = several.goes_on(task, kept.run_ns, kept.plan_blake3.as_deref(), kept.seed);
+        let maximum = kept.searched == ours.searched && (ours.searched || kept.maximum == ours.maximum);
+        same && maximum && kept.stream == ours.stream && kept.asked == ours.asked
+    })?;
+    several.same_targets(dir)?;
+    // The curve beside it has a file of its own.
+    Ok(Curve { beside: None, ..curve })
+}
+
+/// The directory of a run, seen from that of its curve.
+fn below(dir: &Path, run: &Path) -> String {
+    run.strip_prefix(dir).unwrap_or(run).to_string_lossy().into_owned()
+}
+
+/// A share of a load, to the millionth.
+fn part(maximum: Multiple, share: Share) -> Result<Multiple, Failure> {
+    let millionths = u128::from(maximum.as_millionths()) * u128::from(share.as_ppb()) / 1_000_000_000;
+    u64::try_from(millionths).ok().and_then(Multiple::from_millionths).ok_or_else(|| {
+        Failure::usage(format!("{share} of {maximum} is too small to be a load; give larger shares with --points"))
+    })
+}
