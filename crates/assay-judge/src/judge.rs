@@ -10,7 +10,7 @@ use crate::options::Options;
 use crate::rules::disk;
 use crate::verdict::Verdict;
 use assay_base::Span;
-use assay_record::{CloseReason, Damage, Entry, Header, Reader};
+use assay_record::{CloseReason, Damage, Entry, Header, PhaseKind, Reader};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{self, BufRead};
@@ -127,7 +127,15 @@ impl Fold {
         }
     }
 
-    fn header(&mut self, header: Header) {
+    fn header(&mut self, mut header: Header) {
+        if let Some(name) = &self.options.phase {
+            let only = header.phases.iter().filter(|phase| phase.name == *name).count() == 1 && !header.continues;
+            if !only {
+                return self.unreadable(format!("this part of the run has not the one whole phase {name}"));
+            }
+            let others = header.phases.iter_mut().filter(|phase| phase.name != *name);
+            others.for_each(|phase| phase.kind = PhaseKind::WarmUp);
+        }
         for watermark in header.watermarks.iter().take(20) {
             if !self.watermarks.contains(watermark) {
                 self.watermarks.push(watermark.clone());

@@ -11,6 +11,9 @@ pub struct Options {
     pub slice: Option<Span>,
     /// Criteria, instead of the log's.
     pub criteria: Option<Vec<Criterion>>,
+    /// Judges only the measured phase of this name, with everything before it as its warm-up. A log that was continued cannot be
+    /// judged so.
+    pub phase: Option<String>,
     /// The log has no distributions by design, like those of ACT: then the absence of percentiles needs no warning.
     pub without_distributions: bool,
 }

@@ -1,4 +1,5 @@
-//! Throughput against response: a run for each share of a maximum that is given or searched for.
+//! Throughput against response at shares of a maximum that is given or searched for: a run for each, or one uninterrupted run
+//! through all of them.
 //!
 //! The judge computes the figures (`assay_judge::curve`); this runs the points and stores them in `curve.json` after each one,
 //! from which an interrupted curve continues. A point that proves nothing is run once more.
@@ -9,7 +10,7 @@ use crate::kept::{keep, kept};
 use crate::observer::Observer;
 use crate::results;
 use crate::searching::{self, Bounds, Searching};
-use crate::several::Several;
+use crate::several::{Ramp, Several};
 use assay_base::{Multiple, Share};
 use assay_judge::Verdict;
 use assay_judge::curve::{Curve, SCHEMA, html};
@@ -25,6 +26,8 @@ pub struct Asked {
     pub stream: String,
     /// The load of 100 %; it is searched for where it is `None`.
     pub maximum: Option<Multiple>,
+    /// All points in one uninterrupted run, from the highest share to the lowest, instead of a run for each.
+    pub in_one_run: bool,
 }
 
 /// Name of the curve's file; the page's name follows from it.
@@ -33,6 +36,8 @@ pub const FILE: &str = "curve.json";
 pub const PAGE: &str = "curve.html";
 /// Directory of the search for the maximum.
 const SEARCH: &str = "maximum";
+/// Directory of the run that has all points.
+const RAMP: &str = "ramp";
 
 /// A curve, and where it is stored.
 #[derive(Debug)]
@@ -41,6 +46,8 @@ pub struct Curving<'a> {
     bounds: Bounds,
     dir: PathBuf,
     curve: Curve,
+    /// The run that has all points, where one run has them.
+    ramp: Option<Ramp>,
 }
 
 impl<'a> Curving<'a> {
@@ -70,11 +77,14 @@ impl<'a> Curving<'a> {
             knee: None,
             overall_response_ns: None,
             cache: None,
+            in_one_run: asked.in_one_run,
             beside: None,
         };
+        let falling: Vec<Share> = asked.shares.iter().rev().copied().collect();
+        let ramp = asked.in_one_run.then(|| several.ramp(&falling)).transpose()?;
         let curve = if resumed { earlier(&dir, &fresh, several)? } else { fresh };
         results::replaceable(&dir, &[FILE, PAGE])?;
-        let curving = Curving { several, bounds, dir, curve };
+        let curving = Curving { several, bounds, dir, curve, ramp };
         curving.keep()?;
         Ok(curving)
     }
@@ -88,8 +98,45 @@ impl<'a> Curving<'a> {
     pub fn run(&mut self, observer: &mut dyn Observer) -> Result<Option<Outcome>, Failure> {
         let outcome = if self.curve.maximum.is_none() { Some(self.search(observer)?) } else { None };
         let Some(maximum) = self.curve.maximum else { return Ok(outcome) };
-        self.points(maximum, observer)?;
+        match self.ramp.take() {
+            Some(ramp) => self.in_one_run(&ramp, maximum, observer)?,
+            None => self.points(maximum, observer)?,
+        }
         Ok(None)
+    }
+
+    /// Runs all points in one run. Where a point is missing or proves nothing, all are measured again: what was not measured in
+    /// one run is not an uninterrupted ramp.
+    fn in_one_run(&mut self, ramp: &Ramp, maximum: Multiple, observer: &mut dyn Observer) -> Result<(), Failure> {
+        for _ in 1..=2 {
+            if self.curve.left().is_empty() {
+                break;
+            }
+            observer.title("all points");
+            let at = (self.dir.as_path(), RAMP);
+            let (whole, points, run) = self.several.run_ramp(ramp, at, (maximum, self.curve.seed), observer)?;
+            let directory = below(&self.dir, &run);
+            for (share, judgement) in self.curve.asked.clone().into_iter().rev().zip(&points) {
+                let load = part(maximum, share)?;
+                // A load that the targets did not take ends the run: there are no lower points.
+                if whole.verdict == Verdict::Fail && judgement.part.measured_ns == 0 {
+                    continue;
+                }
+                observer.say(&format!("{share}: {load} {}", judgement.verdict));
+                self.curve.add_run(share, load, judgement, directory.clone());
+                // The log knows the mean rate over all points, which take the same time.
+                let mean =
+                    self.curve.asked.iter().map(|share| share.as_ppb() as f64).sum::<f64>() / points.len() as f64;
+                for point in self.curve.points.iter_mut().filter(|point| point.share == share) {
+                    point.rate_asked = point.rate_asked.map(|rate| rate * share.as_ppb() as f64 / mean);
+                }
+            }
+            self.keep()?;
+            if !self.curve.points.iter().any(|point| point.verdict == Verdict::Invalid) {
+                break;
+            }
+        }
+        Ok(())
     }
 
     /// Searches for the maximum, or continues an interrupted search.
@@ -168,7 +215,8 @@ fn earlier(dir: &Path, ours: &Curve, several: &Several<'_>) -> Result<Curve, Fai
         let task = (kept.workload.as_str(), kept.targets.as_slice());
         let same = several.goes_on(task, kept.run_ns, kept.plan_blake3.as_deref(), kept.seed);
         let maximum = kept.searched == ours.searched && (ours.searched || kept.maximum == ours.maximum);
-        same && maximum && kept.stream == ours.stream && kept.asked == ours.asked
+        let points = kept.asked == ours.asked && kept.in_one_run == ours.in_one_run;
+        same && maximum && points && kept.stream == ours.stream
     })?;
     several.same_targets(dir)?;
     // The curve beside it has a file of its own.

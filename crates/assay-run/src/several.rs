@@ -9,17 +9,18 @@ use crate::pace::Pace;
 use crate::reading;
 use crate::records::Records;
 use crate::rest::{decisive, json_of, other};
-use crate::results::leave;
+use crate::results::{self, leave};
 use crate::rundir;
 use crate::schedulers::Schedulers;
 use crate::settings::Settings;
 use crate::signals::{self, StopCell};
 use crate::targets::{self, Named, TargetNeeds, Targets};
-use assay_base::{Bytes, Geometry, Multiple, Span};
+use assay_base::{Bytes, Geometry, Multiple, Share, Span};
 use assay_device::probe;
 use assay_device::safety::Roots;
 use assay_judge::{Judgement, Verdict};
 use assay_model::Plan;
+use assay_model::plan::Phase;
 use assay_model::workload::Workload;
 use assay_record::Entry;
 use std::path::{Path, PathBuf};
@@ -210,6 +211,39 @@ impl<'a> Several<'a> {
         failed
     }
 
+    /// The same load in one uninterrupted run through these shares of it, each for as long as a run measures. Where the warm-up
+    /// waits until the load is steady, which a load that changes never is, the run warms up for the longest that it may wait.
+    pub fn ramp(&self, shares: &[Share]) -> Result<Ramp, Failure> {
+        let (span, pace) = (self.plan.measured(), &self.settings.pace);
+        let workload = self.workload.ramp(shares, span).ok_or_else(|| {
+            Failure::usage(format!(
+                "the load of {} cannot change within a run: measure each point in a run of its own, with --runs each",
+                one_line(&self.workload.name)
+            ))
+        })?;
+        let warm_up = pace.until_steady.or(pace.warm_up).unwrap_or(self.workload.warm_up.longest());
+        let measure = Span::from_ns(span.as_ns().saturating_mul(shares.len() as u64));
+        let pace = Pace { measure: Some(measure), warm_up: Some(warm_up), until_steady: None, ..pace.clone() };
+        let plan = pace.plan(&workload, &self.named, Some(Multiple::ONE))?;
+        plan.judged_by(self.settings.criteria).map_err(Failure::workload)?;
+        Ok(Ramp { workload, pace })
+    }
+
+    /// One run of a ramp to its highest load, in a new directory `below/name`, judged as a whole and phase by phase.
+    pub fn run_ramp(
+        &self,
+        ramp: &Ramp,
+        (below, name): (&Path, &str),
+        (load, seed): (Multiple, u64),
+        observer: &mut dyn Observer,
+    ) -> Result<(Judgement, Vec<Judgement>, PathBuf), Failure> {
+        let (whole, dir) = self.run_of((&ramp.workload, &ramp.pace), (below, name), (load, seed), observer)?;
+        let log = dir.join("run.jsonl");
+        let phase = |phase: &Phase| results::judge_phase(&log, self.settings.judge_on, phase.name.clone());
+        let phases = ramp.workload.phases.iter().map(phase).collect::<Result<_, _>>()?;
+        Ok((whole, phases, dir))
+    }
+
     /// One run at `load` with this seed, in a new directory `below/name`, judged.
     pub fn run(
         &self,
@@ -218,14 +252,24 @@ impl<'a> Several<'a> {
         (load, seed): (Multiple, u64),
         observer: &mut dyn Observer,
     ) -> Result<(Judgement, PathBuf), Failure> {
-        let Settings { pace, criteria, manner, judge_on, tell, .. } = &self.settings;
-        let plan = Pace { seed: Some(seed), ..pace.clone() }.plan(&self.workload, &self.named, Some(load))?;
+        self.run_of((&self.workload, &self.settings.pace), (below, name), (load, seed), observer)
+    }
+
+    fn run_of(
+        &self,
+        (workload, pace): (&Workload, &Pace),
+        (below, name): (&Path, &str),
+        (load, seed): (Multiple, u64),
+        observer: &mut dyn Observer,
+    ) -> Result<(Judgement, PathBuf), Failure> {
+        let Settings { criteria, manner, judge_on, tell, .. } = &self.settings;
+        let plan = Pace { seed: Some(seed), ..pace.clone() }.plan(workload, &self.named, Some(load))?;
         let plan = plan.judged_by(criteria).map_err(Failure::workload)?;
         let dir = rundir::create(&below.join(name), false)?;
         let mut log = LogFile::create(&dir.join("run.jsonl"))?;
         let how = Drive {
             manner: *manner,
-            watermarks: header::short(plan.measured(), self.workload.duration).into_iter().collect(),
+            watermarks: header::short(plan.measured(), workload.duration).into_iter().collect(),
             prepared: Records::host().preparations(self.opened.real(), *tell),
             ..Drive::default()
         };
@@ -233,6 +277,13 @@ impl<'a> Several<'a> {
         let (judgement, _) = leave(&dir, *judge_on, *tell)?;
         Ok((judgement, dir))
     }
+}
+
+/// One uninterrupted run through several shares of a load.
+#[derive(Debug)]
+pub struct Ramp {
+    workload: Workload,
+    pace: Pace,
 }
 
 /// A pace with a length: the workload's duration, at most six hours, where none was asked for.

@@ -76,6 +76,9 @@ pub struct Curve {
     /// The device of the cache before the targets; absent where there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<String>,
+    /// True where all points were measured in one uninterrupted run, from the highest load to the lowest.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_one_run: bool,
     /// The curve of the same workload on the same targets without the cache, where it was asked for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub beside: Option<Box<Curve>>,
@@ -179,9 +182,10 @@ impl Curve {
     }
 
     /// INCOMPLETE while a point is missing or was cut short, otherwise the worst verdict of its points; of two curves beside
-    /// each other, those of both.
+    /// each other, those of both. One run that ended because a point failed has no lower points: it is FAIL.
     pub fn verdict(&self) -> Verdict {
-        let cut = |curve: &Curve| curve.points.len() < curve.asked.len();
+        let failed = |curve: &Curve| curve.points.iter().any(|point| point.verdict == Verdict::Fail);
+        let cut = |curve: &Curve| curve.points.len() < curve.asked.len() && !(curve.in_one_run && failed(curve));
         let verdicts = || self.both().flat_map(|curve| &curve.points).map(|point| point.verdict);
         let cut = self.both().any(cut) || verdicts().any(|verdict| verdict == Verdict::Incomplete);
         let worst = verdicts().max().unwrap_or(Verdict::Incomplete);

@@ -13,7 +13,8 @@ const ROWS: usize = 12;
 pub fn text(curve: &Curve, out: &mut dyn fmt::Write) -> fmt::Result {
     let mut page = Page::default();
     let on = curve.targets.join(", ");
-    page.words("", &format!("{} of {} on {on}, {} a point", curve.stream, curve.workload, length(curve)), 2);
+    let how = if curve.in_one_run { ", in one uninterrupted run" } else { "" };
+    page.words("", &format!("{} of {} on {on}, {} a point{how}", curve.stream, curve.workload, length(curve)), 2);
     let titled = curve.titled();
     if let [(title, curve)] = &titled[..] {
         page.words("", &of_all(title, curve), 2);

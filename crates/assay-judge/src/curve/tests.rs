@@ -43,6 +43,7 @@ pub(super) fn curve(points: impl IntoIterator<Item = Point>) -> Curve {
         knee: None,
         overall_response_ns: None,
         cache: None,
+        in_one_run: false,
         beside: None,
     };
     for point in points {

@@ -17,6 +17,7 @@ mod names;
 mod oltp;
 mod pace;
 mod profile;
+mod ramp;
 mod recorded;
 mod seek;
 mod size;

@@ -25,7 +25,7 @@ Exit code: 0 when every point passed, 10 when a point failed (or no load passed)
 pub(crate) struct Curve {
     #[command(flatten)]
     pub subject: Subject,
-    /// Shares of the maximum load to measure, separated by commas. Each is a run of its own
+    /// Shares of the maximum load to measure, separated by commas
     #[arg(long, value_name = "SHARES", value_delimiter = ',', default_value = "10%,50%,80%,90%,95%,100%")]
     pub points: Vec<Share>,
     /// Load that counts as 100 %: a multiple such as 30x, or the rate of the stream over all targets, such as 60000/s
@@ -35,6 +35,10 @@ pub(crate) struct Curve {
     /// Stream whose throughput and response time are shown [default: the stream of the first criterion]
     #[arg(long, value_name = "NAME")]
     pub stream: Option<String>,
+    /// Measure each point in a run of its own, or all in one uninterrupted run from the highest load to the lowest [default: one for
+    /// OLTP loads, each for all others]
+    #[arg(long, value_name = "HOW")]
+    pub runs: Option<Runs>,
     /// Measure a second curve without the cache, and show both in one picture: `--cache /dev/nvme0n1 --beside none`
     #[arg(long, value_name = "none")]
     pub beside: Option<Beside>,
@@ -48,6 +52,15 @@ pub(crate) struct Curve {
     pub access: Access,
     #[command(flatten)]
     pub output: Output,
+}
+
+/// In how many runs the points are measured.
+#[derive(Clone, Copy, Debug, PartialEq, clap::ValueEnum)]
+pub(crate) enum Runs {
+    /// Each point in a run of its own
+    Each,
+    /// All points in one uninterrupted run
+    One,
 }
 
 /// What the second curve has instead of the cache.
@@ -93,7 +106,9 @@ pub(crate) fn curve(args: &Curve) -> Result<u8, Failure> {
     }
     let stream = stream(&several.plan, args.stream.as_deref())?;
     let given = args.max.map(|max| maximum(max, &several.plan, &stream)).transpose()?;
-    let asked = Asked { shares, stream, maximum: given };
+    let usual = if several.plan.oltp.is_some() { Runs::One } else { Runs::Each };
+    let in_one_run = args.runs.unwrap_or(usual) == Runs::One;
+    let asked = Asked { shares, stream, maximum: given, in_one_run };
     let dir = several.directory()?;
     let mut progress = Progress::new(false);
     progress.say(&several.length());
@@ -192,6 +207,7 @@ fn show(curve: &curve::Curve, dir: &Path, (json, cut): (bool, bool), progress: &
         let dir = for_a_shell(&dir.to_string_lossy());
         progress.say(&format!("cut short; go on with the same command and --resume {dir}"));
     }
-    progress.say(&format!("curve in {}: {FILE}, {PAGE}, and a run directory for each point", shown(dir)));
+    let runs = if curve.in_one_run { "the directory of the run" } else { "a run directory for each point" };
+    progress.say(&format!("curve in {}: {FILE}, {PAGE}, and {runs}", shown(dir)));
     Ok(())
 }

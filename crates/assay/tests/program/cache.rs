@@ -226,15 +226,15 @@ fn a_curve_with_the_cache_has_the_one_without_it_beside_it() {
         assert_eq!(first["points"][at]["load"], beside["points"][at]["load"]);
     }
     let page = fs::read_to_string(place.path("curve/curve.html")).unwrap();
-    for said in ["mean with the cache ssd", "mean without the cache", "beside/01-2x/report.html"] {
+    for said in ["mean with the cache ssd", "mean without the cache", "beside/ramp/report.html"] {
         assert!(page.contains(said), "{said}: {page}");
     }
     // Where only the second curve is missing, only that one is measured.
     let runs = |dir: &str| fs::read_dir(place.path(dir)).unwrap().count();
-    let before = (runs("curve"), fs::read(place.path("curve/02-4x/run.jsonl")).unwrap());
+    let before = (runs("curve"), fs::read(place.path("curve/ramp/run.jsonl")).unwrap());
     fs::remove_dir_all(place.path("curve/beside")).unwrap();
     let again = shown(&["--resume", "curve"]);
-    assert_eq!((runs("curve"), fs::read(place.path("curve/02-4x/run.jsonl")).unwrap()), before);
+    assert_eq!((runs("curve"), fs::read(place.path("curve/ramp/run.jsonl")).unwrap()), before);
     assert_eq!((&again["points"], again["beside"]["points"].as_array().unwrap().len()), (&first["points"], 2));
     let said = place.assay(&[&curve[..], &usual].concat());
     assert!(said.code == Some(2) && said.err.contains("give one with --cache PATH"), "{}", said.err);

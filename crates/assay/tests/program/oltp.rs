@@ -57,7 +57,7 @@ fn limit_and_curve_count_in_bsus() {
     assert!(page.contains("<small>1 BSU</small>"), "the page counts them too");
     let again = place.assay(&[&search[..], &["--resume", "limit"]].concat()[..search.len() - 2]);
     assert!(again.out.contains("BSU"), "{}", again.out);
-    let points = ["--max", "2x", "--points", "50%,100%", "--out", "curve"];
+    let points = ["--max", "2x", "--points", "50%,100%", "--out", "curve", "--runs", "each"];
     let (_, curve, told) = json(&place, &[&["curve", "oltp"], &disks[..], &usual, &points].concat());
     assert_eq!((curve["stream"].as_str(), curve["counted"]["name"].as_str()), (Some("all"), Some("BSU")), "{told}");
     let rate = curve["points"][0]["rate_asked"].as_f64().unwrap();
@@ -66,6 +66,72 @@ fn limit_and_curve_count_in_bsus() {
     let (_, curve, told) = json(&place, &[&["curve", "oltp"], &disks[..], &usual, &rates].concat());
     assert_eq!(curve["maximum"], "2x", "a hundred operations a second are two BSUs: {told}");
 }
+
+/// All points in one uninterrupted run, which is what an OLTP load's curve is unless another one is asked for.
+#[test]
+fn a_curve_is_one_uninterrupted_run_from_the_highest_load_to_the_lowest() {
+    let place = Place::new();
+    let disks = ["sim:flash", "sim:flash", "sim:flash"];
+    let usual = ["--max", "100x", "--for", "60s", "--slice", "20s", "--warm-up", "10s"];
+    let shown = |more: &[&str]| json(&place, &[&["curve", "oltp"], &disks[..], &usual, more].concat());
+    let (code, curve, told) = shown(&["--points", "10%,50%,100%", "--out", "curve"]);
+    assert_eq!((code, curve["in_one_run"].as_bool()), (Some(0), Some(true)), "{told}");
+    let points = curve["points"].as_array().unwrap();
+    for (point, (load, rate)) in points.iter().zip([("10x", 500.0), ("50x", 2500.0), ("100x", 5000.0f64)]) {
+        let achieved = point["rate_achieved"].as_f64().unwrap();
+        let spread = 4.0 * (rate / 60.0).sqrt();
+        assert!((point["rate_asked"].as_f64().unwrap() - rate).abs() < 1e-3, "{point}");
+        assert!((achieved - rate).abs() <= spread && point["load"] == load, "{point}");
+        assert_eq!((point["verdict"].as_str(), point["directory"].as_str()), (Some("PASS"), Some("ramp")));
+        assert!(point["p99_9_ns"].is_u64(), "{point}");
+    }
+    let text = fs::read_to_string(place.path("curve/ramp/run.jsonl")).unwrap();
+    let head: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    let names: Vec<&str> = head["phases"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["warm-up", "100-percent", "50-percent", "10-percent"], "the load falls");
+    // What was cut is measured again as a whole; what is whole is not.
+    let (code, same, _) = shown(&["--points", "10%,50%,100%", "--resume", "curve"]);
+    assert_eq!((code, fs::read_to_string(place.path("curve/ramp/run.jsonl")).unwrap()), (Some(0), text));
+    assert_eq!(same, curve);
+    let kept = fs::read_to_string(place.path("curve/curve.json")).unwrap();
+    let mut cut: Value = serde_json::from_str(&kept).unwrap();
+    cut["points"].as_array_mut().unwrap().remove(1);
+    fs::write(place.path("curve/curve.json"), cut.to_string()).unwrap();
+    let (code, whole, _) = shown(&["--points", "10%,50%,100%", "--resume", "curve"]);
+    assert_eq!((code, whole["points"][2]["directory"].as_str()), (Some(0), Some("ramp-2")));
+    assert_eq!(shown(&["--points", "10%,50%,100%", "--resume", "curve", "--runs", "each"]).0, Some(2));
+    // A load that is not taken ends the run, and its lower points with it.
+    let (code, failed, told) = json(
+        &place,
+        &[
+            "curve",
+            "oltp",
+            "sim:disk",
+            "sim:disk",
+            "sim:disk",
+            "--max",
+            "40x",
+            "--for",
+            "20s",
+            "--warm-up",
+            "0s",
+            "--slice",
+            "20s",
+            "--out",
+            "failed",
+        ],
+    );
+    assert_eq!((code, failed["points"].as_array().unwrap().len()), (Some(10), 1), "{told}");
+    // A load that cannot change within a run is refused before anything runs.
+    place.write("b.toml", BURSTY);
+    let said =
+        place.assay(&["curve", "b.toml", "sim:flash", "--runs", "one", "--for", "5s", "--max", "1x", "--out", "no"]);
+    assert!(said.code == Some(2) && said.err.contains("--runs each"), "{:?} {}", said.code, said.err);
+    assert!(!place.path("no/01-0.1x").exists());
+}
+
+const BURSTY: &str = "model = \"streams\"\nslice = \"5s\"\n[[stream]]\nname = \"s\"\ndirection = \"read\"\nsize = \"4KiB\"\nrate = \"100/s\"\n\
+    arrival = { bursty = { on = \"1s\", off = \"1s\" } }\n";
 
 #[test]
 fn the_ramp_is_one_run_with_the_figures_of_each_phase() {
