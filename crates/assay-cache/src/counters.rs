@@ -16,11 +16,6 @@ macro_rules! counters {
             pub fn since(&self, before: &Counted) -> Counted {
                 Counted { $($name: self.$name.saturating_sub(before.$name),)* }
             }
-
-            /// The names and values, in the order in which they are declared.
-            pub fn values(&self) -> impl Iterator<Item = (&'static str, u64)> {
-                [$((stringify!($name), self.$name),)*].into_iter()
-            }
         }
 
         /// The counters of a cache. The cache changes them; any thread may read them.
@@ -44,10 +39,11 @@ counters! {
     reads,
     /// Of the blocks in `reads`, those that were in the cache.
     read_hits,
-    /// Of the hits, those found in memory, which keeps the segments that were filled most recently.
+    /// Of the hits, those found in memory, which keeps the segments that were filled most recently; the others were read from the
+    /// device of the cache.
     ram_hits,
-    /// Of the hits, those that were read from the device of the cache.
-    device_hits,
+    /// Reads that went past the cache, because they do not consist of whole blocks.
+    bypassed,
     /// Blocks that were put into the cache.
     insertions,
     /// Blocks that were not put into the cache, because no segment had room at that moment.

@@ -167,12 +167,9 @@ impl<D: BlockDevice> Cached<D> {
         let count = |source: fn(&Source) -> bool| {
             self.runs.iter().filter(|run| source(&run.from)).map(|run| u64::from(run.count)).sum::<u64>()
         };
-        let in_memory = count(|from| matches!(from, Source::Memory(_)));
-        let on_device = count(|from| matches!(from, Source::Cache(_)));
         add(&self.counters.reads, touched.count.into());
-        add(&self.counters.read_hits, in_memory + on_device);
-        add(&self.counters.ram_hits, in_memory);
-        add(&self.counters.device_hits, on_device);
+        add(&self.counters.read_hits, count(|from| *from != Source::Target));
+        add(&self.counters.ram_hits, count(|from| matches!(from, Source::Memory(_))));
         let kind = match self.runs[..] {
             [Run { from: Source::Target, .. }] => {
                 self.counters.goes_on(op.target, op.len);
@@ -283,20 +280,15 @@ impl<D: BlockDevice> Cached<D> {
         let whole = completion.result == Ok(op.len);
         match kind {
             Kind::Miss(touched, began) => {
-                for n in 0..touched.count {
-                    let block = touched.first.behind(n);
-                    if self.racing.read_ends(block, began) && whole {
-                        self.insert(ticket, n * self.shape.block, block);
-                    }
-                }
+                self.put_in(ticket, (touched.first, touched.count), whole, |racing, block| {
+                    racing.read_ends(block, began)
+                });
             }
             Kind::Write(touched, began) => {
-                for n in 0..touched.count {
-                    let block = touched.first.behind(n);
-                    if self.racing.write_ends(block, began) && whole && touched.whole {
-                        self.insert(ticket, n * self.shape.block, block);
-                    }
-                }
+                let whole = whole && touched.whole;
+                self.put_in(ticket, (touched.first, touched.count), whole, |racing, block| {
+                    racing.write_ends(block, began)
+                });
             }
             Kind::Hit { segment } => {
                 self.log.unpin(segment);
@@ -312,6 +304,22 @@ impl<D: BlockDevice> Cached<D> {
         }
         done.push(Completion { issued: issued.unwrap_or(completion.issued), ..completion });
         false
+    }
+
+    /// Ends an operation on `count` blocks from `first` on, whose data are in the buffer of `ticket`, and puts those blocks into the
+    /// cache that it may put in: `ends` says of each, and `whole` of all.
+    fn put_in(
+        &mut self,
+        ticket: Ticket,
+        (first, count): (Place, u32),
+        whole: bool,
+        ends: impl Fn(&mut Racing, Place) -> bool,
+    ) {
+        for n in 0..count {
+            if ends(&mut self.racing, first.behind(n)) && whole {
+                self.insert(ticket, n * self.shape.block, first.behind(n));
+            }
+        }
     }
 
     /// Puts a block into the cache. Its data begin at byte `at` of the buffer of `ticket`.
@@ -359,18 +367,13 @@ impl<D: BlockDevice> Cached<D> {
                 }
             }
             From::Target(None) => {}
-            From::Target(Some((first, moment))) => {
-                for n in 0..op.len / self.shape.block {
-                    if self.racing.read_ends(first.behind(n), moment) && whole {
-                        self.insert(completion.ticket, n * self.shape.block, first.behind(n));
-                    }
-                }
+            From::Target(Some((first, began))) => {
+                let count = op.len / self.shape.block;
+                self.put_in(completion.ticket, (first, count), whole, |racing, block| racing.read_ends(block, began));
             }
         }
         self.hand_over(completion.ticket, of, at as usize, op.len as usize);
-        let Flight { op: read, kind: Kind::Parts { left, last, result }, .. } = &mut self.flights[of.0 as usize] else {
-            return;
-        };
+        let Kind::Parts { left, last, result } = &mut self.flights[of.0 as usize].kind else { return };
         *left -= 1;
         *last = (*last).max(completion.completed);
         match completion.result {
@@ -378,7 +381,6 @@ impl<D: BlockDevice> Cached<D> {
             Ok(bytes) if bytes < op.len => *result = result.map(|all| all.min(at + bytes)),
             Ok(_) => {}
         }
-        debug_assert!(read.len >= op.len, "a part is no longer than the whole");
         if *left == 0 {
             let (result, completed) = (*result, *last);
             let issued = self.flights[of.0 as usize].issued.unwrap_or(completed);
@@ -431,6 +433,11 @@ impl<D: BlockDevice> Cached<D> {
         started
     }
 
+    /// Whether a request of the cache's own waits although a slot is free: the next poll starts it, and must come at once.
+    fn can_start(&self) -> bool {
+        (self.log.has_jobs() || self.subs.has_parts()) && self.subs.has_room()
+    }
+
     fn start(&mut self, now: Instant, ticket: Ticket, job: Job) {
         let Job { segment, at, len, is_write } = job;
         let direction = if is_write { Direction::Write } else { Direction::Read };
@@ -471,6 +478,10 @@ impl<D: BlockDevice> Device for Cached<D> {
             (Some(touched), Direction::Read) if touched.whole && self.failed.is_none() => {
                 self.read(now, ticket, op, touched);
             }
+            (Some(_), Direction::Read) if self.failed.is_none() => {
+                add(&self.counters.bypassed, 1);
+                self.pass(now, ticket, op, None);
+            }
             _ => self.pass(now, ticket, op, None),
         }
     }
@@ -497,9 +508,7 @@ impl<D: BlockDevice> Device for Cached<D> {
 
     fn next_wakeup(&self) -> Option<Instant> {
         let own = self.found.iter().map(|found| found.completed).min();
-        // A request that waits although a slot is free is started by the next poll, so that poll must come at once.
-        let at_once = (self.log.has_jobs() || self.subs.has_parts()) && self.subs.has_room();
-        let own = if at_once { Some(Instant::ZERO) } else { own };
+        let own = if self.can_start() { Some(Instant::ZERO) } else { own };
         match (own, self.inner.next_wakeup()) {
             (Some(own), Some(inner)) => Some(own.min(inner)),
             (own, inner) => own.or(inner),
@@ -507,8 +516,7 @@ impl<D: BlockDevice> Device for Cached<D> {
     }
 
     fn wait(&mut self, span: Span) {
-        let at_once = (self.log.has_jobs() || self.subs.has_parts()) && self.subs.has_room();
-        if self.found.is_empty() && !at_once {
+        if self.found.is_empty() && !self.can_start() {
             self.inner.wait(span);
         }
     }

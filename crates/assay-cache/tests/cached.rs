@@ -326,7 +326,9 @@ fn what_is_read_was_written_last_whatever_overtakes_what() {
             caller.drain();
             let counted = caller.counters.read();
             assert!(counted.read_hits > 500 && counted.invalidate_hits > 100, "{seed} {size}: {counted:?}");
-            assert_eq!(counted.read_hits, counted.ram_hits + counted.device_hits);
+            let from_device = counted.read_hits - counted.ram_hits;
+            assert!(from_device >= counted.device_reads && counted.device_reads > 0, "{counted:?}");
+            assert!(counted.bypassed > 100, "reads of parts of blocks go past it: {counted:?}");
             assert!(size > 4 << 20 || counted.evictions > 500 && counted.segment_reads > 0, "{counted:?}");
             assert_eq!((caller.errors, counted.errors), (0, 0));
         }
@@ -351,7 +353,7 @@ fn a_cache_that_is_used_again_is_right() {
             again.run(3000);
             again.drain();
             let counted = again.counters.read();
-            assert!(counted.device_hits > 100, "{blocks} blocks were known: {counted:?}");
+            assert!(counted.read_hits - counted.ram_hits > 100, "{blocks} blocks were known: {counted:?}");
         }
     }
 }

@@ -261,6 +261,9 @@ pub struct CacheCounters {
     /// Of the hits, those found in the memory of segments that were filled lately; the others were read from the device of
     /// the cache.
     pub ram_hits: u64,
+    /// Reads that went past the cache, because they do not consist of whole blocks.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub bypassed: u64,
     /// Blocks that writes changed.
     pub invalidations: u64,
     /// Of these, blocks that were in the cache.
@@ -304,6 +307,7 @@ impl CacheCounters {
         sum(&mut self.reads, other.reads);
         sum(&mut self.read_hits, other.read_hits);
         sum(&mut self.ram_hits, other.ram_hits);
+        sum(&mut self.bypassed, other.bypassed);
         sum(&mut self.invalidations, other.invalidations);
         sum(&mut self.invalidate_hits, other.invalidate_hits);
         sum(&mut self.insertions, other.insertions);

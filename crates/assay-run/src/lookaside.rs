@@ -248,6 +248,7 @@ impl Meter {
             reads: since.reads,
             read_hits: since.read_hits,
             ram_hits: since.ram_hits,
+            bypassed: since.bypassed,
             invalidations: since.invalidations,
             invalidate_hits: since.invalidate_hits,
             insertions: since.insertions,

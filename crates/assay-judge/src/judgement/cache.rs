@@ -53,9 +53,13 @@ impl CacheFigures {
             (false, Some(why)) => format!("began empty, because {why}"),
             (false, None) => "began empty".to_owned(),
         };
+        let bypassed = match self.counted.bypassed {
+            0 => String::new(),
+            n => format!("; {n} reads of parts of blocks went past it"),
+        };
         let failed = if self.has_failed() { "; IT FAILED and was not used any more" } else { "" };
         format!(
-            "cache {}, {}: {} of {} blocks read were in it, {}{failed}",
+            "cache {}, {}: {} of {} blocks read were in it, {}{bypassed}{failed}",
             self.head.device.name,
             Bytes::new(self.head.size_bytes).human(),
             percent(self.read_hit_rate),
@@ -93,6 +97,7 @@ impl CacheFigures {
             ("Blocks read", it.reads.to_string()),
             ("Hits in memory", it.ram_hits.to_string()),
             ("Hits on its device", it.read_hits.saturating_sub(it.ram_hits).to_string()),
+            ("Reads past it, of parts of blocks", it.bypassed.to_string()),
             ("Blocks written", it.invalidations.to_string()),
             ("Of them in the cache", percent(self.invalidate_hit_rate)),
             ("Blocks put in", it.insertions.to_string()),
@@ -105,5 +110,21 @@ impl CacheFigures {
             ("Times round", it.wraps.to_string()),
             ("Errors of its device", self.errors_of_all_phases.to_string()),
         ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_went_past_the_cache_is_said_where_something_did() {
+        let said = |bypassed, errors| {
+            let counted = CacheCounters { reads: 8, read_hits: 4, bypassed, ..CacheCounters::default() };
+            CacheFigures::new(CacheHead::default(), counted, errors).in_words()
+        };
+        assert!(said(0, 0).ends_with("50.0% of 8 blocks read were in it, began empty"), "{}", said(0, 0));
+        assert!(said(7, 0).ends_with(", began empty; 7 reads of parts of blocks went past it"), "{}", said(7, 0));
+        assert!(said(7, 1).ends_with("; 7 reads of parts of blocks went past it; IT FAILED and was not used any more"));
     }
 }
