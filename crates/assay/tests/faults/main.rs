@@ -28,6 +28,7 @@ mod flushes;
 mod integrity;
 mod lag;
 mod log;
+mod mail;
 mod stuck;
 mod submit;
 mod times;
