@@ -1,6 +1,7 @@
 //! A mail store as a user meets it: what its verdict depends on, the search for the most mailboxes, and what is refused.
 
 use super::bed::{Log, Place};
+use super::devices::{Disk, Loop};
 use serde_json::Value;
 use std::fs;
 
@@ -197,4 +198,20 @@ fn the_jetstress_like_report_is_a_fold_over_the_log() {
     assert_eq!(report.out, fs::read_to_string(expected).unwrap());
     let other = place.assay(&["export", "run", "--to", "pblio-data"]);
     assert_eq!(other.code, Some(3), "{}", other.err);
+}
+
+/// What is known of each page and log block of a terabyte stays below a gigabyte of memory.
+#[test]
+fn a_terabyte_needs_less_than_a_gigabyte_of_memory() {
+    let place = Place::new();
+    let Some(disk) = Loop::over(&place, "sparse.img", 1 << 40) else { return };
+    let token = disk.token(&place);
+    let run = ["run", "mail", disk.path(), "--destroy-data", &token, "--warm-up", "0s", "--for", "3s", "--slice", "3s"];
+    let (code, verdict, told) = json(&place, &run);
+    assert!(
+        matches!(code, Some(10 | 11)) && verdict["integrity"]["damaged"] == 0,
+        "most of it was never written: {told}"
+    );
+    let most = verdict["generator"]["resident_bytes_max"].as_u64().unwrap();
+    assert!(verdict["integrity"]["verified_reads"].as_u64() > Some(0) && most < 1 << 30, "{most} bytes: {told}");
 }
