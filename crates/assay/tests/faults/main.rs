@@ -28,6 +28,7 @@ mod flushes;
 mod integrity;
 mod lag;
 mod log;
+mod page_cache;
 mod stuck;
 mod submit;
 mod times;

@@ -37,6 +37,7 @@ mod mail;
 mod matrix;
 mod namespaces;
 mod oltp;
+mod page_cache;
 mod patterns;
 mod pblio;
 mod preparing;
