@@ -26,6 +26,7 @@ mod content;
 mod documents;
 mod engines;
 mod environment;
+mod fio_drawn;
 mod fio_files;
 mod fio_jobs;
 mod fitting;
