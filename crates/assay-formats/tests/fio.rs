@@ -371,10 +371,22 @@ fn how_a_job_ends_is_never_guessed() {
         ("rw=read\nnumber_ios=80%", 4, ""),
         ("rw=write\nfsync=8\nrate_iops=5", 4, "a flush after writes that have a rate is not driven yet"),
         ("rw=write\nfsync=8\nfdatasync=8", 5, "a job with fsync and fdatasync is not driven yet"),
-        ("numjobs=2\n[b]\nfilename=data.img\nwait_for=a", 6, "waits for several copies"),
     ] {
         let fault = job(keys).err().unwrap_or_else(|| panic!("{keys} is refused"));
         assert!(fault.line == line && fault.what.contains(told) && !fault.remedy.is_empty(), "{keys}: {fault}");
+    }
+    // All copies of a job, in both directions, are waited for.
+    for (keys, awaited) in [
+        ("numjobs=3", &["a.0", "a.1", "a.2"][..]),
+        ("numjobs=2\nrw=randrw", &["a.0", "a.1"]),
+        ("rw=randrw\nrate_iops=5\ntime_based\nruntime=3", &["a.reads", "a.writes"]),
+        ("numjobs=2\nrw=write\nend_fsync=1", &["a.0.end-flush", "a.1.end-flush"]),
+        ("numjobs=2\nread_iolog=reads.log", &["a.0", "a.1"]),
+    ] {
+        let lowered = job(&format!("{keys}\n[b]\nfilename=data.img\nwait_for=a")).unwrap();
+        let plan = plan(&lowered);
+        let last = plan.streams.iter().position(|stream| stream.name == "b").unwrap() as u16;
+        assert_eq!(plan.life_of(last).waits_for().collect::<Vec<_>>(), awaited, "{keys}");
     }
     let apart = job("rw=read\n[b]\nstonewall\nfilename=data.img\nwait_for=a").unwrap();
     assert_eq!(

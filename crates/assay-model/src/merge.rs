@@ -106,7 +106,10 @@ fn agree(whole: &Plan, plan: &Plan) -> Result<(), String> {
 }
 
 fn renamed(plan: Plan, name: &str) -> Plan {
-    let waits = |life: Life| Life { after: life.after.map(|after| format!("{name}.{after}")), ..life };
+    let waits = |life: Life| {
+        let names: Vec<String> = life.waits_for().map(|after| format!("{name}.{after}")).collect();
+        life.behind(names)
+    };
     let stream = |mut stream: Stream| {
         if let Arrival::Looped { looped, .. } = &mut stream.arrival {
             *looped = format!("{name}.{looped}");

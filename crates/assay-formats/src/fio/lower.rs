@@ -146,24 +146,16 @@ fn chosen<'a>(file: &JobFile, jobs: Vec<Job<'a>>, choice: &Choice) -> Result<Vec
     Ok(jobs.into_iter().filter(|job| choice.sections.is_empty() || choice.sections.contains(&job.name)).collect())
 }
 
-/// The name that a job waits for: the only stream or loop of the job that `wait_for` names. `None` if that job is in an
-/// earlier step, because steps run one after another anyway.
-fn waits_for(job: &Job<'_>, made: &[Done], step: u32) -> Result<Option<String>, Fault> {
-    let Some((entry, value)) = job.value("wait_for")? else { return Ok(None) };
+/// The names that a job waits for: the loops or streams of all copies of the job that `wait_for` names. None if that job
+/// is in an earlier step, because steps run one after another anyway.
+fn waits_for(job: &Job<'_>, made: &[Done], step: u32) -> Result<Vec<String>, Fault> {
+    let Some((_, value)) = job.value("wait_for")? else { return Ok(Vec::new()) };
     let Some(done) = made.iter().rfind(|done| done.job == value.text) else {
         // That job is not among the chosen ones.
         job.note(format!("{}: wait_for={}: that job is not run", job.name, value.text));
-        return Ok(None);
+        return Ok(Vec::new());
     };
-    match done.names.as_slice() {
-        _ if done.step < step => Ok(None),
-        [one] => Ok(Some(one.clone())),
-        _ => Err(job.not_yet(
-            entry,
-            "a job that waits for several copies, or for reads and writes with rates of their own,",
-            "write stonewall, or wait for a job with one copy",
-        )),
-    }
+    Ok(if done.step < step { Vec::new() } else { done.names.clone() })
 }
 
 /// A job that was lowered.
