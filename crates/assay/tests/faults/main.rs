@@ -32,3 +32,4 @@ mod page_cache;
 mod stuck;
 mod submit;
 mod times;
+mod turns;
