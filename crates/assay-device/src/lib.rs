@@ -15,6 +15,7 @@ pub mod facts;
 pub mod inline;
 pub mod null;
 pub mod open;
+pub mod page_cache;
 pub mod paths;
 pub mod probe;
 pub mod safety;

@@ -5,7 +5,7 @@
 mod safety_common;
 
 use assay_device::safety::{Gate, Request, RuleId::*, Watermark, label, scratch};
-use safety_common::live::{Mount, have, root, run, turn};
+use safety_common::live::{Loop, Mount, have, root, run, turn};
 use safety_common::offer::{admit, dir, made, protected};
 use std::io::Write;
 use std::os::unix::fs::{FileExt, symlink};
@@ -44,6 +44,33 @@ fn a_file_that_cannot_be_read_directly_is_read_through_the_cache() {
     }
     let pass = Gate::host().admit_read(&Request::new(file)).unwrap();
     assert!(pass.watermarks().contains(&Watermark::Buffered) && !pass.shape().direct, "{pass:?}");
+}
+
+/// A person may ask for the page cache: then operations have any length, and the result has a watermark.
+#[test]
+fn a_file_is_used_through_the_page_cache_if_asked_for_and_a_device_never() {
+    let (_turn, dir) = (turn(), dir());
+    let path = dir.path().join("data");
+    drop(scratch::create(&path, MIB).unwrap());
+    let request = Request { page_cache: true, ..Request::new(&path) };
+    let permit = Gate::host().admit(&request).unwrap();
+    assert!(permit.watermarks().contains(&Watermark::PageCache), "{permit:?}");
+    assert!(!permit.watermarks().contains(&Watermark::Buffered) && !permit.shape().direct);
+    assert_eq!((permit.geometry().size, permit.geometry().block), (MIB, 1));
+    drop(permit);
+    let pass = Gate::host().admit_read(&request).unwrap();
+    assert!(pass.watermarks().contains(&Watermark::PageCache) && pass.geometry().block == 1, "{pass:?}");
+    // Without being asked for it is not.
+    assert!(!Gate::host().admit_read(&Request::new(&path)).unwrap().watermarks().contains(&Watermark::PageCache));
+    if !root() {
+        return;
+    }
+    let device = Loop::blank(dir.path(), "device", MIB);
+    let request = Request { page_cache: true, ..Request::new(device.path()) };
+    for refusal in [Gate::host().admit(&request).unwrap_err(), Gate::host().admit_read(&request).unwrap_err()] {
+        assert_eq!(refusal.rule, S1);
+        assert!(refusal.evidence.contains("only files are used through the page cache"), "{}", refusal.evidence);
+    }
 }
 
 #[test]

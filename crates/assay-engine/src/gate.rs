@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// The gates of a run, which all its workers share.
 #[derive(Debug)]
 pub struct Gates {
-    /// A gate for each stream that others wait for; the streams of a loop share one.
+    /// A gate for each set of streams that others wait for; the streams of a loop are one of it.
     of: Vec<(Vec<u16>, Arc<Gate>)>,
 }
 
@@ -30,9 +30,9 @@ impl Gates {
         self.of.iter().find(|(known, _)| known == streams).map(|(_, gate)| Arc::clone(gate))
     }
 
-    /// The gate that opens when a stream has ended.
-    pub(crate) fn opened_by(&self, stream: u16) -> Option<Arc<Gate>> {
-        self.of.iter().find(|(known, _)| known.contains(&stream)).map(|(_, gate)| Arc::clone(gate))
+    /// The gates that cannot open before a stream has ended.
+    pub(crate) fn opened_by(&self, stream: u16) -> Vec<Arc<Gate>> {
+        self.of.iter().filter(|(known, _)| known.contains(&stream)).map(|(_, gate)| Arc::clone(gate)).collect()
     }
 
     /// Notes that a worker has entered all its sources. Each gate holds one count for each worker until then, so that

@@ -43,8 +43,8 @@ pub(crate) struct Living<S> {
     last: Instant,
     /// When it ended.
     ended: Instant,
-    /// Opens when the source has ended and none of its requests is in flight; `None` if nobody waits for that.
-    gate: Option<Arc<Gate>>,
+    /// Told when the source has ended and none of its requests is in flight; empty if nobody waits for that.
+    gates: Vec<Arc<Gate>>,
 }
 
 /// Whether it has ended, and how.
@@ -93,18 +93,18 @@ impl<S> fmt::Debug for Waits<S> {
 }
 
 impl<S: Within> Living<S> {
-    /// Wraps `inner` in a life that ends at `until`, or after `left`, or with the run; its end opens `gate`.
+    /// Wraps `inner` in a life that ends at `until`, or after `left`, or with the run; its end is told to `gates`.
     pub(crate) fn new(
         inner: S,
         waits: Option<Waits<S>>,
         (until, left): (Instant, Numbers),
-        gate: Option<Arc<Gate>>,
+        mut gates: Vec<Arc<Gate>>,
     ) -> Living<S> {
         let over = if left.is_nothing() { Over::ByNumber } else { Over::Not };
-        let gate = gate.filter(|_| over == Over::Not);
-        gate.iter().for_each(|gate| gate.enter());
+        gates.retain(|_| over == Over::Not);
+        gates.iter().for_each(|gate| gate.enter());
         let (taken, counted, in_flight, last, ended) = (0, 0, 0, Instant::ZERO, Instant::ZERO);
-        Living { inner, waits, begun: None, until, left, taken, counted, in_flight, over, last, ended, gate }
+        Living { inner, waits, begun: None, until, left, taken, counted, in_flight, over, last, ended, gates }
     }
 
     /// Begins because the others have ended at `at`: now, or later if `start` is not over yet.
@@ -126,10 +126,9 @@ impl<S: Within> Living<S> {
     }
 
     fn opens(&mut self) {
-        if self.in_flight == 0
-            && let Some(gate) = self.gate.take()
-        {
-            gate.leave(self.last.max(self.ended));
+        if self.in_flight == 0 {
+            let at = self.last.max(self.ended);
+            self.gates.drain(..).for_each(|gate| gate.leave(at));
         }
     }
 

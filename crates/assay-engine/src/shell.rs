@@ -23,6 +23,12 @@ pub trait Host {
 
     /// Whether the run must end, and how. Called at every step, so it must be cheap.
     fn stop(&self) -> Option<Stop>;
+
+    /// Called once, before what was written is read back, and may take long. The error says why nothing can be read
+    /// back; the run ends with it.
+    fn before_read_back(&self) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 /// A request to end a run early.
@@ -158,7 +164,14 @@ pub fn run_real<D: Device, S: Source<Request = D::Request>, P: Payload<D>>(
     let mut last = host.now();
     let mut switches = Switches(None);
     let mut quiet = Instant::ZERO;
+    let mut reads_back = false;
     loop {
+        if worker.reads_back() && !reads_back {
+            reads_back = true;
+            let ready = host.before_read_back();
+            worker.begin_read_back(host.now(), ready);
+            last = host.now();
+        }
         let now = host.now();
         if let Some((from, to)) = host.stood_still(last, now) {
             worker.stopped(from, to);

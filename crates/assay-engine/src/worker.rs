@@ -386,6 +386,23 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         self.stage.finishes();
     }
 
+    /// Whether what was written is being read back. It is true before the first read is issued.
+    #[inline]
+    pub(crate) fn reads_back(&self) -> bool {
+        self.stage.reads_back()
+    }
+
+    /// The read-back may begin at `now`, or cannot for the reason that is given.
+    pub(crate) fn begin_read_back(&mut self, now: Instant, ready: Result<(), String>) {
+        match ready {
+            Ok(()) => self.stage.waits_for_read_back(now + self.limits.drain),
+            Err(why) => {
+                self.incidents.say(now, EventKind::TargetLost, why, BTreeMap::new());
+                self.stop(now, CloseReason::TargetLost);
+            }
+        }
+    }
+
     /// Whether something is left to close at `now`: time, or distributions that wait for the last interval of their
     /// group.
     fn has_open_interval(&self, now: Instant) -> bool {

@@ -206,6 +206,36 @@ fn who_waits_for_several_workers_waits_for_all_of_them() {
     assert_eq!(second.ok, [500, 5], "both halves are done");
 }
 
+/// Several streams wait for the same ones and for others, in one or several workers.
+#[test]
+fn who_waits_for_several_streams_waits_for_the_last_of_them() {
+    let file = [
+        stream("a", "size = \"4KiB\"\nin_flight = 1\noperations = 300"),
+        stream("b", "size = \"8KiB\"\nin_flight = 1\noperations = 50"),
+        stream("c", "size = \"16KiB\"\nin_flight = 1\nafter = [\"a\", \"b\"]\noperations = 10"),
+        stream("d", "size = \"32KiB\"\nin_flight = 1\nafter = \"b\"\noperations = 10"),
+        stream("e", "size = \"64KiB\"\nin_flight = 1\nafter = [\"d\", \"c\"]\noperations = 10"),
+    ];
+    let did = &run(&format!("{HEAD}{}", file.concat()), 1)[0];
+    assert_eq!(did.ok, [300, 50, 10, 10, 10]);
+    let times = |len: u32| {
+        let of = || did.asked.iter().filter(move |(_, op)| op.len == len).map(|(at, _)| *at);
+        (of().min().unwrap(), of().max().unwrap())
+    };
+    let [a, b, c, d, e] = [4096, 8192, 16_384, 32_768, 65_536].map(times);
+    let service = Span::from_us(100);
+    assert!(b.1 < a.1 && c.0 >= a.1 + service, "c waits for the later one");
+    assert!(d.0 >= b.1 + service && d.0 < a.1, "d waits for b alone");
+    assert!(e.0 >= c.1.max(d.1) + service, "e waits for both");
+    let plan = plan(&format!("{HEAD}{}", file.concat()));
+    let gates = Gates::new(&plan, 2);
+    let first = one(&plan, Part { index: 0, of: 2 }, Some(gates.clone()));
+    let second = one(&plan, Part { index: 1, of: 2 }, Some(gates));
+    let both: Vec<u64> = first.ok.iter().zip(&second.ok).map(|(one, other)| one + other).collect();
+    // In virtual time the first worker runs to its end before the second begins, and waits in vain.
+    assert_eq!((both[0], both[1]), (300, 50), "{both:?}");
+}
+
 #[test]
 fn a_worker_without_a_part_tells_that_it_is_over() {
     let file = format!("{HEAD}{}", stream("a", "size = \"4KiB\"\nin_flight = 2\noperations = 9"));

@@ -371,10 +371,22 @@ fn how_a_job_ends_is_never_guessed() {
         ("rw=read\nnumber_ios=80%", 4, ""),
         ("rw=write\nfsync=8\nrate_iops=5", 4, "a flush after writes that have a rate is not driven yet"),
         ("rw=write\nfsync=8\nfdatasync=8", 5, "a job with fsync and fdatasync is not driven yet"),
-        ("numjobs=2\n[b]\nfilename=data.img\nwait_for=a", 6, "waits for several copies"),
     ] {
         let fault = job(keys).err().unwrap_or_else(|| panic!("{keys} is refused"));
         assert!(fault.line == line && fault.what.contains(told) && !fault.remedy.is_empty(), "{keys}: {fault}");
+    }
+    // All copies of a job, in both directions, are waited for.
+    for (keys, awaited) in [
+        ("numjobs=3", &["a.0", "a.1", "a.2"][..]),
+        ("numjobs=2\nrw=randrw", &["a.0", "a.1"]),
+        ("rw=randrw\nrate_iops=5\ntime_based\nruntime=3", &["a.reads", "a.writes"]),
+        ("numjobs=2\nrw=write\nend_fsync=1", &["a.0.end-flush", "a.1.end-flush"]),
+        ("numjobs=2\nread_iolog=reads.log", &["a.0", "a.1"]),
+    ] {
+        let lowered = job(&format!("{keys}\n[b]\nfilename=data.img\nwait_for=a")).unwrap();
+        let plan = plan(&lowered);
+        let last = plan.streams.iter().position(|stream| stream.name == "b").unwrap() as u16;
+        assert_eq!(plan.life_of(last).waits_for().collect::<Vec<_>>(), awaited, "{keys}");
     }
     let apart = job("rw=read\n[b]\nstonewall\nfilename=data.img\nwait_for=a").unwrap();
     assert_eq!(
@@ -456,6 +468,88 @@ fn keys_reach_the_plan() {
     let bounds: Vec<String> = bounds.iter().map(ToString::to_string).collect();
     assert_eq!(bounds.len(), 3, "{bounds:?}");
     assert_eq!(of("randseed=7\nioscheduler=none").workload.seed, Some(7));
+}
+
+/// Jobs with keys of their own, and for each file what the plan says of the page cache.
+#[test]
+fn jobs_use_the_page_cache_as_fio_does_where_that_is_allowed() {
+    let cached = |text: &str, page_cache: bool| {
+        let choice = Choice { page_cache, ..Choice::default() };
+        let lowered = of(text, &choice, &around()).map_err(|fault| panic!("{text}: {fault}")).unwrap();
+        serde_json::to_string(&lowered.workload.page_cache).unwrap()
+    };
+    let job = |keys: &str| format!("[a]\nfilename=data.img\nsize=1m\n{keys}\n");
+    for (keys, told) in [
+        ("", r#"[{"target":0,"advice":"sequential"}]"#),
+        ("rw=randread", r#"[{"target":0,"advice":"random"}]"#),
+        ("direct=0\ninvalidate=0", r#"[{"target":0,"advice":"sequential","keep":true}]"#),
+        ("invalidate=1\nfadvise_hint=0", r#"[{"target":0}]"#),
+        ("fadvise_hint=random", r#"[{"target":0,"advice":"random"}]"#),
+        ("direct=1", "[]"),
+        ("buffered=0", "[]"),
+        ("direct=1\nbuffered=1", r#"[{"target":0,"advice":"sequential"}]"#),
+        ("buffered=1\ndirect=1", "[]"),
+        ("ioengine=null", "[]"),
+        ("read_iolog=reads.log", r#"[{"target":0,"advice":"sequential"}]"#),
+    ] {
+        assert_eq!(cached(&job(keys), true), told, "{keys}");
+        assert_eq!(cached(&job(keys), false), "[]", "{keys}: not without being asked for");
+    }
+    // Two jobs on one file: what is true of both.
+    let two = format!("{}[b]\nfilename=data.img\nsize=1m\nrw=randread\n", job("invalidate=0"));
+    assert_eq!(cached(&two, true), r#"[{"target":0}]"#);
+    let files = "[global]\nsize=1m\n[a]\nfilename=x:y\n[b]\nfilename=z\ndirect=1\n";
+    assert_eq!(cached(files, true), r#"[{"target":0,"advice":"sequential"},{"target":1,"advice":"sequential"}]"#);
+    let choice = Choice { page_cache: true, ..Choice::default() };
+    for (text, line, what) in [
+        (format!("{}[b]\nfilename=data.img\nsize=1m\ndirect=1\n", job("")), 8, "through the page cache by the other"),
+        (job("fadvise_hint=soon"), 4, "not an order that the kernel is told here"),
+        (job("direct=maybe"), 4, "direct is a switch"),
+    ] {
+        let fault = of(&text, &choice, &around()).unwrap_err();
+        assert!(fault.line == line && fault.what.contains(what), "{fault}");
+    }
+    let none = of(&job("direct=1"), &choice, &around()).unwrap().workload.notes;
+    assert!(none.iter().any(|note| note.starts_with("--page-cache changes nothing")), "{none:?}");
+    // Sizes are rounded up to blocks by direct I/O alone.
+    let rounds = |choice: &Choice| {
+        let notes = of(&job("bs=1000"), choice, &around()).unwrap().workload.notes;
+        notes.iter().any(|note| note.contains("are rounded up to them"))
+    };
+    assert!(rounds(&Choice::default()) && !rounds(&choice));
+}
+
+/// Keys of two jobs that write, of which each is a step of its own or not, and what each step does with its data.
+#[test]
+fn what_is_verified_is_what_each_job_asks_for() {
+    for (first, second, verified) in [
+        ("verify=crc32c", "", &[(true, false)][..]),
+        ("verify=crc32c\ndo_verify=0", "", &[(true, true)]),
+        ("verify=crc32c\ndo_verify=0", "verify=md5", &[(true, false)]),
+        ("do_verify=0", "verify=null", &[(false, false)]),
+        ("verify=crc32c\ndo_verify=0", "stonewall\nverify=md5", &[(true, true), (true, false)]),
+        ("verify=crc32c", "stonewall", &[(true, false), (false, false)]),
+        ("verify=crc32c\nrw=read", "stonewall", &[(true, false), (false, false)]),
+        ("verify=crc32c\nrw=read\ndo_verify=0", "stonewall", &[(false, false), (false, false)]),
+    ] {
+        let text = format!("[global]\nfilename=data.img\nsize=1m\nrw=write\n[a]\n{first}\n[b]\n{second}\n");
+        let lowered = of(&text, &Choice::default(), &around()).unwrap();
+        let plans = plans(&lowered);
+        let found: Vec<(bool, bool)> = plans.iter().map(|plan| (plan.verify, plan.sealed_only)).collect();
+        assert_eq!(found, verified, "{first}; {second}");
+        for plan in &plans {
+            let back = plan.streams.iter().any(|stream| stream.reads_back());
+            assert_eq!(back, plan.verify && !plan.sealed_only && plan.writes(), "{first}; {second}");
+        }
+    }
+    let both = "[global]\nfilename=data.img\nsize=1m\nrw=write\nverify=md5\n[a]\ndo_verify=0\n[b]\n";
+    let notes = of(both, &Choice::default(), &around()).unwrap().workload.notes;
+    assert!(
+        notes.iter().any(|note| note.contains(":7: do_verify=0: what was written is read back all the same")),
+        "{notes:?}"
+    );
+    let fault = of("[a]\nfilename=data.img\nsize=1m\nverify=md5\ndo_verify=no\n", &Choice::default(), &around());
+    assert!(fault.is_err_and(|fault| fault.line == 5 && fault.what == "do_verify is a switch"));
 }
 
 /// Reads and writes of a job share the depth of each copy, and each block comes once for both together.

@@ -91,8 +91,11 @@ impl Content {
         while !buffer.is_empty() {
             let to_boundary = (stamp::EVERY - at % stamp::EVERY) as usize;
             let (block, rest) = buffer.split_at_mut(to_boundary.min(buffer.len()));
+            match block.len() {
+                len if len < stamp::LEN => self.fragment(at, block),
+                _ => self.block(block),
+            }
             at += block.len() as u64;
-            self.block(block);
             buffer = rest;
         }
     }
@@ -107,6 +110,17 @@ impl Content {
             let within = (offset - seal.offset) as u32;
             let Stamp { run, .. } = self.stamp;
             Seal { run, generation: generation(offset), offset, within, length, ..seal }.put(block);
+        }
+    }
+
+    /// Fills less than a stamp, which only operations of odd lengths leave at a border of blocks. At the beginning of a
+    /// block it is the beginning of the stamp, so that a stamp that stood there is still one; elsewhere it is zeros.
+    fn fragment(&mut self, at: u64, block: &mut [u8]) {
+        block.fill(0);
+        if at.is_multiple_of(stamp::EVERY) {
+            let mut whole = [0; stamp::LEN];
+            self.stamp.put(&mut whole);
+            block.copy_from_slice(&whole[..block.len()]);
         }
     }
 
@@ -164,7 +178,7 @@ fn mix(data: &mut [u8], pool: &[u64], key: &[u64; LANES]) {
             chunk[lane * 8..lane * 8 + 8].copy_from_slice(&(source[lane] ^ key[lane]).to_le_bytes());
         }
     }
-    // Blocks are whole sectors, so only a share of a block can leave a remainder.
+    // A share of a block can leave a remainder, and so can a block of an odd length.
     let rest = chunks.into_remainder();
     let last = sources.next().unwrap_or(&pool[..LANES]);
     for (i, byte) in rest.iter_mut().enumerate() {
@@ -186,6 +200,26 @@ mod tests {
             all.extend(buffer);
         }
         all
+    }
+
+    /// A file that is used through the page cache has operations of any length, at any byte.
+    #[test]
+    fn operations_of_odd_lengths_leave_stamps_as_stamps() {
+        for filled in [None, Some(7)] {
+            let mut content = Content::new(Prng::seeded(1), 9, Share::WHOLE).filled_with(filled);
+            for (offset, len) in [(0u64, 1usize), (4096, 9), (4090, 1000), (4081, 16), (100, 15), (8189, 4100)] {
+                let mut medium = written(100, 4096, 4);
+                content.fill(offset, &mut medium[offset as usize..offset as usize + len]);
+                let stamped = |block: &[u8]| block.starts_with(&stamp::MAGIC);
+                assert!(medium.chunks(4096).all(stamped), "{len} at {offset}");
+                // Behind a fragment of less than a stamp the next block begins with a stamp.
+                let (first, within) = ((offset % 4096) as usize, &medium[offset as usize..offset as usize + len]);
+                let fragment = (4096 - first).min(len);
+                let expected = if fragment < 16 && first > 0 { vec![0; fragment] } else { stamp::MAGIC.to_vec() };
+                let n = expected.len().min(fragment);
+                assert_eq!(within[..n], expected[..n], "{len} at {offset}");
+            }
+        }
     }
 
     #[test]

@@ -23,6 +23,7 @@ pub mod mail;
 mod merge;
 pub mod mix;
 pub mod oltp;
+pub mod page_cache;
 pub mod plan;
 pub mod profile;
 pub mod recording;

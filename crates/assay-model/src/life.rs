@@ -27,6 +27,9 @@ pub struct Life {
     /// It begins when the stream or loop of this name has ended on all targets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<String>,
+    /// The further streams and loops that have to have ended by then, if it waits for several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub and_after: Vec<String>,
 }
 
 fn is_no_time(span: &Span) -> bool {
@@ -37,6 +40,18 @@ impl Life {
     /// The life that ends after this many operations, or with the run if there is no number.
     pub fn of_operations(operations: Option<u64>) -> Life {
         Life { operations, ..Life::default() }
+    }
+
+    /// The same life, which begins when the streams and loops of these names have ended.
+    #[must_use]
+    pub fn behind(self, names: impl IntoIterator<Item = String>) -> Life {
+        let mut names = names.into_iter();
+        Life { after: names.next(), and_after: names.collect(), ..self }
+    }
+
+    /// The names of the streams and loops that it waits for.
+    pub fn waits_for(&self) -> impl Iterator<Item = &str> {
+        self.after.iter().chain(&self.and_after).map(String::as_str)
     }
 
     /// Whether it is the whole run.
@@ -83,12 +98,15 @@ impl Life {
 
 impl fmt::Display for Life {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let begin = match (&self.after, self.start) {
-            (None, Span::ZERO) if self.warms_up() => "begins with the run".to_owned(),
-            (None, Span::ZERO) => "begins with the measurement".to_owned(),
-            (None, start) => format!("begins {start} into the measurement"),
-            (Some(after), Span::ZERO) => format!("begins when {after} has ended"),
-            (Some(after), start) => format!("begins {start} after the end of {after}"),
+        let others: Vec<&str> = self.waits_for().collect();
+        let begin = match (others.as_slice(), self.start) {
+            ([], Span::ZERO) if self.warms_up() => "begins with the run".to_owned(),
+            ([], Span::ZERO) => "begins with the measurement".to_owned(),
+            ([], start) => format!("begins {start} into the measurement"),
+            ([after], Span::ZERO) => format!("begins when {after} has ended"),
+            ([after], start) => format!("begins {start} after the end of {after}"),
+            (several, Span::ZERO) => format!("begins when {} have ended", several.join(", ")),
+            (several, start) => format!("begins {start} after the end of {}", several.join(", ")),
         };
         let time = self.lasts.map(|lasts| match (self.is_by_time(), self.start) {
             (true, Span::ZERO) => format!("after {lasts} of the measurement"),
@@ -133,6 +151,12 @@ mod tests {
             assert_eq!([life.is_whole(), life.ends(), life.ends_by_number(), life.warms_up()], facts, "{life:?}");
             assert_eq!(life.begins_at(), begins.map(Span::from_secs), "{life:?}");
             assert_eq!(life.ends_at(), ends.map(Span::from_secs), "{life:?}");
+            let several = life.clone().behind(["a".to_owned(), "b".to_owned()]);
+            assert_eq!(several.waits_for().collect::<Vec<_>>(), ["a", "b"]);
+            assert!(several.to_string().starts_with("begins "), "{several}");
+            let text = serde_json::to_string(&several).unwrap();
+            assert!(text.contains(r#""after":"a","and_after":["b"]"#), "{text}");
+            assert_eq!(serde_json::from_str::<Life>(&text).unwrap(), several);
             let read: Life = serde_json::from_value(serde_json::to_value(life).unwrap()).unwrap();
             assert_eq!(&read, life, "a plan is read back unchanged");
         }

@@ -72,16 +72,21 @@ pub(crate) fn fit(
     Ok(notes)
 }
 
-/// Checks that the stream `name` waits for a stream that exists, that ends, and that does not itself wait for `name`.
+/// Checks that the stream `name` waits for streams that exist, that end, and that do not themselves wait for `name`.
 fn waits<'a, I: Iterator<Item = (&'a str, &'a Life)>>(
     name: &str,
-    life: &Life,
+    life: &'a Life,
     lives: impl Fn() -> I,
 ) -> Result<(), String> {
-    let mut before = life;
-    for _ in lives() {
-        let Some(after) = &before.after else { return Ok(()) };
-        let Some((_, next)) = lives().find(|(other, _)| other == after) else {
+    let mut seen: Vec<&str> = Vec::new();
+    let mut open: Vec<&str> = life.waits_for().collect();
+    while let Some(after) = open.pop() {
+        if after == name {
+            return Err(format!(
+                "{name} waits for itself, through those that it waits for: let one of them begin by itself"
+            ));
+        }
+        let Some((_, next)) = lives().find(|(other, _)| *other == after) else {
             return Err(format!(
                 "{name} waits for {after}, which is not there: write the name of another stream or loop, in a loop that of the loop"
             ));
@@ -89,9 +94,12 @@ fn waits<'a, I: Iterator<Item = (&'a str, &'a Life)>>(
         if !next.ends() {
             return Err(format!("{name} waits for {after}, which has no end: give {after} for, operations or bytes"));
         }
-        before = next;
+        if !seen.contains(&after) {
+            seen.push(after);
+            open.extend(next.waits_for());
+        }
     }
-    Err(format!("{name} waits for itself, through those that it waits for: let one of them begin by itself"))
+    Ok(())
 }
 
 impl Plan {
@@ -114,13 +122,14 @@ impl Plan {
     /// Whether others wait for the end of a stream.
     pub fn is_waited_for(&self, stream: u16) -> bool {
         let name = name_of(&self.streams[usize::from(stream)]);
-        self.streams.iter().any(|other| life_of(other, &self.loops).after.as_deref() == Some(name))
+        self.streams.iter().any(|other| life_of(other, &self.loops).waits_for().any(|after| after == name))
     }
 
     /// The streams that a stream waits for, as indices; none if it waits for nothing.
     pub fn waited_for_by(&self, stream: u16) -> Vec<u16> {
-        let Some(after) = &self.life_of(stream).after else { return Vec::new() };
-        (0..).zip(&self.streams).filter(|(_, other)| name_of(other) == after).map(|(at, _)| at).collect()
+        let life = self.life_of(stream);
+        let awaited = |other: &Stream| life.waits_for().any(|after| after == name_of(other));
+        (0..).zip(&self.streams).filter(|(_, other)| awaited(other)).map(|(at, _)| at).collect()
     }
 
     /// When the measurement begins in a run that begins at `start`: after the warm-up. This also holds for a run that

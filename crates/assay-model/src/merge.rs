@@ -27,7 +27,7 @@ pub fn merge(plans: Vec<Plan>) -> Result<Plan, String> {
     let all_end = end_when_done(&whole.streams, &whole.loops);
     let measured = whole.phases.iter_mut().filter(|phase| phase.kind == PhaseKind::Measure);
     measured.for_each(|phase| phase.until_done = all_end);
-    if let Some((stream, phase)) = Plan::read_back(&whole.streams).filter(|_| whole.verify) {
+    if let Some((stream, phase)) = Plan::read_back(&whole.streams).filter(|_| whole.verify && !whole.sealed_only) {
         whole.streams.push(stream);
         whole.phases.push(phase);
     }
@@ -88,6 +88,12 @@ fn agree(whole: &Plan, plan: &Plan) -> Result<(), String> {
              the other, or each in a process of its own"
         ));
     }
+    let targets = |plan: &Plan| plan.page_cache.iter().map(|it| it.target).collect::<Vec<u16>>();
+    if targets(whole) != targets(plan) {
+        return Err(format!(
+            "{a} and {b} use different targets through the page cache, and a target is open in one way only: write direct= alike into both"
+        ));
+    }
     if whole.max_lag != plan.max_lag {
         return differ(
             "the longest lag",
@@ -100,7 +106,10 @@ fn agree(whole: &Plan, plan: &Plan) -> Result<(), String> {
 }
 
 fn renamed(plan: Plan, name: &str) -> Plan {
-    let waits = |life: Life| Life { after: life.after.map(|after| format!("{name}.{after}")), ..life };
+    let waits = |life: Life| {
+        let names: Vec<String> = life.waits_for().map(|after| format!("{name}.{after}")).collect();
+        life.behind(names)
+    };
     let stream = |mut stream: Stream| {
         if let Arrival::Looped { looped, .. } = &mut stream.arrival {
             *looped = format!("{name}.{looped}");
@@ -149,7 +158,10 @@ fn add(whole: &mut Plan, plan: Plan) -> Result<(), String> {
     whole.interval = whole.interval.min(plan.interval);
     whole.in_flight_bound =
         whole.in_flight_bound.saturating_add(plan.in_flight_bound).min(crate::workload::LARGEST_BOUND);
+    let without_read_back = |plan: &Plan| plan.sealed_only || !plan.verify;
+    whole.sealed_only = without_read_back(whole) && without_read_back(&plan) && (whole.verify || plan.verify);
     whole.verify |= plan.verify;
+    whole.page_cache.iter_mut().zip(&plan.page_cache).for_each(|(one, other)| *one = one.and(*other));
     whole.half_windows |= plan.half_windows;
     whole.streams.extend(plan.streams);
     whole.lanes.extend(plan.lanes);

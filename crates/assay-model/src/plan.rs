@@ -11,6 +11,7 @@ use crate::life::Life;
 use crate::mail::Mail;
 use crate::mix::Loop;
 use crate::oltp::{Oltp, RATE};
+use crate::page_cache::PageCached;
 use crate::profile::Derivation;
 use crate::recording::Recording;
 use crate::seal;
@@ -63,9 +64,15 @@ pub struct Plan {
     /// The look-aside cache on a device of its own before the targets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache_device: Option<CacheDevice>,
+    /// The targets that are used through the page cache of the kernel.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub page_cache: Vec<PageCached>,
     /// Whether written data are sealed and everything that is read is held against what was written.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub verify: bool,
+    /// Whether what is sealed is left for a later run to compare: nothing is read back in the end.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub sealed_only: bool,
     /// Whether a window of a criterion that the end of the measurement cuts to less than half of its length says nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub half_windows: bool,

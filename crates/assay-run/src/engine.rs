@@ -1,6 +1,7 @@
 //! Decides just before a run which path to its targets to use: the one that adds less delay.
 
 use crate::failure::Failure;
+use crate::page_cache;
 use crate::targets::Real;
 use assay_base::{Prng, Span};
 use assay_device::clock::Clock;
@@ -87,8 +88,9 @@ pub(crate) struct Case<'a> {
 pub(crate) fn measured(plan: &Plan, targets: &[Real], workers: Workers, clock: Clock) -> Vec<Paths> {
     let mut prng = Prng::seeded(plan.seed);
     let pause = pause(plan, workers.usual);
-    let compared = targets.iter().take(COMPARED);
-    compared.filter_map(|real| paths::compare(&real.target, pause, clock, &mut prng)).collect()
+    // What memory answers shows nothing about the way to a disk.
+    let direct = targets.iter().enumerate().filter(|(index, _)| !page_cache::is_cached(plan, *index));
+    direct.take(COMPARED).filter_map(|(_, real)| paths::compare(&real.target, pause, clock, &mut prng)).collect()
 }
 
 /// Operations per second that are scheduled, over all streams, where they are most; 0 for a load without a rate.

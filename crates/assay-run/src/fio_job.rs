@@ -4,15 +4,31 @@ use crate::failure::{Failure, one_line};
 use crate::targets;
 use assay_formats::collect::Played;
 use assay_formats::fio::{self, Choice, Keyword, Lowered, Surroundings};
-use assay_model::workload;
+use assay_model::workload::{self, Workload};
 use std::io::Read;
+use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
 /// The jobs of a file as a workload that is named after it.
 pub(crate) fn read(file: &str, text: &str, choice: &Choice) -> Result<Lowered, Failure> {
     let stem = Path::new(file).file_stem().map_or_else(|| "job".to_owned(), |stem| stem.to_string_lossy().into_owned());
     let jobs = fio::read(&one_line(file), text, &Here).map_err(Failure::workload)?;
-    fio::lower(&stem, &jobs, choice, &Here).map_err(Failure::workload)
+    let lowered = fio::lower(&stem, &jobs, choice, &Here).map_err(Failure::workload)?;
+    files_only(&lowered.workload)?;
+    Ok(lowered)
+}
+
+/// Refuses the page cache on what is a block device, before anything is opened. The safety gate refuses it too.
+fn files_only(workload: &Workload) -> Result<(), Failure> {
+    let cached = workload.page_cache.iter().filter_map(|it| workload.targets.get(usize::from(it.target)));
+    let device = |name: &&String| Path::new(name).metadata().is_ok_and(|found| found.file_type().is_block_device());
+    match { cached }.find(device) {
+        Some(name) => Err(Failure::refused(format!(
+            "{} is a block device, and only files are used through the page cache; leave out --page-cache, or map a file; nothing was opened",
+            one_line(name)
+        ))),
+        None => Ok(()),
+    }
 }
 
 /// This machine.

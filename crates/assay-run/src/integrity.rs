@@ -44,7 +44,7 @@ pub fn ledger(plan: &Plan, targets: &Targets, workers: usize) -> Option<Arc<Ledg
 }
 
 fn fits(plan: &Plan, targets: &[Geometry], memory: u64) -> Result<(), Failure> {
-    let need = Ledger::bytes(plan, targets).ok_or_else(no_granule)?;
+    let need = Ledger::bytes(plan, targets).ok_or_else(|| no_granule(plan))?;
     if need <= memory / SHARE_OF_MEMORY {
         return Ok(());
     }
@@ -57,7 +57,12 @@ fn fits(plan: &Plan, targets: &[Geometry], memory: u64) -> Result<(), Failure> {
     )))
 }
 
-fn no_granule() -> Failure {
+fn no_granule(plan: &Plan) -> Failure {
+    if !plan.page_cache.is_empty() {
+        return Failure::workload(
+            "sizes and places that are no multiples of 512 bytes cannot be verified; write such multiples, or run it without verify",
+        );
+    }
     Failure::workload("a target whose block size is not a power of two cannot be verified; run it without verify")
 }
 

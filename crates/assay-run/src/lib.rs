@@ -31,6 +31,7 @@ pub mod logfile;
 mod lookaside;
 pub mod observer;
 pub mod pace;
+mod page_cache;
 pub mod prepare;
 pub mod procedure;
 pub mod production;

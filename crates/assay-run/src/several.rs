@@ -94,7 +94,8 @@ impl<'a> Several<'a> {
         let smallest = |target, block| plan.smallest_target(target, block);
         let all = targets::beside(&names, workload.cache_device.as_ref())?;
         let beside = all.len() - named.len();
-        let needs = TargetNeeds { writes: plan.writes(), smallest: &smallest, beside, log_dir: &planned };
+        let (writes, page_cache) = (plan.writes(), plan.page_cache.as_slice());
+        let needs = TargetNeeds { writes, smallest: &smallest, beside, log_dir: &planned, page_cache };
         let opened = (settings.open)(&all, needs)?;
         let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
         let _scheduler = Schedulers::set(workload.scheduler.as_deref(), &opened, settings.tell)?;

@@ -57,7 +57,7 @@ impl Targets {
             match named {
                 Named::Simulated(spec) => simulated.push((name.clone(), spec.clone())),
                 Named::Null(geometry) => null.push((name.clone(), *geometry)),
-                Named::Path(path) => match Real::open(name, path, needs, allowed) {
+                Named::Path(path) => match Real::open(at, (name, path), needs, allowed) {
                     Ok(opened) => real.push(opened),
                     Err(failure) => {
                         Targets::Real(real).remove(|real| real.made);

@@ -60,9 +60,9 @@ pub fn asked(name: &str, choice: &Choice) -> Result<Found, Failure> {
         let fio::Lowered { workload, keys } = fio_job::read(name, &text, choice)?;
         return Ok(Found { workload, keys });
     }
-    if !choice.sections.is_empty() || !choice.maps.is_empty() {
+    if !choice.sections.is_empty() || !choice.maps.is_empty() || choice.page_cache {
         return Err(Failure::usage(format!(
-            "--section and --map choose jobs and files of a fio job file, and {} is none",
+            "--section, --map and --page-cache are for fio job files, and {} is none",
             one_line(name)
         )));
     }

@@ -278,6 +278,8 @@ fn plan(rate: Option<u64>, criterion: &str) -> Plan {
         check_all: Vec::new(),
         cache: None,
         cache_device: None,
+        page_cache: Vec::new(),
+        sealed_only: false,
         verify: false,
         derivation: Vec::new(),
         before: assay_model::Before::default(),

@@ -120,6 +120,11 @@ impl Gate {
         }
         inquiry.answer(RuleId::S0, Ok(format!("{} -> {}", inquiry.request.path.display(), subject.real.display())));
         let found = match subject.kind {
+            Kind::Block(_) if inquiry.request.page_cache => Err(format!(
+                "{} is a {}, and only files are used through the page cache; leave out --page-cache",
+                subject.real.display(),
+                subject.kind
+            )),
             Kind::Block(_) | Kind::File(_) => Ok(subject.kind.to_string()),
             other => Err(format!("{} is a {other}", subject.real.display())),
         };
@@ -129,7 +134,7 @@ impl Gate {
     fn open_to_read(&self, inquiry: &mut Inquiry<'_>) -> Option<(File, Shape)> {
         let subject = self.subject(inquiry)?;
         let opened = match subject.kind {
-            Kind::File(_) => regular::open(&subject, OFlags::RDONLY),
+            Kind::File(_) => regular::open(&subject, OFlags::RDONLY, inquiry.request.page_cache),
             _ => subject.open(OFlags::RDONLY | OFlags::DIRECT).map(|file| (file, true)),
         };
         let (file, direct) = match opened {
@@ -142,7 +147,7 @@ impl Gate {
         inquiry.answer(RuleId::S15, Ok("opened for reading only".into()));
         let shape = match subject.kind {
             Kind::Block(number) => block::shape(inquiry.roots, &file, number),
-            _ => regular::shape(&file, direct).map(|shape| {
+            _ => regular::shape(&file, direct, inquiry.request.page_cache).map(|shape| {
                 let size = usable(&file, shape.size);
                 Shape { size, ..shape }
             }),

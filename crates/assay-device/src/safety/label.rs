@@ -35,17 +35,32 @@ pub(crate) fn is_stamped(block: &[u8]) -> bool {
     block.starts_with(&MAGIC)
 }
 
+/// Whether a sector, given with the rest of its block, begins with our stamp, or with zeros before one. A payload that
+/// was written through the page cache may begin at any byte; a fragment of a payload that begins with the block is the
+/// beginning of a stamp.
+fn begins_ours(rest: &[u8]) -> bool {
+    let stamp_behind = |fragment: usize| {
+        let rest = &rest[fragment..];
+        let zeros = rest.iter().take_while(|byte| **byte == 0).count();
+        is_stamped(&rest[zeros..])
+    };
+    let longest = rest.iter().zip(&MAGIC).take_while(|(byte, magic)| byte == magic).count();
+    // The next stamp may repeat letters of the fragment.
+    (0..=longest).any(stamp_behind)
+}
+
 /// The offsets of the sectors that are neither zero nor ours, in data read from a 4 KiB-aligned offset.
 ///
-/// A payload may begin at any sector, so the blocks are examined sector by sector: from a stamp to the end of its 4 KiB
+/// A payload may begin anywhere, so the blocks are examined sector by sector: from a stamp to the end of its 4 KiB
 /// block everything is ours, because a payload that continues into the next block stamps that block too.
 pub fn foreign(data: &[u8]) -> impl Iterator<Item = usize> {
     let zero = [0u8; SECTOR];
     data.chunks(EVERY as usize).enumerate().flat_map(move |(b, block)| {
         let mut ours = false;
         block.chunks(SECTOR).enumerate().filter_map(move |(s, sector)| {
-            ours |= is_stamped(sector);
-            let foreign = !ours && sector != &zero[..sector.len()];
+            let is_zero = sector == &zero[..sector.len()];
+            ours |= !is_zero && begins_ours(&block[s * SECTOR..]);
+            let foreign = !ours && !is_zero;
             foreign.then_some(b * EVERY as usize + s * SECTOR)
         })
     })
@@ -67,6 +82,11 @@ mod tests {
         unknown[5000] = 1;
         let mut second = stamped(0, 8192);
         second[4096] = 0;
+        let odd = |from: usize, fragment: &[u8], stamp: usize| {
+            let mut data = stamped(stamp, 100);
+            data[from..from + fragment.len()].copy_from_slice(fragment);
+            data
+        };
         for (what, data, expected) in [
             ("zeros", vec![0; 8192], None),
             ("one byte", unknown, Some(4608)),
@@ -74,6 +94,13 @@ mod tests {
             ("a record in mid-block", stamped(1536, 1536), None),
             ("ours, going on without a stamp", second, Some(4096)),
             ("a short tail", vec![1; 100], Some(0)),
+            ("a record at an odd byte", stamped(1001, 700), None),
+            ("a record whose stamp lies in two sectors", stamped(508, 900), None),
+            ("the fragment of a record, and the next record", odd(4096, b"ASS", 4099), None),
+            ("the fragment of a record, and a later record", odd(4096, b"ASS", 4300), None),
+            ("one letter of a stamp", odd(4096, b"A", 1000), Some(4096)),
+            ("letters that are one of a stamp", odd(4096, b"AAAAAAAA", 4300), Some(4096)),
+            ("a byte before a stamp", odd(4096, b"x", 4097), Some(4096)),
         ] {
             assert_eq!(foreign(&data).next(), expected, "{what}");
         }

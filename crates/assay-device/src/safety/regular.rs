@@ -18,10 +18,14 @@ use std::fs::File;
 use std::os::fd::AsFd;
 use std::path::Path;
 
+/// Bytes of a page.
+const PAGE: u32 = 4096;
+
 /// Evaluates S2 to S14. `None`: it could not be opened or is not ours.
 pub(super) fn inquire(inquiry: &mut Inquiry<'_>, subject: &Subject, inode: Inode) -> Option<Opened> {
     let access = if inquiry.mode == Mode::Write { OFlags::RDWR } else { OFlags::RDONLY };
-    let (file, direct) = match open(subject, access) {
+    let page_cache = inquiry.request.page_cache;
+    let (file, direct) = match open(subject, access, page_cache) {
         Ok(opened) => opened,
         Err(e) => {
             inquiry.answer_unopened(RuleId::S2, Unopened::of(e));
@@ -30,9 +34,15 @@ pub(super) fn inquire(inquiry: &mut Inquiry<'_>, subject: &Subject, inode: Inode
     };
     inquiry.answer(
         RuleId::S2,
-        Ok(if direct { "opened for direct I/O" } else { "opened; direct I/O is not available" }.into()),
+        Ok(match (direct, page_cache) {
+            (true, _) => "opened for direct I/O",
+            (false, true) => "opened through the page cache, as asked",
+            (false, false) => "opened; direct I/O is not available",
+        }
+        .into()),
     );
-    let whole = shape(&file, direct).and_then(|shape| inquiry.fits_blocks(shape.logical_block).map(|()| shape));
+    let whole =
+        shape(&file, direct, page_cache).and_then(|shape| inquiry.fits_blocks(shape.logical_block).map(|()| shape));
     inquiry.answer(RuleId::S3, whole.as_ref().map(Shape::to_string).map_err(Clone::clone));
     let whole = whole.ok()?;
     let owned = ours(inquiry, &file, &whole, inode);
@@ -60,8 +70,11 @@ pub(super) fn inquire(inquiry: &mut Inquiry<'_>, subject: &Subject, inode: Inode
     Some(Opened { file, disk: None, shape, fingerprint, blank })
 }
 
-/// Opens it for direct I/O where the file system supports it, otherwise through the cache.
-pub(super) fn open(subject: &Subject, access: OFlags) -> Result<(File, bool), Errno> {
+/// Opens it for direct I/O where the file system supports it, otherwise or if it is asked for through the page cache.
+pub(super) fn open(subject: &Subject, access: OFlags, page_cache: bool) -> Result<(File, bool), Errno> {
+    if page_cache {
+        return subject.open(access).map(|file| (file, false));
+    }
     match subject.open(access | OFlags::DIRECT) {
         Ok(file) => Ok((file, true)),
         Err(Errno::INVAL) => subject.open(access).map(|file| (file, false)),
@@ -69,15 +82,18 @@ pub(super) fn open(subject: &Subject, access: OFlags) -> Result<(File, bool), Er
     }
 }
 
-/// Size and blocks of the whole file; an error for an empty one.
-pub(super) fn shape(file: &File, direct: bool) -> Result<Shape, String> {
+/// Size and blocks of the whole file; an error for an empty one. Through the page cache operations have any length, at any byte.
+pub(super) fn shape(file: &File, direct: bool, page_cache: bool) -> Result<Shape, String> {
     let size = file.metadata().map_err(|e| e.to_string())?.len();
     if size == 0 {
         return Err("its size is 0".into());
     }
+    if page_cache {
+        return Ok(Shape { size, logical_block: 1, physical_block: PAGE, dma_alignment: 1, direct });
+    }
     // File systems that do not report it (btrfs, tmpfs, FUSE) work in pages.
     let alignment = kernel::direct_alignment(file.as_fd()).filter(kernel::is_usable);
-    let (memory, offset) = alignment.unwrap_or((4096, 4096));
+    let (memory, offset) = alignment.unwrap_or((PAGE, PAGE));
     if !offset.is_power_of_two() {
         return Err(format!("its block size of {offset} bytes is not a power of two"));
     }
@@ -171,7 +187,11 @@ fn others(inquiry: &Inquiry<'_>, inode: Inode) -> Result<String, String> {
 
 /// S11 for a file: the watermarks of its file system and of the disk under it.
 pub(super) fn watermarks(inquiry: &Inquiry<'_>, file: &File, real: &Path, direct: bool) -> Vec<Watermark> {
-    let mut marks: Vec<Watermark> = (!direct).then_some(Watermark::Buffered).into_iter().collect();
+    let mut marks: Vec<Watermark> = match (direct, inquiry.request.page_cache) {
+        (true, _) => Vec::new(),
+        (false, true) => vec![Watermark::PageCache],
+        (false, false) => vec![Watermark::Buffered],
+    };
     let magic = rustix::fs::fstatfs(file).map(|fs| fs.f_type as u64).unwrap_or(0);
     if let Some(mark) = watermark::of_file_system(magic) {
         marks.push(mark);

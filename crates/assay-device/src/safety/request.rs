@@ -39,6 +39,8 @@ pub struct Request<'a> {
     pub needs: Needs,
     /// Where the run log will be written.
     pub log_dir: Option<&'a Path>,
+    /// A person asks to use a file through the page cache of the kernel. A block device is never used so.
+    pub page_cache: bool,
     /// A person confirmed that this is a container, and that processes outside it are invisible.
     pub in_container: bool,
 }
@@ -55,6 +57,7 @@ impl<'a> Request<'a> {
             overrides: &[],
             needs,
             log_dir: None,
+            page_cache: false,
             in_container: false,
         }
     }

@@ -25,6 +25,8 @@ pub enum Watermark {
     UnknownBacking,
     /// The file system refuses direct I/O: the page cache answers too.
     Buffered,
+    /// A person asked for the page cache.
+    PageCache,
     /// The log is written to the same disk.
     LogOnTarget,
     /// Not every process of the host could be seen.
@@ -46,10 +48,23 @@ impl fmt::Display for Watermark {
             Watermark::Fuse => f.write_str("a FUSE file system"),
             Watermark::UnknownBacking => f.write_str("the disk beneath is unknown"),
             Watermark::Buffered => f.write_str("no direct I/O: the page cache answers too"),
+            Watermark::PageCache => f.write_str(
+                "the jobs ask for it: the kernel answers from memory what it has there, and a write is complete when memory has it",
+            ),
             Watermark::LogOnTarget => f.write_str("the run log is on the same disk"),
             Watermark::Container => f.write_str("run in a container that sees only its own processes"),
             Watermark::Neighbour(who) => write!(f, "another load may share the drive: {who}"),
             Watermark::Overridden(rule) => write!(f, "rule {rule} was overridden"),
+        }
+    }
+}
+
+impl Watermark {
+    /// The word that stands before it in a result.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Watermark::PageCache => "PAGE CACHE",
+            _ => "NON-CERTIFIABLE",
         }
     }
 }

@@ -7,7 +7,7 @@
 
 use super::{Sink, add, is_measured, stream_of, unwritten};
 use assay_base::Direction;
-use assay_record::{Header, Histograms, Interval, PhaseKind, StreamHead, Times, Timing};
+use assay_record::{FlowHead, Header, Histograms, Interval, PhaseKind, StreamHead, Times, Timing};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 
@@ -142,6 +142,16 @@ impl Part {
     }
 }
 
+/// Whether a target of this stream was used through the page cache of the kernel.
+fn through_page_cache(header: &Header, stream: &StreamHead) -> bool {
+    let cached = header.plan.get("page_cache").and_then(Value::as_array);
+    let cached: Vec<u64> = cached.into_iter().flatten().filter_map(|it| it.get("target")?.as_u64()).collect();
+    let own =
+        |flow: &&FlowHead| header.streams.get(usize::from(flow.stream)).is_some_and(|other| other.name == stream.name);
+    header.flows.iter().filter(own).any(|flow| cached.contains(&u64::from(flow.target)))
+}
+
+/// Whether a stream flushes.
 fn is_flush(stream: &StreamHead) -> bool {
     stream.operation.as_deref() == Some("flush")
 }
@@ -300,6 +310,11 @@ impl Job {
             "direct": "1",
             "runtime": (ns / 1_000_000_000).to_string(),
         });
+        if through_page_cache(header, stream) {
+            options["direct"] = "0".into();
+            let mark = header.watermarks.iter().find(|mark| mark.starts_with("PAGE CACHE"));
+            options["description"] = mark.map_or("PAGE CACHE", String::as_str).into();
+        }
         if let Some(rate) = stream.rate {
             options["rate_iops"] = rate.to_string().trim_end_matches("/s").into();
             options["rate_process"] = stream.arrival.as_str().into();

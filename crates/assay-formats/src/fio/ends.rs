@@ -16,12 +16,12 @@ pub(super) struct Ends {
     loops: u64,
     number: Option<u64>,
     io_size: Option<Amount>,
-    /// The name of the stream or loop that the job waits for.
-    pub after: Option<String>,
+    /// The names of the streams or loops that the job waits for.
+    pub after: Vec<String>,
 }
 
-/// Reads these keys of a job. `after` is the name of the stream or loop that it waits for.
-pub(super) fn ends(job: &Job<'_>, after: Option<String>) -> Result<Ends, Fault> {
+/// Reads these keys of a job. `after` are the names of the streams or loops that it waits for.
+pub(super) fn ends(job: &Job<'_>, after: Vec<String>) -> Result<Ends, Fault> {
     let based = job.flag("time_based")?;
     let runtime = job.time("runtime", Span::from_secs(1))?.filter(|runtime| !runtime.is_zero());
     if let Some(entry) = job.entry("time_based").filter(|_| based && runtime.is_none()) {
@@ -42,7 +42,7 @@ pub(super) fn ends(job: &Job<'_>, after: Option<String>) -> Result<Ends, Fault> 
 impl Ends {
     /// The life of a copy that ends with the last operation of its recording, or after its runtime.
     pub(super) fn of_recording(&self) -> Life {
-        Life { start: self.delay, lasts: self.runtime, after: self.after.clone(), ..Life::default() }
+        Life { start: self.delay, lasts: self.runtime, ..Life::default() }.behind(self.after.clone())
     }
 
     /// The life of a copy that uses `length` bytes of its file with operations of these sizes. `rated` says that its
@@ -53,7 +53,7 @@ impl Ends {
         length: Option<u64>,
         (sizes, mode, rated): (&[Size; 2], Mode, bool),
     ) -> Result<Life, Fault> {
-        let timed = Life { start: self.delay, lasts: self.runtime, after: self.after.clone(), ..Life::default() };
+        let timed = Life { start: self.delay, lasts: self.runtime, ..Life::default() }.behind(self.after.clone());
         if self.based {
             return Ok(timed);
         }

@@ -2,6 +2,7 @@
 
 use super::job::Job;
 use super::keys::Class;
+use super::page_cache;
 use super::text::{Entry, JobFile, Section};
 
 /// A key as it is written, and how it is treated.
@@ -22,16 +23,19 @@ pub struct Line {
 }
 
 /// The keys of the jobs that are run and of the sections that set their defaults, in the order of the file.
-pub(super) fn lines(file: &JobFile, jobs: &[Job<'_>]) -> Vec<Line> {
+pub(super) fn lines(file: &JobFile, jobs: &[Job<'_>], page_cache: bool) -> Vec<Line> {
     let is_run = |section: &Section| jobs.iter().any(|job| std::ptr::eq(job.section, section));
     let last = file.sections.iter().rposition(is_run).unwrap_or(0);
     let sections = file.sections[..=last].iter().filter(|section| section.is_global() || is_run(section));
-    sections.flat_map(|section| of_section(file, section)).collect()
+    sections.flat_map(|section| of_section(file, section, page_cache)).collect()
 }
 
 /// Whether a key has the same effect here as in fio. A key of the class `Differs` has, if its value asks for what is
 /// done here anyway.
-fn is_as_fio(entry: &Entry) -> bool {
+fn is_as_fio(entry: &Entry, page_cache: bool) -> bool {
+    if page_cache && page_cache::KEYS.contains(&entry.key.name) {
+        return true;
+    }
     let value = entry.value.as_ref().map_or("1", |value| value.text.as_str());
     match entry.key.name {
         "direct" => value == "1",
@@ -43,15 +47,19 @@ fn is_as_fio(entry: &Entry) -> bool {
     }
 }
 
-fn of_section<'a>(file: &'a JobFile, section: &'a Section) -> impl Iterator<Item = Line> + 'a {
+fn of_section<'a>(file: &'a JobFile, section: &'a Section, page_cache: bool) -> impl Iterator<Item = Line> + 'a {
     section.entries.iter().enumerate().map(move |(at, entry)| {
         let (name, line) = file.line(entry.place);
         let again = section.entries[at + 1..].iter().find(|other| other.key == entry.key);
         let key = file.written(entry.place);
         let value = entry.value.as_ref().map_or(String::new(), |value| format!("={}", value.text));
-        let exact = is_as_fio(entry);
-        let told = if exact && entry.key.class == Class::Differs { "" } else { entry.key.told };
-        let told: Vec<&str> = [entry.key.means, told].into_iter().filter(|text| !text.is_empty()).collect();
+        let exact = is_as_fio(entry, page_cache);
+        let told = if exact && entry.key.class != Class::Exact { "" } else { entry.key.told };
+        let means = match entry.key.means {
+            "" if exact => "what the kernel is told about the order of the operations",
+            means => means,
+        };
+        let told: Vec<&str> = [means, told].into_iter().filter(|text| !text.is_empty()).collect();
         Line {
             file: name.to_owned(),
             line,

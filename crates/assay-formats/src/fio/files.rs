@@ -18,6 +18,8 @@ pub struct Choice {
     pub maps: Vec<(String, String)>,
     /// Targets for all files, in the order in which the job file names the files.
     pub targets: Vec<String>,
+    /// Whether jobs that ask for the page cache get it.
+    pub page_cache: bool,
 }
 
 /// Upper bound on the number of files of all jobs.
@@ -78,6 +80,22 @@ impl<'a> Files<'a> {
     pub(super) fn strange(&self) -> Option<&str> {
         let maps = self.choice.maps.iter().zip(&self.mapped);
         maps.filter(|(_, used)| !**used).map(|((name, _), _)| name.as_str()).next()
+    }
+
+    /// Whether the user agreed to use the page cache.
+    pub(super) fn may_be_cached(&self) -> bool {
+        self.choice.page_cache
+    }
+
+    /// Whether the kernel has a page cache before a target: before a file, and not before what is only imitated.
+    pub(super) fn is_cached(&self, target: u16) -> bool {
+        let name = &self.targets[usize::from(target)];
+        !["sim:", "null:"].iter().any(|imitated| name.starts_with(imitated))
+    }
+
+    /// The name that the jobs give a target.
+    pub(super) fn name(&self, target: u16) -> &str {
+        &self.names[usize::from(target)]
     }
 
     /// Whether the copies of a job have several files.

@@ -9,6 +9,8 @@ use super::flushes::{Flushes, flushes};
 use super::job::{Job, jobs};
 use super::order::{Mode, absolute, address, index, mode};
 use super::pace::{engine, pace};
+use super::page_cache::{Ways, is_buffered};
+use super::seals::{sealing, together};
 use super::sizes::sizes;
 use super::text::JobFile;
 use super::turns::{service, turns};
@@ -17,7 +19,7 @@ use assay_model::lives::{all_over, life_of};
 use assay_model::mix::{Loop, Think};
 use assay_model::plan::{Arrival, Block, Lane, Stream, WarmUp, Work};
 use assay_model::size::Size;
-use assay_model::workload::{IN_FLIGHT_BOUND, LARGEST_BOUND, MOST_STREAMS, Workload};
+use assay_model::workload::{IN_FLIGHT_BOUND, LARGEST_BOUND, MOST_STREAMS, Sealing, Workload};
 use assay_model::{Address, Extent, Flush, Life};
 
 /// A job file as a workload.
@@ -46,6 +48,8 @@ pub fn lower(name: &str, file: &JobFile, choice: &Choice, around: &dyn Surroundi
         files: Files::new(choice, around),
         workload: Workload::new(name, "streams", Vec::new(), |_| Vec::new()),
         last: Vec::new(),
+        ways: Ways::default(),
+        sealing: None,
     };
     let (mut done, mut step): (Vec<Done>, u32) = (Vec::new(), 1);
     for (at, job) in jobs.iter().enumerate() {
@@ -62,9 +66,18 @@ pub fn lower(name: &str, file: &JobFile, choice: &Choice, around: &dyn Surroundi
             () if loops.is_empty() => streams.clone(),
             () => loops,
         };
-        done.push(Done { job: job.name.clone(), step, names, streams });
+        let sealing = made.sealing.take();
+        let of_stream = |name: &String| Some((name.clone(), sealing?));
+        made.workload.sealed.extend(streams.iter().filter_map(of_stream));
+        made.workload.verify |= sealing.is_some();
+        done.push(Done { job: job.name.clone(), step, names, streams, sealing });
     }
     lasts(&jobs, &done, &mut made.workload)?;
+    for (job, own) in jobs.iter().zip(&done) {
+        let step = done.iter().filter(|other| other.step == own.step);
+        let others: Vec<Sealing> = step.filter_map(|other| other.sealing).collect();
+        own.sealing.map_or(Ok(()), |sealing| together(job, sealing, &others))?;
+    }
     // This must come last: only now has everything read its keys.
     for job in &jobs {
         job.left()?;
@@ -88,18 +101,23 @@ pub fn lower(name: &str, file: &JobFile, choice: &Choice, around: &dyn Surroundi
             format!("write iodepth and numjobs that come to {LARGEST_BOUND} or less"),
         ));
     }
-    let Made { files, workload, .. } = made;
+    let Made { files, mut workload, ways, .. } = made;
+    let page_cache = ways.cached();
+    if choice.page_cache && page_cache.is_empty() {
+        workload.notes.push("--page-cache changes nothing: no job asks for the page cache on a file".to_owned());
+    }
     let workload = Workload {
         description: jobs.iter().find_map(|job| job.text("description").ok().flatten()).unwrap_or_default().to_owned(),
         per_target: false,
         target_names: files.names(),
         targets: files.targets,
+        page_cache,
         // fio does not stop a job that lags behind its rate.
         max_lag: Span::ZERO,
         in_flight_bound: IN_FLIGHT_BOUND.max(in_flight as u32),
         ..workload
     };
-    Ok(Lowered { workload, keys: explain::lines(file, &jobs) })
+    Ok(Lowered { workload, keys: explain::lines(file, &jobs, choice.page_cache) })
 }
 
 /// Refuses `wait_for` unless the job that it names stands before.
@@ -128,24 +146,16 @@ fn chosen<'a>(file: &JobFile, jobs: Vec<Job<'a>>, choice: &Choice) -> Result<Vec
     Ok(jobs.into_iter().filter(|job| choice.sections.is_empty() || choice.sections.contains(&job.name)).collect())
 }
 
-/// The name that a job waits for: the only stream or loop of the job that `wait_for` names. `None` if that job is in an
-/// earlier step, because steps run one after another anyway.
-fn waits_for(job: &Job<'_>, made: &[Done], step: u32) -> Result<Option<String>, Fault> {
-    let Some((entry, value)) = job.value("wait_for")? else { return Ok(None) };
+/// The names that a job waits for: the loops or streams of all copies of the job that `wait_for` names. None if that job
+/// is in an earlier step, because steps run one after another anyway.
+fn waits_for(job: &Job<'_>, made: &[Done], step: u32) -> Result<Vec<String>, Fault> {
+    let Some((_, value)) = job.value("wait_for")? else { return Ok(Vec::new()) };
     let Some(done) = made.iter().rfind(|done| done.job == value.text) else {
         // That job is not among the chosen ones.
         job.note(format!("{}: wait_for={}: that job is not run", job.name, value.text));
-        return Ok(None);
+        return Ok(Vec::new());
     };
-    match done.names.as_slice() {
-        _ if done.step < step => Ok(None),
-        [one] => Ok(Some(one.clone())),
-        _ => Err(job.not_yet(
-            entry,
-            "a job that waits for several copies, or for reads and writes with rates of their own,",
-            "write stonewall, or wait for a job with one copy",
-        )),
-    }
+    Ok(if done.step < step { Vec::new() } else { done.names.clone() })
 }
 
 /// A job that was lowered.
@@ -156,6 +166,8 @@ struct Done {
     names: Vec<String>,
     /// All its streams.
     streams: Vec<String>,
+    /// What is done with its data.
+    sealing: Option<Sealing>,
 }
 
 /// Sets how long the workload lasts. If all jobs have the same runtime and nothing else begins or ends them, that is
@@ -191,6 +203,10 @@ pub(super) struct Made<'a> {
     pub workload: Workload,
     /// The streams of the current job that begin when its other streams have ended.
     last: Vec<String>,
+    /// How the jobs use their files.
+    pub ways: Ways,
+    /// What is done with the data of the current job.
+    sealing: Option<Sealing>,
 }
 
 impl Made<'_> {
@@ -205,7 +221,8 @@ impl Made<'_> {
             return self.replays(job, ends, (entry, value));
         }
         let mode = mode(job)?;
-        let sizes = sizes(job, mode.random)?;
+        let rounded = !(self.files.may_be_cached() && is_buffered(job)?);
+        let sizes = sizes(job, mode.random, rounded)?;
         let engine = engine(job)?;
         let flushes = flushes(job, mode)?;
         let several = self.files.several(job)?;
@@ -225,6 +242,7 @@ impl Made<'_> {
         let (mut before, mut shared) = (None, false);
         for copy in 0..copies {
             let used = self.files.of_copy(job, copy, engine, &sizes)?;
+            self.ways.add(job, mode, &self.files, &used.targets)?;
             let Used { extent, all: length, .. } = used;
             let rated = pace.arrivals.iter().flatten().any(|arrival| arrival.rate().is_some());
             let life = ends.life(job, length, (&sizes, mode, rated))?;
@@ -325,7 +343,6 @@ impl Made<'_> {
 
     /// Reads the keys whose effect is on the whole run.
     pub(super) fn common(&mut self, job: &Job<'_>, mode: Mode) -> Result<(), Fault> {
-        direct(job)?;
         let seed = job.count("randseed")?;
         if let (Some(entry), Some(_)) = (job.entry("randseed"), self.workload.seed.filter(|other| Some(*other) != seed))
         {
@@ -340,15 +357,7 @@ impl Made<'_> {
             return Err(job.fault(entry, "another job asks for another scheduler", "write it once, in [global]"));
         }
         self.workload.scheduler = self.workload.scheduler.take().or(scheduler);
-        let method = job.value("verify")?.filter(|(_, value)| !["0", "null", "none"].contains(&value.text.as_str()));
-        let back = job.entry("do_verify").is_none() || job.flag("do_verify")?;
-        if let (Some(_), Some(entry), false) = (method, job.entry("do_verify"), back) {
-            return Err(job.not_yet(entry, "sealing without reading back", "remove it, or verify="));
-        }
-        if let Some((entry, _)) = method.filter(|_| mode.writes) {
-            job.differs(entry, entry.key.told);
-            self.workload.verify = true;
-        }
+        self.sealing = sealing(job, mode)?;
         Ok(())
     }
 
@@ -455,19 +464,6 @@ impl Own {
             filled_with: None,
         })
     }
-}
-
-/// The page cache is left out, whatever a job says.
-fn direct(job: &Job<'_>) -> Result<(), Fault> {
-    let (direct, buffered) = (job.flag("direct")?, job.flag("buffered")?);
-    let told = "O_DIRECT all the same: the page cache is not tested";
-    match (job.entry("direct"), job.entry("buffered")) {
-        (Some(_), _) if direct => {}
-        (None, Some(_)) if !buffered => {}
-        (Some(entry), _) | (None, Some(entry)) => job.differs(entry, told),
-        (None, None) => job.note(format!("{}: direct is absent: {told}", job.name)),
-    }
-    Ok(())
 }
 
 /// Whether writes are on stable media when they complete.

@@ -15,8 +15,8 @@ const MOST: usize = 1024;
 /// The block size of every target is a multiple of this many bytes.
 const SECTOR: u64 = 512;
 
-/// Sizes of reads and of writes.
-pub(super) fn sizes(job: &Job<'_>, random: bool) -> Result<[Size; 2], Fault> {
+/// Sizes of reads and of writes. `rounded` says that they are rounded up to the blocks of the target.
+pub(super) fn sizes(job: &Job<'_>, random: bool, rounded: bool) -> Result<[Size; 2], Fault> {
     let unaligned = job.flag("bs_unaligned")?;
     let fixed = by_order(job, random, job.pair("bs", |reading, text| one(reading, text).map(Size::fixed))?)?;
     let ranges = job.pair("bsrange", |reading, text| range(reading, text, unaligned))?;
@@ -35,7 +35,7 @@ pub(super) fn sizes(job: &Job<'_>, random: bool) -> Result<[Size; 2], Fault> {
         let bounds = size.shares.iter().flat_map(|bar| [bar.from, bar.to]).chain([size.from, size.to]);
         bounds.map(Bytes::get).any(|bytes| !bytes.is_multiple_of(SECTOR))
     };
-    if sizes.iter().any(odd) {
+    if rounded && sizes.iter().any(odd) {
         job.note(format!("{}: sizes that are no multiple of the target's blocks are rounded up to them", job.name));
     }
     Ok(sizes)

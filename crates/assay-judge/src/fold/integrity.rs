@@ -53,6 +53,11 @@ impl IntegrityFold {
         if plan.get("verify")? != true {
             return None;
         }
+        // A run that only seals has nothing to say about the data, unless it has read some.
+        let read = self.verified + self.unverified + self.damaged > 0;
+        if !read && plan.get("sealed_only").is_some_and(|it| *it == true) {
+            return None;
+        }
         // A misdirected write damages two places: where it went, and where it is missing.
         let misdirected = self.places.iter().filter(|place| place.damage == "misdirected");
         let went: BTreeMap<(&str, u64, u64), u64> = misdirected

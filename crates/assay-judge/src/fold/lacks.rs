@@ -85,10 +85,16 @@ pub(crate) fn missing(fold: &StepFold, ended: Option<CloseReason>, notes: &mut N
     }
 }
 
+/// Whether a run leaves what it seals for a later run to compare.
+fn is_sealed_only(plan: &serde_json::Value) -> bool {
+    plan.get("sealed_only").is_some_and(|it| *it == true)
+}
+
 /// Reports what keeps a run that verifies from saying anything about the data.
 pub(crate) fn unverified(fold: &StepFold, ended: Option<CloseReason>, notes: &mut Notes) {
     let Some(integrity) = fold.integrity.finish(&fold.header.plan) else { return };
-    if integrity.verified_reads == 0 && integrity.damaged == 0 && ended == Some(CloseReason::Completed) {
+    let none = integrity.verified_reads == 0 && integrity.damaged == 0;
+    if none && !is_sealed_only(&fold.header.plan) && ended == Some(CloseReason::Completed) {
         notes.find(TargetFinding::NothingVerified);
     }
     if fold.placement.segments() > 1 {

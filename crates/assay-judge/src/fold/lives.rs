@@ -150,6 +150,12 @@ impl Lives {
     }
 }
 
+/// The names of all that a stream waits for.
+fn awaited(first: &str, others: &Value) -> String {
+    let others = others.as_array().into_iter().flatten().filter_map(Value::as_str);
+    std::iter::once(first).chain(others).collect::<Vec<_>>().join(", ")
+}
+
 impl Life {
     /// What the plan says of a stream, or of the loop that it belongs to.
     fn of(plan: &Value, stream: usize) -> Life {
@@ -161,7 +167,7 @@ impl Life {
         Life {
             start_ns: span("start").unwrap_or(0),
             lasts_ns: span("for"),
-            after: said["after"].as_str().map(str::to_owned),
+            after: said["after"].as_str().map(|first| awaited(first, &said["and_after"])),
             by_number: said["operations"].is_u64() || !said["bytes"].is_null(),
             by_bytes: !said["bytes"].is_null(),
             ..Life::default()

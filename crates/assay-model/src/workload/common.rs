@@ -6,6 +6,7 @@ use crate::lives;
 use crate::mail::Mail;
 use crate::mix::Loop;
 use crate::oltp::OltpLoad;
+use crate::page_cache::PageCached;
 use crate::plan::{Address, Amount, Arrival, Before, Extent, Lane, Phase, PhaseKind, Plan, Stream, WarmUp};
 use crate::profile::Derivation;
 use assay_base::{Bytes, Criterion, Multiple, Prng, Share, Span};
@@ -155,12 +156,16 @@ pub struct Workload {
     pub scheduler: Option<String>,
     /// See [`Plan::verify`].
     pub verify: bool,
+    /// What is done with the data of single streams, where not all are alike; then `verify` is not looked at.
+    pub sealed: Vec<(String, Sealing)>,
     /// It verifies where its targets keep data, and does not where they do not.
     pub verify_if_possible: bool,
     /// The simulated cache before each target.
     pub cache: Option<Caching>,
     /// The look-aside cache on a device of its own.
     pub cache_device: Option<CacheDevice>,
+    /// See [`Plan::page_cache`].
+    pub page_cache: Vec<PageCached>,
     /// The file's own seed.
     pub seed: Option<u64>,
     /// What decides the verdict.
@@ -169,6 +174,17 @@ pub struct Workload {
     pub derivation: Vec<Derivation>,
     /// What the reader of a report must know.
     pub notes: Vec<String>,
+}
+
+/// What is done with the data of a stream in a workload that verifies some of its streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sealing {
+    /// What it reads is compared with what was written.
+    Compared,
+    /// What it writes is sealed, and read back in the end.
+    ReadBack,
+    /// What it writes is sealed, and left for a later run to compare.
+    Left,
 }
 
 /// What the command line changes about a workload.
@@ -224,9 +240,11 @@ impl Workload {
             check_all: Vec::new(),
             scheduler: None,
             verify: false,
+            sealed: Vec::new(),
             verify_if_possible: false,
             cache: None,
             cache_device: None,
+            page_cache: Vec::new(),
             seed: None,
             criteria: criteria(SLICE),
             derivation: Vec::new(),
@@ -308,7 +326,8 @@ impl Workload {
             let measured = phases.iter_mut().filter(|phase| phase.kind == PhaseKind::Measure);
             measured.for_each(|phase| phase.until_done = true);
         }
-        let verify = self.verify || adjust.verify;
+        let (own, left) = self.sealing();
+        let verify = own || adjust.verify;
         self.keeps_places(verify)?;
         if self.cache.is_some() && self.cache_device.is_some() {
             return Err(
@@ -325,7 +344,12 @@ impl Workload {
                  completes, and what criteria judge, is what the target sees"
             ));
         }
-        if let Some((stream, phase)) = Plan::read_back(&streams).filter(|_| verify) {
+        // `--verify` asks for both.
+        let sealed_only = left && !adjust.verify;
+        if sealed_only && verify {
+            notes.push("what is written is sealed and not read back: a later run that verifies compares it".into());
+        }
+        if let Some((stream, phase)) = Plan::read_back(&streams).filter(|_| verify && !sealed_only) {
             if streams.iter().any(|other| other.name == stream.name) {
                 return Err(format!("a workload that verifies has a stream {} of its own: rename yours", stream.name));
             }
@@ -349,10 +373,12 @@ impl Workload {
             lanes: if self.cache.is_some() { Vec::new() } else { self.lanes_of() },
             cache: self.cache,
             cache_device: self.cache_device.clone(),
+            page_cache: self.page_cache.clone(),
             loops: self.loops.clone(),
             oltp,
             mail: self.mail.clone(),
             verify,
+            sealed_only: verify && sealed_only,
             half_windows: self.half_windows,
             check_all: if verify { self.check_all.clone() } else { Vec::new() },
             derivation: self.derivation.clone(),
@@ -360,6 +386,16 @@ impl Workload {
             notes,
         };
         plan.fits_somewhere().map(|()| plan)
+    }
+
+    /// Whether it verifies, and whether it leaves all that it seals for a later run to compare.
+    fn sealing(&self) -> (bool, bool) {
+        if self.sealed.is_empty() {
+            return (self.verify, false);
+        }
+        let is_here = |name: &String| self.streams.iter().any(|stream| stream.name == *name);
+        let own: Vec<Sealing> = self.sealed.iter().filter(|(name, _)| is_here(name)).map(|(_, how)| *how).collect();
+        (!own.is_empty(), own.contains(&Sealing::Left) && !own.contains(&Sealing::ReadBack))
     }
 
     /// Its steps, each a workload of its own; itself where it has none.

@@ -12,7 +12,29 @@ pub(super) struct LifeKeys<'a> {
     pub lasts: Option<&'a Spanned<Span>>,
     pub operations: Option<&'a Spanned<u64>>,
     pub bytes: Option<&'a Spanned<Bytes>>,
-    pub after: Option<&'a Spanned<String>>,
+    pub after: Option<&'a Spanned<AfterKeys>>,
+}
+
+/// What a stream or a loop waits for.
+#[derive(serde::Deserialize, Clone)]
+#[serde(
+    untagged,
+    expecting = "the name of a stream or loop, such as \"load\", or a list, such as [\"load\", \"index\"]"
+)]
+pub(super) enum AfterKeys {
+    /// One.
+    One(String),
+    /// Several, all of which have to have ended.
+    All(Vec<String>),
+}
+
+impl AfterKeys {
+    fn names(&self) -> Vec<String> {
+        match self {
+            AfterKeys::One(name) => vec![name.clone()],
+            AfterKeys::All(names) => names.clone(),
+        }
+    }
 }
 
 /// The longest time that is accepted: a year.
@@ -34,13 +56,21 @@ pub(super) fn life(source: Source<'_>, keys: LifeKeys<'_>, what: &str) -> Result
         let remedy = "write for = \"1min\" and start = \"30s\", each at most 366d";
         return Err(source.fault(span.span(), format!("a {what} cannot begin or end then"), remedy));
     }
-    Ok(Life {
+    let names = after.map(|after| after.get_ref().names()).unwrap_or_default();
+    if let Some(after) =
+        after.filter(|_| names.is_empty() || (1..names.len()).any(|at| names[..at].contains(&names[at])))
+    {
+        let remedy = format!("write each name once, or remove after if the {what} waits for nothing");
+        return Err(source.fault(after.span(), format!("what the {what} waits for is not a list of names"), remedy));
+    }
+    let life = Life {
         start: start.map_or(Span::ZERO, |start| *start.get_ref()),
         lasts: lasts.map(|lasts| *lasts.get_ref()),
         operations: operations.map(|operations| *operations.get_ref()),
         bytes: bytes.map(|bytes| *bytes.get_ref()),
-        after: after.map(|after| after.get_ref().clone()),
-    })
+        ..Life::default()
+    };
+    Ok(life.behind(names))
 }
 
 impl LifeKeys<'_> {

@@ -1,7 +1,7 @@
 //! `[[loop]]`: closed loops over several streams, which name them by `loop`, `share` and `line`.
 
 use super::common::LARGEST_BOUND;
-use super::life::{LifeKeys, life};
+use super::life::{AfterKeys, LifeKeys, life};
 use super::names::{NAMES, is_name};
 use super::source::Source;
 use super::turns::{TurnKeys, fits};
@@ -32,7 +32,7 @@ pub(super) struct LoopKeys {
     lasts: Option<Spanned<Span>>,
     operations: Option<Spanned<u64>>,
     bytes: Option<Spanned<Bytes>>,
-    after: Option<Spanned<String>>,
+    after: Option<Spanned<AfterKeys>>,
     step: Option<Spanned<u32>>,
 }
 

@@ -29,7 +29,7 @@ mod warm_up;
 mod words;
 
 pub use crate::plan::MOST_STREAMS;
-pub use common::{Adjust, IN_FLIGHT_BOUND, LARGEST_BOUND, Workload};
+pub use common::{Adjust, IN_FLIGHT_BOUND, LARGEST_BOUND, Sealing, Workload};
 pub use fitted::fitted;
 pub use mail::store;
 pub use oltp::oltp;

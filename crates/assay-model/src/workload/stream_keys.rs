@@ -2,7 +2,7 @@
 
 use super::address::AddressKeys;
 use super::arrival::ArrivalKeys;
-use super::life::{LifeKeys, life};
+use super::life::{AfterKeys, LifeKeys, life};
 use super::pace::RateKeys;
 use super::size::SizeKeys;
 use super::source::Source;
@@ -75,7 +75,7 @@ pub(super) struct StreamKeys {
     pub lasts: Option<Spanned<Span>>,
     pub operations: Option<Spanned<u64>>,
     pub bytes: Option<Spanned<Bytes>>,
-    pub after: Option<Spanned<String>>,
+    pub after: Option<Spanned<AfterKeys>>,
     pub step: Option<Spanned<u32>>,
 }
 

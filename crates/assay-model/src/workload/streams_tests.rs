@@ -642,3 +642,17 @@ fn a_recording_is_named_played_and_refused_where_it_cannot_be() {
         assert!(told.contains("w.toml:") && told.contains(what), "{keys} {arrival}: {told}");
     }
 }
+
+#[test]
+fn what_a_stream_waits_for_is_a_name_or_a_list_of_names() {
+    for (after, told) in [
+        ("[]", "what the stream waits for is not a list of names"),
+        ("[\"a\", \"a\"]", "what the stream waits for is not a list of names"),
+        ("7", "the name of a stream or loop, such as \"load\", or a list"),
+        ("[\"a\", 7]", "the name of a stream or loop, such as \"load\", or a list"),
+    ] {
+        let faults = read("w.toml", &text(&format!("after = {after}"))).unwrap_err();
+        let fault = &faults.all()[0];
+        assert!(fault.to_string().contains(told) && fault.line == 7, "{after}: {fault}");
+    }
+}

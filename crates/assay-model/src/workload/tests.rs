@@ -125,6 +125,11 @@ fn when_streams_begin_and_end() {
     assert_eq!((behind.waited_for_by(1), behind.waited_for_by(0)), (vec![0], vec![]));
     let json = serde_json::to_value(&behind).unwrap();
     assert_eq!(serde_json::from_value::<crate::Plan>(json.clone()).unwrap(), behind, "{json}");
+    let several = ["in_flight = 1\nfor = \"1s\"", "in_flight = 1\nafter = [\"a\"]\noperations = 9"];
+    assert_eq!(
+        plan(&several, "", Adjust::default()).unwrap().streams[1].life.to_string(),
+        "begins when a has ended, and ends after 9 operations on each target"
+    );
     let endless = "rate = \"5/s\"";
     for (streams, head, what) in [
         (
@@ -134,6 +139,16 @@ fn when_streams_begin_and_end() {
         ),
         ([endless, "in_flight = 1\nafter = \"a\""], "", "b waits for a, which has no end"),
         ([endless, "in_flight = 1\nafter = \"z\""], "", "b waits for z, which is not there"),
+        (
+            ["in_flight = 1\nfor = \"1s\"", "in_flight = 1\nafter = [\"a\", \"z\"]"],
+            "",
+            "b waits for z, which is not there",
+        ),
+        (
+            ["in_flight = 1\nfor = \"1s\"", "in_flight = 1\nfor = \"1s\"\nafter = [\"a\", \"b\"]"],
+            "",
+            "b waits for itself",
+        ),
         (
             ["in_flight = 1\nfor = \"1s\"\nafter = \"b\"", "in_flight = 1\nfor = \"1s\"\nafter = \"a\""],
             "",

@@ -14,6 +14,7 @@ use crate::header::HeaderFacts;
 use crate::logfile::LogFile;
 use crate::lookaside::{Lookaside, Meter};
 use crate::observer::Observer;
+use crate::page_cache;
 use crate::pulse::Pulse;
 use crate::signals::StopCell;
 use crate::targets::Targets;
@@ -105,6 +106,11 @@ impl<'a> Real<'a> {
             let facts = HeaderFacts { lateness: true, ..facts };
             let mut collector = Collector::begin(self.plan, header::header(self.plan, facts), log, observer);
             self.health(clock, collector.log);
+            // This comes last, because the reads above may have brought something to memory.
+            page_cache::begin(self.plan, self.targets, |text| {
+                let (what, details) = (EventKind::Warning, BTreeMap::new());
+                collector.event(Event { at_ns: clock.now().as_ns(), what, text, details });
+            });
             let spenders = begin(lines, clock.now() + LEAD);
             if let Some(text) = chosen.warning.clone() {
                 let (what, details) = (EventKind::Warning, BTreeMap::new());

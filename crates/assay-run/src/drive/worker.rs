@@ -7,6 +7,7 @@ use crate::engine::Chosen;
 use crate::failure::Failure;
 use crate::header;
 use crate::lookaside::{Lookaside, with_cache};
+use crate::page_cache;
 use crate::pulse::Pulse;
 use crate::signals::StopCell;
 use crate::targets::Targets;
@@ -232,6 +233,9 @@ impl Host for Machine<'_> {
     fn stop(&self) -> Option<Stop> {
         // A second signal takes precedence over the run's own reason.
         self.0.stop.get().or_else(|| self.0.own.get())
+    }
+    fn before_read_back(&self) -> Result<(), String> {
+        page_cache::before_read_back(self.0.staffing.plan, self.0.targets)
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use assay_base::Bytes;
 use assay_device::safety::{Examination, RuleId, Standing};
+use assay_model::page_cache::PageCached;
 use std::path::Path;
 
 /// What a plan requires of its targets.
@@ -17,6 +18,8 @@ pub struct TargetNeeds<'a> {
     pub beside: usize,
     /// The directory of the log.
     pub log_dir: &'a Path,
+    /// The targets that are used through the page cache of the kernel.
+    pub page_cache: &'a [PageCached],
 }
 
 /// What the user allows for the targets.

@@ -64,13 +64,20 @@ pub(super) fn consent(exam: &Examination) -> Option<&str> {
 }
 
 impl Real {
-    pub(super) fn open(name: &str, path: &Path, needs: TargetNeeds<'_>, allowed: Allowed<'_>) -> Result<Real, Failure> {
+    /// Opens the target with this index.
+    pub(super) fn open(
+        index: usize,
+        (name, path): (&str, &Path),
+        needs: TargetNeeds<'_>,
+        allowed: Allowed<'_>,
+    ) -> Result<Real, Failure> {
         let request = Request {
             tokens: allowed.tokens,
             standing: allowed.standing,
             overrides: allowed.overrides,
             needs: Needs { extent: 0, alignment: 0 },
             log_dir: Some(needs.log_dir),
+            page_cache: needs.page_cache.iter().any(|cached| usize::from(cached.target) == index),
             in_container: allowed.in_container,
             ..Request::new(path)
         };
@@ -188,7 +195,7 @@ impl Real {
             Pass::Write(permit) => permit.watermarks(),
             Pass::Read(pass) => pass.watermarks(),
         };
-        marks.iter().map(|mark| format!("NON-CERTIFIABLE: {mark}")).collect()
+        marks.iter().map(|mark| format!("{}: {mark}", mark.word())).collect()
     }
 
     /// The consent token, under which preparation records are stored; for files the path.

@@ -32,7 +32,7 @@ pub(super) fn run(args: &[String]) -> Result<u8, Failure> {
     let smallest = |_: u16, block: u32| u64::from(block.max(4096));
     // Preparing keeps no log, only its records: these must not be on the device that is overwritten.
     let records = Records::host();
-    let needs = TargetNeeds { writes: true, smallest: &smallest, beside: 0, log_dir: records.dir() };
+    let needs = TargetNeeds { writes: true, smallest: &smallest, beside: 0, log_dir: records.dir(), page_cache: &[] };
     let opened = consent::open(&named, needs, Access::default())?;
     if opened.real().is_empty() {
         return Err(Failure::usage(format!("{device} holds no data and needs no preparation")));

@@ -102,7 +102,7 @@ fn test(conf: &Conf, cpus: u32) -> Result<u8, Failure> {
     let run_dir = consent::run_dir();
     let smallest = |target, block| plan.smallest_target(target, block);
     let log_dir = run_dir.as_deref().unwrap_or(Path::new(NOWHERE));
-    let needs = TargetNeeds { writes: plan.writes(), smallest: &smallest, beside: 0, log_dir };
+    let needs = TargetNeeds { writes: plan.writes(), smallest: &smallest, beside: 0, log_dir, page_cache: &[] };
     let access = Access { create: conf.file_size, engine: Choice::Auto, ..Access::default() };
     let opened = consent::open(&named, needs, access)?;
     let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;

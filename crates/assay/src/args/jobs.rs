@@ -12,6 +12,10 @@ pub(crate) struct Jobs {
     /// Use this target in place of a file that a fio job file names, such as data.img=/dev/sdb; may be repeated
     #[arg(long, value_name = "NAME=TARGET")]
     pub map: Vec<String>,
+    /// Use the files of jobs with direct=0, fio's default, through the kernel's page cache, as fio does. The result is marked PAGE
+    /// CACHE and is never a certificate [default: direct I/O, whatever a job says]
+    #[arg(long)]
+    pub page_cache: bool,
 }
 
 impl Jobs {
@@ -33,6 +37,6 @@ impl Jobs {
                 "--map and targets exclude each other: targets take the places of all files, in their order",
             ));
         }
-        Ok(Choice { sections: self.section.clone(), maps, targets: targets.to_vec() })
+        Ok(Choice { sections: self.section.clone(), maps, targets: targets.to_vec(), page_cache: self.page_cache })
     }
 }

@@ -110,7 +110,10 @@ fn open(
     let plan =
         workload.plan(&Adjust { targets: named.len() as u16, ..Adjust::default() }).map_err(Failure::workload)?;
     let smallest = |target, block| plan.smallest_target(target, block);
-    (settings.open)(named, TargetNeeds { writes: plan.writes(), smallest: &smallest, beside: 0, log_dir: planned })
+    (settings.open)(
+        named,
+        TargetNeeds { writes: plan.writes(), smallest: &smallest, beside: 0, log_dir: planned, page_cache: &[] },
+    )
 }
 
 /// The usual size, or what fits.

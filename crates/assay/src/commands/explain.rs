@@ -67,6 +67,7 @@ pub(crate) fn explain(args: &Explain) -> Result<u8, Failure> {
         true => named.iter().map(|(_, named)| named.geometry()).collect(),
         false => sizes_of(&named)?,
     };
+    let sizes = through_page_cache(tasks.first().map(|task| &task.plan), sizes);
     for task in &tasks {
         fits(&task.plan, &sizes)?;
     }
@@ -117,6 +118,16 @@ fn fits(plan: &Plan, sizes: &[Option<(u64, u32)>]) -> Result<(), Failure> {
         (Some(oltp), Some(geometries)) if !geometries.is_empty() => oltp.fits(&geometries).map_err(Failure::usage),
         _ => Ok(()),
     }
+}
+
+/// The same sizes, with blocks of a byte for the targets that a plan uses through the page cache.
+fn through_page_cache(plan: Option<&Plan>, mut sizes: Vec<Option<(u64, u32)>>) -> Vec<Option<(u64, u32)>> {
+    for cached in plan.iter().flat_map(|plan| &plan.page_cache) {
+        if let Some(Some((_, block))) = sizes.get_mut(usize::from(cached.target)) {
+            *block = 1;
+        }
+    }
+    sizes
 }
 
 /// The first target; one whose size is not known is large enough for all parts.

@@ -40,7 +40,7 @@ pub(crate) fn prep(args: &Prep) -> Result<u8, Failure> {
     let smallest = |_: u16, block: u32| u64::from(block.max(4096));
     // Preparing keeps no log, only its records: these must not be on a device that is overwritten.
     let kept = Records::host();
-    let needs = TargetNeeds { writes: true, smallest: &smallest, beside: 0, log_dir: kept.dir() };
+    let needs = TargetNeeds { writes: true, smallest: &smallest, beside: 0, log_dir: kept.dir(), page_cache: &[] };
     let opened = args.access.open(&named, needs)?;
     if opened.real().is_empty() {
         return Err(Failure::usage(

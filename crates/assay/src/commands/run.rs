@@ -75,7 +75,9 @@ pub(crate) fn run(args: &Run) -> Result<u8, Failure> {
     let of_all = |at, block| tasks.iter().map(|task| task.plan.smallest_target(at, block)).max().unwrap_or(0);
     let beside = tasks.iter().map(|task| with_cache(&task.plan) - usize::from(task.plan.targets)).max().unwrap_or(0);
     let writes = tasks.iter().any(|task| task.plan.writes());
-    let needs = TargetNeeds { writes, smallest: &of_all, beside, log_dir: &planned };
+    // The steps of a workload use its targets in one way.
+    let page_cache = tasks[0].plan.page_cache.clone();
+    let needs = TargetNeeds { writes, smallest: &of_all, beside, log_dir: &planned, page_cache: &page_cache };
     // Restored after everything else: setting a scheduler waits for operations in flight, for ever where a disk hangs.
     let scheduler;
     let opened = args.access.open(&targets::beside(&asked.names, asked.cache_device())?, needs)?;

@@ -49,7 +49,8 @@ fn benchmark(asked: &Asked) -> Result<u8, Failure> {
     let given = consent::run_dir();
     let planned = rundir::planned(given.as_deref(), "pblio");
     let smallest = |target, block| plan.smallest_target(target, block);
-    let needs = TargetNeeds { writes: plan.writes(), smallest: &smallest, beside: 0, log_dir: &planned };
+    let needs =
+        TargetNeeds { writes: plan.writes(), smallest: &smallest, beside: 0, log_dir: &planned, page_cache: &[] };
     let access = Access { destroy_data: asked.tokens.clone(), engine: Choice::Auto, ..Access::default() };
     let all = targets::beside(&names, plan.cache_device.as_ref())?;
     let needs = TargetNeeds { beside: all.len() - named.len(), ..needs };

@@ -61,6 +61,7 @@ fn benchmark(asked: Asked) -> Result<u8, Failure> {
         smallest: &|_, _| 0,
         beside: 0,
         log_dir: run_dir.as_deref().unwrap_or(Path::new(NOWHERE)),
+        page_cache: &[],
     };
     let access = Access { destroy_data: asked.tokens.clone(), engine: Choice::Auto, ..Access::default() };
     let opened = consent::open(&named, needs, access).map_err(|failure| advised(failure, &asked))?;

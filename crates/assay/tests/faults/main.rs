@@ -29,6 +29,8 @@ mod integrity;
 mod lag;
 mod log;
 mod mail;
+mod page_cache;
 mod stuck;
 mod submit;
 mod times;
+mod turns;

@@ -6,6 +6,7 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::RwLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Says on stderr why a test is skipped.
 pub fn passed_over(why: &str) {
@@ -243,7 +244,9 @@ impl Trace {
             passed_over("no tracefs here");
             return None;
         }
-        let instance = mount.join(format!("instances/assay-test-{}", std::process::id()));
+        static COUNT: AtomicU64 = AtomicU64::new(0);
+        let nth = COUNT.fetch_add(1, Ordering::Relaxed);
+        let instance = mount.join(format!("instances/assay-test-{}-{nth}", std::process::id()));
         fs::create_dir(&instance).unwrap();
         let trace = Trace { instance, mount };
         let number = fs::read_to_string(format!("/sys/block/{}/dev", disk.name())).unwrap();

@@ -1,0 +1,113 @@
+//! Which files of a job are used through the page cache: `direct`, `buffered`, `invalidate`, `fadvise_hint`, and whether
+//! the user agreed.
+
+use super::files::Files;
+use super::job::Job;
+use super::order::Mode;
+use super::text::Entry;
+use assay_base::Fault;
+use assay_model::page_cache::{Advice, PageCached};
+use std::collections::BTreeMap;
+
+/// Keys that mean here what they mean to fio if the page cache is used.
+pub(super) const KEYS: [&str; 4] = ["direct", "buffered", "invalidate", "fadvise_hint"];
+
+/// What the jobs ask for, by target: the name of the job, and `None` for direct I/O.
+#[derive(Debug, Default)]
+pub(super) struct Ways(BTreeMap<u16, (String, Option<PageCached>)>);
+
+impl Ways {
+    /// The targets that are used through the page cache.
+    pub(super) fn cached(self) -> Vec<PageCached> {
+        self.0.into_values().filter_map(|(_, cached)| cached).collect()
+    }
+
+    /// Adds what a job asks for on its `targets`.
+    pub(super) fn add(&mut self, job: &Job<'_>, mode: Mode, files: &Files<'_>, targets: &[u16]) -> Result<(), Fault> {
+        let buffered = is_buffered(job)?;
+        if !files.may_be_cached() {
+            return remark(job, buffered);
+        }
+        let keep = job.entry("invalidate").is_some() && !job.flag("invalidate")?;
+        let advice = advice(job, mode)?;
+        for target in targets.iter().copied() {
+            let cached = buffered.then_some(PageCached { target, advice, keep });
+            let cached = cached.filter(|_| files.is_cached(target));
+            match (cached, files.is_cached(target)) {
+                (Some(_), _) => job.note(format!(
+                    "{}: uses {} through the page cache: what memory holds is read from there, and a write is complete when memory has it",
+                    job.name,
+                    files.name(target)
+                )),
+                (None, false) if buffered => job.note(format!("{}: there is no page cache before {}", job.name, files.name(target))),
+                (None, _) => {}
+            }
+            match self.0.get_mut(&target) {
+                None => {
+                    self.0.insert(target, (job.name.clone(), cached));
+                }
+                Some((_, before)) if before.is_some() == cached.is_some() => {
+                    *before = before.zip(cached).map(|(before, cached)| before.and(cached));
+                }
+                Some((other, _)) => return Err(both(job, other, files.name(target))),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a job asks for the page cache, which is the default of fio.
+pub(super) fn is_buffered(job: &Job<'_>) -> Result<bool, Fault> {
+    let (direct, buffered) = (job.flag("direct")?, job.flag("buffered")?);
+    Ok(match (job.entry("direct"), job.entry("buffered")) {
+        (Some(_), Some(_)) if job.is_later("buffered", "direct") => buffered,
+        (Some(_), _) => !direct,
+        (None, Some(_)) => buffered,
+        (None, None) => true,
+    })
+}
+
+/// The key that decides it.
+fn deciding<'a>(job: &Job<'a>) -> Option<&'a Entry> {
+    let (direct, buffered) = (job.entry("direct"), job.entry("buffered"));
+    if job.is_later("buffered", "direct") { buffered } else { direct }
+}
+
+/// Without consent the page cache is left out, whatever a job says.
+fn remark(job: &Job<'_>, buffered: bool) -> Result<(), Fault> {
+    let told = "O_DIRECT all the same: the page cache is not tested; --page-cache uses it";
+    match deciding(job).filter(|_| buffered) {
+        Some(entry) => job.differs(entry, told),
+        None if buffered => job.note(format!("{}: direct is absent: {told}", job.name)),
+        None => {}
+    }
+    Ok(())
+}
+
+/// What the kernel is told about the order of a job's operations.
+fn advice(job: &Job<'_>, mode: Mode) -> Result<Advice, Fault> {
+    let by_mode = if mode.random { Advice::Random } else { Advice::Sequential };
+    let Some((entry, value)) = job.value("fadvise_hint")? else { return Ok(by_mode) };
+    Ok(match value.text.as_str() {
+        "1" => by_mode,
+        "0" | "none" => Advice::None,
+        "sequential" => Advice::Sequential,
+        "random" => Advice::Random,
+        _ => {
+            let remedy = "write 1 (by rw), 0, sequential or random";
+            return Err(job.fault(entry, "not an order that the kernel is told here", remedy));
+        }
+    })
+}
+
+fn both(job: &Job<'_>, other: &str, name: &str) -> Fault {
+    let what = format!(
+        "{name} used directly by one of the jobs {other} and {}, and through the page cache by the other,",
+        job.name
+    );
+    let remedy = "write direct= alike in both, or run one of them with --section";
+    match deciding(job) {
+        Some(entry) => job.not_yet(entry, &what, remedy),
+        None => job.file.fault(job.section.place, format!("{what} is not driven yet"), remedy),
+    }
+}

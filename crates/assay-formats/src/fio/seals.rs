@@ -1,0 +1,42 @@
+//! What the jobs verify: `verify` and `do_verify`. The seals are this program's own, whatever the method.
+
+use super::job::Job;
+use super::order::Mode;
+use super::text::Entry;
+use assay_base::Fault;
+use assay_model::workload::Sealing;
+
+/// What is done with the data of a job.
+pub(super) fn sealing(job: &Job<'_>, mode: Mode) -> Result<Option<Sealing>, Fault> {
+    let left = left(job)?;
+    let Some((method, _)) =
+        job.value("verify")?.filter(|(_, value)| !["0", "null", "none"].contains(&value.text.as_str()))
+    else {
+        if let Some(entry) = job.entry("do_verify") {
+            job.differs(entry, "without effect: verify is absent or says none");
+        }
+        return Ok(None);
+    };
+    job.differs(method, method.key.told);
+    Ok(match (mode.writes, left) {
+        (true, None) => Some(Sealing::ReadBack),
+        (true, Some(_)) => Some(Sealing::Left),
+        (false, None) => Some(Sealing::Compared),
+        (false, Some(_)) => None,
+    })
+}
+
+/// Adds a note to a job whose data are read back although it says that they are not: all jobs of a step have one
+/// read-back. `others` is what is done with the data of all jobs of its step.
+pub(super) fn together(job: &Job<'_>, own: Sealing, others: &[Sealing]) -> Result<(), Fault> {
+    if let Some(entry) = left(job)?.filter(|_| own == Sealing::Left && others.contains(&Sealing::ReadBack)) {
+        job.differs(entry, "what was written is read back all the same, because another job of the step asks for that");
+    }
+    Ok(())
+}
+
+/// `do_verify` if it says that nothing is read back.
+fn left<'a>(job: &Job<'a>) -> Result<Option<&'a Entry>, Fault> {
+    let back = job.entry("do_verify").is_none() || job.flag("do_verify")?;
+    Ok(job.entry("do_verify").filter(|_| !back))
+}

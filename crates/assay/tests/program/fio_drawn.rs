@@ -1,0 +1,152 @@
+//! What jobs of fio draw: the sizes and places of the operations that reach a device, as the kernel's own trace shows them,
+//! held against the law that the job asks for. The jobs are the reference jobs, run whole, one step at a time.
+
+use super::bed::Place;
+use super::devices::{Disk, Loop, Seen, Trace, passed_over};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+const SECTOR: u64 = 512;
+
+/// The operations of a step, in their order: first of all, reads of the path to the target are left out.
+struct Ran {
+    reads: Vec<Seen>,
+    writes: Vec<Seen>,
+}
+
+/// Runs one job of a reference file on a loop device of `mib` MiB.
+fn ran(file: &str, section: &str, mib: u64) -> Option<Ran> {
+    let place = Place::new();
+    let text = Path::new(env!("CARGO_MANIFEST_DIR")).join("../assay-formats/tests/golden/fio").join(file);
+    std::fs::copy(text, place.path(file)).unwrap();
+    let disk = Loop::over(&place, "disk.img", mib << 20)?;
+    let trace = Trace::of(&disk, &place)?;
+    let (map, token) = (format!("data.img={}", disk.path()), disk.token(&place));
+    // The worker makes each call itself: a ring hands some operations to threads of the kernel, which the trace leaves out.
+    let own = ["--engine", "inline", "--workers", "1", "--seed", "17"];
+    let (said, log) =
+        place.run(&[&["run", file, "--section", section, "--map", &map, "--destroy-data", &token], &own[..]].concat());
+    let (done, seen) = (log.intervals.iter().flat_map(|it| &it.flows).map(|flow| flow.ok).sum::<u64>(), trace.seen());
+    if seen.is_empty() && done > 0 {
+        passed_over("the kernel's trace shows nothing of this device");
+        return None;
+    }
+    let before = (seen.len() as u64).checked_sub(done);
+    let before = before.unwrap_or_else(|| panic!("{section}: {} of {done} operations seen: {}", seen.len(), said.err));
+    assert!(before < 2000 && seen[..before as usize].iter().all(|seen| !seen.write && seen.sectors == 8), "{before}");
+    let (writes, reads) = seen[before as usize..].iter().partition(|seen| seen.write);
+    Some(Ran { reads, writes })
+}
+
+/// A count is within four standard deviations of a share of `all`.
+fn likely(what: &str, count: usize, all: usize, share: f64) {
+    let (expected, all) = (all as f64 * share, all as f64);
+    let off = 4.0 * (all * share * (1.0 - share)).sqrt() + 1e-9;
+    assert!((count as f64 - expected).abs() <= off, "{what}: {count} of {all}, expected {expected:.1} ± {off:.1}");
+}
+
+/// Sizes in KiB with their shares in percent, and no others.
+fn sizes(what: &str, seen: &[Seen], shares: &[(f64, f64)]) {
+    let mut found: BTreeMap<u64, usize> = BTreeMap::new();
+    seen.iter().for_each(|seen| *found.entry(seen.sectors * SECTOR).or_default() += 1);
+    let known: Vec<u64> = shares.iter().map(|(kib, _)| (kib * 1024.0) as u64).collect();
+    assert_eq!(found.keys().copied().collect::<Vec<_>>(), known, "{what}");
+    for (bytes, (_, percent)) in known.iter().zip(shares) {
+        likely(&format!("{what}, {bytes} B"), found[bytes], seen.len(), percent / 100.0);
+    }
+}
+
+/// Parts of the first `span` bytes with the shares of the operations that begin there, in percent.
+fn parts(what: &str, seen: &[Seen], span: u64, shares: &[(f64, f64)]) {
+    let mut from = 0.0;
+    for (space, operations) in shares {
+        let to = from + space / 100.0 * span as f64;
+        let inside = seen.iter().filter(|seen| (from..to).contains(&((seen.sector * SECTOR) as f64))).count();
+        likely(&format!("{what}, {from} to {to}"), inside, seen.len(), operations / 100.0);
+        from = to;
+    }
+}
+
+/// Operations on each place of 4 KiB, the most frequent first.
+fn ranks(seen: &[Seen]) -> Vec<usize> {
+    let mut found: BTreeMap<u64, usize> = BTreeMap::new();
+    seen.iter().for_each(|seen| *found.entry(seen.sector / 8).or_default() += 1);
+    let mut counts: Vec<usize> = found.into_values().collect();
+    counts.sort_unstable_by(|a, b| b.cmp(a));
+    counts
+}
+
+/// The number of different places is that of a law whose places have these probabilities.
+fn distinct(what: &str, seen: &[Seen], law: impl Iterator<Item = f64>) {
+    let missed: Vec<f64> = law.map(|p| (1.0 - p).powi(seen.len() as i32)).collect();
+    let expected: f64 = missed.iter().map(|q| 1.0 - q).sum();
+    // Counts of different places hinder each other, so that this bound on the variance is too large.
+    let off = 4.0 * missed.iter().map(|q| q * (1.0 - q)).sum::<f64>().sqrt();
+    let found = ranks(seen).len();
+    assert!((found as f64 - expected).abs() <= off, "{what}: {found} places, expected {expected:.0} ± {off:.0}");
+}
+
+#[test]
+fn sizes_have_their_shares_and_places_are_uniform() {
+    let tenths = [(10.0, 10.0); 10];
+    let Some(both) = ran("bssplit.fio", "both", 128) else { return };
+    sizes("bssplit, reads", &both.reads, &[(4.0, 10.0), (32.0, 40.0), (64.0, 50.0)]);
+    sizes("bssplit, writes", &both.writes, &[(8.0, 70.0), (16.0, 30.0)]);
+    assert_eq!(both.reads.len() + both.writes.len(), 6000);
+    likely("reads of the mix", both.reads.len(), 6000, 0.6);
+    parts("bssplit, reads", &both.reads, 128 << 20, &tenths);
+    for (file, section, shares) in [
+        ("bssplit.fio", "blanks", &[(4.0, 50.0), (8.0, 25.0), (16.0, 25.0)][..]),
+        ("bsrange.fio", "even", &[(4.0, 25.0), (8.0, 25.0), (12.0, 25.0), (16.0, 25.0)]),
+        ("bsrange.fio", "odd-top", &[(4.0, 40.0), (8.0, 40.0), (10.0, 20.0)]),
+    ] {
+        let Some(own) = ran(file, section, 128) else { return };
+        assert_eq!((own.reads.len(), own.writes.len()), (6000, 0), "{section}");
+        sizes(section, &own.reads, shares);
+        parts(section, &own.reads, 128 << 20, &tenths);
+    }
+    let Some(own) = ran("bsrange.fio", "by-direction", 128) else { return };
+    sizes("by-direction, reads", &own.reads, &[(1.0, 25.0), (2.0, 25.0), (3.0, 25.0), (4.0, 25.0)]);
+    sizes("by-direction, writes", &own.writes, &[(8.0, 100.0)]);
+    let Some(own) = ran("bsrange.fio", "align-other", 128) else { return };
+    sizes("align-other", &own.reads, &[(8.0, 100.0)]);
+    // Offsets are multiples of 2 KiB: each of the four places in a block of 8 KiB has a quarter.
+    for place in 0..4 {
+        let here = own.reads.iter().filter(|seen| seen.sector % 16 == place * 4).count();
+        likely(&format!("offsets of {} KiB", place * 2), here, own.reads.len(), 0.25);
+    }
+}
+
+#[test]
+fn places_follow_the_law_that_a_job_names() {
+    const PLACES: usize = 16_384;
+    const SPAN: u64 = 64 << 20;
+    let Some(zipf) = ran("skew.fio", "zipf", 64) else { return };
+    let law: Vec<f64> = (1..=PLACES).map(|rank| (rank as f64).powf(-1.1)).collect();
+    let sum: f64 = law.iter().sum();
+    // The first ranks are so far apart that their counts are in order.
+    for (rank, (count, weight)) in ranks(&zipf.reads).into_iter().zip(&law).take(4).enumerate() {
+        likely(&format!("zipf, rank {}", rank + 1), count, zipf.reads.len(), weight / sum);
+    }
+    distinct("zipf", &zipf.reads, law.iter().map(|weight| weight / sum));
+    let Some(pareto) = ran("skew.fio", "pareto", 64) else { return };
+    // A rank is (n−1)·u^(ln h / ln(1−h)), so that ranks up to x·n have the share x^(ln(1−h) / ln h).
+    let upto = |rank: usize| (rank as f64 / (PLACES - 1) as f64).min(1.0).powf(0.8f64.ln() / 0.2f64.ln());
+    distinct("pareto", &pareto.reads, (0..PLACES).map(|rank| upto(rank + 1) - upto(rank)));
+    let Some(normal) = ran("skew.fio", "normal", 64) else { return };
+    let outside = [(20.0, 0.135), (10.0, 2.140), (10.0, 13.591), (10.0, 34.134)];
+    let bell: Vec<(f64, f64)> = outside.iter().chain(outside.iter().rev()).copied().collect();
+    parts("normal", &normal.reads, SPAN, &bell);
+    let Some(zoned) = ran("skew.fio", "zoned", 64) else { return };
+    parts("zoned", &zoned.reads, SPAN, &[(10.0, 60.0), (20.0, 30.0), (30.0, 8.0), (40.0, 2.0)]);
+    let Some(zoned) = ran("skew.fio", "zoned-abs", 64) else { return };
+    parts("zoned_abs", &zoned.reads, SPAN, &[(12.5, 70.0), (25.0, 20.0), (12.5, 10.0)]);
+    let Some(both) = ran("skew.fio", "rw-zoned", 64) else { return };
+    for (what, seen) in [("reads", &both.reads), ("writes", &both.writes)] {
+        parts(&format!("zoned, {what}"), seen, SPAN, &[(10.0, 90.0), (90.0, 10.0)]);
+    }
+    likely("reads of the mix", both.reads.len(), 20_000, 0.7);
+    let Some(partly) = ran("skew.fio", "part-random", 64) else { return };
+    let follows = partly.reads.windows(2).filter(|pair| pair[0].sector + pair[0].sectors == pair[1].sector).count();
+    likely("what follows the operation before it", follows, partly.reads.len() - 1, 0.7);
+}
