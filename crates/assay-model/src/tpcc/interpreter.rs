@@ -6,11 +6,11 @@
 //! Source: TPC-C 5.11, clauses 2.4.2, 2.5.2, 2.6.2, 2.7.4 and 2.8.2.
 
 use super::outcome::{Delivered, LastOrder, LineStatus, Ordered, OrderedLine, Outcome, Paid, Status};
-use super::parameters::{By, Delivery, NewOrder, OrderStatus, Payment, StockLevel, Transaction};
+use super::parameters::{By, Delivery, NewOrder, OrderStatus, Payment, StockLevel, Transaction, middle};
 use super::population::Population;
 use super::rows::{
-    BAD_CREDIT, Cents, Customer, CustomerKey, District, History, Item, ORIGINAL, Order, OrderKey, OrderLine, Row,
-    Stock, Warehouse,
+    BAD_CREDIT, Customer, CustomerKey, District, History, Item, ORIGINAL, Order, OrderKey, OrderLine, Row, Stock,
+    Warehouse,
 };
 use super::table::Table;
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,11 +35,6 @@ pub struct Database {
 /// Left of an item's stock after so many are taken: where fewer than ten would be left, 91 are delivered first.
 fn left(stock: i32, taken: i32) -> i32 {
     if stock - taken >= 10 { stock - taken } else { stock - taken + 91 }
-}
-
-/// An amount as a decimal number.
-fn decimal(amount: Cents) -> String {
-    format!("{}.{:02}", amount / 100, amount % 100)
 }
 
 impl Database {
@@ -112,7 +107,7 @@ impl Database {
             By::Id(id) => *id,
             By::Name(last) => {
                 let named = &self.named[&(warehouse, district, last.clone())];
-                named.iter().nth(named.len().div_ceil(2) - 1).expect("a name in the index has a customer").1
+                named.iter().nth(middle(named.len())).expect("a name in the index has a customer").1
             }
         }
     }
@@ -167,15 +162,14 @@ impl Database {
         of.ytd += amount;
         let in_district = self.districts.get_mut(&(warehouse, district)).expect("the district exists");
         in_district.ytd += amount;
-        let data = format!("{}    {}", of.name, in_district.name);
+        let data = Payment::history_data(&of.name, &in_district.name);
         let key = (asked.customer_warehouse, asked.customer_district, id);
         let customer = self.customers.get_mut(&key).expect("the customer exists");
         customer.account.balance -= amount;
         customer.account.ytd_payment += amount;
         customer.account.payments += 1;
         if customer.credit == BAD_CREDIT {
-            let paid = format!("{id} {} {} {district} {warehouse} {}|", key.1, key.0, decimal(amount));
-            customer.data.insert_str(0, &paid);
+            customer.data.insert_str(0, &asked.note(id));
             customer.data.truncate(Customer::DATA_MOST);
         }
         let balance = customer.account.balance;

@@ -25,7 +25,9 @@ pub use mix::{Deck, Kind, Mix};
 pub use nurand::{Constants, NuRand, c_load, c_run_choices};
 pub use outcome::{Delivered, LastOrder, LineStatus, Ordered, OrderedLine, Outcome, Paid, Status};
 pub use pacing::{keying, think};
-pub use parameters::{By, Delivery, Home, Line, NewOrder, OrderStatus, Parameters, Payment, StockLevel, Transaction};
+pub use parameters::{
+    By, Delivery, Home, Line, NewOrder, OrderStatus, Parameters, Payment, StockLevel, Transaction, middle,
+};
 pub use population::{LOADED, Part, Population};
 pub use scale::Scale;
 pub use strings::last_name;

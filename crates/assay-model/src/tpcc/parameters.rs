@@ -67,6 +67,20 @@ pub struct Payment {
     pub date: Micros,
 }
 
+impl Payment {
+    /// What a payment writes in front of the data of a customer with bad credit.
+    pub fn note(&self, customer: i32) -> String {
+        let Payment { warehouse, district, customer_warehouse, customer_district, amount, .. } = self;
+        let amount = format!("{}.{:02}", amount / 100, amount % 100);
+        format!("{customer} {customer_district} {customer_warehouse} {district} {warehouse} {amount}|")
+    }
+
+    /// The data of its row in the history.
+    pub fn history_data(warehouse_name: &str, district_name: &str) -> String {
+        format!("{warehouse_name}    {district_name}")
+    }
+}
+
 /// The input of an order status.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "the names are the columns")]
@@ -103,6 +117,12 @@ pub enum Transaction {
     OrderStatus(OrderStatus),
     Delivery(Delivery),
     StockLevel(StockLevel),
+}
+
+/// Of so many customers with one name, sorted by first name, the place from 0 of the one who is meant: ceil(n / 2) when
+/// counted from 1.
+pub fn middle(named: usize) -> usize {
+    named.div_ceil(2).saturating_sub(1)
 }
 
 impl Transaction {

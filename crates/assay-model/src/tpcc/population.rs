@@ -53,6 +53,17 @@ impl Part {
         }
     }
 
+    /// About how many rows it has: how much of a load it is.
+    pub fn weight(self, scale: Scale) -> u64 {
+        (match self {
+            Part::Items | Part::Stock(_) => scale.items(),
+            Part::Warehouse(_) => 1 + scale.districts(),
+            Part::Customers(..) => 2 * scale.customers(),
+            // An order has ten lines on average.
+            Part::Orders(..) => 11 * scale.orders(),
+        }) as u64
+    }
+
     /// Its name, by which a database records that it is loaded.
     pub fn name(self) -> String {
         match self {

@@ -184,6 +184,16 @@ fn golden_sums() {
     );
 }
 
+/// Progress is measured with the weights of parts.
+#[test]
+fn the_weight_of_a_part_is_about_its_number_of_rows() {
+    let population = Population::new(Scale::reduced(1_000, 300), 1, 1);
+    for part in population.parts() {
+        let (got, weight) = (rows(population, part).len() as f64, part.weight(population.scale()) as f64);
+        assert!((got / weight - 1.0).abs() < 0.1, "{part:?}: {got} rows, {weight}");
+    }
+}
+
 #[test]
 fn rows_end_where_one_is_not_taken() {
     let mut taken = 0;
