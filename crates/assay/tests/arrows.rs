@@ -32,6 +32,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "assay-formats",
         ],
     ),
+    ("assay-sql", &["assay-base", "assay-model", "assay-record", "assay-judge"]),
     // The disk that fails on demand: it must not share a mistake with the code it tests.
     ("assay-faultfs", &[]),
 ];
@@ -40,8 +41,10 @@ const NEVER_SHIPPED: &str = "assay-faultfs";
 /// Not even in tests may the judge use an engine, or the vocabulary any other room.
 const ALONE: &[&str] = &["assay-base", "assay-judge"];
 /// Crates that give access to the operating system; only these rooms may have them.
-const SYSTEM: (&[&str], &[&str]) =
-    (&["io-uring", "libc", "rustix", "signal-hook"], &["assay-device", "assay-run", "assay", "assay-faultfs"]);
+const SYSTEM: (&[&str], &[&str]) = (
+    &["io-uring", "libc", "rusqlite", "rustix", "signal-hook"],
+    &["assay-device", "assay-run", "assay", "assay-faultfs", "assay-sql"],
+);
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
@@ -191,7 +194,7 @@ fn pure_rooms_open_nothing_start_nothing_and_ask_nobody() {
 
 #[test]
 fn one_file_reads_the_clock() {
-    let rooms = PURE.into_iter().chain(["assay-device", "assay-run", "assay"]);
+    let rooms = PURE.into_iter().chain(["assay-device", "assay-run", "assay-sql", "assay"]);
     let reads =
         |text: &str| ["clock_gettime", "Instant::now(", "SystemTime::now("].iter().any(|way| text.contains(way));
     let all: Vec<PathBuf> = rooms.flat_map(sources).filter(|(_, text)| reads(text)).map(|(path, _)| path).collect();
@@ -222,11 +225,11 @@ fn paths_in_messages_are_shown_safely() {
     }
 }
 
-/// The room that carries a run out is a library: its caller decides what is shown, and when the process ends.
+/// The rooms that carry out what was asked are libraries: their caller decides what is shown, and when the process ends.
 #[test]
 fn what_runs_prints_nothing() {
     let tested = |path: &Path| path.to_string_lossy().ends_with("_tests.rs");
-    for (path, text) in sources("assay-run").into_iter().filter(|(path, _)| !tested(path)) {
+    for (path, text) in ["assay-run", "assay-sql"].into_iter().flat_map(sources).filter(|(path, _)| !tested(path)) {
         let text = text.split("#[cfg(test)]").next().unwrap_or_default();
         for way in ["println!", "eprint", "print!(", "stdout()", "stderr()", "stdin()", "process::exit", "env::args"] {
             let line = text.lines().position(|line| line.contains(way) && !line.trim_start().starts_with("//"));

@@ -1,0 +1,41 @@
+//! A database workload derived from TPC-C: what is loaded, what is asked, and what must come out.
+//!
+//! Everything here is pure and follows from a seed: the rows of the population, the distributions, the mix, the
+//! parameters of each transaction (dates too) as a function of its number, an interpreter over maps that executes the
+//! transactions, and the conditions that a database must fulfil. The crate `assay-sql` does the same in databases, and
+//! its tests compare them with the interpreter.
+//!
+//! Source: TPC Benchmark C, revision 5.11. This is not that benchmark: see [`DERIVED`] and [`DEVIATIONS`].
+
+pub mod checks;
+pub mod interpreter;
+mod mix;
+mod nurand;
+mod outcome;
+mod pacing;
+mod parameters;
+mod population;
+pub mod rows;
+mod scale;
+mod seeds;
+mod strings;
+mod table;
+
+pub use mix::{Deck, Kind, Mix};
+pub use nurand::{Constants, NuRand, c_load, c_run_choices};
+pub use outcome::{Delivered, LastOrder, LineStatus, Ordered, OrderedLine, Outcome, Paid, Status};
+pub use pacing::{keying, think};
+pub use parameters::{
+    By, Delivery, Home, Line, NewOrder, OrderStatus, Parameters, Payment, StockLevel, Transaction, middle,
+};
+pub use population::{LOADED, Part, Population};
+pub use scale::Scale;
+pub use strings::last_name;
+pub use table::{Column, Kind as ColumnKind, Table, Value};
+
+/// The sentence that every report and result shows.
+pub const DERIVED: &str = "This workload is derived from the TPC-C Benchmark and is not comparable to published TPC-C \
+     Benchmark results, as this implementation does not comply with all requirements of the TPC-C Benchmark.";
+
+/// What is not as the standard requires it.
+pub const DEVIATIONS: [&str; 6] = ["terminals", "scale", "length", "pricing", "delivery", "isolation"];

@@ -1,0 +1,315 @@
+//! The rows that a database holds before the first transaction.
+//!
+//! The population consists of parts, each with a random generator of its own: the rows of a part do not depend on who
+//! generates it, or when, so that any number of loaders gives the same database, and a load that was interrupted goes
+//! on with the parts that are missing.
+//!
+//! Source: TPC-C 5.11, clause 4.3.3.1.
+
+use super::nurand::{c_load, names_loaded};
+use super::rows::{
+    Account, Address, BAD_CREDIT, Cents, Customer, DIST, District, GOOD_CREDIT, History, Item, Micros, ORIGINAL, Order,
+    OrderLine, Row, Stock, Warehouse,
+};
+use super::scale::Scale;
+use super::seeds::POPULATION;
+use super::strings::{between, digits, last_name, letters, number, text};
+use assay_base::Prng;
+
+/// When every row of the population was made: 2026-01-01 00:00:00 UTC. A fixed moment, because the rows must follow
+/// from the seed alone.
+pub const LOADED: Micros = 1_767_225_600_000_000;
+
+/// What a customer paid before the load.
+const PAID: Cents = 1_000;
+/// How many of a loaded order's lines are asked for of each item.
+const QUANTITY: i32 = 5;
+
+/// A part of the population, which is loaded as a whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Part {
+    /// All items.
+    Items,
+    /// The row of a warehouse and those of its districts.
+    Warehouse(i32),
+    /// The stock of a warehouse.
+    Stock(i32),
+    /// The customers of a district and their history: warehouse, district.
+    Customers(i32, i32),
+    /// The orders of a district, with their lines, and those that are new: warehouse, district.
+    Orders(i32, i32),
+}
+
+impl Part {
+    /// The steps of the path to its generator.
+    fn path(self) -> [u64; 4] {
+        let path = |kind, warehouse: i32, district: i32| [POPULATION, kind, warehouse as u64, district as u64];
+        match self {
+            Part::Items => path(0, 0, 0),
+            Part::Warehouse(warehouse) => path(1, warehouse, 0),
+            Part::Stock(warehouse) => path(2, warehouse, 0),
+            Part::Customers(warehouse, district) => path(3, warehouse, district),
+            Part::Orders(warehouse, district) => path(4, warehouse, district),
+        }
+    }
+
+    /// About how many rows it has: how much of a load it is.
+    pub fn weight(self, scale: Scale) -> u64 {
+        (match self {
+            Part::Items | Part::Stock(_) => scale.items(),
+            Part::Warehouse(_) => 1 + scale.districts(),
+            Part::Customers(..) => 2 * scale.customers(),
+            // An order has ten lines on average.
+            Part::Orders(..) => 11 * scale.orders(),
+        }) as u64
+    }
+
+    /// Its name, by which a database records that it is loaded.
+    pub fn name(self) -> String {
+        match self {
+            Part::Items => "items".to_owned(),
+            Part::Warehouse(warehouse) => format!("warehouse {warehouse}"),
+            Part::Stock(warehouse) => format!("stock {warehouse}"),
+            Part::Customers(warehouse, district) => format!("customers {warehouse}.{district}"),
+            Part::Orders(warehouse, district) => format!("orders {warehouse}.{district}"),
+        }
+    }
+}
+
+/// A whole population.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Population {
+    scale: Scale,
+    warehouses: i32,
+    seed: u64,
+}
+
+impl Population {
+    /// The population of a number of warehouses, which follows from the seed.
+    pub fn new(scale: Scale, warehouses: i32, seed: u64) -> Population {
+        Population { scale, warehouses, seed }
+    }
+
+    /// The rows of a warehouse.
+    pub fn scale(self) -> Scale {
+        self.scale
+    }
+    /// The number of warehouses.
+    pub fn warehouses(self) -> i32 {
+        self.warehouses
+    }
+    /// The seed.
+    pub fn seed(self) -> u64 {
+        self.seed
+    }
+    /// The constant of the last names.
+    pub fn c_load(self) -> i32 {
+        c_load(self.seed)
+    }
+
+    /// Its parts, in the order in which one loader makes them.
+    pub fn parts(self) -> impl Iterator<Item = Part> {
+        let of_warehouse = move |warehouse| {
+            let of_district = move |district| [Part::Customers(warehouse, district), Part::Orders(warehouse, district)];
+            let districts = (1..=self.scale.districts()).flat_map(of_district);
+            [Part::Warehouse(warehouse), Part::Stock(warehouse)].into_iter().chain(districts)
+        };
+        std::iter::once(Part::Items).chain((1..=self.warehouses).flat_map(of_warehouse))
+    }
+
+    /// Passes on each row of a part, until one is not taken.
+    pub fn rows<E>(self, part: Part, put: &mut impl FnMut(Row) -> Result<(), E>) -> Result<(), E> {
+        let prng = Prng::child(self.seed, &part.path());
+        let mut making = Making { scale: self.scale, c_load: self.c_load(), prng };
+        match part {
+            Part::Items => making.items(put),
+            Part::Warehouse(warehouse) => making.warehouse(warehouse, put),
+            Part::Stock(warehouse) => making.stock(warehouse, put),
+            Part::Customers(warehouse, district) => making.customers((warehouse, district), put),
+            Part::Orders(warehouse, district) => making.orders((warehouse, district), put),
+        }
+    }
+}
+
+/// Chooses an exact number out of a whole, each with equal probability, in one pass (D. Knuth, The Art of Computer
+/// Programming, volume 2, 3.4.2, algorithm S).
+struct Chosen {
+    wanted: u64,
+    left: u64,
+}
+
+impl Chosen {
+    /// A tenth of a whole, which is a multiple of ten.
+    fn tenth(whole: i32) -> Chosen {
+        Chosen { wanted: whole as u64 / 10, left: whole as u64 }
+    }
+
+    fn next(&mut self, prng: &mut Prng) -> bool {
+        let chosen = prng.below(self.left) < self.wanted;
+        self.left -= 1;
+        self.wanted -= u64::from(chosen);
+        chosen
+    }
+}
+
+/// Makes the rows of one part.
+struct Making {
+    scale: Scale,
+    c_load: i32,
+    prng: Prng,
+}
+
+impl Making {
+    fn address(&mut self) -> Address {
+        let prng = &mut self.prng;
+        Address {
+            street_1: text(prng, 10, 20),
+            street_2: text(prng, 10, 20),
+            city: text(prng, 10, 20),
+            state: letters(prng, 2),
+            zip: digits(prng, 4) + "11111",
+        }
+    }
+
+    /// The data of an item or of a stock row, of which a tenth contains the word that makes a brand.
+    fn data(&mut self, originals: &mut Chosen) -> String {
+        let mut data = text(&mut self.prng, 26, 50);
+        if originals.next(&mut self.prng) {
+            let at = self.prng.below((data.len() - ORIGINAL.len() + 1) as u64) as usize;
+            data.replace_range(at..at + ORIGINAL.len(), ORIGINAL);
+        }
+        data
+    }
+
+    fn items<E>(&mut self, put: &mut impl FnMut(Row) -> Result<(), E>) -> Result<(), E> {
+        let mut originals = Chosen::tenth(self.scale.items());
+        (1..=self.scale.items()).try_for_each(|id| {
+            let image = number(&mut self.prng, 1, 10_000);
+            let name = text(&mut self.prng, 14, 24);
+            let price = between(&mut self.prng, 100, 10_000);
+            put(Row::Item(Item { id, image, name, price, data: self.data(&mut originals) }))
+        })
+    }
+
+    fn warehouse<E>(&mut self, id: i32, put: &mut impl FnMut(Row) -> Result<(), E>) -> Result<(), E> {
+        let of_district = PAID * i64::from(self.scale.customers());
+        let ytd = of_district * i64::from(self.scale.districts());
+        let name = text(&mut self.prng, 6, 10);
+        let tax = between(&mut self.prng, 0, 2_000);
+        put(Row::Warehouse(Warehouse { id, name, address: self.address(), tax, ytd }))?;
+        (1..=self.scale.districts()).try_for_each(|district| {
+            let name = text(&mut self.prng, 6, 10);
+            let tax = between(&mut self.prng, 0, 2_000);
+            let (address, next_order) = (self.address(), self.scale.orders() + 1);
+            put(Row::District(District {
+                warehouse: id,
+                id: district,
+                name,
+                address,
+                tax,
+                ytd: of_district,
+                next_order,
+            }))
+        })
+    }
+
+    fn stock<E>(&mut self, warehouse: i32, put: &mut impl FnMut(Row) -> Result<(), E>) -> Result<(), E> {
+        let mut originals = Chosen::tenth(self.scale.items());
+        (1..=self.scale.items()).try_for_each(|item| {
+            let quantity = number(&mut self.prng, 10, 100);
+            let dists = letters(&mut self.prng, DIST * 10);
+            let data = self.data(&mut originals);
+            put(Row::Stock(Stock { warehouse, item, quantity, dists, ytd: 0, orders: 0, remote: 0, data }))
+        })
+    }
+
+    fn customers<E>(
+        &mut self,
+        (warehouse, district): (i32, i32),
+        put: &mut impl FnMut(Row) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut bad = Chosen::tenth(self.scale.customers());
+        (1..=self.scale.customers()).try_for_each(|id| {
+            let customer = self.customer((warehouse, district, id), &mut bad);
+            put(Row::Customer(customer))?;
+            put(Row::History(History {
+                customer: id,
+                customer_district: district,
+                customer_warehouse: warehouse,
+                district,
+                warehouse,
+                date: LOADED,
+                amount: PAID,
+                data: text(&mut self.prng, 12, 24),
+            }))
+        })
+    }
+
+    fn customer(&mut self, key: (i32, i32, i32), bad: &mut Chosen) -> Customer {
+        let names = self.scale.names();
+        let name = match key.2 {
+            id if id <= names => id - 1,
+            _ => names_loaded(self.scale, self.c_load).draw(&mut self.prng),
+        };
+        let address = self.address();
+        let credit = if bad.next(&mut self.prng) { BAD_CREDIT } else { GOOD_CREDIT };
+        let prng = &mut self.prng;
+        Customer {
+            key,
+            first: text(prng, 8, 16),
+            last: last_name(name),
+            address,
+            phone: digits(prng, 16),
+            since: LOADED,
+            credit,
+            discount: between(prng, 0, 5_000),
+            account: Account { balance: -PAID, ytd_payment: PAID, payments: 1, deliveries: 0 },
+            data: text(prng, 300, Customer::DATA_MOST),
+        }
+    }
+
+    /// Numbers from 1 in random order (Fisher and Yates).
+    fn permutation(&mut self, most: i32) -> Vec<i32> {
+        let mut numbers: Vec<i32> = (1..=most).collect();
+        for last in (1..numbers.len()).rev() {
+            numbers.swap(last, self.prng.below(last as u64 + 1) as usize);
+        }
+        numbers
+    }
+
+    fn orders<E>(
+        &mut self,
+        (warehouse, district): (i32, i32),
+        put: &mut impl FnMut(Row) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let customers = self.permutation(self.scale.orders());
+        (1..).zip(customers).try_for_each(|(id, customer)| {
+            let key = (warehouse, district, id);
+            let lines = number(&mut self.prng, 5, 15);
+            let delivered = id < self.scale.first_undelivered();
+            let carrier = delivered.then(|| number(&mut self.prng, 1, 10));
+            put(Row::Order(Order { key, customer, entered: LOADED, carrier, lines, all_local: true }))?;
+            if !delivered {
+                put(Row::NewOrder(key))?;
+            }
+            (1..=lines).try_for_each(|line| put(Row::OrderLine(self.line(key, line, delivered))))
+        })
+    }
+
+    fn line(&mut self, order: (i32, i32, i32), line: i32, delivered: bool) -> OrderLine {
+        OrderLine {
+            order,
+            number: line,
+            item: number(&mut self.prng, 1, self.scale.items()),
+            supply_warehouse: order.0,
+            delivered: delivered.then_some(LOADED),
+            quantity: QUANTITY,
+            amount: if delivered { 0 } else { between(&mut self.prng, 1, 999_999) },
+            dist_info: letters(&mut self.prng, DIST),
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "population_tests.rs"]
+mod tests;

@@ -1,0 +1,166 @@
+//! One connection to a database that the gate has let through, with its settings made and read back.
+
+use super::gate::Permit;
+use super::schema;
+use super::settings::Settings;
+use crate::fault::Fault;
+use crate::marker::{Columns, Marker};
+use crate::trouble::Trouble;
+use crate::url::SqliteUrl;
+use rusqlite::{ErrorCode, OpenFlags};
+use std::sync::Arc;
+
+/// More than the statements of the five transactions, so that each is prepared once.
+const STATEMENTS: usize = 64;
+
+/// A connection.
+#[derive(Debug)]
+pub struct Connection {
+    // The connection is closed before the permit may end; fields are dropped in this order.
+    pub(super) sqlite: rusqlite::Connection,
+    permit: Arc<Permit>,
+    settings: Settings,
+}
+
+impl Connection {
+    /// Opens the file of a permit with the settings of its URL. SQLite ignores a setting that it does not know or cannot
+    /// make, so that each is read back and compared.
+    pub fn open(permit: &Arc<Permit>, url: &SqliteUrl) -> Result<Connection, Trouble> {
+        let failed = |why: rusqlite::Error| Trouble::host(format!("{} cannot be opened: {why}", permit.shown()));
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX
+            | OpenFlags::SQLITE_OPEN_NOFOLLOW
+            | OpenFlags::SQLITE_OPEN_EXRESCODE;
+        let sqlite = rusqlite::Connection::open_with_flags(permit.path(), flags).map_err(failed)?;
+        if !permit.is_still(permit.path()) {
+            return Err(Trouble::refused(format!("{} was replaced while it was opened: try again", permit.shown())));
+        }
+        sqlite.set_prepared_statement_cache_capacity(STATEMENTS);
+        let settings = Settings::make(&sqlite, url, permit.descriptor()).map_err(failed)?;
+        settings.are_as_asked(url, &permit.shown())?;
+        Ok(Connection { sqlite, permit: Arc::clone(permit), settings })
+    }
+
+    /// The settings as they are.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The file, as it may be shown.
+    pub fn shown(&self) -> String {
+        self.permit.shown()
+    }
+
+    /// What a failure of a statement means that is not part of a transaction of the load.
+    pub(super) fn trouble(&self, why: &rusqlite::Error) -> Trouble {
+        Trouble::host(format!("{}: {}", self.permit.shown(), fault(why)))
+    }
+}
+
+/// The marker of a database that the gate let through.
+pub fn marker(connection: &Connection) -> Result<Marker, Trouble> {
+    let lacks = |what: &str| {
+        let text = format!("{} {what}: delete the file, or name another", connection.shown());
+        Trouble::refused(text)
+    };
+    let mut found = connection
+        .sqlite
+        .prepare("SELECT version, run, warehouses, seed, c_load, items, customers, complete FROM main.assay_tpcc")
+        .map_err(|_| lacks("has no marker of a load"))?;
+    let read = |row: &rusqlite::Row<'_>| {
+        Ok(Columns {
+            version: row.get(0)?,
+            run: row.get(1)?,
+            warehouses: row.get(2)?,
+            seed: row.get(3)?,
+            c_load: row.get(4)?,
+            items: row.get(5)?,
+            customers: row.get(6)?,
+            complete: row.get(7)?,
+        })
+    };
+    let rows: Vec<Columns> =
+        found.query_map([], read).and_then(|rows| rows.collect()).map_err(|why| connection.trouble(&why))?;
+    let [columns] = <[Columns; 1]>::try_from(rows).map_err(|_| lacks("has not exactly one marker of a load"))?;
+    Marker::read(columns).ok_or_else(|| lacks("has a marker that no load wrote"))
+}
+
+/// The gate, the first connection and the marker of a database that is to be used for a run on a number of warehouses,
+/// or on all it has.
+pub fn ready(url: &SqliteUrl, warehouses: Option<i32>) -> Result<(Arc<Permit>, Connection, Marker), Trouble> {
+    let permit = Arc::new(Permit::to_use(&url.path)?);
+    let connection = Connection::open(&permit, url)?;
+    let marker = marker(&connection)?;
+    marker.serves(warehouses, &connection.shown())?;
+    Ok((permit, connection, marker))
+}
+
+/// The content of a new database, made in memory: with it a file is ours from its first byte.
+pub(super) fn image(marker: &Marker) -> Result<Vec<u8>, Trouble> {
+    let made = || -> rusqlite::Result<Vec<u8>> {
+        let mut memory = rusqlite::Connection::open_in_memory()?;
+        memory.pragma_update(None, "application_id", schema::APPLICATION_ID)?;
+        begin(&memory, marker)?;
+        Ok(memory.serialize("main")?.to_vec())
+    };
+    made().map_err(|why| Trouble::host(format!("an empty database cannot be made: {why}")))
+}
+
+/// Makes the tables, and the marker of a load that begins.
+pub(super) fn begin(sqlite: &rusqlite::Connection, marker: &Marker) -> rusqlite::Result<()> {
+    sqlite.execute_batch(schema::OURS)?;
+    for table in assay_model::tpcc::Table::ALL {
+        sqlite.execute_batch(&schema::table(table))?;
+    }
+    let Columns { version, run, warehouses, seed, c_load, items, customers, complete } = marker.columns();
+    sqlite.execute(
+        "INSERT INTO main.assay_tpcc VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+        rusqlite::params![version, run, warehouses, seed, c_load, items, customers, complete],
+    )?;
+    Ok(())
+}
+
+/// The fault that an error of SQLite is.
+pub(super) fn fault(why: &rusqlite::Error) -> Fault {
+    let (code, again) = match why.sqlite_error() {
+        Some(error) => (name(error), matches!(error.code, ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked)),
+        None => ("SQLITE_MISUSE".to_owned(), false),
+    };
+    Fault { code, text: why.to_string(), again }
+}
+
+/// The name of a result code, of which the lower byte is the primary one (sqlite.org/rescode.html).
+fn name(error: &rusqlite::ffi::Error) -> String {
+    const NAMES: [&str; 27] = [
+        "OK",
+        "ERROR",
+        "INTERNAL",
+        "PERM",
+        "ABORT",
+        "BUSY",
+        "LOCKED",
+        "NOMEM",
+        "READONLY",
+        "INTERRUPT",
+        "IOERR",
+        "CORRUPT",
+        "NOTFOUND",
+        "FULL",
+        "CANTOPEN",
+        "PROTOCOL",
+        "EMPTY",
+        "SCHEMA",
+        "TOOBIG",
+        "CONSTRAINT",
+        "MISMATCH",
+        "MISUSE",
+        "NOLFS",
+        "AUTH",
+        "FORMAT",
+        "RANGE",
+        "NOTADB",
+    ];
+    let primary = error.extended_code & 0xff;
+    let name = usize::try_from(primary).ok().and_then(|at| NAMES.get(at));
+    name.map_or_else(|| format!("SQLITE_{primary}"), |name| format!("SQLITE_{name}"))
+}

@@ -1,0 +1,202 @@
+//! The gate in front of a database file: nothing is opened for writing except through a [`Permit`], which only this
+//! module makes.
+//!
+//! A file is used if it does not exist, is empty, or says in its header that it is ours. The header is read here, without
+//! SQLite, because SQLite may write to a file as soon as it opens it: a journal beside it would be played back.
+
+use super::schema::APPLICATION_ID;
+use crate::trouble::Trouble;
+use assay_base::text::one_line;
+use rustix::fs::{FileType, FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+/// The beginning of every database of SQLite.
+const MAGIC: &[u8; 16] = b"SQLite format 3\0";
+/// Where the header has the number of the application, and how long the header is.
+const APPLICATION_AT: usize = 68;
+const HEADER: usize = 100;
+
+/// The right to write to a file, for as long as it exists. Another Assay gets none meanwhile.
+#[derive(Debug)]
+pub struct Permit {
+    path: PathBuf,
+    /// Holds the lock; see the head of `sqlite/mod.rs` for why it stays open.
+    descriptor: OwnedFd,
+    /// Whether the file has no content yet.
+    blank: bool,
+}
+
+/// A path as it may be shown.
+pub(super) fn shown(path: &Path) -> String {
+    one_line(path.display())
+}
+
+impl Permit {
+    /// For a load: the file is created if it does not exist.
+    pub fn to_load(path: &Path) -> Result<Permit, Trouble> {
+        let path = absolute(path)?;
+        match open(&path, OFlags::empty()) {
+            Err(Errno::NOENT) => {
+                no_leftovers(&path)?;
+                let created = open(&path, OFlags::CREATE | OFlags::EXCL).map_err(|why| unopened(&path, why))?;
+                Permit::of(path, created)
+            }
+            opened => Permit::of(path.clone(), opened.map_err(|why| unopened(&path, why))?),
+        }
+    }
+
+    /// For everything else: the file must exist and be ours.
+    pub fn to_use(path: &Path) -> Result<Permit, Trouble> {
+        let path = absolute(path)?;
+        let opened = open(&path, OFlags::empty()).map_err(|why| match why {
+            Errno::NOENT => Trouble::not_ready(format!("{} does not exist: load it with assay prep", shown(&path))),
+            why => unopened(&path, why),
+        })?;
+        let permit = Permit::of(path, opened)?;
+        if permit.blank {
+            return Err(Trouble::not_ready(format!("{} is empty: load it with assay prep", permit.shown())));
+        }
+        Ok(permit)
+    }
+
+    fn of(path: PathBuf, descriptor: OwnedFd) -> Result<Permit, Trouble> {
+        let at = shown(&path);
+        let facts = rustix::fs::fstat(&descriptor).map_err(|why| unopened(&path, why))?;
+        if FileType::from_raw_mode(facts.st_mode) != FileType::RegularFile {
+            return Err(Trouble::refused(format!("{at} is not a regular file: name a file for the database")));
+        }
+        if facts.st_nlink != 1 {
+            return Err(Trouble::refused(format!(
+                "{at} has {} names (hard links): name a file of its own",
+                facts.st_nlink
+            )));
+        }
+        rustix::fs::flock(&descriptor, FlockOperation::NonBlockingLockExclusive).map_err(|why| match why {
+            Errno::WOULDBLOCK => Trouble::refused(format!("{at} is in use by another Assay: wait until it has ended")),
+            why => unopened(&path, why),
+        })?;
+        // Only after the lock: until then another Assay may be writing the first page.
+        let blank = is_blank(&path, &descriptor)?;
+        Ok(Permit { path, descriptor, blank })
+    }
+
+    /// The file, as an absolute path.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+    /// The file, as it may be shown.
+    pub(super) fn shown(&self) -> String {
+        shown(&self.path)
+    }
+    /// Whether there is nothing in the file.
+    pub(super) fn blank(&self) -> bool {
+        self.blank
+    }
+    /// The open file, for questions about it.
+    pub(super) fn descriptor(&self) -> &OwnedFd {
+        &self.descriptor
+    }
+
+    /// Whether a path still leads to the file that was examined.
+    pub(super) fn is_still(&self, path: &Path) -> bool {
+        let (ours, there) = (rustix::fs::fstat(&self.descriptor), rustix::fs::stat(path));
+        matches!((ours, there), (Ok(ours), Ok(there)) if (ours.st_dev, ours.st_ino) == (there.st_dev, there.st_ino))
+    }
+
+    /// Writes the first content of a blank file at once, so that it is ours from its first byte. If that fails, the file
+    /// is blank again.
+    pub(super) fn fill(&mut self, image: &[u8]) -> Result<(), Trouble> {
+        assert!(self.blank, "only a blank file is filled");
+        let written = write_all(&self.descriptor, image).and_then(|()| rustix::fs::fsync(&self.descriptor));
+        let written = written.and_then(|()| sync_directory(&self.path));
+        if let Err(why) = written {
+            let _ = rustix::fs::ftruncate(&self.descriptor, 0);
+            return Err(Trouble::host(format!("{} cannot be written: {why}", self.shown())));
+        }
+        self.blank = false;
+        Ok(())
+    }
+}
+
+fn write_all(descriptor: &OwnedFd, mut bytes: &[u8]) -> rustix::io::Result<()> {
+    while !bytes.is_empty() {
+        let written = rustix::io::write(descriptor, bytes)?;
+        bytes = &bytes[written..];
+    }
+    Ok(())
+}
+
+/// Makes the name of a new file durable.
+#[expect(clippy::disallowed_methods, reason = "a directory is opened to be synchronised, and nothing is written to it")]
+fn sync_directory(path: &Path) -> rustix::io::Result<()> {
+    let parent = path.parent().unwrap_or(Path::new("/"));
+    let directory = rustix::fs::open(parent, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
+    rustix::fs::fsync(directory)
+}
+
+/// The path without links in its directories. SQLite is told to follow none.
+fn absolute(path: &Path) -> Result<PathBuf, Trouble> {
+    let Some(name) = path.file_name() else {
+        return Err(Trouble::usage(format!("{} names no file", shown(path))));
+    };
+    let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let directory = parent.canonicalize().map_err(|why| {
+        Trouble::host(format!("the directory {} cannot be used: {why}: create it first", shown(parent)))
+    })?;
+    Ok(directory.join(name))
+}
+
+#[expect(clippy::disallowed_methods, reason = "this is the gate: what it opens is examined before anything is written")]
+fn open(path: &Path, how: OFlags) -> Result<OwnedFd, Errno> {
+    // Without O_NONBLOCK the opening of a named pipe would wait.
+    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY | how;
+    rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)
+}
+
+fn unopened(path: &Path, why: Errno) -> Trouble {
+    let at = shown(path);
+    match why {
+        Errno::LOOP => Trouble::refused(format!("{at} is a symbolic link: name the file itself")),
+        Errno::ISDIR => Trouble::refused(format!("{at} is a directory: name a file in it")),
+        Errno::EXIST => Trouble::refused(format!("{at} was created by somebody else at this moment: try again")),
+        Errno::NXIO => Trouble::refused(format!("{at} is not a regular file: name a file for the database")),
+        why => Trouble::host(format!("{at} cannot be opened: {why}")),
+    }
+}
+
+/// Journals beside a file without content belong to another database, which SQLite would play back into ours.
+fn no_leftovers(path: &Path) -> Result<(), Trouble> {
+    for end in ["-journal", "-wal", "-shm"] {
+        let mut beside = path.as_os_str().to_owned();
+        beside.push(end);
+        let beside = Path::new(&beside);
+        if beside.symlink_metadata().is_ok() {
+            let at = shown(beside);
+            return Err(Trouble::refused(format!("{at} exists, which belongs to another database: move it away")));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a file is blank; one that is neither blank nor ours is refused.
+fn is_blank(path: &Path, descriptor: &OwnedFd) -> Result<bool, Trouble> {
+    let mut header = [0; HEADER];
+    let read = rustix::io::pread(descriptor, &mut header[..], 0).map_err(|why| unopened(path, why))?;
+    if read == 0 {
+        no_leftovers(path)?;
+        return Ok(true);
+    }
+    let is_sqlite = read == HEADER && header.starts_with(MAGIC);
+    let application = u32::from_be_bytes(std::array::from_fn(|at| header[APPLICATION_AT + at]));
+    match (is_sqlite, application) {
+        (true, APPLICATION_ID) => Ok(false),
+        (true, _) => Err(foreign(path, "is a database of something else")),
+        (false, _) => Err(foreign(path, "is not a database")),
+    }
+}
+
+fn foreign(path: &Path, what: &str) -> Trouble {
+    Trouble::refused(format!("{} {what}, and is left as it is: name another file", shown(path)))
+}

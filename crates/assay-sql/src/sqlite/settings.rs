@@ -1,0 +1,139 @@
+//! The settings of a database that decide what a commit means, as SQLite itself reports them.
+
+use crate::trouble::Trouble;
+use crate::url::{Journal, SqliteUrl, Synchronous};
+use std::os::fd::OwnedFd;
+use std::time::Duration;
+
+/// File systems in memory (linux/magic.h).
+const TMPFS: i64 = 0x0102_1994;
+const RAMFS: i64 = 0x8584_58f6;
+
+/// What a connection works with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// How transactions are made whole.
+    pub journal_mode: String,
+    /// When writes are waited for.
+    pub synchronous: String,
+    /// The size of a page in bytes.
+    pub page_size: i64,
+    /// The cache of a connection: pages, or KiB where negative.
+    pub cache_size: i64,
+    /// After how many pages the log is copied into the file.
+    pub wal_autocheckpoint: i64,
+    /// The version of SQLite.
+    pub version: String,
+    /// Whether the file is in memory.
+    pub in_memory: bool,
+}
+
+impl Settings {
+    /// Makes the settings of a URL and reads all of them back.
+    pub(super) fn make(
+        sqlite: &rusqlite::Connection,
+        url: &SqliteUrl,
+        descriptor: &OwnedFd,
+    ) -> rusqlite::Result<Settings> {
+        // Turning on the log needs the file for itself, while other connections of this run may be opening it.
+        sqlite.busy_timeout(Duration::from_secs(5))?;
+        sqlite.pragma_update_and_check(None, "journal_mode", url.journal.word(), |_| Ok(()))?;
+        sqlite.pragma_update(None, "synchronous", url.synchronous.word())?;
+        // From here on a transaction that finds the database in use is tried again by us, so that it is counted.
+        sqlite.busy_timeout(Duration::ZERO)?;
+        let number = |name: &str| sqlite.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
+        Ok(Settings {
+            journal_mode: sqlite.pragma_query_value(None, "journal_mode", |row| row.get(0))?,
+            synchronous: synchronous(number("synchronous")?),
+            page_size: number("page_size")?,
+            cache_size: number("cache_size")?,
+            wal_autocheckpoint: number("wal_autocheckpoint")?,
+            version: rusqlite::version().to_owned(),
+            in_memory: in_memory(descriptor),
+        })
+    }
+
+    /// Refuses a connection whose settings are not those of the URL.
+    pub(super) fn are_as_asked(&self, url: &SqliteUrl, at: &str) -> Result<(), Trouble> {
+        let pairs = [
+            ("journal_mode", url.journal.word(), &self.journal_mode),
+            ("synchronous", url.synchronous.word(), &self.synchronous),
+        ];
+        for (name, asked, is) in pairs {
+            if asked != is {
+                return Err(Trouble::host(format!(
+                    "{at}: {name} stays {is}, and {asked} is asked for: write ?{name}={is}"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Why a commit that was acknowledged may be lost when the machine loses power; empty if it may not.
+    pub fn not_durable(&self) -> Vec<String> {
+        let mut reasons = Vec::new();
+        let waits = [Synchronous::Full.word(), Synchronous::Extra.word()].contains(&self.synchronous.as_str());
+        if !waits {
+            reasons.push(format!("synchronous={}", self.synchronous));
+        }
+        if [Journal::Memory.word(), Journal::Off.word()].contains(&self.journal_mode.as_str()) {
+            reasons.push(format!("journal_mode={}", self.journal_mode));
+        }
+        if self.in_memory {
+            reasons.push("the file is on a file system in memory".to_owned());
+        }
+        reasons
+    }
+}
+
+fn synchronous(number: i64) -> String {
+    let word = usize::try_from(number).ok().and_then(|at| Synchronous::WORDS.get(at));
+    word.map_or_else(|| number.to_string(), |word| (*word).to_owned())
+}
+
+fn in_memory(descriptor: &OwnedFd) -> bool {
+    rustix::fs::fstatfs(descriptor).is_ok_and(|facts| [TMPFS, RAMFS].contains(&facts.f_type))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(journal_mode: &str, synchronous: &str, in_memory: bool) -> Settings {
+        Settings {
+            journal_mode: journal_mode.into(),
+            synchronous: synchronous.into(),
+            page_size: 4096,
+            cache_size: -2000,
+            wal_autocheckpoint: 1000,
+            version: String::new(),
+            in_memory,
+        }
+    }
+
+    #[test]
+    fn weak_settings_are_named() {
+        for (journal_mode, synchronous, in_memory, reasons) in [
+            ("wal", "full", false, vec![]),
+            ("delete", "extra", false, vec![]),
+            ("wal", "normal", false, vec!["synchronous=normal"]),
+            ("off", "off", false, vec!["synchronous=off", "journal_mode=off"]),
+            ("memory", "full", false, vec!["journal_mode=memory"]),
+            ("wal", "full", true, vec!["the file is on a file system in memory"]),
+        ] {
+            assert_eq!(settings(journal_mode, synchronous, in_memory).not_durable(), reasons);
+        }
+    }
+
+    #[test]
+    fn a_setting_that_the_database_did_not_take_is_an_error() {
+        let url = SqliteUrl::of(std::path::Path::new("x"));
+        assert_eq!(settings("wal", "full", false).are_as_asked(&url, "x"), Ok(()));
+        let trouble = settings("delete", "full", false).are_as_asked(&url, "shop.db").unwrap_err();
+        assert_eq!(
+            trouble.to_string(),
+            "shop.db: journal_mode stays delete, and wal is asked for: write ?journal_mode=delete"
+        );
+        assert_eq!([0, 1, 2, 3, 4].map(synchronous), ["off", "normal", "full", "extra", "4"]);
+    }
+}

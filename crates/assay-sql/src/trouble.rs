@@ -1,0 +1,52 @@
+//! Why something could not be done with a database: what, where, and what to do, with the class that decides the exit
+//! code.
+
+use std::fmt;
+
+/// The class of a [`Trouble`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The command line does not make sense.
+    Usage,
+    /// Refused, because data that is not ours could be lost.
+    Refused,
+    /// The host, or the database's server, is not able to do it.
+    Host,
+    /// The database is not in the state that a run needs, so that a run would prove nothing.
+    NotReady,
+}
+
+/// What went wrong.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// Its class.
+    pub kind: Kind,
+    text: String,
+}
+
+impl Trouble {
+    /// The command line does not make sense.
+    pub fn usage(text: impl fmt::Display) -> Trouble {
+        Trouble { kind: Kind::Usage, text: text.to_string() }
+    }
+    /// Refused, to protect data.
+    pub fn refused(text: impl fmt::Display) -> Trouble {
+        Trouble { kind: Kind::Refused, text: text.to_string() }
+    }
+    /// The host is not able to do it.
+    pub fn host(text: impl fmt::Display) -> Trouble {
+        Trouble { kind: Kind::Host, text: text.to_string() }
+    }
+    /// The database is not ready for a run.
+    pub fn not_ready(text: impl fmt::Display) -> Trouble {
+        Trouble { kind: Kind::NotReady, text: text.to_string() }
+    }
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str(&self.text)
+    }
+}
+
+impl std::error::Error for Trouble {}

@@ -1,0 +1,108 @@
+//! Databases for tests, and the sums of all their rows.
+
+use assay_model::tpcc::interpreter::Database;
+use assay_model::tpcc::{Population, Scale, Table, Value};
+use assay_sql::sqlite::gate::Permit;
+use assay_sql::sqlite::{Connection, Loading, Session, load};
+use assay_sql::{Marker, SqliteUrl, Trouble};
+use rusqlite::types::ValueRef;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+pub fn small() -> Population {
+    Population::new(Scale::reduced(100, 30), 2, 5)
+}
+
+/// A database in a directory of its own.
+pub struct Bed {
+    _dir: tempfile::TempDir,
+    pub path: PathBuf,
+}
+
+impl Bed {
+    pub fn new() -> Bed {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("shop.db");
+        Bed { _dir: dir, path }
+    }
+
+    /// With the small population.
+    pub fn loaded() -> Bed {
+        let bed = Bed::new();
+        assert!(bed.load(small(), 1).unwrap().complete);
+        bed
+    }
+
+    pub fn url(&self) -> SqliteUrl {
+        SqliteUrl::of(&self.path)
+    }
+
+    pub fn loading(&self, population: Population, loaders: usize) -> Loading {
+        Loading { url: self.url(), population, run: "test".into(), loaders, clear: false }
+    }
+
+    pub fn load(&self, population: Population, loaders: usize) -> Result<Marker, Trouble> {
+        load(&self.loading(population, loaders), &|_| ControlFlow::Continue(()))
+    }
+
+    pub fn permit(&self) -> Arc<Permit> {
+        Arc::new(Permit::to_use(&self.path).unwrap())
+    }
+
+    pub fn connection(&self) -> Connection {
+        Connection::open(&self.permit(), &self.url()).unwrap()
+    }
+
+    pub fn session(&self) -> Session {
+        Session::new(self.connection(), small().scale())
+    }
+
+    /// Changes the database behind the back of this program.
+    pub fn change(&self, sql: &str) -> usize {
+        rusqlite::Connection::open(&self.path).unwrap().execute(sql, []).unwrap()
+    }
+
+    /// The BLAKE3 of all rows of each table, in the order of the key, those of the history in that of all columns.
+    pub fn sums(&self) -> BTreeMap<&'static str, String> {
+        let sqlite = rusqlite::Connection::open(&self.path).unwrap();
+        Table::ALL.iter().map(|table| (table.name(), sum_of(&sqlite, *table))).collect()
+    }
+}
+
+fn sum_of(sqlite: &rusqlite::Connection, table: Table) -> String {
+    let columns: Vec<&str> = table.columns().iter().map(|column| column.name).collect();
+    let order = if table.key().is_empty() { columns.len() } else { table.key().len() };
+    let sql = format!("SELECT {} FROM {} ORDER BY {}", columns.join(", "), table.name(), columns[..order].join(", "));
+    let mut statement = sqlite.prepare(&sql).unwrap();
+    let mut rows = statement.query([]).unwrap();
+    let (mut hasher, mut bytes) = (blake3::Hasher::new(), Vec::new());
+    while let Some(row) = rows.next().unwrap() {
+        bytes.clear();
+        for column in 0..columns.len() {
+            value(row.get_ref(column).unwrap()).encode(&mut bytes);
+        }
+        hasher.update(&bytes);
+    }
+    hasher.finalize().to_hex().to_string()
+}
+
+fn value(value: ValueRef<'_>) -> Value<'_> {
+    match value {
+        ValueRef::Null => Value::Null,
+        ValueRef::Integer(number) => Value::Integer(number),
+        ValueRef::Text(text) => Value::Text(std::str::from_utf8(text).unwrap()),
+        other => panic!("no column holds {other:?}"),
+    }
+}
+
+/// The same sums of the interpreter's rows.
+pub fn sums_of(database: &Database) -> BTreeMap<&'static str, String> {
+    let sum = |table: Table| {
+        let mut bytes = Vec::new();
+        database.rows(table).iter().for_each(|row| row.encode(&mut bytes));
+        blake3::hash(&bytes).to_hex().to_string()
+    };
+    Table::ALL.iter().map(|table| (table.name(), sum(*table))).collect()
+}

@@ -1,0 +1,284 @@
+//! Loads: the same rows with any number of loaders and after kills, and nothing that is not ours is touched.
+
+use crate::bed::{Bed, small, sums_of};
+use assay_model::tpcc::interpreter::Database;
+use assay_model::tpcc::{Population, Scale, Table};
+use assay_sql::sqlite::gate::Permit;
+use assay_sql::sqlite::{Connection, Loading, Progress, check, load, marker, ready};
+use assay_sql::{Journal, Kind, SqliteUrl, Synchronous};
+use std::io::{BufRead, BufReader};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Mutex;
+
+#[test]
+fn one_loader_and_four_load_the_rows_of_the_population() {
+    let wanted = sums_of(&Database::loaded(small()));
+    for loaders in [1, 4] {
+        let bed = Bed::new();
+        let marker = bed.load(small(), loaders).unwrap();
+        assert!(marker.complete && marker.population == small() && marker.run == "test");
+        assert_eq!(bed.sums(), wanted, "{loaders} loaders");
+        assert_eq!(check(&bed.connection(), small().scale()).unwrap(), []);
+    }
+}
+
+/// After so many parts the child of the next test stands still, so that it can be killed.
+const PARTS: usize = 5;
+
+/// The child of the test below: loads the file that the environment names, until it has loaded some parts.
+#[test]
+fn a_load_that_stands_still() {
+    let Some(path) = std::env::var_os("ASSAY_TEST_LOADS").map(PathBuf::from) else { return };
+    let url = SqliteUrl::of(&path);
+    let loading = Loading { url, population: small(), run: "child".into(), loaders: 2, clear: false };
+    let parts = Mutex::new(0);
+    let watch = |progress: Progress| {
+        let mut parts = parts.lock().unwrap();
+        *parts += 1;
+        if *parts == PARTS {
+            println!("stands still, found {}", progress.found);
+            // Until the other end of the pipe is closed, which happens after the kill only.
+            std::io::stdin().lines().for_each(drop);
+        }
+        ControlFlow::Continue(())
+    };
+    load(&loading, &watch).unwrap();
+}
+
+/// Starts a load in a process of its own and kills it in the middle. Returns how many rows that load had found.
+fn killed(path: &Path) -> u64 {
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "loads::a_load_that_stands_still", "--nocapture"])
+        .env("ASSAY_TEST_LOADS", path)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let found = lines.find_map(|line| line.split_once("stands still, found ").map(|(_, found)| found.parse().unwrap()));
+    child.kill().unwrap();
+    assert!(!child.wait().unwrap().success(), "it was killed before its end");
+    found.unwrap()
+}
+
+#[test]
+fn a_load_that_is_killed_twice_goes_on_where_it_was() {
+    let bed = Bed::new();
+    assert_eq!(killed(&bed.path), 0);
+    let half = rusqlite::Connection::open(&bed.path).unwrap();
+    let parts: i64 = half.query_row("SELECT count(*) FROM assay_parts", [], |row| row.get(0)).unwrap();
+    assert!(parts >= PARTS as i64, "{parts}");
+    drop(half);
+    let trouble = bed.connection_trouble();
+    assert!(trouble.contains("in part only"), "{trouble}");
+    assert!(killed(&bed.path) > 0, "the second load found what the first one left");
+    let first = Mutex::new(None);
+    let watch = |progress: Progress| {
+        first.lock().unwrap().get_or_insert(progress);
+        ControlFlow::Continue(())
+    };
+    let marker = load(&bed.loading(small(), 1), &watch).unwrap();
+    assert!(marker.complete && marker.run == "child", "it keeps the name it began with: {marker:?}");
+    assert!(first.lock().unwrap().unwrap().found > 0);
+    assert_eq!(bed.sums(), sums_of(&Database::loaded(small())));
+}
+
+impl Bed {
+    /// What a run would be told of a database that is not loaded in full.
+    fn connection_trouble(&self) -> String {
+        let opened = ready(&self.url(), None);
+        let trouble = opened.unwrap_err();
+        assert_eq!(trouble.kind, Kind::NotReady);
+        trouble.to_string()
+    }
+}
+
+#[test]
+fn a_load_ends_after_a_part_when_its_caller_wants_it() {
+    let bed = Bed::new();
+    let seen = Mutex::new(Vec::new());
+    let watch = |progress: Progress| {
+        seen.lock().unwrap().push(progress.done);
+        if seen.lock().unwrap().len() == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let marker = load(&bed.loading(small(), 1), &watch).unwrap();
+    assert!(!marker.complete && seen.lock().unwrap().is_sorted() && seen.lock().unwrap().len() == 3);
+    assert!(bed.load(small(), 1).unwrap().complete);
+    assert_eq!(bed.sums(), sums_of(&Database::loaded(small())));
+}
+
+#[test]
+fn progress_ends_at_the_whole() {
+    let bed = Bed::new();
+    let last = Mutex::new(None);
+    let watch = |progress| {
+        *last.lock().unwrap() = Some(progress);
+        ControlFlow::Continue(())
+    };
+    load(&bed.loading(small(), 3), &watch).unwrap();
+    let Progress { done, of, found } = last.lock().unwrap().unwrap();
+    assert!(done == of && found == 0 && of > 5_000, "{done} of {of}, {found} found");
+}
+
+#[test]
+fn a_whole_load_is_left_as_it_is_and_another_one_needs_clear() {
+    let bed = Bed::loaded();
+    bed.change("UPDATE warehouse SET w_name = 'kept'");
+    let before = bed.sums();
+    assert!(bed.load(small(), 1).unwrap().complete);
+    assert_eq!(bed.sums(), before, "it is not loaded again");
+    let other = Population::new(small().scale(), 1, 6);
+    let refused = bed.load(other, 1).unwrap_err();
+    assert!(refused.kind == Kind::Refused && refused.to_string().contains("--clear"), "{refused}");
+    assert_eq!(bed.sums(), before);
+    bed.change("CREATE TABLE mine (x)");
+    let loading = Loading { clear: true, ..bed.loading(other, 2) };
+    assert!(load(&loading, &|_| ControlFlow::Continue(())).unwrap().complete);
+    assert_eq!(bed.sums(), sums_of(&Database::loaded(other)));
+    assert_eq!(bed.change("INSERT INTO mine VALUES (1)"), 1, "a table that is not ours is still there");
+}
+
+/// What a refusal leaves: the same bytes, and no file more.
+fn refused(path: &Path, kind: Kind, says: &str) {
+    let before = std::fs::read(path).ok();
+    let names = || {
+        let mut names: Vec<_> =
+            std::fs::read_dir(path.parent().unwrap()).unwrap().map(|it| it.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    let (there, url) = (names(), SqliteUrl::of(path));
+    for clear in [false, true] {
+        let loading = Loading { url: url.clone(), population: small(), run: "x".into(), loaders: 1, clear };
+        let trouble = load(&loading, &|_| ControlFlow::Continue(())).unwrap_err();
+        assert!(trouble.kind == kind && trouble.to_string().contains(says), "{says}: {trouble}");
+    }
+    assert_eq!((std::fs::read(path).ok(), names()), (before, there));
+}
+
+#[test]
+fn what_is_not_ours_is_refused_and_left_as_it_is() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    std::fs::write(at("letter"), "Dear Sir").unwrap();
+    refused(&at("letter"), Kind::Refused, "is not a database");
+    std::fs::write(at("long"), [7; 5_000]).unwrap();
+    refused(&at("long"), Kind::Refused, "is not a database");
+    let foreign = rusqlite::Connection::open(at("foreign.db")).unwrap();
+    foreign
+        .execute_batch("PRAGMA journal_mode=wal; CREATE TABLE warehouse (w_id); INSERT INTO warehouse VALUES (1);")
+        .unwrap();
+    drop(foreign);
+    refused(&at("foreign.db"), Kind::Refused, "a database of something else");
+    std::os::unix::fs::symlink(at("foreign.db"), at("link")).unwrap();
+    refused(&at("link"), Kind::Refused, "symbolic link");
+    std::os::unix::fs::symlink(at("nowhere"), at("dangling")).unwrap();
+    refused(&at("dangling"), Kind::Refused, "symbolic link");
+    assert!(!at("nowhere").exists());
+    std::fs::create_dir(at("directory")).unwrap();
+    refused(&at("directory"), Kind::Refused, "is a directory");
+    std::fs::write(at("two"), "").unwrap();
+    std::fs::hard_link(at("two"), at("names")).unwrap();
+    refused(&at("two"), Kind::Refused, "2 names");
+    rustix::fs::mknodat(rustix::fs::CWD, at("pipe"), rustix::fs::FileType::Fifo, rustix::fs::Mode::RWXU, 0).unwrap();
+    let trouble = Permit::to_load(&at("pipe")).unwrap_err();
+    assert!(trouble.to_string().contains("not a regular file"), "{trouble}");
+    let trouble = Permit::to_load(&at("no/such/directory.db")).unwrap_err();
+    assert!(trouble.kind == Kind::Host && trouble.to_string().contains("create it first"), "{trouble}");
+}
+
+#[test]
+fn a_journal_of_another_database_is_not_played_back() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("shop.db");
+    for (end, empty) in [("-journal", false), ("-wal", false), ("-shm", true)] {
+        let beside = dir.path().join(format!("shop.db{end}"));
+        std::fs::write(&beside, "of somebody").unwrap();
+        if empty {
+            std::fs::write(&path, "").unwrap();
+        }
+        refused(&path, Kind::Refused, "belongs to another database");
+        std::fs::remove_file(beside).unwrap();
+    }
+}
+
+#[test]
+fn an_empty_file_is_filled() {
+    let bed = Bed::new();
+    std::fs::write(&bed.path, "").unwrap();
+    let trouble = Permit::to_use(&bed.path).unwrap_err();
+    assert!(trouble.kind == Kind::NotReady && trouble.to_string().contains("is empty"), "{trouble}");
+    assert!(bed.load(small(), 1).unwrap().complete);
+}
+
+#[test]
+fn a_file_without_a_marker_of_ours_is_refused() {
+    for (spoil, says) in [
+        ("DROP TABLE assay_tpcc", "no marker"),
+        ("DELETE FROM assay_tpcc", "not exactly one marker"),
+        ("INSERT INTO assay_tpcc SELECT * FROM assay_tpcc", "not exactly one marker"),
+        ("UPDATE assay_tpcc SET items = 7", "no load wrote"),
+        ("UPDATE assay_tpcc SET warehouses = -1", "no load wrote"),
+    ] {
+        let bed = Bed::loaded();
+        bed.change(spoil);
+        let before = bed.sums();
+        let trouble = bed.load(small(), 1).unwrap_err();
+        assert!(trouble.kind == Kind::Refused && trouble.to_string().contains(says), "{spoil}: {trouble}");
+        assert_eq!(bed.sums(), before);
+    }
+}
+
+#[test]
+fn another_assay_is_kept_out_while_one_works() {
+    let bed = Bed::loaded();
+    let session = bed.session();
+    for trouble in [Permit::to_use(&bed.path).unwrap_err(), Permit::to_load(&bed.path).unwrap_err()] {
+        assert!(trouble.kind == Kind::Refused && trouble.to_string().contains("in use by another Assay"), "{trouble}");
+    }
+    drop(session);
+    assert!(Permit::to_use(&bed.path).is_ok());
+}
+
+#[test]
+fn settings_are_made_and_read_back() {
+    let bed = Bed::loaded();
+    let permit = bed.permit();
+    for (journal, synchronous, weak) in [
+        (Journal::Wal, Synchronous::Full, 0),
+        (Journal::Delete, Synchronous::Extra, 0),
+        (Journal::Memory, Synchronous::Normal, 2),
+        (Journal::Wal, Synchronous::Off, 1),
+    ] {
+        let url = SqliteUrl { journal, synchronous, ..bed.url() };
+        let connection = Connection::open(&permit, &url).unwrap();
+        let settings = connection.settings();
+        assert_eq!(
+            (settings.journal_mode.as_str(), settings.synchronous.as_str()),
+            (journal.word(), synchronous.word())
+        );
+        let weak = weak + usize::from(settings.in_memory);
+        assert_eq!(settings.not_durable().len(), weak, "{:?}", settings.not_durable());
+        assert_eq!(settings.page_size, 4096);
+    }
+}
+
+#[test]
+fn a_warehouse_of_the_standards_size_has_the_standards_rows() {
+    let bed = Bed::new();
+    let population = Population::new(Scale::STANDARD, 1, 1);
+    assert!(bed.load(population, 2).unwrap().complete);
+    let sqlite = rusqlite::Connection::open(&bed.path).unwrap();
+    let count = |table: Table| {
+        let sql = format!("SELECT count(*) FROM {}", table.name());
+        sqlite.query_row(&sql, [], |row| row.get::<_, i64>(0)).unwrap()
+    };
+    let counts = Table::ALL.map(count);
+    assert_eq!(counts[..8], [1, 10, 30_000, 30_000, 100_000, 100_000, 30_000, 9_000]);
+    assert!((295_000..305_000).contains(&counts[8]), "{} order lines", counts[8]);
+    let connection = bed.connection();
+    assert_eq!(check(&connection, Scale::STANDARD).unwrap(), []);
+    assert_eq!(marker(&connection).unwrap().population, population);
+}
