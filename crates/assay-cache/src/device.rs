@@ -7,7 +7,7 @@ use crate::log::{Job, Log, PIECE};
 use crate::racing::Racing;
 use crate::range::{Place, Range, Ranges, Touched};
 use crate::shape::Shape;
-use crate::sub::{From, Part, Sub, Subs};
+use crate::sub::{Fragment, From, Sub, Subs};
 use assay_base::{BlockDevice, Code, Completion, Device, Direction, Done, Geometry, Instant, Op, Span, Ticket};
 use std::borrow::Cow;
 use std::fmt;
@@ -232,7 +232,7 @@ impl<D: BlockDevice> Cached<D> {
                 }
             };
             left += 1;
-            self.subs.wait(Part { of: ticket, at: begin, op: part, from });
+            self.subs.wait(Fragment { of: ticket, at: begin, op: part, from });
         }
         if left == 0 {
             let completed = (self.clock)(now);
@@ -337,7 +337,7 @@ impl<D: BlockDevice> Cached<D> {
         let Completion { ticket, result, completed, .. } = completion;
         let (sub, began) = self.subs.end(ticket);
         match sub {
-            Sub::Part(part) => self.part_ended(part, completion, began, done),
+            Sub::Fragment(part) => self.part_ended(part, completion, began, done),
             Sub::Segment(job) if result == Ok(job.len) => {
                 if !job.is_write {
                     let (Job { segment, at, len, .. }, buffer) = (job, self.inner.buffer(ticket));
@@ -353,8 +353,8 @@ impl<D: BlockDevice> Cached<D> {
         }
     }
 
-    fn part_ended(&mut self, part: Part, completion: Completion, began: Instant, done: &mut Done) {
-        let Part { of, at, op, from } = part;
+    fn part_ended(&mut self, part: Fragment, completion: Completion, began: Instant, done: &mut Done) {
+        let Fragment { of, at, op, from } = part;
         let whole = completion.result == Ok(op.len);
         match from {
             From::Cache { segment, .. } => {
@@ -363,7 +363,7 @@ impl<D: BlockDevice> Cached<D> {
                 add(&self.counters.device_read_ns, completion.completed.since(began).as_ns());
                 if !whole {
                     self.fails(completion.result);
-                    return self.subs.wait(Part { from: From::Target(None), ..part });
+                    return self.subs.wait(Fragment { from: From::Target(None), ..part });
                 }
             }
             From::Target(None) => {}
@@ -419,7 +419,7 @@ impl<D: BlockDevice> Cached<D> {
                     part.op
                 }
             };
-            let Some(ticket) = self.subs.begin(Sub::Part(part), now) else { break };
+            let Some(ticket) = self.subs.begin(Sub::Fragment(part), now) else { break };
             self.inner.submit(now, ticket, &op);
             started = true;
         }

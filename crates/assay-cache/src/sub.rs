@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Sub {
     /// A part of a read.
-    Part(Part),
+    Fragment(Fragment),
     /// A piece of a segment.
     Segment(Job),
     /// Makes durable what was written to the cache's device.
@@ -19,7 +19,7 @@ pub(crate) enum Sub {
 
 /// A part of a read whose data come from several places.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Part {
+pub(crate) struct Fragment {
     /// The read.
     pub of: Ticket,
     /// First byte of the part within the read.
@@ -46,7 +46,7 @@ pub(crate) struct Subs {
     first: u32,
     flying: Vec<Option<(Sub, Instant)>>,
     free: Vec<u32>,
-    waiting: VecDeque<Part>,
+    waiting: VecDeque<Fragment>,
 }
 
 impl Subs {
@@ -61,7 +61,7 @@ impl Subs {
     }
 
     /// Queues a part until a slot is free.
-    pub(crate) fn wait(&mut self, part: Part) {
+    pub(crate) fn wait(&mut self, part: Fragment) {
         self.waiting.push_back(part);
     }
 
@@ -71,7 +71,7 @@ impl Subs {
     }
 
     /// The part that has waited longest.
-    pub(crate) fn next_part(&mut self) -> Option<Part> {
+    pub(crate) fn next_part(&mut self) -> Option<Fragment> {
         self.waiting.pop_front()
     }
 

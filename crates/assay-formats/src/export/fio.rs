@@ -93,7 +93,7 @@ impl Fio {
         while let Some((stream, job)) = jobs.next() {
             let mut json = job.json(header, stream, self.measured_ns);
             let (mut last, mut times) = (stream, job.times[0].clone());
-            while let Some((next, other)) = jobs.next_if(|(next, _)| Part::goes_on(last, next)) {
+            while let Some((next, other)) = jobs.next_if(|(next, _)| Role::goes_on(last, next)) {
                 other.joins(&mut json, (stream, next), &mut times, self.measured_ns);
                 last = next;
             }
@@ -111,7 +111,7 @@ impl Fio {
 
 /// What a stream is of a job of a job file, whose streams stand behind each other in this order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Part {
+enum Role {
     Reads,
     Writes,
     /// Flushes after writes.
@@ -120,24 +120,24 @@ enum Part {
     End,
 }
 
-impl Part {
+impl Role {
     /// The part that a stream is, and the name of the job.
-    fn of(stream: &StreamHead) -> (Part, &str) {
+    fn of(stream: &StreamHead) -> (Role, &str) {
         let behind = |suffix: &str| stream.name.strip_suffix(suffix);
         match (stream.direction, is_flush(stream), behind(".end-flush")) {
-            (Some(Direction::Write), ..) => (Part::Writes, behind(".writes").unwrap_or(&stream.name)),
-            (_, true, Some(job)) => (Part::End, job),
-            (_, true, None) => (Part::Flushes, behind(".flushes").unwrap_or(&stream.name)),
-            _ => (Part::Reads, behind(".reads").unwrap_or(&stream.name)),
+            (Some(Direction::Write), ..) => (Role::Writes, behind(".writes").unwrap_or(&stream.name)),
+            (_, true, Some(job)) => (Role::End, job),
+            (_, true, None) => (Role::Flushes, behind(".flushes").unwrap_or(&stream.name)),
+            _ => (Role::Reads, behind(".reads").unwrap_or(&stream.name)),
         }
     }
 
     /// Whether `next` belongs to the job of `stream`, which stands before it.
     fn goes_on(stream: &StreamHead, next: &StreamHead) -> bool {
-        let ((part, job), (next_part, next_job)) = (Part::of(stream), Part::of(next));
+        let ((part, job), (next_part, next_job)) = (Role::of(stream), Role::of(next));
         // Reads and writes are of one job where both say so.
-        let both = next_part != Part::Writes || stream.name != job && next.name != next_job;
-        let flush = next_part < Part::Flushes || next.name != next_job;
+        let both = next_part != Role::Writes || stream.name != job && next.name != next_job;
+        let flush = next_part < Role::Flushes || next.name != next_job;
         part < next_part && job == next_job && both && flush
     }
 }
@@ -273,10 +273,10 @@ impl Job {
     fn joins(&self, json: &mut Value, (first, next): (&StreamHead, &StreamHead), times: &mut Times, ns: u64) {
         let failed = json["total_err"].as_u64().unwrap_or(0).saturating_add(self.failed);
         (json["total_err"], json["error"]) = (failed.into(), (u8::from(failed > 0) * 5).into());
-        match Part::of(next) {
-            (Part::Flushes, _) => json["sync"] = self.sync(),
-            (Part::End, _) => {}
-            (Part::Reads | Part::Writes, name) => {
+        match Role::of(next) {
+            (Role::Flushes, _) => json["sync"] = self.sync(),
+            (Role::End, _) => {}
+            (Role::Reads | Role::Writes, name) => {
                 let shown = json["jobname"].as_str().and_then(|shown| shown.strip_suffix(first.name.as_str()));
                 json["jobname"] = format!("{}{name}", shown.unwrap_or("")).into();
                 json["write"] = self.direction(ns);

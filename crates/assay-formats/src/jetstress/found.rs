@@ -1,6 +1,6 @@
 //! The figures for the report, as far as they are in the log of a mail store.
 
-use super::layout::{Layout, Part};
+use super::layout::{Layout, Role};
 use super::sums::{Count, Io, Samples};
 use assay_model::Plan;
 use assay_model::mail::SAMPLE;
@@ -73,7 +73,7 @@ impl Found {
         for (flow, cell) in self.layout.flows.iter().zip(&interval.flows) {
             self.errors[flow.stream] = self.errors[flow.stream].saturating_add(cell.failed());
             match flow.part {
-                Part::ReadBack => {
+                Role::ReadBack => {
                     let ReadBack { verified, unverified, damaged } = self.read_back;
                     self.read_back = ReadBack {
                         verified: verified.saturating_add(cell.verified),
@@ -81,10 +81,10 @@ impl Found {
                         damaged: damaged.saturating_add(cell.damaged),
                     };
                 }
-                Part::Extends => self.grown[flow.database] = self.grown[flow.database].saturating_add(cell.ok),
+                Role::Extends => self.grown[flow.database] = self.grown[flow.database].saturating_add(cell.ok),
                 _ => {}
             }
-            if is_measured && flow.part != Part::ReadBack {
+            if is_measured && flow.part != Role::ReadBack {
                 let count = Count {
                     operations: cell.ok,
                     bytes: cell.bytes,

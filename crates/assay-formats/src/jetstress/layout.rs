@@ -6,7 +6,7 @@ use assay_record::Header;
 
 /// The kind of I/O of a database that a stream is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum Role {
     Reads,
     Writes,
     Extends,
@@ -22,7 +22,7 @@ pub(super) enum Part {
 pub(super) struct Flow {
     pub stream: usize,
     pub database: usize,
-    pub part: Part,
+    pub part: Role,
 }
 
 /// The databases of a store.
@@ -66,8 +66,8 @@ impl Layout {
 }
 
 /// The kind of a stream, from its name; for a stream of a log also the number of the database, from 0 on.
-fn part_of(name: &str) -> Option<(Part, Option<usize>)> {
-    let logs = [("log-writes", Part::LogWrites), ("log-reads", Part::LogReads)];
+fn part_of(name: &str) -> Option<(Role, Option<usize>)> {
+    let logs = [("log-writes", Role::LogWrites), ("log-reads", Role::LogReads)];
     if let Some((rest, part)) = logs.iter().find_map(|(log, part)| Some((name.strip_prefix(log)?, *part))) {
         let number = match rest.strip_prefix('-') {
             Some(number) => number.parse::<usize>().ok()?.checked_sub(1)?,
@@ -77,11 +77,11 @@ fn part_of(name: &str) -> Option<(Part, Option<usize>)> {
         return Some((part, Some(number)));
     }
     let part = match name {
-        "db-reads" => Part::Reads,
-        "db-writes" => Part::Writes,
-        "db-extends" => Part::Extends,
-        "maintenance" => Part::Maintenance,
-        "read-back" => Part::ReadBack,
+        "db-reads" => Role::Reads,
+        "db-writes" => Role::Writes,
+        "db-extends" => Role::Extends,
+        "maintenance" => Role::Maintenance,
+        "read-back" => Role::ReadBack,
         _ => return None,
     };
     Some((part, None))

@@ -1,6 +1,6 @@
 //! Sums of operations: those of one kind, those of a database, and those of each sample of a stream.
 
-use super::layout::Part;
+use super::layout::Role;
 
 /// Operations of one kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -70,13 +70,13 @@ pub struct Io {
 
 impl Io {
     /// The count to which a stream belongs.
-    pub(super) fn of(&mut self, part: Part) -> &mut Count {
+    pub(super) fn of(&mut self, part: Role) -> &mut Count {
         match part {
-            Part::Reads | Part::ReadBack => &mut self.reads,
-            Part::Writes | Part::Extends => &mut self.writes,
-            Part::LogReads => &mut self.log_reads,
-            Part::LogWrites => &mut self.log_writes,
-            Part::Maintenance => &mut self.maintenance,
+            Role::Reads | Role::ReadBack => &mut self.reads,
+            Role::Writes | Role::Extends => &mut self.writes,
+            Role::LogReads => &mut self.log_reads,
+            Role::LogWrites => &mut self.log_writes,
+            Role::Maintenance => &mut self.maintenance,
         }
     }
 
