@@ -219,7 +219,7 @@ fn measured(output: &Output) {
     assert!([0, 10, 11].contains(&output.status.code().unwrap()), "{}", told(output));
 }
 
-/// Loads of which the share that a cache answers can be computed by hand; then what is refused.
+/// Loads for which the share that a cache answers can be computed by hand; then what is refused.
 #[test]
 fn a_cache_curve_says_what_each_size_answers() {
     let dir = place();

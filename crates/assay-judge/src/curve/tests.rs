@@ -184,7 +184,7 @@ fn a_curve_without_the_cache_stands_beside_the_one_with_it() {
     with.searched = true;
     assert!(shown(&with).0.contains("With the cache the targets carry 10x, without it 5x: 2.00 times as much."));
     assert!(shown(&with).1.contains("href=\"maximum/limit.html\""));
-    // If a point of either curve is missing, the whole is incomplete; otherwise its verdict is the worst one of both
+    // If a point of either curve is missing, the verdict is INCOMPLETE; otherwise it is the worst verdict of both
     // curves.
     assert_eq!(with.verdict(), Verdict::Pass);
     let beside = with.beside.as_mut().unwrap();

@@ -93,7 +93,7 @@ impl Installed {
         let tokens: Vec<String> = devices.iter().map(|device| token(device)).collect();
         match self.consent {
             // A person would answer a question here. The test cannot see which part of the token is asked for, and
-            // gives it whole.
+            // gives the whole token.
             true => {
                 let consent = format!("{} consent {}", assay(), devices.join(" "));
                 (format!("sudo {consent} --destroy-data {} < /dev/null", tokens.join(",")), "sudo".to_owned())

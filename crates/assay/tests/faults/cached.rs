@@ -11,8 +11,8 @@ const LOAD: &str = "name = \"cached\"\nmodel = \"streams\"\nduration = \"10min\"
     \n[[stream]]\nname = \"writes\"\ndirection = \"write\"\nsize = \"4KiB\"\nrange = { size = \"32MiB\" }\nrate = \"2000/s\"\n\
     \n[[criterion]]\nstream = \"reads\"\nmean_at_most = \"10s\"\nwindow = \"run\"\n";
 
-/// Runs the load on one file with the cache on another, one of which is the fault disk's. Once the load runs, gives the
-/// disk these faults; after the first faults, ends the run. Returns the judgement of its log.
+/// Runs the load on one file with the cache on another; one of the two files is the fault disk. Once the load runs,
+/// gives the disk these faults, and ends the run a second after the first of them. Returns the judgement of the log.
 fn judged(rig: &Rig, (target, cache): (&str, &str), faults: &str) -> serde_json::Value {
     rig.place.write("workload.toml", LOAD);
     let args =

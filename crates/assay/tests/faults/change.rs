@@ -29,7 +29,7 @@ fn slowed_down(rig: &Rig) -> Result<(), String> {
     // The delay is so long that the other delays of a busy machine cannot hide it. The kernel's path to the disk and
     // back adds a time that depends on the machine.
     rig.fault.set("read_delay=300ms");
-    // The moment according to the log: so many intervals had been written when the delay was set.
+    // The moment according to the log: this number of intervals had been written when the delay was set.
     let written = std::fs::read_to_string(rig.place.path("run/run.jsonl")).unwrap();
     let before = written.matches("\"kind\":\"interval\"").count();
     let said = running.end();

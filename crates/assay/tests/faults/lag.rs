@@ -75,7 +75,7 @@ impl Drop for Quota {
     }
 }
 
-/// CAP_SYS_NICE: without it there is no real-time priority, which would not be subject to a quota.
+/// CAP_SYS_NICE: without it, the program gets no real-time priority. A quota does not apply to a real-time thread.
 const SYS_NICE: libc::c_ulong = 23;
 
 /// The program, in the cgroup and without real-time priority from its first instruction on.

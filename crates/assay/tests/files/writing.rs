@@ -298,7 +298,7 @@ impl Outside {
         }
     }
 
-    /// The whole outside: names, bytes, and the content of the device.
+    /// The state of everything outside: names, bytes, and the content of the device.
     fn state(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let mut all: Vec<_> = fs::read_dir(self.dir.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
         all.sort();

@@ -17,7 +17,7 @@ use std::rc::Rc;
 #[derive(Clone, Debug, Default)]
 pub struct Late {
     pub seed: u64,
-    /// So many of a million wakes are late, by a random time below `wakes_by`.
+    /// Of a million wakes, this number is late, by a random time below `wakes_by`.
     pub wakes_ppm: u64,
     pub wakes_by: u64,
     /// The generator stands still for the last `stopped` of each period of `every`; 0 means never.

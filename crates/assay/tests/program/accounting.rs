@@ -63,8 +63,8 @@ fn compare(log: &Log, disk: &dyn Disk, counted: Counted, gate: Counted) {
     let (read, written) = (log.direction(Read), log.direction(Write));
     agrees("bytes read", read.bytes, counted.read_bytes - gate.read_bytes);
     agrees("bytes written", written.bytes, counted.written_bytes);
-    // If the device works with requests, a block that is larger than a request may be is split and counted in pieces;
-    // zram takes it whole.
+    // If the device works with requests, a block that is larger than the largest request is split and counted in
+    // pieces; zram does not split it.
     let most: u64 = disk.queue("max_sectors_kb").parse::<u64>().unwrap() * 1024;
     let large = log.stream("large-block-reads").ok;
     let pieces = if disk.is_of_requests() { (128u64 << 10).div_ceil(most) } else { 1 };

@@ -130,7 +130,7 @@ fn a_killed_run_goes_on_where_times_decide_and_starts_over_where_numbers_do() {
     assert_eq!(ok, [1000, 7]);
 }
 
-/// Three steps, the second of which ends by a number of operations.
+/// Three steps; the second one ends after a number of operations.
 fn steps() -> String {
     let streams = [
         stream("scan", "in_flight = 2\nfor = \"2s\"\nstep = 1"),

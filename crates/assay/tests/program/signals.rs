@@ -7,7 +7,7 @@ use std::fs;
 use std::io::Write;
 use std::os::fd::AsRawFd;
 
-/// Ten minutes of load on a file, of which the test observes a few seconds.
+/// Starts ten minutes of load on a file; the test observes a few seconds of it.
 fn begun(place: &Place) -> Running {
     place.start(&["run", "act-storage", "scratch.dat", "--create", "64MiB", "--for", "10min", "--slice", "1s"], 2)
 }
