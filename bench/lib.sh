@@ -30,7 +30,8 @@ make_loop() {
   LOOPS+=("$LOOP")
 }
 
-# judged COMMAND…: accepts any verdict. On a noisy machine oversleeping makes a closed loop INVALID; its speed is measured nevertheless.
+# judged COMMAND…: accepts the exit code of any verdict. On a noisy machine, oversleeping makes a closed loop INVALID;
+# its speed is measured nevertheless.
 judged() {
   local code=0
   "$@" || code=$?
@@ -40,7 +41,8 @@ judged() {
 # The consent token of a device.
 token() { "$ASSAY" devices "$1" --json | python3 -c 'import json, sys; print(json.load(sys.stdin)[0]["token"] or "")'; }
 
-# example NAME ARGUMENT…: runs an example of assay-model; at the smallest size, the one that the tests have built beside the program.
+# example NAME ARGUMENT…: runs an example of assay-model. At smoke size it is the one that the tests have built beside
+# the program.
 example() {
   local built=${ASSAY%/*}/examples/$1
   if [ "$SCALE" = smoke ] && [ -x "$built" ]; then "$built" "${@:2}"

@@ -39,7 +39,7 @@ def skip(what, why):
 
 def ratios(name, sides, measures):
     """Runs the two functions of `sides` alternately; one line for each (label, key of A, key of B) of `measures`."""
-    # The order alternates, because the first side finds cold caches and the second warm ones.
+    # The order alternates, because the side that runs first finds cold caches, and the second one warm caches.
     rounds = [(sides[0](), sides[1]()) if n % 2 else (sides[1](), sides[0]())[::-1] for n in range(ROUNDS)]
     for label, key_a, key_b in measures:
         a = statistics.median(pair[0][key_a] for pair in rounds)
@@ -101,9 +101,10 @@ def zram():
     return f"/dev/zram{number}"
 
 
-# Processor time is that of the whole program, including the kernel threads that io_uring creates for it, during this part of a
-# run (counted from the program's start): both sides have begun by then, and neither has ended. The figures of a program about
-# itself may cover only its submitting thread, like fio's usr_cpu and sys_cpu.
+# Processor time is that of the whole program, including the kernel threads that io_uring creates for it. It is taken
+# during this part of a run, as shares of its length from the program's start: both sides have begun by then, and
+# neither has ended. What a program says about itself may cover only its submitting thread, like fio's usr_cpu and
+# sys_cpu.
 WINDOW = (0.45, 0.95)
 
 
@@ -162,7 +163,7 @@ def assay(target, load, *extra):
         lines = [json.loads(line) for line in log]
     engine = lines[0].get("engine", {})
     flows = [line["flows"][0] for line in lines if line["kind"] == "interval"]
-    # The mean of what clat leaves out: the log has no distribution of it.
+    # The mean of the time that clat leaves out; the log has no distribution of it.
     handing_over = sum(flow.get("submit", {}).get("sum", 0) for flow in flows) / max(sum(flow["ok"] for flow in flows), 1) / 1e3
     us = lambda kind, key: (stream[kind].get(key) or 0) / 1e3
     return {

@@ -1,7 +1,7 @@
 //! The memory that operations read into and write from: one page-aligned mapping, divided into equal slots.
 //!
-//! It is one mapping, because the kernel then pins few, large pieces when it is registered. It is faulted in at the
-//! start, because a page fault during a run would be counted as the device's time.
+//! It is one mapping, because the kernel pins few, large pieces when such a mapping is registered. It is faulted in at
+//! the start, because a page fault during a run would be counted as the device's time.
 
 use crate::facts::{EngineError, Slots};
 use crate::probe::available_memory;
@@ -13,7 +13,7 @@ use std::ptr::{self, NonNull};
 /// Slots begin on multiples of this: the largest alignment that direct I/O requires anywhere (4 KiB logical blocks).
 const ALIGN: usize = 4096;
 
-/// Up to this many bytes are mapped without asking how much memory is there.
+/// Up to this many bytes are mapped without a check how much memory is available.
 const LARGE: u64 = 64 << 20;
 
 /// The slots' memory. The code that hands out access guarantees that only one side uses a slot at a time.
@@ -29,8 +29,8 @@ unsafe impl Send for Arena {}
 unsafe impl Sync for Arena {}
 
 impl Arena {
-    /// Maps memory for `slots`. Fails when there is not enough: the kernel would promise more than it has, and then end this
-    /// program or another one.
+    /// Maps memory for `slots`. Fails if there is not enough: the kernel would grant more than it has, and later end
+    /// this program or another one.
     pub(crate) fn new(slots: Slots) -> Result<Arena, EngineError> {
         let stride = (slots.bytes as usize).next_multiple_of(ALIGN).max(ALIGN);
         let len = stride.saturating_mul(slots.count.max(1) as usize);

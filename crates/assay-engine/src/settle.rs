@@ -1,10 +1,12 @@
 //! Decides from each complete interval when a phase that waits for a steady load may end.
 //!
-//! The rule is that of `assay_base::steady`; every stream that a criterion judges (all streams where there is none)
-//! must satisfy it, over all targets together; for a criterion on all streams, all of them together. So must the hit rate of a
-//! cache before the targets. A decision takes effect a little later, at an interval boundary that
-//! every worker can still be told about before it gets there; so the phase ends at the same place for all of them, and
-//! in virtual time always at the same one.
+//! The rule is that of `assay_base::steady`. Every stream that a criterion judges (every stream where there is no
+//! criterion) must satisfy it over all targets together. For a criterion on all streams, all streams together must
+//! satisfy it. So must the hit rate of a cache before the targets.
+//!
+//! A decision takes effect a little later, at the end of an interval that no worker has reached yet. Thus every worker
+//! can be told in time, the phase ends at the same place for all of them, and in virtual time it always ends at the
+//! same place.
 
 use assay_base::steady::{ROUNDS, Rounds, Window};
 use assay_base::{Criterion, Instant, Span};
@@ -16,14 +18,16 @@ use std::collections::BTreeMap;
 /// Between a decision and its effect: at least this many intervals, and at least this long.
 const NOTICE: (u64, Span) = (2, Span::from_secs(2));
 
-/// A hit rate is steady too where the rounds differ by at most this much: of few hits, the shares differ by chance.
+/// A hit rate is also steady if the rounds differ by at most this much (0.5 percentage points): where hits are few,
+/// their share varies by chance.
 const SAME_HITS: f64 = 0.005;
 
 /// Observes the warm-up of a plan that waits.
 #[derive(Debug)]
 pub struct Settling {
     streams: Vec<Watched>,
-    /// The hit rate of the cache before the targets, where there is one: hits are to reads what responses are to operations.
+    /// The hit rate of the cache before the targets, where there is one. Its rounds hold hits for each read, as those
+    /// of a stream hold the response time for each operation.
     hits: Option<Rounds>,
     round: Span,
     limit: Span,
@@ -134,7 +138,7 @@ impl Settling {
     }
 }
 
-/// Whether a hit rate is steady. Where nothing was read there is none, and nothing to wait for.
+/// Whether a hit rate is steady. Where nothing was read there is no hit rate, and nothing to wait for.
 fn hits_are_steady(hits: &Rounds) -> bool {
     hits.window().is_none_or(|window| window.is_steady() || window.excursion * window.average <= SAME_HITS)
 }
@@ -183,7 +187,8 @@ mod tests {
     #[test]
     fn what_falls_and_then_stays_is_steady_when_five_rounds_are() {
         let mut settling = settling();
-        // Halves in each round down to 1 µs at round 6: rounds 6 to 10 are the first five equal ones.
+        // The response halves in each round, down to 1 µs in round 6 (counted from 0): rounds 6 to 10 are the first
+        // five equal ones.
         let mean = |index: u64| 1_000 << 6u64.saturating_sub(index / 2).min(6);
         let reported: Vec<(u64, Settled)> =
             (0..60).filter_map(|index| Some((index, settling.interval(&interval(index, mean(index)))?))).collect();
@@ -195,7 +200,7 @@ mod tests {
         assert_eq!(settled.event.details["reads average"], "1000.0000");
     }
 
-    /// A criterion on all streams waits for all of them together, and not for each.
+    /// A criterion on all streams waits for all of them together, and not for each of them.
     #[test]
     fn a_criterion_on_all_streams_waits_for_all_together() {
         let file = FILE.replace("stream = \"reads\"\nmean", "stream = \"all\"\nmean");
@@ -208,7 +213,8 @@ mod tests {
         assert_eq!(settled.event.text, text);
     }
 
-    /// A cache that fills keeps the warm-up waiting although the response has settled; one without hits does not.
+    /// A cache that is still filling keeps the warm-up waiting although the response is steady; a cache without hits
+    /// does not.
     #[test]
     fn the_hit_rate_of_a_cache_must_be_steady_too() {
         let plan = read("t", FILE).unwrap().plan(&Adjust { targets: 2, ..Adjust::default() }).unwrap();
@@ -221,7 +227,8 @@ mod tests {
             };
             (0..80).find_map(|index| settling.interval(&with(index))).map(|settled| settled.event.text).unwrap()
         };
-        // Rises by 2 points a second up to 40 % after 20 s; the five rounds from 18 s on are the first that are steady.
+        // The hit rate rises by 2 points a second, up to 40 % after 20 s; the five rounds from 18 s on are the first
+        // steady ones.
         let fills = steady_after(100, &|second| (2 * second).min(40));
         assert!(fills.starts_with("steady after 28s") && fills.ends_with("; hit rate 39.4%, slope +6.1%"), "{fills}");
         for (reads, hits) in [(100, 0), (0, 0), (1000, 1)] {

@@ -1,8 +1,8 @@
-//! Throughput against response at shares of a maximum that is given or searched for: a run for each, or one uninterrupted run
-//! through all of them.
+//! Throughput against response at shares of a maximum that is given or searched for: a run for each share, or one
+//! uninterrupted run through all of them.
 //!
-//! The judge computes the figures (`assay_judge::curve`); this runs the points and stores them in `curve.json` after each one,
-//! from which an interrupted curve continues. A point that proves nothing is run once more.
+//! The judge computes the figures (`assay_judge::curve`). This file runs the points and stores them in `curve.json`
+//! after each run; an interrupted curve continues from there. A point that proves nothing is run once more.
 
 use crate::failure::{Failure, shown};
 use crate::files;
@@ -105,8 +105,8 @@ impl<'a> Curving<'a> {
         Ok(None)
     }
 
-    /// Runs all points in one run. Where a point is missing or proves nothing, all are measured again: what was not measured in
-    /// one run is not an uninterrupted ramp.
+    /// Runs all points in one run. If a point is missing or proves nothing, all points are measured again, because
+    /// points from different runs are not an uninterrupted ramp.
     fn in_one_run(&mut self, ramp: &Ramp, maximum: Multiple, observer: &mut dyn Observer) -> Result<(), Failure> {
         for _ in 1..=2 {
             if self.curve.left().is_empty() {
@@ -118,13 +118,13 @@ impl<'a> Curving<'a> {
             let directory = below(&self.dir, &run);
             for (share, judgement) in self.curve.asked.clone().into_iter().rev().zip(&points) {
                 let load = part(maximum, share)?;
-                // A load that the targets did not take ends the run: there are no lower points.
+                // If the targets do not take a load, the run ends: there are no lower points.
                 if whole.verdict == Verdict::Fail && judgement.part.measured_ns == 0 {
                     continue;
                 }
                 observer.say(&format!("{share}: {load} {}", judgement.verdict));
                 self.curve.add_run(share, load, judgement, directory.clone());
-                // The log knows the mean rate over all points, which take the same time.
+                // The log has one rate for all points, their mean, because each point takes the same time.
                 let mean =
                     self.curve.asked.iter().map(|share| share.as_ppb() as f64).sum::<f64>() / points.len() as f64;
                 for point in self.curve.points.iter_mut().filter(|point| point.share == share) {
@@ -153,7 +153,7 @@ impl<'a> Curving<'a> {
         Ok(outcome)
     }
 
-    /// Runs the remaining points; ends early when one was cut short.
+    /// Runs the remaining points; ends early if one was cut short.
     fn points(&mut self, maximum: Multiple, observer: &mut dyn Observer) -> Result<(), Failure> {
         self.take_in_failed(maximum);
         for share in self.curve.left() {
@@ -176,7 +176,8 @@ impl<'a> Curving<'a> {
         Ok(())
     }
 
-    /// If the curve was killed after a point had failed by its log, that point counts as failed.
+    /// A point counts as failed if the program was killed when the log of the point showed a failure but `curve.json`
+    /// did not have the point yet.
     fn take_in_failed(&mut self, maximum: Multiple) {
         let known: Vec<PathBuf> = self.curve.points.iter().map(|point| self.dir.join(&point.directory)).collect();
         let known: Vec<&Path> = known.iter().map(PathBuf::as_path).collect();
@@ -203,7 +204,7 @@ pub fn leave(curve: &Curve, dir: &Path) -> Result<(), Failure> {
         .map_err(|e| Failure::host(format!("{} cannot be written: {e}", shown(&path))))
 }
 
-/// Makes a directory below that of the curve, unless it is there.
+/// Makes a directory below that of the curve, unless it exists.
 pub fn directory(below: &Path) -> Result<(), Failure> {
     files::directory(below)
         .map_err(|e| Failure::host(format!("the run directory {} cannot be made: {e}", shown(below))))
@@ -219,7 +220,7 @@ fn earlier(dir: &Path, ours: &Curve, several: &Several<'_>) -> Result<Curve, Fai
         same && maximum && points && kept.stream == ours.stream
     })?;
     several.same_targets(dir)?;
-    // The curve beside it has a file of its own.
+    // The curve without the cache has a file of its own.
     Ok(Curve { beside: None, ..curve })
 }
 

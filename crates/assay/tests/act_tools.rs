@@ -1,4 +1,4 @@
-//! ACT's tools and files, as far as no device is needed: the analyzer, configs, logs in both directions.
+//! ACT's tools and files, where no device is needed: the analyzer, configs, and logs that are read and written.
 
 #![allow(
     clippy::unwrap_used,
@@ -21,7 +21,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The golden files carried with the project, and the complete set where it is present.
+/// The golden files in the repository, and the complete set where it is present.
 fn golden() -> Vec<PathBuf> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let all = [here.join("../assay-formats/tests/golden"), here.join("../../../shared/golden")];
@@ -83,7 +83,7 @@ fn refused_configs_have_acts_words_and_exit_code() {
         let name = conf.file_stem().unwrap().to_str().unwrap().to_owned();
         let expected = std::fs::read_to_string(conf.with_extension("out")).unwrap_or_default();
         let code = std::fs::read_to_string(conf.with_extension("rc")).unwrap();
-        // A file that exists, refused by ACT. The printed number of processors depends on the machine.
+        // A file that exists and that ACT refuses. The number of processors that it prints depends on the machine.
         if code.trim() != "255" || expected.contains("usage:") || expected.contains("couldn't open config file") {
             continue;
         }
@@ -255,7 +255,7 @@ fn judged(log: &str, more: &[&str]) -> (serde_json::Value, String) {
     (json, text(&plain.stdout))
 }
 
-/// A log that was cut before it names a histogram has no stream to attribute a failure to; the failure counts
+/// A log that ends before it names a histogram has no stream to which a failure could be attributed; the failure counts
 /// nevertheless.
 #[test]
 fn an_error_in_a_log_without_a_histogram_fails() {
@@ -276,7 +276,7 @@ fn an_error_in_a_log_without_a_histogram_fails() {
 
 #[test]
 fn whatever_act_does_by_its_own_arithmetic_on_an_ideal_device_passes() {
-    // A random division between reads and writes, for twenty days.
+    // Twenty logs of a day, each with another random division into reads and writes.
     for seed in 1..=20 {
         let (json, _) = judged(&Ideal { commit: true, seed, ..Ideal::default() }.text(), &[]);
         assert_eq!(json["verdict"], "PASS", "seed {seed}: {}", json["reason"]);
@@ -287,7 +287,7 @@ fn whatever_act_does_by_its_own_arithmetic_on_an_ideal_device_passes() {
     for (what, ideal, said) in [
         ("one device", short.clone(), &["log at 1x on /dev/nvme0n1"][..]),
         ("an index device", index.clone(), &["log at 1x on /dev/nvme0n1"]),
-        // Each defect is named, and the load is not called by its full multiple.
+        // Each shortfall of ACT is named, and the load is said to be what ACT offers, not the full multiple.
         (
             "an index on two devices",
             Ideal { devices: 2, reads: 4000, writes: 2000, ..index.clone() },
@@ -342,21 +342,21 @@ fn a_load_that_act_did_not_deliver_passes_by_no_arithmetic() {
 
 #[test]
 fn what_is_behind_the_last_whole_slice_is_not_judged_and_a_slice_is_whole_intervals() {
-    // Two seconds after a whole hour in which everything takes too long.
+    // A whole hour, and then two seconds in which everything takes too long.
     let tail = Ideal { seconds: 3602, interval: 1, slow_from: 3600, ..Ideal::default() };
     let (json, plain) = judged(&tail.text(), &[]);
     assert_eq!(json["verdict"], "PASS", "{}", json["reason"]);
     assert_eq!((json["slices"].as_array().unwrap().len(), &json["planned_ns"]), (1, &3_600_000_000_000u64.into()));
     assert!(json["watermarks"].to_string().contains("the last 2s are not a whole slice"), "{}", json["watermarks"]);
     assert!(plain.contains("REST"), "{plain}");
-    // In a complete slice it counts, and an error counts anywhere.
+    // With slices of two seconds, the last two seconds are a complete slice and count. An error counts anywhere.
     let (json, _) = judged(&tail.text(), &["--slice", "2s"]);
     assert_eq!((&json["verdict"], json["slices"].as_array().unwrap().len()), (&"FAIL".into(), 1801));
     let failed =
         tail.text().replace("after 3602 sec:", "ERROR: reading /dev/nvme0n1: 5 'Input/output error'\nafter 3602 sec:");
     let (json, _) = judged(&failed, &[]);
     assert_eq!(json["verdict"], "FAIL", "{}", json["reason"]);
-    // A log that ends within the part after its last slice has not ended.
+    // A log that ends after its last whole slice, but before its planned end, is incomplete.
     let cut = tail.text();
     let (json, _) = judged(&cut[..cut.find("after 3602").unwrap()], &[]);
     assert_eq!(json["verdict"], "INCOMPLETE", "{}", json["reason"]);
@@ -369,7 +369,7 @@ fn what_is_behind_the_last_whole_slice_is_not_judged_and_a_slice_is_whole_interv
         "{}",
         json["reason"]
     );
-    // A log shorter than a slice is one slice, as before.
+    // A log that is shorter than a slice is judged as one slice.
     let (json, _) = judged(&Ideal { seconds: 100, interval: 1, ..Ideal::default() }.text(), &[]);
     assert_eq!((&json["verdict"], json["slices"].as_array().unwrap().len()), (&"PASS".into(), 1), "{}", json["reason"]);
 }
@@ -430,7 +430,7 @@ fn an_exported_log_gives_the_same_numbers_to_the_analyzer() {
         let slices = judged["slices"].as_array().unwrap();
         let rate = figures.last().unwrap();
         let operations: f64 = slices.iter().map(|slice| slice["streams"][0]["operations"].as_f64().unwrap()).sum();
-        // Operations in flight at the boundary of a slice count in the next one, in both.
+        // Both count operations that are in flight at the end of a slice in the next slice.
         assert!((rate - operations / 10_800.0).abs() < 0.2, "{rate} against {operations}");
         if unit == "ms" {
             for (column, over) in ["1ms", "8ms", "64ms"].iter().enumerate() {

@@ -9,7 +9,7 @@ use circles::Room;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What each room may use. Dependencies for tests are not restricted, except for the rooms named in `ALONE`.
+/// What each room may use. Test dependencies are not restricted, except for the rooms named in `ALONE`.
 const ARROWS: &[(&str, &[&str])] = &[
     ("assay-base", &[]),
     ("assay-model", &["assay-base"]),
@@ -33,12 +33,12 @@ const ARROWS: &[(&str, &[&str])] = &[
         ],
     ),
     ("assay-sql", &["assay-base", "assay-model", "assay-record", "assay-judge"]),
-    // The disk that fails on demand: it must not share a mistake with the code it tests.
+    // The disk that fails on demand. It uses no other room, so that it cannot share a mistake with the code it tests.
     ("assay-faultfs", &[]),
 ];
 /// For tests only: nothing that is shipped links it.
 const NEVER_SHIPPED: &str = "assay-faultfs";
-/// Not even in tests may the judge use an engine, or the vocabulary any other room.
+/// The judge may not use an engine even in its tests, and the vocabulary may not use any other room.
 const ALONE: &[&str] = &["assay-base", "assay-judge"];
 /// Crates that give access to the operating system; only these rooms may have them.
 const SYSTEM: (&[&str], &[&str]) = (
@@ -53,7 +53,7 @@ fn root() -> PathBuf {
 /// The facts of a Cargo.toml.
 struct Package {
     name: String,
-    /// Name, and whether it is for tests only, of every direct dependency.
+    /// Name of every direct dependency, and whether it is for tests only.
     dependencies: Vec<(String, bool)>,
 }
 
@@ -160,7 +160,7 @@ fn sources(room: &str) -> Vec<(PathBuf, String)> {
     found
 }
 
-/// What two files both need must be below both: see `arrows/circles.rs`.
+/// What two files of a circle both need belongs into a file below both: see `arrows/circles.rs`.
 #[test]
 fn no_files_of_a_room_use_each_other_in_a_circle() {
     let room_of = |package: &Package| package.name.clone();
@@ -179,7 +179,7 @@ fn no_files_of_a_room_use_each_other_in_a_circle() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Functions that clippy.toml does not ban, because the other rooms use them all the time.
+/// clippy.toml does not ban these functions, because the other rooms use them all the time.
 #[test]
 fn pure_rooms_open_nothing_start_nothing_and_ask_nobody() {
     for room in PURE {
@@ -213,7 +213,8 @@ fn the_engine_knows_no_workload_by_name() {
     }
 }
 
-/// A path may have any name: in a message it is shown by `failure::shown`, so that it cannot begin a new line.
+/// The name of a file may contain any character: messages show paths through `failure::shown`, so that a path cannot
+/// begin a new line.
 #[test]
 fn paths_in_messages_are_shown_safely() {
     for (path, text) in sources("assay").into_iter().chain(sources("assay-run")) {
@@ -238,7 +239,8 @@ fn what_runs_prints_nothing() {
     }
 }
 
-/// `docs/HACKING.md` says what each test program shows; one that is not listed there, or is no more, fails.
+/// `docs/HACKING.md` says what each test program shows. A program that is missing there fails this test, and so does an
+/// entry whose program no longer exists.
 #[test]
 fn every_test_program_is_listed_with_what_it_shows() {
     let text = std::fs::read_to_string(root().join("docs/HACKING.md")).unwrap();

@@ -40,7 +40,7 @@ fn the_same_drive_twice_and_a_slower_one() {
     let figures: Vec<&str> =
         streams[1]["figures"].as_array().unwrap().iter().map(|figure| figure["what"].as_str().unwrap()).collect();
     assert_eq!(figures, ["p50", "p90", "p99", "p99.9", "over 1ms", "over 8ms", "over 64ms"]);
-    // What is compared is what each run's own judgement says.
+    // The comparison shows what the judgement of each run says.
     let judged: Value = serde_json::from_slice(&std::fs::read(dir.join("slow/verdict.json")).unwrap()).unwrap();
     for (row, measure) in [(0, "response"), (1, "service")] {
         for (figure, member) in [(0, "p50_ns"), (1, "p90_ns"), (2, "p99_ns"), (3, "p99_9_ns")] {

@@ -73,7 +73,7 @@ fn the_maximum_is_searched_for_as_limit_does_and_the_page_has_its_points() {
     let path = std::fs::read(dir.path().join("curve/maximum/limit.json")).unwrap();
     let path: Value = serde_json::from_slice(&path).unwrap();
     assert_eq!(path["outcome"], limit["outcome"]);
-    // Every figure is a fold over the log of its point.
+    // Every figure is computed from the log of its point alone.
     for point in curve["points"].as_array().unwrap() {
         let run = format!("curve/{}", point["directory"].as_str().unwrap());
         let judged = json(&assay(dir.path(), &format!("judge {run} --json")));
@@ -133,7 +133,7 @@ fn cut_short_it_is_incomplete_and_goes_on_with_what_is_missing() {
     let mut child = command(dir.path(), &format!("{line} --out run"));
     let child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let log = dir.path().join("run/02-2x/run.jsonl");
-    // Three lines: the header and two intervals of the second point.
+    // Two lines: the header and the first interval of the second point.
     while std::fs::read_to_string(&log).map_or(0, |text| text.lines().count()) < 2 {
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
@@ -142,7 +142,7 @@ fn cut_short_it_is_incomplete_and_goes_on_with_what_is_missing() {
     assert!(cut.status.code() == Some(12) && told(&cut).contains("--resume run"), "{}", told(&cut));
     let other = assay(dir.path(), &line.replace("50%", "40%").replace("--seed 1", "--resume run"));
     assert!(other.status.code() == Some(2) && told(&other).contains("cannot be continued"), "{}", told(&other));
-    // If the machine stands still, a point is measured twice.
+    // A point is measured twice if the machine stands still.
     let directories = |curve: &Value| -> Vec<String> {
         let points = curve["points"].as_array().unwrap().iter();
         points.map(|point| point["directory"].as_str().unwrap().to_owned()).collect()
@@ -207,7 +207,8 @@ fn a_file_and_a_loop_device_pass_the_same_gate() {
     measured(&assay(dir.path(), &format!("curve small.toml {} --destroy-data {token} {rest}", device.0)));
 }
 
-/// Two points, each of a run that was judged; their verdicts are not asserted, because the machine may be busy.
+/// Asserts that there are two points, each from a run that was judged. Their verdicts are not asserted, because the
+/// machine may be busy.
 fn measured(output: &Output) {
     let curve = json(output);
     let points = curve["points"].as_array().unwrap();
@@ -218,7 +219,7 @@ fn measured(output: &Output) {
     assert!([0, 10, 11].contains(&output.status.code().unwrap()), "{}", told(output));
 }
 
-/// Four operations of which the cache answers what can be counted by hand, and what is refused.
+/// Loads for which the share that a cache answers can be computed by hand; then what is refused.
 #[test]
 fn a_cache_curve_says_what_each_size_answers() {
     let dir = place();
@@ -228,7 +229,8 @@ fn a_cache_curve_says_what_each_size_answers() {
         );
         std::fs::write(dir.path().join("w.toml"), file).unwrap();
     };
-    // Around and around 64 blocks: a cache of fewer answers none, one of 64 all but the first round.
+    // The reads go round and round over 64 blocks: a smaller cache answers none of them, a cache of 64 blocks all
+    // except those of the first round.
     stream("in_flight = 1\naddress = \"sequential\"");
     for policy in ["lru", "fifo", "clock"] {
         let line = format!("cache-curve w.toml null:256KiB --operations 640 --policy {policy} --json --html c.html");
@@ -254,10 +256,10 @@ fn a_cache_curve_says_what_each_size_answers() {
     }
     let text = told(&assay(dir.path(), "cache-curve w.toml null:256KiB --operations 640"));
     assert!(text.contains("256 KiB     90.0%") && text.contains("10.0% of the reads are the first access"), "{text}");
-    // Two targets are two places for the same block.
+    // The same block number on two targets is two blocks.
     let two = json(&assay(dir.path(), "cache-curve w.toml null:256KiB null:256KiB --operations 640 --json"));
     assert_eq!(two["different_blocks"], 128);
-    // A write that goes around brings nothing in.
+    // With `--writes around`, a write brings no block into the cache.
     let file = std::fs::read_to_string(dir.path().join("w.toml")).unwrap().replace("\"read\"", "\"write\"");
     std::fs::write(dir.path().join("writes.toml"), file).unwrap();
     let around =

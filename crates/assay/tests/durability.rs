@@ -1,6 +1,6 @@
-//! Runs that are killed, logs that are damaged, disks without space, and certificates compared with them: the program
-//! as a user runs it. The thousand kills of a fast writer are in `src/logfile_tests.rs`, the ten thousand mutations in
-//! `src/certificate_tests.rs`.
+//! The program as a user runs it: runs that are killed, logs that are damaged, disks without space, and certificates
+//! that are compared with their logs. The thousand kills of a fast writer are in `src/logfile_tests.rs`, the ten
+//! thousand mutations in `src/certificate_tests.rs`.
 #![allow(clippy::disallowed_methods, reason = "a test makes files of its own")]
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -61,7 +61,8 @@ fn kill_9_in_the_middle_of_real_runs() {
             .stderr(Stdio::null())
             .spawn()
             .unwrap();
-        // After a random number of bytes; the kernel has acknowledged what is in the file then.
+        // The run is killed once its log has a random number of bytes. The kernel has acknowledged what is in the file
+        // then, so that a kill cannot lose it.
         let enough = 6_000 + prng.below(60_000);
         while fs::metadata(&log).map_or(0, |meta| meta.len()) < enough {
             assert!(run.try_wait().unwrap().is_none(), "the run ended by itself");
@@ -149,7 +150,7 @@ fn a_certificate_is_held_against_its_log() {
     verify(&["run/verdict.json", "run/run.jsonl", "--key", &keys.pk.to_base64()], 3, "signature: valid");
     verify(&["run", "--key", &other.pk.to_base64()], 2, "signature");
     verify(&["run", "--json"], 3, "\"standing\": \"record\"");
-    // The certificate itself names its key, in minisign's notation.
+    // The certificate itself names its key, in the notation of minisign.
     let told = fs::read_to_string(place.join("run/verdict.json")).unwrap();
     let named = serde_json::from_str::<Value>(&told).unwrap()["signer"].as_str().unwrap().to_owned();
     assert!(fs::read_to_string(place.join("key.pub")).unwrap().contains(&named), "{named}");
@@ -160,7 +161,8 @@ fn a_certificate_is_held_against_its_log() {
     let parsed: Value = serde_json::from_str(&certificate).unwrap();
     let sum = parsed["log"]["blake3"].as_str().unwrap();
     assert!(sum.len() == 64 && html.contains(sum), "the report shows the sum of the log");
-    // The same judgement in other words, a better one, one of another log, and none.
+    // Refused: the same judgement in other bytes, another verdict, another log, no log, and a file that is no
+    // certificate.
     fs::write(place.join("run/verdict.json"), certificate.replace("  ", " ")).unwrap();
     verify(&["run"], 2, "same bytes");
     fs::write(place.join("run/verdict.json"), certificate.replace("\"PASS\"", "\"FAIL\"")).unwrap();
@@ -213,13 +215,13 @@ fn without_room_for_the_log_nothing_begins() {
     assert_eq!(refused.status.code(), Some(5), "{told}");
     assert!(told.contains("cannot be reserved") && told.contains("--out"), "{told}");
     assert!(!place.join("long").exists(), "nothing is left of what could not begin");
-    // A run whose log fits begins, whatever happens to the rest of the disk.
+    // A run whose log fits begins, even if the disk has no room for anything else.
     let said = assay(place, &["run", "random-read", "sim:flash", "--for", "20s", "--out", "short"]);
     assert_eq!(said.status.code(), Some(0), "{}", text(&said.stderr));
 }
 
 /// The disk of the log fills up during a run. Space for the log is reserved, but there is none for the results; the
-/// verdict is that of the log nevertheless.
+/// verdict that is printed is that of the log nevertheless.
 #[test]
 fn without_room_for_the_results_the_verdict_is_said_all_the_same() {
     use std::io::Write;

@@ -1,6 +1,6 @@
 //! Exports read by the tools that they are made for: fio-plot draws `fio-json`, and HdrHistogram's own reader for
-//! Python sums the interval log, which must agree with the judgement. Both come from PyPI into an environment of their
-//! own; where that is not possible, the test says so and leaves them out.
+//! Python sums the interval log; its sums must agree with the judgement. Both tools come from PyPI into an environment
+//! of their own; where that is not possible, the test says so and leaves them out.
 #![allow(clippy::disallowed_methods, reason = "a test makes files of its own")]
 #![allow(clippy::unwrap_used, clippy::disallowed_macros, reason = "a test, which must say what it skipped")]
 

@@ -1,5 +1,5 @@
-//! Exports of a log that never changes, compared with stored files, with the judgement of the same log, and with the
-//! reader of the format's own library.
+//! Exports of a stored log: compared with stored files, with the judgement of the same log, and with what the format's
+//! own library reads.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use base64::Engine as _;
@@ -42,7 +42,7 @@ fn every_format_as_it_was() {
         let kept = here(&format!("tests/expected/export/run-v1.{format}"));
         let mut text = export(&[format]);
         if format == "hlog" {
-            // The packed histograms depend on the packer; their content is checked below.
+            // The bytes of the packed histograms depend on the packer; their content is checked below.
             let line = |line: &str| line.split(",HIST").next().unwrap().to_owned() + "\n";
             text = text.lines().map(line).collect();
         }

@@ -52,19 +52,19 @@ fn the_workload_files_shown_are_workloads() {
     for (number, text) in files.iter().enumerate() {
         let name = format!("{number}.toml");
         std::fs::write(dir.path().join(&name), text).unwrap();
-        // One that tells its targets apart is for two.
+        // A workload that names its targets is for two targets.
         let targets = if text.contains("\ntargets") { &["sim:flash", "sim:flash"][..] } else { &["sim:flash"] };
         let explained = assay(&[&["explain", &name, "--json"], targets].concat(), dir.path());
         assert!(explained.status.success(), "{text}\n{}", String::from_utf8_lossy(&explained.stderr));
         let plan: Value = serde_json::from_slice(&explained.stdout).unwrap();
         assert!(text.contains(&format!("\"{}\"", plan["model"].as_str().unwrap())));
-        // Seeks are counted, as SeekMark does: nothing about them is asked.
+        // `model = "seek"` has no criteria: like SeekMark, it only counts seeks.
         assert!(plan["model"] == "seek" || !plan["criteria"].as_array().unwrap().is_empty(), "{plan}");
     }
 }
 
-/// Every key that the page lists in a table of workload keys is known to the reader, and none is missing: an unknown
-/// key makes the reader list the known ones.
+/// The reader knows every key that the page lists in a table of workload keys, and the page lists every key that the
+/// reader knows: for an unknown key, the reader lists those it knows.
 #[test]
 fn the_keys_listed_are_the_keys_known() {
     let dir = tempfile::tempdir().unwrap();
@@ -99,7 +99,7 @@ fn the_keys_listed_are_the_keys_known() {
     assert_eq!(known("model = \"act-index\"\n[[criterion]]\nq = 1\n", dir.path()), keys);
 }
 
-/// First column of the table behind `heading`, up to the next heading.
+/// The first column of the table after `heading`, up to the next heading.
 fn listed(page: &str, heading: &str) -> Vec<String> {
     let section = page.split_once(&format!("\n{heading}\n")).unwrap_or_else(|| panic!("no {heading}")).1;
     let section = section.split("\n##").next().unwrap();
@@ -203,7 +203,7 @@ fn the_members_of_the_result_are_the_members_listed() {
     inside(&result["deciding"]);
 }
 
-/// The result that a run leaves is what its log alone gives.
+/// The result that a run writes is the one that can be computed from its log alone.
 #[test]
 fn the_verdict_is_a_fold_over_the_log() {
     let dir = tempfile::tempdir().unwrap();

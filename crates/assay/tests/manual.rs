@@ -47,7 +47,7 @@ const OFFERED: [(&str, &[&str], &[&str]); 13] = [
     ("assay run --lo", &["--load"], &["act-storage"]),
 ];
 
-/// A directory with files to offer, in which the shells run.
+/// A directory in which the shells run, with files that completion can offer.
 fn place() -> tempfile::TempDir {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     std::fs::create_dir(dir.path().join("sub")).unwrap();
@@ -81,7 +81,7 @@ fn offers(shell: &str, line: &str, told: &str, wanted: &[&str], unwanted: &[&str
     }
 }
 
-/// What bash does when the tab key is pressed: its words end at a colon.
+/// What bash does when the tab key is pressed. For bash, a colon ends a word.
 #[test]
 fn bash_completes() {
     let dir = place();
@@ -122,7 +122,7 @@ fn fish_completes() {
     }
 }
 
-/// The visible text of a terminal, without sequences that move its cursor; these end a word as well.
+/// The visible text of a terminal, without the sequences that move its cursor; such a sequence ends a word as well.
 fn plain(told: &str) -> String {
     let mut parts = told.split("\u{1b}[");
     let first = parts.next().unwrap_or_default().to_owned();
@@ -160,7 +160,7 @@ fn zsh_completes() {
     }
 }
 
-/// An unknown shell is refused, and no command is run because of what a script asks.
+/// An unknown shell is refused. A completion script cannot make the program run a command.
 #[test]
 fn a_question_of_a_shell_runs_nothing() {
     assert_eq!(called(&["completions", "tcsh"]).status.code(), Some(2));

@@ -1,5 +1,5 @@
-//! The commands of the README, run like a reader would: every line of its `sh` blocks, in one directory, in order. Long
-//! ones are shortened with `--for`, and `/dev/nvme1n1` is a loop device, where this machine allows one.
+//! The commands of the README, run as a reader would: every line of its `sh` blocks, in order, in one directory. Long
+//! runs are shortened with `--for`, and `/dev/nvme1n1` is replaced by a loop device where this machine allows one.
 #![allow(clippy::disallowed_methods, reason = "a test makes files of its own")]
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -32,7 +32,7 @@ fn commands() -> Vec<String> {
     lines
 }
 
-/// A directory, with `assay` in the path and its own records only.
+/// A directory, `assay` in the path, and records of its own only.
 struct Reader {
     dir: tempfile::TempDir,
 }
@@ -67,8 +67,8 @@ fn commands_that_need_no_device() {
     let lines: Vec<String> = commands().into_iter().filter(|line| !line.contains(DEVICE)).collect();
     assert!(lines.len() >= 8, "the blocks were found: {lines:?}");
     for line in lines {
-        // Twelve simulated hours take seconds in a release build and a minute in this one: six hours at a tenth of the
-        // load show the same slice.
+        // Twelve simulated hours take seconds in a release build and a minute in a debug build; six hours at a tenth of
+        // the load show the same slice.
         let line =
             line.replace("--for 12h", "--for 6h --load 0.1x").replace("--for 30s --slice 10s", "--for 2s --slice 1s");
         let told = reader.expect(&line);

@@ -1,5 +1,5 @@
 //! From files of production to a load, as a user does it: the commands of `docs/sizing.md` in order, on the examples
-//! that come with the program, the script that collects, and problems with files.
+//! that come with the program; the script that collects the files; and files with problems.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test makes files of its own")]
 
 use serde_json::Value;
@@ -42,7 +42,7 @@ impl Place {
         command.env("PATH", path).env("XDG_STATE_HOME", self.path("state")).output().unwrap()
     }
 
-    /// Its standard output and standard error, with its exit code.
+    /// The exit code of a command, its standard output and its standard error.
     fn told(&self, line: &str) -> (i32, String, String) {
         let Output { status, stdout, stderr } = self.run(line);
         (status.code().unwrap(), String::from_utf8(stdout).unwrap(), String::from_utf8(stderr).unwrap())
@@ -81,12 +81,12 @@ fn the_page_is_true() {
         }
     }
     assert!(commands >= 13 && shown.len() > 10, "{commands} commands, {} lines", shown.len());
-    // The page says cluster/, as who stands in examples/ does.
+    // The page writes `cluster/`, because its reader works in the directory `examples/`.
     let all = all.replace("examples/", "");
     for line in shown.iter().filter(|line| !line.starts_with("scripts/")) {
         assert!(all.contains(line.trim_end()), "the page shows what is not printed: {line}\n{all}");
     }
-    // Also the table of the worked example.
+    // The formulas in the table of the worked example were printed, too.
     for cell in page.lines().filter(|line| line.starts_with("| ")).flat_map(|line| line.split('`').skip(1).step_by(2)) {
         if cell.contains(" = ") {
             assert!(all.contains(cell), "{cell}");
@@ -123,7 +123,8 @@ fn what_is_found_missing_and_contradictory_is_told_with_its_place() {
 fn several_files_of_several_nodes_in_any_form() {
     let place = Place::new();
     let worked = |name: &str| fs::read_to_string(root().join("examples/worked").join(name)).unwrap();
-    // A whole terminal session in one file, with Windows line ends, and the same files with the names of their nodes.
+    // A whole terminal session in one file with Windows line ends gives the same profile as separate files. Then the
+    // same file for two nodes, each with its name.
     let all = ["asloglatency.txt", "aerospike.log", "iostat.txt"].map(worked).concat().replace('\n', "\r\n");
     place.write("terminal", &all);
     let one = place.done("assay import aerospike terminal | sed 's/ *#.*//'");
@@ -222,14 +223,14 @@ fn the_guides_configuration_runs() {
         .iter()
         .map(|stream| (stream["name"].as_str().unwrap(), stream["operations_per_second"].as_f64().unwrap()))
         .collect();
-    // (1527 − 300) × 90 % and 1527 × 93 %.
+    // (1527 − 300) × 90 % and 1527 × 93 %, a second.
     assert_eq!(rates, [("reads", 10_470.0), ("large-block-reads", 1104.3), ("large-block-writes", 1420.11)]);
     let (code, out, told) = place.told("assay run act.conf sim:flash --for 4s --slice 2s --out run --json");
     assert_eq!(code, 0, "{told}");
     let verdict: Value = serde_json::from_str(&out).unwrap();
     assert_eq!(verdict["verdict"], "PASS");
-    // The read operations are as large as the plan says: the mean of 41,880 sizes, whose standard deviation is 1.3
-    // times their mean.
+    // The read operations are as large as the plan says: this is the mean of 41,880 sizes, whose standard deviation is
+    // 1.3 times their mean.
     let number = |value: &Value| value.as_f64().unwrap();
     let read = &verdict["streams"].as_array().unwrap().iter().find(|stream| stream["name"] == "reads").unwrap().clone();
     let planned = number(&plan["derived"]["streams"][0]["bytes_per_second"]) / 10_470.0;
@@ -237,7 +238,8 @@ fn the_guides_configuration_runs() {
     assert!((measured / planned - 1.0).abs() < 0.03, "{measured} and {planned}");
 }
 
-/// Streamed: a log larger than the memory it may use. With `ASSAY_CAMPAIGN`, the 5 GiB of a real one.
+/// The log is read as a stream, because it may be larger than the memory that the program may use (200 MB here). With
+/// `ASSAY_CAMPAIGN` it has 5 GiB, as a real one.
 #[test]
 fn a_large_log_needs_little_memory() {
     let place = Place::new();

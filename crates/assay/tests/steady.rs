@@ -1,5 +1,5 @@
-//! Steady state as a user sees it: a warm-up that waits for it, the message when it never comes, and the change of
-//! level of a device that slows down. In virtual time, and once on a file in real time.
+//! Steady state as a user sees it: a warm-up that waits for it, the message if it never comes, and the level shift of a
+//! device that slows down. In virtual time, and once on a file in real time.
 #![allow(clippy::disallowed_methods, reason = "a test makes files of its own")]
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -45,8 +45,8 @@ fn workload(limit: &str) -> String {
     )
 }
 
-/// A drive whose operations take 60 % less at first, and lose that advantage with a time constant of two minutes: the
-/// straight line over 100 s falls below 10 % when about a seventh of the advantage is left, after four to five minutes.
+/// A drive whose operations take 60 % less time at first, and lose that advantage with a time constant of two minutes:
+/// the slope over 100 s falls below 10 % when about a seventh of the advantage is left, after four to five minutes.
 const FRESH: &str = "sim:flash?fresh=60%/2min";
 
 #[test]
@@ -67,7 +67,7 @@ fn measuring_begins_when_the_fresh_drive_is_steady_and_the_log_is_the_same_to_th
     assert!((180..=400).contains(&waited) && waited.is_multiple_of(20), "{waited} s");
     let slope: f64 = steady["details"]["reads slope"].as_str().unwrap().parse().unwrap();
     assert!(slope > 0.02 && slope <= 0.1, "it still rose a little: {slope}");
-    // The phases follow each other without a hole, and the measured one has its whole length.
+    // The phases follow each other without a gap, and the measured phase has its full length.
     let intervals = lines(&dir.path().join("a"), "interval");
     let first = intervals.iter().find(|interval| interval["phase"] == 1).unwrap();
     assert_eq!(first["start_ns"].as_u64().unwrap() / 1_000_000_000, waited + 2, "two seconds of notice");
@@ -109,7 +109,7 @@ fn a_plan_that_waits_says_so_and_other_loads_are_as_they_were() {
 #[test]
 fn never_steady_is_a_warning_of_a_run_and_makes_a_certification_invalid() {
     let dir = place();
-    // Its time grows by a tenth every 20 s or so for longer than the wait lasts.
+    // The time of its operations grows by about a tenth every 20 s, for longer than the warm-up may wait.
     let falling = "sim:flash?fresh=90%/4min";
     std::fs::write(dir.path().join("w.toml"), workload("100s")).unwrap();
     let output = assay(dir.path(), &format!("run w.toml {falling} --json --out run"));

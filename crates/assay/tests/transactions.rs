@@ -1,6 +1,6 @@
-//! A second kind of device: a table in memory that carries transactions, which have no offset, no length and codes of
-//! their own. Eight sessions execute a mix, in a closed loop and in an open one; engine, log, judge and report, none of
-//! which knows transactions, process the result.
+//! A second kind of device: a table in memory that carries transactions, which have no offset and no length, but codes
+//! of their own. Eight sessions execute a mix, in a closed loop and in an open one. Engine, log, judge and report
+//! process the result; none of them knows transactions.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
 use assay_base::{Code, Completion, Device, Done, Instant, Multiple, Prng, Rate, Request, Span, Ticket};
@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 const ACCOUNTS: u64 = 1000;
 const MONEY: i64 = 1_000;
 const SESSIONS: u32 = 8;
-/// The flows, and the number of cards of each in a deck.
+/// The flows, and the number of cards that each has in a deck.
 const MIX: [(&str, usize); 3] = [("transfers", 10), ("balances", 9), ("audits", 1)];
 
 #[derive(Clone, Copy, Default, Debug, PartialEq)]
@@ -49,7 +49,7 @@ impl Request for Transaction {
 
 /// Another transaction uses the account: PostgreSQL's serialization_failure.
 const CONFLICT: &str = "40001";
-/// A code of the table's own, without five characters.
+/// A code that only the table has, and that is not five characters long, unlike an SQLSTATE.
 const BROKE: Code = Code(70_000);
 
 /// The table. A transaction takes effect when it ends; two that would change the same account do not overlap.
@@ -57,11 +57,11 @@ const BROKE: Code = Code(70_000);
 struct Table {
     accounts: Vec<i64>,
     held: Vec<u64>,
-    /// By the time of their end.
+    /// The transactions that have not ended, by the time of their end.
     open: Vec<(Completion, Statement)>,
     takes: Span,
     committed: i64,
-    /// Whether conflicts are errors; otherwise the later transaction waits.
+    /// Whether a conflict is an error; otherwise the later transaction waits.
     strict: bool,
 }
 
@@ -137,7 +137,7 @@ impl Device for Table {
     }
 }
 
-/// Deals the cards of a deck, which contains each flow according to its share, in a new order each time.
+/// Deals the cards of a deck, which contains each flow according to its share; each deck is shuffled anew.
 #[derive(Clone, Debug)]
 struct Deck {
     cards: Vec<usize>,
@@ -226,8 +226,8 @@ impl Source for Sessions {
         self.schedule.is_some()
     }
 
-    /// The part of the schedule that is not taken yet is dealt from a copy of the deck: the cards will come in that
-    /// order.
+    /// The operations of the schedule that nobody has taken yet are counted with a copy of the deck: their cards will
+    /// come in that order.
     fn count_until(&mut self, end: Instant, mut count: impl FnMut(usize, u64, u64)) {
         let mut wanted = self.taken;
         if let Some(schedule) = &self.schedule {
@@ -371,7 +371,7 @@ fn sessions_in_a_closed_loop_are_logged_and_judged() {
     let (log, table, totals) = run(&plan, Table::new(Span::from_us(500), false));
     let judgement = judged(&log);
     assert_eq!(judgement.verdict, Verdict::Pass, "{:?}", judgement.reason);
-    // Eight sessions, most of whose transactions take half a millisecond.
+    // Eight sessions; most transactions take half a millisecond.
     assert!((140_000..180_000).contains(&totals.completed), "{totals:?}");
     let done = done(&judgement);
     let (transfers, audits) = (done["transfers"] as f64, done["audits"] as f64);

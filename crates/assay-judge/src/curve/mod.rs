@@ -58,7 +58,7 @@ pub struct Curve {
     pub maximum: Option<Multiple>,
     /// True where it was searched for, false where the user gave it.
     pub searched: bool,
-    /// What loads are counted in beside multiples, where that is something.
+    /// The unit in which loads are counted beside multiples, such as BSUs; absent where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted: Option<Counted>,
     /// What limits the result (`SIMULATED`, `SHORT` …), over all runs.
@@ -67,10 +67,11 @@ pub struct Curve {
     pub asked: Vec<Share>,
     /// The points that were run, ascending.
     pub points: Vec<Point>,
-    /// Index into `points`; absent where the power still grows at the highest one, or where there are fewer than three.
+    /// Index of the knee in `points`; absent where the power still grows at the highest point, or where there are fewer
+    /// than three points.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub knee: Option<usize>,
-    /// The overall response time; absent without a point of the curve.
+    /// The overall response time; absent where no point belongs to the curve.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overall_response_ns: Option<u64>,
     /// The device of the cache before the targets; absent where there was none.
@@ -101,13 +102,13 @@ pub struct Point {
     pub rate_asked: Option<f64>,
     /// Operations per second that completed.
     pub rate_achieved: Option<f64>,
-    /// Mean response.
+    /// Mean response in nanoseconds.
     pub mean_ns: Option<u64>,
-    /// Median.
+    /// Median of the response.
     pub p50_ns: Option<u64>,
-    /// 99 %.
+    /// 99th percentile of the response.
     pub p99_ns: Option<u64>,
-    /// 99.9 %.
+    /// 99.9th percentile of the response.
     pub p99_9_ns: Option<u64>,
     /// Quantiles of the response: `[share not above, nanoseconds]`, ascending; absent in curves of earlier versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -181,8 +182,9 @@ impl Curve {
         std::iter::once((with, self)).chain(without).collect()
     }
 
-    /// INCOMPLETE while a point is missing or was cut short, otherwise the worst verdict of its points; of two curves beside
-    /// each other, those of both. One run that ended because a point failed has no lower points: it is FAIL.
+    /// INCOMPLETE while a point is missing or was cut short, otherwise the worst verdict of the points; where two
+    /// curves are beside each other, the points of both count. One run that ended because a point failed has no lower
+    /// points: the curve is FAIL.
     pub fn verdict(&self) -> Verdict {
         let failed = |curve: &Curve| curve.points.iter().any(|point| point.verdict == Verdict::Fail);
         let cut = |curve: &Curve| curve.points.len() < curve.asked.len() && !(curve.in_one_run && failed(curve));

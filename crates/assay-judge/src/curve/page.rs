@@ -13,10 +13,10 @@ use std::path::Path;
 /// Number of distributions drawn in one chart: as many as there are colours.
 const MOST_DRAWN: usize = 6;
 const HEIGHT: f64 = 300.0;
-/// Directory of the curve beside another one, below that one's.
+/// Directory of the curve without the cache, below that of the curve with it.
 const BESIDE: &str = "beside";
 
-/// The page.
+/// Writes the page.
 pub fn html(curve: &Curve, out: &mut dyn fmt::Write) -> fmt::Result {
     let drawn = spread(curve);
     let labelled = drawn.iter().map(|point| (format!("{} ({})", point.share, point.load), point.nines.as_slice()));
@@ -55,14 +55,15 @@ struct View<'a> {
 
 /// The points of one curve.
 struct Table<'a> {
-    /// What tells it from the other curve, and the same at the beginning of a sentence; empty where there is only one.
+    /// The title that tells this curve from the other one, and the same title as the beginning of a sentence; both are
+    /// empty where there is only one curve.
     title: String,
     begins: String,
     maximum: String,
     summary: String,
     /// Whether its points have a hit rate.
     cached: bool,
-    /// Its search for the maximum.
+    /// Path of the page that shows the search for its maximum, where the maximum was searched for.
     search: Option<&'static str>,
     rows: Vec<Row<'a>>,
 }
@@ -87,7 +88,7 @@ fn table<'a>(whole: &Curve, title: &str, curve: &'a Curve) -> Table<'a> {
 struct Row<'a> {
     point: &'a Point,
     badge: Badge,
-    /// The load as it is counted beside multiples.
+    /// The load in the unit in which loads are counted beside multiples.
     counted: Option<String>,
     knee: bool,
     rates: [String; 2],

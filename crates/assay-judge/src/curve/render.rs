@@ -9,7 +9,8 @@ use std::fmt;
 const COLUMNS: usize = 66;
 const ROWS: usize = 12;
 
-/// Table and drawing, at most 40 lines of 80 columns for up to ten points; a curve beside it has a table of its own.
+/// Tables and a drawing. With one curve these are at most 40 lines of 80 columns for up to ten points; a curve beside
+/// it has a table of its own.
 pub fn text(curve: &Curve, out: &mut dyn fmt::Write) -> fmt::Result {
     let mut page = Page::default();
     let on = curve.targets.join(", ");
@@ -40,7 +41,7 @@ pub fn text(curve: &Curve, out: &mut dyn fmt::Write) -> fmt::Result {
     page.write(out)
 }
 
-/// What 100 % of a curve is, after what tells it from another one.
+/// What 100 % of a curve is, after the title that tells this curve from the other one.
 fn of_all(title: &str, curve: &Curve) -> String {
     let title = if title.is_empty() { String::new() } else { format!("{}: ", capital(title)) };
     title + &maximum(curve)
@@ -56,7 +57,7 @@ fn table(page: &mut Page, curve: &Curve) {
     }
 }
 
-/// With a capital letter at its beginning.
+/// The text with a capital letter at its beginning.
 pub(super) fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
@@ -109,7 +110,7 @@ fn time(ns: Option<u64>) -> String {
     ns.map_or_else(|| "-".to_owned(), |ns| Span::from_ns(ns).human())
 }
 
-/// A point; where there is a cache, with the hit rate instead of the median.
+/// The row of a point; where there is a cache, it has the hit rate instead of the median.
 fn row(point: &Point, cached: bool, knee: bool) -> String {
     let rate = point.rate_achieved.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.1}/s"));
     let second = if cached { hit_rate(point) } else { time(point.p50_ns) };
@@ -146,7 +147,8 @@ pub(super) fn summary(curve: &Curve) -> String {
 /// The marks of mean and p99, of the curve and of the one beside it.
 const MARKS: [[char; 2]; 2] = [['m', '9'], ['o', '8']];
 
-/// Mean and p99 over the throughput, the response by its logarithm; the column of the curve's knee is dotted.
+/// Mean and p99 over the throughput, with a logarithmic scale for the response; the column of the curve's knee is
+/// dotted.
 fn draw(page: &mut Page, curve: &Curve) {
     let place = |of: &Curve, marks: [char; 2]| -> Vec<(char, f64, f64)> {
         let p99 = |index: usize| of.points[index].p99_ns.map(|ns| ns as f64);

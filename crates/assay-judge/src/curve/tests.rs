@@ -136,7 +136,8 @@ fn text_fits_the_screen_and_marks_the_knee() {
     }
 }
 
-/// Two curves in one picture: each with its table, the lines of both in one drawing and one chart, and what the cache gains.
+/// Two curves in one picture: each has its own table, one drawing and one chart have the lines of both, and the text
+/// says what the cache gains.
 #[test]
 fn a_curve_without_the_cache_stands_beside_the_one_with_it() {
     let mut with = queue(&[10, 30, 50, 70, 90]);
@@ -183,7 +184,8 @@ fn a_curve_without_the_cache_stands_beside_the_one_with_it() {
     with.searched = true;
     assert!(shown(&with).0.contains("With the cache the targets carry 10x, without it 5x: 2.00 times as much."));
     assert!(shown(&with).1.contains("href=\"maximum/limit.html\""));
-    // A point that is missing on either side leaves the whole incomplete; the worst verdict of both is that of the whole.
+    // If a point of either curve is missing, the verdict is INCOMPLETE; otherwise it is the worst verdict of both
+    // curves.
     assert_eq!(with.verdict(), Verdict::Pass);
     let beside = with.beside.as_mut().unwrap();
     beside.points[0].verdict = Verdict::Fail;

@@ -1,9 +1,9 @@
-//! The maps of a matrix: which figures lie where, and how strong the colour of each is.
+//! The maps of a matrix: which figure stands in which cell, and how strong the colour of the cell is.
 
 use super::{Figures, Matrix, Place, Point};
 use assay_base::{Bytes, Span};
 
-/// Strengths of colour, from the smallest figure to the largest.
+/// Number of strengths of colour, from the smallest figure to the largest.
 pub(super) const STRENGTHS: usize = 9;
 
 /// A map: rows and columns of cells.
@@ -17,14 +17,14 @@ pub(super) struct Map {
     pub rows: Vec<(u32, Vec<Cell>)>,
 }
 
-/// What lies at a place.
+/// What a cell shows.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Cell {
     /// It was not asked for.
     Outside,
     /// It was not run yet, or was cut short.
     Missing,
-    /// It says nothing about the target.
+    /// The point says nothing about the target.
     Void,
     /// An operation failed.
     Failed,
@@ -73,7 +73,8 @@ fn short(rate: f64) -> String {
     format!("{value:.digits$}{unit}")
 }
 
-/// The maps that have places. The operations that are shown lie across, the others beside them lie down.
+/// The maps that have at least one place. The columns count the operations whose figures are shown, the rows the
+/// operations of the other kind.
 pub(super) fn maps(matrix: &Matrix) -> Vec<Map> {
     MAPS.iter().filter_map(|shown| map(matrix, shown)).collect()
 }

@@ -1,12 +1,12 @@
-//! Small and large operations at every depth, point by point, as a map.
+//! Small and large operations at every combination of numbers in flight, point by point, as a map.
 //!
-//! Plain data computed from judgements: each point is one run with so many small and so many large operations in flight. A point
-//! that proves nothing, or whose operations the generator coloured, says nothing about the target: it is kept with its reason and has no
-//! figure on the map.
+//! Plain data computed from judgements: each point is one run with a given number of small and of large operations in
+//! flight. A point that proves nothing, or that the generator distorted, says nothing about the target: it is kept with
+//! its reason and has no figure on the map.
 //!
-//! The generator coloured a point when it did not keep in flight what was asked for, which follows from the law of Little (1961): the
-//! operations in flight in the mean are their rate times their mean service. It coloured it also when its workers had no rest, because
-//! then the time in which a completion was found is not that in which it came.
+//! The generator distorted a point if it did not keep the number of operations in flight that was asked for. By
+//! Little's law (1961), the mean number in flight is the rate of the operations times their mean service time. It also
+//! distorted the point if its workers had no rest, because then a completion may have been found later than it came.
 
 mod map;
 mod page;
@@ -26,12 +26,12 @@ pub const SCHEMA: u32 = 1;
 pub const SMALL: &str = "small";
 /// Streams whose names begin with this are the large operations.
 pub const LARGE: &str = "large";
-/// The share of their time from which on the workers had no rest.
+/// Workers that were busy for this share of their time, or a larger one, had no rest.
 const NO_REST: f64 = 0.95;
-/// The share of what was asked for that has to be in flight in the mean.
+/// The share of the operations asked for that must be in flight in the mean.
 const IN_FLIGHT: f64 = 0.9;
 
-/// So many operations in flight on each target.
+/// The numbers of operations in flight on each target at one point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Place {
     /// Small ones.
@@ -68,7 +68,7 @@ pub struct Matrix {
     pub run_ns: u64,
     /// What limits the result (`SIMULATED`, `SHORT` …), over all runs.
     pub watermarks: Vec<String>,
-    /// What was asked for, in the order in which it is run.
+    /// The places that were asked for, in the order in which they are run.
     pub asked: Vec<Place>,
     /// The points that were run, in the order of the places.
     pub points: Vec<Point>,
@@ -80,7 +80,7 @@ pub struct Point {
     /// What was in flight.
     #[serde(flatten)]
     pub place: Place,
-    /// The verdict of the run; INVALID where the generator coloured it.
+    /// The verdict of the run; INVALID where it is PASS but the generator distorted the point.
     pub verdict: Verdict,
     /// Its reason.
     pub reason: String,
@@ -101,9 +101,9 @@ pub struct Figures {
     pub rate: f64,
     /// Their bytes per second.
     pub bytes_per_second: f64,
-    /// Their mean response, from all of them.
+    /// Their mean response in nanoseconds, over all of them.
     pub mean_ns: u64,
-    /// How many of them were in flight in the mean, on all targets.
+    /// How many of them were in flight in the mean, on all targets together.
     pub in_flight: f64,
 }
 
@@ -162,18 +162,19 @@ impl Point {
         Point { place, verdict, reason, small, large, directory }
     }
 
-    /// Whether it is true of the target.
+    /// Whether its figures are those of the target, and not of the generator: only a PASS shows that.
     pub fn is_true(&self) -> bool {
         self.verdict == Verdict::Pass
     }
 
-    /// Whether running it again would not change what it shows.
+    /// Whether it proves something, so that it need not be run again.
     fn proves(&self) -> bool {
         matches!(self.verdict, Verdict::Pass | Verdict::Fail)
     }
 }
 
-/// How the generator coloured a point, if it did. `kinds` are how many were asked for on each target, and what they did.
+/// How the generator distorted a point, if it did. `kinds` has, for the small and the large operations, the number
+/// asked for on each target and the figures.
 fn coloured(part: &StepFigures, kinds: [(u32, Option<Figures>); 2]) -> Option<String> {
     let targets = part.targets.len().max(1) as f64;
     for (asked, did) in kinds.into_iter().filter(|(asked, _)| *asked > 0) {
@@ -191,7 +192,8 @@ fn coloured(part: &StepFigures, kinds: [(u32, Option<Figures>); 2]) -> Option<St
     ))
 }
 
-/// The share of their time for which the workers ran or wanted to; `None` where it was not measured, as in a simulation.
+/// The share of their time for which the workers ran or waited for a processor; `None` where it was not measured, as in
+/// a simulation.
 fn busy(part: &StepFigures) -> Option<f64> {
     let cost = part.generator.filter(|cost| cost.sampled_ns > 0)?;
     let workers: f64 = part.engine.get("workers")?.parse().ok()?;

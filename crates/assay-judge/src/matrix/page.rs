@@ -1,5 +1,5 @@
-//! A matrix as one HTML page without a script: heat maps as tables, so that they are read aloud, copied and printed like others. Names are
-//! hostile input, escaped in the template.
+//! A matrix as one HTML page without a script: heat maps are tables, so that they can be read aloud, copied and printed
+//! like other tables. Names are hostile input, escaped in the template.
 
 use super::map::{Cell, STRENGTHS, maps};
 use super::render::{made, place, summary};
@@ -11,7 +11,7 @@ use assay_base::Bytes;
 use std::fmt;
 use std::path::Path;
 
-/// The page.
+/// Writes the page.
 pub fn html(matrix: &Matrix, out: &mut dyn fmt::Write) -> fmt::Result {
     let view = View {
         frame: Frame::still(),

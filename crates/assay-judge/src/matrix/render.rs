@@ -7,13 +7,13 @@ use crate::verdict::Verdict;
 use assay_base::{Bytes, Span};
 use std::fmt;
 
-/// Columns of a map beside each other, and the width of one.
+/// Columns of a map that stand beside each other, and the width of one column in characters.
 const BESIDE: usize = 6;
 const WIDE: usize = 10;
-/// Most points that are listed with why they have no figure.
+/// At most this many points without a figure are listed with their reasons.
 const LISTED: usize = 12;
 
-/// The maps as tables, and what of them is not true of the target.
+/// The maps as tables, then the points that say nothing about the target.
 pub fn text(matrix: &Matrix, out: &mut dyn fmt::Write) -> fmt::Result {
     let mut page = Page::default();
     page.words("", &format!("{} on {}: {}", matrix.workload, matrix.targets.join(", "), made(matrix)), 3);
@@ -79,13 +79,14 @@ pub(super) fn made(matrix: &Matrix) -> String {
     )
 }
 
-/// The first point, from few operations in flight to many, that is within a hundredth of the largest figure: more in flight only wait.
+/// The first point, from few operations in flight to many, whose figure is within a hundredth of the largest: with more
+/// in flight, operations only wait longer.
 fn reached<T: Copy>(points: Vec<(&Point, T)>, figure: impl Fn(T) -> f64) -> Option<(&Point, T)> {
     let largest = points.iter().map(|(_, it)| figure(*it)).fold(0.0, f64::max);
     points.into_iter().find(|(_, it)| figure(*it) >= 0.99 * largest)
 }
 
-/// The largest figures that are true of the target, and how many points have none.
+/// The largest figures of the points that have figures, and how many points have none.
 pub(super) fn summary(matrix: &Matrix) -> String {
     let is_true = || matrix.points.iter().filter(|point| point.is_true());
     let small = is_true().filter_map(|point| Some((point, point.small?)));

@@ -67,7 +67,7 @@ fn figures_are_those_of_all_streams_of_a_kind() {
 
 #[test]
 fn workers_without_rest_say_nothing_about_the_target() {
-    // Two workers have two seconds in a second.
+    // Two workers have two seconds of processor time in each second.
     assert_eq!(busy(&part(1_900_000_000)), Some(0.95));
     assert_eq!(busy(&part(950_000_000)), Some(0.475));
     assert_eq!(busy(&StepFigures { generator: None, ..part(1) }), None, "a simulation has no such cost");

@@ -8,13 +8,14 @@ use std::time::Duration;
 /// A loop device over a sparse file; detached when dropped.
 pub struct Loop {
     pub path: PathBuf,
-    /// Not held open, because the safety gate refuses a device that somebody holds open.
+    /// Nobody holds it open, because the safety gate refuses a device that somebody holds open.
     pub file: tempfile::TempPath,
 }
 
 impl Loop {
     pub fn of(size: u64) -> Option<Loop> {
-        // In memory where possible: how long this machine's disk takes to flush is not the program's fault.
+        // In memory where possible: the program is not to be blamed for the time that this machine's disk takes to
+        // flush.
         let file = tempfile::NamedTempFile::new_in("/dev/shm").or_else(|_| tempfile::NamedTempFile::new()).unwrap();
         file.as_file().set_len(size).unwrap();
         let file = file.into_temp_path();
@@ -72,7 +73,7 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// A drop-in to be started, with consent for `devices`.
+/// The command that starts a drop-in, with consent for `devices`.
 pub fn dropin(tool: &str, devices: &[&Loop]) -> Command {
     let tokens: Vec<String> = devices.iter().map(|device| device.token()).collect();
     let mut command = Command::new(assay());
@@ -80,8 +81,8 @@ pub fn dropin(tool: &str, devices: &[&Loop]) -> Command {
     command
 }
 
-/// Another program that examines all devices holds each for a moment; the gate then refuses, as it must, and the run is
-/// repeated.
+/// Repeats a run while another program that examines all devices holds one of them for a moment: the gate then refuses,
+/// as it must.
 pub fn unhindered(run: impl Fn() -> Output) -> Output {
     for _ in 0..20 {
         let output = run();
@@ -113,7 +114,8 @@ pub fn run(tool: &str, devices: &[&Loop], keys: &str) -> Ran {
 pub fn config(dir: &Path, devices: &[&Loop], keys: &str) -> PathBuf {
     let names: Vec<&str> = devices.iter().map(|device| device.name()).collect();
     let path = dir.join("act.conf");
-    // The speed of this machine's disk is not the program's fault; a later line with the same key takes precedence.
+    // `max-lag-sec: 0`, because the program is not to be blamed for a slow disk of this machine. A later line with the
+    // same key takes precedence.
     std::fs::write(&path, format!("device-names: {}\nmax-lag-sec: 0\n{keys}", names.join(","))).unwrap();
     path
 }

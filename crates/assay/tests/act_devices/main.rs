@@ -1,6 +1,6 @@
-//! The drop-ins on loop devices: what is issued is what the config asks for, according to the run's own log and to the
-//! device's own counters, and nothing is written without consent. Without root, or without loop devices, there is
-//! nothing to test here.
+//! The drop-ins on loop devices: they issue what the config asks for, according to the run's own log and to the
+//! device's own counters, and write nothing without consent. Without root, or without loop devices, these tests are
+//! skipped.
 
 #![allow(
     clippy::unwrap_used,
@@ -25,7 +25,7 @@ const LOAD: &str = "test-duration-sec: 1\nread-reqs-per-sec: 400\nwrite-reqs-per
 #[test]
 fn every_option_issues_what_it_says() {
     let Some(device) = Loop::of(64 << 20) else { return };
-    // Keys, and for each stream its operations per second and their mean size.
+    // Keys, and for each stream its operations in the one second of the test and their mean size in bytes.
     for (keys, expected) in [
         ("", &[("reads", 400, 1536), ("large-block-reads", 9, 131_072), ("large-block-writes", 9, 131_072)][..]),
         (
@@ -71,8 +71,8 @@ fn every_option_issues_what_it_says() {
             let mean = ran.sum(stream, "bytes").checked_div(ok).unwrap_or(0);
             assert!(mean.abs_diff(*size) <= size / 10, "{keys}{stream}: {mean} bytes on average, not {size}");
         }
-        // The device itself: every written byte reached it, and no others; for reads only the log's own counters are
-        // used, because the safety gate reads too.
+        // The device's own counters: every written byte reached it, and no others. For reads, the counters that the log
+        // recorded during the run are used, because the safety gate reads before it.
         assert_eq!((after[6] - before[6]) * 512, ran.bytes("write"), "{keys}written");
         let read = ran.disks("read_bytes");
         assert!(read.abs_diff(ran.bytes("read")) <= 1 << 20, "{keys}{read} read, not {}", ran.bytes("read"));
@@ -107,7 +107,7 @@ fn committed_writes_go_everywhere_and_data_compresses_as_asked() {
     assert!((45..60).contains(&sizes[0]) && (98..103).contains(&sizes[1]), "compressed to {sizes:?} %");
 }
 
-/// A key of older dialects, which the drop-in refuses as ACT 6.6 does, and which the program itself accepts.
+/// `commit-min-bytes`, a key of older ACT versions: the drop-in refuses it as ACT 6.6 does, but `assay run` accepts it.
 #[test]
 fn commit_min_bytes_rounds_every_write_up() {
     let Some(device) = Loop::of(32 << 20) else { return };
@@ -145,7 +145,7 @@ fn several_devices_share_the_load_and_the_tomb_raider_walks_each() {
     let out = text(&ran.output.stdout);
     assert_eq!(ran.output.status.code(), Some(0), "{}", text(&ran.output.stderr));
     assert!(ran.sum("reads", "ok").abs_diff(2000) <= 1);
-    // At most one every 10 ms on each device, for two seconds.
+    // At most one walk read every 10 ms on each device, for two seconds.
     let walked = ran.sum("tomb-raider-reads", "ok");
     assert!((100..=404).contains(&walked), "{walked}");
     let total = |block: &str, name: &str| {
@@ -196,8 +196,8 @@ fn safety_is_not_relaxed() {
         assert_eq!(output.status.code(), Some(4), "{said}");
         assert!(said.contains("ASSAY_DESTROY_DATA") && said.contains("no token was given"), "{said}");
     }
-    // A file system in use, with the right token nevertheless. It is initialised completely, because otherwise the
-    // kernel writes the rest of it once it is mounted.
+    // A file system in use: refused although the token is right. The file system is initialised completely, because
+    // otherwise the kernel writes the rest of it once it is mounted.
     let whole = ["-q", "-E", "lazy_itable_init=0,lazy_journal_init=0"];
     assert!(Command::new("mkfs.ext4").args(whole).arg(&device.path).status().unwrap().success());
     let mounted = dir.path().join("mnt");
@@ -215,7 +215,7 @@ fn safety_is_not_relaxed() {
     }
     assert!(unmounted.success() && after.abs_diff(wrote) < 64, "{after} sectors, {wrote} before");
     assert!(written <= wrote);
-    // For files, and for names that do not exist, ACT's words are used.
+    // For files, and for names that do not exist, the messages are ACT's own.
     let file = dir.path().join("regular.img");
     std::fs::write(&file, [0; 4096]).unwrap();
     let conf = dir.path().join("file.conf");
@@ -270,7 +270,7 @@ fn start(command: &mut Command) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Its output up to these words: from then on the load runs.
+/// Reads the program's output up to these words, which it prints when the load begins.
 fn said_up_to(child: &mut Child, words: &str) -> String {
     let out = child.stdout.as_mut().unwrap();
     let (mut said, mut byte) = (Vec::new(), [0]);
@@ -324,7 +324,7 @@ fn the_scheduler_is_set_for_the_run_and_put_back() {
     let dir = tempfile::tempdir().unwrap();
     let keys = format!("test-duration-sec: 30\nread-reqs-per-sec: 100\nscheduler-mode: {other}\n");
     let conf = config(dir.path(), &[&device], &keys);
-    // A normal end, and one by a signal.
+    // One run ends normally, the other by a signal.
     for (number, seconds) in [(1, Some("1s")), (2, None)] {
         let out = dir.path().join(format!("run{number}"));
         let mut command = Command::new(assay());
@@ -339,7 +339,7 @@ fn the_scheduler_is_set_for_the_run_and_put_back() {
             assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
         }
         let output = child.wait_with_output().unwrap();
-        // Any verdict is accepted, including that of a busy machine (11).
+        // Any verdict is accepted, including INVALID (11) on a busy machine.
         assert!([0, 10, 11, 12].contains(&output.status.code().unwrap()), "{}", text(&output.stderr));
         assert_eq!(current(&std::fs::read_to_string(&file).unwrap()), before, "after it");
         let log = std::fs::read_to_string(out.join("run.jsonl")).unwrap();

@@ -1,5 +1,5 @@
 //! Every command of ACT's manual, typed as its readers type it: at a terminal, in the background, under sudo, with the
-//! tools' own names. The manual's installation directory is one with links to this program.
+//! tools' own names. The manual's installation directory is here a directory of links to this program.
 
 use super::bed::{Loop, assay, text};
 use std::io::Write;
@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
-/// ACT's installation directory after `make`, with the manual's two example configurations; nothing outside it is
+/// ACT's installation directory after `make`, with the manual's two example configurations. Nothing outside of it is
 /// written.
 struct Installed {
     dir: TempDir,
@@ -21,7 +21,7 @@ const EVERY: &str = "# a comment\ntest-duration-sec: 3\nreport-interval-sec: 1\n
 const STORAGE: &str = "record-bytes: 1536\nrecord-bytes-range-max: 0\nlarge-block-op-kbytes: 128\nupdate-pct: 0\n\
     compress-pct: 100\ncommit-to-device: no\ntomb-raider: no\ntomb-raider-sleep-usec: 0\n";
 const INDEX: &str = "cache-threads: 8\n";
-/// Less than the 1x of the examples: how much a busy machine's disk carries is not tested here.
+/// Less than the 1x of the examples, because these tests do not measure how much the disk of a busy machine carries.
 const LOAD: &str = "read-reqs-per-sec: 200\nwrite-reqs-per-sec: 100\n";
 
 impl Installed {
@@ -57,9 +57,9 @@ impl Installed {
         Some(Installed { dir, consent })
     }
 
-    /// Types these lines into a shell: at a terminal of its own where consent is not asked for there. Consents and
-    /// preparation records are stored in a place used only by this shell. `before` is typed first: sudo in the
-    /// foreground takes what is typed after it.
+    /// Types these lines into a shell. The shell has a terminal if consent was given in advance, because nothing is
+    /// asked there then. Consents and preparation records are stored in a place that only this shell uses. `before` is
+    /// executed first, because sudo in the foreground would read the lines that are typed after it.
     fn type_in(&self, before: &str, lines: &[String]) -> String {
         let shell = "bash --noprofile --norc -i";
         let within = match self.consent {
@@ -88,11 +88,12 @@ impl Installed {
         text(&output.stdout) + &text(&output.stderr)
     }
 
-    /// What precedes a command so that its devices may be overwritten, and the words that the manual has there.
+    /// The command that allows these devices to be overwritten, and what replaces the manual's word `sudo`.
     fn sudo(&self, devices: &[&str]) -> (String, String) {
         let tokens: Vec<String> = devices.iter().map(|device| token(device)).collect();
         match self.consent {
-            // A person answers the question; the test cannot see what is asked for.
+            // A person would answer a question here. The test cannot see which part of the token is asked for, and
+            // gives the whole token.
             true => {
                 let consent = format!("{} consent {}", assay(), devices.join(" "));
                 (format!("sudo {consent} --destroy-data {} < /dev/null", tokens.join(",")), "sudo".to_owned())
@@ -112,8 +113,8 @@ fn token(device: &str) -> String {
     devices[0]["token"].as_str().unwrap_or_else(|| panic!("{device}: {devices}")).to_owned()
 }
 
-/// A partition of a device, as the manual's fdisk makes one for over-provisioning. The kernel is informed of it where
-/// it does not look itself; None where it has no partitions on loop devices.
+/// A partition of a device, as the manual's fdisk makes one for over-provisioning. The kernel is told of it if it does
+/// not find it by itself; `None` where loop devices cannot have partitions.
 struct Partition {
     disk: Loop,
     path: String,
@@ -147,7 +148,7 @@ fn the_manuals_commands_work_as_they_are_typed() {
     let (agree, sudo) = installed.sudo(&[sdb, sdc]);
     let line =
         |text: &str| text.replace("sudo ", &format!("{sudo} ")).replace("/dev/sdb", sdb).replace("/dev/sdc", sdc);
-    // Line by line; `wait` and the output after it replace the reader who comes back an hour later.
+    // Line by line. `wait` and the output after it stand for the reader who comes back an hour later.
     let typed = [
             // "1. Prepare the Drives": one, then several at once, in the background.
             "sudo ./act_prep /dev/sdc &",
@@ -186,7 +187,7 @@ fn the_manuals_commands_work_as_they_are_typed() {
     }
     assert!(!installed.read("end.txt").is_empty());
     analyzed(&installed);
-    // And the verdict, which ACT leaves to its reader.
+    // Then the verdict, which ACT leaves to its reader.
     let judged = Command::new(assay()).arg("judge").arg(installed.dir.path().join("output.txt")).output().unwrap();
     assert!(text(&judged.stdout).contains("2 targets"), "{}{}", text(&judged.stdout), text(&judged.stderr));
 }
@@ -245,8 +246,8 @@ fn table(partition: &Partition) -> Vec<u8> {
     all[..1 << 20].to_vec()
 }
 
-/// Compared with the original, where a variable names it: what the device sees from both, for each key of the manual.
-/// Without the original, only what the bench sees from the drop-in.
+/// What a device sees from the drop-in and from the original, for each key of the manual. The originals are named by
+/// two variables; without them, this test only shows that the bench sees what the drop-in does.
 #[test]
 fn a_device_sees_the_same_of_the_original_and_of_the_drop_in() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");

@@ -1,6 +1,6 @@
-//! Drives that do not keep up: the load ends at its planned end with what was done, and slow writes are attributed to
-//! the drive and not to the readers. Writes are slowed by the kernel's throttle (cgroup v1, blkio); where that is not
-//! available, this is not tested.
+//! Drives that do not keep up: what a drive does not carry is not made up for after the planned end, and slow writes
+//! are attributed to the drive and do not delay reads. The kernel's throttle (cgroup v1, blkio) slows the drive down;
+//! where it is not available, these tests are skipped.
 
 use super::bed::{Loop, Ran, config, dropin, run, text, unhindered};
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ impl Drop for Throttle {
     }
 }
 
-/// Runs a config of `act_storage` within the throttle.
+/// Runs a config of `act_storage` within the throttled group.
 fn throttled(device: &Loop, throttle: &Throttle, keys: &str) -> Ran {
     let dir = tempfile::tempdir().unwrap();
     let conf = config(dir.path(), &[device], keys);
@@ -63,7 +63,7 @@ fn throttled(device: &Loop, throttle: &Throttle, keys: &str) -> Ran {
 #[test]
 fn slow_writes_are_the_drives_and_starve_no_reads() {
     let Some(device) = Loop::of(64 << 20) else { return };
-    // Ten large blocks a second of twenty-four.
+    // The limit is ten large blocks a second; the load writes twenty-four.
     let Some(throttle) = Throttle::of(&device, &[("write_bps", 1_300_000)]) else { return };
     let keys = "test-duration-sec: 30\nservice-threads: 10\nread-reqs-per-sec: 2000\nwrite-reqs-per-sec: 1000\nmax-lag-sec: 1\n";
     let ran = throttled(&device, &throttle, keys);
@@ -106,7 +106,8 @@ fn a_load_that_is_carried_is_whole_to_its_end() {
     let Some(device) = Loop::of(64 << 20) else { return };
     let ran = run("act_storage", &[&device], "test-duration-sec: 1\nread-reqs-per-sec: 1000\nwrite-reqs-per-sec: 0\n");
     assert_eq!(ran.output.status.code(), Some(0), "{}", text(&ran.output.stderr));
-    // If the machine stands still for more than 50 ms at the very end, the rest is counted as waiting and is not lost.
+    // If the machine stands still for more than 50 ms at the very end, the remaining operations are counted as waiting,
+    // and none is lost.
     let waiting = ran.lines("interval").last().unwrap()["flows"][0]["waiting"].as_u64().unwrap_or(0);
     assert_eq!((ran.sum("reads", "scheduled"), ran.sum("reads", "ok") + waiting), (1000, 1000));
     assert!(waiting < 500, "{waiting} wait");

@@ -1,5 +1,5 @@
 //! What reaches the block layer, operation by operation, as the kernel traces it: sizes and places. Where tracefs is
-//! not available, there is nothing to test.
+//! not available, these tests are skipped.
 
 use super::bed::{Loop, run, text};
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,7 +10,7 @@ struct Trace {
     dir: PathBuf,
 }
 
-/// One request: whether it writes, its first sector and its sectors.
+/// One request: whether it writes, its first sector and its number of sectors.
 #[derive(Clone, Copy, Debug)]
 struct Request {
     write: bool,
@@ -36,7 +36,8 @@ impl Trace {
         Some(trace)
     }
 
-    /// `… block_bio_queue: 7,0 RS 12345 + 3 [worker-0]`, those of the worker only: the safety gate reads too.
+    /// Reads lines such as `… block_bio_queue: 7,0 RS 12345 + 3 [worker-0]`. Only those of the worker count, because
+    /// the safety gate reads too.
     fn requests(&self) -> Vec<Request> {
         let text = std::fs::read_to_string(self.dir.join("trace")).unwrap();
         let line = |line: &str| {
@@ -70,7 +71,7 @@ fn traced(tool: &str, size: u64, keys: &str) -> Option<Vec<Request>> {
     Some(trace.requests())
 }
 
-/// Within five standard deviations of its share.
+/// Whether `count` is within five standard deviations of its share.
 fn likely(count: usize, of: usize, share: f64) -> bool {
     let expected = of as f64 * share;
     (count as f64 - expected).abs() <= 5.0 * (expected * (1.0 - share)).sqrt() + 1.0
@@ -95,7 +96,7 @@ fn committed_writes_have_every_size_and_go_over_the_whole_device() {
         assert!(small.len().abs_diff(2000) <= 2, "{} {name}", small.len());
         let mut sizes: BTreeMap<u64, usize> = BTreeMap::new();
         small.iter().for_each(|request| *sizes.entry(request.sectors).or_default() += 1);
-        // 704 and 8112 bytes in blocks of 512: 2 to 16 of them, all equally likely.
+        // Records of 704 to 8112 bytes take 2 to 16 blocks of 512 bytes; all sizes are equally likely.
         assert_eq!(sizes.keys().copied().collect::<Vec<_>>(), (2..=16).collect::<Vec<_>>(), "{name}");
         assert!(sizes.values().all(|count| likely(*count, small.len(), 1.0 / 15.0)), "{name}: {sizes:?}");
         let places: BTreeSet<u64> = small.iter().map(|request| request.sector).collect();
@@ -118,7 +119,7 @@ fn index_reads_and_writes_pages_and_the_tomb_raider_walks() {
     assert!(writes.len().abs_diff(1000) <= 1 && (all.len() - writes.len()).abs_diff(2000) <= 2, "{}", all.len());
     assert_everywhere(&writes, size, "writes");
 
-    // Three thousand pauses, of which a busy machine manages a few hundred.
+    // There is time for three thousand pauses; a busy machine manages a few hundred.
     let keys = "test-duration-sec: 3\nread-reqs-per-sec: 100\ntomb-raider: yes\ntomb-raider-sleep-usec: 1000\n";
     let Some(all) = traced("act_storage", 8 << 20, keys) else { return };
     let walk: Vec<u64> = all.iter().filter(|request| request.sectors == LARGE).map(|request| request.sector).collect();

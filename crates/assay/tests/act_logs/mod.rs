@@ -1,9 +1,9 @@
 //! Logs as ACT 6.6 would write them on a machine where nothing is ever late: with its threads, its divisions and its
-//! random numbers, but without its I/O. Its behaviour was read from its sources; see docs/act.md.
+//! random numbers, but without its I/O. How ACT behaves was read from its sources; see docs/act.md.
 
 use std::fmt::Write;
 
-/// An ideal test of `act_storage` or `act_index`, except for what its fields say.
+/// A test of `act_storage` or `act_index` that is ideal except for what these fields say.
 #[derive(Clone)]
 pub struct Ideal {
     pub index: bool,
@@ -16,7 +16,7 @@ pub struct Ideal {
     pub seconds: u64,
     pub interval: u64,
     pub seed: u64,
-    /// Share of the due operations that is done: of reads, of all other operations.
+    /// The shares of the due operations that are done: of reads, and of all other operations.
     pub done: (f64, f64),
     /// From this second on, every operation takes more than 64 ms.
     pub slow_from: u64,
@@ -57,7 +57,7 @@ impl Histogram {
         self.counts.iter().sum()
     }
 
-    /// Counts up to `total`: one in a hundred takes more than 1 ms.
+    /// Adds operations up to `total`: of those that are not slow, one in a hundred takes 1 to 2 ms.
     fn grow(&mut self, total: u64, slow: bool) {
         let more = total.saturating_sub(self.total());
         if slow {
@@ -69,7 +69,7 @@ impl Histogram {
     }
 }
 
-/// A random generator that needs no crate (xorshift64*).
+/// A random generator (xorshift64*) that needs no crate.
 struct Chance(u64);
 
 impl Chance {
@@ -94,7 +94,8 @@ impl Ideal {
         format!("/dev/nvme{device}n1")
     }
 
-    /// 1536-byte records in blocks of 128 KiB at 50 %: 85 records per block, twice.
+    /// Large-block reads and writes per second: a block of 128 KiB holds 85 records of 1536 bytes, and defragmentation
+    /// at 50 % doubles the number of blocks. Committed writes leave only the blocks that defragmentation writes.
     fn large_blocks(&self) -> (f64, f64) {
         let all = self.writes as f64 / 85.0 * 2.0;
         (all, if self.commit { all / 2.0 } else { all })
@@ -187,7 +188,7 @@ impl Ideal {
                     () if all("writes") => writes,
                     () if all("large-block-reads") => part(due.large.0, self.done.1),
                     () if all("large-block-writes") => part(due.large.1, self.done.1),
-                    // Each device has its share; the small unevenness does not matter here.
+                    // Each device has an equal share; a remainder of the division does not matter here.
                     () if histogram.name.ends_with("-reads") => reads / self.devices,
                     () => writes / self.devices,
                 };
@@ -226,7 +227,8 @@ impl Ideal {
 
     fn of_index(&self, second: u64) -> Due {
         let drawn = Ideal::begun(self.service_threads, (self.reads + self.writes) / self.service_threads, second);
-        // Bundles of a hundred, and each thread waits as if it had to serve all the devices.
+        // A cache thread issues bundles of a hundred operations, and each thread waits as if it had to serve all the
+        // devices.
         let (rate, slowed) = (self.writes * 2, self.devices * self.cache_threads);
         let bundles = rate * second / (slowed * 100) + 1;
         Due { drawn, cache: bundles * 100 * self.cache_threads, large: (0, 0) }

@@ -1,11 +1,11 @@
-//! Finds out which files of a room use which, and where they use each other in a circle: then none of them can be read,
-//! tested or moved without the others, and what both need has no place of its own yet.
+//! Finds out which files of a room use each other in a circle. None of them can then be read, tested or moved without
+//! the others, and what they share has no place of its own yet.
 //!
-//! A file uses another where a path in its code leads into it: `use crate::a::X`, `super::b::y()`, `child::Z`. A
-//! re-export (`pub use a::X` in the module above) is only another name: a path through it leads to the file that it
-//! names, so that a folder's module may offer the content of its files, unless it uses that itself. A module that
-//! *uses* the content of its child lies above it, and then the child may use nothing of the module's own. Test code is
-//! not examined: a test may use whatever it tests.
+//! A file uses another one if a path in its code leads into it: `use crate::a::X`, `super::b::y()`, `child::Z`. A
+//! re-export (`pub use a::X` in the module above) is only another name: a path through it leads to the file of `X`, so
+//! that a folder's module may offer the content of its files, unless it uses that content itself. A module that *uses*
+//! the content of its child lies above it, and then the child may use nothing of the module's own. Test code is not
+//! examined: a test may use whatever it tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -73,7 +73,7 @@ impl Room {
             .collect();
         let mut all = paths(&source.tokens, &children);
         let names = names(&source.tokens);
-        // If it also uses what it offers to others, it is more than another name.
+        // If it also uses what it re-exports, it is more than another name.
         all.extend(
             source.offers.iter().filter(|(name, _)| names.contains(name.as_str())).map(|(_, path)| path.clone()),
         );
@@ -165,7 +165,7 @@ fn tokens(text: &str) -> Vec<String> {
     let begin = tokens.windows(tests.len() + 1).position(|window| {
         window[..tests.len()] == tests && (window[tests.len()] == "mod" || window[tests.len()] == "pub")
     });
-    // A test file beside its module (`mod tests;`) ends nothing: it is left out by its name.
+    // `mod tests;` names a test file beside the module and ends nothing here: such a file is left out by its name.
     if let Some(begin) = begin.filter(|begin| tokens.get(begin + tests.len() + 2).is_some_and(|sign| sign == "{")) {
         tokens.truncate(begin);
     }

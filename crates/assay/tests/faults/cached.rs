@@ -1,22 +1,23 @@
-//! A cache on a disk that fails, and a cache before a disk that fails: nothing is lost, and what happened is said.
+//! A cache on a disk that fails, and a cache before a disk that fails: no data are lost, and the result says what
+//! happened.
 
 use super::bed::until;
 use super::rig::{Rig, beside};
 use std::time::Duration;
 
-/// Reads and writes of 32 MiB, more than a cache keeps in memory; all of them are verified.
+/// Reads and writes within 32 MiB, more than a cache keeps in memory; the run verifies all of them.
 const LOAD: &str = "name = \"cached\"\nmodel = \"streams\"\nduration = \"10min\"\nslice = \"10min\"\nverify = true\n\
     \n[[stream]]\nname = \"reads\"\ndirection = \"read\"\nsize = \"4KiB\"\nrange = { size = \"32MiB\" }\nrate = \"3000/s\"\n\
     \n[[stream]]\nname = \"writes\"\ndirection = \"write\"\nsize = \"4KiB\"\nrange = { size = \"32MiB\" }\nrate = \"2000/s\"\n\
     \n[[criterion]]\nstream = \"reads\"\nmean_at_most = \"10s\"\nwindow = \"run\"\n";
 
-/// Runs the load on one file with the cache on another, one of which is the fault disk's, and gives the disk these faults once
-/// it runs. Returns verdict.json.
+/// Runs the load on one file with the cache on another; one of the two files is the fault disk. Once the load runs,
+/// gives the disk these faults, and ends the run a second after the first of them. Returns the judgement of the log.
 fn judged(rig: &Rig, (target, cache): (&str, &str), faults: &str) -> serde_json::Value {
     rig.place.write("workload.toml", LOAD);
     let args =
         ["run", "workload.toml", target, "--cache", cache, "--cache-metadata", "cache.index", "--create", "632MiB"];
-    // Until more is in the cache than in its memory.
+    // Waits until the cache holds more than its memory does.
     let running = rig.place.start(&args, 6);
     rig.fault.set(&format!("reset=1 {faults}"));
     until("faults", || rig.fault.truth().failed() + rig.fault.truth().short >= 1);
@@ -61,7 +62,7 @@ fn errors_of_the_storage_behind_a_cache_are_the_storages() {
     assert!(json["cache"]["read_hits"].as_u64() > Some(0));
 }
 
-/// The cache's disk loses and changes what is written to it: what verifies finds that, and it is never a PASS.
+/// The cache's disk loses what is written to it: a run that verifies finds the damage, and fails.
 #[test]
 fn a_cache_that_lies_is_found_by_who_verifies() {
     let Some(rig) = Rig::empty(beside()) else { return };

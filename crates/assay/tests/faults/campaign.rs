@@ -1,10 +1,10 @@
-//! `kill -9` or ctrl-c at random moments during faults, and `--resume` on a disk that is sound again: never PASS where
-//! the disk returned an error, a hang over the bound, or damage that was read.
+//! `kill -9` or ctrl-c at random moments during faults, and then `--resume` on a disk that is sound again. The result
+//! is never PASS where the disk returned an error, a hang over the bound, or damage that was read.
 //!
-//! Compared with the disk's own account. After ctrl-c, everything that the disk returned must have been recorded; after
-//! `kill -9`, everything that it returned up to a quarter of a second before, because what it returned in the last
-//! moment cannot have been recorded. What the log contains at the kill decides in any case. This is a small number of
-//! trials; `make campaign` makes 1,000.
+//! The disk's own account says what it returned. After ctrl-c, the log must contain all of it; after `kill -9`, all
+//! that the disk returned up to a quarter of a second before the kill, because the log cannot contain what it returned
+//! in the last moment. What the log does contain at the kill decides in any case. This is a small number of trials;
+//! `make campaign` makes 1,000.
 
 use super::bed::{Log, Place, Said, until};
 use super::devices::passed_over;
@@ -14,14 +14,14 @@ use assay_faultfs::{FaultDisk, Truth};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-/// Number of moments in the normal tests, and per trial in a campaign.
+/// Number of trials in the normal tests, and in each round of a campaign.
 const SMOKE: u64 = 12;
 const EACH: u64 = 50;
 /// Number of runs in parallel.
 const LANES: u64 = 4;
-/// The time from which an operation counts as hung.
+/// An operation that takes longer than this counts as hung.
 const HANG_NS: u64 = 100_000_000;
-/// Operations per second of the only stream on a disk that hangs, and the share of them that may hang.
+/// Reads per second on a disk that hangs, and the share of them that the criterion allows to hang.
 const RATE: u64 = 300;
 const MAY_HANG: f64 = 0.05;
 
@@ -71,13 +71,13 @@ impl Fault {
             Fault::Errors => truth.failed() > 0,
             Fault::Short => truth.short > 0,
             Fault::Stall | Fault::Tail => hung > MAY_HANG * (RATE + 2) as f64 + 1.0,
-            // The disk does not know which of it was read.
+            // The disk does not know which of the damage was read.
             Fault::Damage => false,
         }
     }
 }
 
-/// Whether the log in `dir` contains a failure; a hang is visible in its counters.
+/// Whether the log of the run contains an operation that failed, was short or never came back, or damage.
 fn is_recorded(place: &Place) -> bool {
     let log = Log::of(&place.path("run"));
     let told = |what: &str| matches!(what, "io-error" | "short-io" | "damage" | "stuck" | "target-lost");
@@ -89,7 +89,7 @@ fn is_recorded(place: &Place) -> bool {
 #[derive(Debug, Default)]
 struct Tally {
     moments: AtomicU64,
-    /// Runs that had to fail, by the disk's account or by the log.
+    /// Runs that must not pass, according to the disk's account or to the log.
     owed: AtomicU64,
     failed: AtomicU64,
     invalid: AtomicU64,
@@ -127,8 +127,8 @@ fn moment(seed: u64, tally: &Tally) -> Option<()> {
     running.signal(if kills { libc::SIGKILL } else { libc::SIGINT });
     let long_since = since.elapsed() > Duration::from_millis(250) && !stood_still();
     running.end();
-    // The account of what reached the program: until its end where it waited for all operations, otherwise until the
-    // time at which it certainly had been informed.
+    // What the disk returned and the program must have seen: after ctrl-c all of it, because the run waits for its
+    // operations; after a kill, what the disk had returned some time before.
     let account = if kills { before } else { disk.truth() };
     disk.set(Fault::ENDS);
     let recorded = is_recorded(&place);
@@ -155,7 +155,7 @@ fn moment(seed: u64, tally: &Tally) -> Option<()> {
     Some(())
 }
 
-/// Continues the run to its end; judges one that had ended.
+/// Continues the run to its end; if the run had already ended, judges it.
 fn resumed(place: &Place, args: &[&str]) -> Said {
     let said = place.assay(&[args, &["--resume", "run"]].concat());
     if said.code == Some(2) && said.err.contains("nothing to resume") { place.assay(&["judge", "run"]) } else { said }

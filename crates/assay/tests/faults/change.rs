@@ -5,7 +5,7 @@ use super::rig::{DISK, Rig, alone, steady, workload};
 #[test]
 fn a_disk_that_slows_down_is_told_with_its_moment() {
     let mut seen = Vec::new();
-    // A machine with other work may be just as slow before: the first good run of three is sufficient.
+    // Other work on this machine may make the disk slow earlier: one good run of three is sufficient.
     for _ in 0..3 {
         let Some(rig) = Rig::full(alone()) else { return };
         match slowed_down(&rig) {
@@ -16,7 +16,7 @@ fn a_disk_that_slows_down_is_told_with_its_moment() {
     panic!("from 2 ms to 300 ms: {}", seen.join("\n\n"));
 }
 
-/// A run whose disk becomes slower in the middle; the error contains the report's text instead.
+/// A run whose disk becomes slower in the middle; returns the report's text as an error if it does not say so.
 fn slowed_down(rig: &Rig) -> Result<(), String> {
     rig.fault.set("read_delay=2ms");
     let reads = workload("24s", ("1s", "50%"), &[&steady("read", 50)]).replacen(
@@ -26,14 +26,14 @@ fn slowed_down(rig: &Rig) -> Result<(), String> {
     );
     rig.place.write("workload.toml", &reads);
     let running = rig.place.start(&["run", "workload.toml", DISK], 60);
-    // So much slower that the other delays of a busy machine cannot hide it; how long the kernel's path to the disk and
-    // back takes in addition depends on the machine.
+    // The delay is so long that the other delays of a busy machine cannot hide it. The kernel's path to the disk and
+    // back adds a time that depends on the machine.
     rig.fault.set("read_delay=300ms");
-    // According to the log itself: this many intervals had been written when the delay was set.
+    // The moment according to the log: this number of intervals had been written when the delay was set.
     let written = std::fs::read_to_string(rig.place.path("run/run.jsonl")).unwrap();
     let before = written.matches("\"kind\":\"interval\"").count();
     let said = running.end();
-    // Whatever the verdict is: the machine may also have stood still.
+    // Any verdict is accepted, because the machine may also have stood still.
     let (_, log) = rig.ended(&said);
     let start = log.intervals.iter().find(|interval| interval.phase == 0).unwrap().start_ns;
     let set = log.intervals[before].start_ns - start;

@@ -6,7 +6,7 @@ use super::rig::{DISK, Rig, alone, beside, closed, is_root, steady, tried, workl
 use assay_record::CloseReason;
 use std::collections::BTreeMap;
 
-/// Enough operations for every kind of mistake to show.
+/// Enough operations to show every kind of counting error.
 const OPERATIONS: u64 = 100_000;
 
 /// Errors of all flows by name.
@@ -37,7 +37,7 @@ fn injected_errors_are_the_reported_errors_in_a_hundred_thousand_operations() {
         rig.fault.set("rerr_every=off werr_every=off");
         running.signal(libc::SIGTERM);
         let said = running.end();
-        // FAIL although the run was cut, because operations failed.
+        // The verdict is FAIL although the run was interrupted, because operations failed.
         let log = rig.judged(&said, "FAIL");
         let truth = rig.fault.truth();
         assert!(truth.failed() > OPERATIONS / 97, "{truth}");
@@ -78,17 +78,17 @@ fn what_fails_is_no_seek_of_seekmark() {
         let (place, reason) = line.split_once(": ").unwrap();
         assert!(place.parse::<u64>().unwrap() % 512 == 0 && reason == "Input/output error", "{line}");
     }
-    // Some of what failed may have been read before the run, to compare the ways to the disk.
+    // Some of the failed reads may have been those before the run, which compare the ways to the disk.
     let truth = rig.fault.truth().failed();
     assert!(failed > 90 && failed <= truth && truth < failed + 20, "{failed} of {truth}");
     assert_eq!(log.stream("thread-0").ok + log.stream("thread-1").ok, 1000 - failed);
     assert!(said.err.contains(&format!("assay: {failed} operations failed and are no seeks")), "{}", said.err);
-    // The total's figures are those of what succeeded: "request(ms)" is the time of all by their number.
+    // The total covers the operations that succeeded: "request(ms)" is the time of the run divided by their number.
     let number = |before: &str, after: &str| -> f64 {
         said.out.split(before).nth(1).unwrap().split(after).next().unwrap().parse().unwrap()
     };
     let (time, each) = (number("request(ms): ", "\n"), number(" seeks per sec, ", " READ"));
-    // The time has three digits behind the point, like the original's.
+    // The time has three digits after the point, as in the original.
     let by_rate = 1000.0 / (2.0 * each);
     assert!((time - by_rate).abs() < 0.01 * by_rate + 0.000_51, "{}", said.out);
 }
@@ -164,10 +164,10 @@ fn a_thin_disk_that_is_full_fails_and_says_so() {
     let Some(below) = Loop::over(&place, "below.img", 24 << 20) else { return };
     let Some(mounted) = Mounted::ext4(&below, place.path("small")) else { return };
     {
-        // 256 MiB promised, at most 24 there.
+        // The device promises 256 MiB; its file system has room for less than 24 MiB of them.
         let Some(thin) = Loop::over(&place, "small/thin.img", 256 << 20) else { return };
         let token = thin.token(&place);
-        // A few hundred writes fill it, which even a busy machine can carry.
+        // A few hundred writes fill the device; even a busy machine carries that many.
         let writes = workload("6s", ("1s", "50%"), &[&closed("write", 8)]).replace("4KiB", "64KiB");
         place.write("workload.toml", &writes);
         let (said, log) = place.run(&["run", "workload.toml", thin.path(), "--destroy-data", &token]);

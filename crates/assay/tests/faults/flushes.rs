@@ -1,9 +1,9 @@
-//! Flushes that fail, take long or never return: they decide like any other operation.
+//! Flushes that fail, take long or never return: they count towards the verdict like any other operation.
 
 use super::bed::until;
 use super::rig::{Rig, alone, beside, tried, workload};
 
-/// Writes of one copy, a flush after every fourth.
+/// A loop of writes, with a flush after every fourth write.
 const LOOP: &str = "\n[[loop]]\nname = \"log\"\n";
 const WRITES: &str = "name = \"writes\"\ndirection = \"write\"\nloop = \"log\"\naddress = \"sequential\"";
 const FLUSHES: &str = "\n[[stream]]\nname = \"flushes\"\ndirection = \"flush\"\nloop = \"log\"\nevery = 4\n";
@@ -31,7 +31,7 @@ fn failed_flushes_are_counted_exactly_and_never_pass() {
         assert_eq!(flushes["errors"]["EIO"].as_u64(), Some(truth.failed()), "{engine}: {flushes}");
         assert!(said.out.contains("flushes") && said.out.contains("EIO"), "{}", said.out);
         assert_eq!(flushes["bytes"].as_u64(), Some(0), "{flushes}");
-        // After every fourth write.
+        // There was one flush, successful or failed, after every fourth write.
         let (writes, all) = (log.stream("writes").ok, log.stream("flushes").ok + truth.failed());
         assert!((writes / 4 - 1..=writes / 4).contains(&all), "{engine}: {all} after {writes}");
     }
@@ -60,7 +60,7 @@ fn a_flush_that_never_returns_is_stuck_and_the_run_ends() {
     let Some(rig) = Rig::empty(beside()) else { return };
     let running =
         rig.start(&log("10min"), &["--create", "64MiB", "--drain", "2s", "--stuck", "1s", "--engine", "io_uring"]);
-    // Writes are answered at once: what the disk holds is a flush.
+    // Writes are answered at once, so the operation that the disk holds back is a flush.
     rig.fault.set("reset=1 flush_delay=10s");
     until("a flush", || rig.fault.truth().held == 1);
     rig.fault.set("hang=1");

@@ -1,5 +1,5 @@
-//! Workloads that verify: every write that the disk loses, tears, misdirects or changes is found at its address, and
-//! nothing else is reported.
+//! Workloads that verify: the run finds every write that the disk loses, tears, misdirects or changes, at its address,
+//! and reports nothing else.
 
 use super::bed::{Log, Said};
 use super::rig::{DISK, Rig, alone, beside, tried, workload};
@@ -39,7 +39,7 @@ fn offsets(damages: &[(String, u64, Option<u64>)], kind: &str) -> BTreeSet<u64> 
     damages.iter().filter(|(of, ..)| of == kind).map(|(_, offset, _)| *offset).collect()
 }
 
-/// The first places are in every form of the result.
+/// Asserts that every form of the result names the first damaged places.
 fn is_told_everywhere(rig: &Rig, said: &Said, damages: &[(String, u64, Option<u64>)]) {
     let verdict: Value = serde_json::from_slice(&std::fs::read(rig.place.path("run/verdict.json")).unwrap()).unwrap();
     let integrity = &verdict["integrity"];
@@ -87,15 +87,15 @@ fn both_places_of_a_misdirected_write_are_explained() {
     for engine in ["io_uring", "threads"] {
         let Some(rig) = Rig::empty(beside()) else { return };
         let running = rig.start(&once(), &["--create", "64MiB", "--engine", engine]);
-        // Each write goes one place too far, where the next one is then missing.
+        // Each write goes to the place after its own, so that its own place lacks the data.
         rig.fault.set("reset=1 misdirect_every=1");
         let said = running.end();
         let log = rig.judged(&said, "FAIL");
         let injected: BTreeSet<u64> = rig.fault.truth().misdirected.iter().copied().collect();
         assert!(injected.len() > 200, "{}", rig.fault.truth());
         let found = damages(&log);
-        // No other write went to the first place; nor, where earlier writes were carried out later, to a later place
-        // whose neighbour was still written correctly.
+        // A place counts as lost if no other write went to it. This is so for the first place and, where writes were
+        // carried out in another order, for a later place whose left neighbour was still written correctly.
         let before = |offset: &u64| injected.contains(&offset.wrapping_sub(BLOCK));
         let unreached: BTreeSet<u64> = injected.iter().copied().filter(|offset| !before(offset)).collect();
         assert_eq!(offsets(&found, "lost"), unreached, "{engine}: {found:?}");
@@ -104,7 +104,7 @@ fn both_places_of_a_misdirected_write_are_explained() {
             injected.iter().filter(|offset| before(offset)).all(|offset| victims.contains(offset)),
             "{engine}: {found:?}"
         );
-        // The data found there show where they belong: one place before.
+        // The data found there show where they belong: to the place before.
         for (_, offset, belongs) in found.iter().filter(|(of, ..)| of == "misdirected") {
             assert_eq!(*belongs, Some(offset - BLOCK), "{engine}");
             assert!(before(offset), "{engine}: nothing else is told to be elsewhere's: {offset}");
@@ -130,7 +130,7 @@ fn a_sound_disk_has_no_findings_however_much_overlaps() {
             rig.place.write("workload.toml", &text);
             let args = ["--create", "1MiB", "--engine", engine, "--workers", "2"];
             let running = rig.place.start(&[&["run", "workload.toml", DISK][..], &args].concat(), 1);
-            // Operations of different lengths: one that is issued later may arrive earlier.
+            // Operations have different lengths and delays, so that one that is issued later may complete earlier.
             rig.fault.set("reset=1 read_delay=200us write_delay=200us tail=20%:3ms");
             let said = running.end();
             let log = rig.judged(&said, "PASS");

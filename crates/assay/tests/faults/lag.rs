@@ -12,7 +12,8 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-/// Four at a time with 10 ms each are 400 per second: lag ends the search's second load, and no other run.
+/// At most four reads in flight, 10 ms each, are 400 a second. The search goes from 250 to 500 reads a second: lag ends
+/// that run, and the search continues.
 #[test]
 fn a_load_that_cannot_be_carried_ends_its_own_run_only() {
     let Some(rig) = Rig::full(alone()) else { return };
@@ -33,8 +34,9 @@ fn a_load_that_cannot_be_carried_ends_its_own_run_only() {
     }
 }
 
-/// Stopped at any moment: with the engine `inline`, half of the time within a call to the device, which looks as if the
-/// device had blocked; and with at most eight in flight, operations due meanwhile also wait for a full queue.
+/// The generator is stopped at a random moment. With the engine `inline`, it is within a call to the device half of the
+/// time, which looks as if the device had blocked. With at most eight in flight, operations that become due meanwhile
+/// also wait for a full queue.
 #[test]
 fn a_stopped_generator_is_invalid() {
     for (engine, rate, bound) in [("io_uring", 500, 256), ("inline", 500, 256), ("io_uring", 2000, 8)] {
@@ -54,7 +56,7 @@ fn a_stopped_generator_is_invalid() {
     }
 }
 
-/// A cgroup (version 1) with part of one processor; removed when dropped.
+/// A cgroup (version 1) with a share of one processor; removed when dropped.
 struct Quota(PathBuf);
 
 impl Quota {
@@ -73,10 +75,10 @@ impl Drop for Quota {
     }
 }
 
-/// CAP_SYS_NICE: without it there is no real-time priority, which would not be subject to a quota.
+/// CAP_SYS_NICE: without it, the program gets no real-time priority. A quota does not apply to a real-time thread.
 const SYS_NICE: libc::c_ulong = 23;
 
-/// The program in the cgroup and without real-time priority from its first instruction.
+/// The program, in the cgroup and without real-time priority from its first instruction on.
 fn starved(place: &Place, quota: &Quota, args: &[&str]) -> Command {
     let mut command = place.command(args);
     let procs = std::ffi::CString::new(quota.0.join("cgroup.procs").to_str().unwrap()).unwrap();

@@ -1,5 +1,5 @@
-//! A log that cannot be written: the run ends INCOMPLETE, and what was acknowledged can be read. Its space is reserved
-//! when the run begins, so a full disk must be simulated by making the system call fail.
+//! A log that cannot be written: the run ends INCOMPLETE, and everything that was acknowledged can be read. The space
+//! of the log is reserved when the run begins, so that a full disk must be simulated by a system call that fails.
 
 use super::bed::{Log, Place, Said};
 use super::devices::passed_over;
@@ -30,7 +30,7 @@ fn the_path_of_a_search_survives_a_power_cut() {
         () => None,
     };
     let steps: Vec<_> = trace.lines().filter_map(step).collect();
-    // The page that shows it follows each time.
+    // Each time, the page that shows `limit.json` is written after it.
     let kept = ["data", "name", "directory", "data", "page", "directory"];
     assert!(!steps.is_empty() && steps.chunks(6).all(|all| all == kept), "{trace}");
 }
@@ -68,7 +68,7 @@ fn run_with(place: &Place, inject: &str) -> Option<Said> {
 #[test]
 fn a_log_that_cannot_be_kept_ends_the_run_incomplete() {
     let _turn = beside();
-    // (calls that fail, the message, smallest number of acknowledged intervals)
+    // The calls that fail, the message, and the smallest number of intervals that were acknowledged.
     for (inject, why, at_least) in
         [("write:error=ENOSPC:when=6+", "No space left", 3), ("fdatasync:error=EIO:when=2+", "Input/output error", 5)]
     {

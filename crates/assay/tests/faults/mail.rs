@@ -1,10 +1,10 @@
-//! A mail store on a disk that fails: its verdict follows the disk's own times and errors, and writes that are lost are found in the
-//! database as in the log.
+//! A mail store on a disk that fails: its verdict follows the disk's own times and errors, and the run finds writes
+//! that were lost, in the database as well as in the log.
 
 use super::rig::{DISK, Rig, alone, beside, tried};
 use std::collections::BTreeSet;
 
-/// Some hundred operations a second, a third of them writes of pages, beside the log and the scan.
+/// About 200 operations a second: two in five write pages, one in seven writes the log; there is no maintenance.
 const WORKLOAD: &str =
     "name = \"faults\"\nmodel = \"mail\"\nmailboxes = 3000\nmaintenance = \"off\"\nlog_size = \"8MiB\"\n";
 
@@ -31,7 +31,8 @@ fn the_mean_of_the_reads_decides_at_20_ms() {
     }
 }
 
-/// Fifteen seconds whose reads take 150 ms break the bound of a performance test, 100 ms, and keep that of a stress test, 200 ms.
+/// Fifteen seconds of reads that take 150 ms break the bound of a performance test, 100 ms, but not that of a stress
+/// test, 200 ms.
 #[test]
 fn fifteen_slow_seconds_fail_a_performance_test_and_not_a_stress_test() {
     let bound =
@@ -70,7 +71,7 @@ fn one_error_fails_and_every_lost_write_is_found() {
     let lost: BTreeSet<u64> = rig.fault.truth().lost.iter().copied().collect();
     let damages = log.events.iter().filter(|event| event.what == "damage");
     let found: BTreeSet<u64> = damages.map(|event| event.details["offset"].parse().unwrap()).collect();
-    // Pages are drawn at random: one in seven is written again later, and is whole then.
+    // Pages are drawn at random: about one lost page in seven is written again later, and is whole then.
     let missed = lost.difference(&found).count();
     assert!(lost.len() > 40 && missed * 3 <= lost.len(), "{missed} of {} lost writes were not found", lost.len());
     for offset in &found {

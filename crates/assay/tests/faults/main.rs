@@ -1,9 +1,9 @@
 //! The program on a disk that fails on demand (`assay-faultfs`): injected faults are counted exactly, the reported
 //! times are the disk's own, and the verdict is the one that the fault deserves.
 //!
-//! Tests that measure time or want a PASS run one at a time, the others beside each other. What needs root, FUSE or a tool says
-//! so on stderr and is passed over where it is not to be had. `ASSAY_CAMPAIGN=20` (make campaign) repeats what must hold over
-//! repeated trials.
+//! Tests that measure time or need a PASS run one at a time, the others at the same time. A test that needs root, FUSE
+//! or a tool says so on stderr and is skipped where that is not available. With `ASSAY_CAMPAIGN=20` (`make campaign`),
+//! everything that must hold over repeated trials is repeated that many times.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,

@@ -1,5 +1,5 @@
-//! Verifying through the page cache: what is read back comes from the disk, and not from the memory that the writes went
-//! to. The file lies in a file system on a loop device over the fault disk.
+//! Verifying through the page cache: what is read back comes from the disk, and not from the memory that the writes
+//! went to. The file is in a file system on a loop device over the fault disk.
 
 use super::devices::{Disk, Mounted, passed_over};
 use super::rig::{Rig, beside, is_root};
@@ -42,7 +42,8 @@ fn what_memory_holds_right_and_the_disk_wrong_is_found_when_it_is_read_back() {
     }
 }
 
-/// What cannot reach the disk is lost, although every write was answered: a run that would read it back never passes.
+/// What cannot be written to the disk is lost, although every write was answered: a run that reads its data back never
+/// passes then.
 #[test]
 fn what_memory_cannot_write_to_the_disk_is_told() {
     if !is_root() {

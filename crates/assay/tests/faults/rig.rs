@@ -10,19 +10,19 @@ use std::time::{Duration, Instant};
 
 static QUIET: RwLock<()> = RwLock::new(());
 
-/// The processors are one's own, or shared with tests that need no quiet.
+/// Whether a test has the processors to itself, or shares them with others that do not measure time.
 #[expect(dead_code, reason = "held, never looked at")]
 pub enum Turn {
     Alone(RwLockWriteGuard<'static, ()>),
     Beside(RwLockReadGuard<'static, ()>),
 }
 
-/// Taken by a test that measures time or wants a PASS: no other runs meanwhile.
+/// Taken by a test that measures time or needs a PASS: no other test runs meanwhile.
 pub fn alone() -> Turn {
     Turn::Alone(QUIET.write().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Taken by every other test: what was injected is counted, however long it takes.
+/// Taken by every other test: it counts what was injected, however long that takes.
 pub fn beside() -> Turn {
     Turn::Beside(QUIET.read().unwrap_or_else(PoisonError::into_inner))
 }
@@ -32,7 +32,7 @@ pub fn trials() -> usize {
     std::env::var("ASSAY_CAMPAIGN").ok().and_then(|n| n.parse().ok()).unwrap_or(2)
 }
 
-/// The longest time, in nanoseconds, for which a witness thread was kept from running since this was last read.
+/// The longest time, in nanoseconds, for which a witness thread could not run since this was last read.
 static KEPT: AtomicU64 = AtomicU64::new(0);
 
 /// Whether a processor stood still for 50 ms or more since the last call: on each one, a thread repeatedly sleeps for
@@ -66,9 +66,9 @@ fn witness(cpu: usize) {
 /// Ends an attempt that proved nothing.
 struct Unproven(String);
 
-/// Repeats a test that needs a PASS in real time, up to five times: if the machine gives the generator, or the process
-/// that acts as the disk, no time to run, the verdict says that and nothing about the property to be shown. If that
-/// happened each time, according to the witness threads, the test is skipped.
+/// Repeats a test that needs a PASS in real time, up to five times. If the machine does not let the generator run, or
+/// the process that acts as the disk, the verdict says that, and nothing about the property to be shown. If, according
+/// to the witness threads, the machine stood still each time, the test is skipped.
 pub fn tried(test: impl Fn()) {
     let mut seen = Vec::new();
     let mut busy = true;
@@ -94,7 +94,7 @@ pub fn is_root() -> bool {
     root
 }
 
-/// The disk is unmounted before its place is removed, and before the next test begins.
+/// The disk is unmounted before its directory is removed, and before the next test begins.
 pub struct Rig {
     pub fault: FaultDisk,
     pub place: Place,
@@ -108,7 +108,7 @@ pub const DISK: &str = "mount/disk";
 pub const SIZE: u64 = 64 << 20;
 
 impl Rig {
-    /// A disk that exists, for reading.
+    /// A disk of [`SIZE`] bytes that exists already, for reading.
     pub fn full(turn: Turn) -> Option<Rig> {
         Rig::mount(turn, |at| FaultDisk::mount(SIZE, at))
     }
@@ -133,8 +133,8 @@ impl Rig {
         }
     }
 
-    /// Creates the disk where it does not exist, full of data: reads of blocks that were never written would prove
-    /// nothing.
+    /// Creates the disk if it does not exist, and fills it with data: reads of blocks that were never written would
+    /// prove nothing.
     pub fn prepare(&self) {
         let said = self.place.assay(&["prep", DISK, "--create", "64MiB", "--skip-zero"]);
         assert_eq!(said.code, Some(0), "{said:?}");
@@ -157,14 +157,16 @@ impl Rig {
         Log::of(&self.place.path("run"))
     }
 
-    /// Its end: a verdict that agrees with exit code and verdict.json, and a log that adds up.
+    /// Asserts how the run ended: with a verdict that agrees with the exit code and `verdict.json`, and with a log that
+    /// adds up.
     pub fn ended(&self, said: &Said) -> (String, Log) {
         let log = self.log();
         log.adds_up();
         (said.is_of_verdict(&self.place.path("run")), log)
     }
 
-    /// Its end with this verdict. Where a sound disk got no PASS because of the machine, the attempt ends.
+    /// Asserts that the run ended with this verdict. If it should be PASS and the machine prevented that, this attempt
+    /// ends.
     pub fn judged(&self, said: &Said, verdict: &str) -> Log {
         let (told, log) = self.ended(said);
         if verdict == "PASS" && overslept(said) {
@@ -179,8 +181,8 @@ impl Rig {
     }
 }
 
-/// Whether the only reason against a PASS of a closed loop is that its generator overslept. The disk is a process on
-/// the same processors here: at full load one of the two must wait, and the measurement is complete nevertheless.
+/// Whether a closed loop misses a PASS only because its generator overslept. The disk is a process on the same
+/// processors here: at full load one of the two must wait, and the measurement is complete nevertheless.
 pub fn overslept(said: &Said) -> bool {
     let words = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
     words.starts_with("INVALID") && words.contains(", but the test machine looked for completions too late")

@@ -1,4 +1,5 @@
-//! A disk that stops answering: the run continues and reports, its slots stay taken, and it can be ended.
+//! A disk that stops answering: the run continues and reports, the slots of the hung operations stay taken, and the run
+//! can be ended.
 
 use super::bed::until;
 use super::devices::passed_over;
@@ -34,8 +35,8 @@ fn a_hung_disk_hangs_neither_the_reports_nor_the_end() {
         until("operations that hang again", || rig.fault.truth().held > 0);
         running.signal(libc::SIGTERM);
         let asked = Instant::now();
-        // All results are there; a process ends only when its system calls have returned, and those of a thread have
-        // not.
+        // All results are there already. The process ends only when its system calls have returned; with the engine
+        // `threads` they have not yet.
         until("the results", || rig.place.path("run/report.html").exists());
         assert!(asked.elapsed() < Duration::from_secs(20), "two seconds of draining took {:?}", asked.elapsed());
         if engine == "threads" {
@@ -60,7 +61,7 @@ fn a_second_signal_does_not_wait_for_a_hung_disk() {
     rig.fault.set("hang=1");
     until("operations that hang", || rig.fault.truth().held > 2);
     running.signal(libc::SIGTERM);
-    // Draining: intervals continue, nothing is issued any more.
+    // While the run drains, intervals continue, but nothing is issued any more.
     let before = intervals(&rig);
     until("more intervals", || intervals(&rig) >= before + 2);
     running.signal(libc::SIGTERM);

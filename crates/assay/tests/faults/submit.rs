@@ -1,5 +1,5 @@
-//! Submissions that the kernel refuses: INVALID, never attributed to the device. Limits of the host, and a host that
-//! ends the terminal session.
+//! Submissions that the kernel refuses: the verdict is INVALID, and never blames the device. Also limits of the host,
+//! and messages that nobody reads.
 
 use super::bed::{Place, Said, refuse};
 use super::devices::passed_over;
@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt;
 #[test]
 fn refused_submissions_prove_nothing_about_the_device() {
     let _turn = beside();
-    // Immediately, and after five seconds of repeated attempts.
+    // EPERM ends the run immediately, EAGAIN after five seconds of repeated attempts.
     for (errno, name) in [(libc::EPERM, "EPERM"), (libc::EAGAIN, "EAGAIN")] {
         let place = Place::new();
         place.write("workload.toml", &workload("10min", ("1s", "50%"), &[&steady("read", 100)]));
@@ -32,10 +32,10 @@ fn refused_submissions_prove_nothing_about_the_device() {
     }
 }
 
-/// CAP_IPC_LOCK, which memory limits do not apply to.
+/// CAP_IPC_LOCK: limits on locked memory do not apply to a process that has it.
 const IPC_LOCK: libc::c_ulong = 14;
 
-/// The program without any locked memory, as in a container.
+/// Runs the program without any locked memory, as in a container.
 fn without_locked_memory(place: &Place, args: &[&str]) -> Said {
     let mut command = place.command(args);
     let limit = || {

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 
 const QUANTILES: [(&str, f64); 3] = [("p50_ns", 0.5), ("p99_ns", 0.99), ("p99_9_ns", 0.999)];
 
-/// Differences of reported percentiles from the disk's own, as multiples of what is allowed: 1 %, 50 µs, and the delay
-/// of the path.
+/// Differences between the reported percentiles and the disk's own, as multiples of what is allowed: 1 %, plus 50 µs,
+/// plus the delay of the path.
 fn apart(rig: &Rig, json: &Value, way_ns: [f64; 3]) -> Vec<(&'static str, f64)> {
     let truth = rig.fault.truth();
     let one = |((name, q), way): ((&'static str, f64), f64)| {
@@ -23,9 +23,9 @@ fn apart(rig: &Rig, json: &Value, way_ns: [f64; 3]) -> Vec<(&'static str, f64)> 
     QUANTILES.into_iter().zip(way_ns).map(one).collect()
 }
 
-/// By how much plain reads, from `depth` threads, take longer than the disk's own account, at each quantile, in
-/// nanoseconds: the delay of the kernel's path to the disk's process and back, which no generator can avoid, and which
-/// differs from machine to machine and from minute to minute.
+/// By how many nanoseconds, at each quantile, plain reads from `depth` threads take longer than the disk's own account
+/// says: this is the delay of the kernel's path to the process that acts as the disk, and back. No generator can avoid
+/// it, and it differs from machine to machine and from minute to minute.
 fn way(rig: &Rig, depth: usize, faults: &str) -> [f64; 3] {
     const LONG: Duration = Duration::from_millis(1500);
     rig.fault.set(&format!("reset=1 {faults}"));
@@ -58,21 +58,22 @@ fn way(rig: &Rig, depth: usize, faults: &str) -> [f64; 3] {
 
 #[test]
 fn percentiles_are_the_disks_own_at_queue_depth_1_and_32() {
-    // Twice the weight of a percentile lies at its value, so that its rank is not at an edge.
+    // Each tail has twice the share of the operations above its percentile (2 % for p99, 0.2 % for p99.9), so that the
+    // rank of the percentile is in the middle of the tail and not at its edge.
     for (depth, faults, span) in [
         (1, "read_delay=2ms tail=2%:10ms tail2=0.2%:40ms", "8s"),
         (32, "read_delay=5ms tail=2%:20ms tail2=0.2%:80ms", "4s"),
     ] {
         let mut best = QUANTILES.map(|_| f64::INFINITY);
         let mut seen = Vec::new();
-        // A machine with other work is sometimes late, which affects different percentiles: each is taken at its best
-        // of several runs.
+        // A machine with other work is sometimes late, and in each run that affects other percentiles: each percentile
+        // is taken from the run in which it is best.
         for _ in 0..trials().max(6) {
             let Some(rig) = Rig::full(alone()) else { return };
             let way = way(&rig, depth as usize, faults);
             rig.place.write("workload.toml", &workload(span, ("1s", "50%"), &[&closed("read", depth)]));
             let begun = rig.place.begin(&["run", "workload.toml", DISK, "--out", "run", "--json"]);
-            // From the beginning of the load, because the gate has read the disk before.
+            // The account begins with the load, because the gate has read the disk before.
             rig.fault.set(&format!("reset=1 {faults}"));
             let said = begun.end();
             let (verdict, _) = rig.ended(&said);
@@ -98,8 +99,8 @@ fn percentiles_are_the_disks_own_at_queue_depth_1_and_32() {
     }
 }
 
-/// Length of the stall of the disk, rate, and threshold in seconds: of `RATE` × measured operations, those wait longer
-/// than the threshold whose intended time is more than the threshold before the end of the stall.
+/// Length of the stall (s), reads per second, threshold (s) and measured time (s). Of `RATE` × `MEASURED` operations,
+/// those take longer than the threshold that should begin during the stall, more than the threshold before its end.
 const STALL: f64 = 4.0;
 const RATE: u32 = 200;
 const OVER: f64 = 0.1;
@@ -119,7 +120,7 @@ fn a_stall_shows_the_share_that_arithmetic_says_and_fails_the_device() {
     let expected = (STALL - OVER) / MEASURED;
     let mut best = f64::INFINITY;
     let mut busy = true;
-    // As above, the first good run of several.
+    // As above, one good run of several is sufficient.
     for trial in 0..trials().max(6) {
         let Some(rig) = Rig::full(alone()) else { return };
         rig.fault.set("read_delay=1ms");
@@ -129,7 +130,7 @@ fn a_stall_shows_the_share_that_arithmetic_says_and_fails_the_device() {
         rig.fault.set(&format!("stall={STALL}s"));
         let said = running.end();
         if said.is_of_verdict(&rig.place.path("run")) == "INVALID" {
-            // The machine also stood still, and the program says so.
+            // The verdict says that the machine stood still; the witnesses must agree.
             busy &= stood_still();
             continue;
         }

@@ -1,14 +1,14 @@
-//! A loop that takes turns over a disk that fails and one that does not: the failures are those of one target, what the
-//! other one does is not lost, and the run can be continued where it was killed.
+//! A loop that takes turns over a disk that fails and one that does not: the failures are those of one target, nothing
+//! of the other one is lost, and the run can be continued after it was killed.
 
 use super::bed::{Log, Running};
 use super::rig::{DISK, Rig, beside};
 use assay_record::CloseReason;
 
-/// Two targets, whose operations are drawn by one loop.
+/// The two targets of the loop.
 const TARGETS: [&str; 2] = [DISK, "sound.img"];
 
-/// The flows: reads on each target, then writes on each.
+/// Its flows are the reads on each target, then the writes on each.
 const LOOP: &str = "model = \"streams\"\nduration = \"10min\"\nslice = \"1s\"\n\
     [[loop]]\nname = \"mix\"\nin_flight = 6\ntargets = \"in-turn\"\n\
     [[stream]]\nname = \"reads\"\ndirection = \"read\"\nsize = \"4KiB\"\nloop = \"mix\"\nshare = \"50%\"\n\
@@ -29,7 +29,7 @@ fn start(rig: &Rig, duration: &str, more: &[&str]) -> Running {
     rig.place.start(&[&["run", "loop.toml"], &TARGETS[..], more].concat(), 1)
 }
 
-/// Operations that succeeded and that failed, on one target.
+/// The numbers of operations that succeeded and that failed on one target.
 fn on(log: &Log, target: usize) -> (u64, u64) {
     let (reads, writes) = (log.flow(target), log.flow(2 + target));
     (reads.ok + writes.ok, reads.errors.values().chain(writes.errors.values()).sum())
@@ -40,7 +40,7 @@ fn one_target_that_is_gone_ends_the_run_and_one_that_is_read_only_fails_it() {
     for (fault, duration, name, flow, engine) in [
         ("gone=1", "10min", "ENODEV", 0, "io_uring"),
         ("gone=1", "10min", "ENODEV", 0, "threads"),
-        // Its reads still succeed, so that it is not lost.
+        // Its reads still succeed, so that the target is not lost.
         ("werr_every=1 errno=EROFS", "3s", "EROFS", 2, "io_uring"),
     ] {
         let Some(rig) = rig() else { return };
@@ -55,7 +55,7 @@ fn one_target_that_is_gone_ends_the_run_and_one_that_is_read_only_fails_it() {
         assert!(said.out.contains(name) && said.out.contains(DISK), "{fault}: {}", said.out);
         let told = log.events.iter().filter(|event| event.what == "io-error");
         assert!(told.clone().all(|event| event.details["target"] == "0"), "{:?}", log.events);
-        // Each worker tells its first thousand.
+        // Each worker writes an event for each of its first thousand failures.
         let told = told.count() as u64;
         assert!((failed.min(1000)..=failed.min(2000)).contains(&told), "{fault}: {told} of {failed}");
         if fault == "gone=1" {
@@ -81,7 +81,7 @@ fn errors_of_one_target_are_counted_there_and_the_loop_goes_on_over_both() {
     let ((bad, failed), (good, none)) = (on(&log, 0), on(&log, 1));
     assert_eq!((failed, none), (truth.failed(), 0), "{truth}");
     assert!(failed > 10, "{truth}");
-    // A failed operation has had its turn too.
+    // A failed operation counts as a turn, too.
     assert!((bad + failed).abs_diff(good) <= 6, "in turn: {bad} and {failed} failed, {good}");
 }
 

@@ -1,4 +1,5 @@
-//! Names given for reading that are not regular files: they are refused at once. The program neither waits for them nor reads what never ends.
+//! Names that are given for reading and do not belong to regular files: they are refused at once. The program neither
+//! waits for such a file nor reads one that never ends.
 
 use super::bed::{Place, Said};
 use std::fs;
@@ -8,7 +9,7 @@ use std::time::{Duration, Instant};
 /// Nothing here takes this long unless it hangs.
 const WAITS: Duration = Duration::from_secs(60);
 
-/// What reads the file of this name, and how it calls itself when it refuses.
+/// Command lines that read the file NAME.
 const READERS: [&[&str]; 25] = [
     &["run", "NAME", "sim:flash", "--for", "1s"],
     &["explain", "NAME"],
@@ -37,7 +38,7 @@ const READERS: [&[&str]; 25] = [
     &["as", "act_latency", "-l", "NAME"],
 ];
 
-/// Runs it to its end, which must come in time.
+/// Runs the program to its end, which must come in time.
 fn ends(place: &Place, args: &[&str]) -> Said {
     let mut child = place.command(args).stdout(Stdio::piped()).spawn().unwrap();
     let begin = Instant::now();
@@ -73,10 +74,10 @@ fn what_is_no_file_is_not_waited_for() {
         for name in ["fifo", "fifo.json", "fifo.conf", "link", "inside", "/dev/zero"] {
             let args: Vec<&str> = args.iter().map(|word| if *word == "NAME" { name } else { *word }).collect();
             let said = ends(&place, &args);
-            // For the tools with their originals' words: not a success either.
+            // The exit code is not that of a success or of a verdict. Drop-ins have the exit codes of their originals.
             assert!(!matches!(said.code, Some(0 | 10..=12) | None), "{args:?}: {said:?}");
             let told = format!("{}{}", said.out, said.err);
-            // ACT can open a directory and reads no line from it.
+            // ACT opens a directory, too, and reads no line from it.
             if args[..] == ["as", "act_storage", "inside"] {
                 assert!(told.contains("missing configuration"), "{said:?}");
                 continue;
@@ -91,7 +92,7 @@ fn what_is_no_file_is_not_waited_for() {
     assert_eq!(left, [""; 0]);
 }
 
-/// The unnamed pipe of a shell has a writer, so waiting for it is right: `<(zcat act.conf.gz)`.
+/// The unnamed pipe of a shell, as in `<(zcat act.conf.gz)`, has a writer, so that waiting for it is right.
 #[test]
 fn the_pipes_of_a_shell_are_read() {
     let place = Place::new();
@@ -115,7 +116,8 @@ fn a_record_that_is_no_file_is_none() {
     said.is_of_verdict(&place.path("run"));
 }
 
-/// Names may come from others: in a plan that is shown they cannot begin lines or change the direction of text.
+/// Names may come from other people: in a plan that is shown, a name cannot begin a new line or change the direction of
+/// text.
 #[test]
 fn hostile_names_make_no_lines_of_a_plan() {
     let place = Place::new();
@@ -145,8 +147,8 @@ fn hostile_names_make_no_lines_of_a_plan() {
     }
 }
 
-/// The message of every verb about a file that cannot be used, whatever its name: the name is shown, on the line it
-/// belongs to, and does nothing to a terminal.
+/// Every verb's message about a file that cannot be used, whatever the name of the file: the message shows the name in
+/// its own line, and the name does nothing to a terminal.
 #[test]
 fn hostile_names_make_no_lines_of_a_message() {
     let place = Place::new();

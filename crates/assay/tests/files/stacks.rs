@@ -1,10 +1,10 @@
-//! Small stacks: what the shell's limit leaves to the first thread, and what the environment would give to all others.
+//! Small stacks: a limit of the shell applies to the first thread, a variable of the environment to all others.
 
 use super::bed::{Place, Said};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
-/// As after `ulimit -s 64`.
+/// The limits as after `ulimit -s 64`.
 fn small(mut command: Command) -> Command {
     let limit = || {
         let limit = rustix::process::Rlimit { current: Some(64 << 10), maximum: Some(64 << 10) };

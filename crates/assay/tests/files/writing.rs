@@ -13,8 +13,8 @@ type Lay<'a> = &'a dyn Fn(&Path);
 /// Runs a verb up to the point where it would make the file, has the obstacle put there, and lets it continue.
 type Make = fn(&Place, Lay<'_>) -> Said;
 
-/// Each verb, the file it makes, and how to make it do so. A file that a verb makes and that is missing here fails
-/// `every_file_that_is_made_is_in_the_table`.
+/// Each verb, a file that it makes, and how to make the verb do so. If a verb makes a file that is missing here,
+/// `every_file_that_is_made_is_in_the_table` fails.
 const FILES: [(&str, &str, Make); 41] = [
     ("man", "assay.1", |place, lay| at(place, "pages/assay.1", lay, &["man", "--out", "pages"])),
     ("man", "assay-certify.1", |place, lay| at(place, "pages/assay-certify.1", lay, &["man", "--out", "pages"])),
@@ -124,7 +124,7 @@ const FILES: [(&str, &str, Make); 41] = [
     }),
 ];
 
-/// Verbs that make no file, with arguments with which they work.
+/// Verbs that make no file, each with arguments that make it succeed.
 const NONE: [(&str, &[&str]); 11] = [
     ("new", &["new", "--read", "70%"]),
     ("explain", &["explain", "random-read", "sim:flash"]),
@@ -173,7 +173,7 @@ fn shorten(place: &Place) {
     fs::write(&log, &text[..third]).unwrap();
 }
 
-/// A run with a cache, which keeps what is in it.
+/// A run with a cache, whose content is kept after the run.
 fn cached(place: &Place, file: &str, lay: Lay<'_>) -> Said {
     let made = ["run", "act-storage", "new.dat", "--cache", "ssd", "--create", "16MiB", "--for", "1s", "--out", "run"];
     at(place, file, lay, &made)
@@ -219,7 +219,7 @@ fn fit(place: &Place, file: &str, lay: Lay<'_>) -> Said {
     at(place, file, lay, &[&FIT[..], &["--resume", "run"]].concat())
 }
 
-/// Of a command that is gone on with after its candidate's directory was lost.
+/// Continues a sizing after the directory of its candidate was lost.
 fn size(place: &Place, file: &str, lay: Lay<'_>) -> Said {
     place.write("small.profile", PROFILE);
     let size = ["size", "small.profile", "sim:flash", "--for", "1s", "--slice", "1s", "--fit-for", "2s", "--to", "1x"];
@@ -241,7 +241,7 @@ fn place_at(path: &Path, lay: Lay<'_>) {
     lay(path);
 }
 
-/// Everything outside, which must stay unchanged.
+/// Everything outside: files in a directory of their own, and a device. They must stay unchanged.
 struct Outside {
     dir: tempfile::TempDir,
     device: Option<Loop>,
@@ -276,7 +276,8 @@ impl Outside {
         self.dir.path().join(name)
     }
 
-    /// Puts one there; what was there before is now outside. False where this kind cannot be made here.
+    /// Puts an obstacle of this kind at `at`; what was there before is outside then. False where this kind cannot be
+    /// made here.
     fn lay(&self, kind: &str, at: &Path) {
         let precious = self.path("precious");
         let before = fs::read(at).unwrap_or_else(|_| b"precious".to_vec());
@@ -297,7 +298,7 @@ impl Outside {
         }
     }
 
-    /// The whole outside: names, bytes, and the content of the device.
+    /// The state of everything outside: names, bytes, and the content of the device.
     fn state(&self) -> Vec<(PathBuf, Vec<u8>)> {
         let mut all: Vec<_> = fs::read_dir(self.dir.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
         all.sort();
@@ -305,7 +306,7 @@ impl Outside {
     }
 }
 
-/// The kind of an obstacle, and where it leads.
+/// What an obstacle is: its kind, where it leads, and what a file contains.
 fn shape(at: &Path) -> (u32, u64, u64, Option<PathBuf>, Option<Vec<u8>>) {
     let meta = fs::symlink_metadata(at).unwrap();
     let bytes = meta.is_file().then(|| fs::read(at).unwrap());
@@ -353,7 +354,8 @@ fn one(outside: &Outside, (verb, file, make): &(&str, &str, Make), (kind, named)
     if after.as_ref() != Some(&before) {
         wrong.push(format!("{verb}, {kind} for {file}: the obstacle became {after:?}"));
     }
-    // A target is refused by the gate, and a run directory that exists is refused because of its name, whatever it is.
+    // The message about these names the file: the gate refuses a target, and an existing run directory is refused
+    // whatever its kind is.
     let named = if ["run", "run directory", "new.dat", "ssd", "act_storage", "pblio", "seekmark", "act_latency.py"]
         .contains(file)
     {
@@ -396,10 +398,10 @@ fn below(dir: &Path, names: &mut BTreeSet<String>) {
     }
 }
 
-/// The control: without an obstacle each row makes its file completely, and no row makes a file that is in no row.
+/// The control: without an obstacle, each row makes its file completely, and no row makes a file that is in no row.
 #[test]
 fn every_file_that_is_made_is_in_the_table() {
-    // Files of the tests themselves, and those of a directory that a row has for itself.
+    // Files that the tests make, and files in a directory that has a row of its own.
     let theirs = ["key", "act.conf", "table", "small.profile", "disk.img", "act_index", "act_prep", "act_latency"];
     let known: BTreeSet<&str> = FILES.iter().map(|(_, file, _)| *file).chain(theirs).collect();
     for (verb, file, make) in rows() {
@@ -408,7 +410,7 @@ fn every_file_that_is_made_is_in_the_table() {
         let said = make(&place, &|at| *path.borrow_mut() = at.to_path_buf());
         assert!(!matches!(said.code, Some(2..=5 | 70)), "{verb} {file}: {said:?}");
         let path = path.into_inner();
-        // The output of a run in the background is shown and removed if the run ends before anybody could follow it.
+        // If a run in the background ends before anybody can follow it, its output is shown, and the file is removed.
         if ["run.txt", "said.txt"].contains(file) {
             assert!(said.err.contains("PASS") || said.out.contains(file), "{verb} {file}: {said:?}");
             continue;
@@ -433,7 +435,7 @@ fn every_file_that_is_made_is_in_the_table() {
     }
 }
 
-/// The verbs of the program are those of the table, and those that make no file, which is checked.
+/// Every verb of the program is in one of the two tables, and those in `NONE` really make no file.
 #[test]
 fn every_verb_is_in_the_table_or_makes_no_file() {
     let place = Place::new();

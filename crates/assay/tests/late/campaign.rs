@@ -1,6 +1,5 @@
-//! A thousand devices of five kinds, each driven by a generator that is late in one of several ways, compared with a
-//! twin run whose generator is punctual and whose device is the same. No PASS where the twin fails, no FAIL where the
-//! twin passes.
+//! A thousand devices of five kinds. The generator of each is late in one of several ways, and a twin run with the same
+//! device has a punctual generator: no PASS where the twin fails, and no FAIL where the twin passes.
 
 use crate::devices::{Draw, Kind, MS, Simulated, US};
 use crate::rig::{Late, judged, plan};
@@ -23,7 +22,7 @@ struct Trial {
 
 const KINDS: [&str; 5] = ["one server", "several servers", "recovers at rest", "merges", "tokens"];
 
-/// Uniform over the logarithm.
+/// A number whose logarithm is uniform.
 fn between(prng: &mut Prng, low: u64, high: u64) -> u64 {
     (low as f64 * (high as f64 / low as f64).powf(prng.unit())) as u64
 }
@@ -33,7 +32,7 @@ fn trial(number: u64) -> Trial {
     let kind = (number % 5) as usize;
     let rate = between(&mut prng, 100, 2000);
     let gap = 1_000_000_000 / rate;
-    // Utilisation of one server; more than 1 is a device that does not carry its load.
+    // Utilisation of one server; above 1 the device does not carry its load.
     let used = 0.2 + 0.95 * prng.unit();
     let mean = ((gap as f64 * used) as u64).max(10 * US);
     let slow_ppm = if prng.below(2) == 0 { 0 } else { between(&mut prng, 1000, 80_000) };
@@ -52,10 +51,10 @@ fn trial(number: u64) -> Trial {
             Kind::Servers(vec![0; several as usize])
         }
         2 => {
-            // Its upkeep takes a share of the idle time, and is done only at rest.
+            // The upkeep of the device takes a share of the idle time, and is done only at rest.
             (draw.least, draw.mean) = (least / 2, mean / 2);
-            // It starts with its largest debt. Upkeep of less than a fifth of the time is left out: a rest of one
-            // percent, which is allowed, pays for more than a twentieth of that.
+            // It starts with its largest debt. Upkeep that takes less than a fifth of the time is left out: rests of
+            // one percent of the time are allowed, and pay for more than a twentieth of such upkeep.
             let debt = between(&mut prng, (gap / 5).max(1), gap / 2);
             let onset = between(&mut prng, gap / 4 + 1, gap * 20);
             let most = between(&mut prng, 10 * MS, 500 * MS);
@@ -84,7 +83,7 @@ fn trial(number: u64) -> Trial {
     }
 }
 
-/// Ways of being late that occur in practice: late wakes of a virtual machine, a quota, stops, and any mixture of small
+/// Ways of being late that occur in practice: late wakes of a virtual machine, a quota, stops, and a mixture of small
 /// ones.
 fn lateness(prng: &mut Prng) -> Late {
     let seed = prng.next_u64();

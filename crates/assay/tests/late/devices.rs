@@ -1,8 +1,8 @@
-//! Devices in virtual time with known rules, for a generator that may be late: one server, several, one that recovers
-//! at rest, one that merges bunched operations, and one that hands out tokens.
+//! Devices in virtual time with known rules, for a generator that may be late: one server, several servers, one that
+//! recovers at rest, one that merges operations that come together, and one that hands out tokens.
 //!
 //! The time of an operation is drawn from its number, so that a punctual generator meets the same device to the
-//! nanosecond.
+//! nanosecond. All times are in nanoseconds.
 
 use assay_base::{BlockDevice, Completion, Device, Done, Geometry, Instant, Op, Prng, Span, Ticket};
 use std::cell::Cell;
@@ -14,26 +14,27 @@ pub const MS: u64 = 1_000_000;
 /// What decides when an operation completes.
 #[derive(Clone, Debug)]
 pub enum Kind {
-    /// Servers; the next operation always goes to the one that is free first.
+    /// The times at which the servers are free; the next operation goes to the one that is free first.
     Servers(Vec<u64>),
     /// One server that owes `debt` of upkeep for each operation. It pays this off after it was idle for `onset`; when
     /// it owes more than `most`, the next operation waits until it has paid off `pays`.
     Recovers { free: u64, owed: u64, debt: u64, onset: u64, most: u64, pays: u64 },
     /// One server that takes up to `most` waiting operations at once.
     Merges { free: u64, filling: (u64, u64), most: u64, carried: Rc<Cell<u64>> },
-    /// `burst` tokens, one more every `every`; an operation without a token waits, and all others are carried
+    /// `burst` tokens, and a new one every `every`; an operation waits for a token, and is otherwise carried
     /// immediately.
     Tokens { next: u64, every: u64, burst: u64 },
 }
 
-/// The time of one operation: exponential with the mean `mean`, and `slow` for a share of them.
+/// The time of one operation: `least`, plus an exponential time with the mean `mean`; a share of them takes `slow`
+/// longer.
 #[derive(Clone, Copy, Debug)]
 pub struct Draw {
     pub seed: u64,
     pub least: u64,
     pub mean: u64,
     pub slow: u64,
-    /// In parts per million.
+    /// That share in parts per million.
     pub slow_ppm: u64,
 }
 
@@ -45,7 +46,7 @@ impl Draw {
     }
 }
 
-/// A device whose completions are stamped when they are found, or with times of its own.
+/// A device whose completions have the time at which they were found, or times of their own.
 pub struct Simulated {
     kind: Kind,
     draw: Draw,
@@ -61,7 +62,7 @@ impl Simulated {
 }
 
 impl Simulated {
-    /// When the next operation completes, which wakes a waiting thread.
+    /// When the next operation completes: this wakes a thread that waits.
     pub fn next_completion(&self) -> Option<Instant> {
         self.pending.iter().map(|it| it.completed).min()
     }
@@ -88,7 +89,7 @@ impl Kind {
                 *free
             }
             Kind::Merges { free, filling: (begins, held), most, carried } => {
-                // The batch that is being filled begins when the server is free; a later operation begins another
+                // A batch is filled until the server is free and begins with it; a later operation begins another
                 // batch.
                 if now >= *begins || *held >= *most {
                     *begins = now.max(*free);

@@ -1,5 +1,5 @@
-//! A late generator neither makes a good device fail nor a bad one pass: devices with known rules and a punctual twin
-//! of each run, in virtual time, through the real engine, log and judge.
+//! A late generator neither makes a good device fail nor a bad one pass. Devices with known rules, each with a punctual
+//! twin run, in virtual time, through the real engine, log and judge.
 
 #![allow(
     clippy::disallowed_methods,

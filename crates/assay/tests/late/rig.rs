@@ -1,4 +1,4 @@
-//! A run in virtual time whose generator is late as the test specifies, through the real engine, log and judge.
+//! A run in virtual time whose generator is late as the test says, through the real engine, log and judge.
 
 use crate::devices::{Kind, Simulated};
 use assay_base::{Instant, Prng, Span};
@@ -13,22 +13,22 @@ use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-/// When the generator cannot run.
+/// When the generator cannot run. Times are in nanoseconds.
 #[derive(Clone, Debug, Default)]
 pub struct Late {
     pub seed: u64,
-    /// This many of a million wakes are late, by up to this time.
+    /// Of a million wakes, this number is late, by a random time below `wakes_by`.
     pub wakes_ppm: u64,
     pub wakes_by: u64,
-    /// Stopped at the end of each `every`, for this long; 0 means never.
+    /// The generator stands still for the last `stopped` of each period of `every`; 0 means never.
     pub every: u64,
     pub stopped: u64,
-    /// Stopped once from a given time on, for a given time.
+    /// Single stops: when each begins, and how long it lasts.
     pub once: Vec<(u64, u64)>,
 }
 
 impl Late {
-    /// When it runs, if it should run at `at`; `number` is how often it ran before.
+    /// When the generator runs, if it should run at `at`; `number` says how often it ran before.
     fn runs(&self, at: u64, number: u64) -> u64 {
         let mut at = at;
         if self.wakes_ppm > 0 {
@@ -46,7 +46,7 @@ impl Late {
     }
 }
 
-/// The same value as in a real run.
+/// A wake that is later than this counts as disturbed, as in a real run.
 const DISTURBED: Span = Span::from_us(100);
 
 /// A plan of one stream, from the lines of its stream and of its criterion.
@@ -112,8 +112,8 @@ fn header(plan: &Plan, thresholds: &Thresholds, lateness: bool) -> Header {
     }
 }
 
-/// Runs `plan` on a device with a generator that is `late`, and judges the log. With `counted` unset the log has no
-/// counts of lateness.
+/// Runs `plan` on a device with a generator that is `late`, and judges the log. Unless `counted`, the log lacks the
+/// counts of lateness, as logs of earlier versions do.
 pub fn judged(plan: &Plan, kind: &Kind, device: Simulated, bound: u32, late: &Late, counted: bool) -> Judgement {
     let carried = match kind {
         Kind::Merges { carried, .. } => Some(carried.clone()),
@@ -123,7 +123,7 @@ pub fn judged(plan: &Plan, kind: &Kind, device: Simulated, bound: u32, late: &La
     judge(Reader::new(&log[..]), &Options::default()).unwrap()
 }
 
-/// The log of such a run. `carried` is the number of operations that a merging disk reports.
+/// The log of such a run. `carried` counts the operations that a merging disk reports.
 pub fn logged(
     plan: &Plan,
     device: Simulated,
@@ -149,7 +149,7 @@ pub fn logged(
             let mut interval: Interval = frame.interval();
             if let Some(carried) = &carried {
                 let reads = carried.get() - std::mem::replace(&mut before, carried.get());
-                // Merging reduces operations, but not bytes.
+                // Merging makes fewer operations, but moves the same bytes.
                 let read_bytes = interval.flows[0].bytes;
                 interval.disks = vec![DiskCounters { reads, read_bytes, ..DiskCounters::default() }];
             }
@@ -164,8 +164,8 @@ pub fn logged(
         if step.done {
             break;
         }
-        // It waits like the shell of a real run: until something is due, at most a millisecond with operations in
-        // flight, and until a completion comes, which it notices only by looking.
+        // The worker waits as that of a real run does: until something is due, at most a millisecond while operations
+        // are in flight, and until a completion comes, which it notices only by looking.
         let planned = now + worker.patience(step.wake.since(now));
         let wake = worker.device().next_completion().map_or(planned, |at| at.min(planned)).max(now);
         let ended = Instant::from_ns(late.runs(wake.as_ns(), number));

@@ -21,7 +21,7 @@ fn rate(rate: u64) -> String {
     LINE.replace("RATE", &rate.to_string())
 }
 
-/// A pause is a rest, in which the device could recover; a punctual generator would never have given it one.
+/// Where the generator pauses, the device rests and can recover; a punctual generator never gives it that rest.
 #[test]
 fn a_device_that_recovers_at_rest_is_not_passed_by_stopping() {
     let device = Kind::Recovers { free: 0, owed: 30 * MS, debt: 80_000, onset: 3 * MS, most: 30 * MS, pays: 80 * MS };
@@ -38,7 +38,7 @@ fn a_device_that_recovers_at_rest_is_not_passed_by_stopping() {
     assert!(now.reason.contains("without work for"), "{}", now.reason);
 }
 
-/// A closed loop has no schedule to be late for: it asks for less.
+/// A closed loop has no schedule that it could miss: if it sleeps, it just asks for less.
 #[test]
 fn a_closed_loop_that_sleeps_proves_nothing() {
     let late = Late { every: 60 * MS, stopped: 45 * MS, ..Late::default() };
@@ -51,7 +51,7 @@ fn a_closed_loop_that_sleeps_proves_nothing() {
     assert_eq!(punctual.verdict, Verdict::Pass, "{}", punctual.reason);
 }
 
-/// A late operation queues behind earlier late ones; without its own lag it is still over the bound.
+/// An operation that is late queues behind earlier late ones: even without its own lag it is over the bound.
 #[test]
 fn two_stops_do_not_fail_a_good_device() {
     let late = Late { once: vec![(3000 * MS, 200 * MS), (6000 * MS, 200 * MS)], ..Late::default() };
@@ -67,7 +67,7 @@ fn two_stops_do_not_fail_a_good_device() {
     assert_eq!(now.verdict, Verdict::Invalid, "{}", now.reason);
 }
 
-/// `completed` is when it was found.
+/// `completed` is when the generator found the completion, which may be later than it came.
 #[test]
 fn a_completion_that_was_found_late_does_not_accuse() {
     let late = Late { every: 1000 * MS, stopped: 60 * MS, ..Late::default() };
@@ -83,7 +83,7 @@ fn a_completion_that_was_found_late_does_not_accuse() {
     assert_eq!(now.verdict, Verdict::Invalid, "{}", now.reason);
 }
 
-/// Steal on a busy machine: 1 of 100 wakes is late by a millisecond or more. It does not hide a device that is bad by
+/// Steal on a busy machine: 12 of 1000 wakes are late, by up to 2.4 ms. This does not hide a device that is bad by
 /// itself.
 #[test]
 fn late_wakes_do_not_hide_a_bad_device() {

@@ -1,10 +1,10 @@
-//! What the log says was carried, compared with what the device counted and what the kernel saw.
+//! What the log says was read and written, compared with what the device counted and with what the kernel saw.
 
 use super::bed::{Log, Place, Said};
 use super::devices::{Counted, Disk, LOOKED_AT, Loop, Seen, Trace, Zram};
 use assay_base::Direction::{Read, Write};
 
-/// What was read before the run to compare the paths to the target, according to the log: "144 of 4096 bytes on a
+/// The reads before the run, which compare the paths to the target, as the log states them: "144 of 4096 bytes on a
 /// target".
 fn compared(log: &Log) -> Counted {
     let numbers: Vec<u64> =
@@ -13,14 +13,14 @@ fn compared(log: &Log) -> Counted {
     Counted { reads, read_bytes: reads * bytes, ..Counted::default() }
 }
 
-/// They agree within the thousandth that the project promises.
+/// Asserts that two counts agree within the thousandth that the project promises.
 fn agrees(what: &str, own: u64, counted: u64) {
     assert!(own.abs_diff(counted) as f64 <= own as f64 / 1000.0, "{what}: the log has {own}, the device {counted}");
 }
 
-/// Runs act-storage on `disk` and compares. What the safety gate reads (samples, signatures) is not part of the load:
-/// it is measured with a certification, which passes the same gate and is then refused because nothing prepared the
-/// device.
+/// Runs act-storage on `disk` and compares. What the safety gate reads (samples, signatures) is not part of the load.
+/// It is measured with a certification, which passes the same gate and is then refused, because the device was not
+/// prepared.
 fn accounted(place: &Place, disk: &dyn Disk, load: &str, time: &str) -> Log {
     let _counting = LOOKED_AT.read().unwrap_or_else(std::sync::PoisonError::into_inner);
     let token = disk.token(place);
@@ -40,8 +40,8 @@ fn accounted(place: &Place, disk: &dyn Disk, load: &str, time: &str) -> Log {
     log
 }
 
-/// Whatever the verdict is: no error, nothing lost; what was scheduled was delivered, or still waited when the load
-/// ended on a busy machine.
+/// Asserts, whatever the verdict is, that there was no error and nothing was lost: what was scheduled was delivered, or
+/// still waited when the load ended on a busy machine.
 fn clean(said: &Said, log: &Log, place: &Place) {
     said.is_of_verdict(&place.path("run"));
     log.adds_up();
@@ -63,8 +63,8 @@ fn compare(log: &Log, disk: &dyn Disk, counted: Counted, gate: Counted) {
     let (read, written) = (log.direction(Read), log.direction(Write));
     agrees("bytes read", read.bytes, counted.read_bytes - gate.read_bytes);
     agrees("bytes written", written.bytes, counted.written_bytes);
-    // Where the device works with requests, a block larger than a request may be is split and counted in pieces; zram
-    // takes it whole.
+    // If the device works with requests, a block that is larger than the largest request is split and counted in
+    // pieces; zram does not split it.
     let most: u64 = disk.queue("max_sectors_kb").parse::<u64>().unwrap() * 1024;
     let large = log.stream("large-block-reads").ok;
     let pieces = if disk.is_of_requests() { (128u64 << 10).div_ceil(most) } else { 1 };
@@ -79,7 +79,7 @@ fn compare(log: &Log, disk: &dyn Disk, counted: Counted, gate: Counted) {
     agrees("writes", written.ok * pieces + empty, counted.writes);
 }
 
-/// Poisson: the number that the rate gives, within four standard deviations.
+/// Asserts that each stream has the number of Poisson arrivals that its rate gives, within four standard deviations.
 fn rates(log: &Log, multiple: f64) {
     for (stream, rate) in [("reads", 2000.0), ("large-block-reads", 23.4375), ("large-block-writes", 23.4375)] {
         let expected = rate * multiple * log.seconds();
@@ -88,7 +88,7 @@ fn rates(log: &Log, multiple: f64) {
     }
 }
 
-/// Bytes of one operation of each stream.
+/// Asserts that every operation of a stream has the size of that stream, in bytes.
 fn sizes(log: &Log, record: u64) {
     for (stream, size) in [("reads", record), ("large-block-reads", 128 << 10), ("large-block-writes", 128 << 10)] {
         let sum = log.stream(stream);
@@ -106,7 +106,8 @@ fn loop_device_counts_what_the_log_counts_at_1x_and_the_kernel_sees_act_sizes_an
     sizes(&log, 1536);
     let Some(trace) = trace else { return };
     let seen = trace.seen();
-    // The reads of 4 KiB that compare the paths to the target may be carried by threads with names like a worker's.
+    // The reads of 4 KiB before the run, which compare the paths to the target, may be issued by threads with names
+    // like a worker's.
     let load = seen.into_iter().filter(|seen| seen.write || seen.sectors != 8);
     let (large, records): (Vec<Seen>, Vec<Seen>) = load.partition(|seen| seen.sectors == 256);
     agrees("records in the trace", log.stream("reads").ok, records.len() as u64);

@@ -34,7 +34,7 @@ impl Place {
         path
     }
 
-    /// The program with its arguments, in this directory.
+    /// The command that runs the program with these arguments in this directory.
     pub fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_assay"));
         command.args(args).current_dir(self.dir.path()).env("XDG_STATE_HOME", self.path("state"));
@@ -42,19 +42,19 @@ impl Place {
         command
     }
 
-    /// Runs it to its end.
+    /// Runs the program to its end.
     pub fn assay(&self, args: &[&str]) -> Said {
         Said::of(self.command(args).output().unwrap(), args)
     }
 
-    /// Runs it with `--out run` and reads the log that it left.
+    /// Runs the program with `--out run` and reads the log that it left.
     pub fn run(&self, args: &[&str]) -> (Said, Log) {
         let said = self.assay(&[args, &["--out", "run"]].concat());
         let log = Log::of(&self.path("run"));
         (said, log)
     }
 
-    /// Starts it and waits until its log contains `intervals` of them.
+    /// Starts the program with `--out run` and waits until its log has this number of intervals.
     pub fn start(&self, args: &[&str], intervals: usize) -> Running {
         let mut running = self.begin(&[args, &["--out", "run"]].concat());
         let log = self.path("run/run.jsonl");
@@ -65,7 +65,7 @@ impl Place {
         running
     }
 
-    /// Starts it without waiting.
+    /// Starts the program without waiting.
     pub fn begin(&self, args: &[&str]) -> Running {
         Running { child: Some(self.command(args).spawn().unwrap()) }
     }
@@ -80,7 +80,7 @@ impl Place {
     }
 }
 
-/// Waits until `holds` returns true; gives up where only a hang can be the reason.
+/// Waits until `holds` returns true; panics after a time that only a hang can explain.
 pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !holds() {
@@ -105,7 +105,7 @@ impl Running {
         assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
     }
 
-    /// Its end, which must come in time.
+    /// Waits for the end of the program, which must come in time.
     pub fn end(mut self) -> Said {
         until("its end", || !self.is_alive());
         Said::of(self.child.take().unwrap().wait_with_output().unwrap(), &["(started)"])
@@ -187,7 +187,7 @@ impl Log {
         Log { header: header.unwrap(), intervals, events, close, damage }
     }
 
-    /// The sum over all intervals of the flows that `which` chooses.
+    /// The sum, over all intervals, of the flows that `which` chooses.
     fn sum(&self, which: impl Fn(usize) -> bool) -> FlowInterval {
         let mut sum = FlowInterval::default();
         for flow in self.intervals.iter().flat_map(|i| i.flows.iter().enumerate()).filter(|(at, _)| which(*at)) {
@@ -202,23 +202,23 @@ impl Log {
         sum
     }
 
-    /// One stream on all targets.
+    /// The sum of one stream on all targets.
     pub fn stream(&self, name: &str) -> FlowInterval {
         self.sum(|at| self.header.streams[usize::from(self.header.flows[at].stream)].name == name)
     }
 
-    /// All streams of one direction.
+    /// The sum of all streams of one direction.
     pub fn direction(&self, direction: Direction) -> FlowInterval {
         self.sum(|at| self.header.streams[usize::from(self.header.flows[at].stream)].direction == Some(direction))
     }
 
-    /// One flow alone.
+    /// The sum of one flow.
     pub fn flow(&self, at: usize) -> FlowInterval {
         self.sum(|flow| flow == at)
     }
 
-    /// Asserts the accounting identity of every interval: what was carried in and scheduled equals what completed, was
-    /// short, failed, or is carried out.
+    /// Asserts the accounting identity of every interval: the operations that were carried in and those that were
+    /// scheduled are as many as those that completed, were short, failed, or are carried out.
     pub fn intervals_add_up(&self) {
         let mut carried = vec![0; self.header.flows.len()];
         for interval in &self.intervals {
@@ -241,7 +241,7 @@ impl Log {
         assert_eq!(close.issued, close.completed + close.stuck);
     }
 
-    /// Measured seconds as planned.
+    /// The planned length of the measured time, in seconds.
     pub fn seconds(&self) -> f64 {
         self.header.phases.iter().map(|phase| phase.span_ns as f64 / 1e9).sum()
     }

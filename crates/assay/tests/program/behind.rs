@@ -1,4 +1,4 @@
-//! Loads behind a simulated cache as a user runs them.
+//! Loads behind a simulated cache, as a user runs them.
 
 use super::bed::Place;
 use serde_json::Value;
@@ -26,7 +26,7 @@ fn a_run_behind_a_cache_issues_exactly_the_misses_of_the_curve() {
     let read = curve["read_blocks"].as_f64().unwrap();
     let missed = read - (point["hits"].as_f64().unwrap() * read).round();
     for writes in ["through", "back"] {
-        // Tables come behind the keys.
+        // In TOML, the tables follow the keys of the file itself.
         let (keys, tables) = FILE.split_at(FILE.find("[[stream]]").unwrap());
         place.write("behind.toml", &format!("{keys}[cache]\nsize = \"1GiB\"\nwrites = \"{writes}\"\n{tables}"));
         let run = ["run", "behind.toml", "sim:flash", "--behind", "64MiB", "--json", "--out", writes];
@@ -123,7 +123,7 @@ fn what_cannot_be_simulated_is_refused() {
         assert_eq!(said.code, Some(code), "{args:?}: {}", said.err);
         assert!(said.err.contains(what), "{args:?}: {}", said.err);
     }
-    // What the cache held is lost with the process.
+    // The content of the simulated cache is lost with the process, so that a killed run cannot be continued.
     let killed = place.start(&["run", "w.toml", "null:1GiB", "--behind", "64MiB"], 1);
     killed.signal(libc::SIGKILL);
     killed.end();

@@ -1,5 +1,6 @@
-//! A cache device before the targets as a user meets it: it begins empty, goes on where it ended, and is never used where it
-//! could be stale: after a kill at any moment, after somebody wrote to its targets, for other storage.
+//! A cache device before the targets as a user meets it. It begins empty and keeps its content from run to run, but the
+//! content is never used where it could be stale: after a kill at any moment, after somebody wrote to the targets, or
+//! for other storage.
 
 use super::bed::Place;
 use serde_json::Value;
@@ -16,7 +17,7 @@ fn files(place: &Place) {
     }
 }
 
-/// The command line of a run with a cache, and more.
+/// The command line of a run with a cache, with more arguments.
 fn run<'a>(more: &[&'a str]) -> Vec<&'a str> {
     let usual = ["run", "oltp", "file1", "file2", "file3", "--cache", "ssd", "--load", "4x", "--warm-up", "0s"];
     [&usual[..], more].concat()
@@ -27,8 +28,8 @@ fn cache(place: &Place, dir: &str) -> Value {
     serde_json::from_str::<Value>(&text).unwrap()["cache"].clone()
 }
 
-/// Every block that the metadata say is in the cache holds what its target holds. Returns how many blocks there are;
-/// `None` where the metadata say that the cache is in use.
+/// Asserts that every block that the metadata say is in the cache holds what its target holds. Returns how many blocks
+/// there are; `None` if the metadata say that the cache is in use.
 fn compared(place: &Place) -> Option<usize> {
     let bytes = fs::read(place.path("ssd.index")).ok()?;
     if bytes == b"in use\n" {
@@ -75,7 +76,7 @@ fn a_cache_goes_on_where_it_ended_and_is_what_its_targets_hold() {
         let verdict: Value = serde_json::from_str(&text).unwrap();
         assert_eq!(verdict["integrity"]["damaged"].as_u64(), Some(0), "{dir}");
     }
-    // Without a cache, the targets are written behind its back.
+    // A run without the cache writes to the targets behind the cache's back.
     let without = ["run", "oltp", "file1", "file2", "file3", "--for", "1s", "--slice", "1s", "--warm-up", "0s"];
     place.assay(&without);
     let third = place.assay(&run(&["--for", "1s", "--slice", "1s", "--out", "three"]));
@@ -93,7 +94,7 @@ fn after_a_kill_at_any_moment_a_cache_is_empty_or_right() {
     for kill in 0..kills {
         let dir = format!("run-{kill}");
         let mut child = place.command(&run(&["--for", "1s", "--slice", "1s", "--out", &dir])).spawn().unwrap();
-        // From before the cache is opened until after its metadata are kept.
+        // The kill comes at any time, from before the cache is opened until after its metadata are stored.
         std::thread::sleep(Duration::from_millis(30 + (kill * 997) % 2400));
         let _ = child.kill();
         child.wait().unwrap();
@@ -155,7 +156,7 @@ fn what_is_no_cache_of_this_storage_is_refused() {
     }
 }
 
-/// A disk that carries a few hundred operations a second, with and without a cache of flash before it.
+/// Three disks, which together carry about 200 operations a second, with and without a cache of flash before them.
 #[test]
 fn a_simulated_cache_device_answers_what_the_disk_need_not() {
     let place = Place::new();
@@ -170,7 +171,7 @@ fn a_simulated_cache_device_answers_what_the_disk_need_not() {
     assert_eq!(means[1].1, None);
 }
 
-/// A run, a search or a curve with a cache goes on only with that cache: two systems are not judged as one.
+/// A run or a search with a cache continues only with that cache, because two systems must not be judged as one.
 #[test]
 fn what_is_continued_has_the_cache_that_it_began_with() {
     let place = Place::new();
@@ -204,7 +205,8 @@ fn what_is_continued_has_the_cache_that_it_began_with() {
     assert!(said.code == Some(2) && said.err.contains("cannot be continued"), "{}", said.err);
 }
 
-/// How much more does a cache carry? One command, one picture; what was measured is kept, whatever is missing.
+/// How much more do the targets carry with a cache? One command draws both curves in one picture, and keeps what was
+/// measured if a part is missing.
 #[test]
 fn a_curve_with_the_cache_has_the_one_without_it_beside_it() {
     let place = Place::new();
@@ -229,7 +231,7 @@ fn a_curve_with_the_cache_has_the_one_without_it_beside_it() {
     for said in ["mean with the cache ssd", "mean without the cache", "beside/ramp/report.html"] {
         assert!(page.contains(said), "{said}: {page}");
     }
-    // Where only the second curve is missing, only that one is measured.
+    // If only the second curve is missing, only that curve is measured.
     let runs = |dir: &str| fs::read_dir(place.path(dir)).unwrap().count();
     let before = (runs("curve"), fs::read(place.path("curve/ramp/run.jsonl")).unwrap());
     fs::remove_dir_all(place.path("curve/beside")).unwrap();

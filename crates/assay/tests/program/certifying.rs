@@ -57,7 +57,7 @@ fn a_quick_look_can_verify_its_data() {
     for step in &steps {
         let integrity = &step["integrity"];
         assert_eq!(integrity["damaged"], 0, "{integrity}");
-        // At least the large blocks that were written and read back.
+        // At least the large blocks that were written are read back.
         assert!(integrity["verified_reads"].as_u64().unwrap() >= 10, "{integrity}");
         assert_eq!(step["closed"], "completed");
     }
@@ -77,7 +77,7 @@ fn a_quick_look_that_is_interrupted_removes_its_scratch_file_too() {
 #[test]
 fn certify_wants_a_prepared_device_and_prep_makes_one() {
     let place = Place::new();
-    // Not a multiple of a large block: the tail is easily forgotten.
+    // The size is not a multiple of a large block, because the tail is easily forgotten.
     let size = (40 << 20) + 13 * 512;
     let Some(disk) = Loop::over(&place, "disk.img", size) else { return };
     let token = disk.token(&place);
@@ -116,7 +116,7 @@ fn certify_wants_a_prepared_device_and_prep_makes_one() {
     }
 }
 
-/// Every block of the backing file up to its last byte contains data of its own.
+/// Asserts that every block of the backing file, up to its last byte, contains data that no other block has.
 fn salted(backing: &std::path::Path, size: u64) {
     let blocks = written_blocks(backing);
     assert_eq!(blocks.len() as u64, size.div_ceil(4096), "no block is left out");
@@ -128,7 +128,7 @@ fn salted(backing: &std::path::Path, size: u64) {
     assert!(blocks.iter().all(|(_, block)| zeros(block) == 0), "incompressible");
 }
 
-/// The data of blocks without their stamps, without duplicates.
+/// The data of the blocks, without their stamps and without duplicates.
 fn bodies(blocks: &[(u64, Vec<u8>)]) -> HashSet<&[u8]> {
     blocks.iter().map(|(_, block)| &block[16..]).collect()
 }
@@ -140,7 +140,7 @@ fn a_file_in_the_working_directory_is_prepared_too() {
     assert_eq!(said.code, Some(0), "{}", said.err);
     let usable = 8 << 20;
     assert_eq!(said.json()[0]["salted_bytes"], usable);
-    // After them comes the file's label.
+    // The label of the file follows its usable blocks.
     let blocks = written_blocks(&place.path("made.dat"));
     assert!(blocks[..2048].iter().all(|(_, block)| Stamp::read(block).is_some()) && blocks.len() == 2049);
     let drop_in = place.command(&["as", "act_prep", "made.dat"]).output().unwrap();
@@ -161,7 +161,7 @@ fn discarding_comes_first_and_what_was_written_before_does_not_count() {
     let token = disk.token(&place);
     let prep = ["prep", disk.path(), "--destroy-data", &token, "--skip-zero", "--json"];
     assert_eq!(place.assay(&prep).code, Some(0));
-    // As if it had been interrupted in the middle.
+    // The record as after an interruption in the middle of the preparation.
     let record = fs::read_dir(place.path("state/assay/prepared")).unwrap().next().unwrap().unwrap().path();
     let mut kept: Value = serde_json::from_str(&fs::read_to_string(&record).unwrap()).unwrap();
     (kept["finished"], kept["salted_bytes"]) = (Value::Null, (size / 2).into());
@@ -233,7 +233,7 @@ fn a_device_is_free_as_soon_as_the_program_has_ended() {
     }
 }
 
-/// Its scratch file is removed: it cannot be continued, wherever it was interrupted.
+/// A quick look removes its scratch file, so that it cannot be continued, wherever it was interrupted.
 #[test]
 fn an_interrupted_quick_look_is_started_again() {
     let place = Place::new();

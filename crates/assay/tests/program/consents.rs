@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-/// A device with somebody's data, which may be written only with consent and an override of S8.
+/// A device that holds somebody's data: it may be written only with consent and an override of S8.
 fn unknown(place: &Place, name: &str) -> Option<Loop> {
     let disk = Loop::over(place, name, 16 << 20)?;
     let file = fs::OpenOptions::new().write(true).open(disk.path()).unwrap();
@@ -27,7 +27,7 @@ fn agree(place: &Place, disk: &Loop, more: &[&str]) -> Said {
     place.assay(&[&["consent", disk.path(), "--destroy-data", &token], more].concat())
 }
 
-/// The one file of the store.
+/// The only file of the consent store.
 fn file(place: &Place) -> PathBuf {
     let mut all = fs::read_dir(place.path("state/assay/consent")).unwrap().map(|entry| entry.unwrap().path());
     let file = all.next().expect("a consent");
@@ -56,7 +56,7 @@ fn a_drop_in_writes_what_was_agreed_to_and_says_so() {
         !place.assay(&["as", "act_prep", disk.path()]).err.contains("--destroy-data"),
         "advice that can be followed"
     );
-    // Each condition alone is not sufficient.
+    // No single one of the conditions is sufficient.
     for (given, words) in [
         (agree(&place, &disk, &[]), "rule S8"),
         (place.assay(&["consent", disk.path(), "--override", "S8"]), "there is no terminal"),
@@ -135,12 +135,12 @@ fn a_consent_ends_with_its_time_its_device_and_its_file() {
     give();
     fs::set_permissions(file(&place), fs::Permissions::from_mode(0o644)).unwrap();
     refused(&place, &disk, &["rule S8"]);
-    // It grows, as a device does that is part of an array.
+    // The device grows, as one that is part of an array may.
     give();
     fs::OpenOptions::new().write(true).open(&disk.backing).unwrap().set_len(32 << 20).unwrap();
     assert!(Command::new("losetup").args(["-c", disk.path()]).status().unwrap().success());
     refused(&place, &disk, &["its size in bytes was 16777216 and is 33554432 now"]);
-    // Another device in its place.
+    // Another device takes its place.
     give();
     let path = disk.path().to_owned();
     drop(disk);
@@ -159,7 +159,7 @@ fn no_consent_covers_what_is_in_use() {
     let place = Place::new();
     let Some(disk) = Loop::over(&place, "disk.img", 16 << 20) else { return };
     assert_eq!(agree(&place, &disk, &[]).code, Some(0));
-    // A new file system, which is then mounted.
+    // A new file system on the device, which is mounted later.
     let whole = ["-q", "-E", "lazy_itable_init=0,lazy_journal_init=0", disk.path()];
     if !Command::new("mkfs.ext4").args(whole).status().is_ok_and(|status| status.success()) {
         return passed_over("no mkfs.ext4");
@@ -186,7 +186,8 @@ fn at_a_terminal_it_is_asked_once_and_then_runs_in_the_background() {
     let place = Place::new();
     let Some(disk) = Loop::over(&place, "disk.img", 16 << 20) else { return };
     let prep = format!("\"$ASSAY\" as act_prep {}", disk.path());
-    // The job is not stopped by a question, and does not write: with no consent, and with that of a script.
+    // A background job is not stopped by a question, and does not write: neither without consent, nor with consent from
+    // a script.
     let token = disk.token(&place);
     for script in [prep.clone(), format!("ASSAY_DESTROY_DATA={token} {prep}")] {
         let (code, shown) = job(&place, &script);
@@ -210,7 +211,7 @@ fn at_a_terminal_it_is_asked_once_and_then_runs_in_the_background() {
     let (code, shown) = job(&place, &prep);
     assert!(code == Some(0) && shown.contains("ended with 0") && shown.contains("by the consent of"), "{shown}");
     disk.until_free();
-    // In the foreground nothing is asked either.
+    // With consent in advance, nothing is asked in the foreground either.
     let conf = conf(&place, &disk);
     let mut seated = Seated::at(place.command(&["as", "act_storage", conf.to_str().unwrap()]));
     let (code, shown) = seated.ends();

@@ -26,8 +26,8 @@ fn no_two_blocks_that_a_run_wrote_are_alike() {
     assert_eq!(bodies.len(), blocks.len(), "and data of its own, the stamp left out");
 }
 
-/// A device that was never written answers without reading. A few reads, and reads smaller than a block, find that out
-/// as well.
+/// A device answers reads of blocks that were never written without reading its medium. A few reads are enough to find
+/// that out, and so are reads smaller than a block.
 #[test]
 fn slow_and_small_reads_find_out_that_nothing_was_ever_written() {
     for (size, rate) in [("4KiB", 15), ("512B", 60)] {

@@ -18,11 +18,10 @@ fn tool(program: &str, args: &[&str]) -> Option<String> {
     output.status.success().then(|| String::from_utf8(output.stdout).unwrap().trim().to_owned())
 }
 
-/// Held for reading by tests that count what reaches a device, for writing by tests that examine all devices of the
-/// host.
+/// Tests that count what reaches a device hold it for reading, tests that examine all devices of the host for writing.
 pub static LOOKED_AT: RwLock<()> = RwLock::new(());
 
-/// Removes something that another process may still use for a moment.
+/// Repeats the removal of something that another process may still use for a moment.
 fn patiently(what: &str, mut done: impl FnMut() -> bool) {
     for _ in 0..250 {
         if done() {
@@ -45,12 +44,12 @@ pub trait Disk {
         fs::read_to_string(format!("/sys/block/{}/queue/{file}", self.name())).unwrap().trim().to_owned()
     }
 
-    /// Whether the kernel makes requests from what it gets; otherwise the driver takes it unchanged.
+    /// Whether the kernel divides and merges what it gets into requests; otherwise the driver takes it unchanged.
     fn is_of_requests(&self) -> bool {
         Path::new(&format!("/sys/block/{}/mq", self.name())).exists()
     }
 
-    /// What it has counted so far, once udev has finished examining it.
+    /// What the device has counted so far, once udev has finished examining it.
     fn counted(&self) -> Counted {
         let _ = tool("udevadm", &["settle"]);
         let text = fs::read_to_string(format!("/sys/block/{}/stat", self.name())).unwrap();
@@ -65,13 +64,13 @@ pub trait Disk {
         }
     }
 
-    /// Waits until nobody uses it exclusively: io_uring releases a device only after the program's end.
+    /// Waits until nobody uses the device exclusively: io_uring releases a device only after the program's end.
     fn until_free(&self) {
         let exclusively = || fs::OpenOptions::new().read(true).custom_flags(libc::O_EXCL).open(self.path());
         super::bed::until("the device to be given up", || exclusively().is_ok());
     }
 
-    /// The consent token, obtained as a person does.
+    /// The consent token, obtained as a person obtains it.
     fn token(&self, place: &Place) -> String {
         let said = place.assay(&["devices", "--json", self.path()]);
         said.json()[0]["token"].as_str().unwrap_or_else(|| panic!("no token: {}", said.out)).to_owned()
@@ -112,7 +111,7 @@ impl Loop {
         Loop::with(place, name, size, &[])
     }
 
-    /// With further options of losetup. `None` without root or without loop devices.
+    /// A loop device with further options of losetup. `None` without root or without loop devices.
     pub fn with(place: &Place, name: &str, size: u64, options: &[&str]) -> Option<Loop> {
         let backing = place.path(name);
         if !backing.exists() {
@@ -135,7 +134,7 @@ impl Disk for Loop {
 
 impl Drop for Loop {
     fn drop(&mut self) {
-        // While the program's end is still being processed, the kernel only promises to detach it.
+        // While the end of the program is still being processed, the kernel detaches the device only later.
         let attached = format!("/sys/block/{}/loop/backing_file", self.name());
         patiently("detaching a loop device", || {
             let _ = tool("losetup", &["-d", &self.path]);
@@ -200,7 +199,7 @@ impl Drop for Mounted<'_> {
     }
 }
 
-/// A mounted file system that answers no write until this is dropped; neither does a loop device on it.
+/// A mounted file system that completes no write until this is dropped; a loop device on it completes none either.
 pub struct Frozen {
     at: PathBuf,
 }
@@ -236,7 +235,7 @@ pub struct Seen {
 }
 
 impl Trace {
-    /// Begins to trace. `None` where there is no tracefs to mount.
+    /// Begins to trace. `None` where tracefs cannot be mounted.
     pub fn of(disk: &dyn Disk, place: &Place) -> Option<Trace> {
         let mount = place.path("tracefs");
         fs::create_dir(&mount).unwrap();
@@ -252,8 +251,8 @@ impl Trace {
         let number = fs::read_to_string(format!("/sys/block/{}/dev", disk.name())).unwrap();
         let (major, minor) = number.trim().split_once(':').unwrap();
         let device = (major.parse::<u32>().unwrap() << 20) | minor.parse::<u32>().unwrap();
-        // The gate examines the device too, from the main thread; only the workers are the load. An operation that
-        // finds the device's queue full is repeated by a kernel thread (`iou-wrk`): it counts once.
+        // The gate examines the device from the main thread; only the requests of the workers are the load. If an
+        // operation finds the device's queue full, a kernel thread (`iou-wrk`) repeats it: it counts once.
         let filter = format!("dev == {device} && comm ~ \"worker-*\"");
         let event = trace.instance.join("events/block/block_bio_queue");
         fs::write(trace.instance.join("buffer_size_kb"), "8192").unwrap();
@@ -269,7 +268,7 @@ impl Trace {
     }
 }
 
-/// `7,0 WS 2048 + 256 [worker-0]`
+/// Reads a line such as `7,0 WS 2048 + 256 [worker-0]`.
 fn seen(text: &str) -> Option<Seen> {
     let words: Vec<&str> = text.split_whitespace().collect();
     let sectors = words[4].parse().unwrap();

@@ -1,4 +1,5 @@
-//! What is printed when nothing is run: plans, shipped workloads, devices. stdout contains only the document.
+//! What is printed when nothing is run: plans, shipped workloads, devices. The standard output contains only the
+//! document.
 
 use super::bed::Place;
 use super::devices::{Disk, LOOKED_AT, Loop};
@@ -88,7 +89,7 @@ fn shipped_workloads_are_listed_printed_explained_and_run() {
         let shipped = place.assay(&["explain", name, "--json"]).out;
         assert_eq!(place.assay(&["explain", &format!("my-{name}.toml"), "--json"]).out, shipped);
         if printed.out.contains("\nverify ") {
-            // Only a real target has data; how fast it is here decides nothing.
+            // Workloads that verify need a real target, because only that has data; its speed does not matter here.
             let file = ["run", name, "data.img", "--create", "64MiB", "--for", "1s", "--warm-up", "0s"];
             let run = place.assay(&[&file[..], &["--slice", "1s", "--json", "--out", name]].concat());
             let result = run.json();
@@ -96,7 +97,7 @@ fn shipped_workloads_are_listed_printed_explained_and_run() {
             assert_eq!(result["integrity"]["damaged"].as_u64().unwrap_or(0), 0, "{}", result["integrity"]);
             continue;
         }
-        // Phases have times of their own.
+        // Workloads with phases define their own length; the others are shortened.
         let short: &[&str] = &["--for", "5s", "--slice", "5s", "--warm-up", "1s"];
         let length = if printed.out.contains("[[phase]]") { &[] } else { short };
         let cache: &[&str] = if printed.out.contains("[cache]") { &["--cache", "sim:flash"] } else { &[] };
@@ -156,8 +157,8 @@ fn devices_tells_each_rule_and_a_token_that_consents() {
     assert!(log.header.watermarks.iter().any(|mark| mark.contains("NON-CERTIFIABLE") && mark.contains("loop")));
 }
 
-/// The cost of a certification, from the plans it would run: 30x writes 703.125 blocks of 128 KiB per second, twice
-/// that in the stress test, a day each; the first of several devices is also tested alone.
+/// What a certification costs, computed from the plans it would run: 30x writes 703.125 blocks of 128 KiB per second,
+/// and the stress test twice as many, a day each. With several devices, the first one is also tested alone.
 #[test]
 fn explain_says_what_a_certification_takes() {
     const DAY: f64 = 703.125 * 131_072.0 * 86_400.0;
@@ -186,7 +187,7 @@ fn explain_says_what_a_certification_takes() {
     ] {
         assert!(text.contains(told), "\"{told}\" is not in:\n{text}");
     }
-    // The explained steps are the steps that are run.
+    // The steps that are explained are those that are run.
     let short = ["--at", "1x", "--for", "2s", "--slice", "1s"];
     let explained =
         place.assay(&[&["explain", "certify", "sim:flash", "sim:disk", "--json"], &short[..]].concat()).json();

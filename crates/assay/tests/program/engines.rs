@@ -2,7 +2,7 @@
 
 use super::bed::{Log, Place, Said, refuse};
 
-/// A second of act-storage on a file, with this engine.
+/// Runs a second of act-storage on a file with this engine; io_uring may be refused.
 fn carried(engine: &str, refused: bool) -> (Place, Said) {
     let place = Place::new();
     let run = ["run", "act-storage", "scratch.dat", "--create", "64MiB", "--for", "1s", "--out", "run"];

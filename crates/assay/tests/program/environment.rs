@@ -17,7 +17,7 @@ fn a_queue_that_is_changed_in_the_middle_proves_nothing() {
     let file = format!("/sys/block/{}/queue/nr_requests", disk.name());
     let before = disk.queue("nr_requests");
     let other = if before == "64" { "32" } else { "64" };
-    // No bound that a busy machine could break: a broken bound would outweigh what this test looks for.
+    // The criterion cannot fail on a busy machine: a FAIL would outweigh the INVALID that this test looks for.
     let calm = "model = \"streams\"\nduration = \"4s\"\nslice = \"1s\"\nmax_lag = \"0s\"\n[[stream]]\nname = \"reads\"\n\
         direction = \"read\"\nsize = \"4KiB\"\nin_flight = 1\npause = \"20ms\"\n[[criterion]]\nstream = \"reads\"\n\
         share_over = \"10s\"\nat_most = \"99%\"\n";
@@ -90,7 +90,7 @@ fn everything_a_certificate_must_say_is_said_or_said_to_be_absent() {
         assert!(went >= 2_000_000_000, "{clock}: {clocks}");
     }
     assert_eq!(clocks["events"], serde_json::json!([]));
-    // Operations in flight at the end may have had an interval of their own.
+    // Operations that are in flight at the end may have had an interval of their own.
     let intervals = ["planned", "present", "valid"].map(|which| json["intervals"][which].as_u64().unwrap());
     assert!(intervals[0] == 2 && intervals[1] >= 2 && intervals[2] <= intervals[1], "{intervals:?}");
     let reads = &json["streams"][0];
@@ -107,7 +107,7 @@ fn everything_a_certificate_must_say_is_said_or_said_to_be_absent() {
     }
     assert_eq!(prepared["foreign_bytes"], 0);
 
-    // What the program writes itself does not count as written by others; what another program writes does, to the
+    // What the program writes itself does not count as written by others. What another program writes counts, to the
     // byte.
     assert_eq!(run("second")["targets"][0]["prepared"]["foreign_bytes"], 0);
     let foreign = fs::OpenOptions::new().write(true).open(disk.path()).unwrap();
@@ -122,7 +122,8 @@ fn everything_a_certificate_must_say_is_said_or_said_to_be_absent() {
     assert!(warned, "{}", third["warnings"]);
 }
 
-/// Sleeps would bunch the operations of a dense load, and the kernel stops a real-time thread that never sleeps.
+/// In a dense load, sleeps would make operations come in bunches, and the kernel stops a real-time thread that never
+/// sleeps.
 #[test]
 fn a_load_that_leaves_no_time_to_sleep_is_spun_through_at_normal_priority() {
     let place = Place::new();

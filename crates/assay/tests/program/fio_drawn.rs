@@ -1,5 +1,5 @@
-//! What jobs of fio draw: the sizes and places of the operations that reach a device, as the kernel's own trace shows them,
-//! held against the law that the job asks for. The jobs are the reference jobs, run whole, one step at a time.
+//! What jobs of fio draw: the sizes and places of the operations that reach a device, as the kernel's trace shows them,
+//! compared with the distribution that the job asks for. The jobs are whole reference jobs, run one step at a time.
 
 use super::bed::Place;
 use super::devices::{Disk, Loop, Seen, Trace, passed_over};
@@ -8,7 +8,8 @@ use std::path::Path;
 
 const SECTOR: u64 = 512;
 
-/// The operations of a step, in their order: first of all, reads of the path to the target are left out.
+/// The operations of a step, in their order. The reads before the run, which compare the paths to the target, are left
+/// out.
 struct Ran {
     reads: Vec<Seen>,
     writes: Vec<Seen>,
@@ -22,7 +23,8 @@ fn ran(file: &str, section: &str, mib: u64) -> Option<Ran> {
     let disk = Loop::over(&place, "disk.img", mib << 20)?;
     let trace = Trace::of(&disk, &place)?;
     let (map, token) = (format!("data.img={}", disk.path()), disk.token(&place));
-    // The worker makes each call itself: a ring hands some operations to threads of the kernel, which the trace leaves out.
+    // With this engine, the worker makes each call itself: a ring leaves some operations to kernel threads, which the
+    // trace does not contain.
     let own = ["--engine", "inline", "--workers", "1", "--seed", "17"];
     let (said, log) =
         place.run(&[&["run", file, "--section", section, "--map", &map, "--destroy-data", &token], &own[..]].concat());
@@ -38,14 +40,14 @@ fn ran(file: &str, section: &str, mib: u64) -> Option<Ran> {
     Some(Ran { reads, writes })
 }
 
-/// A count is within four standard deviations of a share of `all`.
+/// Asserts that a count is within four standard deviations of its share of `all`.
 fn likely(what: &str, count: usize, all: usize, share: f64) {
     let (expected, all) = (all as f64 * share, all as f64);
     let off = 4.0 * (all * share * (1.0 - share)).sqrt() + 1e-9;
     assert!((count as f64 - expected).abs() <= off, "{what}: {count} of {all}, expected {expected:.1} ± {off:.1}");
 }
 
-/// Sizes in KiB with their shares in percent, and no others.
+/// Asserts that the operations have these sizes, in KiB, with these shares, in percent, and no other sizes.
 fn sizes(what: &str, seen: &[Seen], shares: &[(f64, f64)]) {
     let mut found: BTreeMap<u64, usize> = BTreeMap::new();
     seen.iter().for_each(|seen| *found.entry(seen.sectors * SECTOR).or_default() += 1);
@@ -56,7 +58,8 @@ fn sizes(what: &str, seen: &[Seen], shares: &[(f64, f64)]) {
     }
 }
 
-/// Parts of the first `span` bytes with the shares of the operations that begin there, in percent.
+/// Asserts the shares of the operations that begin in each part of the first `span` bytes. A part is its length and its
+/// operations, both in percent.
 fn parts(what: &str, seen: &[Seen], span: u64, shares: &[(f64, f64)]) {
     let mut from = 0.0;
     for (space, operations) in shares {
@@ -67,7 +70,7 @@ fn parts(what: &str, seen: &[Seen], span: u64, shares: &[(f64, f64)]) {
     }
 }
 
-/// Operations on each place of 4 KiB, the most frequent first.
+/// The numbers of operations on the places of 4 KiB, the most frequent place first.
 fn ranks(seen: &[Seen]) -> Vec<usize> {
     let mut found: BTreeMap<u64, usize> = BTreeMap::new();
     seen.iter().for_each(|seen| *found.entry(seen.sector / 8).or_default() += 1);
@@ -76,11 +79,12 @@ fn ranks(seen: &[Seen]) -> Vec<usize> {
     counts
 }
 
-/// The number of different places is that of a law whose places have these probabilities.
+/// Asserts that as many different places were used as a distribution with these probabilities gives.
 fn distinct(what: &str, seen: &[Seen], law: impl Iterator<Item = f64>) {
     let missed: Vec<f64> = law.map(|p| (1.0 - p).powi(seen.len() as i32)).collect();
     let expected: f64 = missed.iter().map(|q| 1.0 - q).sum();
-    // Counts of different places hinder each other, so that this bound on the variance is too large.
+    // Places compete for the operations, so that their counts are negatively correlated: the sum of their variances is
+    // an upper bound.
     let off = 4.0 * missed.iter().map(|q| q * (1.0 - q)).sum::<f64>().sqrt();
     let found = ranks(seen).len();
     assert!((found as f64 - expected).abs() <= off, "{what}: {found} places, expected {expected:.0} ± {off:.0}");
@@ -124,13 +128,13 @@ fn places_follow_the_law_that_a_job_names() {
     let Some(zipf) = ran("skew.fio", "zipf", 64) else { return };
     let law: Vec<f64> = (1..=PLACES).map(|rank| (rank as f64).powf(-1.1)).collect();
     let sum: f64 = law.iter().sum();
-    // The first ranks are so far apart that their counts are in order.
+    // The weights of the first ranks differ so much that their counts have the same order.
     for (rank, (count, weight)) in ranks(&zipf.reads).into_iter().zip(&law).take(4).enumerate() {
         likely(&format!("zipf, rank {}", rank + 1), count, zipf.reads.len(), weight / sum);
     }
     distinct("zipf", &zipf.reads, law.iter().map(|weight| weight / sum));
     let Some(pareto) = ran("skew.fio", "pareto", 64) else { return };
-    // A rank is (n−1)·u^(ln h / ln(1−h)), so that ranks up to x·n have the share x^(ln(1−h) / ln h).
+    // The rank is (n−1)·u^(ln h / ln(1−h)) for a uniform u, so that ranks up to x·n have the share x^(ln(1−h) / ln h).
     let upto = |rank: usize| (rank as f64 / (PLACES - 1) as f64).min(1.0).powf(0.8f64.ln() / 0.2f64.ln());
     distinct("pareto", &pareto.reads, (0..PLACES).map(|rank| upto(rank + 1) - upto(rank)));
     let Some(normal) = ran("skew.fio", "normal", 64) else { return };

@@ -1,5 +1,5 @@
-//! Jobs of fio that use several files, on files of different lengths: each file has as many operations as fio 3.33 gave it, which was
-//! measured with its log of operations.
+//! Jobs of fio that use several files of different lengths: each file gets as many operations as fio 3.33 gave it,
+//! according to fio's own log of operations.
 
 use super::bed::Place;
 use std::collections::BTreeMap;
@@ -33,7 +33,7 @@ fn files() -> Place {
     place
 }
 
-/// Operations of each step on each file, from the log: reads, writes, flushes.
+/// The operations of each step on each file, from the log: reads, writes, flushes.
 fn counts(place: &Place) -> Vec<BTreeMap<String, [u64; 3]>> {
     let mut steps: Vec<BTreeMap<String, [u64; 3]>> = Vec::new();
     let mut flows: Vec<(String, usize)> = Vec::new();
@@ -72,7 +72,7 @@ fn each_file_has_as_many_operations_as_fio_gave_it() {
         let of = |file: &str| found.get(file).map_or(0, |n| n[0]);
         assert_eq!([of("a.img"), of("b.img"), of("s.img")], *expected, "{name}");
     }
-    // The fio-json has a job for each, with the operations on all its files.
+    // The fio-json has one entry for each job, with the operations on all its files.
     let json = place.assay(&["export", "run", "--to", "fio-json"]).json();
     let of = |job: &serde_json::Value| {
         let name = job["jobname"].as_str().unwrap().rsplit(": ").next().unwrap().to_owned();
@@ -110,7 +110,8 @@ fn reads_and_writes_of_a_copy_share_its_files_and_its_depth() {
     );
 }
 
-/// Every file of a job is a target, under all rules: a file that is a link to one that is not ours is not written, nor is any of the others.
+/// Every file of a job is a target, to which all safety rules apply. If one of the files is a link to somebody else's
+/// file, none of the files is written.
 #[test]
 fn each_file_of_a_job_is_as_safe_as_any_other_target() {
     let place = files();
@@ -129,7 +130,7 @@ fn each_file_of_a_job_is_as_safe_as_any_other_target() {
     assert!(!place.path("absent.img").exists());
 }
 
-/// A recording of fio is played by each copy, at its times; killed, it is played again from its beginning.
+/// Each copy of a job plays a recording of fio at its times; after a kill it is played again from its beginning.
 #[test]
 fn a_recording_of_fio_is_played_by_a_job() {
     let place = files();
@@ -157,7 +158,7 @@ fn a_recording_of_fio_is_played_by_a_job() {
         "{}",
         said.err
     );
-    // Larger than the file: refused before anything is opened.
+    // The recording goes beyond the end of the file: it is refused before anything is opened.
     place.write("mix.log", "fio version 3 iolog\n5 s.img write 262144 4096\n");
     place.write("job.fio", job);
     let said = place.assay(&["run", "job.fio"]);

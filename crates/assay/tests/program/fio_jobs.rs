@@ -1,9 +1,10 @@
-//! Job files of fio as a user runs them: explained, run and limited, and refused at their place with nothing opened.
+//! Job files of fio as a user runs them: explained, run and limited; refused with the place of the error, and before
+//! anything is opened.
 
 use super::bed::{Place, Said};
 use std::path::{Path, PathBuf};
 
-/// A job of two directions with a rate, and one without effect on it.
+/// A job of reads and writes at a rate, with a key that has no effect here; then a job of two copies.
 const JOB: &str = "[global]\nioengine=libaio\ntime_based\nruntime=2\nfilename=data.img\nsize=64m\n\
                    [both]\nrw=randrw\nrwmixread=70\nrate_iops=500\niodepth=8\ngroup_reporting\n\
                    [later]\nstonewall\nrw=read\nrate_iops=1k\nnumjobs=2\n";
@@ -28,7 +29,7 @@ fn a_job_runs_at_exactly_its_rates() {
     }
 }
 
-/// Operations of each stream over all steps of the log in a run directory.
+/// The operations of each stream, over all steps of the log in the run directory.
 fn operations(place: &Place) -> Vec<(String, u64)> {
     let mut found: Vec<(String, u64)> = Vec::new();
     let mut names: Vec<String> = Vec::new();
@@ -50,13 +51,13 @@ fn operations(place: &Place) -> Vec<(String, u64)> {
     found
 }
 
-/// A job of the fio-json of the run: its name, and its reads, writes and flushes.
+/// The jobs of the run's fio-json: name, reads, writes and flushes of each.
 fn exported(place: &Place) -> Vec<(String, u64, u64, u64)> {
     let json: serde_json::Value =
         serde_json::from_str(&place.assay(&["export", "run", "--to", "fio-json"]).out).unwrap();
     let job = |job: &serde_json::Value| {
         let ios = |way: &str| {
-            // What completed while the run drained is nowhere in the figures.
+            // Operations that completed while the run drained are in neither number.
             let n = if way == "sync" { "lat_ns" } else { "clat_ns" };
             assert_eq!(job[way]["total_ios"], job[way][n]["N"], "{job:#}");
             job[way]["total_ios"].as_u64().unwrap()
@@ -67,7 +68,7 @@ fn exported(place: &Place) -> Vec<(String, u64, u64, u64)> {
     json["jobs"].as_array().unwrap().iter().map(job).collect()
 }
 
-/// What fio itself did: the jobs of a file of reference data, with their reads, writes and flushes.
+/// What fio itself did, from a file of reference data: name, reads, writes and flushes of each job.
 fn reference(file: &str) -> Vec<(String, u64, u64, u64)> {
     let json = std::fs::read(golden().join(format!("{file}.json"))).unwrap();
     let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
@@ -83,7 +84,7 @@ fn reference(file: &str) -> Vec<(String, u64, u64, u64)> {
     jobs.iter().enumerate().map(job).collect()
 }
 
-/// The reference jobs on files of their own, which are made and filled first.
+/// Runs the reference jobs on files of their own, which are created and filled first.
 fn runs(file: &str, files: &[String], size: &str) -> Place {
     let place = Place::new();
     let job = format!("{file}.fio");
@@ -126,7 +127,7 @@ fn jobs_that_draw_do_what_the_reference_jobs_did() {
         for (ours, theirs) in ours.iter().zip(&theirs) {
             let all = theirs.1 + theirs.2;
             assert_eq!((&ours.0, ours.1 + ours.2, ours.3), (&theirs.0, all, 0), "{file}");
-            // What the job file says of reads, which is what fio drew from.
+            // The share of reads that the job file states, from which fio drew.
             let share = match theirs.0.as_str() {
                 _ if theirs.2 == 0 => 1.0,
                 "read-and-write" => 0.75,
@@ -140,7 +141,7 @@ fn jobs_that_draw_do_what_the_reference_jobs_did() {
     }
 }
 
-/// Rates are exact, where fio falls a few short; and each operation of several sizes counts as one.
+/// Rates are exact, where fio falls a few operations short. An operation counts as one, whatever its size.
 #[test]
 fn jobs_with_rates_and_pauses_do_what_the_reference_jobs_did() {
     let place = runs("rate-mixed", &["data.img".to_owned()], "64MiB");
@@ -165,12 +166,12 @@ fn jobs_with_rates_and_pauses_do_what_the_reference_jobs_did() {
         assert!((*n as f64 - expected).abs() <= 4.0 * expected.sqrt(), "{name}: {n}");
     }
     let done = operations(&runs("think", &["data.img".to_owned()], "16MiB"));
-    // A pause of 10 ms after each operation of two seconds.
+    // Two seconds with a pause of 10 ms after each operation.
     assert!(done[0].1 <= 201 && done[0].1 > 50 && done[1] == ("every-tenth".to_owned(), 200), "{done:?}");
 }
 
-/// The three profiles of the Italian article, as its job files have them: sixteen copies, each with a file and 32 operations in
-/// flight.
+/// The three profiles of an Italian article, as its job files have them: sixteen copies, each with a file of its own
+/// and 32 operations in flight.
 #[test]
 fn the_three_profiles_run_as_they_were_written() {
     for (file, size) in [("max-io", "2MiB"), ("max-bandwidth", "8MiB"), ("real-life", "4MiB")] {
@@ -202,7 +203,7 @@ fn flushes_of_a_job_follow_its_writes_and_its_end() {
     let of = |name: &str| done.iter().find(|(known, _)| known == name).map(|(_, n)| *n);
     let (writes, flushes) = (of("mix.writes").unwrap(), of("mix.flushes").unwrap());
     assert_eq!(of("mix.reads").unwrap() + writes, 256);
-    // After every fourth write but the last, which may have been the last operation.
+    // A flush follows every fourth write, except for the last one if that was the last operation of the job.
     assert!((writes.div_ceil(4) - 1..=writes / 4).contains(&flushes), "{flushes} after {writes}");
     for (name, n) in [
         ("mix.end-flush", 1),
@@ -323,7 +324,7 @@ fn what_is_refused_opens_nothing() {
 fn targets_of_a_job_are_as_safe_as_any_other() {
     let place = Place::new();
     place.write("job.fio", &JOB.replace("size=64m\n", ""));
-    // A file that is not ours is not written, whatever a job says.
+    // A file that the program did not make is not written, whatever a job says.
     let before = vec![7u8; 1 << 20];
     std::fs::write(place.path("data.img"), &before).unwrap();
     let said = place.assay(&["run", "job.fio", "--section", "both"]);

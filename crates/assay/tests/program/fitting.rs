@@ -1,5 +1,5 @@
 //! `fit` and `size`: the worked example in simulation, small profiles on a loop device and on zram, figures that cannot
-//! agree, refusals, and what a killed command leaves.
+//! agree, refusals, and what a killed command leaves behind.
 
 use crate::bed::{Place, Said, until};
 use crate::devices::{Disk, Loop, Zram, passed_over};
@@ -69,7 +69,7 @@ fn the_worked_example_agrees_within_a_percent_and_what_was_counting_is_told() {
         for (figure, difference, allowed) in last(&fit) {
             let counting = allowed - 0.01;
             assert!(difference.abs() <= allowed && counting < 0.007, "{figure}: {difference} of {allowed}");
-            // The expected figures, without the noise of this round, are within one percent.
+            // Without the counting noise of this round, the figures are within one percent.
             assert!(difference.abs() - counting < 0.01, "{figure}: {difference}");
         }
         assert_eq!(fs::read_to_string(place.path(seed).join("fit.json")).unwrap().trim(), said.out.trim());
@@ -128,7 +128,7 @@ fn several_namespaces_of_several_nodes_are_fitted_to_the_drive_that_is_meant() {
     assert!(fit["notes"].to_string().contains("the counting noise is larger than the tolerance; --for 10min"), "{fit}");
     let text = fs::read_to_string(place.path("fit/fitted.toml")).unwrap();
     assert!(text.contains("\ndrive = \"alpha/nvme1n1\"\n"), "{text}");
-    // Both namespaces of the node, and none of the other node's.
+    // Both namespaces of this node are fitted, and none of the other node's.
     assert_eq!(text.matches("# fitted, was 100%").count() % 2, 0, "{text}");
     let (alpha, beta) = text.split_once("node = \"beta\"").unwrap();
     assert!(alpha.contains("# fitted") && !beta.split("[[iostat]]").next().unwrap().contains("# fitted"), "{text}");
@@ -192,7 +192,7 @@ fn what_is_no_fit_is_refused_before_anything_is_begun() {
         (&["size", "bare.toml", "sim:flash"], 3, "no iostat"),
         (&["size", "small.toml", "sim:flash", "--headroom", "95%"], 2, "write 0% to 90%"),
         (&["size", "small.toml", "sim:flash", "--drives", "0"], 2, "--drives"),
-        // The second target is refused, so the first is not started either.
+        // The second target is refused, so that the first one is not started either.
         (&["size", "small.toml", "sim:flash", "taken.toml"], 4, "taken.toml"),
     ] {
         let said = place.assay(args);
@@ -236,7 +236,7 @@ fn a_fit_that_was_killed_keeps_its_rounds_and_goes_on() {
     let fit = said.json();
     assert_eq!(rounds(&fit)[0], rounds(&before)[0], "the round that was kept is not run again");
     assert!(rounds(&fit).len() >= 2 && place.path("fit/fitted.toml").exists(), "{fit}");
-    // After its end there is nothing left to run.
+    // A fit that has ended has nothing left to run.
     let again = place.assay(&[&line[..], &["--resume", "fit", "--json"]].concat()).json();
     assert_eq!(rounds(&again).len(), rounds(&fit).len());
     place.write("small.toml", &SMALL.replace("872/s", "873/s"));
@@ -313,7 +313,8 @@ fn zram_is_fitted_by_its_own_counters() {
     agrees(&said, &fit);
 }
 
-/// A queue with a limit on requests, which the kernel keeps for a loop device even after it is detached.
+/// Limits the size of a device's requests. It is put back when dropped, because the kernel keeps the limit of a loop
+/// device even after the device is detached.
 struct Narrow {
     file: String,
     before: String,
@@ -339,7 +340,7 @@ fn what_the_kernel_splits_is_told_on_a_real_device() {
     let place = Place::new();
     let Some(disk) = Loop::over(&place, "back", 128 << 20) else { return };
     let Some(_narrow) = Narrow::to(&disk, "64") else { return };
-    // A busy machine proves nothing about the device: then it is tried again.
+    // If the machine was busy, the fit proves nothing about the device, and is tried again.
     let late = |fit: &Value| fit.to_string().contains("the test machine issued operations late");
     let mut tries = (1..=5).map(|n| fitted(&place, &disk, SMALL, &format!("fit-{n}")));
     let Some((said, fit)) = tries.find(|(said, fit)| said.code != Some(11) || !late(fit)) else {

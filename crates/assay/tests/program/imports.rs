@@ -28,7 +28,8 @@ fn streams(place: &Place, args: &[&str]) -> Vec<(String, f64, f64)> {
     result["streams"].as_array().unwrap().iter().map(one).collect()
 }
 
-/// Whether a sum of `n` draws of groups of `group` is within four standard deviations.
+/// Whether `found` of `n` operations are within four standard deviations of `share`, where operations are drawn in
+/// groups of at most `group`.
 fn near(found: f64, n: f64, share: f64, group: f64) -> bool {
     (found - n * share).abs() <= 4.0 * (n * share * (1.0 - share) * group).sqrt()
 }
@@ -50,7 +51,7 @@ fn a_million_operations_of_each_specification_of_iometer_are_those_that_its_line
         let longest = lines.iter().map(|line| number(&line["burst"])).fold(1.0, f64::max);
         assert!(near(of("-reads"), all, number(&spec["reads_of_operations"]), longest), "{streams:?}");
         let bytes: f64 = streams.iter().map(|stream| stream.2).sum();
-        // Of sizes the spread is at most that of the smallest and the largest.
+        // The variance of the sizes is at most their mean times the largest size.
         let (mean, largest) =
             (number(&spec["mean_bytes"]), lines.iter().map(|line| number(&line["size"])).fold(0.0, f64::max));
         assert!((bytes - all * mean).abs() <= 4.0 * (all * mean * largest * longest).sqrt(), "{bytes} of {all}");

@@ -70,15 +70,15 @@ fn report_is_one_page_with_the_verdict() {
     assert_eq!(place.assay(&["report", "run", "--out", "-"]).out, html);
 }
 
-/// The command that the summary advises prints no page to a terminal: the report is written beside its log, and its
-/// path is printed.
+/// The command that the summary recommends prints no page to a terminal: it writes the report beside the log, and
+/// prints its path.
 #[test]
 fn a_report_lies_beside_its_log() {
     let place = Place::new();
     passed(&place, false);
     let html = fs::read_to_string(place.path("run/report.html")).unwrap();
     for (args, path, same) in [
-        // Computed from the log alone: an older or damaged report is replaced.
+        // The report is computed from the log alone, so that an older or damaged report is replaced.
         (&["report", "run"][..], "run/report.html", true),
         (&["report", "run/run.jsonl"], "run/report.html", true),
         (&["report", "run", "--judge", "service"], "run/report-service.html", false),
@@ -90,7 +90,7 @@ fn a_report_lies_beside_its_log() {
         let own = fs::read_to_string(place.path("run/report.html")).unwrap();
         assert_eq!(own == html, same, "another measure is another report");
     }
-    // A file beside a log with another name may belong to anybody.
+    // A file beside a log that is not named `run.jsonl` may belong to anybody, and is not replaced.
     fs::rename(place.path("run/run.jsonl"), place.path("old.log")).unwrap();
     assert_eq!(place.assay(&["report", "old.log"]).out, "old.log.html\n");
     assert_eq!(fs::read_to_string(place.path("old.log.html")).unwrap(), html);
@@ -101,14 +101,14 @@ fn a_report_lies_beside_its_log() {
     assert_eq!(fs::read_to_string(place.path("old.log.html")).unwrap(), "somebody's");
 }
 
-/// Where nothing can be written, the page can still be printed.
+/// Where no file can be written, the page can still be printed.
 #[test]
 fn a_directory_that_cannot_be_written_is_told_with_the_way_out() {
     let place = Place::new();
     passed(&place, false);
     let html = fs::read_to_string(place.path("run/report.html")).unwrap();
     fs::remove_file(place.path("run/report.html")).unwrap();
-    // No file mode stops root, so a directory has the file's name.
+    // A file mode does not stop root, so a directory takes the file's name.
     fs::create_dir(place.path("run/report.html")).unwrap();
     let said = place.assay(&["report", "run"]);
     assert_eq!((said.code, said.out.as_str()), (Some(5), ""), "{said:?}");
@@ -201,7 +201,8 @@ impl Opened {
         Opened(fd)
     }
 
-    /// Since the last call. Closing is watched too: equal events directly after each other are reported as one.
+    /// How often the file was opened since the last call. Closing is watched too, because the kernel reports equal
+    /// events directly after each other as one.
     fn times(&self) -> usize {
         let mut room = [std::mem::MaybeUninit::uninit(); 4096];
         let mut reader = rustix::fs::inotify::Reader::new(&self.0, &mut room);

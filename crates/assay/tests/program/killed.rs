@@ -1,22 +1,23 @@
-//! What is left of a run that was killed at any moment: its log, cut at any byte. It is judged INCOMPLETE, never PASS, and `--resume` completes
-//! it, whatever kind of load it has. Simulated targets, so that the moments can be many and are the same in each run of the test.
+//! What is left of a run that was killed at any moment: its log, cut at any byte. It is never judged PASS, and
+//! `--resume` completes it, whatever kind of load it has. The targets are simulated, so that there can be many such
+//! moments, and the same ones in each execution of the test.
 
 use super::bed::{Place, Said};
 use assay_base::Prng;
 use std::fs;
 
-/// How the log of a completed run is held against what it had to do.
+/// What the log of a completed run must show.
 enum Must {
-    /// The last segment of each step completes exactly so many operations of all streams.
+    /// The last segment of each step has this number of completed operations, over all streams.
     Do(&'static [u64]),
-    /// The measured time is whole.
+    /// The run measured its whole time.
     Last,
 }
 
 const STREAM: &str = "[[stream]]\nname = \"a\"\ndirection = \"write\"\nsize = \"4KiB\"\n";
 const HEAD: &str = "model = \"streams\"\nduration = \"6s\"\nslice = \"1s\"\ninterval = \"100ms\"\n";
 
-/// Loads of every kind that keeps something from operation to operation.
+/// Loads of every kind that has a state from operation to operation.
 fn loads() -> Vec<(&'static str, String, Must)> {
     let looped = |keys: &str| format!("{HEAD}[[loop]]\nname = \"l\"\n{keys}\n{STREAM}loop = \"l\"\n");
     let one = |keys: &str| format!("{HEAD}{STREAM}{keys}\n");
@@ -37,7 +38,7 @@ fn loads() -> Vec<(&'static str, String, Must)> {
     ]
 }
 
-/// Completed operations in the last segment of each step, and the measured seconds of all segments together that are not measured again.
+/// The operations that completed in the last segment of each step.
 fn done(place: &Place) -> Vec<u64> {
     let mut steps: Vec<(u64, u64)> = Vec::new();
     for line in fs::read_to_string(place.path("run/run.jsonl")).unwrap().lines() {
@@ -58,7 +59,8 @@ fn done(place: &Place) -> Vec<u64> {
     steps.into_iter().map(|(_, ok)| ok).collect()
 }
 
-/// What was measured twice counts twice in operations and in time, so that no rate is higher than what was asked for.
+/// Asserts that no rate is higher than what was asked for: what was measured twice counts twice, in operations and in
+/// time.
 fn keeps_its_rates(place: &Place, name: &str) {
     let result: serde_json::Value = serde_json::from_slice(&fs::read(place.path("run/verdict.json")).unwrap()).unwrap();
     for stream in result["streams"].as_array().unwrap() {

@@ -67,7 +67,8 @@ fn several_workers_share_what_a_stream_has_and_tell_its_end_once() {
     assert_eq!(log.events.iter().filter(|event| event.what == EventKind::StreamBegin).count(), 2);
 }
 
-/// What the last segment of a log holds: measured time before it, and completed operations of each flow.
+/// The measured time before the last segment of a log, in nanoseconds, and the completed operations of each flow in
+/// that segment.
 fn last_segment(place: &Place) -> (u64, Vec<u64>) {
     let (mut before, mut ok) = (0, Vec::new());
     for line in fs::read_to_string(place.path("run/run.jsonl")).unwrap().lines() {
@@ -87,7 +88,8 @@ fn last_segment(place: &Place) -> (u64, Vec<u64>) {
     (before, ok)
 }
 
-/// Kills a run of this workload in its second second and continues it; the answer is the verdict and the last segment.
+/// Kills a run of this workload in its second second and continues it. Returns the verdict and what `last_segment`
+/// returns.
 fn continued(place: &Place, text: &str) -> (String, u64, Vec<u64>) {
     place.write("w.toml", text);
     let running = place.begin(&["run", "w.toml", "null:1GiB", "--out", "run"]);
@@ -128,7 +130,7 @@ fn a_killed_run_goes_on_where_times_decide_and_starts_over_where_numbers_do() {
     assert_eq!(ok, [1000, 7]);
 }
 
-/// Three steps, the second of which ends by a number of operations.
+/// Three steps; the second one ends after a number of operations.
 fn steps() -> String {
     let streams = [
         stream("scan", "in_flight = 2\nfor = \"2s\"\nstep = 1"),

@@ -10,7 +10,7 @@ fn json(place: &Place, args: &[&str]) -> (Option<i32>, Value, String) {
     (said.code, serde_json::from_str(&said.out).unwrap_or(Value::Null), said.err)
 }
 
-/// Two hours in virtual time on a target that answers reads in `read`.
+/// Runs the workload for two hours of virtual time.
 fn two_hours(place: &Place, workload: &str, target: &str) -> (Option<i32>, Value, String) {
     json(place, &["run", workload, target, "--warm-up", "0s", "--for", "2h"])
 }
@@ -35,13 +35,14 @@ fn the_mean_of_the_reads_decides_at_20_ms() {
     }
 }
 
-/// The last 15 s are slow: the mean of the whole stays low.
+/// If only the last 15 s are slow, the mean of the whole run stays low.
 #[test]
 fn fifteen_slow_seconds_fail_a_performance_test_and_not_a_stress_test() {
     let place = Place::new();
     let stress = fs::read_to_string("../../workloads/mail.toml").unwrap() + "test = \"stress\"\n";
     place.write("stress.toml", &stress);
-    // Reads that wait for a read of 256 KiB take longer: what is slow is 150 ms in the mean.
+    // A slow read takes 149 ms, and longer behind a maintenance read of 256 KiB: its mean lies between the bounds of
+    // the two tests, 100 and 200 ms.
     let slow = "sim:flash-worn?read=1ms&after=7185s&slow=100%&slow_read=149ms&spread=0%";
     for (workload, code) in [("mail", 10), ("stress.toml", 0)] {
         let (found, verdict, told) = two_hours(&place, workload, slow);
@@ -62,8 +63,8 @@ fn one_error_in_a_hundred_thousand_fails() {
     assert!(verdict["reason"].as_str().unwrap().contains("EIO"), "{}", verdict["reason"]);
 }
 
-/// Jetstress measures the call alone. A disk that stands still for seconds makes the operations behind it wait, which is in the response and
-/// not in the service.
+/// Jetstress measures the call alone. If a disk has too much to do, operations wait before they are issued: that time
+/// is in the response and not in the service.
 #[test]
 fn response_and_service_are_both_shown_and_either_can_be_judged() {
     let place = Place::new();
@@ -78,8 +79,8 @@ fn response_and_service_are_both_shown_and_either_can_be_judged() {
     assert_eq!(criterion["measure"], "service", "{told} {criterion}");
 }
 
-/// A drive that does one operation at a time, 400 in a second: of an operation of 2.5 ms the mean wait is 10 ms, the bound of the log writes,
-/// where it is busy for 8/9 of the time (Pollaczek and Khinchine). 1x are 34.833 operations a second.
+/// A drive that begins one operation every 2.5 ms, 400 a second: the mean wait is 10 ms, the bound of the log writes,
+/// where it is busy for 8/9 of the time (Pollaczek and Khinchine). The load at 1x is 34.833 operations a second.
 #[test]
 fn the_most_mailboxes_are_found_within_the_resolution() {
     let place = Place::new();
@@ -98,7 +99,7 @@ fn the_most_mailboxes_are_found_within_the_resolution() {
     assert!(fails > passes && fails - passes < 0.0501, "{passes} and {fails}");
     let known = 8.0 / 9.0 * 400.0 / 34.833;
     assert!((passes - known).abs() < 0.1, "{passes}x instead of {known}x");
-    // In words: whole mailboxes, and what broke above them.
+    // The text names whole mailboxes, and what broke above them.
     let again = place.assay(&["limit", "half.toml", drive, "--for", "1h", "--seed", "3", "--resume", "limit"]);
     let whole = format!("{} mailboxes in one database", (passes * 500.0 + 1e-6) as u64);
     assert!(again.out.contains(&whole), "{whole}: {} {}", again.out, again.err);
@@ -129,7 +130,7 @@ fn what_does_not_fit_is_refused_before_anything_is_written() {
     assert!(fs::read(&small).unwrap().iter().all(|byte| *byte == 0));
 }
 
-/// Operations, bytes and the sums of the times of one stream, in the measured intervals of a log.
+/// Operations, bytes, and the sums of response and service of some streams, in the measured intervals of a log.
 fn folded(log: &Log, streams: &[&str]) -> [f64; 4] {
     let mut sums = [0.0; 4];
     let own = |stream: u16| streams.contains(&log.header.streams[usize::from(stream)].name.as_str());
@@ -143,7 +144,7 @@ fn folded(log: &Log, streams: &[&str]) -> [f64; 4] {
     sums
 }
 
-/// Every figure of the report follows from the log, and the text is as it was.
+/// Every figure of the report follows from the log, and the text is that of the stored file.
 #[test]
 fn the_jetstress_like_report_is_a_fold_over_the_log() {
     let place = Place::new();
@@ -156,7 +157,7 @@ fn the_jetstress_like_report_is_a_fold_over_the_log() {
     let report = place.assay(&["export", "run", "--to", "jetstress-like"]);
     assert_eq!(report.code, Some(0), "{}", report.err);
     assert!(report.out.starts_with("Jetstress-like, not comparable with Microsoft's results"), "{}", report.out);
-    // The figure of a line of a table, in the column over all databases.
+    // The figure in a line of a table, in the column over all databases.
     let figure = |table: &str, name: &str| -> f64 {
         let after = report.out.split(&format!("\n{table}\n")).nth(1).unwrap_or_else(|| panic!("{table}"));
         let line = after.lines().find(|line| line.starts_with(name)).unwrap_or_else(|| panic!("{table}: {name}"));
@@ -200,7 +201,7 @@ fn the_jetstress_like_report_is_a_fold_over_the_log() {
     assert_eq!(other.code, Some(3), "{}", other.err);
 }
 
-/// What is known of each page and log block of a terabyte stays below a gigabyte of memory.
+/// What the program must remember of each page and log block of a terabyte fits into less than a gigabyte of memory.
 #[test]
 fn a_terabyte_needs_less_than_a_gigabyte_of_memory() {
     let place = Place::new();

@@ -1,9 +1,8 @@
 //! The program as a user runs it: the built binary, in a directory of its own, on simulated and on real devices.
 //!
-//! One test binary, so that it is linked once; one file per subject. What needs root, a loop device or zram says so on
-//! stderr and is skipped where they are not available. No verdict on a real device is asserted here, because the speed
-//! of this machine is not a property of the program; what it counts, writes and prints is.
-//! not the program's doing; what it counts, writes and says is.
+//! There is one test binary, so that it is linked once, and one file per subject. A test that needs root, a loop device
+//! or zram says so on stderr and is skipped where they are not available. No verdict on a real device is asserted here,
+//! because the speed of this machine is not a property of the program; what the program counts, writes and prints is.
 #![allow(
     clippy::unwrap_used,
     clippy::disallowed_methods,

@@ -32,7 +32,7 @@ fn every_point_is_a_run_and_an_interrupted_matrix_goes_on_to_the_same_figures() 
     }
     let page = fs::read_to_string(place.path("m/matrix.html")).unwrap();
     assert!(page.contains("Small operations per second") && page.contains("h8") && !page.contains("<script"));
-    // As a kill leaves it: three points are stored, and one was begun.
+    // The state after a kill: `matrix.json` has three points, although more were begun.
     let mut cut = whole.clone();
     let points = cut["points"].as_array_mut().unwrap();
     points.truncate(3);
@@ -114,7 +114,7 @@ fn what_a_matrix_cannot_be_is_refused_and_writing_needs_consent() {
         assert!(told.contains(what), "{args:?}: {told}");
     }
     assert_eq!(fs::read(place.path("mine.dat")).unwrap(), "precious".repeat(1 << 18).as_bytes());
-    // A kind that is misspelt names the one there is.
+    // For a misspelt kind, the message names the kind that exists.
     let said = place.assay(&["matrix", "orin", "sim:flash"]);
     assert!(said.code == Some(2) && said.err.contains("orion"), "{}", said.err);
 }

@@ -57,7 +57,8 @@ fn several_configs_are_one_plan_for_one_drive() {
     log.adds_up();
     said.is_of_verdict(&place.path("run"));
     assert_eq!(place.assay(&["judge", "run"]).code, said.code);
-    // Without targets, those of the configs are used, if they are the same; `explain` shows the same plan that is run.
+    // Without targets on the command line, those of the configs are used, if they are the same; `explain` shows the
+    // plan that is run.
     let shown = place.assay(&["explain", &users, &events]).out;
     assert!(shown.contains("users.large-block-writes") && shown.contains("target sim:flash:"), "{shown}");
     assert!(
@@ -116,7 +117,7 @@ fn runs_on_two_partitions_go_on_beside_each_other() {
         return passed_over("no partitions to be had");
     };
     let running = place.start(&["run", "act-storage", &parts[0], "--for", "60s", "--destroy-data", &first], 1);
-    // ACT's own way: a drop-in for the other namespace.
+    // The other namespace is run ACT's own way, with a drop-in.
     let keys = "test-duration-sec: 1\nread-reqs-per-sec: 200\nwrite-reqs-per-sec: 1000\nmax-lag-sec: 0\n";
     let conf = place.write("second.conf", &format!("device-names: {}\n{keys}", parts[1]));
     let mut command = place.command(&["as", "act_storage", conf.to_str().unwrap()]);
@@ -126,7 +127,7 @@ fn runs_on_two_partitions_go_on_beside_each_other() {
     let header = Log::of(&place.path("second")).header;
     let neighbour = |mark: &String| mark.contains("another load may share the drive") && mark.contains(&parts[0]);
     assert!(header.watermarks.iter().any(neighbour), "{:?}", header.watermarks);
-    // Neither may use the whole disk, nor the partition of the other.
+    // Nobody else may use the whole disk, nor a partition that is in use.
     let whole = disk.token(&place);
     for (target, token) in [(disk.path(), &whole), (&parts[0], &first)] {
         let refused =
@@ -134,7 +135,7 @@ fn runs_on_two_partitions_go_on_beside_each_other() {
         assert!(refused.code == Some(4) && refused.err.contains("EBUSY"), "{target}: {}", refused.err);
     }
     running.signal(libc::SIGTERM);
-    // Its blocks were never written before, and it was ended early.
+    // No PASS: the run read blocks that were never written, and was ended early.
     assert!(matches!(running.end().code, Some(10..=12)));
     let log = Log::of(&place.path("run"));
     log.adds_up();

@@ -1,5 +1,5 @@
-//! An OLTP load as a user meets it: one run, the search for the most BSUs, the curve, what a cache would hide, verified data on files, and
-//! what is refused.
+//! An OLTP load as a user meets it: one run, the search for the most BSUs, the curve, the curve of a cache's hits,
+//! verified data on files, and what is refused.
 
 use super::bed::Place;
 use serde_json::Value;
@@ -12,7 +12,7 @@ fn json(place: &Place, args: &[&str]) -> (Option<i32>, Value, String) {
     (said.code, serde_json::from_str(&said.out).unwrap_or(Value::Null), said.err)
 }
 
-/// The mean that decides is that of all operations: the means of the streams, each as often as it has operations.
+/// The mean that decides is that of all operations: the means of the streams, weighted by their operations.
 #[test]
 fn the_mean_of_all_operations_is_judged() {
     let place = Place::new();
@@ -31,7 +31,7 @@ fn the_mean_of_all_operations_is_judged() {
     let criterion = verdict["criteria"].as_array().unwrap().iter().find(|it| it["stream"] == "all").unwrap();
     assert_eq!((criterion["outcome"].as_str(), criterion["windows"].as_u64()), (Some("pass"), Some(1)), "{criterion}");
     assert!(verdict.to_string().contains("not comparable with audited SPC-1 results"));
-    // The same without the criterion says nothing of all streams.
+    // Without a criterion on all streams, the result has no figures of all streams together.
     let args = [
         &["run", "oltp"],
         &THREE[..],
@@ -41,7 +41,7 @@ fn the_mean_of_all_operations_is_judged() {
     assert!(code == Some(0) && verdict["together"].is_null(), "{told}");
 }
 
-/// On disks that carry a few hundred operations a second, however many workers share the load.
+/// The load is on three disks, which together carry about 200 operations a second.
 #[test]
 fn limit_and_curve_count_in_bsus() {
     let place = Place::new();
@@ -67,7 +67,7 @@ fn limit_and_curve_count_in_bsus() {
     assert_eq!(curve["maximum"], "2x", "a hundred operations a second are two BSUs: {told}");
 }
 
-/// All points in one uninterrupted run, which is what an OLTP load's curve is unless another one is asked for.
+/// All points in one uninterrupted run: the default for the curve of an OLTP load.
 #[test]
 fn a_curve_is_one_uninterrupted_run_from_the_highest_load_to_the_lowest() {
     let place = Place::new();
@@ -89,7 +89,7 @@ fn a_curve_is_one_uninterrupted_run_from_the_highest_load_to_the_lowest() {
     let head: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
     let names: Vec<&str> = head["phases"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["warm-up", "100-percent", "50-percent", "10-percent"], "the load falls");
-    // What was cut is measured again as a whole; what is whole is not.
+    // An interrupted curve is measured again as a whole; a complete curve is not.
     let (code, same, _) = shown(&["--points", "10%,50%,100%", "--resume", "curve"]);
     assert_eq!((code, fs::read_to_string(place.path("curve/ramp/run.jsonl")).unwrap()), (Some(0), text));
     assert_eq!(same, curve);
@@ -100,7 +100,7 @@ fn a_curve_is_one_uninterrupted_run_from_the_highest_load_to_the_lowest() {
     let (code, whole, _) = shown(&["--points", "10%,50%,100%", "--resume", "curve"]);
     assert_eq!((code, whole["points"][2]["directory"].as_str()), (Some(0), Some("ramp-2")));
     assert_eq!(shown(&["--points", "10%,50%,100%", "--resume", "curve", "--runs", "each"]).0, Some(2));
-    // A load that is not taken ends the run, and its lower points with it.
+    // If the targets do not take a load, the run ends, and the lower points are missing.
     let (code, failed, told) = json(
         &place,
         &[
@@ -146,13 +146,14 @@ fn the_ramp_is_one_run_with_the_figures_of_each_phase() {
     };
     for (phase, share) in phases.iter().zip([1.0, 0.95, 0.9, 0.8, 0.5, 0.1]) {
         let (found, expected) = (rate(phase), 2500.0 * share);
-        // Five standard deviations of a Poisson count in ten seconds.
+        // Five standard deviations of a Poisson count in ten seconds, divided by these ten seconds.
         assert!((found - expected).abs() < 5.0 * (expected / 10.0).sqrt(), "{}: {found}", phase["name"]);
     }
     assert_eq!(phases.len(), 6);
 }
 
-/// Every operation once, whichever worker carries it: a verified run on files reads back what each has written.
+/// Whichever worker carries an operation, it is done once: a verified run on files reads back what each operation has
+/// written.
 #[test]
 fn verified_data_are_as_written_on_one_target_and_on_several() {
     let place = Place::new();
@@ -175,7 +176,7 @@ fn verified_data_are_as_written_on_one_target_and_on_several() {
     }
 }
 
-/// The curve of the data store's reuse is in the model's own tests; here is what a user types.
+/// The model's own tests check the curve of the data store's reuse; this is what a user types.
 #[test]
 fn a_cache_curve_follows_the_streams_as_one_sequence() {
     let place = Place::new();
@@ -220,7 +221,7 @@ fn what_does_not_fit_is_refused_before_anything_is_written() {
     }
 }
 
-/// The quick start of the page, as it is typed, only shorter.
+/// The quick start of the page as it is typed, only shorter.
 #[test]
 fn the_quick_start_works_as_typed() {
     let place = Place::new();
@@ -235,7 +236,8 @@ fn the_quick_start_works_as_typed() {
             "assay" => {
                 let said = place.assay(&words[1..]);
                 let told = format!("{}{}", said.out, said.err);
-                // How fast this machine's disk is, is no property of the program.
+                // Any verdict of a run is accepted, because the speed of this machine's disk is not a property of the
+                // program.
                 let fine: &[i32] = if words[1] == "run" { &[0, 10, 11] } else { &[0] };
                 assert!(said.code.is_some_and(|code| fine.contains(&code)), "{line}: {:?}\n{told}", said.code);
                 assert!(!told.contains("never written"), "it was prepared: {told}");
@@ -248,7 +250,7 @@ fn the_quick_start_works_as_typed() {
         }
     }
     assert_eq!(verdicts, 1);
-    // One in which somebody wrote is not taken, and says what to do.
+    // A file in which somebody wrote is not taken, and the message says what to do.
     fs::write(place.path("theirs"), vec![0; 45 << 20]).unwrap();
     let said = place.assay(&["run", "oltp", "theirs", "file2", "file3", "--load", "2x", "--for", "1s"]);
     assert!(said.code == Some(4) && said.err.contains("it holds data at byte 0"), "{}", said.err);

@@ -8,7 +8,7 @@ use std::path::Path;
 
 /// Bytes of the file.
 const SIZE: usize = 8 << 20;
-/// A job that reads every block of it once.
+/// A job that reads every block of this file once.
 const READS: &str = "[reads]\nfilename=data.img\nrw=randread\nbs=4k\nsize=8m\n";
 
 /// A place with a file full of data.
@@ -33,7 +33,7 @@ fn resident(path: &Path) -> usize {
     pages.iter().filter(|page| **page & 1 == 1).count()
 }
 
-/// Asks the kernel to drop what it has of a file; false where it keeps it, as a file system in memory does.
+/// Asks the kernel to drop the pages of a file from its cache; false if it keeps them, as a file system in memory does.
 fn dropped(path: &Path) -> bool {
     let file = File::open(path).unwrap();
     file.sync_all().unwrap();
@@ -69,12 +69,12 @@ fn a_job_uses_the_page_cache_only_if_that_is_asked_for_and_every_result_says_so(
     let options = &json["jobs"][0]["job options"];
     assert_eq!(options["direct"], "0");
     assert!(options["description"].as_str().unwrap().starts_with("PAGE CACHE: "), "{options}");
-    // It is a record, and no certificate.
+    // The result is a record, and not a certificate.
     let said = place.assay(&["verify", "run"]);
     assert!(said.code == Some(3) && words(&said.out), "{said:?}");
 }
 
-/// What the kernel has of a file is dropped when a job begins, unless the job keeps it.
+/// When a job begins, the pages of its file are dropped from the kernel's cache, unless the job keeps them.
 #[test]
 fn a_run_begins_with_an_empty_cache_unless_a_job_keeps_it() {
     let place = prepared();
@@ -94,8 +94,8 @@ fn a_run_begins_with_an_empty_cache_unless_a_job_keeps_it() {
     assert!(found[0] < found[1], "{found:?}");
 }
 
-/// Through the page cache operations have their own lengths; by direct I/O these are rounded up to blocks. A later run
-/// knows the data again as the program's own.
+/// Through the page cache, operations have the length that the job states; with direct I/O it is rounded up to blocks.
+/// A later run recognises the data as the program's own.
 #[test]
 fn operations_have_any_length_through_the_page_cache() {
     for (bs, more, each) in [("1000", &["--page-cache"][..], 1000), ("4097", &["--page-cache"], 4097), ("1000", &[], 0)]
@@ -160,11 +160,11 @@ fn the_page_cache_is_refused_where_there_is_none() {
             said.err
         );
     }
-    // By direct I/O the same job reads it.
+    // With direct I/O, the same job can read it.
     assert_eq!(place.assay(&["explain", "job.fio", "--section", "reads", "--map", &map]).code, Some(0));
 }
 
-/// `do_verify=0`: what is written is sealed and left, and a later job compares it.
+/// With `do_verify=0`, what is written is sealed and left alone, and a later job verifies it.
 #[test]
 fn what_is_sealed_is_left_for_a_later_job() {
     let place = Place::new();
@@ -178,7 +178,7 @@ fn what_is_sealed_is_left_for_a_later_job() {
     assert!(!said.out.contains("reads verified") && !said.out.contains("could be verified"), "{}", said.out);
     let said = place.assay(&["run", "compare.fio", "--out", "compared"]);
     assert!(said.out.contains("256 reads verified, every one as written"), "{}{}", said.out, said.err);
-    // Asked for on the command line, it is read back at once.
+    // With `--verify` on the command line, it is read back at once.
     let said = place.assay(&["run", "seal.fio", "--verify", "--out", "both"]);
     assert!(said.out.contains("256 reads verified"), "{}{}", said.out, said.err);
 }

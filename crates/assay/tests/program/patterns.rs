@@ -42,7 +42,7 @@ fn every_form_of_address_runs_and_repeats_by_its_seed() {
     assert!(first != run("6"), "another seed, the same log");
 }
 
-/// For each segment of a log, where it begins in the order of the places that are used once.
+/// For each segment of a log, where it begins in the order of the places that are used only once, in bytes.
 fn begins(log: &std::path::Path) -> Vec<u64> {
     let text = fs::read_to_string(log).unwrap();
     let lines = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
@@ -61,7 +61,7 @@ fn blocks_that_were_never_seen_are_not_those_of_the_run_before_nor_of_one_that_w
         .write("w.toml", &format!("model = \"streams\"\nduration = \"3s\"\nslice = \"1s\"\n{}", stream("reads", keys)));
     let said = place.assay(&["prep", "f.dat", "--create", "64MiB", "--skip-zero"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
-    // The most that a run of 3 s may use: 600 units, and an allowance for chance and for the workers.
+    // The largest amount that a run of 3 s may use: 600 units, and an allowance for chance and for the workers.
     let need = (600.0 + 6.0 * 600f64.sqrt() + 16.0 + 1024.0f64).ceil() as u64 * 8192;
     place.run(&["run", "w.toml", "f.dat"]);
     let first = begins(&place.path("run/run.jsonl"));
@@ -81,7 +81,7 @@ fn blocks_that_were_never_seen_are_not_those_of_the_run_before_nor_of_one_that_w
         "{}",
         said.out
     );
-    // Longer than there are blocks: refused before anything is opened.
+    // The run is longer than there are blocks for: refused before anything is opened.
     let said = place.assay(&["run", "w.toml", "f.dat", "--for", "1min", "--out", "long"]);
     assert_eq!(said.code, Some(2));
     assert!(said.err.contains("the workload needs at least") && !place.path("long").exists(), "{}", said.err);
@@ -108,7 +108,7 @@ fn phases_are_judged_in_slices_of_their_own_and_arrivals_that_change_are_deliver
         let slices = said.json()["slices"].clone();
         let scheduled = |slice: &serde_json::Value| slice["streams"][0]["scheduled"].as_u64().unwrap();
         let counts: Vec<u64> = slices.as_array().unwrap().iter().map(scheduled).collect();
-        // A ramp from 0.5x to 2x has 0.875x of 200/s in its first half, 1.625x in its second.
+        // A ramp from 0.5x to 2x has a mean of 0.875x of 200/s in its first half, and of 1.625x in its second half.
         assert_eq!(counts, [1000, 1000, 1750, 3250, 4000, 4000]);
         each_phase_has_figures_of_its_own(&place, &said);
         let explained = place.assay(&["explain", "p.toml", "sim:flash"]);
@@ -131,7 +131,7 @@ fn phases_are_judged_in_slices_of_their_own_and_arrivals_that_change_are_deliver
     assert!(explained.out.contains("bursts of 714.286/s for 200ms"), "{}", explained.out);
 }
 
-/// Of a run whose phases are `low`, `ramp` and `high`, 20 s each.
+/// Asserts the figures of a run whose phases are `low`, `ramp` and `high`, 20 s each.
 fn each_phase_has_figures_of_its_own(place: &Place, said: &Said) {
     let phases = said.json()["phases"].as_array().unwrap().clone();
     let names: Vec<&str> = phases.iter().map(|phase| phase["name"].as_str().unwrap()).collect();
@@ -155,7 +155,7 @@ fn each_phase_has_figures_of_its_own(place: &Place, said: &Said) {
     assert!(page.contains("<caption class=\"quiet\">Response of each stream in each phase of the load</caption>"));
 }
 
-/// A mix of 70 reads to 30 writes with 8 in flight, two copies, on each of two targets.
+/// A mix of 70 % reads and 30 % writes, with 8 in flight, in two copies on each target.
 const LOOP: &str = "model = \"streams\"\nduration = \"4s\"\nslice = \"2s\"\n[[loop]]\nname = \"mix\"\nin_flight = 8\ncopies = 2\n\
     [[stream]]\nname = \"reads\"\ndirection = \"read\"\nsize = \"8KiB\"\nloop = \"mix\"\nshare = \"70%\"\naddress = \"sequential\"\nplaces = \"f\"\n\
     [[stream]]\nname = \"writes\"\ndirection = \"write\"\nsize = \"8KiB\"\nloop = \"mix\"\nshare = \"30%\"\naddress = \"sequential\"\nplaces = \"f\"\n";
@@ -187,11 +187,11 @@ fn a_loop_keeps_its_shares_and_its_number_in_flight() {
     assert!(run() == run(), "the same seed, another log");
     let place = Place::new();
     place.write("l.toml", LOOP);
-    // One operation at a time carries no such loop; nothing is opened or made.
+    // An engine that does one operation at a time cannot run such a loop; nothing is opened or made.
     let said = place.assay(&["run", "l.toml", "null:1GiB", "--engine", "inline", "--out", "run"]);
     assert_eq!(said.code, Some(2), "{}", said.err);
     assert!(said.err.contains("in_flight"), "{}", said.err);
-    // In real time, on several workers.
+    // The same loop in real time, on several workers.
     let (said, log) = place.run(&[
         "run",
         "l.toml",

@@ -25,7 +25,7 @@ fn the_originals_quick_start_works_as_typed() {
     let place = Place::new();
     files(&place);
     let said = place.assay(&[&QUICK[..], &["-runlen=5", "-dataperiod=2"]].concat());
-    // Nothing was ever written to the files: reads of them say nothing, and the verdict says so.
+    // Nothing was ever written to the files, so that reads of them say nothing, and the verdict says so.
     assert!(said.code == Some(11) && said.err.contains("never written"), "{:?} {}", said.code, said.err);
     let banner = "-----\npblio\n-----\nCache   : None\nASU1    : 0.04 GB\nASU2    : 0.04 GB\nASU3    : 0.01 GB\nBSUs    : 2\n\
                   Contexts: 1\nRun time: 5 s\n-----\n";
@@ -51,19 +51,19 @@ fn the_originals_quick_start_works_as_typed() {
     assert!(totals.windows(2).all(|pair| pair[0] < pair[1]), "each has everything since the beginning: {totals:?}");
     let average: f64 = periods[2]["Avg IOPS:".len()..].split(' ').next().unwrap().parse().unwrap();
     assert!((average * 5.0 / *totals.last().unwrap() as f64 - 1.0).abs() < 0.2, "{average} {totals:?}");
-    // The log and the report are there, and the statistics come out of the log again.
+    // The log and the report exist, and the statistics can be exported from the log.
     let run = fs::read_dir(place.path("assay-runs")).unwrap().next().unwrap().unwrap().path();
     assert!(run.join("report.html").exists());
     let exported = place.assay(&["export", run.to_str().unwrap(), "--to", "pblio-data"]);
     let exported: Value = serde_json::from_str(exported.out.lines().last().unwrap()).unwrap();
     assert_eq!(exported["spc"], data.last().unwrap()["spc"]);
-    // Once more: the files are the program's own now, and the statistics are the new run's.
+    // A second run: the files are the program's own now, and the statistics are those of this run.
     let said = place.assay(&[&QUICK[..], &["-runlen=1"]].concat());
     assert!(said.code.is_some_and(|code| [0, 10, 11].contains(&code)), "{:?} {}", said.code, said.err);
     assert_eq!(records(&place, "pblio.data").len(), 1);
 }
 
-/// The rest of the original's quick start: the cache is new, and the next run loads it.
+/// The rest of the original's quick start: the first run makes the cache, and the next one loads it.
 #[test]
 fn the_originals_quick_start_with_a_cache_works_as_typed() {
     let place = Place::new();
@@ -88,7 +88,7 @@ fn the_originals_quick_start_with_a_cache_works_as_typed() {
     assert!(place.path("cache.pbl").exists());
 }
 
-/// Simulated storage has no noise: the verdict and its exit code.
+/// Simulated storage has no noise, so that the verdict and its exit code are known.
 #[test]
 fn the_exit_code_is_that_of_the_verdict() {
     let place = Place::new();

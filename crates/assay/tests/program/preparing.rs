@@ -1,4 +1,4 @@
-//! Preparation records: a record never claims anything about a target that is no longer true.
+//! Preparation records: a record never claims anything about a target that is no longer true of it.
 
 use super::bed::{Log, Place, Said, refuse, until};
 use super::devices::{Disk, Frozen, Loop, Mounted};
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 const MIB: u64 = 1 << 20;
 
-/// The only record, beside which the next one may be in preparation.
+/// The only record; a file of another kind beside it may be the next one, which is not yet complete.
 fn record(place: &Place) -> PathBuf {
     let all = fs::read_dir(place.path("state/assay/prepared")).unwrap().map(|entry| entry.unwrap().path());
     let all: Vec<_> = all.filter(|path| path.extension().is_some_and(|extension| extension == "json")).collect();
@@ -25,7 +25,7 @@ fn done(said: &Said) {
     assert_eq!(said.code, Some(0), "{}", said.err);
 }
 
-/// `certify` refuses because the target is not prepared; returns the rest of the message.
+/// Asserts that `certify` refuses because the target is not prepared; returns the message.
 fn unprepared(place: &Place, target: &str, more: &[&str]) -> String {
     let said = place.assay(&[&["certify", target, "--at", "1x", "--for", "1s", "--warm-up", "0s"], more].concat());
     assert_eq!(said.code, Some(4), "{}", said.err);
@@ -33,14 +33,14 @@ fn unprepared(place: &Place, target: &str, more: &[&str]) -> String {
     said.err
 }
 
-/// Whether the log of a run that only reads contains a preparation.
+/// Whether the log of a run that only reads has a preparation of the target; also what the run wrote to stderr.
 fn known(place: &Place, target: &str, out: &str) -> (bool, String) {
     let said = place.assay(&["run", "random-read", target, "--for", "1s", "--out", out]);
     said.is_of_verdict(&place.path(out));
     (Log::of(&place.path(out)).header.targets[0].prepared.is_some(), said.err)
 }
 
-/// Zeros everywhere except in the label.
+/// Writes zeros everywhere except in the label.
 fn zero(place: &Place, name: &str, usable: u64) {
     let file = fs::File::options().write(true).open(place.path(name)).unwrap();
     file.write_all_at(&vec![0; usable as usize], 0).unwrap();
@@ -101,7 +101,7 @@ fn a_file_that_is_not_discarded_stays_prepared() {
 fn a_record_does_not_count_where_the_target_holds_nothing() {
     let place = Place::new();
     done(&place.assay(&["prep", "f.dat", "--create", "16MiB", "--skip-zero"]));
-    // What a run of ours writes there does not count as written by others.
+    // What a run of this program writes there does not count as written by others.
     let (said, _) = place.run(&["run", "act-storage", "f.dat", "--for", "1s"]);
     said.is_of_verdict(&place.path("run"));
     let (prepared, told) = known(&place, "f.dat", "full");
@@ -117,7 +117,7 @@ fn a_preparation_that_is_not_borne_out_begins_anew() {
     let place = Place::new();
     let (prep, usable) = (["prep", "f.dat", "--create", "8MiB", "--skip-zero"], 8 * MIB);
     done(&place.assay(&prep));
-    // The state after an interruption at its end, and after somebody else zeroed the file.
+    // The record as after an interruption at the end of the preparation; then somebody else zeroes the file.
     let mut kept = read(&place);
     let run = kept["run"].clone();
     kept["finished"] = Value::Null;
@@ -140,11 +140,11 @@ fn what_was_written_has_left_the_cache() {
     let before = disk.counted();
     done(&place.assay(&["prep", disk.path(), "--destroy-data", &token]));
     let flushes = (disk.counted() - before).flushes;
-    // After the zeros, and after the data.
+    // One flush after the zeros, and one after the data.
     assert!(disk.queue("write_cache") != "write back" || flushes >= 2, "{flushes}");
 }
 
-/// Where no space can be reserved quickly, zeros are written, which takes long enough to be killed meanwhile.
+/// Where space cannot be reserved quickly, zeros are written. This takes long enough to be killed meanwhile.
 #[test]
 fn a_file_whose_making_was_cut_short_is_known_for_ours() {
     let place = Place::new();

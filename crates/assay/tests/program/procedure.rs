@@ -43,7 +43,8 @@ fn procedure(bad: &str, time: &str, hours: u64, slice: u64) {
     assert!(!of("sim:flash?seed=2").contains("  over"), "a good device is not to blame:\n{table}");
 }
 
-/// A device that becomes bad after ten minutes: nothing after the next ten minutes can change the verdict.
+/// A device that becomes bad after ten minutes. When its first bad slice has ended, ten minutes later, nothing can
+/// change the verdict.
 #[test]
 fn a_certification_ends_when_its_verdict_is_certain() {
     let place = Place::new();
@@ -92,7 +93,7 @@ fn a_step_that_fails_at_its_very_end_is_the_last() {
     assert_eq!((said.code, json["measured_ns"].as_u64()), (Some(10), Some(1_200_000_000_000)));
     assert!(json["warnings"].to_string().contains("FAIL was certain: step 2 of 2 was not run"), "{}", json["warnings"]);
     assert_eq!(log.close.unwrap().text, "all phases ran to their end");
-    // An error is certain immediately; a certification that passes runs everything that was asked for.
+    // An error makes FAIL certain immediately.
     let (said, _) = Place::new().run(&["certify", "sim:flash?errors=1/100", "--at", "0.02x", "--for", "2h", "--json"]);
     let json = said.json();
     assert_eq!((said.code, json["verdict"].as_str()), (Some(10), Some("FAIL")), "{}", said.err);
@@ -114,10 +115,11 @@ fn any_workload_with_criteria_can_be_certified() {
          rate = \"30/s\"\n[[criterion]]\nstream = \"orders\"\nshare_over = \"100ms\"\nat_most = \"5%\"\n",
     );
     let times = ["--for", "2min", "--slice", "1min"];
-    // Words, model, load of the load step, reads or orders per second of each step.
+    // The words of the command, the model, the load of the load test, and the reads or orders per second of each step.
     for (words, model, load, rates) in [
         (&["act-index", "sim:flash", "--at", "0.01x"][..], "act-index", "0.01x", &[50.0, 100.0][..]),
-        // A configuration's rates are for all its devices: one device has its part. The multiple is ACT's.
+        // The rates of a configuration are for all its devices together: one device has its part of them. The multiple
+        // is ACT's.
         (&["my-act.conf"], "act-storage", "0.02x", &[40.0, 80.0, 80.0, 160.0]),
         (&["my-act.conf", "sim:flash?seed=3"], "act-storage", "0.02x", &[40.0, 80.0]),
         (&["index.txt", "--at", "0.04x"], "act-index", "0.04x", &[200.0, 400.0]),
@@ -135,7 +137,7 @@ fn any_workload_with_criteria_can_be_certified() {
         let rate = |step: &Value| {
             let streams = step["streams"].as_array().unwrap().iter();
             let together = streams.filter(|s| first.contains(&s["name"].as_str().unwrap()));
-            // All targets together come first.
+            // The first entry of a stream is that of all targets together.
             let mut seen = std::collections::BTreeSet::new();
             together
                 .filter(|s| seen.insert(s["name"].to_string()))
@@ -190,14 +192,14 @@ fn an_interrupted_certification_goes_on_where_it_stopped_and_marks_the_gap() {
     assert!(again.code == Some(2) && again.err.contains("nothing to resume"), "{}", again.err);
 }
 
-/// Also where the remaining step has another target than the finished one.
+/// The devices are compared even if the step that remains begins with another device than the step that is finished.
 #[test]
 fn a_certification_goes_on_only_with_the_devices_it_began_with() {
     let place = Place::new();
     let command = ["certify", "sim:flash", "--at", "0.02x", "--for", "2min", "--slice", "1min"];
     let (_, log) = place.run(&command);
     assert_eq!(log.header.step.unwrap().of, 2);
-    // The state that remains when the machine died between the steps.
+    // The state after the machine died between the steps.
     let path = place.path("run/run.jsonl");
     let text = std::fs::read_to_string(&path).unwrap();
     let first = text.split_inclusive('\n').take_while(|line| !line.contains("\"number\":2,"));
@@ -239,7 +241,7 @@ fn a_curve_without_a_maximum_is_not_said_to_go_on() {
     assert!(said.err.contains("no maximum") && !said.err.contains("--resume"), "{}", said.err);
 }
 
-/// The same name may stand for another device tomorrow.
+/// The same name may stand for another device tomorrow, so that not only names are compared.
 #[test]
 fn searches_and_curves_go_on_only_with_the_devices_they_began_with() {
     let place = Place::new();
@@ -293,7 +295,7 @@ fn limit_finds_the_known_capacity_within_two_percent_and_goes_on_after_an_interr
         let json = whole.json();
         let passes: f64 = json["outcome"]["between"]["passes"].as_str().unwrap().trim_end_matches('x').parse().unwrap();
         assert!((passes / known - 1.0).abs() < 0.02, "{target}: found {passes}x, known {known}x");
-        // An interruption leaves a shorter path.
+        // After an interruption, `limit.json` has fewer runs.
         let mut kept = json.clone();
         kept["outcome"] = Value::Null;
         kept["runs"].as_array_mut().unwrap().truncate(4);
@@ -309,7 +311,7 @@ fn limit_finds_the_known_capacity_within_two_percent_and_goes_on_after_an_interr
     }
 }
 
-/// A run that had failed, but was killed before its verdict was stored, is not simply repeated.
+/// A run that had already failed when it was killed, before its verdict was stored, is not simply repeated.
 #[test]
 fn a_load_that_had_failed_when_a_search_or_a_curve_was_killed_has_failed() {
     for (verb, file, runs) in [
@@ -321,7 +323,7 @@ fn a_load_that_had_failed_when_a_search_or_a_curve_was_killed_has_failed() {
         let whole = place.assay(&[&command[..], &["--out", "many"]].concat());
         assert_eq!(whole.code, Some(0), "{}{}", whole.out, whole.err);
         for failed in [false, true] {
-            // The state during the run: its log cut, and its verdict nowhere.
+            // The state during the run: its log is cut, and its verdict is nowhere.
             let mut kept = whole.json();
             (kept[runs], kept["outcome"]) = (serde_json::json!([]), Value::Null);
             place.write(&format!("many/{file}"), &kept.to_string());

@@ -1,5 +1,5 @@
-//! Every verb that writes, pointed at everything that must not be written, with the valid token: refused, with
-//! evidence, and not one byte changed. These kinds of targets are those that other tools destroyed most often; the
+//! Every verb that writes, pointed at everything that must not be written, with the valid token: the verb refuses, with
+//! evidence, and not one byte changes. These are the kinds of targets that other tools have destroyed most often. The
 //! controls are a blank device and a scratch file, to which the same command lines do write.
 
 use super::bed::Place;
@@ -10,12 +10,12 @@ use std::process::{Command, Output};
 
 const MIB: u64 = 1 << 20;
 
-/// How each verb that writes is called to write to `target` with consent in `token`.
+/// The command with which a verb would write to `target`, with consent in `token`.
 type Writer = fn(&Place, target: &str, token: &str) -> Command;
 
-/// All of them. A verb that can be given consent and is missing here fails
-/// `every_verb_that_takes_consent_is_in_the_table`. Each runs at 1x for a second, 24 large-block writes: at a tenth of
-/// that, every tenth run would write nothing.
+/// All verbs that write. If a verb that can be given consent is missing here,
+/// `every_verb_that_takes_consent_is_in_the_table` fails. Each runs at 1x for a second, which is 24 large-block writes:
+/// at a tenth of that load, one run in ten would write nothing.
 const WRITERS: [(&str, Writer); 17] = [
     ("prep", |place, target, token| with(place, token, &["prep", target, "--skip-zero"])),
     ("prep --discard", |place, target, token| with(place, token, &["prep", target, "--skip-zero", "--discard"])),
@@ -81,7 +81,7 @@ fn drop_in(place: &Place, token: &str, words: &[&str]) -> Command {
     command
 }
 
-/// 24 large-block writes a second, as the others.
+/// 24 large-block writes a second, as in the other rows.
 fn profile(place: &Place, target: &str) -> PathBuf {
     let text = "name = \"p\"\nmodel = \"profile\"\n[[namespace]]\nname = \"n\"\ndrives = [\"sda\"]\n[namespace.large_blocks]\nwrites = \"24/s\"\n[[iostat]]\ndrive = \"sda\"\nwrites = \"24/s\"\n";
     place.write(&format!("{}.toml", target.replace('/', "_")), text)
@@ -92,8 +92,7 @@ fn conf(place: &Place, target: &str) -> PathBuf {
     place.write(&name, &format!("device-names: {target}\ntest-duration-sec: 1\nwrite-reqs-per-sec: 1000\n"))
 }
 
-/// The verbs that can be given consent according to the program itself, and those of the drop-ins, are exactly those in
-/// the table.
+/// The table has exactly the verbs that can be given consent, according to the program's own help, and the drop-ins.
 #[test]
 fn every_verb_that_takes_consent_is_in_the_table() {
     let place = Place::new();
@@ -116,7 +115,7 @@ fn every_verb_that_takes_consent_is_in_the_table() {
         .split(|c: char| !(c.is_alphanumeric() || c == '_'))
         .filter(|word| word.starts_with("act_") || *word == "seekmark");
     writing.extend(tools.filter(|tool| *tool != "act_latency").map(|tool| format!("as {tool}")));
-    // It stores a consent and writes to no target; the effect of the consent is tested in the table.
+    // `consent` stores a consent and writes to no target; the table tests what a consent allows.
     writing.retain(|verb| verb != "consent");
     let first = |name: &str| name.split(" --").next().unwrap().replace(" act.conf", "");
     let mut table: Vec<String> = WRITERS.iter().map(|(name, _)| first(name)).collect();
@@ -134,7 +133,8 @@ struct Protected {
     kept: Vec<PathBuf>,
     /// What the refusal names.
     evidence: &'static str,
-    /// The words of the drop-ins' originals before anything is opened; empty where they reach the gate.
+    /// Originals whose drop-ins refuse this target in the original's words, before anything is opened; all other verbs
+    /// reach the gate.
     theirs: &'static [&'static str],
 }
 
@@ -176,13 +176,13 @@ fn ext4(dir: &Path, name: &str) -> Loop {
     device
 }
 
-/// Without anything that the kernel would write later.
+/// Makes a file system completely, so that the kernel writes nothing of it later.
 fn mkfs(device: &str, options: &[&str]) {
     let whole = ["mkfs.ext4", "-q", "-F", "-E", "lazy_itable_init=0,lazy_journal_init=0"];
     run(&[&whole[..], options, &[device]].concat()).unwrap();
 }
 
-/// All kinds that can be built here.
+/// All kinds of protected targets that can be built here.
 fn build(dir: &Path, held: &mut Kept) -> Vec<Protected> {
     let mut all = Vec::new();
     signatures(dir, held, &mut all);
@@ -333,7 +333,7 @@ fn in_use(dir: &Path, held: &mut Kept, all: &mut Vec<Protected>) {
         let device = Loop::blank(dir, "swapped", 8 * MIB);
         run(&["mkswap", &device.dev]).unwrap();
         if run(&["swapon", &device.dev]).is_ok() {
-            // The kernel swaps pages out meanwhile: there are no bytes to compare.
+            // The kernel may swap pages out meanwhile, so that no bytes are compared.
             all.push(protected("active swap", device.path(), &[], "is active swap"));
             held.keep(Swap(device.dev.clone()));
         }
@@ -369,7 +369,8 @@ fn point_all(place: &Place, target: &Protected) -> Vec<String> {
         let output = writer(place, path, &token).output().unwrap();
         let told = text(&output);
         let named = match target.theirs.iter().any(|tool| verb.ends_with(tool)) {
-            // A drop-in that ended because of its own configuration, which names the target too, would prove nothing.
+            // A line with an error must name the target. A drop-in that ended because of its configuration, which names
+            // the target too, would prove nothing.
             true => {
                 let refused = |line: &str| line.starts_with("ERROR: ") && line.contains(path);
                 output.status.code() == Some(255) && told.lines().any(refused)
@@ -404,7 +405,8 @@ fn no_verb_writes_to_a_protected_target() {
     let mut held = Kept::default();
     let kinds = build(&dir, &mut held);
     assert!(kinds.len() >= 22, "{} kinds: a tool is missing here", kinds.len());
-    // Targets on one medium are tried one after the other: two examinations at the same time would notice each other.
+    // Targets on one medium are tried one after the other, because two examinations at the same time would notice each
+    // other.
     let mut groups: Vec<Vec<&Protected>> = Vec::new();
     for kind in &kinds {
         match groups.iter_mut().find(|group| !kind.kept.is_empty() && group[0].kept.first() == kind.kept.first()) {
@@ -430,7 +432,7 @@ fn no_verb_writes_to_a_protected_target() {
     drop(held);
 }
 
-/// The control: on a blank device each of the same command lines writes.
+/// The control: on a blank device, each of the same command lines writes.
 #[test]
 fn the_same_command_lines_write_to_a_blank_device() {
     if !root() {

@@ -1,8 +1,8 @@
-//! Recordings as a user plays them: all of it, faster, on targets where it fits and where it does not.
+//! Recordings as a user plays them: completely, faster, on targets where they fit and on targets where they do not.
 
 use super::bed::{Log, Place, until};
 
-/// An iolog of 300 reads and 100 writes in two seconds, up to 4 MiB of the file.
+/// An iolog of 300 reads and 100 writes in two seconds, within the first 4 MiB of the file.
 fn iolog() -> String {
     let line = |n: u64| {
         let (kind, bytes) = if n.is_multiple_of(4) { ("write", 8192) } else { ("read", 4096) };
@@ -24,7 +24,7 @@ fn workload(more: &str) -> String {
 #[test]
 fn a_recording_is_played_whole_at_its_speed_and_on_each_target() {
     let place = Place::new();
-    // Beside the workload, not here.
+    // The recording lies beside the workload file, and not in the working directory.
     std::fs::create_dir(place.path("w")).unwrap();
     place.write("w/t.iolog", &iolog());
     place.write("w/w.toml", &workload(""));

@@ -1,4 +1,4 @@
-//! Bad input: one clear error with its place and the remedy, the right exit code, and nothing written.
+//! Bad input: one clear error with its place and the remedy, the right exit code, and nothing is written.
 
 use super::bed::{Place, Said};
 use super::devices::{Disk, Loop, Mounted};
@@ -10,7 +10,7 @@ const WORKLOAD: i32 = 3;
 const REFUSED: i32 = 4;
 const HOST: i32 = 5;
 
-/// The exit code, one error on stderr that contains all of `says`, an empty stdout.
+/// Asserts the exit code, one error on stderr that contains all of `says`, and an empty stdout.
 fn refused(said: &Said, code: i32, says: &[&str]) {
     assert_eq!((said.code, said.out.as_str()), (Some(code), ""), "{}", said.err);
     assert_eq!(said.err.matches("error:").count(), 1, "one error: {}", said.err);
@@ -148,7 +148,7 @@ fn targets_that_are_none() {
     assert_eq!(place.left(&made), [""; 0]);
 }
 
-/// Linux would promise the memory, and end the program, or another one, once it is used.
+/// Linux would grant the memory, and end this program or another one once the memory is used.
 #[test]
 fn buffers_for_which_there_is_no_memory_are_refused_before_anything_is_begun() {
     let place = Place::new();
@@ -248,7 +248,7 @@ fn a_mounted_device_is_refused_whatever_was_consented_and_stays_as_it_is() {
     }
     assert_eq!(fs::read_to_string(place.path("mounted/precious")).unwrap(), "data");
     drop(mounted);
-    // Unmounted, it is still a file system of somebody.
+    // After it is unmounted, it is still somebody's file system.
     let before = fs::read(&disk.backing).unwrap();
     for arguments in writers(disk.path(), &token) {
         refused(&place.assay(&arguments), REFUSED, &["S7", "ext", "nothing was written"]);
@@ -284,7 +284,7 @@ fn lengths_that_could_not_be_judged_are_refused_before_anything_runs() {
         let said = place.assay(&["run", "random-read", "sim:flash", "--for", "5s", "--slice", slice, "--out", "run"]);
         refused(&said, WORKLOAD, &["slice"]);
     }
-    // A typing error is not a load: its arrivals alone could not be counted in a lifetime.
+    // A load like this is a typing error: its arrivals alone could not be counted in a lifetime.
     let said = place.assay(&["run", "act-storage", "sim:flash", "--for", "1s", "--load", "99999999999x"]);
     refused(&said, WORKLOAD, &["operations a second are asked for", "at most 100000000"]);
     assert_eq!(place.left(&["w.toml"]), [""; 0]);
@@ -337,7 +337,7 @@ fn no_file_is_made_for_what_only_reads() {
     assert_eq!(made.code, Some(0), "{made:?}");
 }
 
-/// Its messages would go to a file of somebody else.
+/// A run in the background would write its messages to a file of somebody else.
 #[test]
 fn a_file_beside_the_run_directory_is_left_alone() {
     let place = Place::new();
@@ -351,7 +351,8 @@ fn a_file_beside_the_run_directory_is_left_alone() {
     );
 }
 
-/// A document that is cut is reported; the result of a run is also in its directory.
+/// If standard output is full, a document is incomplete, and the program says so; the result of a run is also in its
+/// directory.
 #[test]
 fn a_full_standard_output_is_told() {
     let place = Place::new();
@@ -370,7 +371,7 @@ fn a_full_standard_output_is_told() {
     }
 }
 
-/// Names and paths may come from others.
+/// Names and paths may come from other people.
 #[test]
 fn control_characters_of_names_do_not_reach_a_terminal() {
     let place = Place::new();
@@ -431,7 +432,7 @@ fn options_that_would_mean_nothing_are_refused() {
     assert!(text["text"].as_str().unwrap().contains("act-index"), "{text}");
 }
 
-/// A user without the right to look gets that message, and not that somebody else uses the device.
+/// If a user may not look at a device, the message says that, and not that somebody else uses the device.
 #[test]
 fn missing_rights_are_told_from_use() {
     use std::os::unix::fs::PermissionsExt;
@@ -440,7 +441,7 @@ fn missing_rights_are_told_from_use() {
     let Some(disk) = Loop::over(&place, "disk.img", 64 << 20) else { return };
     fs::set_permissions(place.path("."), fs::Permissions::from_mode(0o777)).unwrap();
     fs::write(place.path("secret.dat"), [1; 1 << 20]).unwrap();
-    // Another loop device, of which only root may know what lies beneath it.
+    // Another loop device: only root may know which file it is made of.
     fs::create_dir(place.path("closed")).unwrap();
     fs::set_permissions(place.path("closed"), fs::Permissions::from_mode(0o700)).unwrap();
     let Some(_closed) = Loop::over(&place, "closed/other.img", 1 << 20) else { return };

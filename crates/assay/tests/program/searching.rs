@@ -4,7 +4,7 @@
 use crate::bed::{Place, Said};
 use serde_json::Value;
 
-/// A disk with one head: 100 reads per second are too many at 2x.
+/// A disk with one head carries about 74 reads per second: 40 per second are too many at 2x.
 const MEAN_DECIDES: &str = r#"
 name = "two bounds"
 model = "streams"
@@ -184,7 +184,7 @@ fn criteria_that_ask_for_work_hold_up_to_their_bound() {
         place.write("work.toml", &format!("{stream}{load}\n[[criterion]]\nstream = \"reads\"\n{criterion}\n"));
         place.assay(&["run", "work.toml", "sim:flash", "sim:flash", "--seed", "1", "--json"])
     };
-    // 1000 a second on each of two targets, evenly spaced.
+    // 1000 reads a second on each of two targets, evenly spaced.
     let steady = "rate = \"1000/s\"\narrival = \"steady\"";
     let closed = "in_flight = 1";
     for (load, criterion, code, told) in [
@@ -197,7 +197,7 @@ fn criteria_that_ask_for_work_hold_up_to_their_bound() {
             "reads throughput at least 7960KiB/s per run",
         ),
         (steady, "throughput_at_least = \"8010KiB/s\"", 10, "reads moved "),
-        // Two reads in flight, of about 80 us each.
+        // Two reads in flight, about 80 µs each.
         (closed, "rate_at_least = \"10000/s\"", 0, "reads rate at least 10000/s per 2s"),
         (closed, "rate_at_least = \"100000/s\"", 10, "bound >= 100000/s"),
     ] {
@@ -211,7 +211,8 @@ fn criteria_that_ask_for_work_hold_up_to_their_bound() {
             "it is asked of all targets together: {judged}"
         );
     }
-    // A disk that carries about 100 per second drains a queue of 1500 for seconds after the end: that is not its rate.
+    // A disk that carries about 100 a second needs several seconds after the end to drain a queue of 1500; these
+    // operations must not count towards its rate.
     place.write(
         "deep.toml",
         &format!("{stream}in_flight = 1500").replace("[[stream]]", "in_flight_bound = 1500\n[[stream]]"),
@@ -252,7 +253,7 @@ fn errors_that_a_criterion_allows_do_not_fail_a_run() {
         let said = run(criterion, &format!("out-{code}-{}", told.len()));
         assert!(said.code == Some(code) && said.out.contains(told), "{criterion}: {}{}", said.out, said.err);
     }
-    // Errors that are allowed are shown all the same, in every form.
+    // Errors that a criterion allows are shown nevertheless, in every form of the result.
     for (form, told) in [("junit", "reads errors"), ("json", "EIO")] {
         let export = place.assay(&["export", "out-0-12", "--to", form]);
         assert!(export.code == Some(0) && export.out.contains(told), "{form}: {}{}", export.out, export.err);

@@ -1,5 +1,5 @@
-//! `seekmark` as its users know it: command lines, output, exit codes; and what it does that the original does not. And `model = "seek"`,
-//! which is the same in a workload file.
+//! `seekmark` as its users know it: command lines, output, exit codes; also what it does and the original does not, and
+//! `model = "seek"`, which is the same as a workload.
 
 use super::bed::{Log, Place, Running, Said, until};
 use super::devices::{Disk, Loop, Mounted, written_blocks};
@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Outputs of the original: all that were kept, or those that travel with the project.
+/// Outputs of the original: the complete set where it is present, otherwise those in the repository.
 fn golden() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
     let all = [here.join("../../../shared/golden/seekmark"), here.join("../assay-formats/tests/golden/seekmark")];
@@ -28,7 +28,7 @@ fn report(said: &Said) -> Report {
     report
 }
 
-/// A file of its own content, with nothing that was never written.
+/// Creates a file full of data, so that no read of it is blank.
 fn file(place: &Place, name: &str, size: usize) {
     let bytes: Vec<u8> = (0..size / 8).flat_map(|at| (at as u64 | 1 << 63).to_le_bytes()).collect();
     fs::write(place.path(name), bytes).unwrap();
@@ -41,7 +41,8 @@ fn the_originals_output_and_ours_follow_one_grammar() {
     for path in texts.filter(|path| path.extension().is_some_and(|end| end == "txt")) {
         let text = fs::read_to_string(&path).unwrap();
         let stem = path.file_stem().unwrap().to_str().unwrap();
-        // What is no output of its own, what has its errors in between, and what was refused without a word.
+        // Left out: empty files, where the original refused without a word, files that are not the output of SeekMark
+        // alone, and files with errors between its lines.
         if text.is_empty() || ["loop", "cached_scaling", "allfail", "smallfile"].contains(&stem) {
             continue;
         }
@@ -94,7 +95,7 @@ fn exit_codes_are_the_originals_where_it_is_right() {
     let place = Place::new();
     file(&place, "sm.img", 16 << 20);
     fs::write(place.path("small.img"), [1; 100]).unwrap();
-    // What it answers with 0 although it is wrong, and the help, which is no failure.
+    // Where the original is wrong: it answers three failures with 0, and `-h`, which is no failure, with 1.
     let other = [("badopt", 2), ("smallfile", 3), ("S-beyond", 3), ("help", 0)];
     let mut compared = 0;
     for cmd in fs::read_dir(golden()).unwrap().map(|entry| entry.unwrap().path()) {
@@ -104,7 +105,8 @@ fn exit_codes_are_the_originals_where_it_is_right() {
             continue;
         }
         let words = fs::read_to_string(&cmd).unwrap();
-        // Writing needs a file of this program; smaller files than its gigabyte do as well.
+        // A smaller file than the gigabyte of the original will do. Writes are left out, because they need a file that
+        // this program has made.
         let words = words.trim().trim_start_matches("./seekmark").replace("small2.img", "sm.img");
         if words.contains("destroy-data") {
             continue;
@@ -147,7 +149,7 @@ fn a_link_of_its_name_is_seekmark() {
     assert_eq!((said.code, report(&said).spawned), (Some(0), 2));
 }
 
-/// One that was started and has printed its first second.
+/// Starts an endless run and sends it a signal after one and a half seconds, when it has printed its first second.
 fn endless(place: &Place, signal: i32) -> Said {
     let running: Running = place.begin(&["as", "seekmark", "-f", "null:1GiB", "-e", "-t", "2", "-d", "1"]);
     std::thread::sleep(std::time::Duration::from_millis(1500));
@@ -178,7 +180,7 @@ fn one_with_an_end_that_is_interrupted_is_incomplete() {
     assert_eq!((said.code, report(&said).threads.len()), (Some(12), 1), "{said:?}");
 }
 
-/// Reads that the kernel asked a device for, its statistics' first and fifth number.
+/// The first and the fifth number of a device's statistics: the reads that it completed, and its writes.
 fn counted(disk: &dyn Disk) -> (u64, u64) {
     let text = fs::read_to_string(format!("/sys/block/{}/stat", disk.name())).unwrap();
     let numbers: Vec<u64> = text.split_whitespace().map(|number| number.parse().unwrap()).collect();
@@ -196,7 +198,7 @@ fn a_cached_file_is_read_from_its_device() {
     let said = seekmark(&place, "-f mount/file -s 300 -t2");
     assert_eq!(said.code, Some(0), "{said:?}");
     let reads = counted(&disk).0 - before;
-    // Beside them the reads before the run, which compare the ways to the target.
+    // The 600 seeks, and the reads before the run, which compare the ways to the target.
     assert!((600..1000).contains(&reads), "{reads} reads of the device for 600 seeks");
     assert!(said.err.contains("O_DIRECT"), "{}", said.err);
 }
@@ -223,7 +225,7 @@ fn writing_a_device_needs_its_token_and_reading_needs_nothing() {
         assert!(Stamp::read(block).is_some(), "a stamp at {at}");
         assert!(block[16..].iter().all(|byte| *byte == 234), "and one character behind it");
     }
-    // Another run, without -R, on what is our own data now.
+    // A second run, without `-R`, on data that are now the program's own.
     let mut command = place.command(&["as", "seekmark"]);
     let kept = command.args(write.split_whitespace()).args(["--destroy-data", &disk.token(&place)]);
     let said = Said::of(kept.env("ASSAY_RUN_DIR", place.path("kept")).output().unwrap(), &["seekmark"]);
@@ -259,7 +261,7 @@ fn a_seek_workload_ends_when_all_threads_have_done_their_seeks() {
     assert!(explained.contains("1 in flight, 200 times"), "{explained}");
     let again = place.assay(&["judge", "run", "--json"]).json();
     assert_eq!(again["verdict"], "PASS");
-    // One that is cut is no PASS, and one whose time ends first is whole.
+    // An interrupted run is not a PASS; a run whose time ends first is complete.
     place.write("long.toml", &SEEK.replace("200", "100000000"));
     let running = place.begin(&["run", "long.toml", "null:1GiB", "--out", "cut"]);
     until("its log", || fs::read_to_string(place.path("cut/run.jsonl")).is_ok_and(|log| log.contains("interval\"")));
@@ -281,7 +283,8 @@ fn a_seek_workload_ends_when_all_threads_have_done_their_seeks() {
 fn each_number_of_threads_is_a_step_with_its_gain_over_the_first() {
     let place = Place::new();
     place.write("seek.toml", "model = \"seek\"\nthreads = [1, 2, 8]\nseeks = 400\nsize = \"4KiB\"\n");
-    // One head serves as many places with eight threads as with one; channels of flash serve more.
+    // A disk with one head serves as many seeks a second with eight threads as with one; flash with its channels serves
+    // more.
     for (target, gains) in [("sim:disk", [1.0, 1.0, 1.0]), ("sim:flash", [1.0, 2.0, 8.0])] {
         let said = place.assay(&["run", "seek.toml", target, "--out", target]);
         assert_eq!(said.code, Some(0), "{said:?}");

@@ -1,4 +1,5 @@
-//! The output of SeekMark by one grammar: a text either follows it to the last byte or is refused with its place.
+//! A grammar of SeekMark's output: a text either follows it to the last byte, or is refused with the place where it
+//! does not.
 
 /// What a text says.
 #[derive(Debug, Default)]
@@ -7,13 +8,15 @@ pub struct Report {
     pub writes: bool,
     pub file: String,
     pub amount: String,
-    /// Absent where the total alone was asked for.
+    /// Absent where only the total was asked for.
     pub settings: Option<Settings>,
-    /// Lines that name a thread before it begins.
+    /// Number of lines that announce a thread.
     pub spawned: u64,
-    /// Number, seconds, seeks a second and milliseconds a request of each thread that is done, in their order.
+    /// Of each thread that has ended, in the order of their ends: its number, seconds, seeks a second, and milliseconds
+    /// a request.
     pub threads: Vec<(u64, f64, f64, f64)>,
-    /// Seconds, milliseconds a request, seeks a second, and those of a thread; absent where it was killed before.
+    /// Seconds, milliseconds a request, seeks a second, and seeks a second of one thread; absent where the program was
+    /// killed before it printed them.
     pub total: Option<[f64; 4]>,
 }
 
@@ -27,7 +30,7 @@ pub struct Settings {
     pub data: Option<String>,
 }
 
-/// The rest of a text.
+/// The part of a text that is not read yet.
 struct Rest<'a>(&'a str);
 
 impl<'a> Rest<'a> {
@@ -59,7 +62,7 @@ impl<'a> Rest<'a> {
         text.parse().map_err(|_| format!("{text:?} is no whole number"))
     }
 
-    /// A number with so many digits behind its point, or the `inf` that the original prints.
+    /// A number with `digits` digits after its point, or the `inf` that the original prints.
     fn number(&mut self, digits: usize, after: &str) -> Result<f64, String> {
         let text = self.upto(after)?;
         let right = text == "inf" || text.split_once('.').is_some_and(|(_, behind)| behind.len() == digits);

@@ -1,4 +1,4 @@
-//! Ending a run early: regularly by SIGINT and SIGTERM, immediately by SIGKILL; what was measured stays.
+//! Ending a run early: in good order by SIGINT and SIGTERM, immediately by SIGKILL. What was measured stays.
 
 use super::bed::{Log, Place, Running, until};
 use super::devices::{Disk, Frozen, Loop, Mounted};
@@ -7,7 +7,7 @@ use std::fs;
 use std::io::Write;
 use std::os::fd::AsRawFd;
 
-/// Ten minutes of load on a file, of which the test observes a few seconds.
+/// Starts ten minutes of load on a file; the test observes a few seconds of it.
 fn begun(place: &Place) -> Running {
     place.start(&["run", "act-storage", "scratch.dat", "--create", "64MiB", "--for", "10min", "--slice", "1s"], 2)
 }
@@ -19,8 +19,7 @@ fn sigint_and_sigterm_end_a_run_in_good_order() {
         let running = begun(&place);
         running.signal(signal);
         let said = running.end();
-        // A device that was seen to break its bounds has failed, also when the run was cut; otherwise nothing is
-        // proven.
+        // A device that broke its bounds has failed, even if the run was cut short; otherwise nothing is proven.
         let verdict = said.is_of_verdict(&place.path("run"));
         assert_ne!(verdict, "PASS", "{}", said.out);
         let log = Log::of(&place.path("run"));
@@ -46,7 +45,7 @@ fn an_interrupted_run_that_broke_nothing_is_incomplete() {
     }
 }
 
-/// In virtual time an interval of a high load takes minutes.
+/// An interval of a high load can take minutes to simulate, and the run must not wait for its end.
 #[test]
 fn a_simulated_run_is_interrupted_within_an_interval() {
     let place = Place::new();
@@ -135,7 +134,7 @@ fn a_log_that_is_continued_is_read_only_once_nobody_writes_it_any_more() {
     let path = place.path("run/run.jsonl");
     let whole = fs::read(&path).unwrap();
     loop {
-        // The run that is ending is in the middle of its last line.
+        // The first run, which is just ending, has written a part of its last line.
         let (written, rest) = whole.split_at(whole.len() - 10);
         fs::write(&path, written).unwrap();
         let mut log = fs::OpenOptions::new().append(true).open(&path).unwrap();
@@ -147,7 +146,7 @@ fn a_log_that_is_continued_is_read_only_once_nobody_writes_it_any_more() {
         drop(log);
         let said = second.end();
         if said.code == Some(5) {
-            // The machine was too busy to write a line in time, and the second run did not wait for it for ever.
+            // The machine was too busy to write the line in time, and the second run did not wait for ever.
             assert!(said.err.contains("another run is writing it"), "{}", said.err);
             continue;
         }
@@ -179,7 +178,7 @@ fn a_run_goes_on_only_on_the_target_it_began_on() {
         assert!(said.err.contains(differs) && said.err.contains(other), "{}", said.err);
         assert!(fs::read(&log).unwrap() == whole, "the log is what it was");
     }
-    // Another file of the same name and size.
+    // Another file takes the place of the target, with the same name and size.
     fs::rename(place.path("copy.dat"), place.path("scratch.dat")).unwrap();
     let said = place.assay(&[&begun[..], &["--resume", "run"]].concat());
     assert!(said.code == Some(2) && said.err.contains("the file of its target scratch.dat is inode"), "{}", said.err);

@@ -19,7 +19,7 @@ fn reads(arrival: &str) -> String {
 const STEADY: &str = "rate = \"1000/s\"\narrival = \"steady\"";
 const POISSON: &str = "rate = \"1000/s\"\narrival = \"poisson\"";
 
-/// Runs a workload of this arrival on simulated targets.
+/// Runs `reads` with this arrival on simulated targets.
 fn on(targets: &[&str], arrival: &str) -> (Said, Log, Value) {
     let place = Place::new();
     place.write("reads.toml", &reads(arrival));
@@ -89,16 +89,17 @@ fn a_device_that_degrades_after_hour_five_of_twelve_fails_in_slice_six_and_passe
     assert!(text.starts_with("FAIL") && text.contains("slice 6"), "{text}");
 }
 
-/// 2 s of 30 s at 1000 reads/s: 2000 of 30,000 wait for the end of the stall, 6.67 % in response. In service only those
-/// are long that are in the device when it stalls or that are handed to it meanwhile: one for each slot of the
-/// in-flight bound. The backlog afterwards adds the time that the device takes for 2000 reads with that many slots.
+/// The device stalls for 2 s of 30 s at 1000 reads/s: 2000 of 30,000 reads wait for the end of the stall, 6.67 % in
+/// response. In service, only those reads are long that are in the device when it stalls, or are handed to it
+/// meanwhile: one for each slot of the in-flight bound. The backlog after the stall adds the time that the device takes
+/// for 2000 reads with that many slots.
 #[test]
 fn a_stall_of_two_seconds_in_thirty_shows_in_response_and_once_a_slot_in_service() {
     for (arrival, slots) in [(STEADY, 1), (STEADY, 8), (STEADY, 32), (POISSON, 8), (POISSON, 32)] {
         let place = Place::new();
         let text = reads(arrival).replacen("\n\n[[stream]]", &format!("\nin_flight_bound = {slots}\n\n[[stream]]"), 1);
         place.write("reads.toml", &text);
-        // A drive without spread or pauses of its own: every long operation is caused by the stall.
+        // The drive has no spread and no pauses of its own, so that the stall causes every long operation.
         let (said, log) = place.run(&["run", "reads.toml", "sim:flash?stall=2s@10s&spread=0%", "--json"]);
         log.adds_up();
         let json = said.json();
@@ -127,7 +128,7 @@ fn a_disk_gives_about_74_random_reads_a_second() {
 
 #[test]
 fn faults_of_a_device_fail_the_run_and_end_it() {
-    // Target, part of the verdict's reason, how the log ends.
+    // The target, a part of the verdict's reason, and how the log ends.
     let table = [
         ("sim:flash?errors=1/1000", "error", "Completed"),
         ("sim:flash?hang=1@5s", "", "Completed"),

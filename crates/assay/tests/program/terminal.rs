@@ -1,5 +1,5 @@
-//! A person at a terminal, simulated by a pseudo-terminal: asked again before a device loses its data, and able to
-//! refuse.
+//! A person at a terminal, simulated by a pseudo-terminal: the program asks again before a device loses its data, and
+//! the person can refuse.
 
 use super::bed::{Place, until};
 use super::devices::{Disk, Frozen, Loop, Mounted};
@@ -11,7 +11,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
 
-/// A program whose keyboard and messages are a terminal.
+/// A program whose standard input and messages are a terminal.
 pub struct Seated {
     child: Child,
     keyboard: File,
@@ -181,9 +181,9 @@ fn the_live_line_keeps_the_lag_at_80_columns() {
     let mut seated = Seated::at(place.command(&run));
     seated.sees("lag p99 <=");
     let (_, shown) = seated.ends();
-    // Each update of the second line; what does not fit is cut at its end.
+    // Each update of the second line; what does not fit is cut off at its end.
     let lines: Vec<&str> = shown.split(['\n', '\r']).filter(|line| line.contains(" left ")).collect();
-    // While it drains nothing is due, and there is no lag.
+    // While the run drains, nothing is due, and there is no lag to show.
     let with_rate: Vec<&&str> = lines.iter().filter(|line| line.contains("/s of") && line.contains("over ")).collect();
     assert!(!with_rate.is_empty() && with_rate.iter().all(|line| line.contains("lag p99 <=")), "{shown}");
     let place_of = |line: &str, what| line.find(what).unwrap();
@@ -196,7 +196,7 @@ fn a_preparation_hears_ctrl_c_while_the_device_discards_and_the_second_while_it_
     let place = Place::new();
     let Some(low) = Loop::over(&place, "low.img", 256 << 20) else { return };
     let Some(_mounted) = Mounted::ext4(&low, place.path("mounted")) else { return };
-    // On a file without blocks there would be nothing to discard.
+    // A file without blocks would have nothing to discard.
     std::fs::write(place.path("mounted/disk.img"), vec![0; 64 << 20]).unwrap();
     let Some(disk) = Loop::over(&place, "mounted/disk.img", 64 << 20) else { return };
     let token = disk.token(&place);
@@ -214,7 +214,7 @@ fn a_preparation_hears_ctrl_c_while_the_device_discards_and_the_second_while_it_
     seated.types(&format!("{}\n", tail(&token)));
     until("the discard", recorded);
     seated.types(CTRL_C);
-    // The terminal shows the key when the signal is sent.
+    // The terminal shows the key once the signal is sent.
     seated.sees("^C");
     drop(frozen);
     let (code, shown) = seated.ends();
@@ -227,7 +227,7 @@ fn a_preparation_hears_ctrl_c_while_the_device_discards_and_the_second_while_it_
     let in_flight = || std::fs::read_to_string(format!("/sys/block/{}/inflight", disk.name())).unwrap();
     until("writes that hang", || in_flight().split_whitespace().nth(1) != Some("0"));
     seated.types(CTRL_C);
-    // Two pending signals become one; and each Ctrl-C makes the terminal drop what it has not shown yet.
+    // Two signals that are pending become one. Also, each Ctrl-C makes the terminal drop what it has not shown yet.
     std::thread::sleep(std::time::Duration::from_secs(1));
     let once = seated.shown();
     assert!(!once.contains("interrupted"), "it waits for what is in flight: {once}");

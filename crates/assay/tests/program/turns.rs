@@ -12,7 +12,7 @@ const MIX: &str = "model = \"streams\"\ntargets = [\"a\", \"b\", \"c\"]\nduratio
 
 const TARGETS: [&str; 3] = ["sim:flash", "sim:flash", "sim:disk"];
 
-/// The same targets behind a command.
+/// A command, followed by the same three targets and more arguments.
 fn on(command: &[&'static str], more: &[&'static str]) -> Vec<&'static str> {
     [command, &TARGETS, more].concat()
 }
@@ -25,7 +25,7 @@ fn a_loop_over_unequal_targets_keeps_its_turns_its_shares_and_its_seed() {
         let (said, log) = place.run(&on(&["run", "mix.toml"], &["--seed", seed]));
         assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
         log.adds_up();
-        // Flows: reads on a and c, writes on a and c, and the stream beside.
+        // The flows are reads on a and c, writes on a and c, and the stream beside the loop.
         let ok = |flow: usize| log.intervals.iter().map(|interval| interval.flows[flow].ok).sum::<u64>();
         let (a, c) = (ok(0) + ok(2), ok(1) + ok(3));
         assert!(a.abs_diff(c) <= 6 && a > 200, "in turn: {a} and {c}");
@@ -59,8 +59,8 @@ fn explain_says_how_a_loop_goes_to_its_targets() {
     assert!(short.code == Some(3) && short.err.contains("3 targets"), "{:?} {}", short.code, short.err);
 }
 
-/// A loop that ends by a number goes on from its beginning after a kill, over several workers on real files; nothing is lost or done twice
-/// in the log.
+/// A loop that ends after a number of operations starts again from its beginning if it is continued after a kill, here
+/// on several workers and real files. In the log, no operation is lost or done twice.
 #[test]
 fn a_killed_loop_over_files_is_continued() {
     let place = Place::new();

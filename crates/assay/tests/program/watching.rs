@@ -12,7 +12,7 @@ fn process(said: &Said) -> i32 {
     after.split(';').next().unwrap().parse().unwrap()
 }
 
-/// Whether it runs: a process that has ended and that nobody has waited for still exists as a zombie.
+/// Whether a process runs; one that has ended still exists as a zombie until somebody has waited for it.
 fn is_alive(pid: i32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit(") ").next().is_some_and(|rest| !rest.is_empty() && !rest.starts_with('Z'))
@@ -31,7 +31,7 @@ fn a_detached_run_is_watched_to_its_verdict() {
     assert!(watched.err.contains("random-read at 1x for 5s"), "what is shown: {}", watched.err);
     let words = std::fs::read_to_string(place.path("run.txt")).unwrap();
     assert!(words.contains("results in run"), "{words}");
-    // Once it is over, nothing is waited for.
+    // After the end of the run, `watch` does not wait.
     assert_eq!(
         place.assay(&["watch", "run/run.jsonl"]).out,
         watched.out.replace("assay report run", "assay report run/run.jsonl")
@@ -68,7 +68,7 @@ fn a_run_that_goes_on_in_the_background_speaks_in_its_own_directory() {
     let running = place.start(&run, 2);
     running.signal(libc::SIGINT);
     running.end();
-    // A file of somebody else beside the run directory; and a link inside it.
+    // A file of somebody else beside the run directory, and a link inside it.
     place.write("run.txt", "notes");
     place.write("theirs", "notes");
     std::os::unix::fs::symlink(place.path("theirs"), place.path("run/said.txt")).unwrap();
