@@ -362,9 +362,26 @@ fn how_a_job_ends_is_never_guessed() {
         "{:?}",
         based.workload.notes
     );
+    // Directions with rates end with their parts of what both move.
+    for (keys, reads, writes) in [
+        ("rw=randrw\nrate_iops=600,200\nsize=4m", (Some(768), None), (Some(256), None)),
+        ("rw=randrw\nrate=4m\nbs=8k\nsize=8m\nloops=2", (Some(1024), None), (Some(1024), None)),
+        ("rw=rw\nrate_iops=100\nbs=4k,12k\nsize=16m", (None, Some(4 << 20)), (None, Some(12 << 20))),
+        ("rw=rw\nrate_iops=300,100\nnumber_ios=100", (Some(75), None), (Some(25), None)),
+        ("rw=rw\nrate_iops=300,100\ntime_based\nruntime=5", (None, None), (None, None)),
+    ] {
+        let lowered = job(keys).unwrap_or_else(|fault| panic!("{keys}: {fault}"));
+        let found: Vec<(Option<u64>, Option<u64>)> = lowered
+            .workload
+            .streams
+            .iter()
+            .map(|stream| (stream.life.operations, stream.life.bytes.map(Bytes::get)))
+            .collect();
+        assert_eq!(found, [reads, writes], "{keys}");
+    }
     for (keys, line, told) in [
         ("rw=read\nfilename=other.img", 1, "the size of its file is not known"),
-        ("rw=randrw\nrate_iops=5\nsize=1m", 5, "ends by what both have moved is not driven yet"),
+        ("rw=randrw\nrate_iops=5,\nsize=1m", 5, "ends by what both have moved is not driven yet"),
         ("rw=read\nramp_time=5", 4, "has no warm-up here"),
         ("rw=read\nloops=0", 4, "loops of 0 is out of range"),
         ("rw=read\nstartdelay=1-5", 4, ""),

@@ -3,7 +3,8 @@
 use super::job::Job;
 use super::number::Amount;
 use super::order::Mode;
-use assay_base::{Bytes, Fault, Span};
+use super::text::Place;
+use assay_base::{Bytes, Fault, Rate, Span};
 use assay_model::Life;
 use assay_model::size::Size;
 
@@ -45,28 +46,44 @@ impl Ends {
         Life { start: self.delay, lasts: self.runtime, ..Life::default() }.behind(self.after.clone())
     }
 
-    /// The life of a copy that uses `length` bytes of its file with operations of these sizes. `rated` says that its
-    /// directions have rates: then each of them is a stream of its own.
-    pub(super) fn life(
+    /// The lives of the reads and the writes of a copy that uses `length` bytes of its file with operations of these
+    /// sizes. In a loop, and where a job has one direction, both are the same. `rates` are those of its directions.
+    pub(super) fn lives(
         &self,
         job: &Job<'_>,
         length: Option<u64>,
-        (sizes, mode, rated): (&[Size; 2], Mode, bool),
-    ) -> Result<Life, Fault> {
+        (sizes, mode, rates): (&[Size; 2], Mode, [Option<Rate>; 2]),
+    ) -> Result<[Life; 2], Fault> {
+        let whole = self.life(job, length, (sizes, mode))?;
+        match rates {
+            _ if !mode.both() || self.based => Ok([whole.clone(), whole]),
+            [None, None] => Ok([whole.clone(), whole]),
+            [Some(reads), Some(writes)] => {
+                job.note(format!(
+                    "{}: ends by what reads and writes have moved together; each has the part of it that its rate makes, and ends with that part",
+                    job.name
+                ));
+                Ok(divided(&whole, [reads, writes], sizes))
+            }
+            _ => Err(job.file.fault(
+                self.place(job),
+                "a job with a rate for one of its directions that ends by what both have moved is not driven yet",
+                "add time_based, and runtime= for how long, or give both a rate",
+            )),
+        }
+    }
+
+    /// Where a job says how it ends.
+    fn place(&self, job: &Job<'_>) -> Place {
+        let keys = ["number_ios", "io_size", "size", "runtime"];
+        keys.into_iter().find_map(|key| job.entry(key)).map_or(job.section.place, |entry| entry.place)
+    }
+
+    /// The life of a copy, by what all its directions move together.
+    fn life(&self, job: &Job<'_>, length: Option<u64>, (sizes, mode): (&[Size; 2], Mode)) -> Result<Life, Fault> {
         let timed = Life { start: self.delay, lasts: self.runtime, ..Life::default() }.behind(self.after.clone());
         if self.based {
             return Ok(timed);
-        }
-        let place = || {
-            let keys = ["number_ios", "io_size", "size", "runtime"];
-            keys.into_iter().find_map(|key| job.entry(key)).map_or(job.section.place, |entry| entry.place)
-        };
-        if rated && mode.both() {
-            return Err(job.file.fault(
-                place(),
-                "a job of both directions with rates that ends by what both have moved is not driven yet",
-                "add time_based, and runtime= for how long",
-            ));
         }
         if let Some(entry) = job.entry("ramp_time").filter(|_| self.warms_up(job)) {
             let remedy = "remove ramp_time, or add time_based and runtime=";
@@ -82,7 +99,7 @@ impl Ends {
         };
         let Some(all) = all.filter(|all| *all > 0) else {
             return Err(job.file.fault(
-                place(),
+                self.place(job),
                 "nothing says when the job ends: the size of its file is not known",
                 "add size=, or time_based and runtime=",
             ));
@@ -101,7 +118,47 @@ impl Ends {
         Ok(Life { operations, bytes, ..timed })
     }
 
+    /// Whether the job has a ramp_time.
     fn warms_up(&self, job: &Job<'_>) -> bool {
         job.time("ramp_time", Span::from_secs(1)).is_ok_and(|ramp| ramp.is_some_and(|ramp| !ramp.is_zero()))
+    }
+}
+
+/// The lives of reads and writes that together move what `whole` says, each with the part that its rate makes of it.
+fn divided(whole: &Life, rates: [Rate; 2], sizes: &[Size; 2]) -> [Life; 2] {
+    let operations = rates.map(Rate::as_f64);
+    let bytes = [0, 1].map(|direction| operations[direction] * sizes[direction].in_blocks(1).mean());
+    let operations = whole.operations.map(|all| parts(all, operations));
+    let bytes = whole.bytes.map(|all| parts(all.get(), bytes));
+    [0, 1].map(|direction| Life {
+        operations: operations.map(|both| both[direction]),
+        bytes: bytes.map(|both| Bytes::new(both[direction])),
+        ..whole.clone()
+    })
+}
+
+/// Two parts of `all` with these weights. Neither is zero, because a direction without an end would go on.
+fn parts(all: u64, weights: [f64; 2]) -> [u64; 2] {
+    let first = (all as f64 * weights[0] / (weights[0] + weights[1])).round() as u64;
+    let first = first.clamp(1, all.saturating_sub(1).max(1));
+    [first, all.saturating_sub(first).max(1)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_both_directions_move_is_divided_by_their_rates() {
+        for (all, weights, expected) in [
+            (1000, [500.0, 500.0], [500, 500]),
+            (1000, [700.0, 300.0], [700, 300]),
+            (1001, [1.0, 1.0], [501, 500]),
+            (10, [1e9, 1.0], [9, 1]),
+            (10, [1.0, 1e9], [1, 9]),
+            (1, [1.0, 1.0], [1, 1]),
+        ] {
+            assert_eq!(parts(all, weights), expected, "{all} {weights:?}");
+        }
     }
 }

@@ -244,11 +244,11 @@ impl Made<'_> {
             let used = self.files.of_copy(job, copy, engine, &sizes)?;
             self.ways.add(job, mode, &self.files, &used.targets)?;
             let Used { extent, all: length, .. } = used;
-            let rated = pace.arrivals.iter().flatten().any(|arrival| arrival.rate().is_some());
-            let life = ends.life(job, length, (&sizes, mode, rated))?;
+            let rates = [0, 1].map(|direction| pace.arrivals[direction].as_ref().and_then(Arrival::rate));
+            let lives = ends.lives(job, length, (&sizes, mode, rates))?;
             shared |= before.replace((used.targets.clone(), extent)) == Some((used.targets.clone(), extent));
             let made = self.workload.streams.len();
-            let looped = pace.looped.map(|think| self.looped(job, (copy, copies), (engine.depth, think), &life));
+            let looped = pace.looped.map(|think| self.looped(job, (copy, copies), (engine.depth, think), &lives[0]));
             for direction in mode.directions() {
                 let Some(arrival) = pace.arrivals[index(direction)].clone() else { continue };
                 let size = &sizes[index(direction)];
@@ -276,7 +276,7 @@ impl Made<'_> {
                     arrival,
                     per_target: true,
                     targets: used.targets.clone(),
-                    life: if looped.is_some() { Life::default() } else { life.clone() },
+                    life: if looped.is_some() { Life::default() } else { lives[index(direction)].clone() },
                 });
             }
             if used.targets.len() > 1 {

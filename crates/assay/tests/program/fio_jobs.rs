@@ -29,6 +29,20 @@ fn a_job_runs_at_exactly_its_rates() {
     }
 }
 
+#[test]
+fn directions_with_rates_end_with_their_parts_of_the_size() {
+    let place = Place::new();
+    place.write(
+        "job.fio",
+        "[both]\nfilename=data.img\nrw=randrw\nrate_iops=600,200\niodepth=8\nioengine=libaio\nsize=4m\n",
+    );
+    let (said, log) = place.run(&["run", "job.fio", "--map", "data.img=sim:flash"]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert_eq!((log.stream("both.reads").ok, log.stream("both.writes").ok), (768, 256));
+    assert!(said.out.contains("1.28 s measured"), "both end at the same time: {}", said.out);
+    log.adds_up();
+}
+
 /// The operations of each stream, over all steps of the log in the run directory.
 fn operations(place: &Place) -> Vec<(String, u64)> {
     let mut found: Vec<(String, u64)> = Vec::new();
