@@ -165,6 +165,36 @@ fn every_refused_key_is_refused_with_a_reason_and_a_remedy() {
     }
 }
 
+/// The combinations of keys that docs/fio.md lists as not driven: each is refused at the line of the key that it names, with a
+/// remedy.
+#[test]
+fn combinations_that_are_not_driven_are_refused_at_their_place() {
+    for (keys, line, told) in [
+        ("rw=randrw\nrate_iops=5,\nnumber_ios=9", 6, "ends by what both have moved"),
+        ("ramp_time=5\nsize=1m", 4, "has no warm-up here"),
+        ("rate_iops=5\nthinktime=5", 5, "a pause beside a rate"),
+        ("rw=randread\npercentage_random=30", 5, "random in part, from places that are not drawn independently"),
+        ("rw=randread\nnorandommap\nbsrange=4k-8k\npercentage_random=30", 7, "random in part"),
+        ("rw=randread:8", 4, "a run of operations from places that are not drawn independently"),
+        ("rw=randread:8\nnorandommap\nba=2k", 4, "a run of operations"),
+        ("rw=randread:8\nnorandommap\nrandom_distribution=zipf:1.1", 4, "a run of operations"),
+        ("rw=write\nfsync=8\nrate_iops=5", 5, "a flush after writes that have a rate"),
+        ("rw=write\nfsync=8\nfdatasync=8", 6, "a job with fsync and fdatasync"),
+        ("nrfiles=2\nrate_iops=5", 5, "a rate on several files"),
+        ("nrfiles=2\nrw=write\nfsync=5", 6, "a flush after writes to several files"),
+        ("nrfiles=2\nrw=randread\nnorandommap\nfile_service_type=sequential", 7, "one file after the other where"),
+        ("nrfiles=2\nfile_service_type=zipf:1.1", 5, "this order of files"),
+        ("read_iolog=mix.log\nrate_iops=5", 5, "not driven yet"),
+        ("read_iolog=mix.log\nnumber_ios=5", 5, "an end or a place of the job's own"),
+    ] {
+        let text = format!("[a]\ndirectory=/tmp\nfilesize=1m\n{keys}\n");
+        // A recording names its file itself.
+        let text = if keys.contains("iolog") { text.replace("filesize=1m", "runtime=9") } else { text };
+        let fault = of(&text, &Choice::default(), &around()).err().unwrap_or_else(|| panic!("{keys} is refused"));
+        assert!(fault.line == line && fault.what.contains(told) && !fault.remedy.is_empty(), "{keys}: {fault}");
+    }
+}
+
 /// A key that says something changes the plan, is told in its notes, or is refused. Values that are no number are refused.
 #[test]
 fn no_key_that_says_something_is_ignored() {
