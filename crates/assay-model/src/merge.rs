@@ -184,7 +184,8 @@ fn add(whole: &mut Plan, plan: Plan) -> Result<(), String> {
 mod tests {
     use super::*;
     use crate::act::{Storage, standard_criteria};
-    use crate::workload::{Adjust, Workload};
+    use crate::page_cache::{Advice, PageCached};
+    use crate::workload::{Adjust, Sealing, Workload};
     use assay_base::Span;
 
     fn plan(name: &str, change: impl FnOnce(&mut Workload), adjust: &Adjust) -> Plan {
@@ -262,5 +263,29 @@ mod tests {
         };
         assert!(merge(vec![odd("x", "y.reads"), odd("x.y", "reads")]).unwrap_err().contains("the same name"));
         assert!(merge(Vec::new()).is_err());
+    }
+
+    #[test]
+    fn plans_together_are_read_back_if_one_of_them_asks_for_it_and_use_each_target_in_one_way() {
+        let how = |how: Sealing| move |it: &mut Workload| it.sealed = vec![("large-block-writes".to_owned(), how)];
+        let adjust = Adjust { targets: 1, seed: 7, ..Adjust::default() };
+        for (one, other, left) in [
+            (Sealing::Left, Sealing::Left, true),
+            (Sealing::Left, Sealing::ReadBack, false),
+            (Sealing::ReadBack, Sealing::Left, false),
+        ] {
+            let whole = merge(vec![plan("a", how(one), &adjust), plan("b", how(other), &adjust)]).unwrap();
+            assert_eq!((whole.verify, whole.sealed_only), (true, left), "{one:?} {other:?}");
+            assert_eq!(whole.streams.iter().any(Stream::reads_back), !left, "{one:?} {other:?}");
+        }
+        let whole = merge(vec![plan("a", how(Sealing::Left), &adjust), plan("b", |_| {}, &adjust)]).unwrap();
+        assert!(whole.verify && whole.sealed_only, "who does not verify asks for no read-back");
+        let cached =
+            |advice, keep| move |it: &mut Workload| it.page_cache = vec![PageCached { target: 0, advice, keep }];
+        let (random, kept) = (cached(Advice::Random, false), cached(Advice::Random, true));
+        let whole = merge(vec![plan("a", random, &adjust), plan("b", kept, &adjust)]).unwrap();
+        assert_eq!(whole.page_cache, [PageCached { target: 0, advice: Advice::Random, keep: false }]);
+        let told = merge(vec![plan("a", random, &adjust), plan("b", |_| {}, &adjust)]).unwrap_err();
+        assert!(told.contains("different targets through the page cache"), "{told}");
     }
 }
