@@ -141,7 +141,8 @@ impl Code {
     /// other text.
     pub fn of_text(text: &str) -> Option<Code> {
         let digit = |n: i32, c: char| Some(n * 36 + c.to_digit(36).filter(|_| !c.is_ascii_lowercase())? as i32);
-        let number = text.chars().try_fold(0, digit).filter(|_| text.len() == 5)?;
+        // A longer text would not fit into a number.
+        let number = if text.len() == 5 { text.chars().try_fold(0, digit)? } else { return None };
         Some(Code(Code::OF_TEXT + number))
     }
 
@@ -189,7 +190,7 @@ mod tests {
             assert!(!code.is_of_the_system());
             assert_eq!(code.name(), text);
         }
-        for text in ["", "4000", "400001", "40p01", "40-01", "é001"] {
+        for text in ["", "4000", "400001", "40p01", "40-01", "é001", "4000000000", "DEADLOCK"] {
             assert_eq!(Code::of_text(text), None, "{text}");
         }
     }
