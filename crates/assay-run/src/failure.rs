@@ -2,6 +2,7 @@
 
 pub use assay_base::text::one_line;
 use assay_device::safety::{Refusal, RuleId};
+use assay_sql::{Kind, Trouble};
 use std::fmt::Display;
 use std::path::Path;
 
@@ -19,6 +20,8 @@ pub mod code {
     pub const HOST: u8 = 5;
     /// The target did not hold.
     pub const FAILED: u8 = 10;
+    /// It would prove nothing.
+    pub const INVALID: u8 = 11;
     /// Cut short.
     pub const INCOMPLETE: u8 = 12;
     /// A bug.
@@ -71,6 +74,17 @@ impl Failure {
     /// A bug.
     pub fn bug(message: impl Display) -> Failure {
         Failure::new(code::BUG, message)
+    }
+
+    /// A database, or the machine it is on, cannot do it.
+    pub fn database(trouble: &Trouble) -> Failure {
+        let code = match trouble.kind {
+            Kind::Usage => code::USAGE,
+            Kind::Refused => code::REFUSED,
+            Kind::Host => code::HOST,
+            Kind::NotReady => code::INVALID,
+        };
+        Failure::new(code, trouble)
     }
 
     /// The same with another line of advice.

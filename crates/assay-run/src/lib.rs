@@ -16,6 +16,7 @@ pub mod certificate;
 pub mod certifying;
 pub mod consents;
 pub mod curving;
+pub mod databases;
 pub mod drive;
 mod engine;
 pub mod failure;

@@ -38,6 +38,12 @@ pub trait Observer {
         let _ = (what, done, total, took);
     }
 
+    /// About `done` of `total` rows of a database are loaded, `found` of them by an earlier load, the others in the time
+    /// `took`.
+    fn rows(&mut self, done: u64, total: u64, found: u64, took: Span) {
+        let _ = (done, total, found, took);
+    }
+
     /// The run, or the pass, is over.
     fn finish(&mut self) {}
 

@@ -17,6 +17,14 @@ impl Fault {
     /// The code of a row that must exist and does not: the database is not what was loaded.
     pub const MISSING_ROW: &'static str = "missing-row";
 
+    /// The code of a mistake in this program.
+    pub const PANIC: &'static str = "panic";
+
+    /// A session panicked: a mistake in this program.
+    pub(crate) fn panicked() -> Fault {
+        Fault { code: Fault::PANIC.to_owned(), text: "a session panicked".to_owned(), again: false }
+    }
+
     /// A row that must exist does not.
     pub fn missing_row(what: impl fmt::Display) -> Fault {
         Fault { code: Fault::MISSING_ROW.to_owned(), text: format!("there is no {what}"), again: false }

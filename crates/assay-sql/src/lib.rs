@@ -10,12 +10,15 @@
 mod fault;
 mod marker;
 mod retry;
+mod sessions;
 pub mod sqlite;
+mod threads;
 mod trouble;
 mod url;
 
 pub use fault::Fault;
 pub use marker::{Marker, VERSION};
 pub use retry::Retry;
+pub use sessions::{Asking, Call, Execute, Sessions, Tally};
 pub use trouble::{Kind, Trouble};
 pub use url::{Journal, SqliteUrl, Synchronous, Url};

@@ -3,8 +3,8 @@
 
 use crate::args::Output;
 use crate::commands::{
-    cache_curve, certify, compare, consent, curve, devices, doctor, drop_in, explain, export, fit, follow, import,
-    judge, limit, links, manual, matrix, new, prep, report, run, size, verify, workloads,
+    cache_curve, certify, check, compare, consent, curve, devices, doctor, drop_in, explain, export, fit, follow,
+    import, judge, limit, links, manual, matrix, new, prep, report, run, size, verify, workloads,
 };
 use crate::{detach, screen, stdout};
 use assay_run::failure::Failure;
@@ -47,8 +47,11 @@ pub(crate) enum Command {
     Matrix(matrix::MatrixArgs),
     /// Show which share of a workload's reads a cache would answer, for every size of it. No I/O
     CacheCurve(cache_curve::CacheCurveArgs),
-    /// Prepare targets: overwrite all data with zeros, then with incompressible data, so that later reads read real data
+    /// Prepare targets: overwrite all data with zeros, then with incompressible data, so that later reads read real data; or load a
+    /// database
     Prep(prep::Prep),
+    /// Check whether a database holds what its transactions must have left: 0 it does, 10 it does not
+    Check(check::Check),
     /// Print what a run would do: streams, rates, bytes written, duration, data destroyed, targets refused. Writes nothing
     Explain(explain::Explain),
     /// Judge a finished or running run from its log: slices, criteria and verdict
@@ -123,6 +126,7 @@ fn carry_out(command: Command) -> Result<u8, Failure> {
         Command::Matrix(args) => matrix::matrix(&args),
         Command::CacheCurve(args) => cache_curve::cache_curve(&args),
         Command::Prep(args) => prep::prep(&args),
+        Command::Check(args) => check::check(&args),
         Command::Explain(args) => explain::explain(&args),
         Command::Judge(args) => judge::judge(&args),
         Command::Watch(args) => follow::watch(&args),

@@ -178,6 +178,13 @@ impl Observer for Progress {
         self.stretch(what, done, total, &text);
     }
 
+    fn rows(&mut self, done: u64, total: u64, found: u64, took: Span) {
+        let rate = (done - found.min(done)) as f64 / took.as_secs_f64().max(1e-9);
+        let left = Span::from_ns(((total - done.min(total)) as f64 / rate.max(1.0) * 1e9) as u64);
+        let left = if done > found { format!(", {} left", left.human()) } else { String::new() };
+        self.stretch("loading", done, total, &format!("{done} of {total} rows, {rate:.0}/s{left}"));
+    }
+
     fn finish(&mut self) {
         if let Some(bar) = &self.bar {
             bar.set_message("");

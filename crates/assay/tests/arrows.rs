@@ -30,6 +30,7 @@ const ARROWS: &[(&str, &[&str])] = &[
             "assay-engine",
             "assay-judge",
             "assay-formats",
+            "assay-sql",
         ],
     ),
     ("assay-sql", &["assay-base", "assay-model", "assay-record", "assay-judge"]),

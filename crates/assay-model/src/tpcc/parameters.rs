@@ -184,6 +184,11 @@ impl Parameters {
         Parameters { seed, scale, warehouses, constants: Constants::of(seed, c_load) }
     }
 
+    /// The scale of the database.
+    pub fn scale(&self) -> Scale {
+        self.scale
+    }
+
     /// The constants of the run.
     pub fn constants(&self) -> Constants {
         self.constants

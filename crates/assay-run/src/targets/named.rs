@@ -62,6 +62,11 @@ pub fn named(names: &[String]) -> Result<Vec<(String, Named)>, Failure> {
                 size: size.get() / u64::from(NULL_BLOCK) * u64::from(NULL_BLOCK),
                 block: NULL_BLOCK,
             })
+        } else if assay_sql::Url::is_one(name) {
+            // The name is not repeated: somebody may have written a password into it.
+            return Err(Failure::usage(
+                "a target is a database, which only assay prep and assay check use: for a file of this name write ./ before it",
+            ));
         } else {
             Named::Path(PathBuf::from(name))
         };

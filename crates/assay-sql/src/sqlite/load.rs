@@ -5,6 +5,7 @@ use super::connection::{Connection, begin, image, marker};
 use super::gate::Permit;
 use super::schema;
 use crate::marker::Marker;
+use crate::threads::builder;
 use crate::trouble::Trouble;
 use crate::url::SqliteUrl;
 use assay_model::tpcc::rows::Row;
@@ -12,7 +13,11 @@ use assay_model::tpcc::{Part, Population, Table, Value};
 use rusqlite::types::ToSqlOutput;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
+use std::panic::resume_unwind;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::ScopedJoinHandle;
+use std::time::Duration;
 
 /// What is to be loaded.
 #[derive(Clone, Debug)]
@@ -40,9 +45,14 @@ pub struct Progress {
     pub found: u64,
 }
 
-/// Loads what is missing and returns the marker, which is not complete if `watch` ended the load. `watch` is called
-/// after each part.
-pub fn load(loading: &Loading, watch: &(dyn Fn(Progress) -> ControlFlow<()> + Sync)) -> Result<Marker, Trouble> {
+/// Asked how a load goes on; called by the thread that called [`load`], after each part and several times a second.
+pub type Watch<'a> = &'a mut dyn FnMut(Progress) -> ControlFlow<()>;
+
+/// How often a load is watched when no part ends meanwhile.
+const TICK: Duration = Duration::from_millis(200);
+
+/// Loads what is missing and returns the marker, which is not complete if `watch` ended the load.
+pub fn load(loading: &Loading, watch: Watch<'_>) -> Result<Marker, Trouble> {
     let mut permit = Permit::to_load(&loading.url.path)?;
     if permit.blank() {
         permit.fill(&image(&Marker::new(&loading.run, loading.population))?)?;
@@ -59,7 +69,7 @@ pub fn load(loading: &Loading, watch: &(dyn Fn(Progress) -> ControlFlow<()> + Sy
         return Ok(there);
     }
     let work = Work::new(&connection, loading, &permit)?;
-    if work.all(&mut connection, watch)?.is_continue() {
+    if work.all(watch)?.is_continue() {
         finish(&connection)?;
     }
     marker(&connection)
@@ -124,48 +134,56 @@ impl<'a> Work<'a> {
         Ok(Work { loading, permit, left, writing: Mutex::new(()) })
     }
 
-    /// Loads all parts: this thread with its connection, and others with theirs.
-    fn all(
-        &self,
-        connection: &mut Connection,
-        watch: &(dyn Fn(Progress) -> ControlFlow<()> + Sync),
-    ) -> Result<ControlFlow<()>, Trouble> {
-        let others = self.loading.loaders.max(1) - 1;
-        let others = (0..others).map(|_| Connection::open(self.permit, &self.loading.url));
-        let others: Vec<Connection> = others.collect::<Result<_, _>>()?;
+    /// Loads all parts in threads of their own, each with its connection, while this one watches.
+    fn all(&self, watch: Watch<'_>) -> Result<ControlFlow<()>, Trouble> {
+        let connections = (0..self.loading.loaders.max(1)).map(|_| Connection::open(self.permit, &self.loading.url));
+        let connections: Vec<Connection> = connections.collect::<Result<_, _>>()?;
         std::thread::scope(|scope| {
-            let spawn = |mut other: Connection| {
-                let builder = std::thread::Builder::new().name("loader".to_owned());
-                builder.spawn_scoped(scope, move || self.loader(&mut other, watch))
-            };
-            let spawned: Vec<_> = others.into_iter().map(spawn).collect();
-            let mut results = vec![self.loader(connection, watch)];
-            for thread in spawned {
-                let thread = thread.map_err(|why| Trouble::host(format!("no thread can be started: {why}")));
-                results.push(match thread {
-                    Ok(thread) => thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)),
-                    Err(trouble) => Err(trouble),
-                });
+            // Without room for messages: a loader goes on when its last part was noticed.
+            let (sender, parts) = sync_channel(0);
+            let mut threads = Vec::new();
+            for mut connection in connections {
+                let sender = sender.clone();
+                let body = move || self.loader(&mut connection, &sender);
+                let spawned = builder("loader").spawn_scoped(scope, body);
+                threads.push(
+                    spawned.map_err(|why| self.ended(Trouble::host(format!("no thread can be started: {why}"))))?,
+                );
             }
-            results.into_iter().collect::<Result<Vec<()>, Trouble>>()
+            drop(sender);
+            self.watch(&parts, watch);
+            // The loaders that still want to say something find nobody, and end.
+            drop(parts);
+            let join = |thread: ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
+            threads.into_iter().map(join).collect::<Result<Vec<()>, Trouble>>()
         })?;
         Ok(if locked(&self.left).ends { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
 
-    fn loader(
-        &self,
-        connection: &mut Connection,
-        watch: &(dyn Fn(Progress) -> ControlFlow<()> + Sync),
-    ) -> Result<(), Trouble> {
-        while let Some(part) = self.next() {
-            let written = self.part(connection, part);
-            let mut left = locked(&self.left);
-            if written.is_err() {
-                left.ends = true;
-                return written;
+    /// Asks the caller after each part and each tick, until all loaders have ended.
+    fn watch(&self, parts: &Receiver<()>, watch: Watch<'_>) {
+        loop {
+            let progress = locked(&self.left).progress;
+            if watch(progress).is_break() {
+                locked(&self.left).ends = true;
             }
-            left.progress.done += part.weight(self.loading.population.scale());
-            left.ends |= watch(left.progress).is_break();
+            if parts.recv_timeout(TICK) == Err(RecvTimeoutError::Disconnected) {
+                return;
+            }
+        }
+    }
+
+    /// Lets all loaders end, because of this.
+    fn ended(&self, trouble: Trouble) -> Trouble {
+        locked(&self.left).ends = true;
+        trouble
+    }
+
+    fn loader(&self, connection: &mut Connection, noticed: &SyncSender<()>) -> Result<(), Trouble> {
+        while let Some(part) = self.next() {
+            self.part(connection, part).map_err(|trouble| self.ended(trouble))?;
+            locked(&self.left).progress.done += part.weight(self.loading.population.scale());
+            let _ = noticed.send(());
         }
         Ok(())
     }

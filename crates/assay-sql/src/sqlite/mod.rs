@@ -14,6 +14,6 @@ mod settings;
 
 pub use checks::{Totals, check, totals};
 pub use connection::{Connection, marker, ready};
-pub use load::{Loading, Progress, load};
+pub use load::{Loading, Progress, Watch, load};
 pub use session::Session;
 pub use settings::Settings;

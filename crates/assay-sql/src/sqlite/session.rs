@@ -7,6 +7,7 @@
 
 use super::connection::{Connection, fault};
 use crate::fault::Fault;
+use crate::sessions::Execute;
 use assay_model::tpcc::rows::{BAD_CREDIT, Customer, ORIGINAL};
 use assay_model::tpcc::{
     By, Delivered, Delivery, LastOrder, LineStatus, NewOrder, OrderStatus, Ordered, OrderedLine, Outcome, Paid,
@@ -81,7 +82,7 @@ impl Session {
         &self.connection
     }
 
-    /// Executes a transaction once. If it does not reach its planned end, it has left no trace.
+    /// As [`Execute::execute`].
     pub fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, Fault> {
         let writes = !matches!(transaction, Transaction::OrderStatus(_) | Transaction::StockLevel(_));
         self.send(if writes { "BEGIN IMMEDIATE" } else { "BEGIN" })?;
@@ -262,6 +263,12 @@ impl Session {
                    CROSS JOIN main.stock ON s_w_id = ol_w_id AND s_i_id = ol_i_id \
                    WHERE ol_w_id = ?1 AND ol_d_id = ?2 AND ol_o_id >= ?3 - 20 AND ol_o_id < ?3 AND s_quantity < ?4";
         one(sqlite, sql, [warehouse, district, next, threshold], "stock", |row| row.get(0))
+    }
+}
+
+impl Execute for Session {
+    fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, Fault> {
+        Session::execute(self, transaction)
     }
 }
 

@@ -44,7 +44,7 @@ impl Bed {
     }
 
     pub fn load(&self, population: Population, loaders: usize) -> Result<Marker, Trouble> {
-        load(&self.loading(population, loaders), &|_| ControlFlow::Continue(()))
+        load(&self.loading(population, loaders), &mut |_| ControlFlow::Continue(()))
     }
 
     pub fn permit(&self) -> Arc<Permit> {

@@ -22,6 +22,7 @@ mod cache;
 mod certifying;
 mod consents;
 mod content;
+mod databases;
 mod documents;
 mod engines;
 mod environment;
