@@ -1,5 +1,9 @@
 //! Loads databases and examines them: the workload derived from TPC-C on the embedded database.
 
+mod calls;
+
+pub use calls::Calls;
+
 use crate::failure::{Failure, one_line};
 use crate::observer::Observer;
 use crate::signals::StopCell;

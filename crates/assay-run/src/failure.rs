@@ -82,6 +82,7 @@ impl Failure {
             Kind::Usage => code::USAGE,
             Kind::Refused => code::REFUSED,
             Kind::Host => code::HOST,
+            Kind::Damaged => code::FAILED,
             Kind::NotReady => code::INVALID,
         };
         Failure::new(code, trouble)

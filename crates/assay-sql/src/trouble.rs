@@ -12,6 +12,8 @@ pub enum Kind {
     Refused,
     /// The host, or the database's server, is not able to do it.
     Host,
+    /// The database is damaged: it lacks what a load made, or the content of its file makes no sense.
+    Damaged,
     /// The database is not in the state that a run needs, so that a run would prove nothing.
     NotReady,
 }
@@ -36,6 +38,10 @@ impl Trouble {
     /// The host is not able to do it.
     pub fn host(text: impl fmt::Display) -> Trouble {
         Trouble { kind: Kind::Host, text: text.to_string() }
+    }
+    /// The database is damaged.
+    pub fn damaged(text: impl fmt::Display) -> Trouble {
+        Trouble { kind: Kind::Damaged, text: text.to_string() }
     }
     /// The database is not ready for a run.
     pub fn not_ready(text: impl fmt::Display) -> Trouble {

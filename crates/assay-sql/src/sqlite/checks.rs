@@ -3,8 +3,9 @@
 //! A comparison gathers the keys of both sides, so that a row that only one side has is found. The pure checks of
 //! `assay_model::tpcc::checks` find the same violations, and tests compare the two.
 
-use super::connection::Connection;
+use super::connection::{Connection, fault};
 use crate::trouble::Trouble;
+use assay_base::text::one_line;
 use assay_model::tpcc::checks::{Check, SHOWN, Violation};
 use assay_model::tpcc::{Scale, Table};
 
@@ -175,19 +176,31 @@ fn stock(scale: Scale) -> [Query; 2] {
     ]
 }
 
-/// Examines a database that was loaded with rows of a scale, in one snapshot. An empty list: it is consistent.
+/// Examines a database that was loaded with rows of a scale, in one snapshot. An empty list: it is consistent. One whose
+/// pages do not fit together, or that lacks a table, is damaged.
 pub fn check(connection: &Connection, scale: Scale) -> Result<Vec<Violation>, Trouble> {
     let queries = payments().into_iter().chain(orders()).chain(lines()).chain(balances()).chain(stock(scale));
-    let found = || -> rusqlite::Result<Vec<Violation>> {
+    let damaged = |what: &str| Trouble::damaged(format!("{} is damaged: {}", connection.shown(), one_line(what)));
+    // The inner error is what SQLite finds wrong in the structure of the file.
+    let found = || -> rusqlite::Result<Result<Vec<Violation>, String>> {
         let snapshot = connection.sqlite.unchecked_transaction()?;
+        let structure: String = snapshot.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+        if structure != "ok" {
+            return Ok(Err(structure));
+        }
         let mut found = Vec::new();
         for query in queries {
             found.extend(query.run(&snapshot)?);
         }
         found.extend(empty(&snapshot)?);
-        Ok(found)
+        Ok(Ok(found))
     };
-    let mut found = found().map_err(|why| connection.trouble(&why))?;
+    let found = found().map_err(|why| match fault(&why) {
+        // These queries are right for every database that a load has made.
+        fault if fault.code == "SQLITE_ERROR" => damaged(&fault.to_string()),
+        _ => connection.trouble(&why),
+    })?;
+    let mut found = found.map_err(|structure| damaged(&structure))?;
     found.sort();
     Ok(found)
 }

@@ -26,7 +26,7 @@ impl Connection {
     /// Opens the file of a permit with the settings of its URL. SQLite ignores a setting that it does not know or cannot
     /// make, so that each is read back and compared.
     pub fn open(permit: &Arc<Permit>, url: &SqliteUrl) -> Result<Connection, Trouble> {
-        let failed = |why: rusqlite::Error| Trouble::host(format!("{} cannot be opened: {why}", permit.shown()));
+        let failed = |why: rusqlite::Error| trouble(&permit.shown(), &why);
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
             | OpenFlags::SQLITE_OPEN_NOFOLLOW
@@ -53,7 +53,16 @@ impl Connection {
 
     /// What a failure of a statement means that is not part of a transaction of the load.
     pub(super) fn trouble(&self, why: &rusqlite::Error) -> Trouble {
-        Trouble::host(format!("{}: {}", self.permit.shown(), fault(why)))
+        trouble(&self.permit.shown(), why)
+    }
+}
+
+/// What an error of SQLite means for the file at a place.
+fn trouble(at: &str, why: &rusqlite::Error) -> Trouble {
+    let fault = fault(why);
+    match fault.code.as_str() {
+        "SQLITE_CORRUPT" | "SQLITE_NOTADB" => Trouble::damaged(format!("{at} is damaged: {fault}")),
+        _ => Trouble::host(format!("{at}: {fault}")),
     }
 }
 
@@ -66,7 +75,10 @@ pub fn marker(connection: &Connection) -> Result<Marker, Trouble> {
     let mut found = connection
         .sqlite
         .prepare("SELECT version, run, warehouses, seed, c_load, items, customers, complete FROM main.assay_tpcc")
-        .map_err(|_| lacks("has no marker of a load"))?;
+        .map_err(|why| match fault(&why).code.as_str() {
+            "SQLITE_ERROR" => lacks("has no marker of a load"),
+            _ => connection.trouble(&why),
+        })?;
     let read = |row: &rusqlite::Row<'_>| {
         Ok(Columns {
             version: row.get(0)?,

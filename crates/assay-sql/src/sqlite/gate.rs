@@ -37,6 +37,7 @@ impl Permit {
     /// For a load: the file is created if it does not exist.
     pub fn to_load(path: &Path) -> Result<Permit, Trouble> {
         let path = absolute(path)?;
+        only_a_file(&path)?;
         match open(&path, OFlags::empty()) {
             Err(Errno::NOENT) => {
                 no_leftovers(&path)?;
@@ -50,6 +51,7 @@ impl Permit {
     /// For everything else: the file must exist and be ours.
     pub fn to_use(path: &Path) -> Result<Permit, Trouble> {
         let path = absolute(path)?;
+        only_a_file(&path)?;
         let opened = open(&path, OFlags::empty()).map_err(|why| match why {
             Errno::NOENT => Trouble::not_ready(format!("{} does not exist: load it with assay prep", shown(&path))),
             why => unopened(&path, why),
@@ -153,6 +155,17 @@ fn open(path: &Path, how: OFlags) -> Result<OwnedFd, Errno> {
     // Without O_NONBLOCK the opening of a named pipe would wait.
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY | how;
     rustix::fs::open(path, flags, Mode::RUSR | Mode::WUSR)
+}
+
+/// Refuses what is not a regular file before it is opened: to open a device may do something.
+fn only_a_file(path: &Path) -> Result<(), Trouble> {
+    let Ok(facts) = path.symlink_metadata() else { return Ok(()) };
+    match facts.file_type() {
+        kind if kind.is_symlink() => Err(unopened(path, Errno::LOOP)),
+        kind if kind.is_dir() => Err(unopened(path, Errno::ISDIR)),
+        kind if !kind.is_file() => Err(unopened(path, Errno::NXIO)),
+        _ => Ok(()),
+    }
 }
 
 fn unopened(path: &Path, why: Errno) -> Trouble {

@@ -3,7 +3,8 @@
 use crate::bed::{Bed, small};
 use assay_model::tpcc::checks::{Check, Violation, check as pure};
 use assay_model::tpcc::interpreter::Database;
-use assay_sql::sqlite::check;
+use assay_sql::Kind;
+use assay_sql::sqlite::{check, ready};
 
 type Spoil = fn(&mut Database);
 
@@ -154,9 +155,28 @@ fn many_violations_give_a_short_list() {
 }
 
 #[test]
-fn a_database_without_tables_is_trouble_and_not_consistent() {
+fn a_database_that_lacks_a_table_is_damaged() {
     let bed = Bed::loaded();
     bed.change("DROP TABLE order_line");
     let trouble = check(&bed.connection(), small().scale()).unwrap_err();
-    assert!(trouble.to_string().contains("no such table: main.order_line"), "{trouble}");
+    assert!(trouble.to_string().contains("is damaged: SQLITE_ERROR: no such table: main.order_line"), "{trouble}");
+    assert_eq!(trouble.kind, Kind::Damaged);
+}
+
+/// A page of zeros anywhere is found, also where no condition looks.
+#[test]
+fn pages_that_a_disk_has_lost_are_noticed() {
+    const PAGE: usize = 4096;
+    let bed = Bed::loaded();
+    let whole = std::fs::read(&bed.path).unwrap();
+    let pages = whole.len() / PAGE;
+    for at in (1..pages).step_by(pages / 30) {
+        let copy = Bed::new();
+        let mut bytes = whole.clone();
+        bytes[at * PAGE..(at + 1) * PAGE].fill(0);
+        std::fs::write(&copy.path, bytes).unwrap();
+        let opened = ready(&copy.url(), None);
+        let trouble = opened.and_then(|(_, connection, _)| check(&connection, small().scale())).unwrap_err();
+        assert!(trouble.kind == Kind::Damaged && trouble.to_string().contains("is damaged: "), "page {at}: {trouble}");
+    }
 }

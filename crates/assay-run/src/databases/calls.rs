@@ -1,0 +1,180 @@
+//! The transactions of a run as a source: five flows that share one schedule, a number of sessions, or the pace of
+//! people at terminals.
+//!
+//! The kinds come from the deck in the order of the transactions' numbers. A single worker takes them all.
+
+use assay_base::{Instant, Span};
+use assay_engine::{Next, Source};
+use assay_model::arrival::Schedule;
+use assay_model::tpcc::{Deck, Kind, keying, think};
+use assay_sql::Call;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+/// The number of kinds, each of which is a flow.
+const KINDS: usize = Kind::ALL.len();
+
+/// When transactions are due.
+#[derive(Clone, Debug)]
+enum Pace {
+    /// By a schedule, whatever happens.
+    Open(Schedule),
+    /// When a session is free; since when, and which.
+    Closed(VecDeque<(Instant, u32)>),
+    /// When the person at a terminal has thought about the answer and typed: the time, the number, the terminal.
+    Keyed(BinaryHeap<Reverse<(Instant, u64, u32)>>),
+}
+
+/// The transactions of a run.
+#[derive(Debug)]
+pub struct Calls {
+    deck: Deck,
+    seed: u64,
+    pace: Pace,
+    /// The number of the next transaction that has none.
+    number: u64,
+    /// The number of sessions, among which an open loop deals its transactions.
+    sessions: u32,
+    /// Sessions that wait for an answer, by flow. Which of those in one flow is answered first does not matter: they are
+    /// alike.
+    waiting: [VecDeque<u32>; KINDS],
+    taken: [u64; KINDS],
+    counted: [u64; KINDS],
+}
+
+impl Calls {
+    fn new(deck: Deck, seed: u64, sessions: u32, pace: Pace) -> Calls {
+        let (waiting, taken, counted) = Default::default();
+        Calls { deck, seed, pace, number: 0, sessions, waiting, taken, counted }
+    }
+
+    /// An open loop; the homes of its transactions are those of a number of sessions in turn.
+    pub fn scheduled(deck: Deck, seed: u64, sessions: u32, schedule: Schedule) -> Calls {
+        Calls::new(deck, seed, sessions, Pace::Open(schedule))
+    }
+
+    /// Sessions that ask again as soon as they are answered, from `start`.
+    pub fn closed(deck: Deck, seed: u64, sessions: u32, start: Instant) -> Calls {
+        Calls::new(deck, seed, sessions, Pace::Closed((0..sessions).map(|session| (start, session)).collect()))
+    }
+
+    /// Terminals, whose first transactions come as if those before them had been answered at `start`.
+    pub fn keyed(deck: Deck, seed: u64, terminals: u32, start: Instant) -> Calls {
+        let mut calls = Calls::new(deck, seed, terminals, Pace::Keyed(BinaryHeap::new()));
+        for terminal in 0..terminals {
+            calls.think(start, Kind::NewOrder, terminal);
+        }
+        calls
+    }
+
+    /// A terminal has its answer, or goes on without: thinks about it, and keys the next transaction.
+    fn think(&mut self, answered: Instant, kind: Kind, terminal: u32) {
+        let number = self.number;
+        self.number += 1;
+        let due = answered + think(self.seed, number, kind) + keying(self.deck.kind(number));
+        if let Pace::Keyed(next) = &mut self.pace {
+            next.push(Reverse((due, number, terminal)));
+        }
+    }
+
+    /// The number of the transaction that comes next.
+    fn next_number(&self) -> u64 {
+        match &self.pace {
+            Pace::Keyed(next) => next.peek().map_or(self.number, |Reverse((_, number, _))| *number),
+            Pace::Open(_) | Pace::Closed(_) => self.number,
+        }
+    }
+
+    /// Takes the next number of a loop that is not keyed.
+    fn take_number(&mut self) -> u64 {
+        self.number += 1;
+        self.number - 1
+    }
+}
+
+/// The flow of a kind.
+fn flow_of(kind: Kind) -> usize {
+    kind as usize
+}
+
+impl Source for Calls {
+    type Request = Call;
+
+    fn due(&self) -> Instant {
+        match &self.pace {
+            Pace::Open(schedule) => schedule.due(),
+            Pace::Closed(free) => free.front().map_or(Instant::FAR, |(since, _)| *since),
+            Pace::Keyed(next) => next.peek().map_or(Instant::FAR, |Reverse((due, ..))| *due),
+        }
+    }
+
+    fn next(&mut self, _: Instant) -> Next {
+        Next::Of(flow_of(self.deck.kind(self.next_number())))
+    }
+
+    fn take(&mut self, flow: usize) -> Call {
+        self.taken[flow] += 1;
+        let kind = Kind::ALL[flow];
+        let (number, session) = match &mut self.pace {
+            Pace::Open(schedule) => {
+                schedule.advance();
+                let number = self.take_number();
+                (number, (number % u64::from(self.sessions.max(1))) as u32)
+            }
+            Pace::Closed(free) => {
+                let (_, session) = free.pop_front().expect("it is due only while a session is free");
+                (self.take_number(), session)
+            }
+            Pace::Keyed(next) => {
+                let Reverse((due, number, terminal)) = next.pop().expect("it is due only while a terminal has keyed");
+                if kind == Kind::Delivery {
+                    // A delivery is queued: the person does not wait for it.
+                    self.think(due, kind, terminal);
+                }
+                (number, terminal)
+            }
+        };
+        self.waiting[flow].push_back(session);
+        Call { target: 0, kind, number, session }
+    }
+
+    fn returned(&mut self, flow: usize, completed: Instant) {
+        let session = self.waiting[flow].pop_front().expect("a completion belongs to a call that was taken");
+        match &mut self.pace {
+            Pace::Open(_) => {}
+            Pace::Closed(free) => free.push_back((completed, session)),
+            Pace::Keyed(_) if Kind::ALL[flow] == Kind::Delivery => {}
+            Pace::Keyed(_) => self.think(completed, Kind::ALL[flow], session),
+        }
+    }
+
+    fn is_open_loop(&self) -> bool {
+        matches!(self.pace, Pace::Open(_))
+    }
+
+    fn pause(&self) -> Span {
+        // The shortest: after a pause a transaction has an intended time of its own.
+        if matches!(self.pace, Pace::Keyed(_)) { keying(Kind::StockLevel) } else { Span::ZERO }
+    }
+
+    /// What the schedule holds is dealt from a copy of the deck: the kinds will come in that order.
+    fn count_until(&mut self, end: Instant, mut count: impl FnMut(usize, u64, u64)) {
+        let mut wanted = self.taken;
+        if let Pace::Open(schedule) = &self.pace {
+            let (mut schedule, mut deck, mut number) = (schedule.clone(), self.deck.clone(), self.number);
+            while schedule.due() < end {
+                schedule.advance();
+                wanted[flow_of(deck.kind(number))] += 1;
+                number += 1;
+            }
+        }
+        for (flow, wanted) in wanted.into_iter().enumerate() {
+            count(flow, wanted - self.counted[flow], wanted - self.taken[flow]);
+            self.counted[flow] = wanted;
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "calls_tests.rs"]
+mod tests;

@@ -1,0 +1,219 @@
+//! Sessions of SQLite behind the engine, which knows no databases: in an open loop, in a closed one and at the pace of
+//! terminals. What the log counts is what the sessions did and what the database holds afterwards.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
+
+use assay_base::{Instant, Multiple, Prng, Rate, Span};
+use assay_device::clock::Clock;
+use assay_engine::shell::{Host, Sink, Spin, Stop, Waiting, run_real};
+use assay_engine::{Limits, Parts, Setup, Totals, Worker};
+use assay_judge::{Judgement, Options, judge};
+use assay_model::arrival::{Part, Schedule};
+use assay_model::tpcc::{Deck, Kind, Mix, Parameters, Population, Scale};
+use assay_model::{Arrival, Life, Plan, Stream, WarmUp, Work};
+use assay_record::{Close, Entry, Event, Frame, Reader, TargetHead, Writer};
+use assay_run::databases::Calls;
+use assay_run::header::{self, HeaderFacts};
+use assay_sql::sqlite::{Connection, Loading, Session, check, load, ready, totals};
+use assay_sql::{Asking, Sessions, SqliteUrl, Synchronous, Tally};
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+const SEED: u64 = 4;
+const SESSIONS: u32 = 4;
+
+fn population() -> Population {
+    Population::new(Scale::reduced(100, 30), 2, 5)
+}
+
+/// The time of the machine, and nobody who wants the run to end.
+struct Machine(Clock);
+
+impl Host for Machine {
+    fn now(&self) -> Instant {
+        self.0.now()
+    }
+    fn voluntary_switches(&self) -> u64 {
+        0
+    }
+    fn stood_still(&self, _: Instant, _: Instant) -> Option<(Instant, Instant)> {
+        None
+    }
+    fn stop(&self) -> Option<Stop> {
+        None
+    }
+}
+
+struct Log {
+    writer: Writer<Vec<u8>>,
+    intervals: u64,
+    end: u64,
+}
+
+impl Sink for Log {
+    fn frame(&mut self, frame: Frame) {
+        self.end = frame.end_ns;
+        self.intervals += 1;
+        self.writer.write(&Entry::Interval(frame.interval())).unwrap();
+        if let Some(histograms) = frame.histograms() {
+            self.writer.write(&Entry::Histograms(histograms)).unwrap();
+        }
+    }
+    fn event(&mut self, event: Event) {
+        self.writer.write(&Entry::Event(event)).unwrap();
+    }
+    fn spent(&mut self) -> Option<Frame> {
+        None
+    }
+}
+
+/// Five streams, measured so long after half a second; a rate makes an open loop.
+fn plan(rate: Option<u64>, seconds: u64) -> Plan {
+    let mix = Mix::Deck;
+    let stream = |(kind, weight): (Kind, u64)| Stream {
+        name: kind.name().to_owned(),
+        work: Work::Other { operation: kind.name().to_owned() },
+        arrival: match rate {
+            Some(rate) => Arrival::Poisson { rate: Rate::per_second(rate).scaled(weight, mix.whole()).unwrap() },
+            None => Arrival::Closed { in_flight: SESSIONS },
+        },
+        per_target: false,
+        targets: Vec::new(),
+        life: Life::default(),
+    };
+    Plan {
+        name: "tpcc".into(),
+        model: "tpcc".into(),
+        load: Multiple::ONE,
+        seed: SEED,
+        targets: 1,
+        streams: Kind::ALL.into_iter().zip(mix.weights()).map(stream).collect(),
+        phases: Plan::phases(WarmUp::For(Span::from_ms(500)), Span::from_secs(seconds)),
+        criteria: vec!["new-order response over 5s at most 10% per 1s".parse().unwrap()],
+        slice: Span::from_secs(1),
+        interval: Span::from_ms(500),
+        max_lag: Span::from_secs(60),
+        in_flight_bound: SESSIONS,
+        lanes: Vec::new(),
+        loops: Vec::new(),
+        oltp: None,
+        mail: None,
+        half_windows: false,
+        check_all: Vec::new(),
+        cache: None,
+        cache_device: None,
+        verify: false,
+        derivation: Vec::new(),
+        before: assay_model::Before::default(),
+        notes: Vec::new(),
+    }
+}
+
+/// Runs the plan on a database that is loaded for it; returns the log, what the engine counted, and what the sessions did.
+fn run(plan: &Plan, calls: impl FnOnce(Instant) -> Calls) -> (Vec<u8>, Totals, Tally) {
+    let dir = tempfile::tempdir().unwrap();
+    let url = SqliteUrl { synchronous: Synchronous::Off, ..SqliteUrl::of(&dir.path().join("shop.db")) };
+    let loading = Loading { url: url.clone(), population: population(), run: "test".into(), loaders: 1, clear: false };
+    load(&loading, &mut |_| ControlFlow::Continue(())).unwrap();
+    let (permit, connection, marker) = ready(&url, Some(2)).unwrap();
+    let before = totals(&connection).unwrap();
+    let population = marker.population;
+    let parameters = Parameters::new(SEED, population.c_load(), population.warehouses(), population.scale());
+    let session = |_| Session::new(Connection::open(&permit, &url).unwrap(), population.scale());
+    let all = (0..SESSIONS).map(session).collect();
+    let clock = Clock::start();
+    let asking = Asking { parameters, seed: SEED, homes: Some(2) };
+    let device = Sessions::start(all, asking, move || clock.now()).unwrap();
+    let (log, totals_of_engine, tally) = drive(plan, device, clock, calls);
+    let after = totals(&connection).unwrap();
+    assert_eq!(after.next_orders - before.next_orders, tally.orders, "the database holds what was committed");
+    assert_eq!((after.payments - before.payments, after.ytd - before.ytd), (tally.payments, tally.paid));
+    assert_eq!(check(&connection, population.scale()).unwrap(), []);
+    (log, totals_of_engine, tally)
+}
+
+fn drive<C: Fn() -> Instant + Clone + Send + 'static>(
+    plan: &Plan,
+    device: Sessions<C>,
+    clock: Clock,
+    calls: impl FnOnce(Instant) -> Calls,
+) -> (Vec<u8>, Totals, Tally) {
+    let facts = HeaderFacts {
+        created: "1970-01-01T00:00:00Z".into(),
+        targets: vec![TargetHead { name: "sqlite:shop.db".into(), kind: "database".into(), ..TargetHead::default() }],
+        ..HeaderFacts::default()
+    };
+    let mut log = Log { writer: Writer::new(Vec::new(), 0), intervals: 0, end: 0 };
+    log.writer.write(&Entry::Header(Box::new(header::header(plan, facts)))).unwrap();
+    let (part, start) = (Part { index: 0, of: 1 }, clock.now() + Span::from_ms(5));
+    let flows = (0..Kind::ALL.len()).collect();
+    let parts = Parts { sources: vec![calls(start)], flows_of: vec![flows], after: 1, payload: () };
+    let setup = Setup {
+        part,
+        thresholds: header::thresholds(plan),
+        bound: assay_engine::bound(plan, part),
+        start,
+        run: 0,
+        limits: Limits::default(),
+        ledger: None,
+        gates: None,
+    };
+    let mut worker = Worker::of(plan, device, parts, setup);
+    let waiting = Waiting { spin: Spin::Fixed(Span::ZERO), inline: false };
+    run_real(&mut worker, &Machine(clock), &mut log, waiting);
+    let (totals, reason) = (worker.totals(), worker.reason());
+    let Totals { issued, completed, stuck } = totals;
+    let (at_ns, intervals) = (log.end, log.intervals);
+    let close = Close { reason, at_ns, text: String::new(), intervals, issued, completed, stuck };
+    log.writer.write(&Entry::Close(close)).unwrap();
+    (log.writer.into_inner(), totals, worker.device().tally())
+}
+
+/// What the judgement says of a run that did all it issued: operations without errors, by stream.
+fn streams(log: &[u8], totals: Totals) -> BTreeMap<String, u64> {
+    assert_eq!((totals.issued, totals.stuck), (totals.completed, 0));
+    let judgement: Judgement = judge(Reader::new(log), &Options::default()).unwrap();
+    let streams = &judgement.part.streams;
+    // On a machine that is busy with other tests a session may find the database in use eleven times.
+    let errors: Vec<&String> = streams.iter().flat_map(|stream| stream.counts.errors.keys()).collect();
+    assert!(errors.iter().all(|name| *name == "SQLITE_BUSY"), "{errors:?}: {:?}", judgement.reason);
+    streams.iter().map(|stream| (stream.name.clone(), stream.counts.operations)).collect()
+}
+
+/// The sums that hold for a log and the sessions that it tells of: all kinds came, and none more often than was done.
+fn agree(streams: &BTreeMap<String, u64>, totals: Totals, tally: &Tally) {
+    assert_eq!(streams.len(), Kind::ALL.len());
+    let measured: u64 = streams.values().sum();
+    assert!(measured > 0 && measured <= totals.completed, "{streams:?} of {}", totals.completed);
+    assert!(
+        streams["new-order"] <= tally.orders as u64 + tally.rolled_back && streams["payment"] <= tally.payments as u64
+    );
+}
+
+#[test]
+fn an_open_loop_of_transactions_is_logged_as_it_was_committed() {
+    let schedule =
+        |start| Schedule::poisson(start, Rate::per_second(200), Part { index: 0, of: 1 }, Prng::seeded(3)).unwrap();
+    let (log, totals, tally) =
+        run(&plan(Some(200), 1), |start| Calls::scheduled(Deck::new(Mix::Deck, SEED), SEED, SESSIONS, schedule(start)));
+    let streams = streams(&log, totals);
+    agree(&streams, totals, &tally);
+    let text = String::from_utf8(log).unwrap();
+    assert!(text.lines().next().unwrap().contains("\"operation\":\"stock-level\""));
+}
+
+#[test]
+fn sessions_in_a_closed_loop_are_logged_as_they_committed() {
+    let (log, totals, tally) =
+        run(&plan(None, 1), |start| Calls::closed(Deck::new(Mix::Deck, SEED), SEED, SESSIONS, start));
+    let streams = streams(&log, totals);
+    agree(&streams, totals, &tally);
+}
+
+#[test]
+fn terminals_that_think_are_logged_as_they_committed() {
+    // So many that some of them have thought and keyed within three seconds.
+    let (log, totals, tally) =
+        run(&plan(None, 3), |start| Calls::keyed(Deck::new(Mix::Deck, SEED), SEED, 2_000, start));
+    streams(&log, totals);
+    assert!(tally.payments > 0 && tally.payments as u64 <= totals.completed, "{tally:?}");
+}
