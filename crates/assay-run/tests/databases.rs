@@ -102,6 +102,8 @@ fn plan(rate: Option<u64>, seconds: u64) -> Plan {
         cache: None,
         cache_device: None,
         verify: false,
+        page_cache: Vec::new(),
+        sealed_only: false,
         derivation: Vec::new(),
         before: assay_model::Before::default(),
         notes: Vec::new(),

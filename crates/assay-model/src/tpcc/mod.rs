@@ -28,7 +28,7 @@ pub use pacing::{keying, think};
 pub use parameters::{
     By, Delivery, Home, Line, NewOrder, OrderStatus, Parameters, Payment, StockLevel, Transaction, middle,
 };
-pub use population::{LOADED, Part, Population};
+pub use population::{LOADED, LoadPart, Population};
 pub use scale::Scale;
 pub use strings::last_name;
 pub use table::{Column, Kind as ColumnKind, Table, Value};

@@ -27,7 +27,7 @@ const QUANTITY: i32 = 5;
 
 /// A part of the population, which is loaded as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Part {
+pub enum LoadPart {
     /// All items.
     Items,
     /// The row of a warehouse and those of its districts.
@@ -40,38 +40,38 @@ pub enum Part {
     Orders(i32, i32),
 }
 
-impl Part {
+impl LoadPart {
     /// The steps of the path to its generator.
     fn path(self) -> [u64; 4] {
         let path = |kind, warehouse: i32, district: i32| [POPULATION, kind, warehouse as u64, district as u64];
         match self {
-            Part::Items => path(0, 0, 0),
-            Part::Warehouse(warehouse) => path(1, warehouse, 0),
-            Part::Stock(warehouse) => path(2, warehouse, 0),
-            Part::Customers(warehouse, district) => path(3, warehouse, district),
-            Part::Orders(warehouse, district) => path(4, warehouse, district),
+            LoadPart::Items => path(0, 0, 0),
+            LoadPart::Warehouse(warehouse) => path(1, warehouse, 0),
+            LoadPart::Stock(warehouse) => path(2, warehouse, 0),
+            LoadPart::Customers(warehouse, district) => path(3, warehouse, district),
+            LoadPart::Orders(warehouse, district) => path(4, warehouse, district),
         }
     }
 
     /// About how many rows it has: how much of a load it is.
     pub fn weight(self, scale: Scale) -> u64 {
         (match self {
-            Part::Items | Part::Stock(_) => scale.items(),
-            Part::Warehouse(_) => 1 + scale.districts(),
-            Part::Customers(..) => 2 * scale.customers(),
+            LoadPart::Items | LoadPart::Stock(_) => scale.items(),
+            LoadPart::Warehouse(_) => 1 + scale.districts(),
+            LoadPart::Customers(..) => 2 * scale.customers(),
             // An order has ten lines on average.
-            Part::Orders(..) => 11 * scale.orders(),
+            LoadPart::Orders(..) => 11 * scale.orders(),
         }) as u64
     }
 
     /// Its name, by which a database records that it is loaded.
     pub fn name(self) -> String {
         match self {
-            Part::Items => "items".to_owned(),
-            Part::Warehouse(warehouse) => format!("warehouse {warehouse}"),
-            Part::Stock(warehouse) => format!("stock {warehouse}"),
-            Part::Customers(warehouse, district) => format!("customers {warehouse}.{district}"),
-            Part::Orders(warehouse, district) => format!("orders {warehouse}.{district}"),
+            LoadPart::Items => "items".to_owned(),
+            LoadPart::Warehouse(warehouse) => format!("warehouse {warehouse}"),
+            LoadPart::Stock(warehouse) => format!("stock {warehouse}"),
+            LoadPart::Customers(warehouse, district) => format!("customers {warehouse}.{district}"),
+            LoadPart::Orders(warehouse, district) => format!("orders {warehouse}.{district}"),
         }
     }
 }
@@ -108,25 +108,26 @@ impl Population {
     }
 
     /// Its parts, in the order in which one loader makes them.
-    pub fn parts(self) -> impl Iterator<Item = Part> {
+    pub fn parts(self) -> impl Iterator<Item = LoadPart> {
         let of_warehouse = move |warehouse| {
-            let of_district = move |district| [Part::Customers(warehouse, district), Part::Orders(warehouse, district)];
+            let of_district =
+                move |district| [LoadPart::Customers(warehouse, district), LoadPart::Orders(warehouse, district)];
             let districts = (1..=self.scale.districts()).flat_map(of_district);
-            [Part::Warehouse(warehouse), Part::Stock(warehouse)].into_iter().chain(districts)
+            [LoadPart::Warehouse(warehouse), LoadPart::Stock(warehouse)].into_iter().chain(districts)
         };
-        std::iter::once(Part::Items).chain((1..=self.warehouses).flat_map(of_warehouse))
+        std::iter::once(LoadPart::Items).chain((1..=self.warehouses).flat_map(of_warehouse))
     }
 
     /// Passes on each row of a part, until one is not taken.
-    pub fn rows<E>(self, part: Part, put: &mut impl FnMut(Row) -> Result<(), E>) -> Result<(), E> {
+    pub fn rows<E>(self, part: LoadPart, put: &mut impl FnMut(Row) -> Result<(), E>) -> Result<(), E> {
         let prng = Prng::child(self.seed, &part.path());
         let mut making = Making { scale: self.scale, c_load: self.c_load(), prng };
         match part {
-            Part::Items => making.items(put),
-            Part::Warehouse(warehouse) => making.warehouse(warehouse, put),
-            Part::Stock(warehouse) => making.stock(warehouse, put),
-            Part::Customers(warehouse, district) => making.customers((warehouse, district), put),
-            Part::Orders(warehouse, district) => making.orders((warehouse, district), put),
+            LoadPart::Items => making.items(put),
+            LoadPart::Warehouse(warehouse) => making.warehouse(warehouse, put),
+            LoadPart::Stock(warehouse) => making.stock(warehouse, put),
+            LoadPart::Customers(warehouse, district) => making.customers((warehouse, district), put),
+            LoadPart::Orders(warehouse, district) => making.orders((warehouse, district), put),
         }
     }
 }

@@ -3,7 +3,7 @@ use crate::tpcc::table::{Kind, Table, Value};
 use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 
-fn rows(population: Population, part: Part) -> Vec<Row> {
+fn rows(population: Population, part: LoadPart) -> Vec<Row> {
     let mut rows = Vec::new();
     let put = &mut |row| {
         rows.push(row);
@@ -26,7 +26,7 @@ macro_rules! of {
 
 #[test]
 fn items_are_as_the_standard_says() {
-    let rows = rows(standard(), Part::Items);
+    let rows = rows(standard(), LoadPart::Items);
     let items = of!(rows, Item);
     assert_eq!(items.len(), 100_000);
     assert!(items.iter().zip(1..).all(|(item, id)| item.id == id));
@@ -41,7 +41,7 @@ fn items_are_as_the_standard_says() {
 
 #[test]
 fn stock_is_as_the_standard_says() {
-    let rows = rows(standard(), Part::Stock(2));
+    let rows = rows(standard(), LoadPart::Stock(2));
     let stock = of!(rows, Stock);
     assert_eq!(stock.len(), 100_000);
     assert_eq!(stock.iter().filter(|row| row.data.contains(ORIGINAL)).count(), 10_000);
@@ -57,7 +57,7 @@ fn stock_is_as_the_standard_says() {
 
 #[test]
 fn customers_are_as_the_standard_says() {
-    let rows = rows(standard(), Part::Customers(1, 3));
+    let rows = rows(standard(), LoadPart::Customers(1, 3));
     let customers = of!(rows, Customer);
     assert_eq!(customers.len(), 3_000);
     assert_eq!(customers.iter().filter(|row| row.credit == BAD_CREDIT).count(), 300);
@@ -87,7 +87,7 @@ fn customers_are_as_the_standard_says() {
 
 #[test]
 fn orders_are_as_the_standard_says() {
-    let rows = rows(standard(), Part::Orders(1, 3));
+    let rows = rows(standard(), LoadPart::Orders(1, 3));
     let (orders, lines, new) = (of!(rows, Order), of!(rows, OrderLine), of!(rows, NewOrder));
     let customers: Vec<i32> = orders.iter().map(|order| order.customer).collect();
     assert_eq!(customers.iter().copied().collect::<BTreeSet<_>>(), (1..=3_000).collect(), "a permutation");
@@ -109,7 +109,7 @@ fn orders_are_as_the_standard_says() {
 
 #[test]
 fn warehouses_and_districts_are_as_the_standard_says() {
-    let rows = rows(standard(), Part::Warehouse(2));
+    let rows = rows(standard(), LoadPart::Warehouse(2));
     let (warehouses, districts) = (of!(rows, Warehouse), of!(rows, District));
     assert_eq!((warehouses.len(), warehouses[0].id, warehouses[0].ytd), (1, 2, 30_000_000));
     assert_eq!(districts.iter().map(|row| row.id).collect::<Vec<_>>(), (1..=10).collect::<Vec<_>>());
@@ -145,7 +145,7 @@ fn every_value_fits_its_column() {
 }
 
 /// The sum of all rows of a part.
-fn sum(population: Population, part: Part) -> String {
+fn sum(population: Population, part: LoadPart) -> String {
     let mut bytes = Vec::new();
     rows(population, part).iter().for_each(|row| row.encode(&mut bytes));
     blake3::hash(&bytes).to_hex()[..16].to_string()
@@ -154,7 +154,7 @@ fn sum(population: Population, part: Part) -> String {
 #[test]
 fn a_part_follows_from_the_seed_and_its_place_alone() {
     let population = Population::new(Scale::reduced(100, 30), 3, 1);
-    let parts: Vec<Part> = population.parts().collect();
+    let parts: Vec<LoadPart> = population.parts().collect();
     assert_eq!(parts.len(), 1 + 3 * (2 + 2 * 10));
     let sums: BTreeSet<String> = parts.iter().map(|part| sum(population, *part)).collect();
     assert_eq!(sums.len(), parts.len(), "no two parts are alike");
@@ -172,12 +172,12 @@ fn a_part_follows_from_the_seed_and_its_place_alone() {
 #[test]
 fn golden_sums() {
     let standard = Population::new(Scale::STANDARD, 1, 1);
-    let parts = [Part::Warehouse(1), Part::Customers(1, 1), Part::Orders(1, 10)];
+    let parts = [LoadPart::Warehouse(1), LoadPart::Customers(1, 1), LoadPart::Orders(1, 10)];
     let small = Population::new(Scale::reduced(100, 30), 1, 1);
     let sums = parts
         .map(|part| sum(standard, part))
         .into_iter()
-        .chain([Part::Items, Part::Stock(1)].map(|part| sum(small, part)));
+        .chain([LoadPart::Items, LoadPart::Stock(1)].map(|part| sum(small, part)));
     assert_eq!(
         sums.collect::<Vec<_>>(),
         ["a5b5d620dc2757ea", "d16efeb68bbedf78", "61d260f4b7e24eea", "793362a60153961a", "e365dbfae1c0c7f5",]
@@ -201,6 +201,6 @@ fn rows_end_where_one_is_not_taken() {
         taken += 1;
         if taken == 5 { Err("full") } else { Ok(()) }
     };
-    assert_eq!(standard().rows(Part::Orders(1, 1), put), Err("full"));
+    assert_eq!(standard().rows(LoadPart::Orders(1, 1), put), Err("full"));
     assert_eq!(taken, 5);
 }

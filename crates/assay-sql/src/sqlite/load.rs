@@ -9,7 +9,7 @@ use crate::threads::builder;
 use crate::trouble::Trouble;
 use crate::url::SqliteUrl;
 use assay_model::tpcc::rows::Row;
-use assay_model::tpcc::{Part, Population, Table, Value};
+use assay_model::tpcc::{LoadPart, Population, Table, Value};
 use rusqlite::types::ToSqlOutput;
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -111,7 +111,7 @@ struct Work<'a> {
 }
 
 struct Left {
-    parts: std::vec::IntoIter<Part>,
+    parts: std::vec::IntoIter<LoadPart>,
     progress: Progress,
     /// Set when the load is to end: a loader failed, or the caller wants it.
     ends: bool,
@@ -126,8 +126,9 @@ impl<'a> Work<'a> {
     fn new(connection: &Connection, loading: &'a Loading, permit: &'a Arc<Permit>) -> Result<Work<'a>, Trouble> {
         let loaded = parts(connection)?;
         let population = loading.population;
-        let weight = |parts: &[Part]| parts.iter().map(|part| part.weight(population.scale())).sum();
-        let (done, left): (Vec<Part>, Vec<Part>) = population.parts().partition(|it| loaded.contains(&it.name()));
+        let weight = |parts: &[LoadPart]| parts.iter().map(|part| part.weight(population.scale())).sum();
+        let (done, left): (Vec<LoadPart>, Vec<LoadPart>) =
+            population.parts().partition(|it| loaded.contains(&it.name()));
         let found = weight(&done);
         let progress = Progress { done: found, of: found + weight(&left), found };
         let left = Mutex::new(Left { parts: left.into_iter(), progress, ends: false });
@@ -188,13 +189,13 @@ impl<'a> Work<'a> {
         Ok(())
     }
 
-    fn next(&self) -> Option<Part> {
+    fn next(&self) -> Option<LoadPart> {
         let mut left = locked(&self.left);
         if left.ends { None } else { left.parts.next() }
     }
 
     /// Makes the rows of a part, which other loaders do at the same time, and then writes them.
-    fn part(&self, connection: &mut Connection, part: Part) -> Result<(), Trouble> {
+    fn part(&self, connection: &mut Connection, part: LoadPart) -> Result<(), Trouble> {
         let mut rows = Vec::with_capacity(part.weight(self.loading.population.scale()) as usize);
         let put = &mut |row| {
             rows.push(row);
@@ -214,7 +215,7 @@ fn parts(connection: &Connection) -> Result<BTreeSet<String>, Trouble> {
     read().map_err(|why| connection.trouble(&why))
 }
 
-fn write(sqlite: &rusqlite::Connection, part: Part, rows: &[Row]) -> rusqlite::Result<()> {
+fn write(sqlite: &rusqlite::Connection, part: LoadPart, rows: &[Row]) -> rusqlite::Result<()> {
     let transaction = sqlite.unchecked_transaction()?;
     transaction.execute("INSERT INTO main.assay_parts VALUES (?)", [part.name()])?;
     for row in rows {
