@@ -91,7 +91,9 @@ impl Reported {
         match kind {
             FailureKind::Error => {
                 let errno = number("errno").and_then(|number| i32::try_from(number).ok());
-                add(&mut from_events.errors, &errno.map_or(UNNAMED.to_owned(), |errno| Code(errno).to_string()), 1);
+                // A device with codes of its own names them in the event, as its counters do.
+                let named = errno.map(|errno| Code(errno).to_string()).or_else(|| event.details.get("code").cloned());
+                add(&mut from_events.errors, named.as_deref().unwrap_or(UNNAMED), 1);
             }
             FailureKind::Short => from_events.short = from_events.short.saturating_add(1),
             FailureKind::Stuck => from_events.stuck = from_events.stuck.saturating_add(1),
@@ -172,6 +174,7 @@ mod tests {
     #[test]
     fn what_events_report_beyond_the_counters_was_lost() {
         let eio = || event("io-error", 5, &[("flow", "1"), ("errno", "5")]);
+        let busy = || event("io-error", 5, &[("flow", "1"), ("code", "SQLITE_BUSY")]);
         let damage = || event("damage", 9, &[("flow", "1"), ("damage", "lost")]);
         let code = Code::DAMAGE.iter().map(Code::to_string).find(|name| name == "lost");
         for (events, interval, lost) in [
@@ -190,6 +193,8 @@ mod tests {
                 counted(&[], 0, 0, 0),
                 Some(counted(&[("other", 1)], 0, 0, 0)),
             ),
+            (vec![busy()], counted(&[("SQLITE_BUSY", 1)], 0, 0, 0), None),
+            (vec![busy()], counted(&[], 0, 0, 0), Some(counted(&[("SQLITE_BUSY", 1)], 0, 0, 0))),
             (vec![event("warning", 5, &[("flow", "1")])], counted(&[], 0, 0, 0), None),
         ] {
             let mut reported = Reported::default();
