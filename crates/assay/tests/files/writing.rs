@@ -15,7 +15,7 @@ type Make = fn(&Place, Lay<'_>) -> Said;
 
 /// Each verb, a file that it makes, and how to make the verb do so. If a verb makes a file that is missing here,
 /// `every_file_that_is_made_is_in_the_table` fails.
-const FILES: [(&str, &str, Make); 41] = [
+const FILES: [(&str, &str, Make); 42] = [
     ("man", "assay.1", |place, lay| at(place, "pages/assay.1", lay, &["man", "--out", "pages"])),
     ("man", "assay-certify.1", |place, lay| at(place, "pages/assay-certify.1", lay, &["man", "--out", "pages"])),
     ("links", "act_storage", |place, lay| at(place, "tools/act_storage", lay, &["links", "tools"])),
@@ -75,6 +75,7 @@ const FILES: [(&str, &str, Make); 41] = [
         let made = ["run", "act-storage", "new.dat", "--create", "16MiB", "--for", "1s", "--out", "run"];
         at(place, "new.dat", lay, &made)
     }),
+    ("prep", "shop.db", |place, lay| at(place, "shop.db", lay, &["prep", "sqlite:shop.db", "--warehouses", "1"])),
     ("run", "ssd", |place, lay| cached(place, "ssd", lay)),
     ("run", "ssd.index", |place, lay| cached(place, "ssd.index", lay)),
     ("certify", "verdict.json", |place, lay| {
@@ -125,7 +126,7 @@ const FILES: [(&str, &str, Make); 41] = [
 ];
 
 /// Verbs that make no file, each with arguments that make it succeed.
-const NONE: [(&str, &[&str]); 11] = [
+const NONE: [(&str, &[&str]); 12] = [
     ("new", &["new", "--read", "70%"]),
     ("explain", &["explain", "random-read", "sim:flash"]),
     ("judge", &["judge", "run"]),
@@ -133,6 +134,7 @@ const NONE: [(&str, &[&str]); 11] = [
     ("verify", &["verify", "run"]),
     ("export", &["export", "run", "--to", "csv"]),
     ("devices", &["devices", "run/run.jsonl"]),
+    ("check", &["check", "sqlite:none.db"]),
     ("doctor", &["doctor"]),
     ("workloads", &["workloads"]),
     ("completions", &["completions", "bash"]),
@@ -356,13 +358,14 @@ fn one(outside: &Outside, (verb, file, make): &(&str, &str, Make), (kind, named)
     }
     // The message about these names the file: the gate refuses a target, and an existing run directory is refused
     // whatever its kind is.
-    let named = if ["run", "run directory", "new.dat", "ssd", "act_storage", "pblio", "seekmark", "act_latency.py"]
-        .contains(file)
-    {
-        at.file_name().unwrap().to_str().unwrap()
-    } else {
-        named
-    };
+    let named =
+        if ["run", "run directory", "new.dat", "shop.db", "ssd", "act_storage", "pblio", "seekmark", "act_latency.py"]
+            .contains(file)
+        {
+            at.file_name().unwrap().to_str().unwrap()
+        } else {
+            named
+        };
     let said_it = said.err.contains(named) || said.out.contains(named);
     if !said_it || !matches!(said.code, Some(2..=5 | 255)) {
         wrong.push(format!(
@@ -370,7 +373,7 @@ fn one(outside: &Outside, (verb, file, make): &(&str, &str, Make), (kind, named)
             said.code, said.out, said.err
         ));
     }
-    if !["new.dat", "ssd"].contains(file)
+    if !["new.dat", "shop.db", "ssd"].contains(file)
         && fs::read_dir(at.parent().unwrap()).unwrap().any(|entry| half(&entry.unwrap().path()))
     {
         wrong.push(format!("{verb}, {kind} for {file}: a half-written file is left"));
