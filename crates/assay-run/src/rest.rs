@@ -7,6 +7,7 @@ use assay_base::{Bytes, Span};
 use assay_judge::for_a_shell;
 use assay_model::{Before, Phase, PhaseKind, Plan};
 use assay_record::StepHead;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// A plan as JSON, as in the log.
@@ -14,12 +15,21 @@ pub fn json_of(plan: &Plan) -> Result<serde_json::Value, Failure> {
     serde_json::to_value(plan).map_err(|e| Failure::bug(format!("a plan that is not JSON: {e}")))
 }
 
-/// The members of a plan that distinguish runs, whatever their length and seed.
+/// The members that every plan has and that distinguish runs.
+const ALWAYS: [&str; 7] = ["streams", "criteria", "targets", "load", "slice", "interval", "verify"];
+/// The members that do not: names and remarks, what is compared by itself (seed and length), and bounds that only say when
+/// the generator gives up.
+const INDIFFERENT: [&str; 10] =
+    ["name", "model", "notes", "derivation", "seed", "before", "phases", "max_lag", "in_flight_bound", "lanes"];
+
+/// The members of a plan that distinguish runs, whatever their length and seed. A member that a plan does not always have
+/// distinguishes them unless it is named above, so that a new one cannot be forgotten.
 pub fn decisive(plan: &serde_json::Value) -> Vec<serde_json::Value> {
-    let always = ["streams", "criteria", "targets", "load", "slice", "interval", "verify"];
-    // Only where there is one, so that the checksums of plans without stay as they are.
-    let some = ["cache", "cache_device", "mail", "oltp"].into_iter().filter(|key| !plan[key].is_null());
-    always.into_iter().chain(some).map(|key| plan[key].clone()).collect()
+    let is_named = |key: &str| ALWAYS.contains(&key) || INDIFFERENT.contains(&key);
+    let others: BTreeMap<&String, &serde_json::Value> =
+        plan.as_object().into_iter().flatten().filter(|(key, value)| !is_named(key) && !value.is_null()).collect();
+    // In the order of their names, which earlier versions stored checksums of.
+    ALWAYS.into_iter().map(|key| plan[key].clone()).chain(others.into_values().cloned()).collect()
 }
 
 /// What remains of an interrupted step.
@@ -118,4 +128,33 @@ pub fn complete(dir: &Path) -> Failure {
 pub fn other(dir: &Path, what: &str) -> Failure {
     let dir = shown(dir);
     Failure::usage(format!("{dir} holds another run: {what}; repeat the command it was started with"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// A member that is new to plans distinguishes runs without being named anywhere, and one that is absent changes no
+    /// checksum.
+    #[test]
+    fn whatever_a_plan_says_of_its_load_distinguishes_it() {
+        let plan = json!({"streams": [1], "targets": 2, "name": "a", "seed": 1, "lanes": [], "cache": null});
+        let with = |key: &str, value: serde_json::Value| {
+            let mut other = plan.clone();
+            other[key] = value;
+            decisive(&other)
+        };
+        for key in ["streams", "verify", "load", "loops", "page_cache", "sealed_only", "check_all", "what_comes_next"] {
+            assert_ne!(with(key, json!("other")), decisive(&plan), "{key}");
+        }
+        for key in INDIFFERENT {
+            assert_eq!(with(key, json!("other")), decisive(&plan), "{key}");
+        }
+        assert_eq!(
+            decisive(&plan),
+            [json!([1]), json!(null), json!(2), json!(null), json!(null), json!(null), json!(null)]
+        );
+        assert_eq!(with("oltp", json!(7))[7..], [json!(7)]);
+    }
 }

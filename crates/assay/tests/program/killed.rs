@@ -105,3 +105,42 @@ fn a_log_cut_at_any_byte_is_completed_whatever_the_load() {
         }
     }
 }
+
+/// A run goes on only as what it began as: another number in flight, think time or order of targets is another load, although its streams are the same. Names, remarks and bounds are no load.
+#[test]
+fn what_is_continued_offers_what_it_began_with() {
+    let looped = format!("note = \"x\"\n{HEAD}[[loop]]\nname = \"l\"\nin_flight = 4\n{STREAM}loop = \"l\"\n");
+    let job = "[j]\nfilename=a\nrw=randrw\nbs=4k\nsize=64m\nioengine=libaio\niodepth=4\n\
+               time_based\nruntime=6\n";
+    for (file, map, text, changes) in [
+        (
+            "w.toml",
+            &["sim:flash", "sim:flash"][..],
+            looped.as_str(),
+            &[
+                ("in_flight = 4", "in_flight = 32", false),
+                ("in_flight = 4", "in_flight = 4\nthink = { time = \"1ms\" }", false),
+                ("in_flight = 4", "in_flight = 4\ntargets = \"in-turn\"", false),
+                ("note = \"x\"", "note = \"y\"\nmax_lag = \"5s\"\nname = \"other\"", true),
+            ][..],
+        ),
+        ("j.fio", &["--map", "a=null:64MiB"], job, &[("iodepth=4", "iodepth=8", false)]),
+    ] {
+        let place = Place::new();
+        place.write(file, text);
+        let args = [&["run", file], map].concat();
+        let said = place.assay(&[&args[..], &["--out", "run"]].concat());
+        assert!(matches!(said.code, Some(0 | 11)), "{file}: {}{}", said.out, said.err);
+        let log = place.path("run/run.jsonl");
+        let whole = fs::read_to_string(&log).unwrap();
+        let cut = whole.match_indices("\"kind\":\"interval\"").nth(2).unwrap().0;
+        for (from, to, goes_on) in changes {
+            place.write(file, &text.replace(from, to));
+            fs::write(&log, &whole[..cut]).unwrap();
+            let said = place.assay(&[&args[..], &["--resume", "run"]].concat());
+            let refused = said.code == Some(2) && said.err.contains("holds another run");
+            assert_eq!(refused, !goes_on, "{file}: {to}: {:?} {}", said.code, said.err);
+            assert_eq!(refused, fs::read_to_string(&log).unwrap().len() == cut, "{file}: {to}");
+        }
+    }
+}
