@@ -39,7 +39,7 @@ fuzz:
 	scripts/fuzz $(or $(SECONDS),900)
 
 fuzz-smoke:
-	scripts/fuzz $(or $(FUZZ_SECONDS),10)
+	PROFILE=smoke scripts/fuzz $(or $(FUZZ_SECONDS),10)
 
 # What must hold over repeated trials (whose lag it is, stalls) twenty times instead of twice, 1,000 random moments of kill -9 and
 # ctrl-c within faults and 1,000 of a run with a cache, twenty times as many cuts of logs, and a log of 5 GiB to import: more than an hour.

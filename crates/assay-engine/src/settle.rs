@@ -73,7 +73,9 @@ impl Settling {
         };
         let watched = plan.streams.iter().filter(|stream| judged(&stream.name));
         let own = watched.map(|it| watch(&it.name, it.arrival.rate().is_some(), &|name| name == it.name));
-        let together = plan.criteria.iter().any(|it| it.stream == Criterion::ALL);
+        // Unless a stream has this name.
+        let all_together = |name: &str| name == Criterion::ALL && plan.streams.iter().all(|it| it.name != name);
+        let together = plan.criteria.iter().any(|it| all_together(&it.stream));
         let with_rate = plan.streams.iter().any(|it| it.arrival.rate().is_some());
         let all = together.then(|| watch(Criterion::ALL, with_rate, &|name| name != READ_BACK));
         let streams: Vec<Watched> = own.chain(all).collect();

@@ -66,6 +66,8 @@ impl Ord for Pending {
 struct State {
     faults: Faults,
     memory: Vec<u8>,
+    /// What stood where something was written since the last flush, while the disk is volatile.
+    unflushed: Vec<(usize, Vec<u8>)>,
     truth: Truth,
     /// Reads, writes and flushes taken since the last reset.
     taken: [u64; 3],
@@ -86,6 +88,7 @@ impl Service {
         let state = State {
             faults: Faults::default(),
             memory: vec![WRITTEN; size as usize],
+            unflushed: Vec::new(),
             truth: Truth::default(),
             taken: [0; 3],
             seq: 0,
@@ -108,8 +111,12 @@ impl Service {
         let lines = lines.split(['\n', ' ']).map(str::trim).filter(|line| !line.is_empty());
         let also: Vec<Also> = lines.map(|line| faults.set(line)).collect::<Result<_, _>>()?;
         state.faults = faults;
+        if !state.faults.volatile {
+            state.unflushed.clear();
+        }
         for also in also {
             match also {
+                Also::Cut => state.cut(),
                 Also::Reset => (state.truth, state.taken) = (Truth::default(), [0; 3]),
                 Also::Stall(span) => state.stalled_until = Some(Instant::now() + span),
                 Also::Nothing => {}
@@ -283,12 +290,12 @@ impl State {
             self.truth.lost.push(offset);
         } else if is(self.faults.torn_every) {
             self.truth.torn.push(offset);
-            self.memory[at..at + len / 2].copy_from_slice(&data[..len / 2]);
+            self.store(at, &data[..len / 2]);
         } else if is(self.faults.misdirect_every) && at + 2 * len <= end as usize {
             self.truth.misdirected.push(offset);
-            self.memory[at + len..at + 2 * len].copy_from_slice(data);
+            self.store(at + len, data);
         } else {
-            self.memory[at..at + len].copy_from_slice(data);
+            self.store(at, data);
             if is(self.faults.corrupt_every) {
                 self.truth.corrupted.push(offset);
                 self.memory[at + len / 2] ^= 0x20;
@@ -297,13 +304,36 @@ impl State {
         (Outcome::Written(len as u32), delay)
     }
 
+    fn store(&mut self, at: usize, data: &[u8]) {
+        let place = &mut self.memory[at..at + data.len()];
+        if self.faults.volatile {
+            self.unflushed.push((at, place.to_vec()));
+        }
+        place.copy_from_slice(data);
+    }
+
+    /// The power is cut: what was not flushed is lost, and nothing works any more.
+    fn cut(&mut self) {
+        for (at, before) in std::mem::take(&mut self.unflushed).into_iter().rev() {
+            // A client may have made the disk smaller meanwhile.
+            let end = self.memory.len().min(at + before.len());
+            if at < end {
+                self.memory[at..end].copy_from_slice(&before[..end - at]);
+            }
+        }
+        self.faults.gone = true;
+    }
+
     fn decide_flush(&mut self) -> (Outcome, Duration) {
         let n = self.count(2);
         let fails = self.faults.flush_error_every > 0 && n.is_multiple_of(self.faults.flush_error_every);
         let outcome = match (self.faults.gone, fails) {
             (true, _) => Outcome::Failed(libc::ENODEV),
             (false, true) => Outcome::Failed(self.faults.errno),
-            (false, false) => Outcome::Flushed,
+            (false, false) => {
+                self.unflushed.clear();
+                Outcome::Flushed
+            }
         };
         (outcome, self.faults.flush_delay)
     }

@@ -33,6 +33,8 @@ pub struct Faults {
     pub misdirect_every: u64,
     /// Of one in this many writes only the first half is stored (`torn_every=100`).
     pub torn_every: u64,
+    /// What was written since the last successful flush is lost when the power is cut (`volatile=1`).
+    pub volatile: bool,
     /// Nothing is answered (`hang=1`).
     pub hang: bool,
     /// Everything is answered with ENODEV (`gone=1`).
@@ -57,6 +59,7 @@ impl Default for Faults {
             lost_every: 0,
             misdirect_every: 0,
             torn_every: 0,
+            volatile: false,
             hang: false,
             gone: false,
             end: None,
@@ -73,6 +76,8 @@ pub(crate) enum Also {
     Reset,
     /// Answer nothing for this long, from now on.
     Stall(Duration),
+    /// Lose what is volatile, and answer everything with ENODEV until `gone=0` (`cut=1`).
+    Cut,
 }
 
 impl Faults {
@@ -99,10 +104,12 @@ impl Faults {
             "lost_every" => self.lost_every = every()?,
             "misdirect_every" => self.misdirect_every = every()?,
             "torn_every" => self.torn_every = every()?,
+            "volatile" => self.volatile = on()?,
             "hang" => self.hang = on()?,
             "gone" => self.gone = on()?,
             "end" => self.end = if value == "off" { None } else { Some(bytes(value).ok_or_else(wrong)?) },
             "stall" => return Ok(Also::Stall(time()?)),
+            "cut" => return if on()? { Ok(Also::Cut) } else { Ok(Also::Nothing) },
             "reset" => return if on()? { Ok(Also::Reset) } else { Ok(Also::Nothing) },
             _ => return Err(format!("{key} is not a setting")),
         }
@@ -197,6 +204,8 @@ mod tests {
         assert_eq!(faults, expected);
         assert_eq!(faults.set("stall=1.5s"), Ok(Also::Stall(Duration::from_millis(1500))));
         assert_eq!(faults.set("reset=1"), Ok(Also::Reset));
+        assert_eq!((faults.set("cut=1"), faults.set("cut=0")), (Ok(Also::Cut), Ok(Also::Nothing)));
+        assert_eq!(faults.set("volatile=1").map(|_| faults.volatile), Ok(true));
         assert_eq!(faults.set("end=off").map(|_| faults.end), Ok(None));
     }
 }

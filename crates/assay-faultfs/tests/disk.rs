@@ -87,3 +87,29 @@ fn delays_stalls_and_hangs_last_as_long_as_set() {
     });
     assert!(disk.truth().quantile(1.0).unwrap() >= 150_000_000);
 }
+
+#[test]
+fn a_cut_of_the_power_loses_what_was_not_flushed_and_nothing_else() {
+    let dir = tempfile::tempdir().unwrap();
+    let Some((disk, file)) = mounted(&dir) else { return };
+    file.write_all_at(&[1; 8192], 0).unwrap();
+    disk.set("volatile=1");
+    file.write_all_at(&[2; 4096], 0).unwrap();
+    file.sync_data().unwrap();
+    for byte in [3, 4] {
+        file.write_all_at(&[byte; 4096], 0).unwrap();
+        file.write_all_at(&[byte; 4096], 4096).unwrap();
+    }
+    assert_eq!(disk.stored(0, 8192), [4; 8192]);
+    disk.set("cut=1");
+    assert_eq!(file.write_at(&[5; 4096], 0).unwrap_err().raw_os_error(), Some(libc::ENODEV));
+    assert!(file.sync_data().is_err());
+    disk.set("gone=0");
+    assert_eq!([disk.stored(0, 4096), disk.stored(4096, 4096)], [[2; 4096], [1; 4096]]);
+    let mut block = [0; 4096];
+    assert_eq!((file.read_at(&mut block, 0).unwrap(), block), (4096, [2; 4096]));
+    file.write_all_at(&[6; 4096], 0).unwrap();
+    disk.set("volatile=0");
+    disk.set("cut=1");
+    assert_eq!(disk.stored(0, 4096), [6; 4096], "what is not volatile is not lost");
+}

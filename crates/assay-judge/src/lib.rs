@@ -21,6 +21,7 @@ pub mod limit;
 pub mod matrix;
 mod options;
 pub mod render;
+pub mod sessions;
 pub mod sizing;
 mod verdict;
 mod words;

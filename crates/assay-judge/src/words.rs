@@ -90,6 +90,11 @@ pub(crate) fn happened(kind: &EventKind, times: u64) -> String {
         EventKind::Steady => return "the load became steady".to_owned(),
         EventKind::Health => ("health report", "health reports"),
         EventKind::Warning => ("warning", "warnings"),
+        EventKind::ConditionBroken => ("broken condition", "broken conditions"),
+        EventKind::Disturbed => ("change by somebody else", "changes by somebody else"),
+        EventKind::Unchecked => ("check that was not possible", "checks that were not possible"),
+        EventKind::Checked => ("check after the run", "checks after the run"),
+        EventKind::Settings => ("reading of settings", "readings of settings"),
         EventKind::Other(_) => return format!("{times} × {}", kind.as_str()),
     };
     format!("{times} {}", if times == 1 { one } else { many })

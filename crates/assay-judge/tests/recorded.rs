@@ -12,7 +12,7 @@ mod common;
 use assay_base::{Prng, Span};
 use assay_judge::judgement::Outcome;
 use assay_judge::{Verdict, render};
-use assay_record::{CloseReason, Entry, Header, PhaseHead, PhaseKind, Reader, Writer};
+use assay_record::{CloseReason, DatabaseHead, Entry, Header, PhaseHead, PhaseKind, Reader, Writer};
 use common::*;
 
 const TEN: u64 = 10 * MINUTE;
@@ -344,4 +344,63 @@ fn a_hang_stays_wherever_the_log_is_cut_behind_it() {
     drained.interval_of(0, 1, 3 * MINUTE, &|_| Minute::default());
     let judged = drained.close(CloseReason::Interrupted, "SIGINT").judge();
     assert_eq!(judged.verdict, Verdict::Incomplete, "the rest of the schedule counts: {}", judged.reason);
+}
+
+/// A run on a database, with what was told about it after the last interval.
+fn on_database(scenario: Scenario, told: &[&str]) -> Scenario {
+    let minutes = scenario.header.phases[1].span_ns / MINUTE;
+    let measured = sound(scenario.warm_up(), minutes);
+    told.iter().fold(measured, |scenario, what| scenario.event(what, &format!("told: {what}")))
+}
+
+fn database(head: Header, unchecked: bool) -> Header {
+    let database = DatabaseHead { url: "sqlite:shop.db".into(), unchecked, ..DatabaseHead::default() };
+    Header { database: Some(Box::new(database)), ..head }
+}
+
+/// A database of which nothing is said after the run may be broken.
+#[test]
+fn a_run_on_a_database_passes_only_with_its_check() {
+    for (told, unchecked, verdict, words) in [
+        (&[][..], false, Verdict::Invalid, "does not say that sqlite:shop.db was checked"),
+        (&["settings"], false, Verdict::Invalid, "does not say that sqlite:shop.db was checked"),
+        (&[], true, Verdict::Pass, ""),
+        (&["checked"], false, Verdict::Pass, ""),
+        (&["checked", "settings"], false, Verdict::Pass, ""),
+        (&["unchecked"], false, Verdict::Invalid, "told: unchecked"),
+        (&["checked", "unchecked"], false, Verdict::Invalid, "told: unchecked"),
+        (&["unchecked"], true, Verdict::Invalid, "told: unchecked"),
+        (&["condition-broken"], false, Verdict::Fail, "told: condition-broken"),
+        (&["condition-broken", "checked"], false, Verdict::Fail, "told: condition-broken"),
+        (&["checked", "disturbed"], false, Verdict::Invalid, "told: disturbed"),
+        (&["condition-broken", "disturbed"], false, Verdict::Fail, "told: condition-broken"),
+    ] {
+        let scenario = on_database(Scenario::new(database(head(), unchecked)), told);
+        let whole = scenario.completed().judge();
+        assert_eq!(whole.verdict, verdict, "{told:?}, {unchecked}: {}", whole.reason);
+        assert!(whole.reason.contains(words), "{told:?}, {unchecked}: {}", whole.reason);
+        let cut =
+            on_database(Scenario::new(database(head(), unchecked)), told).close(CloseReason::Interrupted, "SIGINT");
+        let cut = cut.judge();
+        assert!(cut.verdict != Verdict::Pass, "{told:?}, {unchecked}: {}", cut.reason);
+        assert!(!cut.reason.contains("does not say"), "a run that was cut says so: {}", cut.reason);
+    }
+}
+
+/// What was found before an interruption says nothing about what was written after it, except that it was broken.
+#[test]
+fn what_was_checked_before_an_interruption_is_checked_again() {
+    for (before, after, verdict) in [
+        (&["checked"][..], &[][..], Verdict::Invalid),
+        (&["checked"], &["checked"], Verdict::Pass),
+        (&[], &["checked"], Verdict::Pass),
+        (&["condition-broken"], &["checked"], Verdict::Fail),
+    ] {
+        let first = on_database(Scenario::new(database(head(), false)), before);
+        let second = first.segment(database(behind(2 * TEN), false));
+        let judged = on_database(second, after).completed().judge();
+        assert_eq!(judged.verdict, verdict, "{before:?}, then {after:?}: {}", judged.reason);
+        let checked = judged.part.database.and_then(|it| it.checked);
+        assert_eq!(checked.is_some(), verdict != Verdict::Invalid, "{before:?}, then {after:?}: {checked:?}");
+    }
 }

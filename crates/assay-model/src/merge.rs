@@ -17,6 +17,12 @@ pub fn merge(plans: Vec<Plan>) -> Result<Plan, String> {
     if let Some(twice) = (1..names.len()).find(|at| names[..*at].contains(&names[*at])) {
         return Err(format!("two of the workloads are called {}: give one of the files another name", names[twice]));
     }
+    if let Some(alone) = plans.iter().find(|plan| plan.tpcc.is_some()).filter(|_| plans.len() > 1) {
+        return Err(format!(
+            "{} drives a database, and runs alone: start a run of its own for each workload",
+            alone.name
+        ));
+    }
     let mut plans = plans.into_iter().zip(names);
     let (first, name) = plans.next().ok_or("there is no workload")?;
     let mut whole = renamed(first, &name);
@@ -136,6 +142,7 @@ fn renamed(plan: Plan, name: &str) -> Plan {
         check_all: plan.check_all.into_iter().map(|stream| format!("{name}.{stream}")).collect(),
         // What counts in mailboxes is one workload and not several.
         mail: None,
+        tpcc: None,
         derivation: plan
             .derivation
             .into_iter()

@@ -16,6 +16,7 @@ use crate::profile::Derivation;
 use crate::recording::Recording;
 use crate::seal;
 use crate::size::Size;
+use crate::tpcc;
 use assay_base::{Bytes, Counted, Criterion, Direction, Geometry, Multiple, Parts, Rate, Share, Span};
 use serde::{Deserialize, Serialize};
 
@@ -58,6 +59,9 @@ pub struct Plan {
     /// The mail store that its streams are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mail: Option<Mail>,
+    /// The transactions on a database that its streams are, at the plan's load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tpcc: Option<tpcc::Load>,
     /// The simulated cache before each target: what passes it is what the target sees.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<Caching>,
@@ -76,6 +80,9 @@ pub struct Plan {
     /// Whether a window of a criterion that the end of the measurement cuts to less than half of its length says nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub half_windows: bool,
+    /// What waits at the end of a window is on its way, if the schedule takes no longer than this for it.
+    #[serde(default, skip_serializing_if = "is_no_time")]
+    pub backlog: Span,
     /// Streams whose places are all read back in the end, whether the run has written there or not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub check_all: Vec<String>,
@@ -676,6 +683,10 @@ impl Plan {
             let parts = Some(Parts { name: "database".to_owned(), number: mail.databases(self.targets).into() });
             return Some(Counted { name: "mailboxes".to_owned(), at_1x: mail.mailboxes as f64, parts });
         }
+        if let Some(tpcc) = &self.tpcc {
+            let at_1x = tpcc.new_orders_a_minute()? / self.load.as_f64();
+            return Some(Counted { name: "NOPM".to_owned(), at_1x, parts: None });
+        }
         let oltp = self.oltp.as_ref()?;
         Some(Counted {
             name: "BSU".to_owned(),
@@ -686,7 +697,8 @@ impl Plan {
 
     /// What it is like, and that results are not comparable with those of that: every text about it says so.
     pub fn likeness(&self) -> Option<&'static str> {
-        self.mail.as_ref().map(|_| crate::mail::LIKENESS)
+        let mail = self.mail.as_ref().map(|_| crate::mail::LIKENESS);
+        mail.or(self.tpcc.as_ref().map(|_| tpcc::WATERMARK))
     }
 
     /// Where a search for the highest load begins, and how exact its answer is, unless somebody says otherwise.
@@ -694,6 +706,8 @@ impl Plan {
         match &self.mail {
             // What 1x is says the number of mailboxes, which is near what is wanted.
             Some(_) => (Multiple::ONE, Multiple::from_millionths(50_000).unwrap_or(Multiple::ONE)),
+            // A database carries hundreds of times what the terminals of its warehouses ask for.
+            None if self.tpcc.is_some() => (Multiple::whole(100), Multiple::whole(10)),
             None => (Multiple::whole(10), Multiple::ONE),
         }
     }

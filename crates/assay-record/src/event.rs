@@ -85,6 +85,16 @@ kinds! {
     EnvironmentChanged = "environment-changed",
     /// What a target reports about its own health.
     Health = "health",
+    /// What the run left does not fulfil a condition that it must.
+    ConditionBroken = "condition-broken",
+    /// Somebody else changed what the run worked on.
+    Disturbed = "disturbed",
+    /// What the run left could not be checked.
+    Unchecked = "unchecked",
+    /// What the run left was checked, and is as it must be.
+    Checked = "checked",
+    /// The settings of the target at the end.
+    Settings = "settings",
     /// The log was continued, and its last line before that was incomplete.
     TornTail = "torn-tail",
     /// Something a reader should know.

@@ -4,6 +4,7 @@
 //! certification is one; a run that was continued adds one with `continues` set, and the time between the two is the
 //! gap.
 
+use crate::database::{DatabaseHead, PerMinute};
 use crate::interval::ClockSample;
 use assay_base::{Criterion, Direction, Rate};
 use serde::{Deserialize, Serialize};
@@ -59,6 +60,15 @@ pub struct Header {
     /// The look-aside cache before the targets, where there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<CacheHead>,
+    /// What else was counted while the load ran; an interval lists its figures in this order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub meters: Vec<MeterHead>,
+    /// The database that is the target, where one is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub database: Option<Box<DatabaseHead>>,
+    /// Figures per minute that results show.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub per_minute: Vec<PerMinute>,
     /// Boundaries of the exact counters, in nanoseconds.
     pub thresholds_ns: Vec<u64>,
     /// What decides the verdict.
@@ -78,6 +88,21 @@ pub struct Header {
     pub host: BTreeMap<String, String>,
     /// The plan as `assay explain --json` prints it.
     pub plan: serde_json::Value,
+}
+
+/// Something that counts by itself while the load runs, and is read once per interval: a disk below a target that is no
+/// device, or the server that a target belongs to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MeterHead {
+    /// As it is shown: `vda`.
+    pub name: String,
+    /// What it is: `disk`, `server`.
+    pub kind: String,
+    /// What it is there for: `data`, `log`, `data and log`; empty where that goes without saying.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub holds: String,
+    /// The names of its counters, such as `reads`, `read_bytes` and `read_ns`.
+    pub counters: Vec<String>,
 }
 
 /// One step of a certification.

@@ -31,6 +31,10 @@ pub struct Interval {
     /// What a cache device before the targets counted during the interval; absent where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<Box<CacheCounters>>,
+    /// By how much the counters of each meter rose since it was last read, in the order of `Header::meters`; empty for one
+    /// that could not be read, whose next reading then covers the time of both.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub meters: Vec<Vec<u64>>,
     /// The generator's own cost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host: Option<HostSample>,
@@ -56,6 +60,9 @@ pub struct FlowInterval {
     /// Failed operations by error name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub errors: BTreeMap<String, u64>,
+    /// What else the completed operations report, counted by name: `rolled-back`, `retried SQLITE_BUSY` …
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counted: BTreeMap<String, u64>,
     /// At the end of the interval: handed over and not yet completed, without the stuck ones.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub in_flight: u64,

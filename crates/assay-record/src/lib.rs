@@ -6,6 +6,8 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files and threads of their own"))]
 
 mod cells;
+mod commits;
+mod database;
 mod event;
 pub mod header;
 mod interval;
@@ -16,10 +18,12 @@ mod recorder;
 mod thresholds;
 mod times;
 
+pub use commits::{BadLedger, Commit, CommitsEnd, CommitsHead, CommitsReader, CommitsWriter, Committed, Noted};
+pub use database::{DatabaseHead, PerMinute};
 pub use event::{Event, EventKind};
 pub use header::{
-    CacheHead, Close, CloseReason, FlowHead, Header, PhaseHead, PhaseKind, Preparation, StepHead, StreamHead,
-    TargetHead,
+    CacheHead, Close, CloseReason, FlowHead, Header, MeterHead, PhaseHead, PhaseKind, Preparation, StepHead,
+    StreamHead, TargetHead,
 };
 pub use interval::{
     CacheCounters, ClockSample, DiskCounters, FailureTimes, FlowHistograms, FlowInterval, Histograms, HostSample,

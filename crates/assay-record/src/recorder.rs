@@ -186,6 +186,7 @@ impl FlowCounters {
             bytes: self.bytes,
             short: self.short,
             errors: self.errors.iter().map(|(name, n)| (name.to_string(), *n)).collect(),
+            counted: std::collections::BTreeMap::new(),
             in_flight: self.in_flight,
             waiting: self.waiting,
             stuck: self.stuck,

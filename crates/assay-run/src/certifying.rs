@@ -77,7 +77,7 @@ impl Certifying<'_> {
             }
             observer.title(&format!("step {} of {}, {}", head.number, head.of, head.title));
             let how = Drive {
-                manner: self.settings.manner,
+                manner: self.settings.manner.clone(),
                 step: Some(head),
                 watermarks: self.watermarks(&plan, measured_before_ns),
                 prepared: prepared.clone(),

@@ -6,7 +6,7 @@
 
 use crate::failure::{Failure, shown};
 use crate::files;
-use crate::kept::{keep, kept};
+use crate::kept::{below, keep, kept, page};
 use crate::observer::Observer;
 use crate::results;
 use crate::searching::{self, Bounds, Searching};
@@ -197,11 +197,7 @@ impl<'a> Curving<'a> {
 /// Stores a curve in `dir` with the page that shows it.
 pub fn leave(curve: &Curve, dir: &Path) -> Result<(), Failure> {
     keep(&dir.join(FILE), curve)?;
-    let mut page = String::new();
-    html(curve, &mut page).map_err(|_| Failure::bug("a curve that cannot be shown"))?;
-    let path = dir.join(PAGE);
-    files::replace(&path, page.as_bytes())
-        .map_err(|e| Failure::host(format!("{} cannot be written: {e}", shown(&path))))
+    page(&dir.join(PAGE), |text| html(curve, text))
 }
 
 /// Makes a directory below that of the curve, unless it exists.
@@ -222,11 +218,6 @@ fn earlier(dir: &Path, ours: &Curve, several: &Several<'_>) -> Result<Curve, Fai
     several.same_targets(dir)?;
     // The curve without the cache has a file of its own.
     Ok(Curve { beside: None, ..curve })
-}
-
-/// The directory of a run, seen from that of its curve.
-fn below(dir: &Path, run: &Path) -> String {
-    run.strip_prefix(dir).unwrap_or(run).to_string_lossy().into_owned()
 }
 
 /// A share of a load, to the millionth.

@@ -1,8 +1,23 @@
-//! Loads databases and examines them: the workload derived from TPC-C on the embedded database.
+//! Loads databases, examines them, and drives transactions on them: the workload derived from TPC-C, in the embedded
+//! database or on a server.
 
+mod after;
+pub mod by_sessions;
 mod calls;
+pub(crate) mod carrying;
+mod kinds;
+mod ledger;
+mod mariadb;
+mod opened;
+mod postgresql;
+mod server;
+mod target;
 
+pub use after::{After, Lacking, check_after};
 pub use calls::Calls;
+pub(crate) use ledger::LedgerFile;
+pub use opened::{Facts, Opened, Settings};
+pub use target::{Database, NamedDatabase, per_minute};
 
 use crate::failure::{Failure, one_line};
 use crate::observer::Observer;
@@ -10,12 +25,11 @@ use crate::signals::StopCell;
 use assay_device::clock::Clock;
 use assay_model::tpcc::checks::Violation;
 use assay_model::tpcc::{DERIVED, DEVIATIONS, Population, Scale};
-use assay_sql::sqlite::{self, Loading, Progress};
-use assay_sql::{Marker, Url};
+use assay_sql::{Marker, Progress, Url, mysql, postgres, sqlite};
 use serde::Serialize;
 use std::ops::ControlFlow;
 
-/// The most loaders that are useful: one of them writes, and four keep it busy.
+/// The most loaders that are useful unless more are asked for: four keep a writer busy.
 const LOADERS: usize = 4;
 
 /// What is to be loaded.
@@ -65,29 +79,47 @@ impl Loaded {
     }
 }
 
-/// Reads the name of a database.
+/// Reads the name of a database, with what the environment adds to it: the role and the password.
 pub fn named(name: &str) -> Result<Url, Failure> {
-    Url::read(name).map_err(|trouble| Failure::database(&trouble))
+    let completed = Url::read(name).and_then(|mut url| {
+        match &mut url {
+            Url::Sqlite(_) => {}
+            Url::Postgres(server) => server.complete(&variable)?,
+            Url::Mysql(server) => server.complete(&variable)?,
+        }
+        Ok(url)
+    });
+    completed.map_err(|trouble| Failure::database(&trouble))
+}
+
+#[expect(clippy::disallowed_methods, reason = "a password is in the environment, where no command line shows it")]
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
 }
 
 /// Loads a database, or goes on with a load that was interrupted.
 pub fn load(url: &Url, asked: Asked, observer: &mut dyn Observer, stop: &StopCell) -> Result<Loaded, Failure> {
-    let Url::Sqlite(file) = url;
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let loading = Loading {
-        url: file.clone(),
-        population: Population::new(Scale::STANDARD, asked.warehouses, asked.seed),
-        run: name_of_a_load(),
-        loaders: asked.loaders.unwrap_or(processors.min(LOADERS)),
-        clear: asked.clear,
-    };
+    let population = Population::new(Scale::STANDARD, asked.warehouses, asked.seed);
+    let loaders = asked.loaders.unwrap_or(processors.min(LOADERS));
+    let (run, clear) = (name_of_a_load(), asked.clear);
     let clock = Clock::start();
     let since = clock.now();
     let mut watch = |Progress { done, of, found }: Progress| {
         observer.rows(done, of, found, clock.now().since(since));
         if stop.is_set() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     };
-    let marker = sqlite::load(&loading, &mut watch);
+    let marker = match url {
+        Url::Sqlite(file) => {
+            sqlite::load(&sqlite::Loading { url: file.clone(), population, run, loaders, clear }, &mut watch)
+        }
+        Url::Postgres(server) => {
+            postgres::load(&postgres::Loading { url: server.clone(), population, run, loaders, clear }, &mut watch)
+        }
+        Url::Mysql(server) => {
+            mysql::load(&mysql::Loading { url: server.clone(), population, run, loaders, clear }, &mut watch)
+        }
+    };
     observer.finish();
     let marker = marker.map_err(|trouble| Failure::database(&trouble))?;
     if !marker.complete {
@@ -114,10 +146,24 @@ pub struct Checked {
 
 /// Examines a database that is loaded in full.
 pub fn check(url: &Url) -> Result<Checked, Failure> {
-    let Url::Sqlite(file) = url;
     let checked = || {
-        let (_, connection, marker) = sqlite::ready(file, None)?;
-        let violations = sqlite::check(&connection, marker.population.scale())?;
+        let (marker, violations) = match url {
+            Url::Sqlite(file) => {
+                let (_, connection, marker) = sqlite::ready(file, None)?;
+                let violations = sqlite::check(&connection, marker.population.scale())?;
+                (marker, violations)
+            }
+            Url::Postgres(server) => {
+                let (_permit, mut connection, marker) = postgres::ready(server, None)?;
+                let violations = postgres::check(&mut connection, marker.population.scale())?;
+                (marker, violations)
+            }
+            Url::Mysql(server) => {
+                let (_permit, mut connection, marker) = mysql::ready(server, None)?;
+                let violations = mysql::check(&mut connection, marker.population.scale())?;
+                (marker, violations)
+            }
+        };
         Ok(Checked { loaded: Loaded::of(url, &marker), violations })
     };
     checked().map_err(|trouble| Failure::database(&trouble))

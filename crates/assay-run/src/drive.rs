@@ -1,6 +1,7 @@
 //! Runs one plan: workers on their threads, or one in virtual time, and the collection of what they record into the
 //! log.
 
+mod beneath;
 mod collector;
 mod facts;
 mod how;
@@ -10,6 +11,7 @@ mod simulated;
 mod staffing;
 mod worker;
 
+pub use beneath::Disk;
 pub use how::{Drive, Manner};
 
 use crate::caching;

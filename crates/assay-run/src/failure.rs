@@ -71,6 +71,10 @@ impl Failure {
     pub fn failed(message: impl Display) -> Failure {
         Failure::new(code::FAILED, message)
     }
+    /// It would prove nothing.
+    pub fn invalid(message: impl Display) -> Failure {
+        Failure::new(code::INVALID, message)
+    }
     /// A bug.
     pub fn bug(message: impl Display) -> Failure {
         Failure::new(code::BUG, message)

@@ -1,9 +1,8 @@
 //! A fit to production: the judge's state machine says what to move next in a profile, and this runs the rounds that it asks for,
 //! each in a directory of its own, and keeps them in a file from which an interrupted fit continues.
 
-use crate::failure::{Failure, shown};
-use crate::files;
-use crate::kept::{keep, kept};
+use crate::failure::Failure;
+use crate::kept::{below, keep, kept, page};
 use crate::observer::Observer;
 use crate::production::Production;
 use crate::results;
@@ -126,7 +125,7 @@ impl Fitting {
         let figures = machine.compared(number);
         let agree = figures.iter().filter(|one| one.agrees()).count();
         observer.say(&format!("round {number}: {agree} of {} figures agree", figures.len()));
-        let at = at.strip_prefix(&self.dir).unwrap_or(&at).to_string_lossy().into_owned();
+        let at = below(&self.dir, &at);
         self.trail.add(knobs, &judgement, figures, at);
         self.keep()
     }
@@ -166,9 +165,7 @@ impl Fitting {
     pub fn fitted(&self, production: &Production) -> Result<Option<String>, Failure> {
         let Some(round) = self.trail.result() else { return Ok(None) };
         let text = production.text(&round.knobs, &self.head(production))?;
-        let file = self.dir.join(FITTED);
-        files::replace(&file, text.as_bytes())
-            .map_err(|e| Failure::host(format!("{} cannot be written: {e}", shown(&file))))?;
+        page(&self.dir.join(FITTED), |out| out.write_str(&text))?;
         Ok(Some(text))
     }
 
@@ -208,7 +205,7 @@ fn notes(several: &Several<'_>, production: &Production) -> Vec<String> {
         Named::Path(path) if path.is_file() => Some(
             "the target is a file, and the counters of the device beneath it are of its whole file system: requests are counted as they are issued, and splitting and merging below is not seen",
         ),
-        Named::Path(_) => None,
+        Named::Path(_) | Named::Database(_) => None,
     };
     notes.extend(own.map(str::to_owned));
     notes

@@ -4,7 +4,8 @@ use crate::tool::tool;
 use assay_base::Span;
 use assay_model::{PhaseKind as PlannedKind, Plan};
 use assay_record::{
-    CacheHead, ClockSample, FlowHead, Header, PhaseHead, PhaseKind, StepHead, StreamHead, TargetHead, Thresholds,
+    CacheHead, ClockSample, DatabaseHead, FlowHead, Header, MeterHead, PhaseHead, PhaseKind, StepHead, StreamHead,
+    TargetHead, Thresholds,
 };
 use std::collections::BTreeMap;
 
@@ -34,6 +35,10 @@ pub struct HeaderFacts {
     pub targets: Vec<TargetHead>,
     /// The look-aside cache before the targets.
     pub cache: Option<CacheHead>,
+    /// What else is counted while the load runs.
+    pub meters: Vec<MeterHead>,
+    /// The database that is the target, where one is.
+    pub database: Option<Box<DatabaseHead>>,
     /// How operations are carried.
     pub engine: BTreeMap<String, String>,
     /// The machine.
@@ -79,6 +84,9 @@ pub fn header(plan: &Plan, facts: HeaderFacts) -> Header {
         flows: plan.flows().map(|(stream, target)| FlowHead { stream, target }).collect(),
         targets: facts.targets,
         cache: facts.cache,
+        meters: facts.meters,
+        database: facts.database,
+        per_minute: crate::databases::per_minute(plan),
         thresholds_ns: thresholds(plan).bounds().to_vec(),
         criteria: plan.criteria.clone(),
         max_lag_ns: plan.max_lag.as_ns(),

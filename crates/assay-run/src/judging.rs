@@ -2,11 +2,13 @@
 
 use crate::failure::{Failure, shown};
 use crate::{act_log, certificate, reading, reading_ahead};
-use assay_base::Span;
+use assay_base::{Measure, Span};
 use assay_formats::act::import;
 use assay_judge::compare::Sampled;
 use assay_judge::{Fold, Judgement, Options};
+use assay_model::Phase;
 use assay_record::{Entry, Reader};
+use std::convert::Infallible;
 use std::fs::File;
 use std::io::{self, BufReader, Read, Seek};
 use std::os::unix::fs::FileExt;
@@ -114,6 +116,20 @@ impl Log {
         });
         read.map_err(|e| self.wrong(&e))?.map_err(|why| self.wrong(&why))?;
         Ok((fold.finish().map_err(|e| self.wrong(&e))?, sampled))
+    }
+
+    /// Judges each of these measured phases by itself. The log, which is our own, is read once.
+    pub(crate) fn judge_phases(&self, judge_on: Option<Measure>, phases: &[Phase]) -> Result<Vec<Judgement>, Failure> {
+        let log = self.from_the_beginning()?;
+        let fold =
+            |phase: &Phase| Fold::new(Options { judge_on, phase: Some(phase.name.clone()), ..Options::default() });
+        let mut folds: Vec<Fold> = phases.iter().map(fold).collect();
+        let read = reading_ahead::each(&mut reading::reader(log), |item| {
+            folds.iter_mut().for_each(|fold| fold.item(item));
+            Ok::<(), Infallible>(())
+        });
+        let Ok(()) = read.map_err(|e| self.wrong(&e))?;
+        folds.into_iter().map(|fold| fold.finish().map_err(|e| self.wrong(&e))).collect()
     }
 
     fn wrong(&self, why: &dyn std::fmt::Display) -> Failure {

@@ -1,9 +1,11 @@
-//! The documents from which several runs are continued: each is written whole or not at all, and read back with care.
+//! The documents from which several runs are continued, and the pages that show them: each is written whole or not at
+//! all, and the documents are read back with care.
 
 use crate::failure::{Failure, shown};
 use crate::files;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use std::fmt;
 use std::path::Path;
 
 /// Upper bound on the size of such a document.
@@ -13,6 +15,18 @@ const LARGEST: u64 = 256 << 20;
 pub fn keep<T: Serialize>(file: &Path, document: &T) -> Result<(), Failure> {
     let write = || files::replace(file, &serde_json::to_vec_pretty(document)?);
     write().map_err(|e| Failure::host(format!("{} cannot be written: {e}", shown(file))))
+}
+
+/// Writes a page or another text completely or not at all; `draw` makes it.
+pub fn page(file: &Path, draw: impl FnOnce(&mut dyn fmt::Write) -> fmt::Result) -> Result<(), Failure> {
+    let mut text = String::new();
+    draw(&mut text).map_err(|_| Failure::bug(format!("{} cannot be drawn", shown(file))))?;
+    files::replace(file, text.as_bytes()).map_err(|e| Failure::host(format!("{} cannot be written: {e}", shown(file))))
+}
+
+/// The directory of a run as documents in `dir` name it: relative to them, so that they can be moved together.
+pub fn below(dir: &Path, run: &Path) -> String {
+    run.strip_prefix(dir).unwrap_or(run).to_string_lossy().into_owned()
 }
 
 /// Reads what an earlier call stored; `same` says whether it belongs to the same task.

@@ -30,6 +30,7 @@ pub mod judging;
 pub mod kept;
 pub mod logfile;
 mod lookaside;
+pub mod meter;
 pub mod observer;
 pub mod pace;
 mod page_cache;

@@ -1,11 +1,12 @@
 //! What a caller changes about the pace of a workload: lengths, seed, whether data are verified.
 
-use crate::failure::Failure;
+use crate::failure::{Failure, one_line};
 use crate::seed::seed;
 use crate::targets::Named;
 use assay_base::{Multiple, Span};
 use assay_model::Plan;
 use assay_model::plan::WarmUp;
+use assay_model::tpcc::load::Verify;
 use assay_model::workload::{Adjust, Workload};
 
 /// See the module. Each field that is `None` leaves what the workload says.
@@ -21,7 +22,7 @@ pub struct Pace {
     pub slice: Option<Span>,
     /// Seed of every random choice.
     pub seed: Option<u64>,
-    /// Whether the data of every read are checked.
+    /// Whether the data of every read are checked; on a database, whether its commits are kept in a ledger.
     pub verify: bool,
 }
 
@@ -49,6 +50,28 @@ impl Pace {
         }
     }
 
+    /// The workload on the database that is named, where one is.
+    fn fitted(&self, workload: &Workload, named: &[(String, Named)]) -> Result<Option<Workload>, Failure> {
+        let Some((_, Named::Database(database))) = named.first() else {
+            return match (&workload.tpcc, named.first()) {
+                (Some(_), Some((name, _))) => Err(Failure::usage(format!(
+                    "{} drives a database, and {} is none: name one that assay prep has loaded, such as sqlite:shop.db",
+                    one_line(&workload.name),
+                    one_line(name)
+                ))),
+                _ => Ok(None),
+            };
+        };
+        let meaningless = [
+            (workload.cache.is_some(), "--behind", "a database has a cache of its own"),
+            (workload.cache_device.is_some(), "--cache", "a cache device lies before block devices"),
+        ];
+        match meaningless.into_iter().find(|(there, ..)| *there) {
+            Some((_, option, why)) => Err(Failure::usage(format!("{option} makes no sense on a database: {why}"))),
+            None => database.fitted(workload).map(Some),
+        }
+    }
+
     /// The plan of a workload on these targets, at `load` or else at the workload's own.
     pub fn plan(
         &self,
@@ -56,11 +79,18 @@ impl Pace {
         named: &[(String, Named)],
         load: Option<Multiple>,
     ) -> Result<Plan, Failure> {
+        let fitted = self.fitted(workload, named)?;
+        let workload = fitted.as_ref().unwrap_or(workload);
         let seed = seed(self.seed.or(workload.seed), named);
         let targets = if named.is_empty() { workload.target_names.len() } else { named.len() }.max(1) as u16;
         let keep_data = named.iter().all(|(_, named)| matches!(named, Named::Path(_)));
-        let verify = self.verify || workload.verify_if_possible && keep_data;
+        // Of transactions the commits are verified, not the data of blocks.
+        let verify = workload.tpcc.is_none() && (self.verify || workload.verify_if_possible && keep_data);
         let adjust = Adjust { load, verify, ..self.adjust(workload, seed, targets) };
-        workload.plan(&adjust).map_err(Failure::workload)
+        let mut plan = workload.plan(&adjust).map_err(Failure::workload)?;
+        if let Some(load) = plan.tpcc.as_mut().filter(|_| self.verify) {
+            load.verify = Verify::Ledger;
+        }
+        Ok(plan)
     }
 }

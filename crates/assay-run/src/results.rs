@@ -58,11 +58,6 @@ pub fn judge(path: &Path, judge_on: Option<Measure>) -> Result<Judgement, Failur
     Log::open(path)?.judge(Options { judge_on, ..Options::default() })
 }
 
-/// Judges one measured phase of the log at `path`.
-pub(crate) fn judge_phase(path: &Path, judge_on: Option<Measure>, phase: String) -> Result<Judgement, Failure> {
-    Log::open(path)?.judge(Options { judge_on, phase: Some(phase), ..Options::default() })
-}
-
 /// Refuses a file that is to be written later and could not be: something has its name, or its directory is not there.
 pub fn free(path: &Path) -> Result<(), Failure> {
     let failed = |why: &dyn std::fmt::Display| Failure::host(format!("{} cannot be written: {why}", shown(path)));

@@ -1,9 +1,8 @@
 //! The search for the highest load that passes: the judge's state machine says which load to try next, and this runs it, each load
 //! in a directory of its own, and keeps the path in a file from which an interrupted search continues, and on a page.
 
-use crate::failure::{Failure, shown};
-use crate::files;
-use crate::kept::{keep, kept};
+use crate::failure::Failure;
+use crate::kept::{keep, kept, page};
 use crate::observer::Observer;
 use crate::results;
 use crate::several::Several;
@@ -132,12 +131,8 @@ impl<'a> Searching<'a> {
     /// A search continues from the path; the page only shows it, so the search does not end if it cannot be written.
     pub fn keep(&self) -> Result<(), Failure> {
         keep(&self.dir.join(FILE), &self.path)?;
-        let mut page = String::new();
-        html(&self.path, &mut page).map_err(|_| Failure::bug("a path that cannot be shown"))?;
-        let file = self.dir.join(PAGE);
-        files::replace(&file, page.as_bytes()).unwrap_or_else(|e| {
-            self.several
-                .tell(&format!("error: {} cannot be written: {e}\n  = {FILE} beside it holds the path", shown(&file)));
+        page(&self.dir.join(PAGE), |text| html(&self.path, text)).unwrap_or_else(|failure| {
+            self.several.tell(&format!("error: {}\n  = {FILE} beside it holds the path", failure.message()));
         });
         Ok(())
     }

@@ -6,7 +6,7 @@ use crate::targets::Named;
 /// with the result.
 pub fn seed(asked: Option<u64>, named: &[(String, Named)]) -> u64 {
     asked.unwrap_or_else(|| match named.first() {
-        Some((_, Named::Path(_) | Named::Null(_))) => {
+        Some((_, Named::Path(_) | Named::Null(_) | Named::Database(_))) => {
             let since = assay_device::clock::wall().duration_since(std::time::UNIX_EPOCH);
             // Six digits, which a person can copy.
             since.map_or(1, |since| assay_base::Prng::seeded(since.as_nanos() as u64).below(1_000_000))

@@ -3,13 +3,14 @@
 use crate::drive::{Drive, drive};
 use crate::failure::{Failure, one_line};
 use crate::header;
+use crate::judging::Log;
 use crate::logfile::LogFile;
 use crate::observer::Observer;
 use crate::pace::Pace;
 use crate::reading;
 use crate::records::Records;
 use crate::rest::{decisive, json_of, other};
-use crate::results::{self, leave};
+use crate::results::leave;
 use crate::rundir;
 use crate::schedulers::Schedulers;
 use crate::settings::Settings;
@@ -20,7 +21,6 @@ use assay_device::probe;
 use assay_device::safety::Roots;
 use assay_judge::{Judgement, Verdict};
 use assay_model::Plan;
-use assay_model::plan::Phase;
 use assay_model::workload::Workload;
 use assay_record::Entry;
 use std::path::{Path, PathBuf};
@@ -86,13 +86,18 @@ impl<'a> Several<'a> {
         if names.is_empty() {
             return Err(Failure::usage(format!("{verb} needs a target: a device, a file or sim:flash")));
         }
-        let named = targets::named(&names)?;
+        let named = targets::any_named(&names)?;
+        let names = named.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        settings.manner.suits(&named)?;
         settings.pace = bounded(settings.pace, &workload);
         let (plan, plan_sum) = planned(&workload, &named, &settings)?;
         check(&plan)?;
         let planned = settings.place.planned(&format!("{verb}-{}", plan.name))?;
         let smallest = |target, block| plan.smallest_target(target, block);
-        let all = targets::beside(&names, workload.cache_device.as_ref())?;
+        let all = match named.first() {
+            Some((_, Named::Database(_))) => named.clone(),
+            _ => targets::beside(&names, workload.cache_device.as_ref())?,
+        };
         let beside = all.len() - named.len();
         let (writes, page_cache) = (plan.writes(), plan.page_cache.as_slice());
         let needs = TargetNeeds { writes, smallest: &smallest, beside, log_dir: &planned, page_cache };
@@ -239,9 +244,8 @@ impl<'a> Several<'a> {
         observer: &mut dyn Observer,
     ) -> Result<(Judgement, Vec<Judgement>, PathBuf), Failure> {
         let (whole, dir) = self.run_of((&ramp.workload, &ramp.pace), (below, name), (load, seed), observer)?;
-        let log = dir.join("run.jsonl");
-        let phase = |phase: &Phase| results::judge_phase(&log, self.settings.judge_on, phase.name.clone());
-        let phases = ramp.workload.phases.iter().map(phase).collect::<Result<_, _>>()?;
+        let log = Log::open(&dir.join("run.jsonl"))?;
+        let phases = log.judge_phases(self.settings.judge_on, &ramp.workload.phases)?;
         Ok((whole, phases, dir))
     }
 
@@ -269,7 +273,7 @@ impl<'a> Several<'a> {
         let dir = rundir::create(&below.join(name), false)?;
         let mut log = LogFile::create(&dir.join("run.jsonl"))?;
         let how = Drive {
-            manner: *manner,
+            manner: manner.clone(),
             watermarks: header::short(plan.measured(), workload.duration).into_iter().collect(),
             prepared: Records::host().preparations(self.opened.real(), *tell),
             ..Drive::default()

@@ -5,9 +5,10 @@ mod named;
 mod real;
 
 pub use asked::{Allowed, TargetNeeds};
-pub use named::{Named, USUAL_BLOCK, beside, named};
+pub use named::{Named, USUAL_BLOCK, any_named, beside, named};
 pub use real::{Pass, Real};
 
+use crate::databases::Database;
 use crate::failure::{Failure, one_line};
 use assay_base::{Bytes, Geometry};
 use assay_device::safety::{DevNum, Examination, Watermark};
@@ -24,6 +25,8 @@ pub enum Targets {
     Simulated(Vec<(String, Spec)>),
     /// Null targets, in real time.
     Null(Vec<(String, Geometry)>),
+    /// A database, in real time.
+    Database(Box<Database>),
     /// Devices and files.
     Real(Vec<Real>),
 }
@@ -47,6 +50,9 @@ fn enough_descriptors(targets: usize) -> Result<(), Failure> {
 impl Targets {
     /// Opens the named targets through the safety gate.
     pub fn open(names: &[(String, Named)], needs: TargetNeeds<'_>, allowed: Allowed<'_>) -> Result<Targets, Failure> {
+        if let [(_, Named::Database(named))] = names {
+            return Database::open(named).map(|database| Targets::Database(Box::new(database)));
+        }
         enough_descriptors(names.len())?;
         let mut simulated = Vec::new();
         let mut null = Vec::new();
@@ -57,6 +63,7 @@ impl Targets {
             match named {
                 Named::Simulated(spec) => simulated.push((name.clone(), spec.clone())),
                 Named::Null(geometry) => null.push((name.clone(), *geometry)),
+                Named::Database(_) => return Err(Failure::bug("a database among other targets")),
                 Named::Path(path) => match Real::open(at, (name, path), needs, allowed) {
                     Ok(opened) => real.push(opened),
                     Err(failure) => {
@@ -105,6 +112,7 @@ impl Targets {
         match self {
             Targets::Simulated(all) => all.len(),
             Targets::Null(all) => all.len(),
+            Targets::Database(_) => 1,
             Targets::Real(all) => all.len(),
         }
     }
@@ -114,6 +122,7 @@ impl Targets {
         match self {
             Targets::Simulated(all) => &all[index].0,
             Targets::Null(all) => &all[index].0,
+            Targets::Database(database) => database.name(),
             Targets::Real(all) => &all[index].name,
         }
     }
@@ -123,7 +132,16 @@ impl Targets {
         match self {
             Targets::Simulated(all) => all[index].1.geometry(),
             Targets::Null(all) => all[index].1,
+            Targets::Database(_) => Geometry { size: 0, block: 1 },
             Targets::Real(all) => all[index].target.geometry(),
+        }
+    }
+
+    /// The database, where the target is one.
+    pub fn database(&self) -> Option<&Database> {
+        match self {
+            Targets::Database(database) => Some(database),
+            _ => None,
         }
     }
 
@@ -164,12 +182,15 @@ impl Targets {
     }
 
     fn head(&self, index: usize) -> TargetHead {
+        if let Targets::Database(database) = self {
+            return database.target();
+        }
         let Geometry { size, block } = self.geometry(index);
         let (kind, facts) = match self {
             Targets::Simulated(all) => {
                 ("simulated".to_owned(), BTreeMap::from([("model".to_owned(), all[index].1.to_string())]))
             }
-            Targets::Null(_) => ("null".to_owned(), BTreeMap::new()),
+            Targets::Null(_) | Targets::Database(_) => ("null".to_owned(), BTreeMap::new()),
             Targets::Real(all) => all[index].facts(),
         };
         TargetHead {
@@ -191,6 +212,7 @@ impl Targets {
     pub fn watermarks(&self, n: usize) -> Vec<String> {
         let mut marks: Vec<String> = match self {
             Targets::Simulated(_) => vec!["SIMULATED: no device was tested".into()],
+            Targets::Database(database) => database.watermarks(),
             Targets::Null(_) => vec!["NON-CERTIFIABLE: the null target does nothing".into()],
             Targets::Real(all) => all.iter().take(n).flat_map(Real::watermarks).collect(),
         };

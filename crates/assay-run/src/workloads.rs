@@ -8,7 +8,7 @@ use assay_model::workload::{self, Workload};
 use std::path::Path;
 
 /// Name and text, embedded from `workloads/`.
-pub const SHIPPED: [(&str, &str); 22] = [
+pub const SHIPPED: [(&str, &str); 24] = [
     ("act-storage", include_str!("../../../workloads/act-storage.toml")),
     ("act-storage-quick", include_str!("../../../workloads/act-storage-quick.toml")),
     ("act-index", include_str!("../../../workloads/act-index.toml")),
@@ -30,6 +30,8 @@ pub const SHIPPED: [(&str, &str); 22] = [
     ("orion-large", include_str!("../../../workloads/orion-large.toml")),
     ("slob-like", include_str!("../../../workloads/slob-like.toml")),
     ("sqliosim-like", include_str!("../../../workloads/sqliosim-like.toml")),
+    ("tpcc", include_str!("../../../workloads/tpcc.toml")),
+    ("tpcc-hammerdb", include_str!("../../../workloads/tpcc-hammerdb.toml")),
     ("silly-512", include_str!("../../../workloads/silly-512.toml")),
 ];
 
@@ -150,7 +152,11 @@ mod tests {
             let workload = find(name).map_err(|f| format!("{f:?}")).unwrap();
             assert_eq!(workload.name, name);
             assert!(!workload.description.is_empty());
-            let targets = if name.starts_with("oltp") { 3 } else { 2 };
+            let targets = match name {
+                name if name.starts_with("oltp") => 3,
+                name if name.starts_with("tpcc") => 1,
+                _ => 2,
+            };
             let plan = workload.plan(&Adjust { targets, ..Adjust::default() }).unwrap();
             // A closed loop measures what a device gives: there is no load that it could fail to hold.
             assert!(!plan.criteria.is_empty() || !plan.can_be_scaled(), "{name} has criteria");

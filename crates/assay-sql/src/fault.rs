@@ -17,8 +17,23 @@ impl Fault {
     /// The code of a row that must exist and does not: the database is not what was loaded.
     pub const MISSING_ROW: &'static str = "missing-row";
 
+    /// The code of a connection that was lost before the transaction was to be committed: it has left no trace.
+    pub const LOST: &'static str = "connection-lost";
+
+    /// The code of a connection that was lost while the transaction was being committed. Nobody knows whether it was, so
+    /// that it is never tried again.
+    pub const OUTCOME_UNKNOWN: &'static str = "outcome-unknown";
+
+    /// The code of a COMMIT that the database answered with a rollback, without an error.
+    pub const ROLLED_BACK: &'static str = "rolled-back";
+
     /// The code of a mistake in this program.
     pub const PANIC: &'static str = "panic";
+
+    /// Whether the server was not there: PostgreSQL's class 57P is "operator intervention".
+    pub(crate) fn is_outage(&self) -> bool {
+        [Fault::LOST, Fault::OUTCOME_UNKNOWN].contains(&self.code.as_str()) || self.code.starts_with("57P0")
+    }
 
     /// A session panicked: a mistake in this program.
     pub(crate) fn panicked() -> Fault {

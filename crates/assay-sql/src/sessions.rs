@@ -24,6 +24,40 @@ const FIRST_CODE: i32 = 100_000;
 pub trait Execute: Send + 'static {
     /// Executes a transaction once. If it does not reach its planned end, it has left no trace.
     fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, Fault>;
+
+    /// The last number that this session has sent to its row in the database; 0 if it sends none. See [`crate::Kept`].
+    fn sent(&self) -> u64 {
+        0
+    }
+
+    /// The number that this session has found in its row when it was connected again, unless it was asked since.
+    fn found(&mut self) -> Option<u64> {
+        None
+    }
+}
+
+/// Told of each commit as soon as the database has acknowledged it, by the session's own thread and before that session
+/// does anything else.
+pub trait Acknowledge: Send + Sync {
+    /// A session's transaction with this number was committed.
+    fn committed(&self, session: u32, seq: u64, transaction: &Transaction, outcome: &Outcome);
+
+    /// A session is connected again, and has found this number in its row.
+    fn found(&self, session: u32, seq: u64);
+}
+
+impl Execute for Box<dyn Execute> {
+    fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, Fault> {
+        (**self).execute(transaction)
+    }
+
+    fn sent(&self) -> u64 {
+        (**self).sent()
+    }
+
+    fn found(&mut self) -> Option<u64> {
+        (**self).found()
+    }
 }
 
 /// A request: the transaction with a number, for a session of the load.
@@ -82,6 +116,8 @@ impl Asking {
 /// What came of the transactions, beside their times.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
+    /// Transactions that write of which nobody knows whether they were committed, by what they would have changed.
+    pub unknown: Unknown,
     /// New orders that were rolled back as they should be.
     pub rolled_back: u64,
     /// Repetitions, by the code of the fault before them.
@@ -94,7 +130,44 @@ pub struct Tally {
     pub payments: i64,
     /// What they paid together, in cents.
     pub paid: i64,
+    /// Transactions that failed because the server was not there: it ended, did not let anybody in, or the connection was
+    /// lost.
+    pub outages: u64,
+    /// The last number that each session has sent, where sessions send numbers.
+    pub sent: Vec<u64>,
 }
+
+/// What transactions would have changed if they were committed, which nobody knows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Unknown {
+    /// New orders.
+    pub orders: i64,
+    /// Payments.
+    pub payments: i64,
+    /// What they would have paid together, in cents.
+    pub paid: i64,
+}
+
+impl Unknown {
+    fn count(&mut self, transaction: &Transaction) {
+        match transaction {
+            Transaction::NewOrder(_) => self.orders += 1,
+            Transaction::Payment(asked) => {
+                self.payments += 1;
+                self.paid += asked.amount;
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What completed transactions report beside their times, by the kind of transaction and the name of the figure.
+pub type Counted = BTreeMap<(Kind, String), u64>;
+
+/// The name under which new orders are counted that were rolled back as they should be.
+pub const ROLLED_BACK: &str = "rolled-back";
+/// The name under which districts are counted in which a delivery found no new order.
+pub const SKIPPED: &str = "skipped";
 
 impl Tally {
     fn count(&mut self, transaction: &Transaction, outcome: &Outcome) {
@@ -120,11 +193,37 @@ struct Job {
     accepted: Instant,
 }
 
+/// What one transaction reports, with its kind.
+#[derive(Clone, Debug)]
+struct Noted {
+    kind: Kind,
+    figures: Vec<(String, u64)>,
+}
+
+impl Noted {
+    fn of(kind: Kind, retried: BTreeMap<String, u64>, outcome: Option<&Outcome>) -> Noted {
+        let mut figures: Vec<(String, u64)> =
+            retried.into_iter().map(|(code, times)| (format!("retried {code}"), times)).collect();
+        match outcome {
+            Some(Outcome::RolledBack) => figures.push((ROLLED_BACK.to_owned(), 1)),
+            Some(Outcome::Delivered(delivered)) if delivered.skipped() > 0 => {
+                figures.push((SKIPPED.to_owned(), delivered.skipped() as u64));
+            }
+            _ => {}
+        }
+        Noted { kind, figures }
+    }
+}
+
 /// What the engine's thread and the sessions share.
 #[derive(Default)]
 struct State {
     jobs: VecDeque<Job>,
-    done: Vec<Completion>,
+    done: Vec<(Completion, Noted)>,
+    /// How many completions were fetched.
+    fetched: u64,
+    /// What completions report, each with its place in the order in which they were fetched.
+    notes: VecDeque<(u64, Noted)>,
     /// Names of faults; the code of each is its place.
     codes: Vec<String>,
     tally: Tally,
@@ -182,11 +281,22 @@ pub struct Sessions<C> {
 impl<C: Fn() -> Instant + Clone + Send + 'static> Sessions<C> {
     /// Starts a thread for each session.
     pub fn start<E: Execute>(sessions: Vec<E>, asking: Asking, clock: C) -> Result<Sessions<C>, Trouble> {
+        Sessions::acknowledging(sessions, asking, clock, None)
+    }
+
+    /// The same, and somebody is told of each commit.
+    pub fn acknowledging<E: Execute>(
+        sessions: Vec<E>,
+        asking: Asking,
+        clock: C,
+        ledger: Option<Arc<dyn Acknowledge>>,
+    ) -> Result<Sessions<C>, Trouble> {
         let shared = Arc::new(Shared::default());
+        shared.state().tally.sent = vec![0; sessions.len()];
         let mut all = Sessions { shared: Arc::clone(&shared), clock: clock.clone(), threads: Vec::new() };
         for (at, session) in sessions.into_iter().enumerate() {
-            let (shared, clock) = (Arc::clone(&shared), clock.clone());
-            let body = move || Working { session, asking, shared, clock }.run();
+            let (shared, clock, ledger) = (Arc::clone(&shared), clock.clone(), ledger.clone());
+            let body = move || Working { at, session, asking, shared, clock, ledger }.run();
             let spawned = builder(&format!("session-{at}")).spawn(body);
             all.threads.push(spawned.map_err(|why| Trouble::host(format!("no thread can be started: {why}")))?);
         }
@@ -196,6 +306,48 @@ impl<C: Fn() -> Instant + Clone + Send + 'static> Sessions<C> {
     /// What came of the transactions so far.
     pub fn tally(&self) -> Tally {
         self.shared.state().tally.clone()
+    }
+
+    /// The account of these sessions, which outlives them.
+    pub fn account(&self) -> Account {
+        Account { shared: Arc::clone(&self.shared) }
+    }
+}
+
+/// What sessions did, for those who do not carry the load.
+#[derive(Clone)]
+pub struct Account {
+    shared: Arc<Shared>,
+}
+
+impl std::fmt::Debug for Account {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Account({:?})", self.tally())
+    }
+}
+
+impl Account {
+    /// What came of the transactions so far.
+    pub fn tally(&self) -> Tally {
+        self.shared.state().tally.clone()
+    }
+
+    /// What the first `completions` that were fetched report, without those that an earlier call has returned.
+    pub fn counted(&self, completions: u64) -> Counted {
+        let mut counted = Counted::new();
+        let mut state = self.shared.state();
+        while state.notes.front().is_some_and(|(at, _)| *at < completions) {
+            let Some((_, noted)) = state.notes.pop_front() else { break };
+            for (name, n) in noted.figures {
+                *counted.entry((noted.kind, name)).or_default() += n;
+            }
+        }
+        counted
+    }
+
+    /// How many sessions carry a transaction.
+    pub fn busy(&self) -> usize {
+        self.shared.state().busy
     }
 }
 
@@ -229,7 +381,14 @@ impl<C: Fn() -> Instant> Device for Sessions<C> {
     }
 
     fn poll(&mut self, _: Instant, done: &mut Done) {
-        done.append(&mut self.shared.state().done);
+        let state = &mut *self.shared.state();
+        for (completion, noted) in state.done.drain(..) {
+            if !noted.figures.is_empty() {
+                state.notes.push_back((state.fetched, noted));
+            }
+            state.fetched += 1;
+            done.push(completion);
+        }
     }
 
     fn next_wakeup(&self) -> Option<Instant> {
@@ -250,10 +409,13 @@ impl<C: Fn() -> Instant> Device for Sessions<C> {
 
 /// One session at work.
 struct Working<E, C> {
+    /// Its place among the sessions.
+    at: usize,
     session: E,
     asking: Asking,
     shared: Arc<Shared>,
     clock: C,
+    ledger: Option<Arc<dyn Acknowledge>>,
 }
 
 impl<E: Execute, C: Fn() -> Instant> Working<E, C> {
@@ -261,27 +423,54 @@ impl<E: Execute, C: Fn() -> Instant> Working<E, C> {
         while let Some(job) = self.shared.next() {
             let transaction = self.asking.transaction(&job.call);
             // A call must complete whatever happens, or the engine would wait for it.
-            let outcome = catch_unwind(AssertUnwindSafe(|| self.persist(&transaction, job.call.number)));
+            let mut retried = BTreeMap::new();
+            let outcome = catch_unwind(AssertUnwindSafe(|| self.persist(&transaction, job.call.number, &mut retried)));
             let outcome = outcome.unwrap_or_else(|_| Err(Fault::panicked()));
             let completed = (self.clock)();
+            let sent = self.session.sent();
+            if let (Some(ledger), Some(seq)) = (&self.ledger, self.session.found()) {
+                ledger.found(self.at as u32, seq);
+            }
+            if let (Some(ledger), Ok(outcome)) = (&self.ledger, &outcome)
+                && transaction.writes()
+                && *outcome != Outcome::RolledBack
+            {
+                ledger.committed(self.at as u32, sent, &transaction, outcome);
+            }
             let Job { ticket, issued, accepted, .. } = job;
             let mut state = self.shared.state();
             state.busy -= 1;
+            state.tally.sent[self.at] = sent;
+            for (code, times) in &retried {
+                *state.tally.retried.entry(code.clone()).or_default() += times;
+            }
+            let noted = Noted::of(job.call.kind, retried, outcome.as_ref().ok());
             let result = match outcome {
                 Ok(outcome) => {
                     state.tally.count(&transaction, &outcome);
                     Ok(0)
                 }
-                Err(fault) => Err(state.code(&fault.code)),
+                Err(fault) => {
+                    if fault.code == Fault::OUTCOME_UNKNOWN {
+                        state.tally.unknown.count(&transaction);
+                    }
+                    state.tally.outages += u64::from(fault.is_outage());
+                    Err(state.code(&fault.code))
+                }
             };
-            state.done.push(Completion { ticket, result, issued, accepted, completed });
+            state.done.push((Completion { ticket, result, issued, accepted, completed }, noted));
             drop(state);
             self.shared.arrived.notify_one();
         }
     }
 
     /// Executes a transaction, again where other sessions stood in its way, with the same parameters.
-    fn persist(&mut self, transaction: &Transaction, number: u64) -> Result<Outcome, Fault> {
+    fn persist(
+        &mut self,
+        transaction: &Transaction,
+        number: u64,
+        retried: &mut BTreeMap<String, u64>,
+    ) -> Result<Outcome, Fault> {
         let mut retry = Retry::new(self.asking.seed, number);
         loop {
             let fault = match self.session.execute(transaction) {
@@ -289,7 +478,7 @@ impl<E: Execute, C: Fn() -> Instant> Working<E, C> {
                 done => return done,
             };
             let Some(span) = retry.pause() else { return Err(fault) };
-            *self.shared.state().tally.retried.entry(fault.code).or_default() += 1;
+            *retried.entry(fault.code).or_default() += 1;
             pause(span);
         }
     }

@@ -54,7 +54,7 @@ fn every_call_completes_once_with_its_times_in_order() {
         assert_eq!((ticket, result), (Ticket(at as u32), Ok(0)));
         assert!(issued < accepted && accepted < completed);
     }
-    assert_eq!(sessions.tally(), Tally::default());
+    assert_eq!(sessions.tally(), Tally { sent: vec![0; 4], ..Tally::default() });
 }
 
 #[test]
@@ -92,7 +92,8 @@ fn outcomes_are_counted() {
     let mut sessions = Sessions::start(vec![session], asking, clock()).unwrap();
     let calls: Vec<Call> = (0..100).map(|number| call(number, Kind::ALL[number as usize % 5])).collect();
     carried(&mut sessions, &calls);
-    let Tally { rolled_back, skipped, orders, payments, paid, retried } = sessions.tally();
+    let Tally { rolled_back, skipped, orders, payments, paid, retried, unknown, .. } = sessions.tally();
+    assert_eq!(unknown, Unknown::default());
     assert_eq!((orders as u64 + rolled_back, payments, skipped), (20, 20, 40));
     assert!(orders > 0 && rolled_back > 0 && retried.is_empty());
     let amount = |call: &Call| match asking.transaction(call) {
@@ -129,6 +130,27 @@ fn spent_repetitions_and_other_faults_are_errors_with_their_names() {
     assert_eq!(names, ["SQLITE_BUSY", "SQLITE_FULL", "40001", "SQLITE_FULL"]);
     assert_eq!(sessions.tally().retried, BTreeMap::from([("SQLITE_BUSY".to_owned(), 10)]));
     assert_eq!(sessions.name(Code(5)), "EIO");
+}
+
+/// What is reported belongs to the completions that were fetched, and is returned once.
+#[test]
+fn what_transactions_report_is_told_with_the_completions_that_were_fetched() {
+    let session = Acting(|transaction: &Transaction| match transaction.kind() {
+        Kind::Payment => Err(fault(Fault::OUTCOME_UNKNOWN, false)),
+        _ => Ok(Outcome::RolledBack),
+    });
+    let asking = asking(None);
+    let mut sessions = Sessions::start(vec![session], asking, clock()).unwrap();
+    let account = sessions.account();
+    let calls: Vec<Call> = [0, 0, 1, 0].iter().zip(0..).map(|(kind, at)| call(at, Kind::ALL[*kind])).collect();
+    assert_eq!(carried(&mut sessions, &calls).len(), 4);
+    let rolled_back = |n: u64| Counted::from([((Kind::NewOrder, ROLLED_BACK.to_owned()), n)]);
+    assert_eq!(account.counted(0), Counted::new());
+    assert_eq!((account.counted(1), account.counted(1)), (rolled_back(1), Counted::new()));
+    assert_eq!(account.counted(9), rolled_back(2));
+    let Transaction::Payment(payment) = asking.transaction(&calls[2]) else { panic!("the third pays") };
+    let unknown = Unknown { orders: 0, payments: 1, paid: payment.amount };
+    assert_eq!((account.tally().unknown, account.busy()), (unknown, 0));
 }
 
 /// A mistake of ours is an error of the call, and the session goes on with the next.

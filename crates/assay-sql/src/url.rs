@@ -3,6 +3,15 @@
 //! A password never stands in a URL: it would be seen in the list of processes, in the history of the shell and in the
 //! log. A URL with one is refused without being repeated.
 
+mod mysql;
+mod percent;
+mod postgres;
+mod server;
+
+pub use mysql::MysqlUrl;
+pub use postgres::PostgresUrl;
+pub use server::{Host, Password, Tls};
+
 use crate::trouble::Trouble;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -12,6 +21,10 @@ use std::path::{Path, PathBuf};
 pub enum Url {
     /// A file that SQLite, which is built in, reads and writes.
     Sqlite(SqliteUrl),
+    /// A schema in a database of a PostgreSQL server.
+    Postgres(PostgresUrl),
+    /// A database of a MariaDB server.
+    Mysql(MysqlUrl),
 }
 
 /// Names and values of an option in a URL: the words, each with what it means.
@@ -122,6 +135,9 @@ impl SqliteUrl {
     }
 }
 
+/// What may be written.
+const KNOWN: &str = "sqlite:FILE, postgres://user@host/database or mysql://user@host/database";
+
 impl Url {
     /// Whether a target on the command line names a database, and not a device, a file or a simulation.
     pub fn is_one(text: &str) -> bool {
@@ -131,14 +147,16 @@ impl Url {
     /// Reads it.
     pub fn read(text: &str) -> Result<Url, Trouble> {
         let Some((scheme, rest)) = text.split_once(':') else {
-            return Err(Trouble::usage("a database is named by a URL: write sqlite:FILE"));
+            return Err(Trouble::usage(format!("a database is named by a URL: write {KNOWN}")));
         };
         match scheme {
             "sqlite" => SqliteUrl::read(rest).map(Url::Sqlite),
             _ if has_password(rest) => Err(Trouble::usage(format!(
                 "a {scheme}: URL must not contain a password, which everybody could read in the list of processes"
             ))),
-            _ => Err(Trouble::usage(format!("{scheme}: is not a database that this program knows: write sqlite:FILE"))),
+            "postgres" | "postgresql" => PostgresUrl::read(rest).map(Url::Postgres),
+            "mysql" | "mariadb" => MysqlUrl::read(rest).map(Url::Mysql),
+            _ => Err(Trouble::usage(format!("{scheme}: is not a database that this program knows: write {KNOWN}"))),
         }
     }
 }
@@ -149,13 +167,20 @@ fn has_password(rest: &str) -> bool {
     let (before, options) = rest.split_once('?').unwrap_or((rest, ""));
     // A password may itself contain slashes and at signs, so that everything before the last at sign is looked at.
     let user = before.rsplit_once('@').map_or("", |(user, _)| user);
-    user.contains(':') || options.to_ascii_lowercase().contains("password")
+    let is_password = |option: &str| {
+        let name = option.split('=').next().unwrap_or_default().to_ascii_lowercase();
+        name.contains("password") && name != "password_file"
+    };
+    user.contains(':') || options.split('&').any(is_password)
 }
 
 impl fmt::Display for Url {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Url::Sqlite(url) = self;
-        write!(out, "sqlite:{}", url.path.display())
+        match self {
+            Url::Sqlite(url) => write!(out, "sqlite:{}", url.path.display()),
+            Url::Postgres(url) => url.fmt(out),
+            Url::Mysql(url) => url.fmt(out),
+        }
     }
 }
 
@@ -191,7 +216,7 @@ mod tests {
             ("sqlite:a?synchronous=FULL", "is not \"FULL\": write one of off, normal, full, extra"),
             ("sqlite:a?journal_mode", "is not \"\": write one of wal, delete"),
             ("oracle:x", "oracle: is not a database"),
-            ("postgres://me@host/db", "postgres: is not a database that this program knows"),
+            ("mssql://me@host/db", "mssql: is not a database that this program knows"),
         ] {
             let trouble = Url::read(text).unwrap_err();
             assert!(trouble.kind == Kind::Usage && trouble.to_string().contains(says), "{text}: {trouble}");
@@ -205,6 +230,8 @@ mod tests {
             "mysql://me:canary@host",
             "postgres://me:can/ary:canary@host/db",
             "postgres://host/db?password=canary",
+            "postgres://host/db?tls=off&PassWord=canary",
+            "postgres://host/db?sslpassword=canary",
             "postgres://me:c@nary:canary@host/db",
             "mariadb:me:canary@host?sslmode=off",
         ] {

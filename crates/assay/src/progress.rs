@@ -155,12 +155,14 @@ impl Observer for Progress {
 
     fn event(&mut self, event: &Event) {
         // Only recorded, not shown.
-        if matches!(event.what, EventKind::Health | EventKind::StreamBegin | EventKind::StreamEnd) {
+        let recorded = [EventKind::Health, EventKind::StreamBegin, EventKind::StreamEnd, EventKind::Settings];
+        if recorded.contains(&event.what) {
             return;
         }
         self.events += 1;
         let always =
-            matches!(event.what, EventKind::TargetLost | EventKind::LagStop | EventKind::Steady | EventKind::NotSteady);
+            matches!(event.what, EventKind::TargetLost | EventKind::LagStop | EventKind::Steady | EventKind::NotSteady)
+                || matches!(event.what, EventKind::Checked | EventKind::Disturbed | EventKind::Unchecked);
         if self.events <= EVENTS_SHOWN || always {
             self.say(&one_line(format_args!("{}: {}", event.what, event.text)));
         } else if self.events == EVENTS_SHOWN + 1 {

@@ -12,7 +12,7 @@ mod target;
 pub use health::health;
 pub(crate) use host::available_memory;
 pub use host::{CgroupLimits, HostFingerprint, clocksource, host};
-pub use stat::{DiskStat, disk_stat, disk_under_path};
+pub use stat::{DiskStat, disk_name, disk_stat, disk_under_path};
 pub use target::{LARGEST_REQUEST, TargetFingerprint, queue, target};
 
 use crate::safety::{Roots, names_in};

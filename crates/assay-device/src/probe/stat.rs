@@ -1,7 +1,9 @@
 //! The kernel's own count of what reached a disk: `/sys/dev/block/MAJ:MIN/stat` (Documentation/block/stat.rst). The
-//! engine's numbers are checked with it, and writes by others to the target are noticed.
+//! engine's numbers are checked with it, writes by others to the target are noticed, and it shows what a file system or a
+//! database asked of the disk below it.
 
 use crate::safety::{DevNum, Kind, Roots, attribute, disk_under};
+use rustix::fs::FileType;
 use std::path::Path;
 
 /// Totals since the device appeared. Sectors are 512 bytes.
@@ -11,10 +13,14 @@ pub struct DiskStat {
     pub reads: u64,
     /// Sectors read.
     pub read_sectors: u64,
+    /// The time that these reads took together, in milliseconds.
+    pub read_ms: u64,
     /// Writes completed.
     pub writes: u64,
     /// Sectors written.
     pub write_sectors: u64,
+    /// The time that these writes took together, in milliseconds.
+    pub write_ms: u64,
     /// Operations in flight now.
     pub in_flight: u64,
     /// Discards completed (Linux 4.18).
@@ -23,6 +29,8 @@ pub struct DiskStat {
     pub discard_sectors: Option<u64>,
     /// Flushes completed (Linux 5.5).
     pub flushes: Option<u64>,
+    /// The time that these flushes took together, in milliseconds (Linux 5.5).
+    pub flush_ms: Option<u64>,
 }
 
 impl DiskStat {
@@ -33,14 +41,23 @@ impl DiskStat {
         Some(DiskStat {
             reads: column(0)?,
             read_sectors: column(2)?,
+            read_ms: column(3)?,
             writes: column(4)?,
             write_sectors: column(6)?,
+            write_ms: column(7)?,
             in_flight: column(8)?,
             discards: column(11),
             discard_sectors: column(13),
             flushes: column(15),
+            flush_ms: column(16),
         })
     }
+}
+
+/// The kernel's name of a block device, such as `sda`. `None`: it is not there.
+pub fn disk_name(roots: &Roots, device: DevNum) -> Option<String> {
+    let real = roots.device_dir(device)?.canonicalize().ok()?;
+    Some(real.file_name()?.to_string_lossy().into_owned())
 }
 
 /// The counters of a block device. `None`: the kernel has none for it.
@@ -48,10 +65,14 @@ pub fn disk_stat(roots: &Roots, device: DevNum) -> Option<DiskStat> {
     DiskStat::parse(&attribute(&roots.device_dir(device)?.join("stat"))?)
 }
 
-/// The block device whose counters apply to a path: the device itself, or for a file the disk under its file system.
+/// The block device whose counters apply to a path: the device itself, or for a file or a directory the disk under its file
+/// system.
 pub fn disk_under_path(roots: &Roots, path: &Path) -> Option<DevNum> {
     let real = path.canonicalize().ok()?;
     let stat = rustix::fs::stat(&real).ok()?;
+    if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
+        return disk_under(roots, &real, DevNum::of(stat.st_dev));
+    }
     match crate::safety::kind_of(&stat) {
         Kind::Block(number) => Some(number),
         Kind::File(inode) => disk_under(roots, &real, inode.device),

@@ -22,19 +22,30 @@ fn the_columns_of_stat_read_back() {
     let expected = DiskStat {
         reads: 994,
         read_sectors: 7952,
+        read_ms: 10,
         writes: 1054,
         write_sectors: 8432,
+        write_ms: 20,
         in_flight: 2,
         discards: Some(5),
         discard_sectors: Some(40),
         flushes: Some(7),
+        flush_ms: Some(2),
     };
     assert_eq!(stat, expected);
     let old = DiskStat::parse("1 2 3 4 5 6 7 8 9 10 11").unwrap();
-    assert_eq!((old.in_flight, old.flushes), (9, None));
+    assert_eq!((old.in_flight, old.flushes, old.flush_ms), (9, None, None));
     for bad in ["", "1 2 3", "a b c d e f g h i j k", "1 2 3 4 5 6 7 8 -1 10 11"] {
         assert_eq!(DiskStat::parse(bad), None, "{bad}");
     }
+}
+
+/// A database names its directories.
+#[test]
+fn a_directory_is_on_the_disk_of_its_files() {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let disk = disk_under_path(&Roots::host(), &dir.join("Cargo.toml"));
+    assert_eq!(disk_under_path(&Roots::host(), dir), disk, "the same file system");
 }
 
 #[test]

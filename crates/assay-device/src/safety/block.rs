@@ -195,7 +195,9 @@ fn in_use(inquiry: &mut Inquiry<'_>, device: DevNum, claimed: bool) -> bool {
             let none = || format!("none of {} is mounted, swap, claimed or a loop's backing", names.join(", "));
             inquiry.answer(RuleId::S4, if held { Err(uses.join("; ")) } else { Ok(none()) });
         }
-        Err(why) => drop(inquiry.answer_unopened(RuleId::S4, Unopened::unseen(why))),
+        Err(why) => {
+            inquiry.answer_unopened(RuleId::S4, Unopened::unseen(why));
+        }
     }
     let found = usage::system_on(inquiry.roots, &family, inquiry.request.log_dir, claimed);
     inquiry.answer(RuleId::S5, found);

@@ -447,6 +447,9 @@ fn header(head: &Head, flows: &[Flow], schedule: &Schedule, planned: Span, slice
         flows: placed.collect(),
         targets,
         cache: None,
+        meters: Vec::new(),
+        database: None,
+        per_minute: Vec::new(),
         thresholds_ns: (0..=LARGEST).map(|e| head.unit.span().as_ns() << e).collect(),
         criteria: criteria(head, flows, several, slice),
         max_lag_ns: head

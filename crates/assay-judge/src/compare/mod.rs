@@ -51,6 +51,9 @@ pub struct Comparison {
     pub ranking: Vec<Ranked>,
     /// Criteria by their text, with the outcome in each run, in the order given.
     pub criteria: Vec<CriterionRow>,
+    /// Figures per minute, where the first run has some.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub per_minute: Vec<PerMinuteRow>,
     /// Each stream of each step, in the order of the first run.
     pub streams: Vec<StreamRow>,
 }
@@ -92,6 +95,30 @@ pub struct Ranked {
     pub verdict: Verdict,
     /// p99 of the response of the first criterion's stream.
     pub p99_ns: Option<u64>,
+}
+
+/// A figure per minute over all runs.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PerMinuteRow {
+    /// The step, where there are several.
+    pub step: Option<u32>,
+    /// Its name: `NOPM`.
+    pub name: String,
+    /// Its value in each run; absent where the run has no such figure.
+    pub runs: Vec<Option<f64>>,
+}
+
+impl PerMinuteRow {
+    /// The values as they are shown, each with its ratio to that of the first run.
+    fn cells(&self) -> Vec<String> {
+        let first = self.runs.first().copied().flatten().filter(|value| *value > 0.0);
+        let cell = |(at, value): (usize, &Option<f64>)| match (value, first) {
+            (None, _) => "-".to_owned(),
+            (Some(value), Some(first)) if at > 0 => format!("{value:.0} (x{:.2})", value / first),
+            (Some(value), _) => format!("{value:.0}"),
+        };
+        self.runs.iter().enumerate().map(cell).collect()
+    }
 }
 
 /// One criterion over all runs.
@@ -193,6 +220,7 @@ pub fn compare(runs: &[Run], anyway: bool) -> Result<Comparison, Vec<String>> {
         runs: runs.iter().map(Run::summary).collect(),
         ranking: ranking(runs),
         criteria: criteria(runs),
+        per_minute: per_minute(runs),
         streams,
     })
 }
@@ -246,6 +274,22 @@ fn criteria(runs: &[Run]) -> Vec<CriterionRow> {
         }
     }
     rows
+}
+
+/// Each figure per minute of the first run's steps, with its value in the others.
+fn per_minute(runs: &[Run]) -> Vec<PerMinuteRow> {
+    let Some(first) = runs.first() else { return Vec::new() };
+    let value = |run: &Run, step: Option<u32>, name: &str| {
+        let mut figures = run.parts().filter(|(at, _)| *at == step).flat_map(|(_, part)| &part.per_minute);
+        figures.find(|figure| figure.name == name).and_then(|figure| figure.value)
+    };
+    let row = |step: Option<u32>, name: &str| PerMinuteRow {
+        step,
+        name: name.to_owned(),
+        runs: runs.iter().map(|run| value(run, step, name)).collect(),
+    };
+    let names = first.parts().flat_map(|(step, part)| part.per_minute.iter().map(move |figure| (step, &figure.name)));
+    names.map(|(step, name)| row(step, name)).collect()
 }
 
 /// PASS before FAIL before what proves nothing; among equals a run that ended because of lag comes last, then the

@@ -26,6 +26,11 @@ pub fn html(comparison: &Comparison, labels: &[String], out: &mut dyn fmt::Write
         criteria: criteria
             .map(|row| (titled(row.step, &row.criterion), row.runs.iter().map(outcome_cell).collect()))
             .collect(),
+        per_minute: comparison
+            .per_minute
+            .iter()
+            .map(|row| (titled(row.step, &format!("{} (per minute)", row.name)), row.cells()))
+            .collect(),
         streams: comparison.streams.iter().enumerate().map(|(index, row)| stream(index, row, labels)).collect(),
     };
     write(&view, out)
@@ -41,6 +46,7 @@ struct View<'a> {
     runs: Vec<RunRow<'a>>,
     ranking: Vec<RankedRow<'a>>,
     criteria: Vec<(String, Vec<OutcomeCell>)>,
+    per_minute: Vec<(String, Vec<String>)>,
     streams: Vec<StreamTable<'a>>,
 }
 

@@ -34,6 +34,10 @@ pub fn text(comparison: &Comparison, labels: &[String], out: &mut dyn fmt::Write
         let cells: String = row.runs.iter().map(|run| format!(" {:>VALUE$}", outcome(run))).collect();
         page.wide(format!("{:34}{cells}", cut(&titled(row.step, &row.criterion), 34)));
     }
+    for row in &comparison.per_minute {
+        let cells: String = row.cells().iter().map(|cell| format!(" {cell:>VALUE$}")).collect();
+        page.wide(format!("{:34}{cells}", cut(&titled(row.step, &format!("{} (per minute)", row.name)), 34)));
+    }
     for row in &comparison.streams {
         page.blank();
         page.wide(format!("{:34}{head}", cut(&format!("{} {}", titled(row.step, &row.stream), row.measure), 34)));

@@ -27,6 +27,8 @@ pub(crate) struct Failures {
     pub(crate) at: BTreeMap<u64, u64>,
     /// The longest time that an operation took to fail.
     pub(crate) longest_ns: u64,
+    /// Whether its operations have no places on the target: they are neither reads, writes nor flushes.
+    pub(crate) placeless: bool,
     /// More than this share, of so many operations, failed over the whole step; without it one alone is too many.
     pub(crate) more_than: Option<(Share, u64)>,
 }
@@ -40,6 +42,7 @@ impl Failures {
         let damaged = !self.errors.is_empty() && self.errors.keys().all(|name| is_damage(name));
         match damaged && self.short == 0 && self.stuck == 0 {
             true => "what was written must be read",
+            false if self.placeless => "a run with failed operations never passes",
             false => "an I/O error never passes",
         }
         .to_owned()
@@ -63,6 +66,9 @@ impl Failures {
         let (Some((first, _)), Some((last, _))) = (self.at.first_key_value(), self.at.last_key_value()) else {
             return String::new();
         };
+        if self.placeless {
+            return format!(", after up to {}", Span::from_ns(self.longest_ns).human());
+        }
         let percent = |part: u64| part as f64 * 100.0 / PARTS as f64;
         let longest = Span::from_ns(self.longest_ns).human();
         format!(" between {:.1} % and {:.1} % of the target, after up to {longest}", percent(*first), percent(last + 1))

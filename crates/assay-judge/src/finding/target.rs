@@ -21,6 +21,12 @@ pub(crate) enum TargetFinding {
     MediaErrors { target: String, before: u128, after: u128 },
     /// Nothing that was read could be verified.
     NothingVerified,
+    /// What the run left does not fulfil a condition.
+    Condition(String),
+    /// Somebody else changed what the run worked on.
+    Disturbed(String),
+    /// What the run left could not be checked.
+    Unchecked(String),
 }
 
 /// What a block device counted, compared with what the run issued.
@@ -42,12 +48,13 @@ impl TargetFinding {
     /// How severe it is.
     pub(crate) fn class(&self) -> Class {
         match self {
-            TargetFinding::Mismatch(_) => Class::Between,
-            TargetFinding::MediaErrors { .. } => Class::Errors,
+            TargetFinding::Mismatch(_) | TargetFinding::Disturbed(_) => Class::Between,
+            TargetFinding::MediaErrors { .. } | TargetFinding::Condition(_) => Class::Errors,
             TargetFinding::Foreign { .. }
             | TargetFinding::Blank { .. }
             | TargetFinding::Unseen { .. }
-            | TargetFinding::NothingVerified => Class::Unproven,
+            | TargetFinding::NothingVerified
+            | TargetFinding::Unchecked(_) => Class::Unproven,
         }
     }
 }
@@ -84,6 +91,9 @@ impl fmt::Display for TargetFinding {
             TargetFinding::NothingVerified => f.write_str(
                 "nothing that was read could be verified: no block of it carries the seal of a run that verifies",
             ),
+            TargetFinding::Condition(text) | TargetFinding::Disturbed(text) | TargetFinding::Unchecked(text) => {
+                f.write_str(text)
+            }
         }
     }
 }

@@ -7,8 +7,9 @@ use assay_base::{Code, Span};
 use assay_record::{FailureTimes, FlowInterval, PARTS, Thresholds, Timing};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Number of error names that are counted separately; further ones are counted under one common name.
-const ERROR_NAMES: usize = 64;
+/// Number of names of errors, and of other things that are counted by name; further ones are counted under one common
+/// name.
+const NAMES: usize = 64;
 
 /// Sum, largest value and exact counts of one kind of time.
 #[derive(Clone, Debug, Default)]
@@ -106,6 +107,8 @@ pub(crate) struct Counters {
     pub short: u64,
     /// Failed, by error name.
     pub errors: BTreeMap<String, u64>,
+    /// What else the completed ones report, by name.
+    pub counted: BTreeMap<String, u64>,
     /// Failed and short ones by the part of the target in which they began.
     pub failed_at: BTreeMap<u64, u64>,
     /// At the end of the last interval.
@@ -151,6 +154,7 @@ impl Counters {
     pub(crate) fn add_interval(&mut self, flow: &FlowInterval) -> Result<(), u64> {
         self.add_scalars(flow.scheduled, flow.issued, flow.ok, flow.bytes, flow.short);
         flow.errors.iter().for_each(|(name, n)| self.add_error(name, *n));
+        add_named(&mut self.counted, &flow.counted);
         if let Some(failures) = &flow.failures {
             add_parts(&mut self.failed_at, parts(failures));
         }
@@ -184,6 +188,7 @@ impl Counters {
     pub(crate) fn merge(&mut self, other: &Counters) {
         self.add_scalars(other.scheduled, other.issued, other.ok, other.bytes, other.short);
         other.errors.iter().for_each(|(name, n)| self.add_error(name, *n));
+        add_named(&mut self.counted, &other.counted);
         add_parts(&mut self.failed_at, other.failed_at.iter().map(|(part, n)| (*part, *n)));
         self.add_drained(other.drained);
         let ends =
@@ -220,9 +225,7 @@ impl Counters {
     }
 
     fn add_error(&mut self, name: &str, n: u64) {
-        let known = self.errors.contains_key(name) || self.errors.len() < ERROR_NAMES;
-        let cell = self.errors.entry(if known { name } else { "other" }.to_owned()).or_default();
-        *cell = cell.saturating_add(n);
+        add_name(&mut self.errors, name, n);
     }
 
     /// Number of failed operations over all kinds of errors.
@@ -254,12 +257,25 @@ impl Counters {
             bytes: self.bytes,
             short: self.short,
             errors: self.errors.clone(),
+            counted: self.counted.clone(),
             failed_at: self.failed_at.clone(),
             in_flight: self.in_flight,
             waiting: self.waiting,
             stuck: self.stuck.saturating_add(self.stuck_before),
         }
     }
+}
+
+/// Adds a number under a name; of too many names further ones share one.
+fn add_name(sums: &mut BTreeMap<String, u64>, name: &str, n: u64) {
+    let known = sums.contains_key(name) || sums.len() < NAMES;
+    let cell = sums.entry(if known { name } else { "other" }.to_owned()).or_default();
+    *cell = cell.saturating_add(n);
+}
+
+/// Adds numbers that were counted by name.
+pub(crate) fn add_named(sums: &mut BTreeMap<String, u64>, counted: &BTreeMap<String, u64>) {
+    counted.iter().for_each(|(name, n)| add_name(sums, name, *n));
 }
 
 /// Errors by name, but for operations that were never handed to the device.

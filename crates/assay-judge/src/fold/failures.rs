@@ -115,9 +115,11 @@ fn is_broken(found: &CriterionFinding, stream: &str) -> bool {
 }
 
 fn of_flow(flow: usize, first_ns: u64, layout: &Layout) -> Failures {
-    let stream = layout.streams[usize::from(layout.flows[flow].stream)].name.clone();
+    let head = &layout.streams[usize::from(layout.flows[flow].stream)];
+    let placeless = head.operation.as_deref().is_some_and(|operation| operation != "flush");
+    let stream = head.name.clone();
     let target = layout.target_of(flow).to_owned();
-    Failures { stream, target, first_ns, ..Failures::default() }
+    Failures { stream, target, first_ns, placeless, ..Failures::default() }
 }
 
 fn none_yet(failures: Failures, at_ns: u64, step: u32) -> Finding {

@@ -1,10 +1,10 @@
 //! Ends a step: collects its findings, lets the most severe one decide, and makes the step's result.
 
-use crate::fold::lacks;
 use crate::fold::notes::Notes;
 use crate::fold::reason::decide;
 use crate::fold::step::StepFold;
 use crate::fold::streams::{streams, together};
+use crate::fold::{lacks, per_minute};
 use crate::judgement::{CacheFigures, CriterionOutcome, Intervals, Step, StepFigures, StreamTotals, TargetTotals};
 use crate::rules::criterion::Tracker;
 use crate::rules::disk;
@@ -37,6 +37,7 @@ pub(crate) fn finish(mut fold: StepFold) -> Finished {
     lacks::unseen(&fold, &mut notes);
     lacks::missing(&fold, ended, &mut notes);
     lacks::unverified(&fold, ended, &mut notes);
+    lacks::unchecked(&fold, ended, &mut notes);
     gather(&mut fold, &mut notes);
     let streams = streams(&fold, &mut notes.warnings);
     let together = together(&fold);
@@ -84,6 +85,8 @@ fn part(
     }
     criteria.sort_by_key(|(order, _)| *order);
     let load = fold.slices.load.outcome(slice_ns);
+    let (series, over_time, meters) = fold.measured.series.finish(&fold.layout);
+    let per_minute = per_minute::figures(&fold.layout, &fold.measured.totals, &fold.slices.kept.slices, over_time);
     StepFigures {
         stress: fold.slices.stress,
         planned_ns: fold.layout.planned_ns,
@@ -104,6 +107,8 @@ fn part(
         phases: std::mem::take(&mut fold.measured.phases).finish(&fold.layout, &fold.slices.kept.slices),
         slices: fold.slices.kept.slices,
         slices_left_out: fold.slices.kept.left_out,
+        database: fold.database.finish(fold.header.database),
+        per_minute,
         streams,
         together: None,
         generator: fold.measured.totals.cost,
@@ -114,12 +119,13 @@ fn part(
             let errors = fold.targets.cache_errors;
             CacheFigures::new(head, std::mem::take(&mut fold.measured.totals.cache), errors)
         }),
+        meters,
         integrity: fold.integrity.finish(&fold.header.plan),
         gaps: fold.events.gaps,
         events: fold.events.kept,
         events_left_out: fold.events.left_out,
         steadiness: fold.measured.steady.finish(&fold.layout),
-        series: fold.measured.series.finish(&fold.layout),
+        series,
         plan: fold.header.plan,
         plan_blake3: None,
     }

@@ -18,6 +18,11 @@ pub(crate) struct IntegrityFold {
     places: Vec<DamagedPlace>,
 }
 
+/// Whether a run leaves what it seals for a later run to compare.
+pub(crate) fn is_sealed_only(plan: &serde_json::Value) -> bool {
+    plan.get("sealed_only").is_some_and(|it| *it == true)
+}
+
 impl IntegrityFold {
     /// Adds a flow's interval.
     pub(crate) fn add(&mut self, flow: &FlowInterval) {
@@ -55,7 +60,7 @@ impl IntegrityFold {
         }
         // A run that only seals has nothing to say about the data, unless it has read some.
         let read = self.verified + self.unverified + self.damaged > 0;
-        if !read && plan.get("sealed_only").is_some_and(|it| *it == true) {
+        if !read && is_sealed_only(plan) {
             return None;
         }
         // A misdirected write damages two places: where it went, and where it is missing.

@@ -2,6 +2,7 @@
 
 use crate::finding::course::{CourseFinding, Cut, Reached};
 use crate::finding::target::TargetFinding;
+use crate::fold::integrity;
 use crate::fold::notes::Notes;
 use crate::fold::step::StepFold;
 use crate::fold::targets::Looked;
@@ -85,16 +86,21 @@ pub(crate) fn missing(fold: &StepFold, ended: Option<CloseReason>, notes: &mut N
     }
 }
 
-/// Whether a run leaves what it seals for a later run to compare.
-fn is_sealed_only(plan: &serde_json::Value) -> bool {
-    plan.get("sealed_only").is_some_and(|it| *it == true)
+/// Reports that a run ended without a word about the check of its database, though nobody asked to leave it out.
+pub(crate) fn unchecked(fold: &StepFold, ended: Option<CloseReason>, notes: &mut Notes) {
+    let Some(database) = fold.header.database.as_ref().filter(|database| !database.unchecked) else { return };
+    let cut = matches!(ended, None | Some(CloseReason::Interrupted | CloseReason::LogFailed));
+    if !cut && !fold.database.tells_of_check() {
+        let text = format!("the log does not say that {} was checked after the run", database.url);
+        notes.find(TargetFinding::Unchecked(text));
+    }
 }
 
 /// Reports what keeps a run that verifies from saying anything about the data.
 pub(crate) fn unverified(fold: &StepFold, ended: Option<CloseReason>, notes: &mut Notes) {
     let Some(integrity) = fold.integrity.finish(&fold.header.plan) else { return };
     let none = integrity.verified_reads == 0 && integrity.damaged == 0;
-    if none && !is_sealed_only(&fold.header.plan) && ended == Some(CloseReason::Completed) {
+    if none && !integrity::is_sealed_only(&fold.header.plan) && ended == Some(CloseReason::Completed) {
         notes.find(TargetFinding::NothingVerified);
     }
     if fold.placement.segments() > 1 {

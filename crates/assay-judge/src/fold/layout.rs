@@ -2,7 +2,7 @@
 
 use crate::fold::lives::Lives;
 use assay_base::{Bound, Criterion, Share, Span};
-use assay_record::{FlowHead, Header, PhaseKind, StreamHead, Thresholds};
+use assay_record::{FlowHead, Header, PerMinute, PhaseKind, StreamHead, Thresholds};
 use std::collections::BTreeSet;
 
 /// Upper bound on the counters kept at once; 24 devices with 7 streams and 60 thresholds need a two-hundredth of it.
@@ -10,6 +10,9 @@ const MOST_COUNTERS: usize = 1 << 21;
 
 /// Upper bound on the number of streams, phases or criteria.
 const LONGEST_LIST: usize = 256;
+
+/// Number of figures per minute that are computed.
+const MOST_PER_MINUTE: usize = 8;
 
 /// The longest interval: an hour.
 const LONGEST_INTERVAL_NS: u64 = 3_600_000_000_000;
@@ -47,8 +50,12 @@ pub struct Layout {
     pub may_fail: Vec<Option<Share>>,
     /// Whether a window of a criterion that the end of the measurement cuts to less than half of its length says nothing.
     pub half_windows: bool,
+    /// What waits at the end of a window is on its way, if the schedule takes no longer than this for it.
+    pub backlog: Span,
     /// Whether a criterion is about the operations of all streams together.
     pub all_judged: bool,
+    /// Figures per minute that the result shows.
+    pub per_minute: Vec<PerMinute>,
     /// Length of an interval.
     pub interval_ns: u64,
     /// Planned measured time.
@@ -100,6 +107,8 @@ impl Layout {
             durable: planned(header, |stream| stream.get("durable").is_some_and(|it| it == true)),
             lives: Lives::of(header),
             may_fail: header.streams.iter().map(|stream| may_fail(&stream.name, criteria)).collect(),
+            per_minute: header.per_minute.iter().take(MOST_PER_MINUTE).cloned().collect(),
+            backlog: serde_json::from_value(header.plan["backlog"].clone()).unwrap_or_default(),
             half_windows: header.plan["half_windows"] == true,
             all_judged: header.streams.iter().all(|stream| stream.name != Criterion::ALL)
                 && criteria.iter().any(|criterion| criterion.stream == Criterion::ALL),

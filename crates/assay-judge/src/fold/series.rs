@@ -1,12 +1,15 @@
 //! Data for charts, computed while the log is read: the width of a point follows from the planned time, so that nothing
 //! has to be thinned out afterwards and percentiles are never averaged.
 
-use crate::fold::counters::sparse_total;
+use crate::fold::counters::{add_named, sparse_total};
 use crate::fold::layout::Layout;
+use crate::fold::meters::Meters;
+use crate::fold::per_minute::{counting, rate};
 use crate::fold::placement::Placed;
-use crate::judgement::{Bands, FlowSeries, Heat, Series, StreamSeries};
+use crate::judgement::{Bands, FlowSeries, Heat, MeterFigures, Series, StreamSeries};
 use assay_base::Span;
-use assay_record::{Filled, Times, Timing};
+use assay_record::{Filled, Header, Times, Timing};
+use std::collections::BTreeMap;
 
 /// Upper bound on the points of a line.
 const POINTS: u64 = 2000;
@@ -27,6 +30,7 @@ struct Point {
     lag_ns: u128,
     lag_max_ns: u64,
     response_max_ns: u64,
+    counted: BTreeMap<String, u64>,
 }
 
 impl Point {
@@ -40,6 +44,7 @@ impl Point {
         self.lag_ns = self.lag_ns.saturating_add(other.lag_ns);
         self.lag_max_ns = self.lag_max_ns.max(other.lag_max_ns);
         self.response_max_ns = self.response_max_ns.max(other.response_max_ns);
+        add_named(&mut self.counted, &other.counted);
     }
 
     fn share_over(&self) -> Option<f64> {
@@ -51,9 +56,11 @@ impl Point {
 #[derive(Debug)]
 pub(crate) struct SeriesFold {
     series: Series,
+    meters: Meters,
     first_over: Option<usize>,
     width_ns: u64,
     point: Option<(u64, u64, Vec<Point>)>,
+    per_minute: Vec<Vec<f64>>,
     band_ns: u64,
     band: Option<(u64, Vec<Option<Times>>)>,
     column_ns: u64,
@@ -62,7 +69,7 @@ pub(crate) struct SeriesFold {
 
 impl SeriesFold {
     /// Empty lines over the planned measured time; shares are taken over `threshold`.
-    pub(crate) fn new(layout: &Layout, threshold: Span) -> SeriesFold {
+    pub(crate) fn new(header: &Header, layout: &Layout, threshold: Span) -> SeriesFold {
         let width =
             |most: u64, least: u64| (layout.planned_ns / most).max(least).div_ceil(least).saturating_mul(least).max(1);
         let heat = Heat { bounds_ns: layout.thresholds.bounds().to_vec(), ..Heat::default() };
@@ -82,14 +89,21 @@ impl SeriesFold {
         };
         SeriesFold {
             series,
+            meters: Meters::new(header),
             first_over: layout.thresholds.first_over(threshold),
             width_ns: width(POINTS, layout.interval_ns),
             point: None,
+            per_minute: vec![Vec::new(); layout.per_minute.len()],
             band_ns: width(POINTS / 2, BAND_NS.max(layout.interval_ns)),
             band: None,
             column_ns: width(COLUMNS, layout.interval_ns),
             column: None,
         }
+    }
+
+    /// Continues with another segment, which may have other meters.
+    pub(crate) fn resume(&mut self, header: &Header) {
+        self.meters.resume(header);
     }
 
     /// Adds an interval.
@@ -107,6 +121,7 @@ impl SeriesFold {
         let (_, length, points) =
             self.point.get_or_insert_with(|| (begin, 0, vec![Point::default(); layout.flows.len()]));
         *length = length.saturating_add(placed.length_ns());
+        self.meters.add(placed);
         for (point, flow) in points.iter_mut().zip(&placed.interval.flows) {
             let over = |pair: &&[u64]| first_over.is_some_and(|first| pair[0] >= first as u64);
             let over =
@@ -121,6 +136,7 @@ impl SeriesFold {
                 lag_ns: u128::from(flow.lag.sum_ns),
                 lag_max_ns: flow.lag.max_ns,
                 response_max_ns: flow.response.max_ns,
+                counted: flow.counted.clone(),
             });
         }
     }
@@ -129,6 +145,7 @@ impl SeriesFold {
         let Some((begin, length, points)) = self.point.take() else { return };
         self.series.at_ns.push(begin);
         self.series.width_ns.push(length);
+        self.meters.end_point();
         let per_second = |n: u64| if length == 0 { 0.0 } else { n as f64 / (length as f64 / 1e9) };
         for (line, flows) in self.series.streams.iter_mut().zip(&layout.of_stream) {
             let mut sum = Point::default();
@@ -142,6 +159,11 @@ impl SeriesFold {
             line.lag_mean_ns.push(mean.map(|mean| u64::try_from(mean).unwrap_or(u64::MAX)));
             line.lag_max_ns.push(sum.lag_max_ns);
             line.response_max_ns.push(sum.response_max_ns);
+        }
+        for (line, it) in self.per_minute.iter_mut().zip(&layout.per_minute) {
+            let name = |flow: usize| layout.streams[usize::from(layout.flows[flow].stream)].name.as_str();
+            let own = points.iter().enumerate().map(|(flow, point)| counting(it, name(flow), point.ok, &point.counted));
+            line.push(rate(own.fold(0, u64::saturating_add), length).unwrap_or(0.0));
         }
         for (line, point) in self.series.flows.iter_mut().zip(&points) {
             line.achieved.push(per_second(point.ok));
@@ -193,12 +215,12 @@ impl SeriesFold {
         }
     }
 
-    /// Closes the open points and returns the lines.
-    pub(crate) fn finish(mut self, layout: &Layout) -> Series {
+    /// Closes the open points; returns the lines, those of the figures per minute, and what else was counted.
+    pub(crate) fn finish(mut self, layout: &Layout) -> (Series, Vec<Vec<f64>>, Vec<MeterFigures>) {
         self.close_point(layout);
         self.close_column();
         self.close_band();
-        self.series
+        (self.series, self.per_minute, self.meters.finish())
     }
 }
 

@@ -12,6 +12,7 @@ use crate::finding::{Finding, Kind, deciding};
 use crate::fold::accounts::Place;
 use crate::fold::clocks::ClockNotice;
 use crate::fold::closing::ended;
+use crate::fold::database::DatabaseFold;
 use crate::fold::distributions::Distributions;
 use crate::fold::environment::Environment;
 use crate::fold::events::Events;
@@ -63,6 +64,7 @@ pub(crate) struct StepFold {
     pub(crate) events: Events,
     /// Flows whose streams are done.
     done: BTreeSet<String>,
+    pub(crate) database: DatabaseFold,
     /// What events told about the lives of streams, until its place in measured time is known.
     news: Vec<News>,
     pub(crate) notes: Notes,
@@ -84,7 +86,7 @@ impl StepFold {
                 totals: Totals::new(&layout),
                 distributions: Distributions::new(&layout, !options.without_distributions),
                 phases: Phases::new(&header, &layout, !options.without_distributions),
-                series: SeriesFold::new(&layout, threshold),
+                series: SeriesFold::new(&header, &layout, threshold),
                 steady: SteadyFold::new(&header, &layout),
             },
             targets: Targets::new(&layout),
@@ -93,6 +95,7 @@ impl StepFold {
             environment,
             events: Events::default(),
             done: BTreeSet::new(),
+            database: DatabaseFold::default(),
             news: Vec::new(),
             notes: Notes::new(number),
             header,
@@ -113,6 +116,8 @@ impl StepFold {
         self.placement.resume(header);
         self.measured.steady.resume();
         self.measured.phases.resume(header);
+        self.measured.series.resume(header);
+        self.database.resume();
         self.news.clear();
         if header.measured_before_ns == 0 {
             self.layout.lives.start_over();
@@ -272,12 +277,16 @@ impl StepFold {
         self.integrity.event(&event, &self.layout.targets);
         self.segment.failed.event(&event, self.layout.flows.len());
         self.segment.warm_up.event(&event);
+        self.database.event(&event);
         match event.what {
             EventKind::Warning | EventKind::Environment => self.notes.warn(event.text.clone()),
             EventKind::EnvironmentChanged => self.changed(Flaw::Changed(event.text.clone())),
             // Health events are not added to a list.
             EventKind::Health => return self.targets.health(event, &self.header.targets, &mut self.notes),
             EventKind::EngineHealth => self.engine_health(&event),
+            EventKind::ConditionBroken => self.notes.find(TargetFinding::Condition(event.text.clone())),
+            EventKind::Disturbed => self.notes.find(TargetFinding::Disturbed(event.text.clone())),
+            EventKind::Unchecked => self.notes.find(TargetFinding::Unchecked(event.text.clone())),
             EventKind::StreamEnd | EventKind::StreamBegin => {
                 self.news.extend(self.layout.lives.news(&event));
                 let ended = event.details.get("flow").filter(|_| event.what == EventKind::StreamEnd);

@@ -1,10 +1,11 @@
 //! Sums over the measured time: the counts of each flow, and the generator's own cost.
 
-use crate::fold::counters::Counters;
+use crate::fold::counters::{Counters, add_named};
 use crate::fold::layout::Layout;
 use crate::fold::placement::Placed;
 use crate::judgement::GeneratorCost;
 use assay_record::{CacheCounters, FlowInterval, HostSample};
+use std::collections::BTreeMap;
 
 /// The largest numbers at the end of any interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -28,6 +29,8 @@ pub(crate) struct FlowTotals {
     pub(crate) cell: Counters,
     /// Number of operations that completed within the planned time.
     pub(crate) in_time: u64,
+    /// What these report, by name.
+    pub(crate) counted_in_time: BTreeMap<String, u64>,
     /// The largest numbers at the end of its intervals.
     pub(crate) most: Most,
 }
@@ -56,7 +59,12 @@ pub(crate) struct Totals {
 impl Totals {
     /// The state before the first interval.
     pub(crate) fn new(layout: &Layout) -> Totals {
-        let fresh = FlowTotals { cell: Counters::new(layout.thresholds.buckets()), in_time: 0, most: Most::default() };
+        let fresh = FlowTotals {
+            cell: Counters::new(layout.thresholds.buckets()),
+            in_time: 0,
+            counted_in_time: BTreeMap::new(),
+            most: Most::default(),
+        };
         Totals {
             flows: vec![fresh; layout.flows.len()],
             streams: vec![Most::default(); layout.streams.len()],
@@ -90,6 +98,7 @@ impl Totals {
             let _ = totals.cell.add_interval(flow);
             if !drains {
                 add(&mut totals.in_time, flow.ok);
+                add_named(&mut totals.counted_in_time, &flow.counted);
             }
             totals.most.see(flow.in_flight, flow.waiting);
             let (in_flight, waiting) = &mut by_stream[usize::from(layout.flows[index].stream)];

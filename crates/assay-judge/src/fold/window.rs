@@ -357,6 +357,8 @@ mod tests {
             durable: Vec::new(),
             lives: crate::fold::lives::Lives::default(),
             may_fail: Vec::new(),
+            backlog: assay_base::Span::ZERO,
+            per_minute: Vec::new(),
             half_windows: false,
             all_judged: false,
             interval_ns: 10,

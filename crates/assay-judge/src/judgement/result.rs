@@ -3,8 +3,10 @@
 use crate::judgement::cache::CacheFigures;
 use crate::judgement::conditions::{Clocks, Gap, GeneratorCost, Intervals};
 use crate::judgement::criteria::{CriterionOutcome, Deciding};
+use crate::judgement::database::{DatabaseFigures, PerMinuteFigures};
 use crate::judgement::gain::Gain;
 use crate::judgement::log::{Damaged, LogSum};
+use crate::judgement::meters::MeterFigures;
 use crate::judgement::phases::PhaseFigures;
 use crate::judgement::series::{Series, Steadiness};
 use crate::judgement::streams::{Slice, StreamTotals};
@@ -129,6 +131,12 @@ pub struct StepFigures {
     /// Number of slices that are not listed.
     #[serde(default, skip_serializing_if = "crate::judgement::skip::is_zero")]
     pub slices_left_out: u64,
+    /// The database that was the target, where one was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub database: Option<DatabaseFigures>,
+    /// Figures per minute, where the log names some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub per_minute: Vec<PerMinuteFigures>,
     /// One entry for each stream on each target, and one over all targets together (`target` absent) where there are several.
     pub streams: Vec<StreamTotals>,
     /// The operations of all streams together, where a criterion is about them.
@@ -149,6 +157,9 @@ pub struct StepFigures {
     /// What a look-aside cache before the targets did; absent where there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<CacheFigures>,
+    /// What else was counted while the load ran, such as by the disk below a file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub meters: Vec<MeterFigures>,
     /// What was read, compared with what was written; absent where the plan does not verify.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub integrity: Option<Integrity>,

@@ -62,6 +62,9 @@ pub struct Counts {
     pub short: u64,
     /// Failed, by error name.
     pub errors: BTreeMap<String, u64>,
+    /// What else they report, counted by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub counted: BTreeMap<String, u64>,
     /// Failed and short, by the part of the target in which they began: 0 to 63, each a 64th of it.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub failed_at: BTreeMap<u64, u64>,

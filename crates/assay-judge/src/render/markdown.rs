@@ -1,6 +1,6 @@
 //! The judgement as Markdown, to be pasted into an issue or a wiki: verdict, criteria, percentiles, and the table of slices.
 
-use crate::judgement::{Judgement, Outcome, StepFigures, TimesSummary};
+use crate::judgement::{DatabaseFigures, Judgement, Outcome, StepFigures, TimesSummary};
 use crate::render::slices;
 use crate::words::broken_on;
 use assay_base::Span;
@@ -41,6 +41,15 @@ fn part(part: &StepFigures, out: &mut dyn Write) -> fmt::Result {
     }
     if let Some(cache) = &part.cache {
         writeln!(out, "- {}", plain(&cache.in_words()))?;
+    }
+    for meter in &part.meters {
+        writeln!(out, "- {}", plain(&meter.in_words()))?;
+    }
+    for it in &part.per_minute {
+        writeln!(out, "- {}", plain(&it.in_words()))?;
+    }
+    for (name, value) in part.database.iter().flat_map(DatabaseFigures::rows) {
+        writeln!(out, "- {}: {}", plain(&name), plain(&value))?;
     }
     writeln!(out, "\n| | criterion | bound | measured | windows broken |\n|---|---|---|---|---|")?;
     for criterion in &part.criteria {

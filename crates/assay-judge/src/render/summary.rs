@@ -72,7 +72,14 @@ fn head(page: &mut Page, judgement: &Judgement, room: Room) {
         return;
     }
     let note = if is_quick(judgement) { ": quick look, not a certification" } else { "" };
-    page.words("            ", &format!("{}{note}", judgement.watermarks.join(", ")), room.of(2, 1));
+    // What a workload is derived from must be said in full.
+    let (derived, others): (Vec<&String>, Vec<&String>) =
+        judgement.watermarks.iter().partition(|mark| mark.starts_with("DERIVED"));
+    let others: Vec<&str> = others.into_iter().map(String::as_str).collect();
+    if !others.is_empty() {
+        page.words("            ", &format!("{}{note}", others.join(", ")), room.of(2, 1));
+    }
+    derived.into_iter().for_each(|mark| page.words("            ", mark, 5));
 }
 
 fn is_quick(judgement: &Judgement) -> bool {

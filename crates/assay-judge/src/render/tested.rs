@@ -36,8 +36,10 @@ pub(crate) fn device(part: &StepFigures) -> Option<String> {
 /// Operations and bytes per second over all streams and targets, while the load was offered.
 fn throughput(part: &StepFigures) -> Option<String> {
     let (iops, bytes) = part.throughput().filter(|(iops, _)| *iops > 0.0)?;
+    // People at terminals do less than one operation a second.
+    let iops = format!("{iops:.*}", usize::from(iops < 10.0));
     Some(match part.moves_bytes() {
-        true => format!("{iops:.0} IOPS, {:.1} MB/s", bytes / 1e6),
-        false => format!("{iops:.0} operations/s"),
+        true => format!("{iops} IOPS, {:.1} MB/s", bytes / 1e6),
+        false => format!("{iops} operations/s"),
     })
 }

@@ -84,6 +84,7 @@ pub(crate) fn by_slice(page: &mut Page, lines: impl IntoIterator<Item = String>,
 /// In flight, lag, CPU; errors; bytes.
 pub(crate) fn figures(page: &mut Page, judgement: &Judgement, room: Room) {
     let part = &judgement.part;
+    database(page, part, room);
     let together = || part.whole_streams();
     let most = |of: fn(&StreamTotals) -> u64| together().map(of).max().unwrap_or(0);
     let lag = together().filter_map(|stream| stream.lag.p99_ns).max();
@@ -113,12 +114,40 @@ pub(crate) fn figures(page: &mut Page, judgement: &Judgement, room: Room) {
     let both = if errors.is_empty() { [rates, failed] } else { [failed, rates] };
     let both: Vec<String> = both.into_iter().filter(|said| !said.is_empty()).collect();
     page.words("", &both.join("; "), 2);
-    page.line(bytes(part));
+    if part.database.is_none() {
+        page.line(bytes(part));
+    }
     if let Some(cache) = &part.cache {
         page.words("", &cache.in_words(), 2);
     }
+    part.meters.iter().for_each(|meter| page.words("", &meter.in_words(), 2));
     by_slice(page, steady::lines(judgement), room);
     integrity(page, part, room);
+}
+
+/// A database: its figures per minute, what else was counted, what it is, and what its checks found.
+fn database(page: &mut Page, part: &StepFigures, room: Room) {
+    let minutes: Vec<String> = part.per_minute.iter().map(|it| it.in_words()).collect();
+    if !minutes.is_empty() {
+        page.line(minutes.join(", "));
+    }
+    let counted = part
+        .whole_streams()
+        .flat_map(|stream| stream.counts.counted.iter().map(move |(name, n)| format!("{} {name} {n}", stream.name)));
+    let counted: Vec<String> = counted.collect();
+    if !counted.is_empty() {
+        page.words("", &format!("of these: {}", counted.join(", ")), room.of(2, 1));
+    }
+    let Some(database) = &part.database else { return };
+    page.words("", &database.in_words(), 2);
+    page.words(
+        "",
+        &database.checked.as_ref().map_or_else(|| "not checked".to_owned(), |it| format!("checked: {it}")),
+        2,
+    );
+    if !database.head.deviations.is_empty() {
+        page.words("", &format!("deviations from the standard: {}", database.head.deviations.join(", ")), 2);
+    }
 }
 
 /// What was verified, and the first damaged places.

@@ -18,6 +18,9 @@ const LEAST: Share = Share::from_ppb(999_000_000);
 /// their lag is judged as lag: 0.1 % of a slice of a second is a millisecond, and any machine is that late now and
 /// then.
 const JITTER: Span = Span::from_ms(50);
+/// A backlog that the plan allows is at most one part in this many of a window: an overload that grows shows in a window
+/// of any length.
+const PART_OF_A_WINDOW: u64 = 20;
 /// Fewer operations than this in a slice, none of them completed, allow no conclusion about the device.
 const TOO_FEW: u64 = 10;
 
@@ -65,7 +68,8 @@ fn delivered(stream: usize, cell: &Counters, flow: Option<usize>, window: &Windo
     }
     let own = lag_is_the_generators(cell);
     let length = layout.lives.lived_ns(stream, window.start_ns, window.end_ns);
-    let waiting = waiting(cell, if flow.is_some() { 1 } else { layout.of_stream[stream].len() }, own, length);
+    let flows = if flow.is_some() { 1 } else { layout.of_stream[stream].len() };
+    let waiting = waiting(cell, flows, (own, layout.backlog), length);
     let within = waiting <= cell.scheduled / LEFT_WAITING;
     let generator = !within && (own || behind_ns(cell, waiting, length) <= shift_ns(stream, flow, window, layout));
     let value = 1.0 - waiting as f64 / cell.scheduled as f64;
@@ -106,11 +110,12 @@ fn nothing_completed(cell: &Counters) -> Cause {
 }
 
 /// Operations that wait at the end of the window although they should have been issued.
-fn waiting(cell: &Counters, flows: usize, own: bool, length: u64) -> u64 {
+fn waiting(cell: &Counters, flows: usize, (own, backlog): (bool, Span), length: u64) -> u64 {
     // An operation that is due in the very last instant is on its way, not withheld.
     let waiting = cell.waiting.saturating_sub(flows as u64).min(cell.scheduled);
-    let late = u128::from(waiting) * u128::from(length) <= u128::from(cell.scheduled) * u128::from(JITTER.as_ns());
-    if own && late { 0 } else { waiting }
+    let within = |most: u64| u128::from(waiting) * u128::from(length) <= u128::from(cell.scheduled) * u128::from(most);
+    let on_its_way = own && within(JITTER.as_ns()) || within(backlog.as_ns().min(length / PART_OF_A_WINDOW));
+    if on_its_way { 0 } else { waiting }
 }
 
 /// How long the schedule takes for the waiting operations.
@@ -199,11 +204,22 @@ mod tests {
             (5000, 1, true, 1000),
         ] {
             let cell = Counters { waiting: held, scheduled: 1000, ..Counters::new(1) };
-            let found = waiting(&cell, flows, own, LENGTH);
+            let found = waiting(&cell, flows, (own, Span::ZERO), LENGTH);
             assert_eq!(found, expected, "{held} {flows} {own}");
             assert_eq!(behind_ns(&cell, found, LENGTH), u128::from(expected) * 10_000_000);
         }
         assert_eq!(behind_ns(&Counters::new(1), 3, LENGTH), 30_000_000_000, "nothing was due");
+    }
+
+    /// A thousand operations in ten seconds, of which some wait for the device at the end.
+    #[test]
+    fn a_backlog_that_the_plan_allows_is_on_its_way_as_long_as_it_is_a_small_part_of_the_window() {
+        const LENGTH: u64 = 10_000_000_000;
+        for (held, backlog_ms, expected) in [(11, 0, 10), (11, 99, 10), (11, 100, 0), (51, 1000, 0), (52, 1000, 51)] {
+            let cell = Counters { waiting: held, scheduled: 1000, ..Counters::new(1) };
+            let found = waiting(&cell, 1, (false, Span::from_ms(backlog_ms)), LENGTH);
+            assert_eq!(found, expected, "{held} {backlog_ms}");
+        }
     }
 
     /// What waits at the end may wait because everything before it came late: by as much as the schedule was shifted on

@@ -172,6 +172,8 @@ mod tests {
             durable: vec![false],
             lives: Default::default(),
             may_fail: vec![None],
+            backlog: Span::ZERO,
+            per_minute: Vec::new(),
             half_windows: false,
             all_judged: false,
             interval_ns: SECOND,

@@ -397,6 +397,9 @@ fn part(size: Size) -> StepFigures {
         host: text_map(&[("cpu", "AMD EPYC 7543"), ("kernel", "6.1.0-25-amd64"), ("name", "rack7<b>-12")]),
         targets: targets(size),
         cache: None,
+        meters: Vec::new(),
+        database: None,
+        per_minute: Vec::new(),
         integrity: None,
         gaps: Vec::new(),
         events: vec![

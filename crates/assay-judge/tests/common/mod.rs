@@ -109,6 +109,9 @@ pub fn header(hours: u64, targets: u64) -> Header {
             .map(|n| target(n.to_string()))
             .collect(),
         cache: None,
+        meters: Vec::new(),
+        database: None,
+        per_minute: Vec::new(),
         thresholds_ns: Thresholds::new([]).bounds().to_vec(),
         criteria: criteria(&STANDARD),
         max_lag_ns: 10_000_000_000,

@@ -6,6 +6,7 @@
 
 use super::seeds::DECK;
 use assay_base::Prng;
+use serde::{Deserialize, Serialize};
 
 /// A kind of transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -39,9 +40,11 @@ impl Kind {
 }
 
 /// How kinds are mixed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Mix {
     /// A deck of 100 cards, shuffled anew when it is used up.
+    #[default]
     Deck,
     /// Independent draws with HammerDB's weights.
     HammerDb,

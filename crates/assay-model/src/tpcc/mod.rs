@@ -9,6 +9,7 @@
 
 pub mod checks;
 pub mod interpreter;
+pub mod load;
 mod mix;
 mod nurand;
 mod outcome;
@@ -21,6 +22,7 @@ mod seeds;
 mod strings;
 mod table;
 
+pub use load::Load;
 pub use mix::{Deck, Kind, Mix};
 pub use nurand::{Constants, NuRand, c_load, c_run_choices};
 pub use outcome::{Delivered, LastOrder, LineStatus, Ordered, OrderedLine, Outcome, Paid, Status};
@@ -37,5 +39,19 @@ pub use table::{Column, Kind as ColumnKind, Table, Value};
 pub const DERIVED: &str = "This workload is derived from the TPC-C Benchmark and is not comparable to published TPC-C \
      Benchmark results, as this implementation does not comply with all requirements of the TPC-C Benchmark.";
 
+/// The same as a watermark.
+pub const WATERMARK: &str = "DERIVED: This workload is derived from the TPC-C Benchmark and is not comparable to published \
+     TPC-C Benchmark results, as this implementation does not comply with all requirements of the TPC-C Benchmark.";
+
 /// What is not as the standard requires it.
 pub const DEVIATIONS: [&str; 6] = ["terminals", "scale", "length", "pricing", "delivery", "isolation"];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_watermark_has_the_sentence_verbatim() {
+        assert_eq!(WATERMARK.strip_prefix("DERIVED: "), Some(DERIVED));
+    }
+}

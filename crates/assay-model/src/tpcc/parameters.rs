@@ -126,6 +126,11 @@ pub fn middle(named: usize) -> usize {
 }
 
 impl Transaction {
+    /// Whether it changes anything.
+    pub fn writes(&self) -> bool {
+        !matches!(self, Transaction::OrderStatus(_) | Transaction::StockLevel(_))
+    }
+
     /// Its kind.
     pub fn kind(&self) -> Kind {
         match self {

@@ -9,6 +9,7 @@ use crate::oltp::OltpLoad;
 use crate::page_cache::PageCached;
 use crate::plan::{Address, Amount, Arrival, Before, Extent, Lane, Phase, PhaseKind, Plan, Stream, WarmUp};
 use crate::profile::Derivation;
+use crate::tpcc;
 use assay_base::{Bytes, Criterion, Multiple, Prng, Share, Span};
 
 /// Judging windows of an hour, as in ACT's criteria.
@@ -146,10 +147,14 @@ pub struct Workload {
     pub oltp: Option<OltpLoad>,
     /// The mail store that its streams are.
     pub mail: Option<Mail>,
+    /// The transactions on a database that its streams are, at 1x.
+    pub tpcc: Option<tpcc::Load>,
     /// Streams that `--load` does not multiply.
     pub unscaled: Vec<String>,
     /// See [`Plan::half_windows`].
     pub half_windows: bool,
+    /// See [`Plan::backlog`].
+    pub backlog: Span,
     /// See [`Plan::check_all`].
     pub check_all: Vec<String>,
     /// I/O scheduler that the devices are given for the run, by the kernel's name for it.
@@ -235,8 +240,10 @@ impl Workload {
             loops: Vec::new(),
             oltp: None,
             mail: None,
+            tpcc: None,
             unscaled: Vec::new(),
             half_windows: false,
+            backlog: Span::ZERO,
             check_all: Vec::new(),
             scheduler: None,
             verify: false,
@@ -377,9 +384,11 @@ impl Workload {
             loops: self.loops.clone(),
             oltp,
             mail: self.mail.clone(),
+            tpcc: self.tpcc.as_ref().and_then(|it| it.scaled(times)),
             verify,
             sealed_only: verify && sealed_only,
             half_windows: self.half_windows,
+            backlog: self.backlog,
             check_all: if verify { self.check_all.clone() } else { Vec::new() },
             derivation: self.derivation.clone(),
             before: self.before(adjust.seed),

@@ -24,6 +24,7 @@ mod size;
 mod source;
 mod stream_keys;
 mod streams;
+mod tpcc;
 mod turns;
 mod warm_up;
 mod words;
@@ -45,7 +46,7 @@ use std::fmt;
 pub const LONGEST: usize = 1 << 20;
 
 /// The models a workload file can name.
-pub const MODELS: [&str; 7] = ["streams", "act-storage", "act-index", "oltp", "mail", "profile", "seek"];
+pub const MODELS: [&str; 8] = ["streams", "act-storage", "act-index", "oltp", "mail", "profile", "seek", "tpcc"];
 
 /// Upper bound on the faults of one file that are reported.
 const MOST_FAULTS: usize = 20;
@@ -135,6 +136,7 @@ fn once(file: &str, text: &str) -> Result<Workload, Fault> {
         "mail" => mail::read(source),
         "profile" => profile::read(source),
         "seek" => seek::read(source),
+        "tpcc" => tpcc::read(source),
         other => {
             let meant = nearest(other, &MODELS).map_or_else(remedy, |name| format!("did you mean {name}?"));
             Err(source.fault(model.span(), format!("there is no model \"{}\"", other.escape_debug()), meant))

@@ -14,7 +14,7 @@ impl Workload {
     /// The same load in one run of one measured phase for each share, of `span` each, in the given order. `None` where the load
     /// of a stream cannot change within a run: it has phases, steps, bursts, batches or a recording already.
     pub fn ramp(&self, shares: &[Share], span: Span) -> Option<Workload> {
-        if !self.phases.is_empty() || !self.steps.is_empty() {
+        if !self.phases.is_empty() || !self.steps.is_empty() || self.tpcc.is_some() {
             return None;
         }
         let (mut phases, mut points, mut at) = (Vec::new(), Vec::new(), Span::ZERO);

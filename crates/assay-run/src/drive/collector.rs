@@ -6,14 +6,18 @@ use assay_base::Instant;
 use assay_engine::{Account, Ending};
 use assay_model::Plan;
 use assay_record::{CacheCounters, ClockSample, DiskCounters, Entry, Event, Frame, Header, HostSample, Interval};
+use std::collections::BTreeMap;
 
 /// What was measured beside the operations of an interval; nothing in simulation.
 #[derive(Default)]
 pub(super) struct Sample {
     pub(super) disks: Vec<DiskCounters>,
     pub(super) cache: Option<CacheCounters>,
+    pub(super) meters: Vec<Vec<u64>>,
     pub(super) host: Option<HostSample>,
     pub(super) clocks: Option<ClockSample>,
+    /// What else completed operations report, by flow.
+    pub(super) counted: BTreeMap<usize, BTreeMap<String, u64>>,
 }
 
 /// Writes a segment of the log, and shows it to the observer.
@@ -38,9 +42,12 @@ impl<'a> Collector<'a> {
     }
 
     pub(super) fn interval(&mut self, frame: &Frame, sample: Sample) {
-        let Sample { disks, cache, host, clocks } = sample;
+        let Sample { disks, cache, meters, host, clocks, counted } = sample;
         let cache = cache.map(Box::new);
-        let interval = Interval { disks, cache, host, clocks, ..frame.interval() };
+        let mut interval = Interval { disks, cache, meters, host, clocks, ..frame.interval() };
+        for (flow, counted) in counted {
+            interval.flows[flow].counted = counted;
+        }
         self.observer.interval(&interval);
         let event = self.account.interval(&interval);
         self.log.write(&Entry::Interval(interval));

@@ -6,7 +6,7 @@ use crate::targets::Targets;
 use crate::{integrity, tool};
 use assay_base::{Bytes, Instant};
 use assay_device::clock::Clock;
-use assay_device::facts::{EngineFacts, Health};
+use assay_device::facts::{EngineFacts, Health, Slots};
 use assay_engine::BLANK_CHECK;
 use assay_engine::shell::Spin;
 use assay_record::{Event, EventKind};
@@ -40,7 +40,7 @@ pub(super) fn engine(
         ("engine", Some(facts.name.to_owned())),
         ("workers", Some(chosen.workers.to_string())),
         ("in-flight bound", Some(bound)),
-        ("buffer of a slot", Some(Bytes::new(facts.slots.bytes.into()).to_string())),
+        ("buffer of a slot", (facts.slots.bytes > 0).then(|| Bytes::new(facts.slots.bytes.into()).to_string())),
         ("clock", Some(clock.source().to_owned())),
         ("spin", Some(spin)),
         ("program", tool::program().map(|sum| format!("BLAKE3 {sum}"))),
@@ -56,6 +56,20 @@ pub(super) fn engine(
     ];
     let known = entries.into_iter().filter_map(|(name, fact)| Some((name.to_owned(), fact?)));
     known.chain(chosen.facts.clone()).collect()
+}
+
+/// How the sessions of a database carry transactions.
+pub(super) fn of_sessions(sessions: u32, clock: Clock) -> EngineFacts {
+    EngineFacts {
+        name: "sessions",
+        flags: Vec::new(),
+        registered_files: false,
+        registered_buffers: false,
+        threads: sessions,
+        slots: Slots { count: sessions, bytes: 0 },
+        clock: clock.source(),
+        notes: Vec::new(),
+    }
 }
 
 /// Problems between the engine and the kernel, for the log.

@@ -3,9 +3,10 @@
 use crate::failure::Failure;
 use crate::header::HeaderFacts;
 use crate::lookaside::Lookaside;
-use crate::targets::Targets;
+use crate::targets::{Named, Targets};
 use crate::watch::Readings;
 use crate::{host, rundir};
+use assay_device::safety::DevNum;
 use assay_device::select::Choice;
 use assay_engine::Limits;
 use assay_engine::shell::Spin;
@@ -14,7 +15,7 @@ use assay_record::{ClockSample, StepHead};
 use std::collections::BTreeMap;
 
 /// How operations are carried out, whatever the plan.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Manner {
     /// The engine that was asked for.
     pub engine: Choice,
@@ -24,6 +25,26 @@ pub struct Manner {
     pub spin: Option<Spin>,
     /// How long the run waits for operations.
     pub limits: Limits,
+    /// Whether a database is not checked after the run.
+    pub unchecked: bool,
+    /// Disks that hold a database, besides those below files of it that are found on this machine.
+    pub disks: Vec<DevNum>,
+}
+
+impl Manner {
+    /// Refuses what makes no sense for these targets: a number of workers on a database, whose sessions carry the
+    /// transactions, and on anything else what is about databases.
+    pub fn suits(&self, named: &[(String, Named)]) -> Result<(), Failure> {
+        let is_database = matches!(named.first(), Some((_, Named::Database(_))));
+        let its_sessions = "--workers makes no sense on a database: its sessions carry the transactions; write sessions in the workload";
+        let of_databases = |option| format!("{option} is for databases, such as sqlite:shop.db");
+        let wrong = match is_database {
+            true => self.workers.map(|_| its_sessions.to_owned()),
+            false if self.unchecked => Some(of_databases("--no-check")),
+            false => (!self.disks.is_empty()).then(|| of_databases("--disk")),
+        };
+        wrong.map_or(Ok(()), |wrong| Err(Failure::usage(wrong)))
+    }
 }
 
 /// How a plan is carried out.
@@ -66,6 +87,8 @@ pub(super) fn header_facts(
     let mut watermarks: Vec<String> = plan.likeness().into_iter().map(str::to_owned).collect();
     watermarks.extend(how.watermarks.iter().cloned());
     watermarks.extend(targets.watermarks(count));
+    let unchecked = how.manner.unchecked && targets.database().is_some();
+    watermarks.extend(unchecked.then(|| "UNCHECKED: what the run left in the database was not checked".to_owned()));
     let measured_before_ns = how.measured_before_ns;
     HeaderFacts {
         created,
@@ -77,6 +100,8 @@ pub(super) fn header_facts(
         watermarks,
         targets: heads,
         cache: cache.map(Lookaside::head),
+        meters: Vec::new(),
+        database: None,
         engine,
         host: host::host(matches!(targets, Targets::Simulated(_))),
     }

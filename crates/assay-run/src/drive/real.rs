@@ -1,6 +1,7 @@
 //! A run in real time: workers on their threads, each with its engine, and the thread that collects what they record.
 //! The [`Coordinator`] decides what follows from their reports; this file carries it out.
 
+use super::beneath::Beneath;
 use super::collector::{Collector, Sample};
 use super::facts;
 use super::how::{Drive, header_facts};
@@ -8,6 +9,8 @@ use super::meters::Meters;
 use super::staffing::{Scheduling, Staffing};
 use super::worker::{Leaving, Marked, Notice, Recruit, Shared};
 use crate::benchmark::self_benchmark;
+use crate::databases::LedgerFile;
+use crate::databases::carrying::{self, Carried};
 use crate::engine::{Chosen, possible};
 use crate::failure::Failure;
 use crate::header::HeaderFacts;
@@ -27,10 +30,13 @@ use assay_device::facts::EngineFacts;
 use assay_engine::{Coordinator, Gates, Peers, Report};
 use assay_model::Plan;
 use assay_model::arrival::Part;
-use assay_record::{CloseReason, Entry, Event, EventKind, Frame};
+use assay_record::{CloseReason, Entry, Event, EventKind, FlowInterval, Frame};
+use assay_sql::Account;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, OnceLock};
 use std::thread::Scope;
 use std::time::Duration;
 
@@ -50,6 +56,10 @@ pub(super) struct Real<'a> {
     own: StopCell,
     phase_end: AtomicU64,
     pulse: Pulse,
+    /// What the sessions of a database do, once they are there.
+    account: OnceLock<Account>,
+    /// What a database acknowledges, where that is kept.
+    commits: OnceLock<Arc<LedgerFile>>,
 }
 
 /// The channels from the collecting thread to one worker.
@@ -69,7 +79,18 @@ impl<'a> Real<'a> {
         stop: &'a StopCell,
     ) -> Real<'a> {
         let (own, phase_end, pulse) = (StopCell::default(), AtomicU64::new(0), Pulse::default());
-        Real { plan, targets, cache, how, stop, own, phase_end, pulse }
+        Real {
+            plan,
+            targets,
+            cache,
+            how,
+            stop,
+            own,
+            phase_end,
+            pulse,
+            account: OnceLock::new(),
+            commits: OnceLock::new(),
+        }
     }
 
     fn staffing(&self) -> Staffing<'_> {
@@ -78,6 +99,25 @@ impl<'a> Real<'a> {
 
     /// Carries it out, into `log`.
     pub(super) fn run(&self, log: &mut LogFile, observer: &mut dyn Observer) -> Result<CloseReason, Failure> {
+        self.begin_ledger(log.path())?;
+        self.carry_out(log, observer).inspect_err(|_| {
+            if let Some(ledger) = self.commits.get().filter(|_| self.account.get().is_none()) {
+                ledger.forget();
+            }
+        })
+    }
+
+    /// Begins the ledger of commits, where the load of a database asks for one.
+    fn begin_ledger(&self, log: &Path) -> Result<(), Failure> {
+        let Some(database) = self.targets.database() else { return Ok(()) };
+        if let Some(ledger) = database.ledger(carrying::load(self.plan)?, log)? {
+            // This is called once.
+            let _ = self.commits.set(ledger);
+        }
+        Ok(())
+    }
+
+    fn carry_out(&self, log: &mut LogFile, observer: &mut dyn Observer) -> Result<CloseReason, Failure> {
         let staffing = self.staffing();
         let workers = staffing.workers();
         let clock = Clock::start();
@@ -103,7 +143,18 @@ impl<'a> Real<'a> {
             let watch = Watch::new(clock, readings, self.targets.disks(usize::from(self.plan.targets)));
             let engine = facts::engine(staffing, self.targets, &ready, (chosen, alone), clock);
             let facts = header_facts(self.plan, (self.targets, self.cache), self.how, engine, watch.clocks());
-            let facts = HeaderFacts { lateness: true, ..facts };
+            let beneath = Beneath::new(self.targets, usize::from(self.plan.targets), &self.how.manner.disks);
+            let lacks_disk = beneath.lacks_disk(self.targets);
+            let unchecked = self.how.manner.unchecked;
+            let database = self.targets.database();
+            let head = database.map(|database| database.head(self.plan, unchecked)).transpose()?;
+            let fits = database.zip(head.as_ref()).and_then(|(it, head)| it.fits_in_memory(head.bytes?));
+            let facts = HeaderFacts { lateness: true, database: head.map(Box::new), meters: beneath.heads(), ..facts };
+            let carried = database
+                .zip(self.account.get().cloned())
+                .map(|(database, account)| Carried::begin(database, account, unchecked, self.commits.get().cloned()))
+                .transpose()?
+                .map(|carried| carried.of(self.plan));
             let mut collector = Collector::begin(self.plan, header::header(self.plan, facts), log, observer);
             self.health(clock, collector.log);
             // This comes last, because the reads above may have brought something to memory.
@@ -112,13 +163,14 @@ impl<'a> Real<'a> {
                 collector.event(Event { at_ns: clock.now().as_ns(), what, text, details });
             });
             let spenders = begin(lines, clock.now() + LEAD);
-            if let Some(text) = chosen.warning.clone() {
+            for text in chosen.warning.clone().into_iter().chain(fits).chain(lacks_disk) {
                 let (what, details) = (EventKind::Warning, BTreeMap::new());
                 collector.event(Event { at_ns: clock.now().as_ns(), what, text, details });
             }
             let meters = Meters::new(self.plan, self.targets);
             let cached = Meter::default();
-            Collecting { real: self, coordinator, receiver, spenders, meters, cached, watch, clock }.run(&mut collector)
+            let account = Accounts { meters, cached, carried, beneath };
+            Collecting { real: self, coordinator, receiver, spenders, account, watch, clock }.run(&mut collector)
         })
     }
 
@@ -145,6 +197,8 @@ impl<'a> Real<'a> {
             own: &self.own,
             phase_end: &self.phase_end,
             pulse: &self.pulse,
+            account: &self.account,
+            commits: self.commits.get(),
         };
         let (sender, receiver) = channel();
         let recruit = |index: usize| {
@@ -211,10 +265,17 @@ struct Collecting<'a> {
     coordinator: Coordinator,
     receiver: Receiver<Notice>,
     spenders: Vec<Sender<Frame>>,
-    meters: Meters,
-    cached: Meter,
+    account: Accounts<'a>,
     watch: Watch,
     clock: Clock,
+}
+
+/// What is counted beside the operations.
+struct Accounts<'a> {
+    meters: Meters,
+    cached: Meter,
+    carried: Option<Carried<'a>>,
+    beneath: Beneath,
 }
 
 impl Collecting<'_> {
@@ -230,6 +291,11 @@ impl Collecting<'_> {
             self.real.health(self.clock, collector.log);
         }
         let ending = self.coordinator.ending(self.real.stop.why());
+        if let Some(carried) = &self.account.carried {
+            let clock = self.clock;
+            carried.announcement(ending.reason).into_iter().for_each(|text| collector.observer.say(&text));
+            carried.end(ending.reason, || clock.now()).into_iter().for_each(|event| collector.event(event));
+        }
         collector.close(&ending);
         Ok(ending.reason)
     }
@@ -265,9 +331,15 @@ impl Collecting<'_> {
     fn intervals(&mut self, collector: &mut Collector<'_>) {
         while let Some(merged) = self.coordinator.next_interval() {
             self.watch.changes().into_iter().for_each(|event| collector.event(event));
-            let (disks, host) = self.meters.sample();
-            let cache = self.real.cache.map(|cache| self.cached.sample(cache));
-            let sample = Sample { disks, cache, host: Some(host), clocks: self.watch.clocks() };
+            let (disks, host) = self.account.meters.sample();
+            let cache = self.real.cache.map(|cache| self.account.cached.sample(cache));
+            let counted =
+                self.account.carried.as_mut().map(|carried| {
+                    carried.counted(merged.frame.interval().flows.iter().map(FlowInterval::ended).sum())
+                });
+            let (clocks, counted) = (self.watch.clocks(), counted.unwrap_or_default());
+            let meters = self.account.beneath.sample();
+            let sample = Sample { disks, cache, meters, host: Some(host), clocks, counted };
             collector.interval(&merged.frame, sample);
             if let Some(at) = collector.phase_end() {
                 self.real.phase_end.store(at.as_ns(), Ordering::Release);

@@ -61,12 +61,16 @@ fn what_was_measured_before_a_worker_died_is_closed_and_judged() {
     let spenders = vec![channel().0, channel().0];
     let watch = Watch::new(clock, |_| None, Vec::new());
     let collecting = Collecting {
-        cached: Meter::default(),
         real: &real,
         coordinator: Coordinator::new(2),
         receiver,
         spenders,
-        meters: Meters::new(&plan, &targets),
+        account: Accounts {
+            meters: Meters::new(&plan, &targets),
+            cached: Meter::default(),
+            carried: None,
+            beneath: Beneath::new(&targets, 0, &[]),
+        },
         watch,
         clock,
     };

@@ -59,6 +59,10 @@ impl Staffing<'_> {
     pub(super) fn workers(&self) -> Workers {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let needed = ((engine::rate(self.plan) / RATE_OF_A_WORKER).ceil() as usize).clamp(1, processors);
+        if self.plan.tpcc.is_some() {
+            // Its sessions have threads of their own.
+            return Workers { usual: 1, most: 1 };
+        }
         if self.plan.cache.is_some() || self.plan.cache_device.is_some() {
             // It has the cache that all operations of a target pass.
             return Workers { usual: 1, most: 1 };
@@ -105,6 +109,10 @@ impl Staffing<'_> {
     /// late when it wakes; a closed loop would keep other threads from the processor, and the kernel would stop a load
     /// that is too dense.
     pub(super) fn normal_by_load(&self, workers: usize) -> Option<&'static str> {
+        if self.plan.tpcc.is_some() {
+            // The work is done by sessions, in threads of their own: this one sleeps between two transactions.
+            return None;
+        }
         let mut own = self.plan.streams.iter().filter(|stream| !stream.reads_back());
         if own.any(|stream| matches!(stream.arrival, Arrival::Closed { .. } | Arrival::Looped { .. })) {
             return Some("normal");

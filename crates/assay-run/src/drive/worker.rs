@@ -3,6 +3,7 @@
 use super::facts;
 use super::how::too_large;
 use super::staffing::{Scheduling, Staffing};
+use crate::databases::{Database, LedgerFile, carrying};
 use crate::engine::Chosen;
 use crate::failure::Failure;
 use crate::header;
@@ -22,10 +23,11 @@ use assay_engine::{Gates, Host, Ledger, Peers, Report, Setup, Worker, run_real};
 use assay_model::Plan;
 use assay_model::arrival::Part;
 use assay_record::{CloseReason, Event, Frame};
+use assay_sql::Account;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender};
+use std::sync::{Arc, OnceLock};
 
 /// A message from a worker to the collecting thread.
 pub(super) enum Notice {
@@ -66,6 +68,10 @@ pub(super) struct Shared<'a> {
     pub(super) phase_end: &'a AtomicU64,
     /// Distinguishes a stop of the whole program from a device that blocks.
     pub(super) pulse: &'a Pulse,
+    /// What the sessions of a database do; set when they are started.
+    pub(super) account: &'a OnceLock<Account>,
+    /// What a database acknowledges, where that is kept.
+    pub(super) commits: Option<&'a Arc<LedgerFile>>,
 }
 
 /// One worker before it has its engine.
@@ -86,7 +92,42 @@ impl Recruit<'_> {
     /// its frames for ever.
     pub(super) fn work(self) {
         let (worker, clock, notices) = (self.part.index as usize, self.shared.clock, self.notices.clone());
-        tell_of_death(worker, clock, &notices, || self.carry());
+        tell_of_death(worker, clock, &notices, || match self.shared.targets.database() {
+            Some(database) => self.carry_transactions(database),
+            None => self.carry(),
+        });
+    }
+
+    /// Carries the transactions of a plan on a database. Its sessions have threads of their own, which are started before
+    /// this one takes its priority, because theirs is that of any program.
+    fn carry_transactions(self, database: &Database) {
+        let Recruit { shared, part, chosen, marked, notices, going, spent } = self;
+        let Shared { staffing, clock, .. } = shared;
+        let started = carrying::load(staffing.plan).and_then(|load| {
+            let sessions = database.sessions(staffing.plan, load, move || clock.now(), shared.commits);
+            Ok((load, sessions.map_err(|trouble| Failure::database(&trouble))?))
+        });
+        let (load, sessions) = match started {
+            Ok(started) => started,
+            Err(failure) => return drop(notices.send(Notice::Unable(failure))),
+        };
+        let _ = shared.account.set(sessions.account());
+        let facts = facts::of_sessions(load.sessions(), clock);
+        let scheduling = staffing.take_priority(chosen.workers, chosen.normal.as_deref());
+        let _ = notices.send(Notice::Ready(0, facts, scheduling));
+        let Ok(start) = going.recv() else { return };
+        let Some(parts) = carrying::parts(staffing.plan, load, start) else {
+            return drop(notices.send(Notice::Unable(too_large())));
+        };
+        let (thresholds, limits) = (header::thresholds(staffing.plan), staffing.how.manner.limits);
+        let bound = assay_engine::bound(staffing.plan, part);
+        let setup = Setup { part, thresholds, bound, start, run: marked.run, limits, ledger: None, gates: None };
+        let mut worker = Worker::of(staffing.plan, sessions, parts, setup);
+        let mut line = Line { index: 0, notices: &notices, spent, phase_end: shared.phase_end };
+        let waiting = Waiting { spin: staffing.spin(chosen.workers), inline: false };
+        run_real(&mut worker, &Machine(shared), &mut line, waiting);
+        let (reason, totals) = (worker.reason(), worker.totals());
+        line.report(Report::Finished { reason, totals, at: clock.now() });
     }
 
     /// The engine is created here, because a ring belongs to the thread that created it.
@@ -180,6 +221,7 @@ impl Shared<'_> {
                 let null = if plan.writes() || self.cache.is_some() { null.with_buffers(slots) } else { Ok(null) };
                 null.map(AnyDevice::Null)
             }
+            Targets::Database(_) => unreachable!("transactions are no block I/O"),
             Targets::Simulated(_) => unreachable!("simulated targets run in virtual time"),
         };
         device.map_err(|e| self.unable(e))

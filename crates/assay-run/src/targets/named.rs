@@ -1,5 +1,6 @@
 //! The meaning of the target names on a command line, before anything is opened.
 
+use crate::databases::NamedDatabase;
 use crate::failure::{Failure, one_line};
 use assay_base::{Bytes, Geometry};
 use assay_device::probe;
@@ -18,6 +19,8 @@ pub enum Named {
     Simulated(Spec),
     /// `null:SIZE`
     Null(Geometry),
+    /// A database, by its URL.
+    Database(NamedDatabase),
     /// A path.
     Path(PathBuf),
 }
@@ -28,6 +31,7 @@ impl Named {
         match self {
             Named::Simulated(spec) => Some((spec.geometry().size, spec.geometry().block)),
             Named::Null(geometry) => Some((geometry.size, geometry.block)),
+            Named::Database(_) => None,
             Named::Path(path) => {
                 let print = probe::target(&Roots::host(), path);
                 let size = print.size?;
@@ -47,8 +51,19 @@ pub const USUAL_BLOCK: u32 = 512;
 /// Block size of a null target.
 const NULL_BLOCK: u32 = 512;
 
-/// Parses the names of targets. Targets of different kinds cannot be mixed.
+/// Parses the names of targets with blocks; a database is refused.
 pub fn named(names: &[String]) -> Result<Vec<(String, Named)>, Failure> {
+    if names.iter().any(|name| assay_sql::Url::is_one(name)) {
+        // The name is not repeated: somebody may have written a password into it.
+        return Err(Failure::usage(
+            "a target is a database, and this command is for devices and files: for a file of this name write ./ before it",
+        ));
+    }
+    any_named(names)
+}
+
+/// Parses the names of targets, among which may be a database. Targets of different kinds cannot be mixed.
+pub fn any_named(names: &[String]) -> Result<Vec<(String, Named)>, Failure> {
     let read = |name: &String| -> Result<(String, Named), Failure> {
         let shown = one_line(name);
         let named = if name.starts_with("sim:") {
@@ -63,17 +78,22 @@ pub fn named(names: &[String]) -> Result<Vec<(String, Named)>, Failure> {
                 block: NULL_BLOCK,
             })
         } else if assay_sql::Url::is_one(name) {
-            // The name is not repeated: somebody may have written a password into it.
-            return Err(Failure::usage(
-                "a target is a database, which only assay prep and assay check use: for a file of this name write ./ before it",
-            ));
+            Named::Database(NamedDatabase::read(name)?)
         } else {
             Named::Path(PathBuf::from(name))
         };
-        Ok((name.clone(), named))
+        // A URL is shown as its parts say: nothing that must stay secret is repeated.
+        let name = match &named {
+            Named::Database(database) => database.to_string(),
+            _ => name.clone(),
+        };
+        Ok((name, named))
     };
     let all: Vec<(String, Named)> = names.iter().map(read).collect::<Result<_, _>>()?;
     let family = |named: &Named| std::mem::discriminant(named);
+    if all.len() > 1 && all.iter().any(|(_, named)| matches!(named, Named::Database(_))) {
+        return Err(Failure::usage("a run drives one database, and nothing beside it: name one target"));
+    }
     if all.windows(2).any(|pair| family(&pair[0].1) != family(&pair[1].1)) {
         return Err(Failure::usage(
             "simulated, null and real targets use different clocks and cannot be mixed in one run",
@@ -101,7 +121,7 @@ pub fn named(names: &[String]) -> Result<Vec<(String, Named)>, Failure> {
 /// Parses the names of targets and of the cache device before them, which comes last.
 pub fn beside(names: &[String], cache: Option<&CacheDevice>) -> Result<Vec<(String, Named)>, Failure> {
     let names: Vec<String> = names.iter().cloned().chain(cache.map(|device| device.path.clone())).collect();
-    named(&names)
+    any_named(&names)
 }
 
 /// What identifies a target, whatever its name: the number of a device, the inode of a file; the path where nothing

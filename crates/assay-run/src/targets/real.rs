@@ -26,7 +26,7 @@ pub struct Real {
     /// The block device whose counters show what reached it; `None` for files, which share theirs.
     pub disk: Option<DevNum>,
     /// That device, or the one under the file system of a file.
-    pub(super) under: Option<DevNum>,
+    pub under: Option<DevNum>,
     /// Whether it is a scratch file that this run created and removes.
     pub scratch: bool,
     /// Whether it is a file that was created for this run (`--create`), and stays.

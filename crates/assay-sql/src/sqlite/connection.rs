@@ -18,7 +18,7 @@ const STATEMENTS: usize = 64;
 pub struct Connection {
     // The connection is closed before the permit may end; fields are dropped in this order.
     pub(super) sqlite: rusqlite::Connection,
-    permit: Arc<Permit>,
+    pub(super) permit: Arc<Permit>,
     settings: Settings,
 }
 
@@ -44,6 +44,17 @@ impl Connection {
     /// The settings as they are.
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// The settings as they are now.
+    pub fn settings_now(&self) -> Result<Settings, Trouble> {
+        Settings::read(&self.sqlite, self.permit.descriptor()).map_err(|why| self.trouble(&why))
+    }
+
+    /// How many bytes the file has.
+    pub fn bytes(&self) -> Option<u64> {
+        let stat = rustix::fs::fstat(self.permit.descriptor()).ok()?;
+        u64::try_from(stat.st_size).ok()
     }
 
     /// The file, as it may be shown.
@@ -105,6 +116,21 @@ pub fn ready(url: &SqliteUrl, warehouses: Option<i32>) -> Result<(Arc<Permit>, C
     let marker = marker(&connection)?;
     marker.serves(warehouses, &connection.shown())?;
     Ok((permit, connection, marker))
+}
+
+/// Reads the marker and changes nothing, not even a setting. What another Assay works with is refused.
+pub fn look(url: &SqliteUrl) -> Result<Marker, Trouble> {
+    let permit = Arc::new(Permit::to_use(&url.path)?);
+    let failed = |why: rusqlite::Error| trouble(&permit.shown(), &why);
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
+        | OpenFlags::SQLITE_OPEN_URI
+        | OpenFlags::SQLITE_OPEN_NO_MUTEX
+        | OpenFlags::SQLITE_OPEN_NOFOLLOW
+        | OpenFlags::SQLITE_OPEN_EXRESCODE;
+    let sqlite = rusqlite::Connection::open_with_flags(permit.looked_at(), flags).map_err(failed)?;
+    let settings = Settings::read(&sqlite, permit.descriptor()).map_err(failed)?;
+    let connection = Connection { sqlite, permit: Arc::clone(&permit), settings };
+    marker(&connection)
 }
 
 /// The content of a new database, made in memory: with it a file is ours from its first byte.

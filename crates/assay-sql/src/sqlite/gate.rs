@@ -5,11 +5,13 @@
 //! SQLite, because SQLite may write to a file as soon as it opens it: a journal beside it would be played back.
 
 use super::schema::APPLICATION_ID;
+use super::turns::{Turn, Turns};
 use crate::trouble::Trouble;
 use assay_base::text::one_line;
 use rustix::fs::{FileType, FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// The beginning of every database of SQLite.
@@ -26,6 +28,8 @@ pub struct Permit {
     descriptor: OwnedFd,
     /// Whether the file has no content yet.
     blank: bool,
+    /// The order in which sessions write.
+    turns: Turns,
 }
 
 /// A path as it may be shown.
@@ -81,13 +85,32 @@ impl Permit {
         })?;
         // Only after the lock: until then another Assay may be writing the first page.
         let blank = is_blank(&path, &descriptor)?;
-        Ok(Permit { path, descriptor, blank })
+        Ok(Permit { path, descriptor, blank, turns: Turns::default() })
+    }
+
+    /// Waits until the sessions that came before have written.
+    pub(super) fn turn(&self) -> Turn<'_> {
+        self.turns.wait()
     }
 
     /// The file, as an absolute path.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
+    /// The file as a URI by which SQLite reads it. Without a log beside the file nothing can change it, because nobody
+    /// else has it open; SQLite is told so, or it would make a log, which it then leaves there.
+    pub(super) fn looked_at(&self) -> String {
+        let mut log = self.path.clone().into_os_string();
+        log.push("-wal");
+        let is_whole = rustix::fs::lstat(&log).is_ok_and(|log| log.st_size > 0);
+        let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-".contains(byte);
+        let escaped = self.path.as_os_str().as_bytes().iter().map(|byte| match plain(byte) {
+            true => char::from(*byte).to_string(),
+            false => format!("%{byte:02X}"),
+        });
+        format!("file:{}{}", escaped.collect::<String>(), if is_whole { "" } else { "?immutable=1" })
+    }
+
     /// The file, as it may be shown.
     pub(super) fn shown(&self) -> String {
         shown(&self.path)

@@ -16,9 +16,15 @@ pub(super) const OURS: &str = "
     ) STRICT;
     CREATE TABLE assay_parts (name TEXT NOT NULL PRIMARY KEY) STRICT, WITHOUT ROWID;";
 
+/// A row for each session of a run, with the number of the last transaction that it has committed.
+pub(super) const SESSIONS: &str = "
+    CREATE TABLE IF NOT EXISTS main.assay_session (
+        run TEXT NOT NULL, session INTEGER NOT NULL, seq INTEGER NOT NULL, PRIMARY KEY (run, session)
+    ) STRICT, WITHOUT ROWID;";
+
 /// The names of all tables that a load makes, in the order in which they may be dropped.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    Table::ALL.into_iter().map(Table::name).chain(["assay_parts", "assay_tpcc"])
+    Table::ALL.into_iter().map(Table::name).chain(["assay_session", "assay_parts", "assay_tpcc"])
 }
 
 /// The definition of a table, without its second index.

@@ -1,19 +1,23 @@
 //! The five transactions in SQL, as one session sends them.
 //!
 //! Transactions that write begin with BEGIN IMMEDIATE: SQLite has one writer, and a transaction that becomes a writer
-//! after it has read may have to give up. Transactions that read see one snapshot. Each statement is prepared once.
+//! after it has read may have to give up. The sessions of this process write in the order of [`super::turns`].
+//! Transactions that read see one snapshot. Each statement is prepared once.
 //!
 //! Source: TPC-C 5.11, clauses 2.4.2, 2.5.2, 2.6.2, 2.7.4 and 2.8.2.
 
 use super::connection::{Connection, fault};
+use super::marks::{Mark, SET};
 use crate::fault::Fault;
 use crate::sessions::Execute;
+use crate::url::Journal;
 use assay_model::tpcc::rows::{BAD_CREDIT, Customer, ORIGINAL};
 use assay_model::tpcc::{
     By, Delivered, Delivery, LastOrder, LineStatus, NewOrder, OrderStatus, Ordered, OrderedLine, Outcome, Paid,
     Payment, Scale, Status, StockLevel, Transaction, middle,
 };
 use rusqlite::{OptionalExtension, Params, Row};
+use std::sync::Arc;
 
 /// A session, with a connection of its own.
 #[derive(Debug)]
@@ -22,6 +26,8 @@ pub struct Session {
     districts: i32,
     /// The statements that take a line of an order from the stock, by district: each reads another column.
     take: Vec<String>,
+    /// The row that is set with each transaction that writes.
+    mark: Option<Mark>,
 }
 
 /// Runs a statement that answers one row; a row that must exist and does not is a fault of the data.
@@ -74,7 +80,12 @@ impl Session {
                  RETURNING s_quantity, s_dist_{district:02}, s_data"
             )
         });
-        Session { connection, districts: scale.districts(), take: take.collect() }
+        Session { connection, districts: scale.districts(), take: take.collect(), mark: None }
+    }
+
+    /// The same as one of the sessions of a run, which sets its row with each transaction that writes.
+    pub fn marked(self, run: &str, session: u32) -> Session {
+        Session { mark: Some(Mark { run: run.to_owned(), session, sent: 0 }), ..self }
     }
 
     /// The connection.
@@ -84,17 +95,28 @@ impl Session {
 
     /// As [`Execute::execute`].
     pub fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, Fault> {
-        let writes = !matches!(transaction, Transaction::OrderStatus(_) | Transaction::StockLevel(_));
+        let writes = transaction.writes();
+        if let Some(mark) = self.mark.as_mut().filter(|_| writes) {
+            mark.sent += 1;
+        }
+        let permit = Arc::clone(&self.connection.permit);
+        // Without a log beside the file nobody reads while a transaction is committed either.
+        let _turn = (writes || self.connection.settings().journal_mode != Journal::Wal.word()).then(|| permit.turn());
         self.send(if writes { "BEGIN IMMEDIATE" } else { "BEGIN" })?;
         let outcome = self.inside(transaction).and_then(|outcome| match outcome {
             Outcome::RolledBack => self.send("ROLLBACK").map(|()| outcome),
-            _ => self.send("COMMIT").map(|()| outcome),
+            _ => self.set_mark(writes).and_then(|()| self.send("COMMIT")).map(|()| outcome),
         });
         if outcome.is_err() && !self.connection.sqlite.is_autocommit() {
             // A failure here shows again at the next BEGIN; the first reason is the one to report.
             let _ = self.send("ROLLBACK");
         }
         outcome
+    }
+
+    fn set_mark(&self, writes: bool) -> Result<(), Fault> {
+        let Some(Mark { run, session, sent }) = self.mark.as_ref().filter(|_| writes) else { return Ok(()) };
+        change(&self.connection.sqlite, SET, (run, session, *sent as i64), "row of the session in assay_session")
     }
 
     fn send(&self, sql: &str) -> Result<(), Fault> {
@@ -269,6 +291,10 @@ impl Session {
 impl Execute for Session {
     fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, Fault> {
         Session::execute(self, transaction)
+    }
+
+    fn sent(&self) -> u64 {
+        self.mark.as_ref().map_or(0, |mark| mark.sent)
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::trouble::Trouble;
 use crate::url::{Journal, SqliteUrl, Synchronous};
+use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
@@ -41,6 +42,11 @@ impl Settings {
         sqlite.pragma_update(None, "synchronous", url.synchronous.word())?;
         // From here on a transaction that finds the database in use is tried again by us, so that it is counted.
         sqlite.busy_timeout(Duration::ZERO)?;
+        Settings::read(sqlite, descriptor)
+    }
+
+    /// Reads all settings as they are.
+    pub(super) fn read(sqlite: &rusqlite::Connection, descriptor: &OwnedFd) -> rusqlite::Result<Settings> {
         let number = |name: &str| sqlite.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
         Ok(Settings {
             journal_mode: sqlite.pragma_query_value(None, "journal_mode", |row| row.get(0))?,
@@ -67,6 +73,20 @@ impl Settings {
             }
         }
         Ok(())
+    }
+
+    /// All of them by name.
+    pub fn named(&self) -> BTreeMap<String, String> {
+        let Settings { journal_mode, synchronous, page_size, cache_size, wal_autocheckpoint, in_memory, .. } = self;
+        let named = [
+            ("journal_mode", journal_mode.clone()),
+            ("synchronous", synchronous.clone()),
+            ("page_size", page_size.to_string()),
+            ("cache_size", cache_size.to_string()),
+            ("wal_autocheckpoint", wal_autocheckpoint.to_string()),
+            ("file system in memory", if *in_memory { "yes" } else { "no" }.to_owned()),
+        ];
+        named.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
 
     /// Why a commit that was acknowledged may be lost when the machine loses power; empty if it may not.

@@ -5,4 +5,6 @@
 mod bed;
 mod checks;
 mod loads;
+#[path = "../planted/mod.rs"]
+mod planted;
 mod transactions;

@@ -43,8 +43,25 @@ impl Access {
         Allowed { tokens, standing, overrides, create: *create, in_container: *in_container, confirm }
     }
 
+    /// Refuses what makes no sense on a database.
+    fn suits_databases(&self) -> Result<(), Failure> {
+        let given = [
+            (!self.destroy_data.is_empty(), "--destroy-data", "nothing but what assay prep has loaded is used"),
+            (!self.overrides.is_empty(), "--override", "its gate has no rules that could be overridden"),
+            (self.create.is_some(), "--create", "assay prep makes a database"),
+            (self.engine != Choice::Auto, "--engine", "its sessions carry the transactions"),
+        ];
+        match given.into_iter().find(|(there, ..)| *there) {
+            Some((_, option, why)) => Err(Failure::usage(format!("{option} makes no sense on a database: {why}"))),
+            None => Ok(()),
+        }
+    }
+
     /// Opens the named targets, through the safety gate and after a last question to a person at the terminal.
     pub(crate) fn open(&self, named: &[(String, Named)], needs: TargetNeeds<'_>) -> Result<Targets, Failure> {
+        if let [(_, Named::Database(_))] = named {
+            self.suits_databases()?;
+        }
         let confirm = |devices: &[&Examination]| confirm(devices, self.typed);
         Targets::open(named, needs, self.allowed(&confirm))
     }

@@ -3,12 +3,14 @@
 use super::{Access, Pace};
 use crate::screen::tell;
 use assay_base::{Measure, Span};
+use assay_device::probe::{disk_stat, disk_under_path};
+use assay_device::safety::{DevNum, Roots};
 use assay_device::select::Choice;
 use assay_engine::Limits;
 use assay_engine::shell::Spin;
 use assay_run::drive::Manner;
 use assay_run::settings::{Place, Settings};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// How a run is carried out and where its results go.
 #[derive(clap::Args, Debug, Clone, Default)]
@@ -26,6 +28,13 @@ pub(crate) struct Output {
     /// Time after which an operation in flight counts as stuck, which is a failure, 100ms to 1h [default: 30s]
     #[arg(long, value_name = "TIME", value_parser = patience)]
     pub stuck: Option<Span>,
+    /// Do not check what the run left in a database. The result is marked
+    #[arg(long)]
+    pub no_check: bool,
+    /// The disk that holds a database, such as /dev/sdb, where its server's files are not found on this machine. What the
+    /// disk does is recorded beside the transactions. Repeat it for a second one
+    #[arg(long, value_name = "DEVICE", value_delimiter = ',', value_parser = disk)]
+    pub disk: Vec<DevNum>,
     /// Directory for the log and the results. It must not exist yet [default: assay-runs/NAME-TIME]
     #[arg(long, value_name = "DIR")]
     pub out: Option<PathBuf>,
@@ -50,7 +59,8 @@ impl Output {
         let usual = Limits::default();
         let limits =
             Limits { drain: self.drain.unwrap_or(usual.drain), stuck: self.stuck.unwrap_or(usual.stuck), ..usual };
-        Manner { engine, workers: self.workers, spin: self.spin.map(Spin::Fixed), limits }
+        let (unchecked, disks) = (self.no_check, self.disk.clone());
+        Manner { engine, workers: self.workers, spin: self.spin.map(Spin::Fixed), limits, unchecked, disks }
     }
 
     /// Where the results go.
@@ -79,6 +89,13 @@ fn spin(text: &str) -> Result<Span, String> {
         true => Ok(span),
         false => Err("write 0s to 1s".to_owned()),
     }
+}
+
+/// A block device for which the kernel counts, or that below a file or directory.
+fn disk(text: &str) -> Result<DevNum, String> {
+    let roots = Roots::host();
+    let number = disk_under_path(&roots, Path::new(text)).filter(|number| disk_stat(&roots, *number).is_some());
+    number.ok_or_else(|| "no disk of this machine; write a block device such as /dev/sdb".to_owned())
 }
 
 /// How long a device is waited for. With less than the minimum every device is stuck, with more than the maximum a hung

@@ -23,7 +23,8 @@ pub(crate) struct Pace {
     /// targets and a random one for others]. The result shows it
     #[arg(long)]
     pub seed: Option<u64>,
-    /// Check the data of every read against what was written, and read everything back at the end
+    /// Check the data of every read against what was written, and read everything back at the end. On a database: keep each
+    /// commit that it acknowledges in ledger.bin, for assay check --after
     #[arg(long)]
     pub verify: bool,
 }

@@ -2,6 +2,7 @@
 
 use super::{Jobs, Lookaside};
 use crate::candidates;
+use assay_model::workload::Workload;
 use assay_run::failure::Failure;
 use assay_run::settings::Settings;
 use assay_run::several::Several;
@@ -14,7 +15,8 @@ pub(crate) struct Subject {
     /// A workload file, a fio job file, or the name of a workload that comes with the program (`assay workloads` lists them)
     #[arg(add = ArgValueCompleter::new(candidates::workloads))]
     pub workload: String,
-    /// Where to run it: block devices, files, sim:flash, sim:flash-worn, sim:disk or null:SIZE
+    /// Where to run it: block devices, files, sim:flash, sim:flash-worn, sim:disk or null:SIZE; for the workload tpcc a database
+    /// that assay prep has loaded, such as sqlite:FILE
     #[arg(add = ArgValueCompleter::new(candidates::targets))]
     pub targets: Vec<String>,
     #[command(flatten)]
@@ -26,8 +28,13 @@ pub(crate) struct Subject {
 impl Subject {
     /// Opens the targets for several runs of the workload.
     pub(crate) fn open<'a>(&self, verb: &str, settings: Settings<'a>) -> Result<Several<'a>, Failure> {
+        Several::open(verb, self.workload()?, &self.targets, settings)
+    }
+
+    /// The workload, with the cache that is asked for.
+    pub(crate) fn workload(&self) -> Result<Workload, Failure> {
         let mut workload = workloads::asked(&self.workload, &self.jobs.choice(&self.targets)?)?.workload;
         self.lookaside.apply(&mut workload)?;
-        Several::open(verb, workload, &self.targets, settings)
+        Ok(workload)
     }
 }

@@ -11,7 +11,7 @@ use assay_judge::cache_curve::{CacheCurve, Point, SCHEMA, html, knee, text};
 use assay_model::Plan;
 use assay_model::cache::{self, Policy, Settings, Trace, Writes};
 use assay_run::failure::{Failure, code, shown};
-use assay_run::files;
+use assay_run::kept::page;
 use assay_run::targets;
 use clap::ValueEnum;
 use clap_complete::engine::ArgValueCompleter;
@@ -98,10 +98,7 @@ pub(crate) fn cache_curve(args: &CacheCurveArgs) -> Result<u8, Failure> {
     };
     let curve = followed(trace, &plan, &geometries, settings, (args, names));
     if let Some(file) = &args.html {
-        let mut page = String::new();
-        html(&curve, &mut page).map_err(|e| Failure::bug(format!("a page that cannot be written: {e}")))?;
-        files::replace(file, page.as_bytes())
-            .map_err(|e| Failure::host(format!("the page {} cannot be written: {e}", shown(file))))?;
+        page(file, |text| html(&curve, text))?;
         tell(&format!("the page is in {}", shown(file)));
     }
     if args.json {

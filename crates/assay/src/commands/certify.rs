@@ -107,6 +107,7 @@ fn open(
         let path = PathBuf::from(format!("assay-scratch-{}.dat", std::process::id()));
         return Ok(Targets::Real(vec![Real::scratch(&path, scratch_size(Path::new("."))?, planned)?]));
     }
+    settings.manner.suits(named)?;
     let plan =
         workload.plan(&Adjust { targets: named.len() as u16, ..Adjust::default() }).map_err(Failure::workload)?;
     let smallest = |target, block| plan.smallest_target(target, block);

@@ -2,16 +2,21 @@
 
 use crate::stdout::{print, print_json};
 use assay_model::tpcc::checks::{Check as Condition, Violation};
-use assay_run::databases::{self, Checked, Loaded};
+use assay_run::databases::{self, After, Checked, Loaded};
 use assay_run::failure::{Failure, code};
 use serde::Serialize;
 use std::fmt::Write;
+use std::path::PathBuf;
 
 /// `assay check`
 #[derive(clap::Args, Debug)]
 pub(crate) struct Check {
-    /// The database: sqlite:FILE, which assay prep has loaded
+    /// The database, which assay prep has loaded: sqlite:FILE or postgres://ROLE@HOST/DATABASE
     pub database: String,
+    /// The directory of a run with --verify or --crash-test: also ask whether the database still has all commits that it
+    /// acknowledged to that run, for example after a loss of power
+    #[arg(long, value_name = "RUNDIR")]
+    pub after: Option<PathBuf>,
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
@@ -26,6 +31,10 @@ struct Document<'a> {
     loaded: &'a Loaded,
     conditions: usize,
     violations: Vec<Violated<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after: Option<&'a After>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    losses: Vec<String>,
 }
 
 /// A place where a condition does not hold.
@@ -47,10 +56,14 @@ impl<'a> Violated<'a> {
     }
 }
 
-/// Examines a database; a violation is FAIL.
+/// Examines a database; a violation is FAIL, and so is the loss of a commit.
 pub(crate) fn check(args: &Check) -> Result<u8, Failure> {
-    let checked = databases::check(&databases::named(&args.database)?)?;
-    let holds = checked.violations.is_empty();
+    let url = databases::named(&args.database)?;
+    let (checked, after) = match &args.after {
+        Some(dir) => databases::check_after(&url, dir).map(|(checked, after)| (checked, Some(after)))?,
+        None => (databases::check(&url)?, None),
+    };
+    let holds = checked.violations.is_empty() && after.as_ref().is_none_or(After::holds);
     if args.json {
         print_json(&Document {
             schema: 1,
@@ -58,9 +71,11 @@ pub(crate) fn check(args: &Check) -> Result<u8, Failure> {
             loaded: &checked.loaded,
             conditions: Condition::ALL.len(),
             violations: checked.violations.iter().map(Violated::of).collect(),
+            after: after.as_ref(),
+            losses: after.as_ref().map(After::losses).unwrap_or_default(),
         })?;
     } else {
-        print(&text(&checked));
+        print(&text(&checked, after.as_ref()));
     }
     Ok(if holds { code::DONE } else { code::FAILED })
 }
@@ -69,11 +84,14 @@ fn verdict(holds: bool) -> &'static str {
     if holds { "PASS" } else { "FAIL" }
 }
 
-fn text(checked: &Checked) -> String {
+fn text(checked: &Checked, after: Option<&After>) -> String {
     let Checked { loaded, violations } = checked;
     let mut text = String::new();
     let warehouses = if loaded.warehouses == 1 { "warehouse" } else { "warehouses" };
     let _ = writeln!(text, "{}: {} {warehouses}, seed {}", loaded.database, loaded.warehouses, loaded.seed);
+    if let Some(after) = after {
+        kept(after, &mut text);
+    }
     for violation in violations {
         let _ = writeln!(text, "  {violation}");
     }
@@ -88,4 +106,20 @@ fn text(checked: &Checked) -> String {
     };
     let _ = writeln!(text, "{}", loaded.derived);
     text
+}
+
+/// What became of the commits of a run.
+fn kept(after: &After, text: &mut String) {
+    for loss in after.losses() {
+        let _ = writeln!(text, "  {loss}");
+    }
+    let After { acknowledged, lost, sessions, .. } = after;
+    let _ = match (after.holds(), lost) {
+        (true, _) => writeln!(text, "PASS: all {acknowledged} acknowledged commits of {sessions} sessions are there"),
+        (false, 0) => writeln!(text, "FAIL: what {acknowledged} acknowledged commits left is not what is there"),
+        (false, lost) => writeln!(text, "FAIL: {lost} of {acknowledged} acknowledged commits are lost"),
+    };
+    if !after.ended {
+        text.push_str("the run was killed: what it had sent beyond the commits is not known\n");
+    }
 }

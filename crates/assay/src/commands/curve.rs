@@ -7,9 +7,10 @@ use crate::stdout::print_json;
 use assay_base::{Criterion, Multiple, Rate, Share};
 use assay_judge::curve::{self, text};
 use assay_judge::limit::Outcome;
-use assay_judge::{Verdict, for_a_shell};
+use assay_judge::{Verdict, for_a_shell, sessions};
 use assay_model::Plan;
 use assay_run::curving::{Asked, Curving, FILE, PAGE, directory, leave};
+use assay_run::databases::by_sessions::{self, with_sessions};
 use assay_run::failure::{Failure, one_line, shown};
 use assay_run::observer::Observer;
 use assay_run::searching::beginning;
@@ -32,6 +33,11 @@ pub(crate) struct Curve {
     /// [default: the highest load that passes]
     #[arg(long, value_name = "LOAD", conflicts_with_all = ["from", "to", "resolution"])]
     pub max: Option<Maximum>,
+    /// Measure a database by the number of sessions instead, each of which asks again as soon as it is answered: numbers separated
+    /// by commas, such as 1,2,4,8
+    #[arg(long, value_name = "NUMBERS", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=4096),
+          conflicts_with_all = ["points", "max", "stream", "runs", "beside", "from", "to", "resolution"])]
+    pub sessions: Vec<u32>,
     /// Stream whose throughput and response time are shown [default: the stream of the first criterion]
     #[arg(long, value_name = "NAME")]
     pub stream: Option<String>,
@@ -96,6 +102,9 @@ const BESIDE: &str = "beside";
 /// Runs the points, shows the curve, and leaves it in the run directory. The exit code is that of its worst point, or
 /// of the search if that found no maximum.
 pub(crate) fn curve(args: &Curve) -> Result<u8, Failure> {
+    if !args.sessions.is_empty() {
+        return by_sessions(args);
+    }
     let shares = shares(&args.points)?;
     beginning(&args.search.bounds(), Multiple::ONE)?;
     let settings = args.output.settings(&args.access, &args.pace, &args.judged.criteria);
@@ -131,6 +140,36 @@ pub(crate) fn curve(args: &Curve) -> Result<u8, Failure> {
     let cut = code == Verdict::Incomplete.exit_code();
     show(&curve, &dir, (args.output.json, cut), &progress)?;
     Ok(code)
+}
+
+/// Runs a closed loop for each number of sessions, shows the curve, and leaves it in the run directory.
+fn by_sessions(args: &Curve) -> Result<u8, Failure> {
+    let mut asked = args.sessions.clone();
+    asked.sort_unstable();
+    asked.dedup();
+    let settings = args.output.settings(&args.access, &args.pace, &args.judged.criteria);
+    let workload = args.subject.workload()?;
+    let first = with_sessions(&workload, asked[0])?;
+    let mut several = Several::open_loops("curve", first, &args.subject.targets, settings)?;
+    let dir = several.directory()?;
+    let mut progress = Progress::new(false);
+    progress.say(&several.length());
+    let at = (dir.as_path(), args.output.resume.is_some());
+    let curve = by_sessions::measure(&mut several, &workload, &asked, at, &mut progress)?;
+    if args.output.json {
+        print_json(&curve)?;
+    } else {
+        let mut printed = String::new();
+        sessions::text(&curve, &mut printed).map_err(|_| Failure::bug("a curve that cannot be shown"))?;
+        crate::stdout::show(&printed);
+    }
+    if !curve.left().is_empty() {
+        let dir = for_a_shell(&dir.to_string_lossy());
+        progress.say(&format!("cut short; go on with the same command and --resume {dir}"));
+    }
+    let (file, page) = (by_sessions::FILE, by_sessions::PAGE);
+    progress.say(&format!("curve in {}: {file}, {page}, and a run directory for each number", shown(&dir)));
+    Ok(curve.verdict().exit_code())
 }
 
 /// Measures one curve in `dir`. The second value is the outcome of a search that found no maximum.

@@ -33,7 +33,7 @@ pub(crate) fn doctor(args: &Doctor) -> Result<u8, Failure> {
     let mut checks = doctor::host(&roots, &doctor::try_out(args.out.as_deref().unwrap_or(Path::new("."))));
     checks.extend(targets::named(&args.targets)?.into_iter().flat_map(|(name, named)| match named {
         Named::Path(path) => doctor::target(&roots, &path),
-        Named::Simulated(_) | Named::Null(_) => vec![Check {
+        Named::Simulated(_) | Named::Null(_) | Named::Database(_) => vec![Check {
             id: "target",
             target: Some(name),
             ok: true,

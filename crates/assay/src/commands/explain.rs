@@ -5,7 +5,7 @@ use super::behind;
 use super::job;
 use super::outline::{Lines, block, in_words, refusal, sizes_of, totals};
 use super::run::Asking;
-use super::steps;
+use super::{steps, transactions};
 use crate::args::{BehindCache, Jobs, Judged, Lookaside, Pace};
 use crate::candidates;
 use crate::stdout::{print_json, show};
@@ -60,7 +60,8 @@ pub(crate) fn explain(args: &Explain) -> Result<u8, Failure> {
         return steps::explain(&args.targets, args.load, &args.pace, args.json);
     }
     let asked = Asking::of(&args.workload, &args.targets, &args.jobs)?.behind(&args.behind).beside(&args.lookaside)?;
-    let named = targets::named(&asked.names)?;
+    let named = targets::any_named(&asked.names)?;
+    let unknown = transactions::unknown(&named);
     let tasks = asked.tasks(&named, args.load, &args.pace, &args.judged)?;
     // A job's own files may be made by the run.
     let sizes = match args.targets.is_empty() && !asked.keys.is_empty() {
@@ -93,7 +94,7 @@ pub(crate) fn explain(args: &Explain) -> Result<u8, Failure> {
         print_json(&value)?;
     } else {
         let one = |task: &Task| {
-            let plan = text(&task.plan, &named, &sizes);
+            let plan = text(&task.plan, &named, (&sizes, unknown.as_deref()));
             let sides = behind::both(&task.plan, &sizes).transpose()?;
             let plan = plan + &sides.map_or_else(String::new, |both| behind::text(&task.plan, &sizes, &both));
             Ok(match &task.head {
@@ -136,6 +137,9 @@ fn first(sizes: &[Option<(u64, u32)>]) -> Geometry {
     Geometry { size, block }
 }
 
+/// Size and block size of a target, where they are known.
+type Known = Option<(u64, u32)>;
+
 /// The size of a target that is not known.
 const UNKNOWN: u64 = 1 << 40;
 
@@ -161,7 +165,7 @@ fn derived(plan: &Plan, block: u32) -> serde_json::Value {
     })
 }
 
-fn text(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>]) -> String {
+fn text(plan: &Plan, named: &[(String, Named)], (sizes, unknown): (&[Known], Option<&str>)) -> String {
     let mut out = Lines::default();
     let block = block(sizes);
     let targets = if plan.targets == 1 { "target" } else { "targets" };
@@ -184,7 +188,10 @@ fn text(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>]) ->
         };
         out.add(format_args!("  {:10} {span}", phase.name));
     }
-    bytes(plan, named, sizes, &mut out);
+    match &plan.tpcc {
+        Some(load) => transactions::lines(load, unknown, &mut out),
+        None => bytes(plan, named, sizes, &mut out),
+    }
     if let Some(how) = integrity::describe(plan, first(sizes)) {
         out.add(format_args!("verify: {how}"));
     }
@@ -202,7 +209,9 @@ fn text(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>]) ->
         plan.lanes_in_words()
     ));
     plan.notes.iter().for_each(|note| out.add(format_args!("  note: {note}")));
-    if plan.writes() {
+    if plan.tpcc.is_some() {
+        out.head("the database is changed by what the transactions do; nothing but the tables that assay prep made is touched");
+    } else if plan.writes() {
         out.head("ALL DATA ON THE TARGETS WILL BE DESTROYED");
         named.iter().filter_map(|(_, named)| refusal(named)).for_each(|why| out.add(format_args!("  but {why}")));
     } else {
@@ -235,7 +244,9 @@ fn streams(plan: &Plan, block: u32, out: &mut Lines) {
     let long = sizes.max().unwrap_or(0).max(18);
     out.add(format_args!("  {:wide$} {:9} {:>14} {:>long$} {:>12}  address", "name", "", "rate", "size", "bytes/s"));
     for stream in &plan.streams {
-        let rate = stream.arrival.rate().map_or_else(|| closed(stream), |rate| format!("{:.3}/s", rate.as_f64()));
+        let rate = stream.arrival.rate().map(|rate| format!("{:.3}/s", rate.as_f64()));
+        let of_mix = || transactions::share(plan, stream);
+        let rate = rate.or_else(of_mix).unwrap_or_else(|| closed(stream));
         let bytes =
             Plan::bytes_per_second(stream, block).map_or_else(|| "-".into(), |bytes| Bytes::new(bytes as u64).human());
         let name = &stream.name;

@@ -12,8 +12,7 @@ use assay_judge::matrix::{Figures, Matrix, Place, Point, SCHEMA, html, text};
 use assay_judge::{Verdict, for_a_shell};
 use assay_model::workload::{self, Workload};
 use assay_run::failure::{Failure, shown};
-use assay_run::files;
-use assay_run::kept::{keep, kept};
+use assay_run::kept::{keep, kept, page};
 use assay_run::observer::Observer;
 use assay_run::results;
 use assay_run::several::Several;
@@ -242,11 +241,7 @@ fn told(point: &Point) -> String {
 
 fn show(matrix: &Matrix, dir: &Path, (json, cut): (bool, bool), progress: &Progress) -> Result<(), Failure> {
     let bug = |_| Failure::bug("a matrix that cannot be shown");
-    let mut page = String::new();
-    html(matrix, &mut page).map_err(bug)?;
-    let path = dir.join(PAGE);
-    files::replace(&path, page.as_bytes())
-        .map_err(|e| Failure::host(format!("{} cannot be written: {e}", shown(&path))))?;
+    page(&dir.join(PAGE), |text| html(matrix, text))?;
     if json {
         return print_json(matrix);
     }

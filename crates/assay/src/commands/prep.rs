@@ -20,7 +20,8 @@ use clap_complete::engine::ArgValueCompleter;
 /// `assay prep`
 #[derive(clap::Args, Debug)]
 pub(crate) struct Prep {
-    /// Block devices or files to prepare, all at the same time; or databases to load, one after another: sqlite:FILE
+    /// Block devices or files to prepare, all at the same time; or databases to load, one after another: sqlite:FILE,
+    /// postgres://user@host/database or mysql://user@host/database
     #[arg(required = true, add = ArgValueCompleter::new(candidates::devices))]
     pub targets: Vec<String>,
     /// Discard all blocks first (TRIM), so that the device knows that they are free

@@ -8,6 +8,7 @@ use crate::screen::tell;
 use assay_base::{Multiple, Span};
 use assay_formats::fio::Line;
 use assay_model::cache::{CacheDevice, Caching};
+use assay_model::tpcc::load::Verify;
 use assay_model::workload::Workload;
 use assay_model::{Plan, merge};
 use assay_run::drive::Drive;
@@ -34,8 +35,8 @@ pub(crate) struct Run {
     /// A workload file, an ACT configuration, a fio job file, or the name of a workload that comes with the program (`assay workloads`)
     #[arg(add = ArgValueCompleter::new(candidates::workloads))]
     pub workload: String,
-    /// Where to run it: block devices, files, sim:flash, sim:flash-worn, sim:disk or null:SIZE. Further workloads may stand
-    /// before the targets; all run at the same time, and the name of each stream begins with its workload's name
+    /// Where to run it: block devices, files, sim:flash, sim:flash-worn, sim:disk or null:SIZE; for the workload tpcc a database
+    /// that assay prep has loaded, such as sqlite:FILE. Further workloads may stand before the targets; all run at the same time, and the name of each stream begins with its workload's name
     #[arg(value_name = "WORKLOAD... TARGETS", add = ArgValueCompleter::new(candidates::workloads_and_targets))]
     pub targets: Vec<String>,
     /// Load, as a multiple of the workload's own (1x), such as 30x. For an ACT configuration 1x is ACT's own: 2000 reads and
@@ -45,6 +46,10 @@ pub(crate) struct Run {
     /// Sign verdict.json with the minisign secret key in this file. The key is read before the run begins
     #[arg(long, value_name = "KEY")]
     pub sign: Option<PathBuf>,
+    /// Of a database server: somebody lets it crash during the run. Transactions may fail then; after up to 5 minutes the
+    /// server must be back with all that it has acknowledged. Includes --verify
+    #[arg(long)]
+    pub crash_test: bool,
     #[command(flatten)]
     pub behind: BehindCache,
     #[command(flatten)]
@@ -68,9 +73,14 @@ pub(crate) fn run(args: &Run) -> Result<u8, Failure> {
     if asked.names.is_empty() {
         return Err(Failure::usage("run needs a target: a device, a file, sim:flash or null:1GiB"));
     }
-    let named = targets::named(&asked.names)?;
+    let named = targets::any_named(&asked.names)?;
+    args.output.manner(args.access.engine).suits(&named)?;
     let mut tasks = asked.tasks(&named, args.load, &args.pace, &args.judged)?;
+    if args.crash_test {
+        tasks.iter_mut().try_for_each(|task| expects_a_crash(&named, &mut task.plan))?;
+    }
     let place = args.output.place();
+    goes_on(place.resume.is_some(), &tasks)?;
     let planned = place.planned(&tasks[0].plan.name)?;
     let of_all = |at, block| tasks.iter().map(|task| task.plan.smallest_target(at, block)).max().unwrap_or(0);
     let beside = tasks.iter().map(|task| with_cache(&task.plan) - usize::from(task.plan.targets)).max().unwrap_or(0);
@@ -80,7 +90,12 @@ pub(crate) fn run(args: &Run) -> Result<u8, Failure> {
     let needs = TargetNeeds { writes, smallest: &of_all, beside, log_dir: &planned, page_cache: &page_cache };
     // Restored after everything else: setting a scheduler waits for operations in flight, for ever where a disk hangs.
     let scheduler;
-    let opened = args.access.open(&targets::beside(&asked.names, asked.cache_device())?, needs)?;
+    let all = match named.first() {
+        // What is loaded in it was looked up already.
+        Some((_, Named::Database(_))) => named.clone(),
+        _ => targets::beside(&asked.names, asked.cache_device())?,
+    };
+    let opened = args.access.open(&all, needs)?;
     let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
     scheduler = Schedulers::set(asked.scheduler()?, &opened, tell)?;
     tasks.iter_mut().for_each(|task| task.plan.notes.extend(scheduler.notes()));
@@ -106,6 +121,25 @@ pub(crate) fn run(args: &Run) -> Result<u8, Failure> {
     };
     steps::run(tasks, &opened, &how, &mut log, &mut progress, &stop)?;
     result::finish(&dir, &args.output, &progress, signer.as_ref())
+}
+
+/// Makes a run on a database a crash test.
+fn expects_a_crash(named: &[(String, Named)], plan: &mut Plan) -> Result<(), Failure> {
+    match named.first() {
+        Some((_, Named::Database(database))) => database.expects_a_crash(plan),
+        _ => Err(Failure::usage("--crash-test is for a database server, such as postgres://me@host/shop")),
+    }
+}
+
+/// Refuses to continue a run with a ledger: commits that were lost meanwhile would be overtaken by new ones.
+fn goes_on(resumes: bool, tasks: &[Task]) -> Result<(), Failure> {
+    let keeps = |task: &Task| task.plan.tpcc.as_ref().is_some_and(|load| load.verify != Verify::No);
+    if resumes && tasks.iter().any(keeps) {
+        return Err(Failure::usage(
+            "a run with --verify or --crash-test cannot continue: what the database has lost meanwhile would no longer be seen; ask assay check URL --after DIR, and start another run",
+        ));
+    }
+    Ok(())
 }
 
 /// Workloads and the targets to run them on, as named on a command line.

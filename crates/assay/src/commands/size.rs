@@ -17,7 +17,7 @@ use assay_judge::{Verdict, fit as machine, for_a_shell};
 use assay_model::workload::Workload;
 use assay_run::failure::{Failure, code, one_line, shown};
 use assay_run::fitting::{self, Fitting};
-use assay_run::kept::{keep, kept};
+use assay_run::kept::{keep, kept, page};
 use assay_run::observer::Observer;
 use assay_run::production::Production;
 use assay_run::results::{self, rendered};
@@ -241,10 +241,8 @@ impl Run<'_> {
     /// Writes the comparison so far; a failure to write the page does not end a sizing.
     fn keep(&self) -> Result<(), Failure> {
         keep(&self.dir.join(FILE), &self.sizing)?;
-        let page = rendered(|out| html(&self.sizing, out))?;
-        let file = self.dir.join(PAGE);
-        files::replace(&file, page.as_bytes()).unwrap_or_else(|e| {
-            tell(&format!("error: {} cannot be written: {e}\n  = {FILE} beside it holds the comparison", shown(&file)));
+        page(&self.dir.join(PAGE), |text| html(&self.sizing, text)).unwrap_or_else(|failure| {
+            tell(&format!("error: {}\n  = {FILE} beside it holds the comparison", failure.message()));
         });
         Ok(())
     }

@@ -18,10 +18,11 @@ pub(crate) struct Workloads {
 }
 
 /// The questions that the shipped workloads answer, each with those that do.
-const QUESTIONS: [(&str, &[&str]); 8] = [
+const QUESTIONS: [(&str, &[&str]); 9] = [
     ("Will a drive hold an Aerospike node?", &["act-storage", "act-storage-quick", "act-index"]),
     ("How many transactions does an array carry?", &["oltp", "oltp-cached", "oltp-ramp"]),
     ("How many mailboxes does it carry?", &["mail", "mail-2010"]),
+    ("How many orders a minute does a database take?", &["tpcc", "tpcc-hammerdb"]),
     ("Will it hold an application like mine?", &["database-8k", "file-server"]),
     ("How do the tools of database vendors load it?", &["orion-small", "orion-large", "slob-like"]),
     ("Does it return what was written, under everything at once?", &["sqliosim-like"]),

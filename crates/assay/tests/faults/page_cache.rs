@@ -13,18 +13,31 @@ impl Disk for Over {
     }
 }
 
-#[test]
-fn what_memory_holds_right_and_the_disk_wrong_is_found_when_it_is_read_back() {
+/// The fault disk, and a loop device over it, which must be dropped first.
+fn disk() -> Option<(Rig, Over)> {
     if !is_root() {
-        return;
+        return None;
     }
-    let Some(rig) = Rig::full(beside()) else { return };
-    let Ok(over) = FaultLoop::over(&rig.fault) else { return passed_over("no loop device") };
-    let over = Over(over);
-    let Some(_mounted) = Mounted::ext4(&over, rig.place.path("files")) else { return };
+    let rig = Rig::full(beside())?;
+    let Ok(over) = FaultLoop::over(&rig.fault) else {
+        passed_over("no loop device");
+        return None;
+    };
+    Some((rig, Over(over)))
+}
+
+/// Prepares a file on the mounted file system, and a job that writes half of it.
+fn prepare(rig: &Rig) {
     let said = rig.place.assay(&["prep", "files/data", "--create", "16MiB", "--skip-zero"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
     rig.place.write("job.fio", "[writes]\nfilename=files/data\nrw=randwrite\nbs=4k\nsize=8m\nverify=crc32c\n");
+}
+
+#[test]
+fn what_memory_holds_right_and_the_disk_wrong_is_found_when_it_is_read_back() {
+    let Some((rig, over)) = disk() else { return };
+    let Some(_mounted) = Mounted::ext4(&over, rig.place.path("files")) else { return };
+    prepare(&rig);
     for (fault, damaged) in [("corrupt_every=0", false), ("corrupt_every=2", true)] {
         rig.fault.set(&format!("reset=1 {fault}"));
         let dir = if damaged { "wrong" } else { "right" };
@@ -46,16 +59,9 @@ fn what_memory_holds_right_and_the_disk_wrong_is_found_when_it_is_read_back() {
 /// passes then.
 #[test]
 fn what_memory_cannot_write_to_the_disk_is_told() {
-    if !is_root() {
-        return;
-    }
-    let Some(rig) = Rig::full(beside()) else { return };
-    let Ok(over) = FaultLoop::over(&rig.fault) else { return passed_over("no loop device") };
-    let over = Over(over);
+    let Some((rig, over)) = disk() else { return };
     let Some(_mounted) = Mounted::ext4(&over, rig.place.path("files")) else { return };
-    let said = rig.place.assay(&["prep", "files/data", "--create", "16MiB", "--skip-zero"]);
-    assert_eq!(said.code, Some(0), "{}", said.err);
-    rig.place.write("job.fio", "[writes]\nfilename=files/data\nrw=randwrite\nbs=4k\nsize=8m\nverify=crc32c\n");
+    prepare(&rig);
     rig.fault.set("reset=1 werr_every=1");
     let said = rig.place.assay(&["run", "job.fio", "--page-cache", "--out", "lost"]);
     rig.fault.set("werr_every=0");

@@ -66,6 +66,12 @@ fn witness(cpu: usize) {
 /// Ends an attempt that proved nothing.
 struct Unproven(String);
 
+/// Ends this attempt of [`tried`], because the machine kept the test from proving anything.
+pub fn unproven(said: &str) -> ! {
+    eprintln!("this attempt proves nothing:\n{said}");
+    resume_unwind(Box::new(Unproven(said.to_owned())))
+}
+
 /// Repeats a test that needs a PASS in real time, up to five times. If the machine does not let the generator run, or
 /// the process that acts as the disk, the verdict says that, and nothing about the property to be shown. If, according
 /// to the witness threads, the machine stood still each time, the test is skipped.
@@ -165,16 +171,15 @@ impl Rig {
         (said.is_of_verdict(&self.place.path("run")), log)
     }
 
-    /// Asserts that the run ended with this verdict. If it should be PASS and the machine prevented that, this attempt
-    /// ends.
+    /// Asserts that the run ended with this verdict. If the machine prevented that, this attempt ends.
     pub fn judged(&self, said: &Said, verdict: &str) -> Log {
         let (told, log) = self.ended(said);
         if verdict == "PASS" && overslept(said) {
             return log;
         }
-        let unproven = ["test machine", "could not take it"].iter().any(|cause| said.out.contains(cause));
-        if verdict == "PASS" && told != verdict && unproven {
-            resume_unwind(Box::new(Unproven(said.out.clone())));
+        let late = ["test machine", "could not take it"].iter().any(|cause| said.out.contains(cause));
+        if told != verdict && (verdict == "PASS" || told == "INVALID") && late {
+            unproven(&said.out);
         }
         assert_eq!(told, verdict, "{}{}", said.out, said.err);
         log

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 const WAITS: Duration = Duration::from_secs(60);
 
 /// Command lines that read the file NAME.
-const READERS: [&[&str]; 25] = [
+const READERS: [&[&str]; 26] = [
     &["run", "NAME", "sim:flash", "--for", "1s"],
     &["explain", "NAME"],
     &["limit", "NAME", "sim:flash"],
@@ -25,6 +25,7 @@ const READERS: [&[&str]; 25] = [
     &["run", "random-read", "sim:flash", "--resume", "NAME"],
     &["limit", "random-read", "sim:flash", "--for", "1s", "--resume", "NAME"],
     &["judge", "NAME"],
+    &["check", "sqlite:shop.db", "--after", "NAME"],
     &["watch", "NAME"],
     &["report", "NAME"],
     &["verify", "NAME"],

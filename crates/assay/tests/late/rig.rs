@@ -101,6 +101,9 @@ fn header(plan: &Plan, thresholds: &Thresholds, lateness: bool) -> Header {
             ..TargetHead::default()
         }],
         cache: None,
+        meters: Vec::new(),
+        database: None,
+        per_minute: Vec::new(),
         thresholds_ns: thresholds.bounds().to_vec(),
         criteria: plan.criteria.clone(),
         max_lag_ns: plan.max_lag.as_ns(),

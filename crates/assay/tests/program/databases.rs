@@ -27,6 +27,13 @@ fn the_page_about_databases_is_true() {
     }
     assert_eq!(said[1].out, outputs[0]);
     assert_eq!(said[0].out, format!("sqlite:shop.db: 1 warehouse loaded with seed 1\n{SENTENCE}\n"));
+    for workload in blocks("toml") {
+        place.write("shown.toml", &workload);
+        assert_eq!(place.assay(&["explain", "shown.toml"]).code, Some(0), "{workload}");
+    }
+    // What the page changes is changed in a database as it was loaded.
+    let anew = place.assay(&["prep", "sqlite:shop.db", "--warehouses", "1", "--clear"]);
+    assert_eq!(anew.code, Some(0), "{anew:?}");
     let change = "UPDATE customer SET c_balance = 7 WHERE c_w_id = 1 AND c_d_id = 1 AND c_id = 1";
     assert_eq!(rusqlite::Connection::open(place.path("shop.db")).unwrap().execute(change, []), Ok(1));
     let broken = place.assay(&["check", "sqlite:shop.db"]);
@@ -92,14 +99,20 @@ fn what_makes_no_sense_is_refused_with_its_code_and_writes_nothing() {
         ("prep sqlite:letter --warehouses 1", 4, "letter is not a database, and is left as it is"),
         ("prep sqlite:letter --warehouses 1 --clear", 4, "letter is not a database, and is left as it is"),
         ("prep sqlite:no/shop.db --warehouses 1", 5, "create it first"),
-        ("prep postgres://me@host/db --warehouses 1", 2, "postgres: is not a database that this program knows"),
+        ("prep mysql://me@/db?socket=/no/such --warehouses 1", 5, "is it running, and is the host right?"),
+        ("check mysql://me@/db?socket=/no/such", 5, "is it running, and is the host right?"),
+        ("check mysql://me@host", 2, "names a database"),
+        ("prep mysql://me@host/mysql --warehouses 1", 4, "is a database of the server itself"),
+        ("prep postgres://me@/db?host=/no/such --warehouses 1", 5, "is it running, and is the host right?"),
+        ("check postgres://me@/db?host=/no/such", 5, "is it running, and is the host right?"),
+        ("check postgres://me@host/db?sslmode=off", 2, "write tls=verify or tls=off"),
         ("check sqlite:shop.db", 11, "does not exist: load it with assay prep"),
         ("check sqlite:empty", 11, "is empty: load it with assay prep"),
         ("check sqlite:letter", 4, "letter is not a database"),
         ("check shop.db", 2, "write sqlite:FILE"),
-        ("run random-read sqlite:shop.db", 2, "only assay prep and assay check use"),
-        ("explain random-read sqlite:shop.db", 2, "only assay prep and assay check use"),
-        ("certify sqlite:shop.db", 2, "only assay prep and assay check use"),
+        ("run random-read sqlite:shop.db", 2, "random-read reads and writes blocks"),
+        ("explain random-read sqlite:shop.db", 2, "random-read reads and writes blocks"),
+        ("certify sqlite:shop.db", 2, "this command is for devices and files"),
     ] {
         let said = place.assay(&args.split(' ').collect::<Vec<_>>());
         assert_eq!(said.code, Some(code), "{args}: {said:?}");

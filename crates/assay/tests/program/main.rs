@@ -18,6 +18,7 @@ mod live;
 
 mod accounting;
 mod behind;
+mod beneath;
 mod cache;
 mod certifying;
 mod consents;

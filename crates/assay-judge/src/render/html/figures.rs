@@ -69,9 +69,19 @@ impl Cell {
         rate.map_or_else(Cell::absent, |rate| Cell::new(per_second(rate), json))
     }
 
+    /// A figure that is text already.
+    pub(crate) fn figure(text: String) -> Cell {
+        Cell::new(text, String::new())
+    }
+
     /// A number of bytes.
     pub(crate) fn bytes(n: u64, json: String) -> Cell {
         Cell::new(Bytes::new(n).human(), json)
+    }
+
+    /// A figure in words.
+    pub(crate) fn text(text: String) -> Cell {
+        Cell::new(text, String::new())
     }
 
     /// A figure that was not counted.

@@ -47,7 +47,9 @@ fn figures(part: &StepFigures) -> Vec<HeadFigure> {
     let (rate, bytes) = part.throughput().unzip();
     let each = directions(part, |totals| totals.rate_achieved.map(iops));
     let name = if part.moves_bytes() { "IOPS" } else { "Operations/s" };
-    let mut figures = vec![figure(name, rate.map_or(ABSENT.into(), iops), each)];
+    let minutes = part.per_minute.iter().map(|it| figure(&it.name, it.figure(), "per minute".to_owned()));
+    let mut figures: Vec<HeadFigure> = minutes.collect();
+    figures.push(figure(name, rate.map_or(ABSENT.into(), iops), each));
     if part.moves_bytes() {
         let each = directions(part, |totals| totals.bytes_per_second().map(megabytes));
         figures.push(figure("MB/s", bytes.map_or(ABSENT.into(), megabytes), each));

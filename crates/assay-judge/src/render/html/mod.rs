@@ -6,6 +6,7 @@
 //! the page's policy allows only the scripts known here (`embed`).
 
 mod badge;
+mod beneath;
 mod bounds;
 mod charts;
 mod checks;

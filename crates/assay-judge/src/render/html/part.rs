@@ -2,17 +2,20 @@
 //! modules build.
 
 use super::badge::Badge;
+use super::beneath::{self, Beneath};
 use super::charts::{self, StreamCharts};
 use super::checks::{self, Check};
 use super::figures::Cell;
 use super::multiples;
 use super::plan::PlanView;
 use super::slices::{self, SliceTable};
+use super::still;
 use super::targets::{self, TargetRow, TargetTable};
 use crate::judgement::{
-    CriterionOutcome, Figure, Gap, Outcome, PhaseFigures, PhaseStream, Steadiness, StepFigures, StreamTotals,
-    TimesSummary,
+    CriterionOutcome, DatabaseFigures, Figure, Gap, Outcome, PhaseFigures, PhaseStream, Steadiness, StepFigures,
+    StreamTotals, TimesSummary,
 };
+use crate::render::chart::Chart;
 use crate::words::{change, clock, level};
 use crate::{Judgement, Verdict};
 use assay_base::Span;
@@ -34,6 +37,7 @@ pub(crate) struct PartView<'a> {
     pub streams: Vec<StreamRow<'a>>,
     pub phases: Vec<PhaseRow<'a>>,
     pub charts: Vec<StreamCharts<'a>>,
+    pub beneath: Option<Beneath>,
     pub slices: Vec<SliceTable<'a>>,
     pub target_slices: Vec<SliceTable<'a>>,
     pub target_slices_left_out: bool,
@@ -47,6 +51,16 @@ pub(crate) struct PartView<'a> {
     pub steadiness: Vec<SteadyRow<'a>>,
     pub plan: PlanView,
     pub plan_json: String,
+    pub minutes: Vec<MinuteView<'a>>,
+    pub counted: Vec<(&'a str, &'a str, u64)>,
+    pub facts: Vec<(String, String)>,
+}
+
+/// A figure per minute, with its chart.
+pub(crate) struct MinuteView<'a> {
+    pub name: &'a str,
+    pub value: Cell,
+    pub chart: Chart,
 }
 
 /// The heading of a step.
@@ -177,6 +191,7 @@ impl<'a> PartView<'a> {
             streams: streams(part, &root),
             phases: phases(part, &root),
             charts: charts::charts(part),
+            beneath: beneath::beneath(part, &root),
             slices: slices::together(part, &root),
             target_slices,
             target_slices_left_out,
@@ -190,6 +205,9 @@ impl<'a> PartView<'a> {
             steadiness: part.steadiness.iter().map(SteadyRow::new).collect(),
             plan: PlanView::of(&part.plan),
             plan_json: serde_json::to_string_pretty(&part.plan).unwrap_or_default(),
+            minutes: minutes(part),
+            counted: counted(part),
+            facts: part.database.iter().flat_map(DatabaseFigures::rows).collect(),
         }
     }
 
@@ -198,13 +216,20 @@ impl<'a> PartView<'a> {
         !self.part.series.at_ns.is_empty()
     }
 
+    /// True when the target is a database, or there are figures per minute.
+    pub(crate) fn has_database(&self) -> bool {
+        self.part.database.is_some() || !self.minutes.is_empty()
+    }
+
     /// The sections of `templates/part.html` for it, each with the last part of its anchor, in order.
     pub(crate) fn contents(&self) -> Vec<(&'static str, &'static str)> {
         let all = [
             (true, ("criteria", "Criteria")),
             (true, ("streams", "Streams")),
+            (self.has_database(), ("database", "Database")),
             (!self.phases.is_empty(), ("phases", "Phases")),
             (self.has_series(), ("time", "Over time")),
+            (self.beneath.is_some(), ("beneath", "Beneath")),
             (!self.steadiness.is_empty(), ("steady", "Was it steady?")),
             (!self.part.slices.is_empty(), ("slices", "Slices")),
             (!self.target_tables.is_empty(), ("beside", "Targets side by side")),
@@ -214,6 +239,21 @@ impl<'a> PartView<'a> {
         ];
         all.into_iter().filter(|(there, _)| *there).map(|(_, section)| section).collect()
     }
+}
+
+fn minutes(part: &StepFigures) -> Vec<MinuteView<'_>> {
+    let mut views = Vec::new();
+    for it in &part.per_minute {
+        views.push(MinuteView { name: &it.name, value: Cell::figure(it.figure()), chart: still::minutes(part, it) });
+    }
+    views
+}
+
+/// What else the operations of each stream report.
+fn counted(part: &StepFigures) -> Vec<(&str, &str, u64)> {
+    let each = part.whole_streams();
+    each.flat_map(|stream| stream.counts.counted.iter().map(move |(name, n)| (stream.name.as_str(), name.as_str(), *n)))
+        .collect()
 }
 
 fn criteria<'a>(part: &'a StepFigures, root: &str) -> Vec<CriterionRow<'a>> {
@@ -262,7 +302,11 @@ fn streams<'a>(part: &'a StepFigures, root: &str) -> Vec<StreamRow<'a>> {
             counts: vec![
                 Cell::rate(totals.rate_achieved, at("rate_achieved")),
                 Cell::count(counts.operations, at("operations")),
-                Cell::bytes(counts.bytes, at("bytes")),
+                if counts.bytes == 0 && totals.size.is_empty() {
+                    Cell::absent()
+                } else {
+                    Cell::bytes(counts.bytes, at("bytes"))
+                },
                 Cell::count(counts.failed().saturating_add(counts.short), String::new()).marked(counts.failed() > 0),
                 Cell::count(totals.in_flight_max, at("in_flight_max")),
                 Cell::count(totals.waiting_max, at("waiting_max")),

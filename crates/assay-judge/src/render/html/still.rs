@@ -2,7 +2,7 @@
 //! that fits the width of the page. With scripts, the browser draws finer ones in their place, which can be zoomed and
 //! read.
 
-use crate::judgement::{StepFigures, StreamSeries};
+use crate::judgement::{PerMinuteFigures, StepFigures, StreamSeries};
 use crate::render::chart::{Axis, Chart, Mark, Unit};
 use assay_base::Span;
 
@@ -19,7 +19,7 @@ pub(crate) struct Still {
 }
 
 /// Places in measured time with their values.
-type Places = Vec<(f64, Option<f64>)>;
+pub(crate) type Places = Vec<(f64, Option<f64>)>;
 
 pub(crate) fn still(part: &StepFigures, line: &StreamSeries, words: (Option<&String>, &str)) -> Still {
     let bands = &line.bands;
@@ -60,15 +60,28 @@ fn rate(part: &StepFigures, line: &StreamSeries, words: &str) -> Chart {
     Chart { alternative: words.to_owned(), x: time(part), y, height: HEIGHT, marks }
 }
 
+/// A figure per minute over time.
+pub(crate) fn minutes(part: &StepFigures, it: &PerMinuteFigures) -> Chart {
+    let mean = |list: &[f64]| (!list.is_empty()).then(|| list.iter().sum::<f64>() / list.len() as f64);
+    let offered = part.series.at_ns.partition_point(|at| *at < part.planned_ns);
+    let places = thin(&part.series.at_ns[..offered], &it.over_time, mean);
+    let values = || places.iter().filter_map(|(_, value)| *value);
+    let (low, high) = values().fold((f64::INFINITY, 0f64), |(low, high), value| (low.min(value), high.max(value)));
+    let between = if low.is_finite() { format!("between {low:.0} and {high:.0}") } else { "nothing".to_owned() };
+    let alternative = format!("{} over time: {between}.", it.name);
+    let y = Axis::linear(&format!("{} (per minute)", it.name), Unit::PerSecond, high.max(1.0) * 1.08);
+    Chart { alternative, x: time(part), y, height: HEIGHT, marks: drawn(0, places) }
+}
+
 /// The dashed series of the rate that was asked for.
 const ASKED: usize = 7;
 
-fn time(part: &StepFigures) -> Axis {
+pub(crate) fn time(part: &StepFigures) -> Axis {
     Axis::linear("measured time (h:mm:ss)", Unit::Clock, part.measured_ns as f64)
 }
 
 /// Merges neighbours with `joined`, so that few enough are left.
-fn thin<T>(at_ns: &[u64], list: &[T], joined: impl Fn(&[T]) -> Option<f64>) -> Places {
+pub(crate) fn thin<T>(at_ns: &[u64], list: &[T], joined: impl Fn(&[T]) -> Option<f64>) -> Places {
     let count = at_ns.len().min(list.len());
     let each = count.div_ceil(POINTS).max(1);
     let stretches = at_ns[..count].chunks(each).zip(list[..count].chunks(each));
@@ -76,7 +89,7 @@ fn thin<T>(at_ns: &[u64], list: &[T], joined: impl Fn(&[T]) -> Option<f64>) -> P
 }
 
 /// A line for each part without a hole.
-fn drawn(series: usize, places: Places) -> Vec<Mark> {
+pub(crate) fn drawn(series: usize, places: Places) -> Vec<Mark> {
     let stretches = places.split(|(_, value)| value.is_none()).filter(|stretch| !stretch.is_empty());
     let points =
         |stretch: &[(f64, Option<f64>)]| stretch.iter().filter_map(|(at, value)| Some((*at, (*value)?))).collect();

@@ -1,0 +1,68 @@
+//! Figures per minute: which operations count, summed over measured time and slice by slice.
+
+use crate::fold::layout::Layout;
+use crate::fold::totals::Totals;
+use crate::judgement::{PerMinuteFigures, Slice};
+use assay_record::PerMinute;
+use std::collections::BTreeMap;
+
+/// Nanoseconds of a minute.
+const MINUTE_NS: f64 = 60e9;
+
+/// Of a number of operations in a time; `None` where there was no time.
+pub(crate) fn rate(operations: u64, ns: u64) -> Option<f64> {
+    (ns > 0).then(|| operations as f64 * MINUTE_NS / ns as f64)
+}
+
+/// The operations of a stream that count for a figure: the completed ones, less those counted under some names.
+pub(crate) fn counting(it: &PerMinute, stream: &str, ok: u64, counted: &BTreeMap<String, u64>) -> u64 {
+    if !it.streams.iter().any(|name| name == stream) {
+        return 0;
+    }
+    let without = it.without.iter().filter_map(|name| counted.get(name));
+    ok.saturating_sub(without.fold(0, |sum, n| sum.saturating_add(*n)))
+}
+
+/// The figures of a step, whose points over time are in the order of `layout.per_minute`.
+pub(crate) fn figures(
+    layout: &Layout,
+    totals: &Totals,
+    slices: &[Slice],
+    over_time: Vec<Vec<f64>>,
+) -> Vec<PerMinuteFigures> {
+    let sum = |numbers: &mut dyn Iterator<Item = u64>| numbers.fold(0u64, u64::saturating_add);
+    let one = |(it, over_time): (&PerMinute, Vec<f64>)| {
+        let flows = layout.flows.iter().zip(&totals.flows);
+        let whole = sum(&mut flows.map(|(head, flow)| {
+            counting(it, &layout.streams[usize::from(head.stream)].name, flow.in_time, &flow.counted_in_time)
+        }));
+        let slice = |slice: &Slice| {
+            let own = slice.streams.iter().filter(|entry| entry.target.is_some());
+            let done =
+                sum(&mut own.map(|entry| counting(it, &entry.stream, entry.counts.operations, &entry.counts.counted)));
+            rate(done, slice.end_ns.saturating_sub(slice.start_ns)).unwrap_or(0.0)
+        };
+        PerMinuteFigures {
+            name: it.name.clone(),
+            value: rate(whole, totals.measured_ns),
+            slices: slices.iter().map(slice).collect(),
+            over_time,
+        }
+    };
+    layout.per_minute.iter().zip(over_time).map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_counted_under_a_name_does_not_count_and_other_streams_do_not_either() {
+        let it = PerMinute { name: "NOPM".into(), streams: vec!["a".into()], without: vec!["undone".into()] };
+        let counted = BTreeMap::from([("undone".to_owned(), 2), ("again".to_owned(), 9)]);
+        assert_eq!(counting(&it, "a", 100, &counted), 98);
+        assert_eq!(counting(&it, "a", 1, &counted), 0, "a log may claim anything");
+        assert_eq!(counting(&it, "b", 100, &counted), 0);
+        assert_eq!((rate(98, 30_000_000_000), rate(98, 0)), (Some(196.0), None));
+    }
+}

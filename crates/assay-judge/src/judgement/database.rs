@@ -1,0 +1,74 @@
+//! A database as a target: what it was, and how many operations it completed per minute.
+
+use assay_record::DatabaseHead;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A database.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct DatabaseFigures {
+    /// As it was when the run began.
+    #[serde(flatten)]
+    pub head: DatabaseHead,
+    /// Its settings when the run ended; absent where they were not read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub settings_at_end: Option<BTreeMap<String, String>>,
+    /// What was found when it was checked after the run; absent where it was not checked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checked: Option<String>,
+}
+
+impl DatabaseFigures {
+    /// `sqlite 3.50, 1 warehouse, 75 MiB, isolation …`
+    pub fn in_words(&self) -> String {
+        let DatabaseHead { dialect, version, warehouses, bytes, .. } = &self.head;
+        let plural = if *warehouses == 1 { "" } else { "s" };
+        let bytes = bytes.map_or_else(String::new, |bytes| format!(", {}", assay_base::Bytes::new(bytes).human()));
+        format!("{dialect} {version}, {warehouses} warehouse{plural}{bytes}")
+    }
+
+    /// Its facts and settings, each with its name.
+    pub fn rows(&self) -> Vec<(String, String)> {
+        let head = &self.head;
+        let mut rows: Vec<(String, String)> = vec![
+            ("database".into(), self.in_words()),
+            ("URL".into(), head.url.clone()),
+            ("loaded with".into(), format!("seed {}, load {}", head.seed, head.load)),
+            ("a transaction is sent as".into(), head.mode.clone()),
+            ("isolation".into(), head.isolation.clone()),
+        ];
+        rows.extend(head.constants.iter().map(|(name, value)| (name.clone(), value.to_string())));
+        rows.extend(head.settings.iter().map(|(name, value)| (name.clone(), value.clone())));
+        rows.extend(self.checked.iter().map(|found| ("checked after the run".into(), found.clone())));
+        if !head.deviations.is_empty() {
+            rows.push(("deviations from the standard".into(), head.deviations.join(", ")));
+        }
+        rows
+    }
+}
+
+impl PerMinuteFigures {
+    /// `NOPM 12345`
+    pub fn in_words(&self) -> String {
+        format!("{} {}", self.name, self.figure())
+    }
+
+    /// The value as it is shown.
+    pub fn figure(&self) -> String {
+        self.value.map_or_else(|| "-".to_owned(), |value| format!("{value:.*}", usize::from(value < 100.0)))
+    }
+}
+
+/// A figure per minute.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PerMinuteFigures {
+    /// Its name: `NOPM`.
+    pub name: String,
+    /// Over all measured time; absent when no time was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<f64>,
+    /// In each slice that is listed, in their order.
+    pub slices: Vec<f64>,
+    /// At each point of the charts.
+    pub over_time: Vec<f64>,
+}

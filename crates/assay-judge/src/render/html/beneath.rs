@@ -1,0 +1,188 @@
+//! What was counted beside the operations, such as by the disk below a database: drawn under the operations on one time
+//! axis, so that a reader sees which follows which.
+
+use super::figures::Cell;
+use super::still::{drawn, thin, time};
+use crate::judgement::{Counted, MeterFigures, PerMinuteFigures, StepFigures};
+use crate::render::chart::{Axis, Chart, Unit, series_class};
+
+const HEIGHT: f64 = 190.0;
+
+/// The section.
+pub(crate) struct Beneath {
+    pub rows: Vec<Row>,
+    pub panels: Vec<Panel>,
+}
+
+/// A meter in the table: its name, and each figure with its name.
+pub(crate) struct Row {
+    pub name: String,
+    pub what: String,
+    pub figure: Cell,
+    pub total: Cell,
+}
+
+/// Charts of one unit.
+pub(crate) struct Panel {
+    pub title: &'static str,
+    pub keys: Vec<(String, String)>,
+    pub chart: Chart,
+}
+
+/// A line: its name, and its value at each point of `Series::at_ns`.
+type Line = (String, Vec<Option<f64>>);
+
+/// Nothing where nothing else was counted.
+pub(crate) fn beneath(part: &StepFigures, root: &str) -> Option<Beneath> {
+    if part.meters.is_empty() {
+        return None;
+    }
+    let all = [
+        panel(part, "Per minute", "per minute", Unit::PerSecond, per_minute(part)),
+        panel(part, "Operations per second", "per second", Unit::PerSecond, events(part)),
+        panel(part, "MB per second", "MB per second", Unit::PerSecond, of_kind(part, |it| *it == Counted::Bytes, 1e6)),
+        panel(
+            part,
+            "Mean time of one",
+            "mean time",
+            Unit::Time,
+            of_kind(part, |it| matches!(it, Counted::TimeOf(_)), 1.0),
+        ),
+    ];
+    Some(Beneath { rows: rows(part, root), panels: all.into_iter().flatten().collect() })
+}
+
+fn rows(part: &StepFigures, root: &str) -> Vec<Row> {
+    let of = |(at, meter): (usize, &MeterFigures)| {
+        let json = |index: usize| format!("{root}/meters/{at}/counted/{index}");
+        let row = |index: usize| {
+            let total = *meter.counted.get(index)?;
+            let figure =
+                meter.mean(index).map_or_else(|| super::figures::ABSENT.to_owned(), |figure| meter.said(index, figure));
+            let (what, total) = match meter.kind(index)? {
+                Counted::Events => (meter.label(index), Cell::count(total, json(index))),
+                Counted::Bytes => (format!("bytes {}", meter.label(index)), Cell::bytes(total, json(index))),
+                Counted::TimeOf(_) => {
+                    (format!("time of each {}", meter.label(index)), Cell::time(Some(total), json(index)))
+                }
+            };
+            Some(Row { name: meter.name(), what, figure: Cell::text(figure), total })
+        };
+        (0..meter.head.counters.len()).filter_map(row).collect::<Vec<_>>()
+    };
+    part.meters.iter().enumerate().flat_map(of).collect()
+}
+
+/// The figures per minute, such as of a database.
+fn per_minute(part: &StepFigures) -> Vec<Line> {
+    let line =
+        |it: &PerMinuteFigures| (it.name.clone(), it.over_time.iter().take(offered(part)).copied().map(Some).collect());
+    part.per_minute.iter().map(line).collect()
+}
+
+/// The number of points at which load was offered. After the planned end the run only drains, for moments in which a few
+/// events would be a rate without meaning.
+fn offered(part: &StepFigures) -> usize {
+    part.series.at_ns.partition_point(|at| *at < part.planned_ns)
+}
+
+/// All operations together first, then the events of each meter.
+fn events(part: &StepFigures) -> Vec<Line> {
+    let at = |point: usize| part.series.streams.iter().filter_map(|line| line.achieved.get(point)).sum::<f64>();
+    let operations = ("operations completed".to_owned(), (0..offered(part)).map(|point| Some(at(point))).collect());
+    std::iter::once(operations).chain(of_kind(part, |it| *it == Counted::Events, 1.0)).collect()
+}
+
+/// The lines of the counters of a kind, without those that never rose.
+fn of_kind(part: &StepFigures, wanted: impl Fn(&Counted) -> bool, unit: f64) -> Vec<Line> {
+    let mut lines = Vec::new();
+    for meter in &part.meters {
+        let rose = |index: &usize| meter.counted.get(*index).is_some_and(|total| *total > 0);
+        let of_this = |index: &usize| meter.kind(*index).is_some_and(|kind| wanted(&kind));
+        for index in (0..meter.head.counters.len()).filter(rose).filter(of_this) {
+            let at = |(point, width): (usize, &u64)| {
+                let rose = |index: usize| *meter.series.get(index)?.get(point)?;
+                meter.figure(index, rose, *width).map(|figure| figure / unit)
+            };
+            let values = part.series.width_ns.iter().take(offered(part)).enumerate().map(at).collect();
+            lines.push((format!("{} {}", meter.head.name, meter.label(index)), values));
+        }
+    }
+    lines
+}
+
+fn panel(part: &StepFigures, title: &'static str, axis: &str, unit: Unit, lines: Vec<Line>) -> Option<Panel> {
+    let highest = lines.iter().flat_map(|(_, values)| values.iter().flatten()).copied().fold(0.0, f64::max);
+    if highest <= 0.0 {
+        return None;
+    }
+    let mean = |list: &[Option<f64>]| {
+        let known: Vec<f64> = list.iter().flatten().copied().collect();
+        (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+    };
+    let mark =
+        |(series, (_, values)): (usize, &Line)| drawn(series, thin(&part.series.at_ns[..offered(part)], values, mean));
+    let marks = lines.iter().enumerate().flat_map(mark).collect();
+    let keys: Vec<(String, String)> =
+        lines.iter().enumerate().map(|(series, (name, _))| (series_class(series), name.clone())).collect();
+    let names: Vec<&str> = lines.iter().map(|(name, _)| name.as_str()).collect();
+    let alternative = format!("{title} over time: {}.", names.join(", "));
+    let y = Axis::linear(axis, unit, highest * 1.08);
+    Some(Panel { title, keys, chart: Chart { alternative, x: time(part), y, height: HEIGHT, marks } })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judgement::{Series, StreamSeries};
+    use assay_record::MeterHead;
+
+    fn part(series: Vec<Vec<Option<u64>>>) -> StepFigures {
+        let counters = ["reads", "read_bytes", "read_ns", "flushes"].map(str::to_owned).to_vec();
+        let counted = series.iter().map(|line| line.iter().flatten().sum()).collect();
+        let head = MeterHead { name: "vda".into(), kind: "disk".into(), counters, ..MeterHead::default() };
+        let achieved = StreamSeries { achieved: vec![3.0, 5.0, 7.0], ..StreamSeries::default() };
+        StepFigures {
+            planned_ns: 2_000_000_000,
+            measured_ns: 2_000_000_000,
+            series: Series {
+                at_ns: vec![0, 1_000_000_000, 2_000_000_000],
+                width_ns: vec![1_000_000_000, 1_000_000_000, 1_000],
+                streams: vec![achieved.clone(), achieved],
+                ..Series::default()
+            },
+            meters: vec![MeterFigures { head, counted, read_ns: 2_000_000_000, series }],
+            ..StepFigures::default()
+        }
+    }
+
+    #[test]
+    fn the_disk_is_drawn_below_the_operations() {
+        let part = part(vec![
+            vec![Some(10), Some(30), Some(1)],
+            vec![Some(2_000_000), None],
+            vec![Some(40_000), Some(0)],
+            vec![Some(0), Some(0)],
+        ]);
+        let lines = events(&part);
+        // The third point is a drain.
+        assert_eq!(lines[0], ("operations completed".to_owned(), vec![Some(6.0), Some(10.0)]));
+        assert_eq!(lines[1], ("vda reads".to_owned(), vec![Some(10.0), Some(30.0)]));
+        assert_eq!(lines.len(), 2, "what never happened is not drawn");
+        assert_eq!(of_kind(&part, |it| *it == Counted::Bytes, 1e6), [("vda read".to_owned(), vec![Some(2.0), None])]);
+        let times = of_kind(&part, |it| matches!(it, Counted::TimeOf(_)), 1.0);
+        assert_eq!(times, [("vda read".to_owned(), vec![Some(4_000.0), Some(0.0)])]);
+        let drawn = beneath(&part, "").unwrap();
+        assert_eq!((drawn.panels.len(), drawn.rows.len()), (3, 4));
+        assert!(drawn.rows[2].figure.to_string().contains("a read 975 ns"), "{}", drawn.rows[2].figure);
+    }
+
+    #[test]
+    fn nothing_is_drawn_of_what_was_not_counted() {
+        assert!(beneath(&StepFigures::default(), "").is_none());
+        let hostile = part(vec![vec![None, Some(u64::MAX)], Vec::new(), vec![Some(1)]]);
+        let drawn = beneath(&hostile, "").unwrap();
+        let text: String = drawn.panels.iter().map(|panel| panel.chart.to_string()).collect();
+        assert!(!text.contains("NaN") && !text.contains("inf"), "{text}");
+    }
+}

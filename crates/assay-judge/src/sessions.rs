@@ -1,0 +1,261 @@
+//! Operations per minute against the number of sessions that ask: a run of a closed loop for each number.
+//!
+//! Plain data, its text and its page. Names come from logs: hostile input, cleaned here or escaped in the template.
+
+use crate::judgement::{Judgement, PerMinuteFigures};
+use crate::render::Page;
+use crate::render::chart::{Axis, Chart, Mark, Unit};
+use crate::render::html::{Frame, Watermark, write};
+use crate::verdict::Verdict;
+use askama::Template;
+use assay_base::{Bytes, Span};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// The version of the JSON shape.
+pub const SCHEMA: u32 = 1;
+
+/// The height of the chart.
+const HEIGHT: f64 = 260.0;
+
+/// A curve by sessions, as it is stored.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SessionsCurve {
+    /// [`SCHEMA`].
+    pub schema: u32,
+    /// The workload's name.
+    pub workload: String,
+    /// The targets, as the user named them.
+    pub targets: Vec<String>,
+    /// The seed of all runs.
+    pub seed: u64,
+    /// Measured time of each run.
+    pub run_ns: u64,
+    /// Checksum of what distinguishes the plan from others.
+    pub plan_blake3: String,
+    /// What limits the results, over all runs.
+    pub watermarks: Vec<String>,
+    /// The numbers that were asked for, ascending.
+    pub asked: Vec<u32>,
+    /// What was measured so far, in the order of the numbers.
+    pub points: Vec<Point>,
+}
+
+/// One number of sessions.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Point {
+    /// How many sessions.
+    pub sessions: u32,
+    /// What the run proves.
+    pub verdict: Verdict,
+    /// Why.
+    pub reason: String,
+    /// Figures per minute, by name.
+    pub per_minute: BTreeMap<String, f64>,
+    /// p99 of the service of the first criterion's stream: what a session waited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub service_p99_ns: Option<u64>,
+    /// The size of the database when the run began, and when it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// See `bytes`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_at_end: Option<u64>,
+    /// The run's directory, seen from that of the curve.
+    pub directory: String,
+}
+
+impl Point {
+    /// From the judgement of a run.
+    pub fn of(sessions: u32, judgement: &Judgement, directory: String) -> Point {
+        let part = &judgement.part;
+        let named = part.criteria.iter().find_map(|outcome| outcome.asked.stream.as_deref());
+        let stream = part.whole_streams().find(|totals| Some(totals.name.as_str()) == named);
+        let value = |figure: &PerMinuteFigures| Some((figure.name.clone(), figure.value?));
+        let at_end = part.database.as_ref().and_then(|it| it.settings_at_end.as_ref()?.get("bytes")?.parse().ok());
+        Point {
+            sessions,
+            verdict: judgement.verdict,
+            reason: judgement.reason.clone(),
+            per_minute: part.per_minute.iter().filter_map(value).collect(),
+            service_p99_ns: stream.and_then(|totals| totals.service.p99_ns),
+            bytes: part.database.as_ref().and_then(|it| it.head.bytes),
+            bytes_at_end: at_end,
+            directory,
+        }
+    }
+}
+
+impl SessionsCurve {
+    /// The numbers that are still to be measured.
+    pub fn left(&self) -> Vec<u32> {
+        let known = |asked: &&u32| !self.points.iter().any(|point| point.sessions == **asked);
+        self.asked.iter().filter(known).copied().collect()
+    }
+
+    /// Adds a run, with its watermarks.
+    pub fn add(&mut self, point: Point, watermarks: &[String]) {
+        for mark in watermarks {
+            if !self.watermarks.contains(mark) {
+                self.watermarks.push(mark.clone());
+            }
+        }
+        self.points.retain(|known| known.sessions != point.sessions);
+        self.points.push(point);
+        self.points.sort_by_key(|point| point.sessions);
+    }
+
+    /// The worst verdict of its points; INCOMPLETE as long as some are missing.
+    pub fn verdict(&self) -> Verdict {
+        let worst = self.points.iter().map(|point| point.verdict).max().unwrap_or(Verdict::Incomplete);
+        if self.left().is_empty() || worst == Verdict::Fail { worst } else { worst.max(Verdict::Incomplete) }
+    }
+
+    /// The names of the figures.
+    fn names(&self) -> Vec<&str> {
+        let mut names: Vec<&str> =
+            self.points.iter().flat_map(|point| point.per_minute.keys().map(String::as_str)).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// The cells of a point, in the order of [`SessionsCurve::heads`].
+    fn cells(&self, point: &Point) -> Vec<String> {
+        let figures =
+            self.names().into_iter().map(|name| point.per_minute.get(name).map_or("-".into(), |it| format!("{it:.0}")));
+        let size = |bytes: Option<u64>| bytes.map_or("-".to_owned(), |bytes| Bytes::new(bytes).human());
+        let p99 = point.service_p99_ns.map_or("-".to_owned(), |ns| Span::from_ns(ns).human());
+        figures.chain([p99, size(point.bytes), size(point.bytes_at_end)]).collect()
+    }
+
+    fn heads(&self) -> Vec<String> {
+        let names = self.names().into_iter().map(str::to_owned);
+        names.chain(["service p99", "size before", "size after"].map(str::to_owned)).collect()
+    }
+
+    /// The first figure against the sessions.
+    fn chart(&self) -> Option<Chart> {
+        let name = self.names().first().map(|name| (*name).to_owned())?;
+        let places: Vec<(f64, f64)> = self
+            .points
+            .iter()
+            .filter_map(|point| Some((f64::from(point.sessions), *point.per_minute.get(&name)?)))
+            .collect();
+        let high = |of: fn(&(f64, f64)) -> f64| places.iter().map(of).fold(1.0, f64::max);
+        let (x, y) = (high(|place| place.0), high(|place| place.1));
+        Some(Chart {
+            alternative: format!("{name} by sessions: {} points, at most {y:.0}.", places.len()),
+            x: Axis::linear("sessions", Unit::PerSecond, x * 1.05),
+            y: Axis::linear(&format!("{name} (per minute)"), Unit::PerSecond, y * 1.08),
+            height: HEIGHT,
+            marks: vec![Mark::Line { series: 0, points: places }],
+        })
+    }
+}
+
+/// The curve as a table.
+pub fn text(curve: &SessionsCurve, out: &mut dyn fmt::Write) -> fmt::Result {
+    let mut page = Page::default();
+    page.line(format!(
+        "{:<10}  {} on {}, {} a run",
+        curve.verdict().to_string(),
+        curve.workload,
+        curve.targets.join(", "),
+        Span::from_ns(curve.run_ns).human()
+    ));
+    curve.watermarks.iter().for_each(|mark| page.words("            ", mark, 5));
+    page.blank();
+    let heads: String = curve.heads().iter().map(|head| format!("{head:>13}")).collect();
+    page.wide(format!("sessions  verdict   {heads}"));
+    for point in &curve.points {
+        let cells: String = curve.cells(point).iter().map(|cell| format!("{cell:>13}")).collect();
+        page.wide(format!("{:>8}  {:<10}{cells}", point.sessions, point.verdict.to_string()));
+    }
+    for point in curve.points.iter().filter(|point| point.verdict != Verdict::Pass) {
+        page.words(&format!("{} sessions: ", point.sessions), &point.reason, 3);
+    }
+    page.write(out)
+}
+
+#[derive(Template)]
+#[template(path = "sessions.html")]
+struct View<'a> {
+    frame: Frame,
+    curve: &'a SessionsCurve,
+    verdict: String,
+    watermarks: Vec<Watermark<'a>>,
+    heads: Vec<String>,
+    rows: Vec<(&'a Point, String, Vec<String>)>,
+    chart: Option<Chart>,
+}
+
+/// The curve as a page.
+pub fn html(curve: &SessionsCurve, out: &mut dyn fmt::Write) -> fmt::Result {
+    let row = |point: &'_ Point| (point.verdict.to_string(), curve.cells(point));
+    let rows = curve.points.iter().map(|point| {
+        let (verdict, cells) = row(point);
+        (point, verdict, cells)
+    });
+    let view = View {
+        frame: Frame::still(),
+        curve,
+        verdict: curve.verdict().to_string(),
+        watermarks: Watermark::all(&curve.watermarks),
+        heads: curve.heads(),
+        rows: rows.collect(),
+        chart: curve.chart(),
+    };
+    write(&view, out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn point(sessions: u32, verdict: Verdict, nopm: f64) -> Point {
+        Point {
+            sessions,
+            verdict,
+            reason: "because <b>".into(),
+            per_minute: BTreeMap::from([("NOPM".to_owned(), nopm), ("TPM".to_owned(), nopm * 2.0)]),
+            service_p99_ns: Some(1_500_000),
+            bytes: Some(1 << 20),
+            bytes_at_end: None,
+            directory: format!("{sessions}"),
+        }
+    }
+
+    fn curve(points: Vec<Point>) -> SessionsCurve {
+        let watermarks = vec!["DERIVED: so it is".to_owned()];
+        let (workload, targets) = ("shop<i>".into(), vec!["sqlite:a".into()]);
+        let (asked, plan_blake3) = (vec![1, 4], String::new());
+        SessionsCurve { schema: SCHEMA, workload, targets, seed: 1, run_ns: 1, plan_blake3, watermarks, asked, points }
+    }
+
+    #[test]
+    fn a_curve_is_incomplete_until_all_is_measured_and_as_bad_as_its_worst_point() {
+        let mut curve = curve(Vec::new());
+        assert_eq!((curve.verdict(), curve.left()), (Verdict::Incomplete, vec![1, 4]));
+        curve.add(point(4, Verdict::Pass, 10.0), &["SHORT".to_owned()]);
+        assert_eq!((curve.verdict(), curve.left()), (Verdict::Incomplete, vec![1]));
+        curve.add(point(1, Verdict::Pass, 5.0), &["SHORT".to_owned()]);
+        assert_eq!((curve.verdict(), curve.watermarks.len()), (Verdict::Pass, 2));
+        curve.add(point(1, Verdict::Fail, 5.0), &[]);
+        assert_eq!((curve.verdict(), curve.points.len()), (Verdict::Fail, 2));
+    }
+
+    #[test]
+    fn text_and_page_tell_the_same_and_no_name_becomes_markup() {
+        let curve = curve(vec![point(1, Verdict::Pass, 5_000.0), point(4, Verdict::Fail, 9_000.0)]);
+        let (mut shown, mut page) = (String::new(), String::new());
+        text(&curve, &mut shown).unwrap();
+        html(&curve, &mut page).unwrap();
+        for figure in ["5000", "9000", "18000", "1.50 ms", "1 MiB", "DERIVED"] {
+            assert!(shown.contains(figure) && page.contains(figure), "{figure}: {shown}");
+        }
+        assert!(shown.contains("4 sessions: because <b>"), "{shown}");
+        assert!(!page.contains("<b>because") && !page.contains("because <b>") && !page.contains("shop<i>"));
+    }
+}

@@ -1,0 +1,234 @@
+//! `model = "tpcc"`: transactions on a database, derived from TPC-C.
+
+use super::common::{Workload, workload_file};
+use super::source::Source;
+use crate::plan::WarmUp;
+use crate::tpcc::Mix;
+use crate::tpcc::load::{Homes, Load, Mode, Pace, Verify};
+use assay_base::{Fault, Rate, Span};
+use serde::Deserialize;
+use toml::Spanned;
+
+/// Measured time, unless the file says otherwise.
+const DURATION: Span = Span::from_secs(600);
+/// Time before it: the first transactions meet an empty cache.
+const WARM_UP: Span = Span::from_secs(60);
+/// Length of the judging windows, unless the file says otherwise.
+const SLICE: Span = Span::from_secs(60);
+/// The schedule may fall this far behind: a database that says nothing for as long is stuck.
+const MAX_LAG: Span = Span::from_secs(30);
+/// What waits at the end of a window is on its way, if the schedule takes no longer than this for it: a fifth of what
+/// the shortest criterion allows a response. A database has few sessions, and a transaction that finds all of them busy
+/// for some milliseconds is none that the database did not take.
+const BACKLOG: Span = Span::from_secs(1);
+/// The most sessions: each is a thread here and a connection there.
+const MOST_SESSIONS: u32 = 4096;
+
+workload_file! {
+    struct File {
+        rate: Option<Spanned<Rate>>,
+        sessions: Option<Spanned<u32>>,
+        pacing: Option<Spanned<Pacing>>,
+        mix: Option<Mix>,
+        home: Option<Homes>,
+        mode: Option<Mode>,
+    }
+}
+
+/// The only pacing that has a name.
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Pacing {
+    Keyed,
+}
+
+pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
+    let mut file: File = source.parse()?;
+    let load = load(source, &file)?;
+    for (there, key, what) in [
+        (
+            file.in_flight_bound.is_some(),
+            "in_flight_bound",
+            "what is in flight on a database are its sessions: write sessions",
+        ),
+        (
+            file.verify.is_some(),
+            "verify",
+            "there are no blocks to verify: what a run leaves is checked by conditions; remove verify",
+        ),
+        (file.cache.is_some(), "cache", "a database has a cache of its own: remove cache"),
+        (
+            file.scheduler.is_some(),
+            "scheduler",
+            "a database is no block device: set the scheduler of its disk yourself, and remove scheduler",
+        ),
+    ] {
+        if there {
+            return Err(source.fault_of(key, what));
+        }
+    }
+    let streams = load.streams();
+    let streams = streams
+        .ok_or_else(|| Fault::whole(source.file, "the rate is too large to be represented", "write a smaller rate"))?;
+    let workload = Workload {
+        per_target: false,
+        duration: DURATION,
+        warm_up: WarmUp::For(WARM_UP),
+        slice: SLICE,
+        max_lag: MAX_LAG,
+        backlog: BACKLOG,
+        in_flight_bound: load.sessions(),
+        derivation: load.derivation(),
+        criteria: Load::criteria(SLICE),
+        notes: notes(&load),
+        tpcc: Some(load),
+        ..Workload::new(source.file, "tpcc", streams, |_| Vec::new())
+    };
+    workload.with(source, file.common())
+}
+
+fn load(source: Source<'_>, file: &File) -> Result<Load, Fault> {
+    let keyed = file.pacing.is_some();
+    if let Some(rate) = &file.rate {
+        if keyed {
+            let what = "people at terminals have no rate: it follows from how long they think and type";
+            return Err(source.fault(rate.span(), what, "remove rate, or remove pacing"));
+        }
+        if rate.get_ref().is_zero() {
+            return Err(source.fault(rate.span(), "a rate of 0 asks for nothing", "write for example \"20/s\""));
+        }
+    }
+    if let Some(sessions) = &file.sessions {
+        if keyed {
+            let what = "with keyed pacing there are 10 terminals for each warehouse of the database";
+            return Err(source.fault(sessions.span(), what, "remove sessions, or remove pacing"));
+        }
+        if !(1..=MOST_SESSIONS).contains(sessions.get_ref()) {
+            let what = format!("{} is not a number of sessions", sessions.get_ref());
+            return Err(source.fault(sessions.span(), what, format!("write 1 to {MOST_SESSIONS}")));
+        }
+    }
+    let pace = match (&file.rate, &file.sessions) {
+        _ if keyed => Pace::Keyed,
+        (Some(rate), _) => Pace::Open { rate: *rate.get_ref() },
+        (None, Some(_)) => Pace::Closed,
+        (None, None) => Pace::at_1x(),
+    };
+    Ok(Load {
+        mix: file.mix.unwrap_or_default(),
+        home: file.home.unwrap_or_default(),
+        mode: file.mode.unwrap_or_default(),
+        pace,
+        sessions: file.sessions.as_ref().map(|it| *it.get_ref()),
+        warehouses: None,
+        verify: Verify::No,
+    })
+}
+
+fn notes(load: &Load) -> Vec<String> {
+    match load.pace {
+        Pace::PerWarehouse { .. } => {
+            vec!["1x is the rate of ten terminals for each warehouse of the database".to_owned()]
+        }
+        Pace::Keyed => vec!["a delivery is queued: the terminal goes on without waiting for it".to_owned()],
+        Pace::Open { .. } | Pace::Closed => Vec::new(),
+    }
+}
+
+impl Workload {
+    /// The same load on a database with this many warehouses, of a kind that works best with `usual` sessions where the
+    /// workload names no number. `None` if the rates do not fit.
+    pub fn on_database(&self, warehouses: Option<u32>, usual: u32) -> Option<Workload> {
+        let Some(load) = &self.tpcc else { return Some(self.clone()) };
+        let mut load = Load { warehouses, ..load.clone() };
+        if load.sessions.is_none() {
+            load.sessions = Some(load.terminals().map_or(usual, |terminals| terminals.min(usual)));
+        }
+        let streams = load.streams()?;
+        Some(Workload { in_flight_bound: load.sessions(), streams, tpcc: Some(load), ..self.clone() })
+    }
+
+    /// The same as a closed loop of this many sessions, which asks as fast as it is answered. `None` where the workload
+    /// does not drive a database.
+    pub fn with_sessions(&self, sessions: u32) -> Option<Workload> {
+        let load = Load { pace: Pace::Closed, sessions: Some(sessions), ..self.tpcc.clone()? };
+        let streams = load.streams()?;
+        let derivation = load.derivation();
+        Some(Workload { in_flight_bound: sessions, streams, derivation, tpcc: Some(load), ..self.clone() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Adjust, read};
+    use super::*;
+    use assay_base::Multiple;
+
+    fn workload(keys: &str) -> Workload {
+        read("shop.toml", &format!("model = \"tpcc\"\n{keys}")).map_err(|e| e.to_string()).unwrap()
+    }
+
+    fn plan(workload: &Workload, load: u64) -> crate::Plan {
+        let adjust = Adjust { load: Some(Multiple::whole(load)), targets: 1, ..Adjust::default() };
+        workload.plan(&adjust).unwrap()
+    }
+
+    #[test]
+    fn a_rate_is_offered_whatever_is_answered_and_load_multiplies_it() {
+        let of_file = plan(&workload("rate = \"20/s\""), 3);
+        assert_eq!(of_file.tpcc.as_ref().unwrap().rate(), Some(Rate::per_second(60)));
+        assert_eq!(of_file.streams[0].arrival.rate(), Some(Rate::per_second(27)));
+        let usual = workload("").on_database(Some(5), 4).unwrap();
+        let usual = plan(&usual, 2);
+        assert_eq!(usual.tpcc.as_ref().unwrap().rate(), Rate::ratio(643 * 10, 1350));
+        assert_eq!((usual.in_flight_bound, usual.criteria.len()), (4, 5));
+        assert_eq!(
+            plan(&workload("rate = \"20/s\"\nsessions = 9").on_database(Some(1), 4).unwrap(), 1).in_flight_bound,
+            9
+        );
+        let told = usual.criteria.iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(told[0], "new-order response over 5s at most 10% per 1min");
+        assert_eq!(told[3], "delivery response over 80s at most 10% per 1min");
+    }
+
+    #[test]
+    fn sessions_alone_are_a_closed_loop_and_terminals_come_with_the_warehouses() {
+        let closed = workload("sessions = 8\nmix = \"hammerdb\"\nhome = \"session\"\nmode = \"client\"");
+        let load = closed.tpcc.clone().unwrap();
+        assert_eq!(
+            (load.pace, load.mix, load.home, load.mode),
+            (Pace::Closed, Mix::HammerDb, Homes::Session, Mode::Client)
+        );
+        assert_eq!(closed.on_database(Some(2), 4).unwrap().in_flight_bound, 8);
+        let adjust = Adjust { load: Some(Multiple::whole(2)), targets: 1, ..Adjust::default() };
+        assert!(closed.plan(&adjust).unwrap_err().contains("closed loop"));
+        let keyed = workload("pacing = \"keyed\"").on_database(Some(3), 4).unwrap();
+        assert_eq!(keyed.tpcc.as_ref().unwrap().terminals(), Some(30));
+        assert_eq!(keyed.in_flight_bound, 4);
+        let three = workload("rate = \"20/s\"").with_sessions(3).unwrap();
+        assert_eq!((three.tpcc.clone().unwrap().pace, three.in_flight_bound), (Pace::Closed, 3));
+        assert!(three.streams.iter().all(|stream| stream.arrival.rate().is_none()));
+    }
+
+    #[test]
+    fn what_contradicts_itself_is_refused_with_place_and_remedy() {
+        for (keys, line, says) in [
+            ("pacing = \"keyed\"\nrate = \"20/s\"", 3, "remove rate, or remove pacing"),
+            ("pacing = \"keyed\"\nsessions = 4", 3, "10 terminals for each warehouse"),
+            ("rate = \"0/s\"", 2, "asks for nothing"),
+            ("sessions = 0", 2, "write 1 to 4096"),
+            ("sessions = 5000", 2, "write 1 to 4096"),
+            ("in_flight_bound = 4", 2, "write sessions"),
+            ("verify = true", 2, "remove verify"),
+            ("scheduler = \"none\"", 2, "remove scheduler"),
+            ("cache = { size = \"1GiB\" }", 2, "remove cache"),
+            ("mix = \"cards\"", 2, "deck"),
+            ("pacing = \"open\"", 2, "keyed"),
+            ("sesions = 3", 2, "sessions"),
+        ] {
+            let faults = read("shop.toml", &format!("model = \"tpcc\"\n{keys}")).unwrap_err();
+            let fault = &faults.all()[0];
+            assert!(fault.line == line && fault.to_string().contains(says), "{keys}: {fault}");
+        }
+    }
+}

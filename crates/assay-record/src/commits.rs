@@ -1,0 +1,347 @@
+//! The ledger of commits: what a database acknowledged, written while it does, so that it can be asked later whether it
+//! still has all of it.
+//!
+//! A head, then entries of 40 bytes. Each entry carries a CRC32C over itself and the checksum before it, so that none
+//! can be taken out, put in or exchanged. The last entries of a run that ended say how far each session had come; a
+//! ledger without them belongs to a run that was killed, and claims what it holds. `docs/FORMATS.md` has the layout.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::io::Read;
+
+const MAGIC: &[u8; 8] = b"ASSAYLDG";
+/// The version of the layout.
+const VERSION: u32 = 1;
+/// Length of an entry in bytes.
+const ENTRY: usize = 40;
+/// The longest head that is read, in bytes.
+const HEAD_MOST: usize = 64 << 10;
+/// Magic, version, length.
+const BEFORE_HEAD: usize = 16;
+
+/// What a ledger is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommitsHead {
+    /// The name of the run, which its sessions write into the database.
+    pub run: String,
+    /// The name of the load that filled the database.
+    pub load: String,
+    /// The database's URL, without a password.
+    pub database: String,
+    /// How many sessions write.
+    pub sessions: u32,
+    /// Before the run: the sums of D_NEXT_O_ID, of C_PAYMENT_CNT, and of W_YTD in cents.
+    pub before: [i64; 3],
+}
+
+/// What was committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Committed {
+    /// An order with this number, in a district of a warehouse.
+    Order {
+        /// The warehouse.
+        warehouse: i32,
+        /// The district.
+        district: i32,
+        /// The number.
+        order: i32,
+    },
+    /// A payment of so many cents.
+    Payment {
+        /// In cents.
+        amount: i64,
+    },
+    /// A delivery.
+    Delivery,
+}
+
+/// A commit that was acknowledged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Commit {
+    /// The session, from 0.
+    pub session: u32,
+    /// Its number in the session, from 1. Numbers of transactions that were not committed are left out.
+    pub seq: u64,
+    /// What it was.
+    pub what: Committed,
+}
+
+/// What a run has noted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Noted {
+    /// The database acknowledged a commit.
+    Commit(Commit),
+    /// A session had lost its connection, and found its row at this number when it was back; 0 if the row was gone.
+    Found {
+        /// The session.
+        session: u32,
+        /// The number in its row.
+        seq: u64,
+    },
+}
+
+/// An entry after the head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Entry {
+    Noted(Noted),
+    /// The last number that a session has sent.
+    Sent {
+        session: u32,
+        seq: u64,
+    },
+    /// The end, with the number of commits.
+    End {
+        commits: u64,
+    },
+}
+
+const ORDER: u32 = 1;
+const PAYMENT: u32 = 2;
+const DELIVERY: u32 = 3;
+const SENT: u32 = 4;
+const END: u32 = 5;
+const FOUND: u32 = 6;
+
+impl Noted {
+    fn session(&self) -> u32 {
+        match self {
+            Noted::Commit(commit) => commit.session,
+            Noted::Found { session, .. } => *session,
+        }
+    }
+}
+
+/// Writes a ledger, piece by piece.
+#[derive(Debug)]
+pub struct CommitsWriter {
+    /// The checksum before the next entry.
+    chain: u32,
+    commits: u64,
+}
+
+impl CommitsWriter {
+    /// Begins a ledger; the bytes are its head.
+    pub fn begin(head: &CommitsHead) -> (CommitsWriter, Vec<u8>) {
+        let json = serde_json::to_vec(head).expect("a head of text and numbers can be written");
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend(VERSION.to_le_bytes());
+        bytes.extend((json.len() as u32).to_le_bytes());
+        bytes.extend(&json);
+        let chain = crc32c::crc32c(&bytes);
+        bytes.extend(chain.to_le_bytes());
+        (CommitsWriter { chain, commits: 0 }, bytes)
+    }
+
+    /// A commit that was acknowledged.
+    pub fn commit(&mut self, commit: &Commit) -> [u8; ENTRY] {
+        self.commits += 1;
+        self.entry(Entry::Noted(Noted::Commit(*commit)))
+    }
+
+    /// What a session has found in its row when it was connected again.
+    pub fn found(&mut self, session: u32, seq: u64) -> [u8; ENTRY] {
+        self.entry(Entry::Noted(Noted::Found { session, seq }))
+    }
+
+    /// The end of the run: the last number that each session has sent.
+    pub fn end(&mut self, sent: &[u64]) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity((sent.len() + 1) * ENTRY);
+        for (session, seq) in (0..).zip(sent) {
+            bytes.extend(self.entry(Entry::Sent { session, seq: *seq }));
+        }
+        bytes.extend(self.entry(Entry::End { commits: self.commits }));
+        bytes
+    }
+
+    fn entry(&mut self, entry: Entry) -> [u8; ENTRY] {
+        let (session, kind, seq, amount, place) = match entry {
+            Entry::Noted(Noted::Found { session, seq }) => (session, FOUND, seq, 0, [0; 3]),
+            Entry::Noted(Noted::Commit(Commit { session, seq, what })) => match what {
+                Committed::Order { warehouse, district, order } => {
+                    (session, ORDER, seq, 0, [warehouse, district, order])
+                }
+                Committed::Payment { amount } => (session, PAYMENT, seq, amount, [0; 3]),
+                Committed::Delivery => (session, DELIVERY, seq, 0, [0; 3]),
+            },
+            Entry::Sent { session, seq } => (session, SENT, seq, 0, [0; 3]),
+            Entry::End { commits } => (0, END, commits, 0, [0; 3]),
+        };
+        let mut bytes = [0; ENTRY];
+        bytes[..4].copy_from_slice(&session.to_le_bytes());
+        bytes[4..8].copy_from_slice(&kind.to_le_bytes());
+        bytes[8..16].copy_from_slice(&seq.to_le_bytes());
+        bytes[16..24].copy_from_slice(&amount.to_le_bytes());
+        for (at, number) in place.into_iter().enumerate() {
+            bytes[24 + 4 * at..28 + 4 * at].copy_from_slice(&number.to_le_bytes());
+        }
+        self.chain = checksum(self.chain, &bytes);
+        bytes[36..].copy_from_slice(&self.chain.to_le_bytes());
+        bytes
+    }
+}
+
+/// The checksum of an entry behind another one.
+fn checksum(before: u32, entry: &[u8]) -> u32 {
+    crc32c::crc32c_append(crc32c::crc32c(&before.to_le_bytes()), &entry[..ENTRY - 4])
+}
+
+/// How a ledger ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommitsEnd {
+    /// The last number that each session has sent, where the run ended by itself.
+    pub sent: Option<Vec<u64>>,
+    /// Bytes of entries at its end that were not written in full.
+    pub torn: u64,
+}
+
+/// Why a ledger claims nothing.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BadLedger {
+    /// It is no ledger, or its head was not written in full.
+    NoLedger,
+    /// A later program wrote it.
+    Version(u32),
+    /// What stands at this byte was not written there by the run.
+    Altered(u64),
+    /// It could not be read.
+    Unreadable(String),
+}
+
+impl fmt::Display for BadLedger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BadLedger::NoLedger => f.write_str("is no ledger of commits, or its beginning is damaged"),
+            BadLedger::Unreadable(why) => write!(f, "cannot be read: {why}"),
+            BadLedger::Version(version) => write!(f, "has version {version}, which this program does not know"),
+            BadLedger::Altered(at) => {
+                write!(f, "was altered at byte {at}: what stands there does not follow what stands before it")
+            }
+        }
+    }
+}
+
+/// Reads a ledger from its beginning to its end.
+#[derive(Debug)]
+pub struct CommitsReader<R> {
+    input: R,
+    head: CommitsHead,
+    /// The checksum before the next entry, and where that begins.
+    chain: u32,
+    at: u64,
+}
+
+impl<R: Read> CommitsReader<R> {
+    /// Reads the head.
+    pub fn open(mut input: R) -> Result<CommitsReader<R>, BadLedger> {
+        let mut before = [0; BEFORE_HEAD];
+        let whole = fill(&mut input, &mut before)? == BEFORE_HEAD;
+        let word = |at: usize| before[at..at + 4].try_into().map_or(0, u32::from_le_bytes);
+        let length = word(12) as usize;
+        match (whole && before.starts_with(MAGIC), word(8)) {
+            (true, VERSION) if length <= HEAD_MOST => {}
+            (true, version) if version != VERSION => return Err(BadLedger::Version(version)),
+            _ => return Err(BadLedger::NoLedger),
+        }
+        let mut rest = vec![0; length + 4];
+        if fill(&mut input, &mut rest)? < rest.len() {
+            return Err(BadLedger::NoLedger);
+        }
+        let (json, checksum) = rest.split_at(length);
+        let chain = crc32c::crc32c_append(crc32c::crc32c(&before), json);
+        let head = serde_json::from_slice(json).ok().filter(|_| checksum == chain.to_le_bytes());
+        let at = (BEFORE_HEAD + rest.len()) as u64;
+        Ok(CommitsReader { input, head: head.ok_or(BadLedger::NoLedger)?, chain, at })
+    }
+
+    /// What it is about.
+    pub fn head(&self) -> &CommitsHead {
+        &self.head
+    }
+
+    /// Reads what was noted. Entries at the end that were not written in full are dropped, as after a loss of power; anything
+    /// else that does not fit is an error.
+    pub fn read(mut self, each: &mut dyn FnMut(&Noted)) -> Result<CommitsEnd, BadLedger> {
+        let (mut sent, mut commits, mut ended) = (Vec::new(), 0, false);
+        let mut raw = [0; ENTRY];
+        let torn = loop {
+            let length = fill(&mut self.input, &mut raw)?;
+            if length < ENTRY {
+                break length as u64;
+            }
+            let (own, altered) = (own_checksum(&raw), BadLedger::Altered(self.at));
+            if checksum(self.chain, &raw) != own {
+                break self.torn(raw)?;
+            }
+            match entry(&raw).filter(|_| !ended).ok_or_else(|| altered.clone())? {
+                Entry::Noted(noted) if sent.is_empty() && noted.session() < self.head.sessions => {
+                    commits += u64::from(matches!(noted, Noted::Commit(_)));
+                    each(&noted);
+                }
+                Entry::Sent { session, seq } if session as usize == sent.len() => sent.push(seq),
+                Entry::End { commits: all } if all == commits => ended = true,
+                _ => return Err(altered),
+            }
+            (self.chain, self.at) = (own, self.at + ENTRY as u64);
+        };
+        if ended && (torn > 0 || sent.len() != self.head.sessions as usize) {
+            return Err(BadLedger::Altered(self.at));
+        }
+        Ok(CommitsEnd { sent: ended.then_some(sent), torn })
+    }
+
+    /// How many bytes follow from an entry on that does not follow what is before it. If one of those after it follows the
+    /// entry before it, the first one was not cut off while it was written: something was altered.
+    fn torn(&mut self, first: [u8; ENTRY]) -> Result<u64, BadLedger> {
+        let (mut before, mut raw, mut bytes) = (own_checksum(&first), [0; ENTRY], ENTRY as u64);
+        loop {
+            let length = fill(&mut self.input, &mut raw)?;
+            bytes += length as u64;
+            if length < ENTRY {
+                return Ok(bytes);
+            }
+            if checksum(before, &raw) == own_checksum(&raw) {
+                return Err(BadLedger::Altered(self.at));
+            }
+            before = own_checksum(&raw);
+        }
+    }
+}
+
+/// Reads until a buffer is full or nothing follows; returns how much of it was filled.
+fn fill(input: &mut impl Read, buffer: &mut [u8]) -> Result<usize, BadLedger> {
+    let mut filled = 0;
+    while filled < buffer.len() {
+        match input.read(&mut buffer[filled..]) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(why) if why.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(why) => return Err(BadLedger::Unreadable(why.to_string())),
+        }
+    }
+    Ok(filled)
+}
+
+fn own_checksum(raw: &[u8]) -> u32 {
+    raw[ENTRY - 4..].try_into().map_or(0, u32::from_le_bytes)
+}
+
+fn entry(raw: &[u8]) -> Option<Entry> {
+    let word = |at: usize| raw[at..at + 4].try_into().map(u32::from_le_bytes).ok();
+    let long = |at: usize| raw[at..at + 8].try_into().map(u64::from_le_bytes).ok();
+    let place = |at: usize| word(at).map(u32::cast_signed);
+    let (session, seq) = (word(0)?, long(8)?);
+    let commit = |what| Some(Entry::Noted(Noted::Commit(Commit { session, seq, what })));
+    match word(4)? {
+        ORDER => commit(Committed::Order { warehouse: place(24)?, district: place(28)?, order: place(32)? }),
+        PAYMENT => commit(Committed::Payment { amount: long(16)?.cast_signed() }),
+        DELIVERY => commit(Committed::Delivery),
+        FOUND => Some(Entry::Noted(Noted::Found { session, seq })),
+        SENT => Some(Entry::Sent { session, seq }),
+        END => Some(Entry::End { commits: seq }),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+#[path = "commits_tests.rs"]
+mod tests;

@@ -1,0 +1,294 @@
+//! Carries the transactions of a run: the source of its calls, and what is asked of the database before and after them.
+
+use super::after::compared;
+use super::calls::Calls;
+use super::ledger::{LedgerFile, pause};
+use super::opened::Opened;
+use super::target::Database;
+use crate::failure::{Failure, shown};
+use assay_base::{Instant, Prng, Span};
+use assay_engine::Parts;
+use assay_model::arrival::{Part, Schedule};
+use assay_model::plan::Plan;
+use assay_model::tpcc::checks::Check;
+use assay_model::tpcc::load::{Homes, Pace, Verify};
+use assay_model::tpcc::{Deck, Kind, Load};
+use assay_record::{CloseReason, Event, EventKind};
+use assay_sql::sqlite::Totals;
+use assay_sql::{Account, Kind as Trouble, Tally};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The purpose for which the times of an open loop are drawn: the bytes of "orders".
+const ARRIVALS: u64 = 0x6f72_6465_7273;
+
+/// How long a server that crashed may take until it answers again, and how often it is asked.
+const RETURN: Span = Span::from_secs(300);
+const ASK: Duration = Duration::from_millis(250);
+/// A session that still waits for an answer has sent one number more than it has reported, and tries ten times.
+const STILL_SENT: u64 = 11;
+
+/// The load of a plan that drives a database.
+pub(crate) fn load(plan: &Plan) -> Result<&Load, Failure> {
+    plan.tpcc.as_ref().ok_or_else(|| Failure::bug("a plan without transactions on a database"))
+}
+
+/// The sources of a worker that carries all transactions, which begin at `start`; `None` if the rate does not fit.
+pub(crate) fn parts(plan: &Plan, load: &Load, start: Instant) -> Option<Parts<Calls, ()>> {
+    let (deck, seed, sessions) = (Deck::new(load.mix, plan.seed), plan.seed, load.sessions());
+    let homes = if load.home == Homes::Session { sessions } else { 1 };
+    let calls = match load.pace {
+        Pace::Open { .. } | Pace::PerWarehouse { .. } => {
+            let prng = Prng::child(seed, &[ARRIVALS]);
+            let schedule = Schedule::poisson(start, load.rate()?, Part { index: 0, of: 1 }, prng)?;
+            Calls::scheduled(deck, seed, homes, schedule)
+        }
+        Pace::Closed => Calls::closed(deck, seed, sessions, start),
+        Pace::Keyed => Calls::keyed(deck, seed, load.terminals()?, start),
+    };
+    Some(Parts { sources: vec![calls], flows_of: vec![(0..Kind::ALL.len()).collect()], after: 1, payload: () })
+}
+
+/// A run on a database: what it held before, and what the sessions did.
+#[derive(Debug)]
+pub(crate) struct Carried<'a> {
+    database: &'a Database,
+    before: Totals,
+    settings: BTreeMap<String, String>,
+    account: Account,
+    /// Whether nothing is checked afterwards.
+    unchecked: bool,
+    /// What was acknowledged, where that is kept.
+    ledger: Option<Arc<LedgerFile>>,
+    verify: Verify,
+    /// Completed transactions in the intervals so far.
+    completions: u64,
+}
+
+impl<'a> Carried<'a> {
+    /// Reads what the database holds before the first transaction.
+    pub(crate) fn begin(
+        database: &'a Database,
+        account: Account,
+        unchecked: bool,
+        ledger: Option<Arc<LedgerFile>>,
+    ) -> Result<Carried<'a>, Failure> {
+        let mut opened = database.opened();
+        let failed = |trouble: assay_sql::Trouble| Failure::database(&trouble);
+        let (before, settings) = (opened.totals().map_err(failed)?, opened.settings().map_err(failed)?.named);
+        let verify = if ledger.is_some() { Verify::Ledger } else { Verify::No };
+        Ok(Carried { database, before, settings, account, unchecked, ledger, verify, completions: 0 })
+    }
+
+    /// The same as the run of a plan.
+    pub(crate) fn of(self, plan: &Plan) -> Carried<'a> {
+        Carried { verify: plan.tpcc.as_ref().map_or(Verify::No, |load| load.verify), ..self }
+    }
+
+    /// What the completed transactions of the next interval report, by flow; `ended` completed in it.
+    pub(crate) fn counted(&mut self, ended: u64) -> BTreeMap<usize, BTreeMap<String, u64>> {
+        self.completions += ended;
+        let mut flows: BTreeMap<usize, BTreeMap<String, u64>> = BTreeMap::new();
+        for ((kind, name), n) in self.account.counted(self.completions) {
+            *flows.entry(kind as usize).or_default().entry(name).or_default() += n;
+        }
+        flows
+    }
+
+    /// What is said before [`Carried::end`], which asks for sums over whole tables and may take as long as the run.
+    pub(crate) fn announcement(&self, reason: CloseReason) -> Option<String> {
+        let checks = !self.unchecked && !was_cut_short(reason) && self.account.busy() == 0;
+        let (url, of) = (self.database.name(), Check::ALL.len());
+        checks.then(|| format!("checking the {of} conditions of {url}; Ctrl-C twice ends without it"))
+    }
+
+    /// What is found when the run has ended: settings, conditions, and whether anybody else wrote.
+    pub(crate) fn end(&self, reason: CloseReason, now: impl Fn() -> Instant) -> Vec<Event> {
+        let mut found = Found { events: Vec::new(), now: &now };
+        let busy = self.account.busy();
+        self.end_ledger(busy > 0, &mut found);
+        let was_cut_short = was_cut_short(reason);
+        let url = self.database.name();
+        if busy > 0 {
+            // A server that left them without an answer would not answer this thread either.
+            let text = format!("{url} was not checked after the run: {busy} sessions still wait for an answer");
+            found.say(EventKind::Unchecked, text);
+            return found.events;
+        }
+        if self.verify == Verify::Crash && !was_cut_short {
+            self.outage(&mut found);
+        }
+        self.settings(&mut found);
+        if self.unchecked {
+            found.say(
+                EventKind::Warning,
+                "the database was not checked after the run, because of --no-check".to_owned(),
+            );
+        } else if was_cut_short {
+            let text = format!("when the run was cut short, {url} was not checked: assay check does it");
+            found.say(EventKind::Warning, text);
+        } else {
+            self.check(&mut found);
+        }
+        found.events
+    }
+
+    /// Ends the ledger with what the sessions have sent.
+    fn end_ledger(&self, waits: bool, found: &mut Found<'_>) {
+        let Some(ledger) = &self.ledger else { return };
+        let still = if waits { STILL_SENT } else { 0 };
+        let sent: Vec<u64> = self.account.tally().sent.iter().map(|sent| sent + still).collect();
+        if let Err(why) = ledger.end(&sent) {
+            let text = format!("not all acknowledged commits could be written to {}: {why}", shown(ledger.path()));
+            found.say(EventKind::Unchecked, text);
+        }
+    }
+
+    /// Waits until the server is back that somebody let crash. Without a crash nothing is proven.
+    fn outage(&self, found: &mut Found<'_>) {
+        if self.account.tally().outages == 0 {
+            let text = "the server was there all the time: a crash test needs a crash, such as kill -9 of all its processes, or a cut of its power".to_owned();
+            return found.say(EventKind::Unchecked, text);
+        }
+        let (mut opened, until) = (self.database.opened(), (found.now)() + RETURN);
+        while opened.totals().is_err() && (found.now)() < until {
+            pause(ASK);
+        }
+    }
+
+    /// Compares what was acknowledged with what is there.
+    fn compare(&self, opened: &mut dyn Opened, ledgered: &LedgerFile, after: &Totals, found: &mut Found<'_>) {
+        let kept = opened.kept(&ledgered.run).map_err(|trouble| Failure::database(&trouble));
+        let compared = kept.and_then(|kept| compared(ledgered.path(), &kept, after));
+        match compared {
+            Ok(after) if after.holds() => {
+                found.say(EventKind::Checked, format!("all {} acknowledged commits are there", after.acknowledged));
+            }
+            Ok(after) => after.losses().into_iter().for_each(|text| found.say(EventKind::ConditionBroken, text)),
+            Err(why) => {
+                let text = format!("the commits could not be compared: {}", why.message());
+                found.say(EventKind::Unchecked, text);
+            }
+        }
+    }
+
+    fn settings(&self, found: &mut Found<'_>) {
+        let mut opened = self.database.opened();
+        let settings = match opened.settings() {
+            Ok(settings) => settings,
+            Err(trouble) => {
+                let text = format!("the settings of the database could not be read at the end: {trouble}");
+                return found.say(EventKind::Unchecked, text);
+            }
+        };
+        let differs = |(name, is): (&String, &String)| {
+            let was = self.settings.get(name).filter(|was| *was != is)?;
+            Some(format!("{name} was {was} at the beginning and is {is} at the end"))
+        };
+        let changed: Vec<String> = settings.named.iter().filter_map(differs).collect();
+        let mut details = settings.named;
+        details.extend(opened.bytes().map(|bytes| ("bytes".to_owned(), bytes.to_string())));
+        let text = "the settings of the database at the end of the run".to_owned();
+        found.tell(EventKind::Settings, text, details);
+        if !changed.is_empty() {
+            found.say(
+                EventKind::Disturbed,
+                format!("somebody changed settings of the database: {}", changed.join("; ")),
+            );
+        }
+    }
+
+    fn check(&self, found: &mut Found<'_>) {
+        let mut opened = self.database.opened();
+        match opened.check() {
+            Ok(violations) if violations.is_empty() => {
+                found.say(EventKind::Checked, format!("all {} conditions hold", Check::ALL.len()));
+            }
+            Ok(violations) => {
+                violations.iter().for_each(|it| found.say(EventKind::ConditionBroken, it.to_string()));
+            }
+            Err(trouble) if trouble.kind == Trouble::Damaged => {
+                found.say(EventKind::ConditionBroken, trouble.to_string())
+            }
+            Err(trouble) => found.say(EventKind::Unchecked, format!("the database could not be checked: {trouble}")),
+        }
+        match opened.totals() {
+            Ok(after) => {
+                if let Some(ledger) = &self.ledger {
+                    self.compare(opened.as_mut(), ledger, &after, found);
+                }
+                if let Some(text) = disturbed(&self.before, &after, &self.account.tally(), self.ledger.is_some()) {
+                    found.say(EventKind::Disturbed, text);
+                }
+            }
+            Err(trouble) => found.say(EventKind::Unchecked, format!("the database could not be checked: {trouble}")),
+        }
+    }
+}
+
+/// Whether a run did not reach its end, so that nothing is checked after it.
+fn was_cut_short(reason: CloseReason) -> bool {
+    matches!(reason, CloseReason::Interrupted | CloseReason::LogFailed)
+}
+
+/// Events as they are found.
+struct Found<'a> {
+    events: Vec<Event>,
+    now: &'a dyn Fn() -> Instant,
+}
+
+impl Found<'_> {
+    fn say(&mut self, what: EventKind, text: String) {
+        self.tell(what, text, BTreeMap::new());
+    }
+
+    fn tell(&mut self, what: EventKind, text: String, details: BTreeMap<String, String>) {
+        self.events.push(Event { at_ns: (self.now)().as_ns(), what, text, details });
+    }
+}
+
+/// What others wrote, by the sums that transactions raise: they must have risen by what was committed, and by no more
+/// than what may have been. With a ledger what is missing is lost, and the ledger names it.
+fn disturbed(before: &Totals, after: &Totals, tally: &Tally, has_ledger: bool) -> Option<String> {
+    let sums = [
+        ("D_NEXT_O_ID", after.next_orders - before.next_orders, tally.orders, tally.unknown.orders),
+        ("C_PAYMENT_CNT", after.payments - before.payments, tally.payments, tally.unknown.payments),
+        ("W_YTD, in cents,", after.ytd - before.ytd, tally.paid, tally.unknown.paid),
+    ];
+    let wrong = |(name, rose, committed, unknown): (&str, i64, i64, i64)| {
+        let within = (committed..=committed + unknown).contains(&rose) || has_ledger && rose < committed;
+        let perhaps = if unknown == 0 { String::new() } else { format!(", and of another {unknown} nobody knows") };
+        (!within).then(|| format!("the sum of {name} rose by {rose}, and this run committed {committed}{perhaps}"))
+    };
+    let wrong: Vec<String> = sums.into_iter().filter_map(wrong).collect();
+    (!wrong.is_empty())
+        .then(|| format!("somebody else wrote to the database during the run: {}; run alone on it", wrong.join("; ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_sql::Unknown;
+
+    #[test]
+    fn what_others_wrote_shows_in_each_of_the_sums() {
+        let before = Totals { next_orders: 100, payments: 50, ytd: 1_000 };
+        let after = Totals { next_orders: 103, payments: 52, ytd: 1_700 };
+        let tally = Tally { orders: 3, payments: 2, paid: 700, ..Tally::default() };
+        assert_eq!(disturbed(&before, &after, &tally, false), None);
+        for (other, says) in [
+            (Tally { orders: 2, ..tally.clone() }, "the sum of D_NEXT_O_ID rose by 3, and this run committed 2;"),
+            (Tally { payments: 1, ..tally.clone() }, "C_PAYMENT_CNT rose by 2"),
+            (Tally { paid: 699, ..tally.clone() }, "W_YTD, in cents, rose by 700"),
+        ] {
+            let text = disturbed(&before, &after, &other, false).unwrap();
+            assert!(text.contains(says) && text.contains("somebody else wrote"), "{text}");
+            let unknown = Unknown { orders: 1, payments: 1, paid: 1 };
+            assert_eq!(disturbed(&before, &after, &Tally { unknown, ..other }, false), None, "it may have been ours");
+        }
+        let lost = Tally { orders: 4, ..tally };
+        assert!(disturbed(&before, &after, &lost, false).is_some(), "what was committed is not there");
+        assert_eq!(disturbed(&before, &after, &lost, true), None, "the ledger names what is lost");
+    }
+}

@@ -1,0 +1,118 @@
+//! The kinds of databases: each is one implementation of [`Opened`], and one arm of [`open`], [`look`] and
+//! [`usual_sessions`].
+
+use super::mariadb::Mysql;
+use super::opened::{Facts, Opened, Settings};
+use super::postgresql::Postgres;
+use super::server::Server;
+use assay_model::tpcc::checks::Violation;
+use assay_model::tpcc::load::Mode;
+use assay_sql::sqlite::{self, Connection, Session, gate::Permit};
+use assay_sql::{Execute, Kept, Kind, Marker, SqliteUrl, Totals, Trouble, Url, mysql, postgres};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// Sessions of SQLite: one of them writes at a time, and more would only stand in each other's way.
+const OF_SQLITE: u32 = 4;
+/// Sessions of a server: an upper bound, as that of operations in flight on a device.
+const OF_A_SERVER: u32 = 32;
+
+/// How many sessions carry a load on a kind of database, where the workload does not say.
+pub(super) fn usual_sessions(url: &Url) -> u32 {
+    match url {
+        Url::Sqlite(_) => OF_SQLITE,
+        Url::Postgres(_) | Url::Mysql(_) => OF_A_SERVER,
+    }
+}
+
+/// The marker of a database that is loaded in full; nothing is changed.
+pub(super) fn look(url: &Url) -> Result<Marker, Trouble> {
+    match url {
+        Url::Sqlite(file) => sqlite::look(file).or_else(|trouble| match trouble.kind {
+            // After a crash SQLite cannot read before it has put back what the crash left half done.
+            Kind::Host => sqlite::ready(file, None).map(|(_, _, marker)| marker),
+            _ => Err(trouble),
+        }),
+        Url::Postgres(server) => postgres::ready(server, None).map(|(_, _, marker)| marker),
+        Url::Mysql(server) => mysql::ready(server, None).map(|(_, _, marker)| marker),
+    }
+}
+
+/// Opens a database through its gate.
+pub(super) fn open(url: &Url) -> Result<(Box<dyn Opened>, Marker), Trouble> {
+    match url {
+        Url::Sqlite(file) => {
+            let (permit, connection, marker) = sqlite::ready(file, None)?;
+            let opened = Sqlite { url: file.clone(), connection, permit, marker: marker.clone() };
+            Ok((Box::new(opened), marker))
+        }
+        Url::Postgres(server) => Server::<Postgres>::open(server),
+        Url::Mysql(server) => Server::<Mysql>::open(server),
+    }
+}
+
+/// A database of SQLite. The fields are dropped in this order.
+#[derive(Debug)]
+struct Sqlite {
+    url: SqliteUrl,
+    connection: Connection,
+    permit: Arc<Permit>,
+    marker: Marker,
+}
+
+impl Opened for Sqlite {
+    fn sessions(&mut self, count: u32, _: Mode) -> Result<Vec<Box<dyn Execute>>, Trouble> {
+        let scale = self.marker.population.scale();
+        let session = |_| -> Result<Box<dyn Execute>, Trouble> {
+            Ok(Box::new(Session::new(Connection::open(&self.permit, &self.url)?, scale)))
+        };
+        (0..count).map(session).collect()
+    }
+
+    fn mark(&mut self, run: &str, sessions: u32) -> Result<(), Trouble> {
+        sqlite::mark(&self.connection, run, sessions)
+    }
+
+    fn marked_sessions(&mut self, count: u32, _: Mode, run: &str) -> Result<Vec<Box<dyn Execute>>, Trouble> {
+        let scale = self.marker.population.scale();
+        let session = |at| -> Result<Box<dyn Execute>, Trouble> {
+            Ok(Box::new(Session::new(Connection::open(&self.permit, &self.url)?, scale).marked(run, at)))
+        };
+        (0..count).map(session).collect()
+    }
+
+    fn kept(&mut self, run: &str) -> Result<Kept, Trouble> {
+        sqlite::kept(&self.connection, run, self.marker.population.scale().orders())
+    }
+
+    fn facts(&self, _: Mode) -> Facts {
+        Facts {
+            dialect: "sqlite",
+            version: self.connection.settings().version.clone(),
+            mode: "client",
+            isolation: "serializable: BEGIN IMMEDIATE for transactions that write, one snapshot for those that read",
+        }
+    }
+
+    fn settings(&mut self) -> Result<Settings, Trouble> {
+        let settings = self.connection.settings_now()?;
+        Ok(Settings { named: settings.named(), not_durable: settings.not_durable() })
+    }
+
+    fn totals(&mut self) -> Result<Totals, Trouble> {
+        sqlite::totals(&self.connection)
+    }
+
+    fn check(&mut self) -> Result<Vec<Violation>, Trouble> {
+        sqlite::check(&self.connection, self.marker.population.scale())
+    }
+
+    fn bytes(&mut self) -> Option<u64> {
+        self.connection.bytes()
+    }
+
+    /// Its log or journal is beside the file.
+    fn places(&self) -> Vec<(PathBuf, &'static str)> {
+        vec![(self.url.path.clone(), "data"), (self.url.path.clone(), "log")]
+    }
+}

@@ -1,0 +1,139 @@
+//! The ledger of a run's commits, beside its log: each commit that the database has acknowledged is in the file before
+//! the session asks for anything else, so that a kill of this program loses no claim. Once a second the file is made
+//! durable, so that a loss of power loses no more than the last claims.
+
+use crate::failure::{Failure, shown};
+use crate::files;
+use crate::threads::builder;
+use assay_model::tpcc::{Outcome, Transaction};
+use assay_record::{Commit, CommitsHead, CommitsWriter, Committed};
+use assay_sql::Acknowledge;
+use std::fs::File;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+/// Name of the file in a run directory.
+pub(super) const FILE: &str = "ledger.bin";
+
+/// How often it is made durable.
+const SYNC: Duration = Duration::from_secs(1);
+
+/// A ledger that is being written.
+#[derive(Debug)]
+pub(crate) struct LedgerFile {
+    path: PathBuf,
+    /// The name of the run in the database.
+    pub(super) run: String,
+    state: Mutex<State>,
+    synced: File,
+}
+
+#[derive(Debug)]
+struct State {
+    file: File,
+    writer: CommitsWriter,
+    ended: bool,
+    /// Why nothing is written any more.
+    failed: Option<String>,
+}
+
+impl State {
+    /// Appends bytes, unless an earlier write failed: what stands behind a piece that is missing claims nothing.
+    fn append(&mut self, bytes: &[u8]) {
+        if self.failed.is_none()
+            && let Err(why) = self.file.write_all(bytes)
+        {
+            self.failed = Some(why.to_string());
+        }
+    }
+}
+
+impl LedgerFile {
+    /// Begins the ledger of a run in `dir`.
+    pub(super) fn create(dir: &Path, head: &CommitsHead) -> Result<Arc<LedgerFile>, Failure> {
+        let path = dir.join(FILE);
+        let failed = |why: std::io::Error| Failure::host(format!("{} cannot be written: {why}", shown(&path)));
+        let mut file = files::begin(&path).map_err(failed)?;
+        let (writer, bytes) = CommitsWriter::begin(head);
+        file.write_all(&bytes).and_then(|()| file.sync_data()).map_err(failed)?;
+        let synced = file.try_clone().map_err(failed)?;
+        let state = Mutex::new(State { file, writer, ended: false, failed: None });
+        let ledger = Arc::new(LedgerFile { path: path.clone(), run: head.run.clone(), state, synced });
+        let weak = Arc::downgrade(&ledger);
+        builder("ledger").spawn(move || keep_durable(&weak)).map_err(failed)?;
+        Ok(ledger)
+    }
+
+    /// Where it is.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn note(&self, entry: impl FnOnce(&mut CommitsWriter) -> [u8; 40]) {
+        let mut state = self.state();
+        // A session may be answered when the run is over.
+        if !state.ended && state.failed.is_none() {
+            let entry = entry(&mut state.writer);
+            state.append(&entry);
+        }
+    }
+
+    /// Ends it with the last number that each session has sent; the error says why it is not complete.
+    pub(super) fn end(&self, sent: &[u64]) -> Result<(), String> {
+        let mut state = self.state();
+        let bytes = state.writer.end(sent);
+        state.append(&bytes);
+        state.ended = true;
+        match &state.failed {
+            Some(why) => Err(why.clone()),
+            None => self.synced.sync_data().map_err(|why| why.to_string()),
+        }
+    }
+
+    /// Removes it, because its run did not begin.
+    pub(crate) fn forget(&self) {
+        // A ledger without commits claims nothing.
+        let _ = files::remove(&self.path);
+    }
+}
+
+impl Acknowledge for LedgerFile {
+    fn committed(&self, session: u32, seq: u64, transaction: &Transaction, outcome: &Outcome) {
+        let what = match (transaction, outcome) {
+            (Transaction::NewOrder(asked), Outcome::Ordered(made)) => {
+                Committed::Order { warehouse: asked.warehouse, district: asked.district, order: made.order }
+            }
+            (Transaction::Payment(asked), _) => Committed::Payment { amount: asked.amount },
+            (Transaction::Delivery(_), _) => Committed::Delivery,
+            _ => return,
+        };
+        self.note(|writer| writer.commit(&Commit { session, seq, what }));
+    }
+
+    fn found(&self, session: u32, seq: u64) {
+        self.note(|writer| writer.found(session, seq));
+    }
+}
+
+/// Makes a ledger durable again and again, as long as somebody writes it.
+fn keep_durable(ledger: &Weak<LedgerFile>) {
+    while let Some(ledger) = ledger.upgrade() {
+        // If it fails, the end of the ledger reports it: the kernel reports a failed write to the next sync as well.
+        if let Err(why) = ledger.synced.sync_data() {
+            ledger.state().failed.get_or_insert(why.to_string());
+        }
+        drop(ledger);
+        pause(SYNC);
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a thread of its own waits between two syncs")]
+pub(super) fn pause(span: Duration) {
+    std::thread::sleep(span);
+}

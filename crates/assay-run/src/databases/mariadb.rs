@@ -1,0 +1,98 @@
+//! A MariaDB server under the load.
+
+use super::opened::Settings;
+use super::server::{Protocol, mode_of};
+use assay_model::tpcc::Scale;
+use assay_model::tpcc::checks::Violation;
+use assay_model::tpcc::load::Mode;
+use assay_sql::mysql::{self, Connection, Session, Statistics, gate::Permit};
+use assay_sql::{Execute, Kept, Marker, MysqlUrl, Totals, Trouble};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+#[derive(Debug)]
+pub(super) struct Mysql;
+
+fn keeps_no_numbers() -> Trouble {
+    Trouble::usage(
+        "sessions on MariaDB do not number what they commit yet, so that nothing says what a crash has lost: leave out \
+         --verify and --crash-test",
+    )
+}
+
+impl Protocol for Mysql {
+    type Url = MysqlUrl;
+    type Permit = Permit;
+    type Connection = Connection;
+    const DIALECT: &'static str = "mariadb";
+    const ISOLATION: &'static str =
+        "read committed, with what is written read under lock; order-status in one snapshot of repeatable read";
+
+    fn ready(url: &MysqlUrl) -> Result<(Arc<Permit>, Connection, Marker), Trouble> {
+        mysql::ready(url, None)
+    }
+
+    fn connect(permit: &Arc<Permit>, url: &MysqlUrl) -> Result<Connection, Trouble> {
+        Connection::open(permit, url)
+    }
+
+    fn session(
+        connection: Connection,
+        scale: Scale,
+        mode: Mode,
+        numbered: Option<(&str, u32)>,
+    ) -> Result<Box<dyn Execute>, Trouble> {
+        match numbered {
+            Some(_) => Err(keeps_no_numbers()),
+            None => Ok(Box::new(Session::new(connection, scale, mode_of(mode))?)),
+        }
+    }
+
+    fn mark(_: &mut Connection, _: &str, _: u32) -> Result<(), Trouble> {
+        Err(keeps_no_numbers())
+    }
+
+    fn kept(_: &mut Connection, _: &str, _: i32) -> Result<Kept, Trouble> {
+        Err(keeps_no_numbers())
+    }
+
+    fn version(connection: &Connection) -> String {
+        connection.settings().value("version").to_owned()
+    }
+
+    fn settings(connection: &mut Connection) -> Result<Settings, Trouble> {
+        let settings = connection.settings_now()?;
+        let engines = (!settings.other_engines.is_empty())
+            .then(|| ("tables of other engines".to_owned(), settings.other_engines.join(", ")));
+        let named = settings.values.clone().into_iter().chain(engines).collect();
+        Ok(Settings { named, not_durable: settings.not_durable() })
+    }
+
+    fn totals(connection: &mut Connection) -> Result<Totals, Trouble> {
+        mysql::totals(connection)
+    }
+
+    fn check(connection: &mut Connection, scale: Scale) -> Result<Vec<Violation>, Trouble> {
+        mysql::check(connection, scale)
+    }
+
+    fn bytes(connection: &mut Connection) -> Result<u64, Trouble> {
+        Statistics::bytes(connection)
+    }
+
+    fn counters(connection: &mut Connection) -> Result<Vec<(&'static str, u64)>, Trouble> {
+        let Statistics { log_bytes, log_writes, log_syncs, commits } = Statistics::read(connection)?;
+        let all = [("log_bytes", Some(log_bytes)), ("log_writes", Some(log_writes)), ("log_syncs", log_syncs)];
+        let all = all.into_iter().chain([("commits", Some(commits))]);
+        Ok(all.filter_map(|(name, value)| Some((name, value?))).collect())
+    }
+
+    fn places(connection: &Connection) -> Vec<(PathBuf, &'static str)> {
+        let directories = connection.settings().directories.iter();
+        let places = |at: &mysql::Directories| {
+            let binary_log = at.binary_log.clone().map(|path| (path, "log"));
+            [(at.data.clone(), "data"), (at.log.clone(), "log")].into_iter().chain(binary_log).collect::<Vec<_>>()
+        };
+        directories.flat_map(places).collect()
+    }
+}

@@ -1,0 +1,93 @@
+//! A PostgreSQL server under the load.
+
+use super::opened::Settings;
+use super::server::{Protocol, mode_of};
+use assay_model::tpcc::Scale;
+use assay_model::tpcc::checks::Violation;
+use assay_model::tpcc::load::Mode;
+use assay_sql::postgres::{self, Connection, Session, Statistics, gate::Permit};
+use assay_sql::{Execute, Kept, Marker, PostgresUrl, Totals, Trouble};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+#[derive(Debug)]
+pub(super) struct Postgres;
+
+impl Protocol for Postgres {
+    type Url = PostgresUrl;
+    type Permit = Permit;
+    type Connection = Connection;
+    const DIALECT: &'static str = "postgresql";
+    const ISOLATION: &'static str =
+        "read committed, with what is written read under lock; order-status and stock-level in one snapshot";
+
+    fn ready(url: &PostgresUrl) -> Result<(Arc<Permit>, Connection, Marker), Trouble> {
+        postgres::ready(url, None)
+    }
+
+    fn connect(permit: &Arc<Permit>, url: &PostgresUrl) -> Result<Connection, Trouble> {
+        Connection::open(permit, url)
+    }
+
+    fn session(
+        connection: Connection,
+        scale: Scale,
+        mode: Mode,
+        numbered: Option<(&str, u32)>,
+    ) -> Result<Box<dyn Execute>, Trouble> {
+        let mode = mode_of(mode);
+        Ok(Box::new(match numbered {
+            Some(own) => Session::marked(connection, scale, mode, own)?,
+            None => Session::new(connection, scale, mode)?,
+        }))
+    }
+
+    fn mark(connection: &mut Connection, run: &str, sessions: u32) -> Result<(), Trouble> {
+        postgres::mark(connection, run, sessions)
+    }
+
+    fn kept(connection: &mut Connection, run: &str, loaded: i32) -> Result<Kept, Trouble> {
+        postgres::kept(connection, run, loaded)
+    }
+
+    fn version(connection: &Connection) -> String {
+        connection.settings().value("server_version").to_owned()
+    }
+
+    fn settings(connection: &mut Connection) -> Result<Settings, Trouble> {
+        let settings = connection.settings_now()?;
+        let unlogged =
+            (!settings.unlogged.is_empty()).then(|| ("unlogged tables".to_owned(), settings.unlogged.join(", ")));
+        let named = settings.values.clone().into_iter().chain(unlogged).collect();
+        Ok(Settings { named, not_durable: settings.not_durable() })
+    }
+
+    fn totals(connection: &mut Connection) -> Result<Totals, Trouble> {
+        postgres::totals(connection)
+    }
+
+    fn check(connection: &mut Connection, scale: Scale) -> Result<Vec<Violation>, Trouble> {
+        postgres::check(connection, scale)
+    }
+
+    fn bytes(connection: &mut Connection) -> Result<u64, Trouble> {
+        Ok(u64::try_from(Statistics::read(connection)?.bytes).unwrap_or(0))
+    }
+
+    fn counters(connection: &mut Connection) -> Result<Vec<(&'static str, u64)>, Trouble> {
+        let Statistics { log_bytes, log_syncs, log_sync_us, checkpoints, commits, .. } = Statistics::read(connection)?;
+        let all = [
+            ("log_bytes", log_bytes),
+            ("log_syncs", log_syncs),
+            ("log_sync_ns", log_sync_us.saturating_mul(1_000)),
+            ("checkpoints", checkpoints),
+            ("commits", commits),
+        ];
+        Ok(all.map(|(name, counter)| (name, u64::try_from(counter).unwrap_or(0))).to_vec())
+    }
+
+    fn places(connection: &Connection) -> Vec<(PathBuf, &'static str)> {
+        let directories = connection.settings().directories.iter();
+        directories.flat_map(|at| [(at.data.clone(), "data"), (at.log.clone(), "log")]).collect()
+    }
+}

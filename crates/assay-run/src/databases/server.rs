@@ -1,0 +1,203 @@
+//! A database server under the load, of any kind: what is asked of it differs by its protocol.
+
+use super::opened::{Facts, Opened, Settings};
+use crate::meter::Reading;
+use crate::threads::builder;
+use assay_model::tpcc::Scale;
+use assay_model::tpcc::checks::Violation;
+use assay_model::tpcc::load::Mode;
+use assay_record::MeterHead;
+use assay_sql::{Execute, Kept, Marker, Totals, Trouble};
+use std::fmt::Debug;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+/// A database that may be used: the right to change it, a connection, and what is loaded.
+type Ready<P> = (Arc<<P as Protocol>::Permit>, <P as Protocol>::Connection, Marker);
+
+/// What a kind of server understands.
+pub(super) trait Protocol: Sized + Send + 'static {
+    type Url: Clone + Debug + Send;
+    type Permit: Debug + Send + Sync;
+    type Connection: Debug + Send + 'static;
+    /// Its name in a log.
+    const DIALECT: &'static str;
+    /// How transactions are kept apart.
+    const ISOLATION: &'static str;
+
+    /// The gate, a connection for questions, and what is loaded.
+    fn ready(url: &Self::Url) -> Result<Ready<Self>, Trouble>;
+    fn connect(permit: &Arc<Self::Permit>, url: &Self::Url) -> Result<Self::Connection, Trouble>;
+    /// A session of the load; with the name of a run and its own number there, it numbers what it commits.
+    fn session(
+        connection: Self::Connection,
+        scale: Scale,
+        mode: Mode,
+        numbered: Option<(&str, u32)>,
+    ) -> Result<Box<dyn Execute>, Trouble>;
+    fn mark(connection: &mut Self::Connection, run: &str, sessions: u32) -> Result<(), Trouble>;
+    fn kept(connection: &mut Self::Connection, run: &str, loaded: i32) -> Result<Kept, Trouble>;
+    fn version(connection: &Self::Connection) -> String;
+    fn settings(connection: &mut Self::Connection) -> Result<Settings, Trouble>;
+    fn totals(connection: &mut Self::Connection) -> Result<Totals, Trouble>;
+    fn check(connection: &mut Self::Connection, scale: Scale) -> Result<Vec<Violation>, Trouble>;
+    fn bytes(connection: &mut Self::Connection) -> Result<u64, Trouble>;
+    /// What the server counts by itself, by name; the names are always the same.
+    fn counters(connection: &mut Self::Connection) -> Result<Vec<(&'static str, u64)>, Trouble>;
+    fn places(connection: &Self::Connection) -> Vec<(PathBuf, &'static str)>;
+}
+
+/// A database of a server that the gate has let through. The fields are dropped in this order.
+#[derive(Debug)]
+pub(super) struct Server<P: Protocol> {
+    url: P::Url,
+    /// For questions; sessions of the load have connections of their own.
+    connection: P::Connection,
+    permit: Arc<P::Permit>,
+    marker: Marker,
+}
+
+impl<P: Protocol> Server<P> {
+    pub(super) fn open(url: &P::Url) -> Result<(Box<dyn Opened>, Marker), Trouble>
+    where
+        Server<P>: Debug,
+    {
+        let (permit, connection, marker) = P::ready(url)?;
+        Ok((Box::new(Server::<P> { url: url.clone(), connection, permit, marker: marker.clone() }), marker))
+    }
+
+    /// Asks the server, over another connection if the first one does not answer any more: it may have been restarted.
+    fn asked<T>(&mut self, ask: impl Fn(&mut P::Connection) -> Result<T, Trouble>) -> Result<T, Trouble> {
+        ask(&mut self.connection).or_else(|first| {
+            self.connection = P::connect(&self.permit, &self.url).map_err(|_| first)?;
+            ask(&mut self.connection)
+        })
+    }
+
+    fn scale(&self) -> Scale {
+        self.marker.population.scale()
+    }
+}
+
+impl<P: Protocol> Opened for Server<P>
+where
+    Server<P>: Debug,
+{
+    fn sessions(&mut self, count: u32, mode: Mode) -> Result<Vec<Box<dyn Execute>>, Trouble> {
+        let session = |_| P::session(P::connect(&self.permit, &self.url)?, self.scale(), mode, None);
+        (0..count).map(session).collect()
+    }
+
+    fn mark(&mut self, run: &str, sessions: u32) -> Result<(), Trouble> {
+        P::mark(&mut self.connection, run, sessions)
+    }
+
+    fn marked_sessions(&mut self, count: u32, mode: Mode, run: &str) -> Result<Vec<Box<dyn Execute>>, Trouble> {
+        let session = |at| P::session(P::connect(&self.permit, &self.url)?, self.scale(), mode, Some((run, at)));
+        (0..count).map(session).collect()
+    }
+
+    fn kept(&mut self, run: &str) -> Result<Kept, Trouble> {
+        let loaded = self.scale().orders();
+        self.asked(|connection| P::kept(connection, run, loaded))
+    }
+
+    fn facts(&self, mode: Mode) -> Facts {
+        Facts {
+            dialect: P::DIALECT,
+            version: P::version(&self.connection),
+            mode: match mode {
+                Mode::Procedures => "procedures",
+                Mode::Client => "client",
+            },
+            isolation: P::ISOLATION,
+        }
+    }
+
+    fn settings(&mut self) -> Result<Settings, Trouble> {
+        self.asked(P::settings)
+    }
+
+    fn totals(&mut self) -> Result<Totals, Trouble> {
+        self.asked(P::totals)
+    }
+
+    fn check(&mut self) -> Result<Vec<Violation>, Trouble> {
+        let scale = self.scale();
+        self.asked(|connection| P::check(connection, scale))
+    }
+
+    fn bytes(&mut self) -> Option<u64> {
+        self.asked(P::bytes).ok()
+    }
+
+    fn meter(&mut self) -> Result<Option<Box<dyn Reading>>, Trouble> {
+        let connection = P::connect(&self.permit, &self.url)?;
+        Ok(Account::of::<P>(connection).map(|account| Box::new(account) as Box<dyn Reading>))
+    }
+
+    fn places(&self) -> Vec<(PathBuf, &'static str)> {
+        P::places(&self.connection)
+    }
+}
+
+/// The mode as a session understands it.
+pub(super) fn mode_of(mode: Mode) -> assay_sql::Mode {
+    match mode {
+        Mode::Procedures => assay_sql::Mode::Procedures,
+        Mode::Client => assay_sql::Mode::Client,
+    }
+}
+
+/// How often a server is asked what it counted.
+const EVERY: Duration = Duration::from_millis(250);
+
+/// What a server counts by itself. A thread of its own asks, because a server may take its time to answer.
+struct Account {
+    dialect: &'static str,
+    counters: Vec<String>,
+    /// The last answer, until it is used.
+    answer: Arc<Mutex<Option<Vec<u64>>>>,
+}
+
+impl Account {
+    fn of<P: Protocol>(mut connection: P::Connection) -> Option<Account> {
+        let (names, first): (Vec<_>, Vec<_>) = P::counters(&mut connection).ok()?.into_iter().unzip();
+        let answer = Arc::new(Mutex::new(Some(first)));
+        let weak = Arc::downgrade(&answer);
+        builder("server-counters").spawn(move || ask::<P>(&mut connection, &weak)).ok()?;
+        Some(Account { dialect: P::DIALECT, counters: names.into_iter().map(str::to_owned).collect(), answer })
+    }
+}
+
+/// Asks until nobody wants the answers, or there are none.
+fn ask<P: Protocol>(connection: &mut P::Connection, answers: &Weak<Mutex<Option<Vec<u64>>>>) {
+    while let Some(answer) = answers.upgrade() {
+        let Ok(counted) = P::counters(connection) else { return };
+        let values = counted.into_iter().map(|(_, value)| value).collect();
+        *answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(values);
+        drop(answer);
+        pause();
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a thread of its own waits between two questions to a server")]
+fn pause() {
+    std::thread::sleep(EVERY);
+}
+
+impl Reading for Account {
+    fn head(&self) -> MeterHead {
+        MeterHead {
+            name: self.dialect.to_owned(),
+            kind: "server".to_owned(),
+            holds: String::new(),
+            counters: self.counters.clone(),
+        }
+    }
+
+    fn totals(&mut self) -> Option<Vec<u64>> {
+        self.answer.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}

@@ -1,0 +1,245 @@
+//! A database as the target of a run: its name before it is opened, and the opened one.
+
+use super::kinds::{look, open, usual_sessions};
+use super::ledger::LedgerFile;
+use super::name_of_a_load;
+use super::opened::Opened;
+use crate::failure::{Failure, one_line};
+use crate::meter::Reading;
+use assay_base::{Bound, Bytes, Criterion, Instant, Measure, Share};
+use assay_device::probe;
+use assay_device::safety::Roots;
+use assay_model::tpcc::load::Verify;
+use assay_model::tpcc::{Constants, DEVIATIONS, Kind, Parameters};
+use assay_model::workload::Workload;
+use assay_model::{Plan, tpcc};
+use assay_record::{CommitsHead, DatabaseHead, PerMinute, TargetHead};
+use assay_sql::{Acknowledge, Asking, Marker, ROLLED_BACK, Sessions, Trouble, Url};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// A database that a command line names. What is loaded in it is looked up once.
+#[derive(Clone, Debug)]
+pub struct NamedDatabase {
+    url: Url,
+    looked: Arc<OnceLock<Option<Marker>>>,
+}
+
+impl NamedDatabase {
+    /// Reads a URL.
+    pub fn read(name: &str) -> Result<NamedDatabase, Failure> {
+        Ok(NamedDatabase { url: super::named(name)?, looked: Arc::default() })
+    }
+
+    /// Looks at the database if nobody has; the error says why it cannot be used.
+    fn look(&self) -> Result<Option<&Marker>, Failure> {
+        if self.looked.get().is_none() {
+            let marker = look(&self.url).map_err(|trouble| Failure::database(&trouble))?;
+            // Nobody else looks: a command has one thread until its run begins.
+            let _ = self.looked.set(Some(marker));
+        }
+        Ok(self.looked.get().and_then(Option::as_ref))
+    }
+
+    /// Makes a run of `plan` a crash test: transactions may fail, and what was committed must be there afterwards.
+    pub fn expects_a_crash(&self, plan: &mut Plan) -> Result<(), Failure> {
+        if let Url::Sqlite(_) = self.url {
+            return Err(Failure::usage(
+                "--crash-test is for a server that somebody lets crash, and SQLite is a part of this program: write --verify, kill the run or cut the power, and then assay check URL --after DIR",
+            ));
+        }
+        let Some(load) = plan.tpcc.as_mut() else { return Err(Failure::bug("a plan without transactions")) };
+        load.verify = Verify::Crash;
+        let (window, bound) = (Some(plan.slice), Bound::ErrorsAtMost(Share::from_percent(100)));
+        let may_fail =
+            |kind: Kind| Criterion { stream: kind.name().to_owned(), measure: Measure::Response, bound, window };
+        plan.criteria = Kind::ALL.map(may_fail).into();
+        Ok(())
+    }
+
+    /// Looks at the database; one that cannot be used stays unknown, and the answer says why.
+    pub fn peek(&self) -> Result<(), Failure> {
+        let looked = self.look().map(|_| ());
+        if looked.is_err() {
+            let _ = self.looked.set(None);
+        }
+        looked
+    }
+
+    /// The workload as it is on this database.
+    pub fn fitted(&self, workload: &Workload) -> Result<Workload, Failure> {
+        let name = one_line(&workload.name);
+        if workload.tpcc.is_none() {
+            return Err(Failure::usage(format!(
+                "{name} reads and writes blocks, and {} is a database: use the workload tpcc, or a workload file with model = \"tpcc\"",
+                one_line(&self.url)
+            )));
+        }
+        let warehouses = self.look()?.map(|marker| marker.population.warehouses() as u32);
+        let fitted = workload.on_database(warehouses, usual_sessions(&self.url));
+        fitted.ok_or_else(|| Failure::workload(format!("the rate of {name} is too large for so many warehouses")))
+    }
+}
+
+impl std::fmt::Display for NamedDatabase {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&one_line(&self.url))
+    }
+}
+
+/// The database that a run drives.
+#[derive(Debug)]
+pub struct Database {
+    name: String,
+    marker: Marker,
+    opened: Mutex<Box<dyn Opened>>,
+}
+
+impl Database {
+    /// Opens a database through its gate.
+    pub fn open(named: &NamedDatabase) -> Result<Database, Failure> {
+        let (opened, marker) = open(&named.url).map_err(|trouble| Failure::database(&trouble))?;
+        Ok(Database { name: one_line(&named.url), marker, opened: Mutex::new(opened) })
+    }
+
+    /// Its URL, without anything that must stay secret.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub(super) fn opened(&self) -> MutexGuard<'_, Box<dyn Opened>> {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What the log says about it as a target. Its size changes while it is used, so that it is no part of what it is
+    /// recognised by.
+    pub fn target(&self) -> TargetHead {
+        let load = one_line(&self.marker.run);
+        let facts =
+            BTreeMap::from([("path".to_owned(), self.name.clone()), ("file".to_owned(), format!("load {load}"))]);
+        TargetHead { name: self.name.clone(), kind: "database".into(), facts, ..TargetHead::default() }
+    }
+
+    fn parameters(&self, seed: u64) -> Parameters {
+        let population = self.marker.population;
+        Parameters::new(seed, population.c_load(), population.warehouses(), population.scale())
+    }
+
+    /// What the log says about it at the beginning of a run of `plan`; `unchecked` if nothing is checked after it.
+    pub fn head(&self, plan: &Plan, unchecked: bool) -> Result<DatabaseHead, Failure> {
+        let mut opened = self.opened();
+        let settings = opened.settings().map_err(|trouble| Failure::database(&trouble))?;
+        let mode = plan.tpcc.as_ref().map(|load| load.mode).unwrap_or_default();
+        let (facts, population) = (opened.facts(mode), self.marker.population);
+        let Constants { c_load, c_last, c_customer, c_item } = self.parameters(plan.seed).constants();
+        let constants = [
+            ("C-Load of names", c_load),
+            ("C-Run of names", c_last),
+            ("C of customers", c_customer),
+            ("C of items", c_item),
+        ];
+        Ok(DatabaseHead {
+            dialect: facts.dialect.to_owned(),
+            version: facts.version,
+            url: self.name.clone(),
+            warehouses: population.warehouses() as u64,
+            seed: population.seed(),
+            load: one_line(&self.marker.run),
+            bytes: opened.bytes(),
+            constants: constants.into_iter().map(|(name, c)| (name.to_owned(), c.into())).collect(),
+            mode: facts.mode.to_owned(),
+            isolation: facts.isolation.to_owned(),
+            settings: settings.named,
+            not_durable: settings.not_durable,
+            deviations: DEVIATIONS.map(str::to_owned).to_vec(),
+            unchecked,
+        })
+    }
+
+    /// What limits a result on it, as watermarks: commits that may be lost.
+    pub fn watermarks(&self) -> Vec<String> {
+        let weak = self.opened().settings().map_or_else(|trouble| vec![trouble.to_string()], |it| it.not_durable);
+        if weak.is_empty() { Vec::new() } else { vec![format!("NOT DURABLE: {}", one_line(weak.join(", ")))] }
+    }
+
+    /// What it says of a result if the machine can keep all of its data, `bytes`, in memory; nothing where it is not on
+    /// this machine.
+    pub fn fits_in_memory(&self, bytes: u64) -> Option<String> {
+        if self.places().is_empty() {
+            return None;
+        }
+        let memory = probe::host(&Roots::host()).memory?;
+        (bytes < memory).then(|| {
+            format!(
+                "the database has {} and this machine {} of memory: what is read stays there, and only the log and what is written back reach the disk; load more warehouses to test reads",
+                Bytes::new(bytes).human(),
+                Bytes::new(memory).human()
+            )
+        })
+    }
+
+    /// What its server counts by itself, where there is one that can be asked.
+    pub fn meter(&self) -> Option<Box<dyn Reading>> {
+        self.opened().meter().ok().flatten()
+    }
+
+    /// Its files or directories on this machine, each with what is in it.
+    pub fn places(&self) -> Vec<(PathBuf, &'static str)> {
+        self.opened().places()
+    }
+
+    /// Begins the ledger of a run beside its log, with the rows of its sessions, where the load asks for it.
+    pub(crate) fn ledger(&self, load: &tpcc::Load, log: &Path) -> Result<Option<Arc<LedgerFile>>, Failure> {
+        if load.verify == Verify::No {
+            return Ok(None);
+        }
+        let Some(dir) = log.parent() else { return Err(Failure::usage("a run that is not kept has no ledger")) };
+        let failed = |trouble: Trouble| Failure::database(&trouble);
+        let (mut opened, run) = (self.opened(), name_of_a_load());
+        let before = opened.totals().map_err(failed)?;
+        opened.mark(&run, load.sessions()).map_err(failed)?;
+        let head = CommitsHead {
+            run,
+            load: self.marker.run.clone(),
+            database: self.name.clone(),
+            sessions: load.sessions(),
+            before: [before.next_orders, before.payments, before.ytd],
+        };
+        LedgerFile::create(dir, &head).map(Some)
+    }
+
+    /// Sessions that carry a load, and whose commits are entered in a ledger where there is one.
+    pub(crate) fn sessions<C>(
+        &self,
+        plan: &Plan,
+        load: &tpcc::Load,
+        clock: C,
+        ledger: Option<&Arc<LedgerFile>>,
+    ) -> Result<Sessions<C>, Trouble>
+    where
+        C: Fn() -> Instant + Clone + Send + 'static,
+    {
+        let homes = matches!(load.home, tpcc::load::Homes::Session).then(|| self.marker.population.warehouses());
+        let asking = Asking { parameters: self.parameters(plan.seed), seed: plan.seed, homes };
+        let count = load.sessions();
+        let sessions = match ledger {
+            Some(ledger) => self.opened().marked_sessions(count, load.mode, &ledger.run)?,
+            None => self.opened().sessions(count, load.mode)?,
+        };
+        let ledger = ledger.map(|ledger| Arc::clone(ledger) as Arc<dyn Acknowledge>);
+        Sessions::acknowledging(sessions, asking, clock, ledger)
+    }
+}
+
+/// The figures per minute of a plan that drives a database: new orders, and all transactions.
+pub fn per_minute(plan: &Plan) -> Vec<PerMinute> {
+    if plan.tpcc.is_none() {
+        return Vec::new();
+    }
+    let names = |kinds: &[Kind]| kinds.iter().map(|kind| kind.name().to_owned()).collect();
+    vec![
+        PerMinute { name: "NOPM".into(), streams: names(&[Kind::NewOrder]), without: vec![ROLLED_BACK.to_owned()] },
+        PerMinute { name: "TPM".into(), streams: names(&Kind::ALL), without: Vec::new() },
+    ]
+}

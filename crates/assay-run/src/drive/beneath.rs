@@ -1,0 +1,189 @@
+//! What counts by itself while the load runs: the disks below files and databases.
+
+use crate::meter::Reading;
+use crate::targets::Targets;
+use assay_device::probe::{disk_name, disk_stat, disk_under_path};
+use assay_device::safety::{DevNum, Roots};
+use assay_record::MeterHead;
+use std::collections::BTreeMap;
+
+/// A disk by the kernel's account of it.
+#[derive(Debug)]
+pub struct Disk {
+    number: DevNum,
+    name: String,
+    holds: String,
+}
+
+/// The kind of meter that a disk is.
+const DISK: &str = "disk";
+/// The names of a disk's counters.
+const OF_A_DISK: [&str; 8] =
+    ["reads", "read_bytes", "read_ns", "writes", "written_bytes", "write_ns", "flushes", "flush_ns"];
+const SECTOR: u64 = 512;
+const MILLISECOND: u64 = 1_000_000;
+
+impl Disk {
+    /// The disk with this number, where the kernel counts for it; `holds` says what it is there for.
+    pub fn new(number: DevNum, holds: &str) -> Option<Disk> {
+        let roots = Roots::host();
+        disk_stat(&roots, number)?;
+        Some(Disk { number, name: disk_name(&roots, number)?, holds: holds.to_owned() })
+    }
+}
+
+impl Reading for Disk {
+    fn head(&self) -> MeterHead {
+        MeterHead {
+            name: self.name.clone(),
+            kind: DISK.to_owned(),
+            holds: self.holds.clone(),
+            counters: OF_A_DISK.map(str::to_owned).to_vec(),
+        }
+    }
+
+    fn totals(&mut self) -> Option<Vec<u64>> {
+        let stat = disk_stat(&Roots::host(), self.number)?;
+        let flushes = (stat.flushes.unwrap_or(0), stat.flush_ms.unwrap_or(0).saturating_mul(MILLISECOND));
+        Some(vec![
+            stat.reads,
+            stat.read_sectors.saturating_mul(SECTOR),
+            stat.read_ms.saturating_mul(MILLISECOND),
+            stat.writes,
+            stat.write_sectors.saturating_mul(SECTOR),
+            stat.write_ms.saturating_mul(MILLISECOND),
+            flushes.0,
+            flushes.1,
+        ])
+    }
+}
+
+/// What disks below a run hold, each disk once.
+#[derive(Default)]
+struct Holding(BTreeMap<DevNum, Vec<String>>);
+
+impl Holding {
+    fn add(&mut self, disk: Option<DevNum>, what: &str) {
+        disk.into_iter().for_each(|disk| self.0.entry(disk).or_default().push(what.to_owned()));
+    }
+
+    fn readings(self, several: impl Fn(&[String]) -> String) -> Vec<Box<dyn Reading>> {
+        let disk = |(number, held): (DevNum, Vec<String>)| {
+            let holds = if let [one] = &held[..] { one.clone() } else { several(&held) };
+            Some(Box::new(Disk::new(number, &holds)?) as Box<dyn Reading>)
+        };
+        self.0.into_iter().filter_map(disk).collect()
+    }
+}
+
+/// The disks below files among the first `n` targets, and below a database, where `named` are those that were named. A
+/// device among the targets counts for itself.
+fn below(targets: &Targets, n: usize, named: &[DevNum]) -> Vec<Box<dyn Reading>> {
+    let mut holding = Holding::default();
+    if let Some(database) = targets.database() {
+        let roots = Roots::host();
+        for (place, what) in database.places() {
+            holding.add(disk_under_path(&roots, &place), what);
+        }
+        for disk in named {
+            if !holding.0.contains_key(disk) {
+                holding.add(Some(*disk), "the database, as --disk says");
+            }
+        }
+        let server = database.meter().into_iter();
+        return server.chain(holding.readings(|held| held.join(" and "))).collect();
+    }
+    for real in targets.real().iter().take(n).filter(|real| real.disk.is_none()) {
+        holding.add(real.under, &real.name);
+    }
+    holding.readings(|held| format!("{} files", held.len()))
+}
+
+/// Something that counts by itself, with its last reading.
+struct Read {
+    reading: Box<dyn Reading>,
+    before: Option<Vec<u64>>,
+}
+
+impl Read {
+    /// By how much each counter rose since the last reading that succeeded; nothing where it cannot be read now, and where
+    /// it began anew.
+    fn rise(&mut self) -> Vec<u64> {
+        let Some(now) = self.reading.totals() else { return Vec::new() };
+        let before = self.before.replace(now.clone());
+        before.and_then(|before| risen(&now, &before)).unwrap_or_default()
+    }
+}
+
+/// All that counts by itself in a run.
+pub(super) struct Beneath(Vec<Read>);
+
+impl Beneath {
+    /// Starts counting now what belongs to the first `n` targets.
+    pub(super) fn new(targets: &Targets, n: usize, named: &[DevNum]) -> Beneath {
+        Beneath::of(below(targets, n, named))
+    }
+
+    /// What is said where nothing counts the disk of a database.
+    pub(super) fn lacks_disk(&self, targets: &Targets) -> Option<String> {
+        let database = targets.database()?;
+        let known = self.heads().iter().any(|head| head.kind == DISK);
+        (!known).then(|| {
+            format!(
+                "the disk of {} is not known on this machine, so that the report lacks what it did; name it with --disk",
+                database.name()
+            )
+        })
+    }
+
+    fn of(readings: Vec<Box<dyn Reading>>) -> Beneath {
+        let mut beneath = Beneath(readings.into_iter().map(|reading| Read { reading, before: None }).collect());
+        beneath.sample();
+        beneath
+    }
+
+    pub(super) fn heads(&self) -> Vec<MeterHead> {
+        self.0.iter().map(|it| it.reading.head()).collect()
+    }
+
+    /// The rise of each counter of each of them.
+    pub(super) fn sample(&mut self) -> Vec<Vec<u64>> {
+        self.0.iter_mut().map(Read::rise).collect()
+    }
+}
+
+/// None where a counter fell: what counts was started anew.
+fn risen(now: &[u64], before: &[u64]) -> Option<Vec<u64>> {
+    now.iter().zip(before).map(|(now, before)| now.checked_sub(*before)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Gives these totals one after the other.
+    struct Given(Vec<Option<Vec<u64>>>);
+
+    impl Reading for Given {
+        fn head(&self) -> MeterHead {
+            MeterHead { name: "given".into(), counters: vec!["reads".into()], ..MeterHead::default() }
+        }
+        fn totals(&mut self) -> Option<Vec<u64>> {
+            self.0.remove(0)
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_in_the_next_reading_and_what_began_anew_in_none() {
+        let given = [Some(5), Some(7), None, Some(12), Some(2), Some(3)].map(|total| total.map(|total| vec![total]));
+        let mut beneath = Beneath::of(vec![Box::new(Given(given.to_vec()))]);
+        assert_eq!(beneath.heads().len(), 1);
+        let read: Vec<Vec<Vec<u64>>> = (0..5).map(|_| beneath.sample()).collect();
+        assert_eq!(read, [vec![vec![2]], vec![vec![]], vec![vec![5]], vec![vec![]], vec![vec![1]]]);
+    }
+
+    #[test]
+    fn a_disk_that_is_not_there_counts_nothing() {
+        assert!(Disk::new(DevNum { major: 4094, minor: 9 }, "data").is_none());
+    }
+}

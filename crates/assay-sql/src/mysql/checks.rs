@@ -1,0 +1,72 @@
+//! The conditions that a database must fulfil, asked of MariaDB in one snapshot.
+
+use super::connection::{Connection, NO_COLUMN, NO_TABLE};
+use super::link::Failed;
+use crate::checks::{Dialect, Query, Totals, has_rows, queries, totals as totals_of};
+use crate::trouble::Trouble;
+use assay_base::text::one_line;
+use assay_model::tpcc::Scale;
+use assay_model::tpcc::checks::{Check, Violation};
+
+/// Money is kept in units of a hundred cents.
+const CENTS: i64 = 100;
+/// For the checks only: sorting and hashing in memory, tables that are joined by hashing where no key helps, and as much
+/// time as they take.
+const SETTINGS: &str = "SET SESSION tmp_memory_table_size = 268435456, max_heap_table_size = 268435456, \
+     join_cache_level = 4, max_statement_time = 0";
+/// As the server has them, afterwards.
+const USUAL: &str = "SET SESSION tmp_memory_table_size = DEFAULT, max_heap_table_size = DEFAULT, \
+     join_cache_level = DEFAULT, max_statement_time = DEFAULT";
+const SNAPSHOT: &str = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; \
+     START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY";
+
+fn dialect(prefix: &str) -> Dialect<'_> {
+    Dialect { schema: prefix, cents: CENTS, whole: "signed", differ: ("NOT ", "<=>") }
+}
+
+/// Reads the totals.
+pub fn totals(connection: &mut Connection) -> Result<Totals, Trouble> {
+    let prefix = connection.prefix();
+    let answers = connection.ask(&totals_of(&dialect(&prefix)))?;
+    let row = answers.first().and_then(|answer| answer.one());
+    let number = |column| row.and_then(|row| row.big(column).ok()).unwrap_or(0);
+    Ok(Totals { next_orders: number(0), payments: number(1), ytd: number(2) })
+}
+
+/// Examines a database that was loaded with rows of a scale. An empty list: it is consistent. One that lacks a table or a
+/// column is damaged.
+pub fn check(connection: &mut Connection, scale: Scale) -> Result<Vec<Violation>, Trouble> {
+    let prefix = connection.prefix();
+    let found = examine(connection, scale, &dialect(&prefix));
+    if !connection.link.broken {
+        let _ = connection.link.run(&format!("ROLLBACK; {USUAL}"));
+    }
+    let mut found = found.map_err(|why| match why.code() {
+        // These queries are right for every database that a load has made.
+        NO_TABLE | NO_COLUMN => Trouble::damaged(format!("{} is damaged: {}", connection.shown(), one_line(&why))),
+        _ => connection.trouble(&why),
+    })?;
+    found.sort();
+    Ok(found)
+}
+
+fn examine(connection: &mut Connection, scale: Scale, dialect: &Dialect<'_>) -> Result<Vec<Violation>, Failed> {
+    let link = &mut connection.link;
+    link.run(SETTINGS)?;
+    link.run(SNAPSHOT)?;
+    let mut found = Vec::new();
+    for query in queries(scale) {
+        let Query { check, keys, .. } = query;
+        for row in link.simple(&query.sql(dialect))?.iter().flat_map(|answer| &answer.rows) {
+            let key = (0..keys).map(|column| row.big(column)).collect::<Result<_, _>>()?;
+            found.push(Violation { check, key, left: row.big_or_null(keys)?, right: row.big_or_null(keys + 1)? });
+        }
+    }
+    for (at, sql) in has_rows(dialect) {
+        let answers = link.simple(&sql)?;
+        if !answers.iter().any(|answer| answer.one().is_some_and(|row| row.big(0).is_ok_and(|it| it == 1))) {
+            found.push(Violation { check: Check::EmptyTable, key: vec![at], left: Some(0), right: None });
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,364 @@
+//! Each transaction statement by statement, in two flights, of a delivery in three: what one writes follows from what the
+//! one before has read under lock.
+//!
+//! A flight is one question of several statements that are written out, and waits once for the server, which stops at the
+//! first statement that fails. Statements that are prepared could be sent together too, but the server would go on after
+//! one that fails: after a deadlock, which ends the transaction, the rest would be committed by itself.
+
+use super::link::{Answer, Link};
+use super::procedures::{status, unknown, unreadable};
+use super::row::Row;
+use super::rows::{moment, money};
+use super::schema::{literal, of};
+use crate::fault::Fault;
+use crate::ordering::{Filled, Taken};
+use assay_model::tpcc::rows::{BAD_CREDIT, Customer};
+use assay_model::tpcc::{
+    By, Delivered, Delivery, NewOrder, OrderStatus, Ordered, Outcome, Paid, Payment, Scale, Status, StockLevel,
+    Transaction,
+};
+use std::collections::BTreeSet;
+use std::io;
+
+const BEGIN: &str = "START TRANSACTION";
+/// All that is read is of one snapshot.
+const BEGIN_READING: &str = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; START TRANSACTION READ ONLY";
+
+/// The logic of the transactions on a database.
+#[derive(Debug)]
+pub(super) struct Client {
+    prefix: String,
+    districts: i32,
+}
+
+/// What an answer must have, or the data is not what was loaded.
+fn row<'a>(answers: &'a [Answer], at: usize, what: &str) -> Result<&'a Row, Fault> {
+    answers.get(at).and_then(|answer| answer.one()).ok_or_else(|| Fault::missing_row(what))
+}
+
+/// Numbers as a list.
+fn list<T: ToString>(all: impl IntoIterator<Item = T>) -> String {
+    all.into_iter().map(|it| it.to_string()).collect::<Vec<_>>().join(", ")
+}
+
+/// The rows of a small table that is written out: its columns are named in the first row.
+fn table<const N: usize>(columns: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
+    let mut selects = Vec::new();
+    for (at, row) in rows.enumerate() {
+        let name = |(column, value): (&str, String)| if at == 0 { format!("{value} AS {column}") } else { value };
+        let values: Vec<String> = columns.into_iter().zip(row).map(name).collect();
+        selects.push(format!("SELECT {}", values.join(", ")));
+    }
+    format!("({})", selects.join(" UNION ALL "))
+}
+
+impl Client {
+    pub(super) fn new(prefix: &str, scale: Scale) -> Client {
+        Client { prefix: prefix.to_owned(), districts: scale.districts() }
+    }
+
+    /// Sends a flight that commits nothing.
+    fn fly(&self, link: &mut Link, statements: &[String]) -> Result<Vec<Answer>, Fault> {
+        link.simple(&of(&self.prefix, &statements.join("; "))).map_err(|why| why.fault())
+    }
+
+    /// Sends a flight that ends with a COMMIT. Nobody knows whether it was carried out if the connection ends after the
+    /// server had got that far, or may have.
+    fn commit(&self, link: &mut Link, statements: &[String]) -> Result<Vec<Answer>, Fault> {
+        let sql = of(&self.prefix, &statements.join("; "));
+        link.simple(&format!("{sql}; COMMIT")).map_err(|why| {
+            // Answers that are still on their way are lost with the connection; an error comes after all before it.
+            let is_known = why.code() != 0 && link.answered < statements.len();
+            if why.is_ambiguous() && !is_known { unknown(&why) } else { why.fault() }
+        })
+    }
+
+    pub(super) fn execute(&self, link: &mut Link, transaction: &Transaction) -> Result<Outcome, Fault> {
+        match transaction {
+            Transaction::NewOrder(asked) => self.new_order(link, asked),
+            Transaction::Payment(asked) => self.payment(link, asked).map(Outcome::Paid),
+            Transaction::OrderStatus(asked) => self.order_status(link, asked).map(Outcome::Status),
+            Transaction::Delivery(asked) => self.delivery(link, asked).map(Outcome::Delivered),
+            Transaction::StockLevel(asked) => self.stock_level(link, asked).map(Outcome::Low),
+        }
+    }
+
+    fn new_order(&self, link: &mut Link, asked: &NewOrder) -> Result<Outcome, Fault> {
+        let NewOrder { warehouse, district, customer, .. } = *asked;
+        let taken = Taken::of(asked);
+        let items: BTreeSet<i32> = asked.lines.iter().map(|line| line.item).collect();
+        let read = self.fly(
+            link,
+            &[
+                BEGIN.to_owned(),
+                format!("SELECT CAST(w_tax * 10000 AS signed) FROM @warehouse WHERE w_id = {warehouse}"),
+                format!(
+                    "SELECT d_next_o_id, CAST(d_tax * 10000 AS signed) FROM @district \
+                     WHERE d_w_id = {warehouse} AND d_id = {district} FOR UPDATE"
+                ),
+                format!(
+                    "UPDATE @district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = {warehouse} AND d_id = {district}"
+                ),
+                format!(
+                    "SELECT CAST(c_discount * 10000 AS signed), c_last, c_credit FROM @customer \
+                     WHERE c_w_id = {warehouse} AND c_d_id = {district} AND c_id = {customer}"
+                ),
+                format!(
+                    "SELECT i_id, CAST(i_price * 100 AS signed), i_data LIKE '%ORIGINAL%', i_name FROM @item \
+                     WHERE i_id IN ({})",
+                    list(items)
+                ),
+                stock(asked, &taken),
+            ],
+        )?;
+        let (tax, numbered) = (row(&read, 1, "warehouse")?, row(&read, 2, "district")?);
+        let discount = row(&read, 4, "customer")?;
+        let [items, stock] = [&read[5], &read[6]];
+        let order = numbered.int(0).map_err(unreadable)?;
+        let filled = fill(asked, &items.rows, &stock.rows)?;
+        self.write_order(link, asked, order, &filled, taken)?;
+        if filled.lines.len() < asked.lines.len() {
+            return Ok(Outcome::RolledBack);
+        }
+        let total = || -> io::Result<i64> {
+            Ok(Ordered::total(filled.amounts.iter().sum(), discount.big(0)?, tax.big(0)? + numbered.big(1)?))
+        };
+        Ok(Outcome::Ordered(Ordered { order, total: total().map_err(unreadable)?, lines: filled.lines }))
+    }
+
+    /// The second flight of a new order: everything that is to be written, also of one that is then rolled back.
+    fn write_order(
+        &self,
+        link: &mut Link,
+        asked: &NewOrder,
+        order: i32,
+        filled: &Filled,
+        taken: Taken,
+    ) -> Result<(), Fault> {
+        let NewOrder { warehouse, district, customer, date, ref lines, .. } = *asked;
+        let key = format!("{warehouse}, {district}, {order}");
+        let (count, is_local) = (lines.len(), i32::from(asked.all_local()));
+        let made =
+            lines.iter().zip(&filled.amounts).zip(&filled.dists).enumerate().map(|(at, ((line, amount), dist))| {
+                let (number, amount, dist) = (at + 1, money(*amount), literal(dist));
+                let (item, supply, quantity) = (line.item, line.supply_warehouse, line.quantity);
+                format!("({key}, {number}, {item}, {supply}, NULL, {quantity}, {amount}, {dist})")
+            });
+        let made: Vec<String> = made.collect();
+        let statements = [
+            format!("INSERT INTO @orders VALUES ({key}, {customer}, '{}', NULL, {count}, {is_local})", moment(date)),
+            format!("INSERT INTO @new_order VALUES ({key})"),
+            take(&taken.filled(asked, filled)),
+            format!("INSERT INTO @order_line VALUES {}", made.join(", ")),
+        ];
+        if made.len() < lines.len() {
+            return self.fly(link, &[&statements[..], &["ROLLBACK".to_owned()]].concat()).map(drop);
+        }
+        self.commit(link, &statements).map(drop)
+    }
+
+    fn payment(&self, link: &mut Link, asked: &Payment) -> Result<Paid, Fault> {
+        let Payment { warehouse, district, customer_warehouse, customer_district, date, .. } = *asked;
+        let amount = money(asked.amount);
+        let in_district = format!("c_w_id = {customer_warehouse} AND c_d_id = {customer_district}");
+        let read = self.fly(
+            link,
+            &[
+                BEGIN.to_owned(),
+                format!("UPDATE @warehouse SET w_ytd = w_ytd + {amount} WHERE w_id = {warehouse}"),
+                format!("SELECT w_name FROM @warehouse WHERE w_id = {warehouse}"),
+                format!(
+                    "UPDATE @district SET d_ytd = d_ytd + {amount} WHERE d_w_id = {warehouse} AND d_id = {district}"
+                ),
+                format!("SELECT d_name FROM @district WHERE d_w_id = {warehouse} AND d_id = {district}"),
+                format!(
+                    "SELECT c_id, CAST(c_balance * 100 AS signed), c_credit, IF(c_credit = 'BC', c_data, '') \
+                     FROM @customer WHERE {in_district} AND c_id = {} FOR UPDATE",
+                    which(&asked.customer, &in_district)
+                ),
+            ],
+        )?;
+        let names = [row(&read, 2, "warehouse")?, row(&read, 4, "district")?];
+        let (names, found) = (names.map(|row| row.text(0)), row(&read, 5, "customer")?);
+        let [Ok(of_name), Ok(in_name)] = names else { return Err(Fault::missing_row("name")) };
+        let customer = found.int(0).map_err(unreadable)?;
+        let data = (found.text(2).map_err(unreadable)? == BAD_CREDIT).then(|| {
+            let mut data = asked.note(customer) + found.text(3).unwrap_or_default();
+            data.truncate(Customer::DATA_MOST);
+            format!(", c_data = {}", literal(&data))
+        });
+        let note = data.unwrap_or_default();
+        let data = literal(&Payment::history_data(of_name, in_name));
+        self.commit(
+            link,
+            &[
+                format!(
+                    "UPDATE @customer SET c_balance = c_balance - {amount}, c_ytd_payment = c_ytd_payment + {amount}, \
+                     c_payment_cnt = c_payment_cnt + 1{note} WHERE {in_district} AND c_id = {customer}"
+                ),
+                format!(
+                    "INSERT INTO @history VALUES ({customer}, {customer_district}, {customer_warehouse}, {district}, \
+                     {warehouse}, '{}', {amount}, {data})",
+                    moment(date)
+                ),
+            ],
+        )?;
+        // The row is locked since it was read.
+        Ok(Paid { customer, balance: found.big(1).map_err(unreadable)? - asked.amount })
+    }
+
+    fn order_status(&self, link: &mut Link, asked: &OrderStatus) -> Result<Status, Fault> {
+        let OrderStatus { warehouse, district, .. } = *asked;
+        let in_district = format!("c_w_id = {warehouse} AND c_d_id = {district}");
+        let customer = format!(
+            "SELECT c_id, CAST(c_balance * 100 AS signed), c_first, c_middle, c_last FROM @customer \
+             WHERE {in_district} AND c_id = {}",
+            which(&asked.customer, &in_district)
+        );
+        let read = self.fly(link, &[BEGIN_READING.to_owned(), customer])?;
+        let found = row(&read, 2, "customer")?;
+        let (customer, balance) = (found.int(0).map_err(unreadable)?, found.big(1).map_err(unreadable)?);
+        let newest = format!(
+            "(SELECT o_id, o_entry_d, o_carrier_id FROM @orders WHERE o_w_id = {warehouse} AND o_d_id = {district} \
+             AND o_c_id = {customer} ORDER BY o_id DESC LIMIT 1) AS newest"
+        );
+        let answers = self.fly(
+            link,
+            &[
+                format!(
+                    "SELECT {customer}, {balance}, o_id, timestampdiff(MICROSECOND, '1970-01-01', o_entry_d), o_carrier_id \
+                     FROM (SELECT 1) AS one LEFT JOIN {newest} ON true"
+                ),
+                format!(
+                    "SELECT ol_i_id, ol_supply_w_id, ol_quantity, CAST(ol_amount * 100 AS signed), \
+                     timestampdiff(MICROSECOND, '1970-01-01', ol_delivery_d) FROM {newest} STRAIGHT_JOIN @order_line \
+                     ON ol_w_id = {warehouse} AND ol_d_id = {district} AND ol_o_id = o_id ORDER BY ol_number"
+                ),
+                "COMMIT".to_owned(),
+            ],
+        )?;
+        let lines = answers.get(1).map(|answer| answer.rows.as_slice()).unwrap_or_default();
+        status(row(&answers, 0, "order")?, lines).map_err(unreadable)
+    }
+
+    fn delivery(&self, link: &mut Link, asked: &Delivery) -> Result<Delivered, Fault> {
+        let Delivery { warehouse, carrier, date } = *asked;
+        let mut locks = vec![BEGIN.to_owned()];
+        locks.extend((1..=self.districts).map(|district| {
+            format!(
+                "SELECT no_o_id FROM @new_order WHERE no_w_id = {warehouse} AND no_d_id = {district} \
+                 ORDER BY no_o_id LIMIT 1 FOR UPDATE"
+            )
+        }));
+        let read = self.fly(link, &locks)?;
+        let oldest = |answer: &Answer| answer.one().map(|row| row.int(0)).transpose().map_err(unreadable);
+        let orders = read[1..].iter().map(oldest).collect::<Result<Vec<_>, _>>()?;
+        let new = || (1..=self.districts).zip(&orders).filter_map(|(district, order)| order.map(|it| (district, it)));
+        if new().next().is_none() {
+            self.fly(link, &["ROLLBACK".to_owned()])?;
+            return Ok(Delivered { orders });
+        }
+        let new_rows = new().map(|(district, order)| [district, order].map(|it| it.to_string()));
+        let oldest = table(["district", "number"], new_rows) + " AS oldest";
+        let customers = self.customers(link, warehouse, &oldest, new().count())?;
+        self.commit(
+            link,
+            &[
+                format!(
+                    "DELETE @new_order FROM {oldest} STRAIGHT_JOIN @new_order \
+                     ON no_w_id = {warehouse} AND no_d_id = district AND no_o_id = number"
+                ),
+                format!(
+                    "UPDATE {oldest} STRAIGHT_JOIN @orders ON o_w_id = {warehouse} AND o_d_id = district \
+                     AND o_id = number SET o_carrier_id = {carrier}"
+                ),
+                format!(
+                    "UPDATE {oldest} STRAIGHT_JOIN @order_line ON ol_w_id = {warehouse} AND ol_d_id = district \
+                     AND ol_o_id = number SET ol_delivery_d = '{}'",
+                    moment(date)
+                ),
+                format!(
+                    "UPDATE {customers} AS paid STRAIGHT_JOIN @customer ON c_w_id = {warehouse} AND c_d_id = district \
+                     AND c_id = orderer SET c_balance = c_balance + amount, c_delivery_cnt = c_delivery_cnt + 1"
+                ),
+            ],
+        )?;
+        Ok(Delivered { orders })
+    }
+
+    /// The customers of so many orders, and what each has ordered. Neither changes, so that a statement after the one
+    /// that waited for the locks may read them without any.
+    fn customers(&self, link: &mut Link, warehouse: i32, oldest: &str, count: usize) -> Result<String, Fault> {
+        let sql = format!(
+            "SELECT district, c_id, CAST((SELECT sum(ol_amount) FROM @order_line WHERE ol_w_id = {warehouse} \
+             AND ol_d_id = district AND ol_o_id = number) * 100 AS signed) FROM {oldest} STRAIGHT_JOIN @orders \
+             ON o_w_id = {warehouse} AND o_d_id = district AND o_id = number STRAIGHT_JOIN @customer \
+             ON c_w_id = {warehouse} AND c_d_id = district AND c_id = o_c_id ORDER BY district"
+        );
+        let read = self.fly(link, &[sql])?;
+        let rows = read.first().map(|answer| answer.rows.as_slice()).unwrap_or_default();
+        if rows.len() != count || rows.iter().any(|row| row.is_null(2)) {
+            return Err(Fault::missing_row("order, order line or customer"));
+        }
+        let one = |row: &Row| Ok([row.int(0)?.to_string(), row.int(1)?.to_string(), money(row.big(2)?)]);
+        let rows = rows.iter().map(one).collect::<io::Result<Vec<_>>>().map_err(unreadable)?;
+        Ok(table(["district", "orderer", "amount"], rows.into_iter()))
+    }
+
+    fn stock_level(&self, link: &mut Link, asked: &StockLevel) -> Result<i64, Fault> {
+        let StockLevel { warehouse, district, threshold } = *asked;
+        let sql = format!(
+            "SELECT d_next_o_id, (SELECT count(DISTINCT s_i_id) FROM @order_line STRAIGHT_JOIN @stock \
+             ON s_w_id = {warehouse} AND s_i_id = ol_i_id WHERE ol_w_id = {warehouse} AND ol_d_id = {district} \
+             AND ol_o_id >= d_next_o_id - 20 AND ol_o_id < d_next_o_id AND s_quantity < {threshold}) \
+             FROM @district WHERE d_w_id = {warehouse} AND d_id = {district}"
+        );
+        row(&self.fly(link, &[sql])?, 0, "district")?.big(1).map_err(unreadable)
+    }
+}
+
+/// The customer who is meant: the number, or of all with a last name the one in the middle by first name.
+fn which(customer: &By, in_district: &str) -> String {
+    match customer {
+        By::Id(id) => id.to_string(),
+        By::Name(last) => format!(
+            "(SELECT c_id FROM (SELECT c_id, row_number() OVER (ORDER BY c_first, c_id) AS place, \
+             count(*) OVER () AS named FROM @customer WHERE {in_district} AND c_last = {}) AS namesakes \
+             WHERE place = (named + 1) DIV 2)",
+            literal(last)
+        ),
+    }
+}
+
+/// Locks the stock of an order, in the order of the key.
+fn stock(asked: &NewOrder, taken: &Taken) -> String {
+    let keys = taken.supplies.iter().zip(&taken.items).map(|(supply, item)| [supply.to_string(), item.to_string()]);
+    format!(
+        "SELECT s_w_id, s_i_id, s_quantity, s_data LIKE '%ORIGINAL%', s_dist_{:02} FROM {} AS asked \
+         STRAIGHT_JOIN @stock ON s_w_id = supply AND s_i_id = item FOR UPDATE",
+        asked.district,
+        table(["supply", "item"], keys)
+    )
+}
+
+/// Takes from the stock. One row for each item: an UPDATE touches a row once, however often a list has it.
+fn take(taken: &Taken) -> String {
+    let columns = [&taken.supplies, &taken.items, &taken.held, &taken.quantities, &taken.times, &taken.remote];
+    let rows = (0..taken.items.len()).map(|at| columns.map(|column| column[at].to_string()));
+    let names = ["supply", "item", "held", "quantity", "times", "remote"];
+    format!(
+        "UPDATE {} AS taken STRAIGHT_JOIN @stock ON s_w_id = supply AND s_i_id = item \
+         SET s_quantity = held, s_ytd = s_ytd + quantity, s_order_cnt = s_order_cnt + times, \
+         s_remote_cnt = s_remote_cnt + remote",
+        table(names, rows)
+    )
+}
+
+/// What a flight has read of the items and the stock of an order.
+fn fill(asked: &NewOrder, items: &[Row], stock: &[Row]) -> Result<Filled, Fault> {
+    let item = |row: &Row| Ok((row.int(0)?, (row.big(1)?, row.int(2)? == 1)));
+    let held = |row: &Row| Ok(((row.int(0)?, row.int(1)?), (row.int(2)?, row.int(3)? == 1, row.text(4)?.to_owned())));
+    let items = items.iter().map(item).collect::<io::Result<_>>().map_err(unreadable)?;
+    let stock = stock.iter().map(held).collect::<io::Result<_>>().map_err(unreadable)?;
+    Filled::of(asked, &items, stock)
+}

@@ -1,0 +1,152 @@
+//! One connection to a database that the gate has let through, with its settings read back.
+
+use super::gate::{Permit, trouble};
+use super::link::{Answer, Failed, Link};
+use super::schema::of;
+use super::settings::Settings;
+use crate::marker::{Columns, Marker};
+use crate::trouble::Trouble;
+use crate::url::MysqlUrl;
+use assay_base::text::one_line;
+use std::io;
+use std::sync::Arc;
+
+/// The server may have other values for everybody, and a connection that waits for work must not be ended: what a
+/// transaction sees is set for each session.
+const SESSION: &str = "SET NAMES ascii COLLATE ascii_bin; \
+     SET SESSION sql_mode = 'STRICT_ALL_TABLES,ERROR_FOR_DIVISION_BY_ZERO,NO_ENGINE_SUBSTITUTION', time_zone = '+00:00', \
+     autocommit = 1, wait_timeout = 31536000, sql_select_limit = DEFAULT, sql_safe_updates = 0, \
+     unique_checks = 1, foreign_key_checks = 1, completion_type = 'NO_CHAIN', group_concat_max_len = 1048576; \
+     SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED, READ WRITE";
+
+/// A connection.
+#[derive(Debug)]
+pub struct Connection {
+    pub(super) link: Link,
+    permit: Arc<Permit>,
+    url: MysqlUrl,
+    settings: Settings,
+}
+
+impl Connection {
+    /// Connects to the database of a permit.
+    pub fn open(permit: &Arc<Permit>, url: &MysqlUrl) -> Result<Connection, Trouble> {
+        let mut link = Link::open(url)?;
+        let settings = started(&mut link, &url.database).map_err(|why| trouble(url, &why))?;
+        settings.are_as_needed(&permit.shown())?;
+        Ok(Connection { link, permit: Arc::clone(permit), url: url.clone(), settings })
+    }
+
+    /// Connects again, as at first.
+    pub(super) fn reopen(&mut self) -> Result<(), Trouble> {
+        let fresh = Connection::open(&self.permit, &self.url)?;
+        (self.link, self.settings) = (fresh.link, fresh.settings);
+        Ok(())
+    }
+
+    /// The settings as they are in this session.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The settings as they are now.
+    pub fn settings_now(&mut self) -> Result<&Settings, Trouble> {
+        let read = Settings::read(&mut self.link, &self.url.database);
+        self.settings = read.map_err(|why| trouble(&self.url, &why))?;
+        Ok(&self.settings)
+    }
+
+    /// The number by which the server knows this connection.
+    pub fn thread(&self) -> u32 {
+        self.link.thread
+    }
+
+    /// The database, as it may be shown.
+    pub fn shown(&self) -> String {
+        self.permit.shown()
+    }
+
+    /// What stands before the names of tables.
+    pub(super) fn prefix(&self) -> String {
+        self.permit.prefix()
+    }
+
+    /// The name of the database.
+    pub(super) fn database(&self) -> &str {
+        &self.url.database
+    }
+
+    /// A statement in which an at sign stands before each name of ours.
+    pub(super) fn sql(&self, sql: &str) -> String {
+        of(&self.prefix(), sql)
+    }
+
+    /// What a failure of a statement means that is not part of a transaction of the load.
+    pub(super) fn trouble(&self, why: &Failed) -> Trouble {
+        trouble(&self.url, why)
+    }
+
+    /// Asks for statements with at signs.
+    pub(super) fn ask(&mut self, sql: &str) -> Result<Vec<Answer>, Trouble> {
+        let sql = self.sql(sql);
+        self.link.simple(&sql).map_err(|why| self.trouble(&why))
+    }
+
+    /// Carries out statements in one transaction, or leaves no trace.
+    pub(super) fn transaction<T>(&mut self, body: impl FnOnce(&mut Link) -> Result<T, Failed>) -> Result<T, Trouble> {
+        let begun = self.link.run("START TRANSACTION");
+        let done = begun.and_then(|()| body(&mut self.link)).and_then(|done| self.link.run("COMMIT").map(|()| done));
+        if done.is_err() && !self.link.broken {
+            // A failure here shows again at the next statement; the first reason is the one to report.
+            let _ = self.link.run("ROLLBACK");
+        }
+        done.map_err(|why| self.trouble(&why))
+    }
+}
+
+fn started(link: &mut Link, database: &str) -> Result<Settings, Failed> {
+    link.run(SESSION)?;
+    Settings::read(link, database)
+}
+
+/// The marker of a database that the gate let through.
+pub fn marker(connection: &mut Connection) -> Result<Marker, Trouble> {
+    let at = connection.shown();
+    let lacks = |what: &str| Trouble::refused(format!("{at} {what}: name another database"));
+    let sql =
+        connection.sql("SELECT version, run, warehouses, seed, c_load, items, customers, complete FROM @assay_tpcc");
+    let answers = connection.link.simple(&sql).map_err(|why| match why.code() {
+        NO_TABLE | NO_COLUMN => lacks("has no marker of a load"),
+        _ => connection.trouble(&why),
+    })?;
+    let rows = answers.first().map(|answer| answer.rows.as_slice()).unwrap_or_default();
+    let [row] = rows else { return Err(lacks("has not exactly one marker of a load")) };
+    let read = || -> io::Result<Columns> {
+        Ok(Columns {
+            version: row.big(0)?,
+            run: row.text(1)?.to_owned(),
+            warehouses: row.big(2)?,
+            seed: row.text(3)?.to_owned(),
+            c_load: row.big(4)?,
+            items: row.big(5)?,
+            customers: row.big(6)?,
+            complete: row.big(7)?,
+        })
+    };
+    let columns = read().map_err(|why| lacks(&format!("has a marker that no load wrote ({})", one_line(why))))?;
+    Marker::read(columns).ok_or_else(|| lacks("has a marker that no load wrote"))
+}
+
+/// Errors of a statement whose table or column is not there.
+pub(super) const NO_TABLE: u16 = 1146;
+pub(super) const NO_COLUMN: u16 = 1054;
+
+/// The gate, the first connection and the marker of a database that is to be used for a run on a number of warehouses,
+/// or on all it has.
+pub fn ready(url: &MysqlUrl, warehouses: Option<i32>) -> Result<(Arc<Permit>, Connection, Marker), Trouble> {
+    let permit = Arc::new(Permit::to_use(url)?);
+    let mut connection = Connection::open(&permit, url)?;
+    let marker = marker(&mut connection)?;
+    marker.serves(warehouses, &connection.shown())?;
+    Ok((permit, connection, marker))
+}

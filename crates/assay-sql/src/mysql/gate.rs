@@ -1,0 +1,220 @@
+//! The gate in front of a database: nothing is created, changed or deleted except through a [`Permit`], which only this
+//! module makes.
+//!
+//! A database is used if it does not exist, is empty, or holds our marker. Databases of the server itself have no URL (see
+//! `url`); servers that follow another one, or that only allow reading, are refused.
+
+use super::link::{Failed, Link};
+use super::schema::{literal, prefix};
+use crate::trouble::Trouble;
+use crate::url::MysqlUrl;
+use assay_base::text::one_line;
+
+/// The oldest version that is supported.
+const OLDEST: (u32, u32) = (10, 6);
+
+/// What is in a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// It does not exist.
+    Nothing,
+    /// It is empty, but perhaps for a marker that nothing was written into yet.
+    Blank,
+    /// It has a table of the marker's name.
+    Marked,
+}
+
+/// A connection that holds the server's lock.
+#[derive(Debug)]
+struct Lock(Link);
+
+impl Drop for Lock {
+    /// Gives the lock back at once. The server would do so too, but only some time after the connection has ended, and
+    /// the next command would find the database in use.
+    fn drop(&mut self) {
+        self.0.hurry();
+        let _ = self.0.run("DO RELEASE_ALL_LOCKS()");
+    }
+}
+
+/// The right to change a database, for as long as it exists. Another Assay gets none meanwhile.
+#[derive(Debug)]
+pub struct Permit {
+    _lock: Lock,
+    url: MysqlUrl,
+    found: Found,
+}
+
+impl Permit {
+    /// For a load: the database may be missing or empty.
+    pub fn to_load(url: &MysqlUrl) -> Result<Permit, Trouble> {
+        Permit::of(url)
+    }
+
+    /// For everything else: the database must be ours.
+    pub fn to_use(url: &MysqlUrl) -> Result<Permit, Trouble> {
+        let permit = Permit::of(url)?;
+        let lacks = match permit.found {
+            Found::Nothing => "does not exist",
+            Found::Blank => "is empty",
+            Found::Marked => return Ok(permit),
+        };
+        Err(Trouble::not_ready(format!("{} {lacks}: load it with assay prep", permit.shown())))
+    }
+
+    fn of(url: &MysqlUrl) -> Result<Permit, Trouble> {
+        let mut link = Link::open(url)?;
+        server(&mut link, url)?;
+        let mut lock = lock(link, url)?;
+        let found = database(&mut lock.0, url)?;
+        Ok(Permit { _lock: lock, url: url.clone(), found })
+    }
+
+    /// The database, as it may be shown.
+    pub(super) fn shown(&self) -> String {
+        shown(&self.url)
+    }
+    /// What stands before the names of tables.
+    pub(super) fn prefix(&self) -> String {
+        prefix(&self.url.database)
+    }
+    /// What was found in it.
+    pub(super) fn found(&self) -> Found {
+        self.found
+    }
+}
+
+/// A database as it may be shown.
+pub(super) fn shown(url: &MysqlUrl) -> String {
+    one_line(url)
+}
+
+/// What a failure of a statement means that is not part of a transaction of the load.
+pub(super) fn trouble(url: &MysqlUrl, why: &Failed) -> Trouble {
+    let at = shown(url);
+    let remedy = match why.code() {
+        // A page or an index makes no sense.
+        126 | 127 | 144 | 145 | 1034 | 1712 | 1877 | 1932 => {
+            return Trouble::damaged(format!("{at} is damaged: {}", one_line(why)));
+        }
+        1044 | 1142 | 1143 | 1227 | 1370 => format!(": GRANT the user {} what is missing", url.user()),
+        1021 | 1114 => ": make room where the server keeps its data".to_owned(),
+        1290 | 1792 | 1836 => ": the server or the session only allows reading".to_owned(),
+        _ => String::new(),
+    };
+    Trouble::host(format!("{at}: {}{remedy}", one_line(why)))
+}
+
+/// The numbers that a version begins with.
+fn version(text: &str) -> Option<(u32, u32)> {
+    let mut numbers = text.split(|letter: char| !letter.is_ascii_digit()).map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
+}
+
+/// Refuses servers on which nothing is to be created.
+fn server(link: &mut Link, url: &MysqlUrl) -> Result<(), Trouble> {
+    let failed = |why: Failed| trouble(url, &why);
+    let at = shown(url);
+    let answers = link.simple("SELECT VERSION(), @@GLOBAL.read_only, @@GLOBAL.binlog_format, @@GLOBAL.log_bin");
+    let answers = answers.map_err(failed)?;
+    let row = answers.first().and_then(|answer| answer.one()).ok_or_else(|| Trouble::host("no version is known"))?;
+    let text = |column| row.text(column).unwrap_or_default();
+    if !text(0).contains("MariaDB") {
+        let text =
+            format!("{at}: the server is not MariaDB ({}), and this program has not been tested with it", text(0));
+        return Err(Trouble::host(text));
+    }
+    if version(text(0)).is_none_or(|version| version < OLDEST) {
+        return Err(Trouble::host(format!("{at}: the server is older than MariaDB 10.6, which is not supported")));
+    }
+    if text(1) != "0" {
+        return Err(Trouble::refused(format!(
+            "{at} is on a server that only allows reading (read_only): name another"
+        )));
+    }
+    if (text(2), text(3)) == ("STATEMENT", "1") {
+        return Err(Trouble::host(format!(
+            "{at}: a binary log of statements cannot hold these transactions: set binlog_format to MIXED or ROW"
+        )));
+    }
+    if follows(link).map_err(failed)? {
+        return Err(Trouble::refused(format!("{at} is on a replica, which follows another server: name that one")));
+    }
+    Ok(())
+}
+
+/// Whether the server follows another one, also if it has paused: as far as the user may see that.
+fn follows(link: &mut Link) -> Result<bool, Failed> {
+    let runs = link.simple("SHOW GLOBAL STATUS LIKE 'Slaves_running'")?;
+    let runs = runs.first().and_then(|answer| answer.one()).is_some_and(|row| row.big(1).is_ok_and(|it| it > 0));
+    match link.simple("SHOW ALL SLAVES STATUS") {
+        Ok(answers) => Ok(runs || answers.iter().any(|answer| !answer.rows.is_empty())),
+        Err(Failed::Server(_)) => Ok(runs),
+        Err(lost) => Err(lost),
+    }
+}
+
+/// Takes the lock of the database, which ends with the connection.
+fn lock(mut link: Link, url: &MysqlUrl) -> Result<Lock, Trouble> {
+    let failed = |why: Failed| trouble(url, &why);
+    // A server ends connections that are idle for long.
+    link.run("SET SESSION wait_timeout = 31536000").map_err(failed)?;
+    let name = literal(&format!("assay_tpcc {}", url.database));
+    let answers = link.simple(&format!("SELECT GET_LOCK({name}, 0)")).map_err(failed)?;
+    let taken = answers.first().and_then(|answer| answer.one()).is_some_and(|row| row.big(0).is_ok_and(|it| it == 1));
+    if taken {
+        return Ok(Lock(link));
+    }
+    Err(Trouble::refused(format!("{} is in use by another Assay: wait until it has ended", shown(url))))
+}
+
+/// Looks into the database; one that is neither empty nor has a marker is refused.
+fn database(link: &mut Link, url: &MysqlUrl) -> Result<Found, Trouble> {
+    let failed = |why: Failed| trouble(url, &why);
+    // Names are compared as they are written, because they may be names of files.
+    let here = format!("= BINARY {}", literal(&url.database));
+    let count =
+        |table: &str, column: &str| format!("(SELECT count(*) FROM information_schema.{table} WHERE {column} {here})");
+    let objects = [("tables", "table_schema"), ("routines", "routine_schema"), ("events", "event_schema")];
+    let objects: Vec<String> = objects.iter().map(|(table, column)| count(table, column)).collect();
+    let marker = format!(
+        "(SELECT count(*) FROM information_schema.tables WHERE table_schema {here} AND table_name = 'assay_tpcc' \
+         AND table_type = 'BASE TABLE')"
+    );
+    let exists = count("schemata", "schema_name");
+    let answers = link.simple(&format!("SELECT {exists}, {marker}, {}", objects.join(" + "))).map_err(failed)?;
+    let row = answers.first().and_then(|answer| answer.one());
+    let number = |column| row.and_then(|row| row.big(column).ok()).unwrap_or(0);
+    match (number(0), number(1), number(2)) {
+        (0, ..) => Ok(Found::Nothing),
+        (_, 0, 0) => Ok(Found::Blank),
+        (_, 0, _) => Err(Trouble::refused(format!(
+            "{} holds something else, and is left as it is: name a database of its own for this purpose",
+            shown(url)
+        ))),
+        (_, _, 1) => {
+            // The table of the marker is there before its row, because each definition commits itself.
+            let sql = format!("SELECT EXISTS (SELECT 1 FROM {}assay_tpcc)", prefix(&url.database));
+            let answers = link.simple(&sql).map_err(failed)?;
+            let row = answers.first().and_then(|answer| answer.one());
+            let is_blank = row.is_some_and(|row| row.big(0).is_ok_and(|it| it == 0));
+            Ok(if is_blank { Found::Blank } else { Found::Marked })
+        }
+        _ => Ok(Found::Marked),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared_by_their_numbers() {
+        for (text, wanted) in
+            [("10.11.19-MariaDB-0+deb12u1", Some((10, 11))), ("11.4.2-MariaDB", Some((11, 4))), ("x", None)]
+        {
+            assert_eq!(version(text), wanted);
+        }
+        assert!(version("10.5.1-MariaDB") < Some(OLDEST) && version("11.0.1-MariaDB") > Some(OLDEST));
+    }
+}

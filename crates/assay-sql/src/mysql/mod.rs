@@ -1,0 +1,33 @@
+//! MariaDB, on this host or another one: a database of a server, which is ours alone.
+//!
+//! A lock of the server's own, which [`gate::Permit`] holds on a connection of its own, keeps another Assay out of the
+//! database. All names are written with their database.
+
+mod auth;
+mod checks;
+mod client;
+mod connection;
+pub mod gate;
+mod link;
+mod load;
+mod local;
+mod procedures;
+mod routines;
+mod row;
+mod rows;
+mod schema;
+mod session;
+mod settings;
+mod statistics;
+mod wire;
+
+pub use crate::checks::Totals;
+pub use crate::loaders::{Progress, Watch};
+pub use crate::mode::Mode;
+pub use checks::{check, totals};
+pub use connection::{Connection, marker, ready};
+pub use load::{Loading, load};
+pub use local::Directories;
+pub use session::Session;
+pub use settings::Settings;
+pub use statistics::Statistics;

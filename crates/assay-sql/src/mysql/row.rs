@@ -1,0 +1,203 @@
+//! Rows of answers, as text or in the binary form of prepared statements, and what else packets are made of.
+
+use bytes::{Buf, Bytes};
+use std::io;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Types of columns whose binary form is a number of fixed length (`field_types.h`).
+const TINY: u8 = 1;
+const SHORT: u8 = 2;
+const LONG: u8 = 3;
+const INT24: u8 = 9;
+const LONGLONG: u8 = 8;
+
+/// What is wrong with an answer that cannot be read.
+pub(super) fn nonsense(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("the server's answer makes no sense: {what}"))
+}
+
+/// Reads a length, or none where there is a null.
+pub(super) fn length(bytes: &mut &[u8]) -> io::Result<Option<u64>> {
+    let cut = || nonsense("it is cut");
+    let first = bytes.try_get_u8().map_err(|_| cut())?;
+    let size = match first {
+        0xfb => return Ok(None),
+        0xfc => 2,
+        0xfd => 3,
+        0xfe => 8,
+        number => return Ok(Some(number.into())),
+    };
+    if bytes.len() < size {
+        return Err(cut());
+    }
+    Ok(Some(bytes.get_uint_le(size)))
+}
+
+/// Takes so many bytes.
+fn taken<'a>(bytes: &mut &'a [u8], length: u64) -> io::Result<&'a [u8]> {
+    let split = usize::try_from(length).ok().and_then(|length| bytes.split_at_checked(length));
+    let (found, rest) = split.ok_or_else(|| nonsense("it is cut"))?;
+    *bytes = rest;
+    Ok(found)
+}
+
+/// The type of a column, from its definition: five names, a length, and numbers.
+pub(super) fn column_type(definition: &[u8]) -> io::Result<u8> {
+    let mut rest = definition;
+    for _ in 0..6 {
+        let length = length(&mut rest)?.unwrap_or(0);
+        taken(&mut rest, length)?;
+    }
+    length(&mut rest)?;
+    // Character set and longest length stand before it.
+    taken(&mut rest, 6)?;
+    rest.try_get_u8().map_err(|_| nonsense("a column has no type"))
+}
+
+/// The form of a row.
+#[derive(Clone, Debug)]
+pub(super) enum Form {
+    /// Every value is written out.
+    Text,
+    /// As these types want it.
+    Binary(Arc<[u8]>),
+}
+
+/// A row of an answer.
+#[derive(Clone, Debug)]
+pub(super) struct Row {
+    bytes: Bytes,
+    columns: Vec<Option<Range<usize>>>,
+    form: Form,
+}
+
+/// A column that does not hold what was asked for.
+fn wrong(column: usize, wanted: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, format!("column {column} of an answer is not {wanted}"))
+}
+
+impl Row {
+    /// Of so many columns.
+    pub(super) fn of(bytes: Bytes, columns: usize, form: Form) -> io::Result<Row> {
+        let found = match &form {
+            Form::Text => text_columns(&bytes, columns)?,
+            Form::Binary(types) => binary_columns(&bytes, types)?,
+        };
+        Ok(Row { bytes, columns: found, form })
+    }
+
+    fn bytes(&self, column: usize) -> Option<&[u8]> {
+        self.columns.get(column)?.clone().map(|range| &self.bytes[range])
+    }
+
+    /// Whether a column is null, or not there.
+    pub(super) fn is_null(&self, column: usize) -> bool {
+        self.bytes(column).is_none()
+    }
+
+    pub(super) fn text(&self, column: usize) -> io::Result<&str> {
+        let text = self.bytes(column).and_then(|it| std::str::from_utf8(it).ok());
+        text.ok_or_else(|| wrong(column, "text"))
+    }
+
+    pub(super) fn big(&self, column: usize) -> io::Result<i64> {
+        let found = || {
+            let bytes = self.bytes(column)?;
+            match &self.form {
+                Form::Binary(types) if number_size(*types.get(column)?).is_some() => {
+                    let mut bytes = bytes;
+                    let size = bytes.len();
+                    (1..=8).contains(&size).then(|| bytes.get_int_le(size))
+                }
+                _ => std::str::from_utf8(bytes).ok()?.parse().ok(),
+            }
+        };
+        found().ok_or_else(|| wrong(column, "a whole number"))
+    }
+
+    pub(super) fn int(&self, column: usize) -> io::Result<i32> {
+        self.big(column)?.try_into().map_err(|_| wrong(column, "a number of 32 bits"))
+    }
+
+    /// A number, or none where there is a null.
+    pub(super) fn big_or_null(&self, column: usize) -> io::Result<Option<i64>> {
+        if self.is_null(column) { Ok(None) } else { self.big(column).map(Some) }
+    }
+}
+
+fn text_columns(bytes: &[u8], columns: usize) -> io::Result<Vec<Option<Range<usize>>>> {
+    let mut rest = bytes;
+    let mut one = || {
+        let Some(length) = length(&mut rest)? else { return Ok(None) };
+        let begin = bytes.len() - rest.len();
+        taken(&mut rest, length)?;
+        Ok(Some(begin..begin + length as usize))
+    };
+    (0..columns).map(|_| one()).collect()
+}
+
+/// The length of a number in the binary form.
+fn number_size(of: u8) -> Option<usize> {
+    match of {
+        TINY => Some(1),
+        SHORT => Some(2),
+        LONG | INT24 => Some(4),
+        LONGLONG => Some(8),
+        _ => None,
+    }
+}
+
+/// The binary form has a map of nulls, whose first two bits are unused, in front of the values.
+fn binary_columns(bytes: &[u8], types: &[u8]) -> io::Result<Vec<Option<Range<usize>>>> {
+    let map = 1 + (types.len() + 2).div_ceil(8);
+    let nulls = bytes.get(1..map).ok_or_else(|| nonsense("a row is cut"))?;
+    let mut rest = &bytes[map..];
+    let mut one = |at: usize, of: u8| {
+        if nulls[(at + 2) / 8] >> ((at + 2) % 8) & 1 == 1 {
+            return Ok(None);
+        }
+        let length = match number_size(of) {
+            Some(size) => size as u64,
+            None => length(&mut rest)?.unwrap_or(0),
+        };
+        let begin = bytes.len() - rest.len();
+        taken(&mut rest, length)?;
+        Ok(Some(begin..begin + length as usize))
+    };
+    types.iter().enumerate().map(|(at, of)| one(at, *of)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(bytes: &'static [u8], columns: usize) -> io::Result<Row> {
+        Row::of(Bytes::from_static(bytes), columns, Form::Text)
+    }
+
+    #[test]
+    fn values_that_are_written_out() {
+        let row = texts(b"\x02-7\xfb\x00\x03abc", 4).unwrap();
+        assert_eq!(
+            (row.int(0).unwrap(), row.is_null(1), row.text(2).unwrap(), row.text(3).unwrap()),
+            (-7, true, "", "abc")
+        );
+        assert_eq!((row.big_or_null(0).unwrap(), row.big_or_null(1).unwrap()), (Some(-7), None));
+        assert!(row.int(3).is_err() && row.text(1).is_err() && row.text(4).is_err());
+        assert!(texts(b"\x05abc", 1).is_err() && texts(b"", 1).is_err() && texts(b"\xfc\x01", 1).is_err());
+        assert_eq!(texts(b"\xfc\x03\x00abc", 1).unwrap().text(0).unwrap(), "abc");
+    }
+
+    #[test]
+    fn values_in_their_binary_form() {
+        let types: Arc<[u8]> = Arc::from([LONGLONG, 253, LONG, SHORT, TINY]);
+        let bytes = b"\x00\x20\xfe\xff\xff\xff\xff\xff\xff\xff\x02ab\x2a\x00\x00\x00\xff";
+        // The second bit that is set belongs to the fourth column: two bits are unused.
+        let row = Row::of(Bytes::from_static(bytes), 5, Form::Binary(Arc::clone(&types)));
+        let row = row.unwrap_or_else(|_| panic!("{types:?}"));
+        assert_eq!((row.big(0).unwrap(), row.text(1).unwrap(), row.int(2).unwrap()), (-2, "ab", 42));
+        assert!(row.is_null(3));
+        assert!(Row::of(Bytes::from_static(b"\x00\x00\x01"), 5, Form::Binary(types)).is_err());
+    }
+}

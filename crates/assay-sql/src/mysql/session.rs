@@ -1,0 +1,99 @@
+//! One session that executes the five transactions, as calls of procedures or statement by statement.
+
+use super::client::Client;
+use super::connection::Connection;
+use super::procedures::Procedures;
+use super::routines;
+use crate::fault::Fault;
+use crate::mode::Mode;
+use crate::sessions::Execute;
+use crate::trouble::Trouble;
+use assay_model::tpcc::{Outcome, Scale, Transaction};
+use std::time::Duration;
+
+/// After a failure to connect again, how long the next attempt is kept back: a server that is down is not asked without
+/// a pause.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// How a mode executes a transaction.
+#[derive(Debug)]
+enum Way {
+    Procedures(Procedures),
+    Client(Client),
+}
+
+/// A session, with a connection of its own.
+#[derive(Debug)]
+pub struct Session {
+    connection: Connection,
+    scale: Scale,
+    way: Way,
+}
+
+impl Session {
+    /// A session on a database that was loaded with rows of a scale. Each call is prepared once.
+    pub fn new(mut connection: Connection, scale: Scale, mode: Mode) -> Result<Session, Trouble> {
+        let way = match mode {
+            Mode::Procedures => {
+                routines::needed(&mut connection)?;
+                Way::Procedures(prepared(&mut connection, scale)?)
+            }
+            Mode::Client => Way::Client(Client::new(&connection.prefix(), scale)),
+        };
+        Ok(Session { connection, scale, way })
+    }
+
+    /// The connection.
+    pub fn connection(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+
+    /// As [`Execute::execute`]. A connection that was lost is made again for the next transaction.
+    pub fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, Fault> {
+        if self.connection.link.broken {
+            self.again()?;
+        }
+        let link = &mut self.connection.link;
+        let outcome = match &self.way {
+            Way::Procedures(way) => way.execute(link, transaction),
+            Way::Client(way) => way.execute(link, transaction),
+        };
+        if outcome.is_err() && !link.broken {
+            // Many errors undo one statement only. A failure here shows again at the next transaction; the first reason
+            // is the one to report.
+            let _ = link.run("ROLLBACK");
+        }
+        outcome
+    }
+
+    fn again(&mut self) -> Result<(), Fault> {
+        self.connected().map_err(|trouble| {
+            pause();
+            Fault { code: Fault::LOST.to_owned(), text: trouble.to_string(), again: false }
+        })
+    }
+
+    fn connected(&mut self) -> Result<(), Trouble> {
+        self.connection.reopen()?;
+        if matches!(self.way, Way::Procedures(_)) {
+            self.way = Way::Procedures(prepared(&mut self.connection, self.scale)?);
+        }
+        Ok(())
+    }
+}
+
+fn prepared(connection: &mut Connection, scale: Scale) -> Result<Procedures, Trouble> {
+    let prefix = connection.prefix();
+    Procedures::prepare(&mut connection.link, &prefix, scale).map_err(|why| connection.trouble(&why))
+}
+
+impl Execute for Session {
+    fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, Fault> {
+        Session::execute(self, transaction)
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a session pauses in its own thread, before it connects again")]
+fn pause() {
+    std::thread::sleep(PAUSE);
+}

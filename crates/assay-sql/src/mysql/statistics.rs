@@ -1,0 +1,53 @@
+//! What the server counts of its own log, for the view of the storage under it.
+
+use super::connection::Connection;
+use super::schema::literal;
+use crate::trouble::Trouble;
+use std::collections::BTreeMap;
+
+/// The names of the server's counters. That of the log's syncs is missing from version 10.8 on.
+const NAMES: [&str; 4] = ["Innodb_os_log_written", "Innodb_os_log_fsyncs", "Innodb_log_writes", "Com_commit"];
+
+/// Counters since the start of the server; what happened in between is the difference of two.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Statistics {
+    /// Bytes of InnoDB's log.
+    pub log_bytes: u64,
+    /// How often the log was written to.
+    pub log_writes: u64,
+    /// How often the log was synchronised, where the version counts that.
+    pub log_syncs: Option<u64>,
+    /// COMMIT statements, also those of procedures, of all databases.
+    pub commits: u64,
+}
+
+impl Statistics {
+    /// Reads the counters.
+    pub fn read(connection: &mut Connection) -> Result<Statistics, Trouble> {
+        let names: Vec<String> = NAMES.map(literal).into();
+        let sql = format!("SHOW GLOBAL STATUS WHERE Variable_name IN ({})", names.join(", "));
+        let answers = connection.ask(&sql)?;
+        let rows = answers.iter().flat_map(|answer| &answer.rows);
+        let values: BTreeMap<&str, u64> =
+            rows.filter_map(|row| Some((row.text(0).ok()?, row.text(1).ok()?.parse().ok()?))).collect();
+        let value = |name| values.get(name).copied();
+        Ok(Statistics {
+            log_bytes: value("Innodb_os_log_written").unwrap_or(0),
+            log_writes: value("Innodb_log_writes").unwrap_or(0),
+            log_syncs: value("Innodb_os_log_fsyncs"),
+            commits: value("Com_commit").unwrap_or(0),
+        })
+    }
+
+    /// The size of the database in bytes: that of its files, where the user may see it.
+    pub fn bytes(connection: &mut Connection) -> Result<u64, Trouble> {
+        let database = literal(connection.database());
+        let sql = format!(
+            "SELECT CAST(coalesce(sum(data_length + index_length + data_free), 0) AS signed) \
+             FROM information_schema.tables WHERE table_schema = BINARY {database}"
+        );
+        let answers = connection.ask(&sql)?;
+        let row = answers.first().and_then(|answer| answer.one());
+        Ok(row.and_then(|row| row.big(0).ok()).and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(0))
+    }
+}

@@ -1,0 +1,162 @@
+//! Packets of the client/server protocol of MySQL and MariaDB over a socket, encrypted or not, in both directions.
+//!
+//! A packet has three bytes of length and one that counts the packets of a question and its answer. One thread writes
+//! what it wants to ask and then reads all answers.
+
+use crate::socket::{self, START, Stream, tcp};
+use crate::trouble::Trouble;
+use crate::url::{Host, MysqlUrl};
+use bytes::{Buf, BufMut, Bytes, BytesMut};
+use std::io;
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+/// The longest payload of one packet; one of exactly this length is followed by its rest.
+const PACKET_MOST: usize = 0xff_ffff;
+const HEAD: usize = 4;
+
+/// A connection that is not encrypted yet, if it ever will be.
+enum Plain {
+    Unix(UnixStream),
+    Tcp(TcpStream),
+}
+
+/// A connection on the level of packets.
+pub(super) struct Wire {
+    stream: Stream,
+    incoming: BytesMut,
+    outgoing: BytesMut,
+    sequence: u8,
+    /// The number of the server's process behind a socket on this host, where it tells.
+    pub(super) peer: Option<i32>,
+}
+
+impl Wire {
+    /// Connects and reads the server's greeting. Where the URL wants that, the connection is then encrypted:
+    /// `ask_for_tls` writes the question for it into a packet, or says why the server cannot do it.
+    pub(super) fn open(
+        url: &MysqlUrl,
+        ask_for_tls: impl FnOnce(&Bytes, &mut BytesMut) -> Result<(), &'static str>,
+    ) -> Result<(Wire, Bytes), Trouble> {
+        let failed = |why: io::Error| {
+            Trouble::host(format!("{url}: the server cannot be reached: {why}: is it running, and is the host right?"))
+        };
+        let plain = match &url.host {
+            Host::Socket(_) if url.verifies() => {
+                return Err(Trouble::usage(format!("{url}: a socket is not encrypted: leave out tls=verify")));
+            }
+            Host::Socket(path) => Plain::Unix(UnixStream::connect(path).map_err(failed)?),
+            Host::Network(name) => Plain::Tcp(tcp(name, url.port).map_err(failed)?),
+        };
+        let (stream, tcp) = match plain {
+            Plain::Tcp(stream) => (Stream::Tcp(stream.try_clone().map_err(failed)?), Some(stream)),
+            Plain::Unix(stream) => (Stream::Unix(stream), None),
+        };
+        stream.set_patience(Some(START)).map_err(failed)?;
+        let (incoming, outgoing) = (BytesMut::new(), BytesMut::new());
+        let peer = stream.peer();
+        let mut wire = Wire { stream, incoming, outgoing, sequence: 0, peer };
+        let greeting = wire.receive().map_err(failed)?;
+        if let Some(stream) = tcp.filter(|_| url.verifies()) {
+            wire.encrypt(stream, url, |out| ask_for_tls(&greeting, out))?;
+        }
+        Ok((wire, greeting))
+    }
+
+    fn encrypt(
+        &mut self,
+        stream: TcpStream,
+        url: &MysqlUrl,
+        ask: impl FnOnce(&mut BytesMut) -> Result<(), &'static str>,
+    ) -> Result<(), Trouble> {
+        let failed = |why: &dyn std::fmt::Display| {
+            Trouble::host(format!("{url}: the connection cannot be encrypted: {why}: tls=off does without"))
+        };
+        let Host::Network(name) = &url.host else { return Err(failed(&"it is a socket")) };
+        let mut asked = BytesMut::new();
+        ask(&mut asked).map_err(|why| failed(&why))?;
+        // What a server sends before it is trusted must not be taken for what it sends afterwards.
+        if !self.incoming.is_empty() {
+            return Err(failed(&"the server said more than its greeting"));
+        }
+        self.send(&asked).map_err(|why| failed(&why))?;
+        self.stream = socket::encrypted(stream, name, url.roots.as_deref()).map_err(|why| failed(&why))?;
+        self.stream.set_patience(Some(START)).map_err(|why| failed(&why))
+    }
+
+    /// From here on an answer may take as long as it takes.
+    pub(super) fn is_started(&self) -> io::Result<()> {
+        self.stream.set_patience(None)
+    }
+
+    /// From here on an answer is waited for as long as at the start only.
+    pub(super) fn is_hurried(&self) -> io::Result<()> {
+        self.stream.set_patience(Some(START))
+    }
+
+    /// Sends a question, which begins to count packets anew.
+    pub(super) fn ask(&mut self, payload: &[u8]) -> io::Result<()> {
+        self.sequence = 0;
+        self.send(payload)
+    }
+
+    /// Sends a payload that goes on with what was received.
+    pub(super) fn send(&mut self, payload: &[u8]) -> io::Result<()> {
+        self.outgoing.clear();
+        let mut rest = payload;
+        loop {
+            let (packet, after) = rest.split_at(rest.len().min(PACKET_MOST));
+            self.outgoing.put_uint_le(packet.len() as u64, 3);
+            self.outgoing.put_u8(self.sequence);
+            self.outgoing.put_slice(packet);
+            self.sequence = self.sequence.wrapping_add(1);
+            rest = after;
+            if packet.len() < PACKET_MOST {
+                return self.stream.write_all(&self.outgoing);
+            }
+        }
+    }
+
+    /// Waits for a payload.
+    pub(super) fn receive(&mut self) -> io::Result<Bytes> {
+        let first = self.packet()?;
+        if first.len() < PACKET_MOST {
+            return Ok(first);
+        }
+        let mut whole = BytesMut::from(&first[..]);
+        loop {
+            let next = self.packet()?;
+            whole.extend_from_slice(&next);
+            if next.len() < PACKET_MOST {
+                return Ok(whole.freeze());
+            }
+        }
+    }
+
+    fn packet(&mut self) -> io::Result<Bytes> {
+        loop {
+            if let Some(mut head) = self.incoming.get(..HEAD) {
+                let length = head.get_uint_le(3) as usize;
+                if self.incoming.len() >= HEAD + length {
+                    self.sequence = self.incoming[HEAD - 1].wrapping_add(1);
+                    self.incoming.advance(HEAD);
+                    return Ok(self.incoming.split_to(length).freeze());
+                }
+                self.incoming.reserve(HEAD + length - self.incoming.len());
+            }
+            self.stream.receive(&mut self.incoming)?;
+        }
+    }
+}
+
+/// The command that says farewell.
+const QUIT: u8 = 0x01;
+
+impl Drop for Wire {
+    /// Says farewell, without which the server logs a warning.
+    fn drop(&mut self) {
+        let _ = self.stream.set_patience(Some(Duration::from_secs(1)));
+        let _ = self.ask(&[QUIT]);
+    }
+}

@@ -1,0 +1,144 @@
+//! One connection to a schema that the gate has let through, with its settings read back.
+
+use super::gate::{Permit, trouble};
+use super::link::{Answer, Failed, Link};
+use super::schema::of;
+use super::settings::Settings;
+use crate::marker::{Columns, Marker};
+use crate::trouble::Trouble;
+use crate::url::PostgresUrl;
+use assay_base::text::one_line;
+use std::io;
+use std::sync::Arc;
+
+/// The roles and the database may carry other values: what a transaction sees is set for each session.
+const ISOLATION: &str = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED";
+
+/// A connection.
+#[derive(Debug)]
+pub struct Connection {
+    pub(super) link: Link,
+    permit: Arc<Permit>,
+    url: PostgresUrl,
+    settings: Settings,
+}
+
+impl Connection {
+    /// Connects to the schema of a permit.
+    pub fn open(permit: &Arc<Permit>, url: &PostgresUrl) -> Result<Connection, Trouble> {
+        let mut link = Link::open(url)?;
+        let settings = started(&mut link, permit).map_err(|why| trouble(url, &why))?;
+        settings.are_as_needed(&permit.shown())?;
+        Ok(Connection { link, permit: Arc::clone(permit), url: url.clone(), settings })
+    }
+
+    /// Connects again, as at first.
+    pub(super) fn reopen(&mut self) -> Result<(), Trouble> {
+        let fresh = Connection::open(&self.permit, &self.url)?;
+        (self.link, self.settings) = (fresh.link, fresh.settings);
+        Ok(())
+    }
+
+    /// The settings as they are in this session.
+    pub fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// The settings as they are now.
+    pub fn settings_now(&mut self) -> Result<&Settings, Trouble> {
+        let schema = self.permit.schema().to_owned();
+        let read = Settings::read(&mut self.link, &schema);
+        self.settings = read.map_err(|why| trouble(&self.url, &why))?;
+        Ok(&self.settings)
+    }
+
+    /// The number of the server's process that serves this connection.
+    pub fn process(&self) -> i32 {
+        self.link.process
+    }
+
+    /// The database, as it may be shown.
+    pub fn shown(&self) -> String {
+        self.permit.shown()
+    }
+
+    /// What stands before the names of tables.
+    pub(super) fn prefix(&self) -> String {
+        self.permit.prefix()
+    }
+
+    /// The name of the schema.
+    pub(super) fn schema(&self) -> &str {
+        self.permit.schema()
+    }
+
+    /// A statement in which an at sign stands before each name of ours.
+    pub(super) fn sql(&self, sql: &str) -> String {
+        of(&self.prefix(), sql)
+    }
+
+    /// What a failure of a statement means that is not part of a transaction of the load.
+    pub(super) fn trouble(&self, why: &Failed) -> Trouble {
+        trouble(&self.url, why)
+    }
+
+    /// Asks for statements with at signs.
+    pub(super) fn ask(&mut self, sql: &str) -> Result<Vec<Answer>, Trouble> {
+        let sql = self.sql(sql);
+        self.link.simple(&sql).map_err(|why| self.trouble(&why))
+    }
+
+    /// Carries out statements in one transaction, or leaves no trace.
+    pub(super) fn transaction<T>(&mut self, body: impl FnOnce(&mut Link) -> Result<T, Failed>) -> Result<T, Trouble> {
+        let begun = self.link.run("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE");
+        let done = begun.and_then(|()| body(&mut self.link)).and_then(|done| self.link.commit().map(|()| done));
+        if done.is_err() && !self.link.broken && self.link.in_transaction() {
+            // A failure here shows again at the next BEGIN; the first reason is the one to report.
+            let _ = self.link.run("ROLLBACK");
+        }
+        done.map_err(|why| self.trouble(&why))
+    }
+}
+
+fn started(link: &mut Link, permit: &Permit) -> Result<Settings, Failed> {
+    link.run(ISOLATION)?;
+    Settings::read(link, permit.schema())
+}
+
+/// The marker of a schema that the gate let through.
+pub fn marker(connection: &mut Connection) -> Result<Marker, Trouble> {
+    let at = format!("{}: the schema {}", connection.shown(), connection.schema());
+    let lacks = |what: &str| Trouble::refused(format!("{at} {what}: write another one (schema=…)"));
+    let sql =
+        connection.sql("SELECT version, run, warehouses, seed, c_load, items, customers, complete FROM @assay_tpcc");
+    let answers = connection.link.simple(&sql).map_err(|why| match why.code() {
+        "42P01" | "42703" => lacks("has no marker of a load"),
+        _ => connection.trouble(&why),
+    })?;
+    let rows = answers.first().map(|answer| answer.rows.as_slice()).unwrap_or_default();
+    let [row] = rows else { return Err(lacks("has not exactly one marker of a load")) };
+    let read = || -> io::Result<Columns> {
+        Ok(Columns {
+            version: row.written(0)?,
+            run: row.text(1)?.to_owned(),
+            warehouses: row.written(2)?,
+            seed: row.text(3)?.to_owned(),
+            c_load: row.written(4)?,
+            items: row.written(5)?,
+            customers: row.written(6)?,
+            complete: row.written(7)?,
+        })
+    };
+    let columns = read().map_err(|why| lacks(&format!("has a marker that no load wrote ({})", one_line(why))))?;
+    Marker::read(columns).ok_or_else(|| lacks("has a marker that no load wrote"))
+}
+
+/// The gate, the first connection and the marker of a database that is to be used for a run on a number of warehouses,
+/// or on all it has.
+pub fn ready(url: &PostgresUrl, warehouses: Option<i32>) -> Result<(Arc<Permit>, Connection, Marker), Trouble> {
+    let permit = Arc::new(Permit::to_use(url)?);
+    let mut connection = Connection::open(&permit, url)?;
+    let marker = marker(&mut connection)?;
+    marker.serves(warehouses, &connection.shown())?;
+    Ok((permit, connection, marker))
+}

@@ -1,0 +1,182 @@
+//! The gate in front of a schema: nothing is created, changed or deleted except through a [`Permit`], which only this
+//! module makes.
+//!
+//! A schema is used if it does not exist, is empty, or holds our marker. Databases that the server needs for itself, or
+//! that new ones are copied from, and servers that follow another one are refused.
+
+use super::link::{Failed, Link};
+use super::schema::{literal, prefix};
+use crate::trouble::Trouble;
+use crate::url::PostgresUrl;
+use assay_base::text::one_line;
+
+/// The oldest version that is supported: 12 (its number as the server writes it).
+const OLDEST: i64 = 120_000;
+/// "Astc": the first half of the advisory lock's key. The second half follows from the schema.
+const LOCK: i32 = 0x4173_7463;
+
+/// What is in a schema.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Found {
+    /// It does not exist.
+    Nothing,
+    /// It is empty.
+    Blank,
+    /// It has a table of the marker's name.
+    Marked,
+}
+
+/// A connection that holds the advisory lock.
+#[derive(Debug)]
+struct Lock(Link);
+
+impl Drop for Lock {
+    /// Gives the lock back at once. The server would do so too, but only some time after the connection has ended, and
+    /// the next command would find the schema in use.
+    fn drop(&mut self) {
+        self.0.hurry();
+        let _ = self.0.run("SELECT pg_advisory_unlock_all()");
+    }
+}
+
+/// The right to change a schema, for as long as it exists. Another Assay gets none meanwhile.
+#[derive(Debug)]
+pub struct Permit {
+    _lock: Lock,
+    url: PostgresUrl,
+    found: Found,
+}
+
+impl Permit {
+    /// For a load: the schema may be missing or empty.
+    pub fn to_load(url: &PostgresUrl) -> Result<Permit, Trouble> {
+        Permit::of(url)
+    }
+
+    /// For everything else: the schema must be ours.
+    pub fn to_use(url: &PostgresUrl) -> Result<Permit, Trouble> {
+        let permit = Permit::of(url)?;
+        let lacks = match permit.found {
+            Found::Nothing => "does not exist",
+            Found::Blank => "is empty",
+            Found::Marked => return Ok(permit),
+        };
+        Err(Trouble::not_ready(format!(
+            "{}: the schema {} {lacks}: load it with assay prep",
+            permit.shown(),
+            url.schema
+        )))
+    }
+
+    fn of(url: &PostgresUrl) -> Result<Permit, Trouble> {
+        let mut link = Link::open(url)?;
+        server(&mut link, url)?;
+        let mut lock = lock(link, url)?;
+        let found = schema(&mut lock.0, url)?;
+        Ok(Permit { _lock: lock, url: url.clone(), found })
+    }
+
+    /// The database, as it may be shown.
+    pub(super) fn shown(&self) -> String {
+        shown(&self.url)
+    }
+    /// What stands before the names of tables.
+    pub(super) fn prefix(&self) -> String {
+        prefix(&self.url.schema)
+    }
+    /// The name of the schema.
+    pub(super) fn schema(&self) -> &str {
+        &self.url.schema
+    }
+    /// What was found in it.
+    pub(super) fn found(&self) -> Found {
+        self.found
+    }
+}
+
+/// A database as it may be shown.
+pub(super) fn shown(url: &PostgresUrl) -> String {
+    one_line(url)
+}
+
+/// What a failure of a statement means that is not part of a transaction of the load.
+pub(super) fn trouble(url: &PostgresUrl, why: &Failed) -> Trouble {
+    let at = shown(url);
+    let remedy = match why.code() {
+        "XX001" | "XX002" => return Trouble::damaged(format!("{at} is damaged: {}", one_line(why))),
+        "42501" => format!(": GRANT the role {} what is missing", url.role()),
+        "53100" => ": make room where the server keeps its data".to_owned(),
+        "25006" => ": the role or the database only allows reading (default_transaction_read_only)".to_owned(),
+        "2BP01" => ": something that is not ours depends on it, and is left as it is: remove it first".to_owned(),
+        _ => String::new(),
+    };
+    let text = format!("{at}: {}{remedy}", one_line(why));
+    if why.code() == "2BP01" { Trouble::refused(text) } else { Trouble::host(text) }
+}
+
+/// Refuses servers and databases in which nothing is to be created.
+fn server(link: &mut Link, url: &PostgresUrl) -> Result<(), Trouble> {
+    let sql = "SELECT current_setting('server_version_num'), pg_is_in_recovery(), datistemplate, \
+               datname IN ('postgres', 'template0', 'template1') FROM pg_database WHERE datname = current_database()";
+    let answers = link.simple(sql).map_err(|why| trouble(url, &why))?;
+    let row = answers.first().and_then(|answer| answer.one()).ok_or_else(|| Trouble::host("no database is current"))?;
+    let flag = |column| row.text(column).is_ok_and(|text| text == "t");
+    let at = shown(url);
+    if row.written(0).unwrap_or(0) < OLDEST {
+        return Err(Trouble::host(format!("{at}: the server is older than PostgreSQL 12, which is not supported")));
+    }
+    let refused = |what: &str| Err(Trouble::refused(format!("{at} {what}")));
+    if flag(1) {
+        return refused("is on a standby, which follows another server: name that one");
+    }
+    if flag(2) || flag(3) {
+        return refused("is a database of the server itself: create one for this purpose (CREATE DATABASE shop)");
+    }
+    Ok(())
+}
+
+/// Takes the lock of the schema, which ends with the connection.
+fn lock(mut link: Link, url: &PostgresUrl) -> Result<Lock, Trouble> {
+    // FNV-1a: any spread will do, and it must be the same in every version of this program.
+    let of_schema =
+        url.schema.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
+    let sql = format!("SELECT pg_try_advisory_lock({LOCK}, {})", of_schema as i32);
+    let answers = link.simple(&sql).map_err(|why| trouble(url, &why))?;
+    let taken =
+        answers.first().and_then(|answer| answer.one()).is_some_and(|row| row.text(0).is_ok_and(|it| it == "t"));
+    if taken {
+        // A server that ends idle sessions would end the lock. Versions before 14 do not know the setting.
+        let keep = "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'";
+        let mut lock = Lock(link);
+        lock.0.run(keep).map_err(|why| trouble(url, &why))?;
+        return Ok(lock);
+    }
+    Err(Trouble::refused(format!(
+        "{}: the schema {} is in use by another Assay: wait until it has ended",
+        shown(url),
+        url.schema
+    )))
+}
+
+/// Looks into the schema; one that is neither empty nor has a marker is refused.
+fn schema(link: &mut Link, url: &PostgresUrl) -> Result<Found, Trouble> {
+    // Every object in a schema depends on it.
+    let sql = format!(
+        "SELECT EXISTS (SELECT 1 FROM pg_class WHERE relnamespace = n.oid AND relname = 'assay_tpcc' AND relkind = 'r'), \
+         EXISTS (SELECT 1 FROM pg_depend WHERE refclassid = 'pg_namespace'::regclass AND refobjid = n.oid) \
+         FROM pg_namespace AS n WHERE nspname = {}",
+        literal(&url.schema)
+    );
+    let answers = link.simple(&sql).map_err(|why| trouble(url, &why))?;
+    let Some(row) = answers.first().and_then(|answer| answer.one()) else { return Ok(Found::Nothing) };
+    let flag = |column| row.text(column).is_ok_and(|text| text == "t");
+    match (flag(0), flag(1)) {
+        (true, _) => Ok(Found::Marked),
+        (false, false) => Ok(Found::Blank),
+        (false, true) => Err(Trouble::refused(format!(
+            "{}: the schema {} holds something else, and is left as it is: write another one (schema=…)",
+            shown(url),
+            url.schema
+        ))),
+    }
+}

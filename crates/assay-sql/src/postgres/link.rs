@@ -1,0 +1,363 @@
+//! A started connection to a server: who connects, what is asked, and what the server says.
+
+use super::value::{Bound, Row};
+use super::wire::Wire;
+use crate::fault::Fault;
+use crate::trouble::Trouble;
+use crate::url::PostgresUrl;
+use bytes::Bytes;
+use fallible_iterator::FallibleIterator;
+use postgres_protocol::authentication::{md5_hash, sasl};
+use postgres_protocol::message::backend::{ErrorResponseBody, Message};
+use postgres_protocol::message::frontend;
+use std::fmt;
+use std::io;
+
+/// Why a question has no answer.
+#[derive(Debug)]
+pub(super) enum Failed {
+    /// The server refused it.
+    Server(Refusal),
+    /// The connection is gone, or what came over it makes no sense.
+    Lost(io::Error),
+}
+
+/// An error as the server reports it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Refusal {
+    /// The code of the SQL standard, or one of PostgreSQL's own (its manual, appendix A).
+    pub(super) code: String,
+    pub(super) message: String,
+    /// Whether the server ends the connection.
+    pub(super) ends: bool,
+}
+
+impl Refusal {
+    fn read(body: &ErrorResponseBody) -> io::Result<Refusal> {
+        let (mut code, mut message, mut detail, mut ends) = (String::new(), String::new(), String::new(), false);
+        let mut fields = body.fields();
+        while let Some(field) = fields.next()? {
+            let text = || String::from_utf8_lossy(field.value_bytes()).into_owned();
+            match field.type_() {
+                b'C' => code = text(),
+                b'M' => message = text(),
+                b'D' => detail = format!(" ({})", text()),
+                b'V' => ends = matches!(field.value_bytes(), b"FATAL" | b"PANIC"),
+                _ => {}
+            }
+        }
+        Ok(Refusal { code, message: message + &detail, ends })
+    }
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failed::Server(Refusal { code, message, .. }) => write!(out, "{code}: {message}"),
+            Failed::Lost(why) => write!(out, "the connection was lost: {why}"),
+        }
+    }
+}
+
+impl From<io::Error> for Failed {
+    fn from(why: io::Error) -> Failed {
+        Failed::Lost(why)
+    }
+}
+
+impl Failed {
+    /// The server's code, or nothing.
+    pub(super) fn code(&self) -> &str {
+        match self {
+            Failed::Server(refusal) => &refusal.code,
+            Failed::Lost(_) => "",
+        }
+    }
+
+    /// As the end of a transaction, of which the server has not been told to commit anything.
+    pub(super) fn fault(&self) -> Fault {
+        match self {
+            Failed::Server(Refusal { code, message, .. }) => Fault {
+                code: code.clone(),
+                text: message.clone(),
+                again: matches!(code.as_str(), SERIALIZATION_FAILURE | DEADLOCK_DETECTED),
+            },
+            Failed::Lost(why) => Fault { code: Fault::LOST.to_owned(), text: why.to_string(), again: false },
+        }
+    }
+}
+
+const SERIALIZATION_FAILURE: &str = "40001";
+const DEADLOCK_DETECTED: &str = "40P01";
+
+/// What a statement answered.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) rows: Vec<Row>,
+    tag: Bytes,
+}
+
+impl Answer {
+    /// The verb that the server has carried out, such as `COMMIT`; see [`Link::commits`].
+    pub(super) fn verb(&self) -> &[u8] {
+        self.tag.split(|byte| *byte == b' ').next().unwrap_or_default()
+    }
+
+    /// How many rows were changed.
+    pub(super) fn changed(&self) -> u64 {
+        let last = self.tag.rsplit(|byte| *byte == b' ').next().unwrap_or_default();
+        std::str::from_utf8(last).ok().and_then(|number| number.parse().ok()).unwrap_or(0)
+    }
+
+    /// The only row.
+    pub(super) fn one(&self) -> Option<&Row> {
+        self.rows.first()
+    }
+}
+
+/// A statement that is prepared once in each session.
+#[derive(Clone, Debug)]
+pub(super) struct Statement {
+    pub(super) name: &'static str,
+    pub(super) sql: String,
+    /// The types of its parameters.
+    pub(super) types: &'static [u32],
+}
+
+/// A connection that may be asked.
+pub(super) struct Link {
+    wire: Wire,
+    /// The number of the server's process.
+    pub(super) process: i32,
+    /// `I` outside of a transaction, `T` inside, `E` inside a failed one.
+    status: u8,
+    /// Whether the connection is gone.
+    pub(super) broken: bool,
+    /// How many statements of the last flight were answered.
+    pub(super) answered: usize,
+}
+
+impl fmt::Debug for Link {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("Link").field("process", &self.process).field("broken", &self.broken).finish_non_exhaustive()
+    }
+}
+
+impl Link {
+    /// Connects as the role of the URL.
+    pub(super) fn open(url: &PostgresUrl) -> Result<Link, Trouble> {
+        let mut link = Link { wire: Wire::open(url)?, process: 0, status: b'I', broken: false, answered: 0 };
+        link.start(url).map_err(|why| refused_at_start(url, &why))?;
+        Ok(link)
+    }
+
+    fn start(&mut self, url: &PostgresUrl) -> Result<(), Failed> {
+        // Values at the start are stronger than those of the role. Names are found in PostgreSQL's own schema only, so
+        // that no table or operator of somebody else can take the place of one that is meant.
+        let parameters = [
+            ("user", url.role()),
+            ("database", url.database()),
+            ("client_encoding", "UTF8"),
+            ("application_name", "assay"),
+            ("search_path", "pg_catalog"),
+            ("standard_conforming_strings", "on"),
+        ];
+        frontend::startup_message(parameters, &mut self.wire.outgoing)?;
+        self.wire.send()?;
+        loop {
+            match self.wire.receive()? {
+                Message::AuthenticationOk | Message::ParameterStatus(_) | Message::NoticeResponse(_) => {}
+                Message::BackendKeyData(body) => self.process = body.process_id(),
+                Message::ErrorResponse(body) => return Err(Failed::Server(Refusal::read(&body)?)),
+                Message::ReadyForQuery(_) => break,
+                asked => self.authenticate(url, &asked)?,
+            }
+        }
+        Ok(self.wire.is_started()?)
+    }
+
+    fn authenticate(&mut self, url: &PostgresUrl, asked: &Message) -> Result<(), Failed> {
+        let denied = |text: &str| Failed::Server(Refusal { code: "28P01".into(), message: text.into(), ends: true });
+        let password = || url.password.as_ref().map(|it| it.secret()).ok_or_else(|| denied("a password is asked for"));
+        match asked {
+            Message::AuthenticationCleartextPassword if !self.wire.is_private(url) => {
+                Err(denied("the server wants the password in plain text, and the connection is not encrypted"))
+            }
+            Message::AuthenticationCleartextPassword => self.reply(password()?),
+            Message::AuthenticationMd5Password(body) => {
+                let hash = md5_hash(url.role().as_bytes(), password()?, body.salt());
+                self.reply(hash.as_bytes())
+            }
+            Message::AuthenticationSasl(body) => {
+                let known = body.mechanisms().any(|name| Ok(name == sasl::SCRAM_SHA_256))?;
+                if !known {
+                    return Err(denied("the server knows no way to check a password that this program knows"));
+                }
+                self.scram(password()?)
+            }
+            _ => Err(denied("the server asks for an authentication that this program does not know")),
+        }
+    }
+
+    fn reply(&mut self, password: &[u8]) -> Result<(), Failed> {
+        frontend::password_message(password, &mut self.wire.outgoing)?;
+        Ok(self.wire.send()?)
+    }
+
+    /// RFC 5802: both sides prove that they know the password, and neither sends it.
+    fn scram(&mut self, password: &[u8]) -> Result<(), Failed> {
+        let mut scram = sasl::ScramSha256::new(password, sasl::ChannelBinding::unsupported());
+        frontend::sasl_initial_response(sasl::SCRAM_SHA_256, scram.message(), &mut self.wire.outgoing)?;
+        self.wire.send()?;
+        match self.step()? {
+            Message::AuthenticationSaslContinue(body) => scram.update(body.data())?,
+            _ => return Err(nonsense()),
+        }
+        frontend::sasl_response(scram.message(), &mut self.wire.outgoing)?;
+        self.wire.send()?;
+        match self.step()? {
+            Message::AuthenticationSaslFinal(body) => Ok(scram.finish(body.data())?),
+            _ => Err(nonsense()),
+        }
+    }
+
+    fn step(&mut self) -> Result<Message, Failed> {
+        match self.wire.receive()? {
+            Message::ErrorResponse(body) => Err(Failed::Server(Refusal::read(&body)?)),
+            message => Ok(message),
+        }
+    }
+
+    /// Asks for statements that are written out, and answers the rows of all of them as text.
+    pub(super) fn simple(&mut self, sql: &str) -> Result<Vec<Answer>, Failed> {
+        frontend::query(sql, &mut self.wire.outgoing)?;
+        self.answers()
+    }
+
+    /// As [`Link::simple`], for statements without answers.
+    pub(super) fn run(&mut self, sql: &str) -> Result<(), Failed> {
+        self.simple(sql).map(drop)
+    }
+
+    /// Prepares statements.
+    pub(super) fn prepare(&mut self, statements: &[Statement]) -> Result<(), Failed> {
+        for Statement { name, sql, types } in statements {
+            frontend::parse(name, sql, types.iter().copied(), &mut self.wire.outgoing)?;
+        }
+        self.fly().map(drop)
+    }
+
+    /// Adds the execution of a prepared statement to the flight that [`Link::fly`] sends.
+    pub(super) fn add(&mut self, statement: &Statement, values: &[Bound<'_>]) -> &mut Link {
+        let out = &mut self.wire.outgoing;
+        let binary = [1];
+        let bound = frontend::bind("", statement.name, binary, values, |value, out| value.write(out), binary, out);
+        let added = bound.map_err(|_| ()).and_then(|()| frontend::execute("", 0, out).map_err(|_| ()));
+        added.expect("a statement of ours has a name without zero bytes, and values that fit into a message");
+        self
+    }
+
+    /// Sends all statements that were added and waits for all answers. If one of them fails, the server skips the rest.
+    pub(super) fn fly(&mut self) -> Result<Vec<Answer>, Failed> {
+        frontend::sync(&mut self.wire.outgoing);
+        self.answers()
+    }
+
+    /// Sends, and reads until the server is ready again. A failure to send is not the end: the server may have said why.
+    fn answers(&mut self) -> Result<Vec<Answer>, Failed> {
+        let sent = self.wire.send();
+        let answered = self.answers_to(sent.is_ok());
+        self.broken |= matches!(answered, Err(Failed::Lost(_) | Failed::Server(Refusal { ends: true, .. })));
+        match (answered, sent) {
+            (Err(Failed::Lost(_)), Err(why)) => Err(Failed::Lost(why)),
+            (answered, _) => answered,
+        }
+    }
+
+    fn answers_to(&mut self, sent: bool) -> Result<Vec<Answer>, Failed> {
+        let (mut answers, mut rows, mut refusal) = (Vec::new(), Vec::new(), None);
+        self.answered = 0;
+        loop {
+            match self.wire.receive() {
+                Ok(Message::DataRow(body)) => rows.push(Row::of(&body)?),
+                Ok(Message::CommandComplete(body)) => {
+                    let tag = Bytes::copy_from_slice(body.tag()?.as_bytes());
+                    answers.push(Answer { rows: std::mem::take(&mut rows), tag });
+                    self.answered += 1;
+                }
+                Ok(Message::ErrorResponse(body)) => {
+                    let found = Refusal::read(&body)?;
+                    if found.ends {
+                        return Err(Failed::Server(found));
+                    }
+                    refusal.get_or_insert(found);
+                }
+                Ok(Message::ReadyForQuery(body)) if sent => {
+                    self.status = body.status();
+                    return refusal.map_or(Ok(answers), |refusal| Err(Failed::Server(refusal)));
+                }
+                Ok(Message::CopyInResponse(_)) => return Ok(answers),
+                Ok(_) => {}
+                Err(why) => return refusal.map_or(Err(why.into()), |refusal| Err(Failed::Server(refusal))),
+            }
+        }
+    }
+
+    /// From here on an answer is waited for as long as at the start only.
+    pub(super) fn hurry(&self) {
+        // Without the limit the answer is waited for as before.
+        let _ = self.wire.is_hurried();
+    }
+
+    /// Whether a transaction is open, failed or not.
+    pub(super) fn in_transaction(&self) -> bool {
+        self.status != b'I'
+    }
+
+    /// Commits. The server answers a COMMIT after a failed statement with ROLLBACK and without an error, so that its
+    /// answer is read.
+    pub(super) fn commit(&mut self) -> Result<(), Failed> {
+        let answers = self.simple("COMMIT")?;
+        if answers.last().is_some_and(|answer| answer.verb() == b"COMMIT") { Ok(()) } else { Err(rolled_back()) }
+    }
+
+    /// Writes rows in PostgreSQL's binary form, which `COPY .. FROM STDIN (FORMAT binary)` reads.
+    pub(super) fn copy(&mut self, sql: &str, rows: &[u8]) -> Result<(), Failed> {
+        self.run(sql)?;
+        for chunk in rows.chunks(COPY_CHUNK) {
+            frontend::CopyData::new(chunk)?.write(&mut self.wire.outgoing);
+            if let Err(why) = self.wire.send() {
+                // The server may have said why before it hung up.
+                return Err(self.answers_to(false).err().filter(|it| !it.code().is_empty()).unwrap_or(why.into()));
+            }
+        }
+        frontend::copy_done(&mut self.wire.outgoing);
+        self.answers().map(drop)
+    }
+}
+
+/// As much of a COPY as is sent with one system call.
+const COPY_CHUNK: usize = 256 << 10;
+
+fn nonsense() -> Failed {
+    Failed::Lost(io::Error::new(io::ErrorKind::InvalidData, "the server's answer makes no sense"))
+}
+
+/// What a COMMIT is that the server has answered with ROLLBACK.
+pub(super) fn rolled_back() -> Failed {
+    let message = "the server answered COMMIT with ROLLBACK".to_owned();
+    Failed::Server(Refusal { code: Fault::ROLLED_BACK.to_owned(), message, ends: false })
+}
+
+/// What a refusal at the start means, and what to do.
+fn refused_at_start(url: &PostgresUrl, why: &Failed) -> Trouble {
+    let remedy = match why.code() {
+        "28P01" | "28000" => "set PGPASSWORD, or write password_file=FILE, or let the role in (pg_hba.conf)",
+        "3D000" => "create the database first",
+        "53300" => "let the server take more connections (max_connections)",
+        "57P03" => "wait until the server is up",
+        "42501" => "GRANT CONNECT to the role",
+        _ => "see the server's log",
+    };
+    Trouble::host(format!("{url}: the server does not let the role {} in: {why}: {remedy}", url.role()))
+}

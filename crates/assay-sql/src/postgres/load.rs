@@ -1,0 +1,187 @@
+//! Loads the population, part by part. A part is committed together with its line in `assay_parts`, so that a load that
+//! was interrupted goes on with the parts that are missing. Keys and indexes follow when all rows are there, because a
+//! finished table is sorted once.
+
+use super::connection::{Connection, marker};
+use super::copy::Copied;
+use super::functions;
+use super::gate::{Found, Permit};
+use super::link::{Failed, Link};
+use super::schema::{self, literal};
+use crate::loaders::{Loader, Progress, Task, Watch, Work, parts_left};
+use crate::marker::{Columns, Marker};
+use crate::trouble::Trouble;
+use crate::url::PostgresUrl;
+use assay_model::tpcc::{LoadPart, Population, Table};
+use std::collections::BTreeSet;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+/// What is to be loaded.
+#[derive(Clone, Debug)]
+pub struct Loading {
+    /// Where.
+    pub url: PostgresUrl,
+    /// What.
+    pub population: Population,
+    /// The name of this load; a load that goes on keeps the name it began with.
+    pub run: String,
+    /// How many threads make rows and send them, each over a connection of its own.
+    pub loaders: usize,
+    /// Whether what an earlier load left is deleted first.
+    pub clear: bool,
+}
+
+/// Loads what is missing and returns the marker, which is not complete if `watch` ended the load.
+pub fn load(loading: &Loading, watch: Watch<'_>) -> Result<Marker, Trouble> {
+    let permit = Arc::new(Permit::to_load(&loading.url)?);
+    let mut connection = Connection::open(&permit, &loading.url)?;
+    let fresh = Marker::new(&loading.run, loading.population);
+    match permit.found() {
+        Found::Nothing => begin(&mut connection, &fresh, true)?,
+        Found::Blank => begin(&mut connection, &fresh, false)?,
+        Found::Marked => {}
+    }
+    let mut there = marker(&mut connection)?;
+    if loading.clear {
+        clear(&mut connection, &fresh)?;
+        there = marker(&mut connection)?;
+    }
+    there.takes(loading.population, &connection.shown())?;
+    if there.complete {
+        functions::renew(&mut connection)?;
+        return Ok(there);
+    }
+    let loaders = Loaders { permit: &permit, loading };
+    if loaders.all(&mut connection, watch)?.is_continue() {
+        functions::renew(&mut connection)?;
+        connection.ask("UPDATE @assay_tpcc SET complete = 1")?;
+    }
+    marker(&mut connection)
+}
+
+/// Makes the tables, and the marker of a load that begins, so that the schema is ours as soon as it holds anything.
+fn begin(connection: &mut Connection, marker: &Marker, with_schema: bool) -> Result<(), Trouble> {
+    let create = with_schema.then(|| format!("CREATE SCHEMA \"{}\"", connection.schema()));
+    let tables = tables(connection, marker);
+    connection.transaction(|link| {
+        create.iter().try_for_each(|sql| link.run(sql))?;
+        link.run(&tables)
+    })
+}
+
+/// The statements that make the tables and the marker.
+fn tables(connection: &Connection, marker: &Marker) -> String {
+    let prefix = connection.prefix();
+    let mut sql = connection.sql(schema::OURS);
+    Table::ALL.into_iter().for_each(|table| sql += &schema::table(&prefix, table));
+    let Columns { version, run, warehouses, seed, c_load, items, customers, complete } = marker.columns();
+    let (run, seed) = (literal(&run), literal(&seed));
+    let numbers = format!("{c_load}, {items}, {customers}, {complete}");
+    sql + &format!("INSERT INTO {prefix}assay_tpcc VALUES ({version}, {run}, {warehouses}, {seed}, {numbers})")
+}
+
+/// Deletes what a load made, by name, and begins anew, in one transaction. What depends on it keeps it from that.
+fn clear(connection: &mut Connection, marker: &Marker) -> Result<(), Trouble> {
+    let prefix = connection.prefix();
+    let mut drops = functions::drops(&prefix);
+    schema::names().for_each(|name| drops += &format!("DROP TABLE IF EXISTS {prefix}{name} RESTRICT;"));
+    let tables = tables(connection, marker);
+    connection.transaction(|link| link.run(&drops).and_then(|()| link.run(&tables)))
+}
+
+/// Who loads.
+struct Loaders<'a> {
+    permit: &'a Arc<Permit>,
+    loading: &'a Loading,
+}
+
+impl Loaders<'_> {
+    /// Loads the parts that are missing, makes the keys and indexes that are missing, and gathers statistics for the
+    /// choice of plans.
+    fn all(&self, connection: &mut Connection, watch: Watch<'_>) -> Result<ControlFlow<()>, Trouble> {
+        let there = names(connection, "SELECT name FROM @assay_parts")?;
+        let parts = parts_left(self.loading.population, &there);
+        let sender = |connection| Sender { connection, population: self.loading.population };
+        if parts.all(self.connections()?.into_iter().map(sender).collect(), watch)?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+        let sql = format!(
+            "SELECT relname FROM pg_class WHERE relkind = 'i' AND relnamespace = {}::regnamespace",
+            literal(&format!("\"{}\"", connection.schema()))
+        );
+        let there = names(connection, &sql)?;
+        let prefix = connection.prefix();
+        let missing = schema::keys(&prefix).into_iter().filter(|(name, _)| !there.contains(name)).map(|(_, sql)| sql);
+        if self.statements(missing, parts.progress(), watch)?.is_break() {
+            return Ok(ControlFlow::Break(()));
+        }
+        let analyze = Table::ALL.into_iter().map(|table| format!("ANALYZE {prefix}{}", table.name()));
+        self.statements(analyze, parts.progress(), watch)
+    }
+
+    fn connections(&self) -> Result<Vec<Connection>, Trouble> {
+        (0..self.loading.loaders.max(1)).map(|_| Connection::open(self.permit, &self.loading.url)).collect()
+    }
+
+    /// Carries out statements, several at a time.
+    fn statements(
+        &self,
+        sql: impl Iterator<Item = String>,
+        progress: Progress,
+        watch: Watch<'_>,
+    ) -> Result<ControlFlow<()>, Trouble> {
+        let tasks = sql.map(|what| Task { what, rows: 0 }).collect();
+        let work = Work::new(tasks, 0).with_progress(progress);
+        work.all(self.connections()?.into_iter().map(Statements).collect(), watch)
+    }
+}
+
+/// The names that a query answers.
+fn names(connection: &mut Connection, sql: &str) -> Result<BTreeSet<String>, Trouble> {
+    let answers = connection.ask(sql)?;
+    let rows = answers.iter().flat_map(|answer| &answer.rows);
+    Ok(rows.filter_map(|row| row.text(0).ok().map(str::to_owned)).collect())
+}
+
+/// Carries out whole statements.
+struct Statements(Connection);
+
+impl Loader<String> for Statements {
+    fn carry_out(&mut self, sql: &String) -> Result<(), Trouble> {
+        self.0.link.run(sql).map_err(|why| self.0.trouble(&why))
+    }
+}
+
+/// Makes rows and sends them.
+struct Sender {
+    connection: Connection,
+    population: Population,
+}
+
+impl Loader<LoadPart> for Sender {
+    fn carry_out(&mut self, part: &LoadPart) -> Result<(), Trouble> {
+        let mut rows = Copied::default();
+        let put = &mut |row| {
+            rows.add(&row);
+            Ok::<(), std::convert::Infallible>(())
+        };
+        self.population.rows(*part, put).unwrap_or_else(|never| match never {});
+        let prefix = self.connection.prefix();
+        self.connection.transaction(|link| send(link, &prefix, *part, rows))
+    }
+}
+
+/// Sends a part, unless a load whose end was not noticed has committed it meanwhile.
+fn send(link: &mut Link, prefix: &str, part: LoadPart, rows: Copied) -> Result<(), Failed> {
+    let name = literal(&part.name());
+    let answers = link.simple(&format!("INSERT INTO {prefix}assay_parts VALUES ({name}) ON CONFLICT DO NOTHING"))?;
+    if answers.iter().all(|answer| answer.changed() == 0) {
+        return Ok(());
+    }
+    rows.tables().try_for_each(|(table, rows)| {
+        let columns: Vec<&str> = table.columns().iter().map(|column| column.name).collect();
+        let (name, columns) = (table.name(), columns.join(", "));
+        link.copy(&format!("COPY {prefix}{name} ({columns}) FROM STDIN (FORMAT binary)"), &rows)
+    })
+}

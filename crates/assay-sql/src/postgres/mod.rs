@@ -1,0 +1,34 @@
+//! PostgreSQL, on this host or another one: a schema of its own in a database that exists.
+//!
+//! An advisory lock, which [`gate::Permit`] holds on a connection of its own, keeps another Assay out of the schema. All
+//! names are written with their schema, and sessions look names up in PostgreSQL's own schema only.
+
+mod checks;
+mod client;
+mod connection;
+mod copy;
+mod flight;
+mod functions;
+pub mod gate;
+mod link;
+mod load;
+mod local;
+mod marks;
+mod procedures;
+mod schema;
+mod session;
+mod settings;
+mod statistics;
+mod value;
+mod wire;
+
+pub use crate::checks::Totals;
+pub use crate::loaders::{Progress, Watch};
+pub use crate::mode::Mode;
+pub use checks::{check, totals};
+pub use connection::{Connection, marker, ready};
+pub use load::{Loading, load};
+pub use marks::{kept, mark};
+pub use session::Session;
+pub use settings::Settings;
+pub use statistics::Statistics;

@@ -1,0 +1,182 @@
+//! Each transaction as one call of a function, which is a transaction of its own: it is committed when the call ends.
+
+use super::flight::{committing, statement, unreadable};
+use super::functions::{EXPECTED_ROLLBACK, MISSING_ROW};
+use super::link::{Link, Statement};
+use super::marks::{self, Mark};
+use super::value::{Bound, INT4, INT4S, NUMERIC, Row, TEXT, TIMESTAMPTZ, big_of, flag_of, int_of, time_of};
+use crate::fault::Fault;
+use assay_model::tpcc::{
+    By, Delivered, Delivery, LastOrder, LineStatus, NewOrder, OrderStatus, Ordered, OrderedLine, Outcome, Paid,
+    Payment, Scale, Status, StockLevel, Transaction,
+};
+use std::io;
+
+/// The calls.
+#[derive(Debug)]
+pub(super) struct Procedures {
+    districts: i32,
+    new_order: Statement,
+    payment: Statement,
+    order_status: Statement,
+    delivery: Statement,
+    stock_level: Statement,
+}
+
+impl Procedures {
+    pub(super) fn new(prefix: &str, scale: Scale) -> Procedures {
+        let call = |name: &'static str, arguments: usize, types| {
+            let places: Vec<String> = (1..=arguments).map(|at| format!("${at}")).collect();
+            statement(name, prefix, &format!("SELECT * FROM @{name}({})", places.join(", ")), types)
+        };
+        Procedures {
+            districts: scale.districts(),
+            new_order: call("new_order_v1", 8, &[INT4, INT4, INT4, TIMESTAMPTZ, INT4S, INT4S, INT4S, INT4]),
+            payment: call("payment_v1", 8, &[INT4, INT4, INT4, INT4, INT4, TEXT, NUMERIC, TIMESTAMPTZ]),
+            order_status: call("order_status_v1", 4, &[INT4, INT4, INT4, TEXT]),
+            delivery: call("delivery_v1", 4, &[INT4, INT4, TIMESTAMPTZ, INT4]),
+            stock_level: call("stock_level_v1", 3, &[INT4, INT4, INT4]),
+        }
+    }
+
+    pub(super) fn statements(&self) -> Vec<Statement> {
+        let Procedures { new_order, payment, order_status, delivery, stock_level, .. } = self;
+        [new_order, payment, order_status, delivery, stock_level].map(Clone::clone).into()
+    }
+
+    /// A call and the statement of the mark are in one flight, which is one transaction.
+    pub(super) fn execute(
+        &self,
+        link: &mut Link,
+        transaction: &Transaction,
+        mark: Option<&Mark>,
+    ) -> Result<Outcome, Fault> {
+        match transaction {
+            Transaction::NewOrder(asked) => self.new_order(link, asked, mark),
+            Transaction::Payment(asked) => self.payment(link, asked, mark),
+            Transaction::OrderStatus(asked) => self.order_status(link, asked),
+            Transaction::Delivery(asked) => self.delivery(link, asked, mark),
+            Transaction::StockLevel(asked) => self.stock_level(link, asked),
+        }
+    }
+
+    fn new_order(&self, link: &mut Link, asked: &NewOrder, mark: Option<&Mark>) -> Result<Outcome, Fault> {
+        let column = |of: fn(&assay_model::tpcc::Line) -> i32| asked.lines.iter().map(of).collect::<Vec<i32>>();
+        let (items, supplies) = (column(|line| line.item), column(|line| line.supply_warehouse));
+        let quantities = column(|line| line.quantity);
+        link.add(
+            &self.new_order,
+            &[
+                Bound::Int(asked.warehouse),
+                Bound::Int(asked.district),
+                Bound::Int(asked.customer),
+                Bound::Time(asked.date),
+                Bound::Ints(&items),
+                Bound::Ints(&supplies),
+                Bound::Ints(&quantities),
+                Bound::Int(asked.all_local().into()),
+            ],
+        );
+        match call(link, Ends::Commits(mark), ordered) {
+            Err(fault) if fault.code == EXPECTED_ROLLBACK => Ok(Outcome::RolledBack),
+            done => done.map(Outcome::Ordered),
+        }
+    }
+
+    fn payment(&self, link: &mut Link, asked: &Payment, mark: Option<&Mark>) -> Result<Outcome, Fault> {
+        let [id, last] = by(&asked.customer);
+        let of = [asked.warehouse, asked.district, asked.customer_warehouse, asked.customer_district].map(Bound::Int);
+        let [warehouse, district, customer_warehouse, customer_district] = of;
+        let paid = [Bound::Money(asked.amount), Bound::Time(asked.date)];
+        let values = [warehouse, district, customer_warehouse, customer_district, id, last, paid[0], paid[1]];
+        link.add(&self.payment, &values);
+        call(link, Ends::Commits(mark), |row| Ok(Outcome::Paid(Paid { customer: row.int(0)?, balance: row.big(1)? })))
+    }
+
+    fn order_status(&self, link: &mut Link, asked: &OrderStatus) -> Result<Outcome, Fault> {
+        let [id, last] = by(&asked.customer);
+        link.add(&self.order_status, &[Bound::Int(asked.warehouse), Bound::Int(asked.district), id, last]);
+        call(link, Ends::Reads, |row| status(row).map(Outcome::Status))
+    }
+
+    fn delivery(&self, link: &mut Link, asked: &Delivery, mark: Option<&Mark>) -> Result<Outcome, Fault> {
+        let date = Bound::Time(asked.date);
+        let [warehouse, carrier, districts] = [asked.warehouse, asked.carrier, self.districts].map(Bound::Int);
+        link.add(&self.delivery, &[warehouse, carrier, date, districts]);
+        call(link, Ends::Commits(mark), |row| Ok(Outcome::Delivered(Delivered { orders: row.array(0, int_of)? })))
+    }
+
+    fn stock_level(&self, link: &mut Link, asked: &StockLevel) -> Result<Outcome, Fault> {
+        let StockLevel { warehouse, district, threshold } = *asked;
+        link.add(&self.stock_level, &[warehouse, district, threshold].map(Bound::Int));
+        call(link, Ends::Reads, |row| Ok(Outcome::Low(row.big(0)?)))
+    }
+}
+
+/// A customer as arguments: the number, or null and the last name.
+fn by(customer: &By) -> [Bound<'_>; 2] {
+    match customer {
+        By::Id(id) => [Bound::Int(*id), Bound::Null],
+        By::Name(last) => [Bound::Null, Bound::Text(last)],
+    }
+}
+
+/// What a call ends with.
+#[derive(Clone, Copy)]
+enum Ends<'a> {
+    /// Nothing was changed.
+    Reads,
+    /// It is committed, with the mark of the session.
+    Commits(Option<&'a Mark>),
+}
+
+/// Sends the call and reads its only row.
+fn call<T>(link: &mut Link, ends: Ends<'_>, read: impl FnOnce(&Row) -> io::Result<T>) -> Result<T, Fault> {
+    let mark = match ends {
+        Ends::Reads => None,
+        Ends::Commits(mark) => mark,
+    };
+    let statements = 1 + marks::add(mark, link);
+    let answers = link.fly().map_err(|why| match ends {
+        Ends::Reads => why.fault(),
+        Ends::Commits(_) => committing(link, &why, statements),
+    });
+    let answers = answers.map_err(|fault| match fault.code.as_str() {
+        MISSING_ROW => Fault::missing_row(&fault.text),
+        _ => fault,
+    })?;
+    marks::is_set(mark, &answers, 1)?;
+    let row =
+        answers.first().and_then(|answer| answer.one()).ok_or_else(|| Fault::missing_row("answer of a function"))?;
+    read(row).map_err(unreadable)
+}
+
+fn ordered(row: &Row) -> io::Result<Ordered> {
+    let (stocks, amounts, branded) = (row.array(2, int_of)?, row.array(3, big_of)?, row.array(4, flag_of)?);
+    let lines = stocks.into_iter().zip(amounts).zip(branded);
+    let line = |((stock, amount), branded)| Some(OrderedLine { stock: stock?, amount: amount?, branded: branded? });
+    let lines = lines.map(line).collect::<Option<_>>();
+    let lines = lines.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a line of an order is null"))?;
+    Ok(Ordered { order: row.int(0)?, total: row.big(1)?, lines })
+}
+
+fn status(row: &Row) -> io::Result<Status> {
+    let (customer, balance) = (row.int(0)?, row.big(1)?);
+    if row.is_null(2) {
+        return Ok(Status { customer, balance, order: None });
+    }
+    let carrier = if row.is_null(4) { None } else { Some(row.int(4)?) };
+    let ints = |column| -> io::Result<Vec<i32>> { Ok(row.array(column, int_of)?.into_iter().flatten().collect()) };
+    let (items, supplies, quantities) = (ints(5)?, ints(6)?, ints(7)?);
+    let (amounts, delivered) = (row.array(8, big_of)?, row.array(9, time_of)?);
+    let rows = items.into_iter().zip(supplies).zip(quantities).zip(amounts.into_iter().flatten()).zip(delivered);
+    let line = |((((item, supply_warehouse), quantity), amount), delivered)| LineStatus {
+        item,
+        supply_warehouse,
+        quantity,
+        amount,
+        delivered,
+    };
+    let lines = rows.map(line).collect();
+    Ok(Status { customer, balance, order: Some(LastOrder { id: row.int(2)?, entered: row.time(3)?, carrier, lines }) })
+}

@@ -1,0 +1,133 @@
+//! One session that executes the five transactions, as calls of functions or statement by statement.
+
+use super::client::Client;
+use super::connection::Connection;
+use super::functions;
+use super::marks::Mark;
+use super::procedures::Procedures;
+use crate::fault::Fault;
+use crate::mode::Mode;
+use crate::sessions::Execute;
+use crate::trouble::Trouble;
+use assay_model::tpcc::{Outcome, Scale, Transaction};
+use std::time::Duration;
+
+/// After a failure to connect again, how long the next attempt is kept back: a server that is down is not asked without
+/// a pause.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// The statements of a mode, and how it executes a transaction with them.
+#[derive(Debug)]
+enum Way {
+    Procedures(Box<Procedures>),
+    Client(Box<Client>),
+}
+
+/// A session, with a connection of its own.
+#[derive(Debug)]
+pub struct Session {
+    connection: Connection,
+    way: Way,
+    /// The row that is set with each transaction that writes.
+    mark: Option<Mark>,
+}
+
+impl Session {
+    /// A session on a database that was loaded with rows of a scale. Each statement is prepared once.
+    pub fn new(connection: Connection, scale: Scale, mode: Mode) -> Result<Session, Trouble> {
+        Session::with_mark(connection, scale, mode, None)
+    }
+
+    /// The same as one of the sessions of a run, which sets its row with each transaction that writes.
+    pub fn marked(
+        connection: Connection,
+        scale: Scale,
+        mode: Mode,
+        (run, session): (&str, u32),
+    ) -> Result<Session, Trouble> {
+        let mark = Mark::new(&connection.prefix(), run, session);
+        Session::with_mark(connection, scale, mode, Some(mark))
+    }
+
+    fn with_mark(mut connection: Connection, scale: Scale, mode: Mode, mark: Option<Mark>) -> Result<Session, Trouble> {
+        let prefix = connection.prefix();
+        let way = match mode {
+            Mode::Procedures => {
+                functions::needed(&mut connection)?;
+                Way::Procedures(Box::new(Procedures::new(&prefix, scale)))
+            }
+            Mode::Client => Way::Client(Box::new(Client::new(&prefix, scale))),
+        };
+        let mut session = Session { connection, way, mark };
+        session.prepare()?;
+        Ok(session)
+    }
+
+    fn prepare(&mut self) -> Result<(), Trouble> {
+        let mut statements = match &self.way {
+            Way::Procedures(way) => way.statements(),
+            Way::Client(way) => way.statements(),
+        };
+        statements.extend(self.mark.as_ref().map(|mark| mark.statement().clone()));
+        self.connection.link.prepare(&statements).map_err(|why| self.connection.trouble(&why))
+    }
+
+    /// The connection.
+    pub fn connection(&mut self) -> &mut Connection {
+        &mut self.connection
+    }
+
+    /// As [`Execute::execute`]. A connection that was lost is made again for the next transaction.
+    pub fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, Fault> {
+        if self.connection.link.broken {
+            self.again()?;
+        }
+        let link = &mut self.connection.link;
+        let mark = self.mark.as_mut().filter(|_| transaction.writes());
+        let mark = mark.map(|mark| {
+            mark.sent += 1;
+            &*mark
+        });
+        let outcome = match &self.way {
+            Way::Procedures(way) => way.execute(link, transaction, mark),
+            Way::Client(way) => way.execute(link, transaction, mark),
+        };
+        if outcome.is_err() && !link.broken && link.in_transaction() {
+            // A failure here shows again at the next transaction; the first reason is the one to report.
+            let _ = link.run("ROLLBACK");
+        }
+        outcome
+    }
+
+    fn again(&mut self) -> Result<(), Fault> {
+        let connected = self.connection.reopen().and_then(|()| self.prepare()).and_then(|()| match &mut self.mark {
+            Some(mark) => mark.find(&mut self.connection),
+            None => Ok(()),
+        });
+        connected.map_err(|trouble| {
+            // A connection that is not ready for transactions is made again.
+            self.connection.link.broken = true;
+            pause();
+            Fault { code: Fault::LOST.to_owned(), text: trouble.to_string(), again: false }
+        })
+    }
+}
+
+impl Execute for Session {
+    fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, Fault> {
+        Session::execute(self, transaction)
+    }
+
+    fn sent(&self) -> u64 {
+        self.mark.as_ref().map_or(0, |mark| mark.sent)
+    }
+
+    fn found(&mut self) -> Option<u64> {
+        self.mark.as_mut().and_then(|mark| mark.found.take())
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a session pauses in its own thread, before it connects again")]
+fn pause() {
+    std::thread::sleep(PAUSE);
+}

@@ -1,0 +1,144 @@
+//! The settings of a server that decide what a commit means, read in the session itself: a role can carry others than the
+//! server has.
+
+use super::link::{Failed, Link};
+use super::local::Directories;
+use super::schema::literal;
+use crate::trouble::Trouble;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// What is read, as far as the version knows it.
+const NAMES: [&str; 22] = [
+    "autovacuum",
+    "checkpoint_completion_target",
+    "checkpoint_timeout",
+    "commit_delay",
+    "data_directory",
+    "default_transaction_isolation",
+    "default_transaction_read_only",
+    "effective_io_concurrency",
+    "fsync",
+    "full_page_writes",
+    "io_method",
+    "lock_timeout",
+    "max_wal_size",
+    "server_version",
+    "server_version_num",
+    "shared_buffers",
+    "statement_timeout",
+    "synchronous_commit",
+    "synchronous_standby_names",
+    "wal_level",
+    "wal_sync_method",
+    "wal_writer_delay",
+];
+
+/// What a session works with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// The settings of the server, as it writes them.
+    pub values: BTreeMap<String, String>,
+    /// Tables of the workload that are not in the log, so that a crash empties them.
+    pub unlogged: Vec<String>,
+    /// The server's directories, if it is on this host.
+    pub directories: Option<Directories>,
+    /// The directory of them that is in memory.
+    pub in_memory: Option<String>,
+}
+
+impl Settings {
+    pub(super) fn read(link: &mut Link, schema: &str) -> Result<Settings, Failed> {
+        let names: Vec<String> = NAMES.map(literal).into();
+        let sql = format!(
+            "SELECT name, current_setting(name) FROM pg_settings WHERE name IN ({}); \
+             SELECT relname FROM pg_class WHERE relpersistence = 'u' AND relkind = 'r' \
+             AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = {}) ORDER BY 1; \
+             SELECT system_identifier FROM pg_control_system() \
+             WHERE has_function_privilege('pg_control_system()', 'EXECUTE')",
+            names.join(", "),
+            literal(schema)
+        );
+        let answers = link.simple(&sql)?;
+        let [values, unlogged, cluster] = answers.as_slice() else { return Ok(Settings::default()) };
+        let mut settings = Settings::default();
+        for row in &values.rows {
+            settings.values.insert(row.text(0)?.to_owned(), row.text(1)?.to_owned());
+        }
+        for row in &unlogged.rows {
+            settings.unlogged.push(row.text(0)?.to_owned());
+        }
+        // The number is written with a sign.
+        let cluster = cluster.one().and_then(|row| row.written(0).ok()).map(|number| number as u64);
+        let data = settings.values.get("data_directory").zip(cluster);
+        settings.directories = data.and_then(|(data, cluster)| Directories::find(Path::new(data), cluster));
+        let in_memory = settings.directories.as_ref().and_then(Directories::in_memory);
+        settings.in_memory = in_memory.map(|path| path.display().to_string());
+        Ok(settings)
+    }
+
+    /// A setting, or nothing where the version does not have it or the role may not see it.
+    pub fn value(&self, name: &str) -> &str {
+        self.values.get(name).map_or("", String::as_str)
+    }
+
+    /// The version of the server as a number: 150018 is 15.18.
+    pub fn version(&self) -> i64 {
+        self.value("server_version_num").parse().unwrap_or(0)
+    }
+
+    /// Refuses a session that does not see what the transactions need.
+    pub(super) fn are_as_needed(&self, at: &str) -> Result<(), Trouble> {
+        match self.value("default_transaction_isolation") {
+            "read committed" => Ok(()),
+            other => {
+                Err(Trouble::host(format!("{at}: the isolation of transactions stays {other:?}, not read committed")))
+            }
+        }
+    }
+
+    /// Why a commit that was acknowledged may be lost when the server's host loses power; empty if it may not.
+    pub fn not_durable(&self) -> Vec<String> {
+        let off = ["fsync", "synchronous_commit", "full_page_writes"].into_iter();
+        let mut reasons: Vec<String> =
+            off.filter(|name| self.value(name) == "off").map(|name| format!("{name}=off")).collect();
+        if !self.unlogged.is_empty() {
+            reasons.push(format!("unlogged tables: {}", self.unlogged.join(", ")));
+        }
+        if let Some(path) = &self.in_memory {
+            reasons.push(format!("{path} is on a file system in memory"));
+        }
+        reasons
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn settings(values: &[(&str, &str)]) -> Settings {
+        let values = values.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+        Settings { values, ..Settings::default() }
+    }
+
+    #[test]
+    fn weak_settings_are_named() {
+        let strong = [("fsync", "on"), ("synchronous_commit", "on"), ("full_page_writes", "on")];
+        assert_eq!(settings(&strong).not_durable(), Vec::<String>::new());
+        assert_eq!(settings(&[("synchronous_commit", "local")]).not_durable(), Vec::<String>::new());
+        for (name, _) in strong {
+            assert_eq!(settings(&[(name, "off")]).not_durable(), [format!("{name}=off")]);
+        }
+        let unlogged = Settings { unlogged: vec!["stock".into()], ..settings(&strong) };
+        assert_eq!(unlogged.not_durable(), ["unlogged tables: stock"]);
+        let in_memory = Settings { in_memory: Some("/dev/shm/pg".into()), ..settings(&strong) };
+        assert_eq!(in_memory.not_durable(), ["/dev/shm/pg is on a file system in memory"]);
+    }
+
+    #[test]
+    fn another_isolation_is_an_error() {
+        assert_eq!(settings(&[("default_transaction_isolation", "read committed")]).are_as_needed("x"), Ok(()));
+        let trouble = settings(&[("default_transaction_isolation", "serializable")]).are_as_needed("x").unwrap_err();
+        assert!(trouble.to_string().contains("stays \"serializable\""), "{trouble}");
+    }
+}

@@ -1,0 +1,66 @@
+//! What the server counts of its own log and checkpoints, for the view of the storage under it.
+
+use super::connection::Connection;
+use crate::trouble::Trouble;
+
+/// From these versions on, counters are elsewhere.
+const CHECKPOINTER: i64 = 170_000;
+const WAL_IN_IO: i64 = 180_000;
+/// `pg_stat_wal` exists from this version on.
+const WAL: i64 = 140_000;
+
+/// Counters since some moment of the server's own; what happened in between is the difference of two.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Statistics {
+    /// Bytes of the log.
+    pub log_bytes: i64,
+    /// How often the log was synchronised. It stays 0 with `wal_sync_method` open_datasync or open_sync.
+    pub log_syncs: i64,
+    /// The time that took, in microseconds: 0 unless `track_wal_io_timing` is on.
+    pub log_sync_us: i64,
+    /// Checkpoints that were due or asked for.
+    pub checkpoints: i64,
+    /// Transactions that were committed in this database.
+    pub commits: i64,
+    /// The size of the database in bytes.
+    pub bytes: i64,
+}
+
+/// The query for the log's counters, and that for checkpoints, of a version.
+fn queries(version: i64) -> [&'static str; 3] {
+    let log = match version {
+        WAL_IN_IO.. => {
+            "SELECT (SELECT wal_bytes::bigint FROM pg_stat_wal), coalesce(sum(fsyncs), 0)::bigint, \
+             (coalesce(sum(fsync_time), 0) * 1000)::bigint FROM pg_stat_io WHERE object = 'wal'"
+        }
+        WAL.. => "SELECT wal_bytes::bigint, wal_sync, (wal_sync_time * 1000)::bigint FROM pg_stat_wal",
+        _ => "SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint, 0, 0",
+    };
+    let checkpoints = match version {
+        CHECKPOINTER.. => "SELECT num_timed + num_requested FROM pg_stat_checkpointer",
+        _ => "SELECT checkpoints_timed + checkpoints_req FROM pg_stat_bgwriter",
+    };
+    let database =
+        "SELECT xact_commit, pg_database_size(datid) FROM pg_stat_database WHERE datname = current_database()";
+    [log, checkpoints, database]
+}
+
+impl Statistics {
+    /// Reads the counters. The server publishes those of a session with a delay of up to a second.
+    pub fn read(connection: &mut Connection) -> Result<Statistics, Trouble> {
+        let sql = queries(connection.settings().version()).join("; ");
+        let answers = connection.ask(&sql)?;
+        let number = |answer: usize, column| {
+            let row = answers.get(answer).and_then(|answer| answer.one());
+            row.and_then(|row| row.written(column).ok()).unwrap_or(0)
+        };
+        Ok(Statistics {
+            log_bytes: number(0, 0),
+            log_syncs: number(0, 1),
+            log_sync_us: number(0, 2),
+            checkpoints: number(1, 0),
+            commits: number(2, 0),
+            bytes: number(2, 1),
+        })
+    }
+}

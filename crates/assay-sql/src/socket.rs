@@ -1,0 +1,134 @@
+//! Sockets to servers, encrypted or not, for every protocol.
+
+use bytes::BytesMut;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use std::io::{self, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How long each step of a start may take: a server that does not answer is noticed.
+pub(crate) const START: Duration = Duration::from_secs(10);
+/// After how much silence a network connection is probed, how often, and how long unanswered data may be on its way.
+const IDLE: Duration = Duration::from_secs(30);
+const PROBE: Duration = Duration::from_secs(10);
+const UNANSWERED_MS: u32 = 60_000;
+/// What is read at once.
+const CHUNK: usize = 16 << 10;
+
+/// A connection to a server.
+pub(crate) enum Stream {
+    Unix(UnixStream),
+    Tcp(TcpStream),
+    Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
+}
+
+impl Stream {
+    /// Writes all of it.
+    pub(crate) fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match self {
+            Stream::Unix(stream) => stream.write_all(bytes),
+            Stream::Tcp(stream) => stream.write_all(bytes),
+            Stream::Tls(stream) => stream.write_all(bytes).and_then(|()| stream.flush()),
+        }
+    }
+
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Stream::Unix(stream) => stream.read(bytes),
+            Stream::Tcp(stream) => stream.read(bytes),
+            Stream::Tls(stream) => stream.read(bytes),
+        }
+    }
+
+    /// How long a read or a write may wait; none: as long as it takes.
+    pub(crate) fn set_patience(&self, patience: Option<Duration>) -> io::Result<()> {
+        match self {
+            Stream::Unix(stream) => stream.set_read_timeout(patience).and_then(|()| stream.set_write_timeout(patience)),
+            Stream::Tcp(stream) => stream.set_read_timeout(patience).and_then(|()| stream.set_write_timeout(patience)),
+            Stream::Tls(stream) => {
+                stream.sock.set_read_timeout(patience).and_then(|()| stream.sock.set_write_timeout(patience))
+            }
+        }
+    }
+
+    /// The number of the process that listens on the other end of a socket of this host, where it is known.
+    pub(crate) fn peer(&self) -> Option<i32> {
+        let Stream::Unix(stream) = self else { return None };
+        rustix::net::sockopt::socket_peercred(stream).ok().map(|it| it.pid.as_raw_nonzero().get())
+    }
+
+    /// Waits for bytes and appends them. A connection that the other side has closed is an error.
+    pub(crate) fn receive(&mut self, incoming: &mut BytesMut) -> io::Result<()> {
+        let mut chunk = [0; CHUNK];
+        loop {
+            match self.read(&mut chunk) {
+                Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed the connection")),
+                Ok(read) => {
+                    incoming.extend_from_slice(&chunk[..read]);
+                    return Ok(());
+                }
+                Err(why) if why.kind() == io::ErrorKind::Interrupted => {}
+                Err(why) if why.kind() == io::ErrorKind::WouldBlock => {
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, "the server does not answer"));
+                }
+                Err(why) => return Err(why),
+            }
+        }
+    }
+}
+
+/// Connects to the first address of a host that takes the connection.
+pub(crate) fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
+    for address in (host, port).to_socket_addrs()? {
+        match TcpStream::connect_timeout(&address, START) {
+            Ok(stream) => return watched(stream),
+            Err(why) => last = why,
+        }
+    }
+    Err(last)
+}
+
+/// A connection whose other end may vanish without a word.
+fn watched(stream: TcpStream) -> io::Result<TcpStream> {
+    use rustix::net::sockopt;
+    stream.set_nodelay(true)?;
+    sockopt::set_socket_keepalive(&stream, true)?;
+    sockopt::set_tcp_keepidle(&stream, IDLE)?;
+    sockopt::set_tcp_keepintvl(&stream, PROBE)?;
+    sockopt::set_tcp_user_timeout(&stream, UNANSWERED_MS)?;
+    Ok(stream)
+}
+
+/// Encrypts a connection whose server has agreed to that, and checks its certificate, the name in it included. The
+/// certificates of a file are trusted, or the system's.
+pub(crate) fn encrypted(mut stream: TcpStream, name: &str, trusted: Option<&Path>) -> Result<Stream, String> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let config = config.map_err(|why| why.to_string())?.with_root_certificates(roots(trusted)?).with_no_client_auth();
+    let name = ServerName::try_from(name.to_owned()).map_err(|why| why.to_string())?;
+    let mut connection = ClientConnection::new(Arc::new(config), name).map_err(|why| why.to_string())?;
+    while connection.is_handshaking() {
+        connection.complete_io(&mut stream).map_err(|why| why.to_string())?;
+    }
+    Ok(Stream::Tls(Box::new(StreamOwned::new(connection, stream))))
+}
+
+/// The certificates that are trusted: those of a file, or the system's.
+fn roots(file: Option<&Path>) -> Result<RootCertStore, String> {
+    let mut store = RootCertStore::empty();
+    let found = match file {
+        Some(file) => {
+            let read = CertificateDer::pem_file_iter(file).and_then(|all| all.collect::<Result<Vec<_>, _>>());
+            read.map_err(|why| format!("{} holds no certificates: {why}", file.display()))?
+        }
+        None => rustls_native_certs::load_native_certs().certs,
+    };
+    store.add_parsable_certificates(found);
+    if store.is_empty() { Err("no certificate is trusted: write sslrootcert=FILE".to_owned()) } else { Ok(store) }
+}

@@ -1,0 +1,58 @@
+//! The numbers that the sessions of a run write into rows of their own: made before the run, and read when it is asked
+//! what the database has kept.
+
+use super::checks::DIALECT;
+use super::connection::{Connection, fault};
+use super::schema::SESSIONS;
+use crate::checks::orders_above;
+use crate::kept::{Kept, Orders};
+use crate::trouble::Trouble;
+
+/// Sets the row of a session.
+pub(super) const SET: &str = "UPDATE main.assay_session SET seq = ?3 WHERE run = ?1 AND session = ?2";
+
+/// The number of one session.
+#[derive(Clone, Debug)]
+pub(super) struct Mark {
+    pub(super) run: String,
+    pub(super) session: u32,
+    /// The last number that was sent.
+    pub(super) sent: u64,
+}
+
+/// Makes a row for each session of a run, and waits until they are durable, whatever the settings of the URL are.
+pub fn mark(connection: &Connection, run: &str, sessions: u32) -> Result<(), Trouble> {
+    let sqlite = &connection.sqlite;
+    let marked = || -> rusqlite::Result<()> {
+        let synchronous: i64 = sqlite.query_row("PRAGMA synchronous", [], |row| row.get(0))?;
+        sqlite.pragma_update(None, "synchronous", "FULL")?;
+        let transaction = sqlite.unchecked_transaction()?;
+        transaction.execute_batch(SESSIONS)?;
+        for session in 0..sessions {
+            transaction.execute("INSERT INTO main.assay_session VALUES (?1, ?2, 0)", (run, session))?;
+        }
+        transaction.commit()?;
+        sqlite.pragma_update(None, "synchronous", synchronous)
+    };
+    marked().map_err(|why| connection.trouble(&why))
+}
+
+/// What the database has kept of a run, whose load had orders up to a number.
+pub fn kept(connection: &Connection, run: &str, loaded: i32) -> Result<Kept, Trouble> {
+    let read = || -> rusqlite::Result<Kept> {
+        let sql = "SELECT session, seq FROM main.assay_session WHERE run = ?1";
+        let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get::<_, i64>(1)? as u64));
+        let sessions = match connection.sqlite.prepare(sql) {
+            // The table is made with the first run that needs it.
+            Err(why) if fault(&why).code == "SQLITE_ERROR" => Default::default(),
+            statement => statement?.query_map([run], row)?.collect::<rusqlite::Result<_>>()?,
+        };
+        let row = |row: &rusqlite::Row<'_>| {
+            Ok(Orders { warehouse: row.get(0)?, district: row.get(1)?, first: row.get(2)?, last: row.get(3)? })
+        };
+        let mut statement = connection.sqlite.prepare(&orders_above(&DIALECT, loaded))?;
+        let orders = statement.query_map([], row)?.collect::<rusqlite::Result<_>>()?;
+        Ok(Kept { sessions, orders })
+    };
+    read().map_err(|why| connection.trouble(&why))
+}

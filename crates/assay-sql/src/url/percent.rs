@@ -1,0 +1,42 @@
+//! Percent signs in URLs (RFC 3986, section 2.1).
+
+use crate::trouble::Trouble;
+
+/// The text that is meant.
+pub(super) fn decode(text: &str) -> Result<String, Trouble> {
+    let wrong =
+        || Trouble::usage("a percent sign in a URL is followed by two hexadecimal digits: write %25 for itself");
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        let digit = |it: Option<u8>| it.and_then(|it| char::from(it).to_digit(16)).ok_or_else(wrong);
+        bytes.push(if byte == b'%' { (digit(rest.next())? * 16 + digit(rest.next())?) as u8 } else { byte });
+    }
+    match String::from_utf8(bytes) {
+        Ok(text) if !text.contains('\0') => Ok(text),
+        _ => Err(Trouble::usage("a URL is text in UTF-8 without a zero byte")),
+    }
+}
+
+/// As it is written in a URL.
+pub(super) fn encode(text: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let one = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    text.bytes().map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_encoded_is_decoded() {
+        for text in ["", "shop", "a b@c:/d?%", "größe"] {
+            assert_eq!(decode(&encode(text)), Ok(text.to_owned()));
+        }
+        assert_eq!(encode("a b"), "a%20b");
+        for text in ["%", "%4", "%zz", "%ff", "%00"] {
+            assert!(decode(text).is_err(), "{text}");
+        }
+    }
+}

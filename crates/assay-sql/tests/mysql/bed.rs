@@ -1,0 +1,154 @@
+//! Databases of a MariaDB server, and the sums of all their rows.
+
+pub use super::server::Server;
+pub use super::shared::{small, sums_of};
+
+use super::server::succeeds;
+use assay_model::tpcc::{ColumnKind, Population, Table, Value};
+use assay_sql::mysql::gate::Permit;
+use assay_sql::mysql::{Connection, Loading, Mode, Session, load};
+use assay_sql::{Marker, MysqlUrl, Trouble, Url};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A database of its own, which the load makes.
+pub struct Bed {
+    pub server: &'static Server,
+    pub database: String,
+}
+
+impl Bed {
+    pub fn new() -> Option<Bed> {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let server = Server::shared()?;
+        Some(Bed { server, database: format!("shop{}", NUMBER.fetch_add(1, Ordering::Relaxed)) })
+    }
+
+    /// On a server that lives as long as the test program.
+    pub fn of(server: Server) -> Bed {
+        Bed { server: Box::leak(Box::new(server)), database: "shop".to_owned() }
+    }
+
+    /// With the small population.
+    pub fn loaded() -> Option<Bed> {
+        let bed = Bed::new()?;
+        assert!(bed.load(small(), 2).unwrap().complete);
+        Some(bed)
+    }
+
+    pub fn text(&self) -> String {
+        format!("mysql://root@/{}?socket={}", self.database, self.server.socket().display())
+    }
+
+    pub fn url(&self) -> MysqlUrl {
+        url(&self.text())
+    }
+
+    /// As another user.
+    pub fn url_as(&self, user: &str) -> MysqlUrl {
+        MysqlUrl { user: Some(user.to_owned()), ..self.url() }
+    }
+
+    pub fn loading(&self, population: Population, loaders: usize) -> Loading {
+        Loading { url: self.url(), population, run: "test".into(), loaders, clear: false }
+    }
+
+    pub fn load(&self, population: Population, loaders: usize) -> Result<Marker, Trouble> {
+        load(&self.loading(population, loaders), &mut |_| ControlFlow::Continue(()))
+    }
+
+    pub fn permit(&self) -> Arc<Permit> {
+        Arc::new(Permit::to_use(&self.url()).unwrap())
+    }
+
+    pub fn connection(&self) -> Connection {
+        self.connection_with(&self.permit())
+    }
+
+    pub fn connection_with(&self, permit: &Arc<Permit>) -> Connection {
+        Connection::open(permit, &self.url()).unwrap()
+    }
+
+    pub fn session(&self, permit: &Arc<Permit>, mode: Mode) -> Session {
+        Session::new(self.connection_with(permit), small().scale(), mode).unwrap()
+    }
+
+    /// Asks or changes the server behind the back of this program.
+    pub fn ask_server(&self, sql: &str) -> String {
+        succeeds(&mut self.server.client(&["-e", sql])).trim_end().to_owned()
+    }
+
+    /// As [`Bed::ask_server`], in the database.
+    pub fn ask(&self, sql: &str) -> String {
+        self.ask_server(&format!("USE {}; {sql}", self.database))
+    }
+
+    /// A session of somebody else, which has carried out these statements when this returns, and takes more.
+    pub fn other(&self, sql: &str) -> (Child, ChildStdin) {
+        let mut client = self.server.client(&[&self.database]);
+        let mut child = client.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        let lock = format!("done {}", child.id());
+        input.write_all(format!("{sql}; DO GET_LOCK('{lock}', 0);\n").as_bytes()).unwrap();
+        while self.ask(&format!("SELECT IS_USED_LOCK('{lock}') IS NOT NULL")) == "0" {
+            assert_eq!(child.try_wait().unwrap(), None, "{sql}");
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+        (child, input)
+    }
+
+    /// Waits until a query answers something else than 0.
+    pub fn until(&self, sql: &str) {
+        while self.ask(sql) == "0" {
+            std::thread::sleep(std::time::Duration::from_millis(20));
+        }
+    }
+
+    /// Waits until a connection waits for a lock.
+    pub fn until_waits(&self, thread: u32) {
+        self.until(&format!(
+            "SELECT count(*) FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = {thread} \
+             AND trx_state = 'LOCK WAIT'"
+        ));
+    }
+
+    /// The BLAKE3 of all rows of each table, in the order of the key, those of the history in that of all columns.
+    pub fn sums(&self) -> BTreeMap<&'static str, String> {
+        Table::ALL.iter().map(|table| (table.name(), self.sum_of(*table))).collect()
+    }
+
+    fn sum_of(&self, table: Table) -> String {
+        let column = |it: &assay_model::tpcc::Column| match it.kind {
+            ColumnKind::Money(_) => format!("CAST({} * 100 AS signed)", it.name),
+            ColumnKind::Rate => format!("CAST({} * 10000 AS signed)", it.name),
+            ColumnKind::Time => format!("timestampdiff(MICROSECOND, '1970-01-01', {})", it.name),
+            _ => it.name.to_owned(),
+        };
+        let columns: Vec<String> = table.columns().iter().map(column).collect();
+        let keys = if table.key().is_empty() { table.columns() } else { table.key() };
+        let order: Vec<&str> = keys.iter().map(|it| it.name).collect();
+        let text =
+            self.ask(&format!("SELECT {} FROM {} ORDER BY {}", columns.join(", "), table.name(), order.join(", ")));
+        let mut bytes = Vec::new();
+        for (column, text) in text.lines().flat_map(|line| table.columns().iter().zip(line.split('\t'))) {
+            match (text, column.kind) {
+                (text, ColumnKind::Varchar(_) | ColumnKind::Char(_)) => Value::Text(text),
+                ("NULL", _) => Value::Null,
+                (number, _) => Value::Integer(number.parse().unwrap()),
+            }
+            .encode(&mut bytes);
+        }
+        blake3::hash(&bytes).to_hex().to_string()
+    }
+}
+
+pub fn url(text: &str) -> MysqlUrl {
+    match Url::read(text) {
+        Ok(Url::Mysql(url)) => url,
+        other => panic!("{text}: {other:?}"),
+    }
+}

@@ -1,0 +1,123 @@
+//! What fails while transactions run: each has its code, leaves no trace, and says whether it may be tried again.
+
+use crate::bed::{Bed, Server, small};
+use crate::shared::parameters;
+use assay_model::tpcc::{Home, Kind, Transaction};
+use assay_sql::mysql::gate::Permit;
+use assay_sql::mysql::{Connection, Mode, Session, check, totals};
+use assay_sql::{Fault, Kind as Class};
+use std::io::Write;
+
+const MODES: [Mode; 2] = [Mode::Procedures, Mode::Client];
+/// Somebody holds the rows of the warehouses.
+const HOLD: &str = "START TRANSACTION; UPDATE warehouse SET w_street_1 = 'held'";
+
+fn payment() -> Transaction {
+    parameters(1, 2).transaction(Kind::Payment, 1, Home::All)
+}
+
+/// A connection that the server ends takes its transaction with it. A call that commits itself may have done so before;
+/// a first flight cannot.
+#[test]
+fn a_connection_that_is_ended_leaves_an_unknown_outcome_only_where_it_may_have_committed() {
+    for (mode, how, codes) in [
+        (Mode::Procedures, "KILL CONNECTION", &[Fault::OUTCOME_UNKNOWN][..]),
+        (Mode::Client, "KILL CONNECTION", &["1927", Fault::LOST]),
+        (Mode::Procedures, "KILL QUERY", &[Fault::OUTCOME_UNKNOWN]),
+        (Mode::Client, "KILL QUERY", &["1317"]),
+    ] {
+        let Some(bed) = Bed::loaded() else { return };
+        let permit = bed.permit();
+        let mut session = bed.session(&permit, mode);
+        let before = totals(session.connection()).unwrap();
+        let (mut other, input) = bed.other(HOLD);
+        let thread = session.connection().thread();
+        let fault = std::thread::scope(|scope| {
+            let paying = scope.spawn(|| session.execute(&payment()));
+            bed.until_waits(thread);
+            bed.ask(&format!("{how} {thread}"));
+            paying.join().unwrap().unwrap_err()
+        });
+        assert!(codes.contains(&fault.code.as_str()) && !fault.again, "{mode:?} {how}: {fault}");
+        drop(input);
+        other.wait().unwrap();
+        session.execute(&payment()).unwrap();
+        let after = totals(session.connection()).unwrap();
+        assert_eq!(after.payments, before.payments + 1, "{mode:?} {how}: the session goes on, and paid once");
+        assert_eq!(check(session.connection(), small().scale()).unwrap(), []);
+    }
+}
+
+#[test]
+fn a_lock_that_takes_too_long_and_a_deadlock_may_be_tried_again() {
+    let Some(server) = Server::make("--innodb-lock-wait-timeout=1 --innodb-flush-method=nosync") else { return };
+    let bed = Bed::of(server);
+    bed.load(small(), 2).unwrap();
+    let permit = bed.permit();
+    for mode in MODES {
+        let mut session = bed.session(&permit, mode);
+        // The server undoes one statement only: what came before must not stay locked.
+        let (mut other, input) = bed.other("START TRANSACTION; UPDATE district SET d_street_1 = 'held'");
+        let fault = session.execute(&payment()).unwrap_err();
+        assert_eq!((fault.code.as_str(), fault.again), ("1205", true), "{mode:?}: {fault}");
+        let open = "SELECT count(*) FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = ";
+        assert_eq!(bed.ask(&format!("{open}{}", session.connection().thread())), "0", "{mode:?}");
+        drop(input);
+        other.wait().unwrap();
+        session.execute(&payment()).unwrap();
+    }
+    bed.server.restart("--innodb-flush-method=nosync");
+    let permit = bed.permit();
+    for mode in MODES {
+        // Somebody has changed more rows, so that ours is the one that the server ends, and then wants the warehouse.
+        let mut session = bed.session(&permit, mode);
+        let many = "START TRANSACTION; UPDATE stock SET s_data = concat(s_data, ''), s_ytd = s_ytd + 1; \
+                    UPDATE district SET d_street_1 = 'x'";
+        let (mut other, mut input) = bed.other(many);
+        let thread = session.connection().thread();
+        let fault = std::thread::scope(|scope| {
+            let paying = scope.spawn(|| session.execute(&payment()));
+            bed.until_waits(thread);
+            input.write_all(b"UPDATE warehouse SET w_street_1 = 'x'; ROLLBACK;\n").unwrap();
+            paying.join().unwrap().unwrap_err()
+        });
+        assert_eq!((fault.code.as_str(), fault.again), ("1213", true), "{mode:?}: {fault}");
+        drop(input);
+        assert!(other.wait().unwrap().success());
+        session.execute(&payment()).unwrap();
+        assert_eq!(check(session.connection(), small().scale()).unwrap(), []);
+    }
+}
+
+#[test]
+fn a_user_who_may_only_read_cannot_write() {
+    let Some(bed) = Bed::loaded() else { return };
+    let user = format!("reads_{}", bed.database);
+    bed.ask(&format!("CREATE USER {user}; GRANT SELECT, EXECUTE, SHOW VIEW ON {0}.* TO {user}", bed.database));
+    let permit = bed.permit();
+    for mode in MODES {
+        let connection = Connection::open(&permit, &bed.url_as(&user)).unwrap();
+        let mut session = match Session::new(connection, small().scale(), mode) {
+            Ok(session) => session,
+            // Who did not make the procedures may not see what they do.
+            Err(trouble) => {
+                assert!(mode == Mode::Procedures && trouble.kind == Class::NotReady, "{trouble}");
+                continue;
+            }
+        };
+        assert_eq!(session.execute(&payment()).unwrap_err().code, "1142");
+        session.execute(&parameters(1, 2).transaction(Kind::StockLevel, 1, Home::All)).unwrap();
+    }
+}
+
+/// A server that stands still does not answer a new client, which gives up after ten seconds.
+#[test]
+fn a_server_that_stands_still_is_the_hosts_fault() {
+    let Some(server) = Server::make("--innodb-flush-method=nosync") else { return };
+    let bed = Bed::of(server);
+    let process = bed.server.process();
+    rustix::process::kill_process(process, rustix::process::Signal::STOP).unwrap();
+    let trouble = Permit::to_load(&bed.url()).unwrap_err();
+    rustix::process::kill_process(process, rustix::process::Signal::CONT).unwrap();
+    assert!(trouble.kind == Class::Host && trouble.to_string().contains("does not answer"), "{trouble}");
+}

@@ -1,0 +1,147 @@
+//! A cluster of PostgreSQL that ends with the test program.
+//!
+//! The server listens on a socket only and does not run as root. It is held by a shell that stops it and removes its
+//! files when its standard input is closed, which happens when the test program ends, however it does.
+
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, OnceLock};
+use std::time::{Duration, Instant};
+
+/// The directory of the newest server's programs.
+fn programs() -> Option<PathBuf> {
+    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let version = |path: &Path| path.file_name()?.to_str()?.parse::<u32>().ok();
+    let mut found: Vec<PathBuf> = versions.map(|it| it.path()).filter(|it| it.join("bin/initdb").exists()).collect();
+    found.sort_by_key(|path| version(path));
+    found.pop().map(|path| path.join("bin"))
+}
+
+/// A server of our own.
+pub struct Cluster {
+    pub dir: PathBuf,
+    programs: PathBuf,
+    shell: Mutex<Option<Child>>,
+    port: std::sync::atomic::AtomicU16,
+}
+
+/// A program that is not run as root.
+fn unprivileged(program: &Path) -> Command {
+    if !rustix::process::geteuid().is_root() {
+        return Command::new(program);
+    }
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid=nobody", "--regid=nogroup", "--clear-groups"]).arg(program);
+    command
+}
+
+pub fn succeeds(command: &mut Command) -> String {
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{command:?}: {said}");
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+impl Cluster {
+    /// Makes a cluster, or none where the server is not installed.
+    pub fn make(options: &str) -> Option<Cluster> {
+        let Some(programs) = programs() else {
+            assert!(std::env::var_os("CI").is_none(), "PostgreSQL is not installed: scripts/test-needs installs it");
+            println!("skipped: PostgreSQL is not installed");
+            return None;
+        };
+        let dir = tempfile::tempdir().unwrap().keep();
+        if rustix::process::geteuid().is_root() {
+            succeeds(Command::new("chown").arg("nobody:nogroup").arg(&dir));
+        }
+        let data = dir.join("data");
+        let mut initdb = unprivileged(&programs.join("initdb"));
+        initdb.current_dir(&dir).arg("-D").arg(&data);
+        succeeds(initdb.args(["-U", "postgres", "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"]));
+        let cluster = Cluster { dir, programs, shell: Mutex::new(None), port: 5432.into() };
+        cluster.start(options);
+        Some(cluster)
+    }
+
+    /// The cluster of this test program.
+    pub fn shared() -> Option<&'static Cluster> {
+        static SHARED: OnceLock<Option<Cluster>> = OnceLock::new();
+        SHARED.get_or_init(|| Cluster::make("-c fsync=off")).as_ref()
+    }
+
+    pub fn start(&self, options: &str) {
+        let (dir, programs) = (self.dir.display(), self.programs.display());
+        let script = format!(
+            "{programs}/postgres -D {dir}/data -k {dir} -c listen_addresses= -c max_connections=60 {options} \
+             >>{dir}/log 2>&1 & pid=$!; read -r line; kill -QUIT $pid; wait $pid; [ -n \"$line\" ] || rm -rf {dir}"
+        );
+        let mut shell = unprivileged(Path::new("/bin/sh"));
+        shell.current_dir(&self.dir).args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::null());
+        // In a group of its own, so that it outlives what kills the group of the test program.
+        *self.shell.lock().unwrap() = Some(shell.process_group(0).spawn().unwrap());
+        let begin = Instant::now();
+        while !self.psql("template1", &["-c", "SELECT 1"]).output().unwrap().status.success() {
+            let log = std::fs::read_to_string(self.dir.join("log")).unwrap_or_default();
+            assert!(begin.elapsed() < Duration::from_secs(60), "the server does not start: {log}");
+            std::thread::sleep(Duration::from_millis(50));
+        }
+    }
+
+    /// The number of the server's first process.
+    pub fn server(&self) -> rustix::process::Pid {
+        let text = std::fs::read_to_string(self.dir.join("data/postmaster.pid")).unwrap();
+        rustix::process::Pid::from_raw(text.lines().next().unwrap().parse().unwrap()).unwrap()
+    }
+
+    /// All processes of the server.
+    pub fn processes(&self) -> Vec<rustix::process::Pid> {
+        let first = self.server();
+        let children = format!("/proc/{0}/task/{0}/children", first.as_raw_nonzero());
+        let children = std::fs::read_to_string(children).unwrap();
+        let children = children.split_whitespace().filter_map(|it| rustix::process::Pid::from_raw(it.parse().unwrap()));
+        std::iter::once(first).chain(children).collect()
+    }
+
+    /// Kills every process of the server, as a crash of its host would, and starts it again.
+    pub fn crash(&self, options: &str) {
+        for process in self.processes() {
+            let _ = rustix::process::kill_process(process, rustix::process::Signal::KILL);
+        }
+        self.stop();
+        let _ = std::fs::remove_file(self.dir.join("data/postmaster.pid"));
+        self.start(options);
+    }
+
+    /// Stops the server and leaves its files.
+    pub fn stop(&self) {
+        let mut shell = self.shell.lock().unwrap().take().unwrap();
+        // With a line the shell leaves the files where they are.
+        std::io::Write::write_all(&mut shell.stdin.take().unwrap(), b"keep\n").unwrap();
+        shell.wait().unwrap();
+    }
+
+    /// Stops the server and starts it again on another port, which is part of the name of its socket too.
+    pub fn restart(&self, port: u16, options: &str) {
+        self.stop();
+        self.port.store(port, Ordering::Relaxed);
+        self.start(options);
+    }
+
+    pub fn psql(&self, database: &str, arguments: &[&str]) -> Command {
+        let mut command = Command::new(self.programs.join("psql"));
+        let port = self.port.load(Ordering::Relaxed).to_string();
+        command.arg("-h").arg(&self.dir).args(["-p", &port]).args([
+            "-U",
+            "postgres",
+            "-d",
+            database,
+            "-XAtq",
+            "-v",
+            "ON_ERROR_STOP=1",
+        ]);
+        command.args(arguments).env_remove("PGOPTIONS").env("PGTZ", "UTC");
+        command
+    }
+}

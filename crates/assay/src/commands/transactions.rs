@@ -1,0 +1,64 @@
+//! What `explain` shows of a load of transactions on a database.
+
+use super::outline::Lines;
+use assay_base::Rate;
+use assay_model::tpcc::load::{Homes, Pace};
+use assay_model::tpcc::{DEVIATIONS, Kind, Load, WATERMARK};
+use assay_model::{Plan, Stream};
+use assay_run::targets::Named;
+
+/// Why the database that is named cannot be looked at, where one is named and it cannot.
+pub(crate) fn unknown(named: &[(String, Named)]) -> Option<String> {
+    match named.first() {
+        Some((_, Named::Database(database))) => database.peek().err().map(|failure| failure.message().to_owned()),
+        _ => None,
+    }
+}
+
+/// How many of its transactions are of a stream's kind, where there is no rate.
+pub(crate) fn share(plan: &Plan, stream: &Stream) -> Option<String> {
+    let mix = plan.tpcc.as_ref()?.mix;
+    let (_, weight) = Kind::ALL.into_iter().zip(mix.weights()).find(|(kind, _)| kind.name() == stream.name)?;
+    Some(format!("{weight} of {}", mix.whole()))
+}
+
+/// The pace of a load, the database that it needs, and what this is not.
+pub(crate) fn lines(load: &Load, unknown: Option<&str>, out: &mut Lines) {
+    let several = |n: u32, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
+    let second = |rate: Rate| format!("{:.3} transactions a second", rate.as_f64());
+    let sessions = several(load.sessions(), "session");
+    let pace = match (load.pace, load.rate()) {
+        (Pace::Closed, _) => format!("{sessions}, each of which asks again as soon as it is answered (closed loop)"),
+        (Pace::Keyed, _) => format!(
+            "{}, at which people think and type (closed loop); their transactions share {sessions}",
+            several(load.terminals().unwrap_or_default(), "terminal")
+        ),
+        (_, rate) => format!(
+            "{} whatever is answered (open loop), on at most {sessions}; one that finds all busy waits, and its wait counts",
+            rate.map(second).unwrap_or_default()
+        ),
+    };
+    out.head(format_args!("pace: {pace}"));
+    if let Some(orders) = load.new_orders_a_minute() {
+        out.add(format_args!("  that is {orders:.2} new orders a minute (NOPM) if all are answered"));
+    }
+    let home = match load.home {
+        Homes::All => "each transaction is for any warehouse",
+        Homes::Session => "a session is at home in one warehouse and district for the whole run",
+    };
+    out.add(format_args!("  {home}"));
+    match (load.warehouses, unknown) {
+        (Some(warehouses), _) => {
+            out.add(format_args!("  the database has {}", several(warehouses, "warehouse")));
+        }
+        (None, Some(why)) => {
+            out.add(format_args!("  these are figures for one warehouse, because the database cannot be looked at: {why}"));
+        }
+        (None, None) => out.add(
+            "  these are figures for one warehouse: name a database that assay prep has loaded, such as sqlite:shop.db, for its own",
+        ),
+    }
+    out.add("after the run: 15 conditions are checked, and whether anybody else wrote meanwhile (--no-check leaves that out)");
+    out.add(format_args!("deviations from the standard: {}", DEVIATIONS.join(", ")));
+    out.add(WATERMARK);
+}

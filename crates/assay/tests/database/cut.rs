@@ -1,0 +1,61 @@
+//! Runs that are cut short: by a signal, by kill -9, in the background; and how they go on.
+
+use super::bed::{Log, until};
+use super::shop::{DB, FAST, run, shop};
+
+const LONG: [&str; 6] = ["--warm-up", "1s", "--for", "6s", "--slice", "1s"];
+
+fn long<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    [&["run", "open.toml", FAST][..], &LONG[..], more].concat()
+}
+
+#[test]
+fn after_a_signal_transactions_end_and_the_run_goes_on() {
+    let place = shop();
+    let running = place.start(&long(&[]), 3);
+    running.signal(libc::SIGINT);
+    let said = running.end();
+    assert_eq!(said.is_of_verdict(&place.path("run")), "INCOMPLETE", "{said:?}");
+    let log = Log::of(&place.path("run"));
+    let last = log.intervals.last().unwrap();
+    assert!(last.flows.iter().all(|flow| flow.in_flight == 0 && flow.errors.is_empty()), "{last:?}");
+    let told = log.events.iter().any(|event| event.text.contains("was not checked: assay check does it"));
+    assert!(told, "{:?}", log.events);
+    assert_eq!(place.assay(&["check", DB]).code, Some(0));
+    let other = place.assay(&["run", "closed.toml", DB, "--resume", "run"]);
+    assert!(other.code == Some(2) && other.err.contains("holds another run"), "{other:?}");
+    let done = place.assay(&long(&["--resume", "run"]));
+    assert_eq!(done.is_of_verdict(&place.path("run")), "PASS", "{done:?}");
+    let log = Log::of(&place.path("run"));
+    assert!(log.events.iter().any(|event| event.what == "checked"));
+}
+
+#[test]
+fn after_kill_9_the_database_is_whole_and_the_run_goes_on() {
+    for journal in ["wal", "delete"] {
+        let place = shop();
+        let url = format!("{FAST}&journal_mode={journal}");
+        let args = [&["run", "open.toml", &url][..], &LONG[..]].concat();
+        let running = place.start(&args, 3);
+        running.signal(libc::SIGKILL);
+        assert_eq!(running.end().code, None);
+        let explained = place.assay(&["explain", "open.toml", DB]);
+        assert_eq!(explained.code, Some(0), "{explained:?}");
+        let done = place.assay(&[&args[..], &["--resume", "run"]].concat());
+        assert_eq!(done.is_of_verdict(&place.path("run")), "PASS", "{journal}: {done:?}");
+        assert_eq!(place.assay(&["check", DB]).code, Some(0), "{journal}");
+    }
+}
+
+#[test]
+fn a_run_in_the_background_is_watched() {
+    let place = shop();
+    let begun = place.assay(&long(&["--detach", "--json", "--out", "run"]));
+    assert_eq!(begun.code, Some(0), "{begun:?}");
+    let busy = place.assay(&run("open.toml", DB, &[]));
+    assert!(busy.code == Some(4) && busy.err.contains("in use by another Assay"), "{busy:?}");
+    let watched = place.assay(&["watch", "run"]);
+    assert_eq!(watched.code, Some(0), "{watched:?}");
+    assert!(watched.out.contains("NOPM"), "{watched:?}");
+    until("its results", || place.path("run/report.html").exists());
+}

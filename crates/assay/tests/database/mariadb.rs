@@ -1,0 +1,142 @@
+//! The same transactions on a MariaDB server: in both modes, when the server is killed, and when somebody changes what a
+//! commit means.
+
+use super::bed::{Log, Place, Running};
+use super::maria::{Server, succeeds};
+use super::shop::{CLOSED, OPEN, done, in_one_line, passed_or_late, run, says_what_it_is};
+use assay_model::tpcc::Kind;
+
+/// A password that must not be found anywhere.
+const CANARY: &str = "canary-51c08e";
+
+/// A server, and a place with the workloads; one warehouse is loaded, by a user with a password.
+struct Served {
+    server: &'static Server,
+    place: Place,
+    url: String,
+}
+
+impl Served {
+    fn new(options: &str) -> Option<Served> {
+        let server: &'static Server = Box::leak(Box::new(Server::make(options)?));
+        let grant = format!("CREATE USER shopper IDENTIFIED BY '{CANARY}'; GRANT ALL ON *.* TO shopper");
+        succeeds(&mut server.client(&["-e", &grant]));
+        let url = format!("mysql://shopper@/shop?socket={}", server.socket().display());
+        let place = Place::new();
+        place.write("open.toml", OPEN);
+        place.write("closed.toml", CLOSED);
+        place.write("client.toml", &format!("{CLOSED}mode = \"client\"\n"));
+        let served = Served { server, place, url };
+        let said = served.says(&["prep", &served.url, "--warehouses", "1"]);
+        assert!(said.contains("1 warehouse loaded with seed 1"), "{said}");
+        Some(served)
+    }
+
+    /// What a command says that gets the password by the environment.
+    fn says(&self, args: &[&str]) -> String {
+        let output = self.place.command(args).env("MYSQL_PWD", CANARY).output().unwrap();
+        let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        assert!(!text.contains(CANARY), "{text}");
+        text
+    }
+
+    fn ask(&self, sql: &str) -> String {
+        succeeds(&mut self.server.client(&["-e", sql])).trim_end().to_owned()
+    }
+
+    /// The sums that orders and payments raise.
+    fn sums(&self) -> (u64, u64) {
+        let sum = |sql: &str| self.ask(sql).parse().unwrap();
+        (sum("SELECT sum(d_next_o_id) FROM shop.district"), sum("SELECT sum(c_payment_cnt) FROM shop.customer"))
+    }
+
+    /// A run that lasts until somebody does something to the server. The password is in a file.
+    fn begun(&self) -> Running {
+        self.place.write("secret", CANARY);
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+        std::fs::set_permissions(self.place.path("secret"), mode).unwrap();
+        let url = format!("{}&password_file={}", self.url, self.place.path("secret").display());
+        self.place.start(&["run", "open.toml", &url, "--warm-up", "1s", "--for", "8s", "--slice", "1s"], 4)
+    }
+}
+
+#[test]
+fn both_modes_leave_what_they_count_and_no_password() {
+    let Some(served) = Served::new("--innodb-flush-method=nosync") else { return };
+    for (workload, mode) in [("closed.toml", "procedures"), ("client.toml", "client")] {
+        let before = served.sums();
+        let text = served.says(&run(workload, &served.url, &["--out", mode]));
+        let judged = served.place.assay(&["judge", mode]);
+        assert!(passed_or_late(&judged, &judged.out), "{mode}: {text}");
+        says_what_it_is(mode, &judged.out);
+
+        let log = Log::of(&served.place.path(mode));
+        let after = served.sums();
+        let (orders, undone) = done(&log, Kind::NewOrder, "rolled-back");
+        let (payments, _) = done(&log, Kind::Payment, "");
+        assert!(orders > 10 && payments > 10, "{mode}: {orders} and {payments}");
+        assert_eq!((after.0 - before.0, after.1 - before.1), (orders - undone, payments), "{mode}");
+
+        let head = log.header.database.as_deref().unwrap();
+        assert_eq!((head.dialect.as_str(), head.mode.as_str(), head.warehouses), ("mariadb", mode, 1));
+        assert!(head.not_durable.contains(&"innodb_flush_method=nosync".to_owned()), "{:?}", head.not_durable);
+        assert!(in_one_line(&judged.out).contains("NOT DURABLE: innodb_flush_method=nosync"), "{}", judged.out);
+        assert!(judged.out.contains("checked: all 15 conditions hold"), "{}", judged.out);
+        let server = log.header.meters.iter().position(|meter| meter.kind == "server").unwrap();
+        for name in ["commits", "log_bytes"] {
+            let at = log.header.meters[server].counters.iter().position(|counter| counter == name).unwrap();
+            let counted: u64 = log.intervals.iter().filter_map(|it| it.meters[server].get(at)).sum();
+            assert!(counted > 0, "{mode}: {name}");
+        }
+        for file in ["run.jsonl", "verdict.json", "report.html"] {
+            let content = std::fs::read_to_string(served.place.path(mode).join(file)).unwrap();
+            assert!(!content.contains(CANARY), "{file} holds the password");
+        }
+    }
+    assert!(served.says(&["check", &served.url]).contains("PASS: all 15 conditions hold"));
+    let explained = served.says(&["explain", "tpcc", &served.url]);
+    assert!(explained.contains("new-order") && explained.contains("0.214/s"), "{explained}");
+    for more in [&["run", "closed.toml", &served.url, "--verify"][..], &["check", &served.url, "--after", "client"]] {
+        let said = served.place.assay(more);
+        assert!(said.code.is_some_and(|code| code != 0), "commits are not numbered there: {said:?}");
+    }
+    let said = served.place.assay(&["run", "closed.toml", &served.url, "--crash-test"]);
+    assert!(said.code == Some(2) && said.err.contains("do not number what they commit yet"), "{said:?}");
+}
+
+#[test]
+fn a_server_that_is_killed_fails_the_run_and_loses_nothing() {
+    let Some(served) = Served::new("") else { return };
+    let before = served.sums();
+    let running = served.begun();
+    served.server.crash("");
+    let said = running.end();
+    assert_eq!(said.is_of_verdict(&served.place.path("run")), "FAIL", "{said:?}");
+    let log = Log::of(&served.place.path("run"));
+    let codes: Vec<&String> =
+        log.intervals.iter().flat_map(|it| it.flows.iter().flat_map(|flow| flow.errors.keys())).collect();
+    assert!(codes.iter().any(|code| ["connection-lost", "outcome-unknown"].contains(&code.as_str())), "{codes:?}");
+    let unknown = |kind: Kind| -> u64 {
+        log.intervals.iter().filter_map(|it| it.flows[kind as usize].errors.get("outcome-unknown")).sum()
+    };
+    let after = served.sums();
+    let (orders, undone) = done(&log, Kind::NewOrder, "rolled-back");
+    let (payments, _) = done(&log, Kind::Payment, "");
+    let (rose, committed) = (after.0 - before.0, orders - undone);
+    assert!((committed..=committed + unknown(Kind::NewOrder)).contains(&rose), "{rose} and {committed}");
+    let rose = after.1 - before.1;
+    assert!((payments..=payments + unknown(Kind::Payment)).contains(&rose), "{rose} and {payments}");
+    assert!(log.events.iter().any(|event| event.what == "checked"), "it is looked at again: {:?}", log.events);
+    assert!(served.says(&["check", &served.url]).contains("PASS"));
+}
+
+#[test]
+fn a_setting_that_somebody_changes_during_the_run_is_noticed() {
+    let Some(served) = Served::new("") else { return };
+    let running = served.begun();
+    served.ask("SET GLOBAL innodb_flush_log_at_trx_commit = 2");
+    let said = running.end();
+    assert_eq!(said.is_of_verdict(&served.place.path("run")), "INVALID", "{said:?}");
+    let text = in_one_line(&said.out);
+    assert!(text.contains("innodb_flush_log_at_trx_commit was 1 at the beginning and is 2 at the end"), "{text}");
+}

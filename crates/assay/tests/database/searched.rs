@@ -1,0 +1,75 @@
+//! Several runs on one database: the highest rate, throughput against response or against sessions, two settings.
+
+use super::shop::{DB, FAST, in_one_line, passed_or_late, shop};
+use serde_json::Value;
+use std::fs;
+
+const LENGTH: [&str; 6] = ["--warm-up", "0s", "--for", "2s", "--slice", "1s"];
+
+#[test]
+fn a_search_moves_the_rate_and_counts_in_new_orders_a_minute() {
+    let place = shop();
+    let args =
+        [&["limit", "open.toml", FAST, "--from", "1x", "--to", "2x", "--out", "found"][..], &LENGTH[..]].concat();
+    let said = place.assay(&args);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let path: Value = serde_json::from_str(&fs::read_to_string(place.path("found/limit.json")).unwrap()).unwrap();
+    assert_eq!(path["counted"]["name"], "NOPM");
+    let loads: Vec<&str> = path["runs"].as_array().unwrap().iter().map(|run| run["load"].as_str().unwrap()).collect();
+    assert_eq!(loads, ["1x", "2x"]);
+    assert!(in_one_line(&said.out).contains("NOPM") && in_one_line(&said.out).contains("DERIVED"), "{}", said.out);
+    let closed = place.assay(&["limit", "closed.toml", DB]);
+    assert!(closed.code == Some(3) && closed.err.contains("give a stream a rate"), "{closed:?}");
+}
+
+#[test]
+fn a_curve_by_rate_has_a_run_for_each_point() {
+    let place = shop();
+    let args = ["curve", "open.toml", FAST, "--max", "2x", "--points", "50%,100%", "--out", "curve"];
+    let said = place.assay(&[&args[..], &LENGTH[..]].concat());
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let one = place.assay(&[&args[..7], &["--out", "one", "--runs", "one"], &LENGTH[..]].concat());
+    assert!(one.code == Some(2) && one.err.contains("--runs each"), "{one:?}");
+}
+
+#[test]
+fn a_curve_by_sessions_shows_the_size_beside_each_point() {
+    let place = shop();
+    let url = "sqlite:shop.db?synchronous=off";
+    let args =
+        [&["curve", "tpcc", url, "--sessions", "2,1", "--seed", "3", "--json", "--out", "curve"][..], &LENGTH[..]]
+            .concat();
+    let said = place.assay(&args);
+    let curve = said.json();
+    // A machine that is busy with other tests may look for completions too late, which is no PASS.
+    assert!(passed_or_late(&said, &said.out), "{said:?}");
+    for (at, sessions) in [(0, 1), (1, 2)] {
+        let point = &curve["points"][at];
+        assert_eq!(point["sessions"], sessions);
+        assert!(point["per_minute"]["NOPM"].as_f64().unwrap() > 0.0 && point["bytes"].as_u64().unwrap() > 50_000_000);
+        let run = place.path("curve").join(point["directory"].as_str().unwrap());
+        assert!(run.join("report.html").exists(), "{run:?}");
+    }
+    let page = fs::read_to_string(place.path("curve/sessions.html")).unwrap();
+    assert!(page.contains("NOPM (per minute)") && page.contains("DERIVED"));
+    let blocks = place.assay(&["curve", "random-read", "null:1GiB", "--sessions", "1"]);
+    assert!(blocks.code == Some(2) && blocks.err.contains("--sessions is for databases"), "{blocks:?}");
+    let both = place.assay(&["curve", "tpcc", DB, "--sessions", "1", "--max", "2x"]);
+    assert_eq!(both.code, Some(2), "{both:?}");
+}
+
+#[test]
+fn two_settings_are_compared() {
+    let place = shop();
+    for (url, out) in [(DB, "full"), ("sqlite:shop.db?synchronous=off", "off")] {
+        let args = [&["run", "closed.toml", url, "--seed", "5", "--out", out][..], &LENGTH[..]].concat();
+        let said = place.assay(&args);
+        assert!(passed_or_late(&said, &said.out), "{said:?}");
+    }
+    let said = place.assay(&["compare", "full", "off", "--html", "page.html"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let text = in_one_line(&said.out);
+    assert!(text.contains("NOPM") && text.contains("NOT DURABLE: synchronous=off"), "{}", said.out);
+    let page = fs::read_to_string(place.path("page.html")).unwrap();
+    assert!(page.contains("NOPM"));
+}

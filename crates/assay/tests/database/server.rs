@@ -1,0 +1,191 @@
+//! The same transactions on a PostgreSQL server: in both modes, when the server is killed, and when somebody changes what
+//! a commit means.
+
+use super::bed::{Log, Place, Running};
+use super::cluster::{Cluster, succeeds};
+use super::shop::{CLOSED, OPEN, done, in_one_line, passed_or_late, run, says_what_it_is};
+use assay_model::tpcc::Kind;
+
+/// A password that must not be found anywhere.
+const CANARY: &str = "canary-7f3a91";
+
+/// A server, and a place with the workloads; one warehouse is loaded.
+pub struct Served {
+    pub cluster: &'static Cluster,
+    database: &'static str,
+    pub place: Place,
+    pub url: String,
+}
+
+impl Served {
+    pub fn new(options: &str) -> Option<Served> {
+        let cluster: &'static Cluster = Box::leak(Box::new(Cluster::make(options)?));
+        let database = "shop";
+        succeeds(&mut cluster.psql("template1", &["-c", "CREATE DATABASE shop"]));
+        let url = format!("postgres://postgres@/{database}?host={}", cluster.dir.display());
+        let place = Place::new();
+        place.write("open.toml", OPEN);
+        place.write("closed.toml", CLOSED);
+        place.write("client.toml", &format!("{CLOSED}mode = \"client\"\n"));
+        let said = place.assay(&["prep", &url, "--warehouses", "1"]);
+        assert_eq!(said.code, Some(0), "{said:?}");
+        Some(Served { cluster, database, place, url })
+    }
+
+    pub fn ask(&self, sql: &str) -> String {
+        succeeds(&mut self.cluster.psql(self.database, &["-c", sql])).trim_end().to_owned()
+    }
+
+    /// The sums that orders and payments raise.
+    fn sums(&self) -> (u64, u64) {
+        let sum = |sql: &str| self.ask(sql).parse().unwrap();
+        let orders = sum("SELECT sum(d_next_o_id) FROM assay_tpcc.district");
+        (orders, sum("SELECT sum(c_payment_cnt) FROM assay_tpcc.customer"))
+    }
+
+    /// A run that lasts until somebody does something to the server.
+    fn begun(&self) -> Running {
+        let args = ["run", "open.toml", &self.url, "--warm-up", "1s", "--for", "8s", "--slice", "1s"];
+        self.place.start(&args, 4)
+    }
+}
+
+#[test]
+fn both_modes_leave_what_they_count_and_no_password() {
+    let Some(served) = Served::new("-c fsync=off") else { return };
+    for (workload, mode) in [("closed.toml", "procedures"), ("client.toml", "client")] {
+        let before = served.sums();
+        let mut command = served.place.command(&[&run(workload, &served.url, &["--out", mode])[..]].concat());
+        let output = command.env("PGPASSWORD", CANARY).output().unwrap();
+        let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        let judged = served.place.assay(&["judge", mode]);
+        assert!(passed_or_late(&judged, &judged.out), "{mode}: {text}");
+        says_what_it_is(mode, &judged.out);
+
+        let log = Log::of(&served.place.path(mode));
+        let after = served.sums();
+        let (orders, undone) = done(&log, Kind::NewOrder, "rolled-back");
+        let (payments, _) = done(&log, Kind::Payment, "");
+        assert!(orders > 10 && payments > 10, "{mode}: {orders} and {payments}");
+        assert_eq!((after.0 - before.0, after.1 - before.1), (orders - undone, payments), "{mode}");
+
+        let head = log.header.database.as_deref().unwrap();
+        assert_eq!((head.dialect.as_str(), head.mode.as_str(), head.warehouses), ("postgresql", mode, 1));
+        assert_eq!(head.not_durable, ["fsync=off"]);
+        assert!(in_one_line(&judged.out).contains("NOT DURABLE: fsync=off"), "{}", judged.out);
+        assert!(judged.out.contains("checked: all 15 conditions hold"), "{}", judged.out);
+        let server = log.header.meters.iter().position(|meter| meter.kind == "server").unwrap();
+        let commits = log.header.meters[server].counters.iter().position(|name| name == "commits").unwrap();
+        let counted: u64 = log.intervals.iter().filter_map(|it| it.meters[server].get(commits)).sum();
+        // The server publishes a session's counters with a delay of up to a second.
+        assert!(counted > 0 && counted <= (after.1 + after.0) * 10, "{mode}: {counted}");
+        for file in ["run.jsonl", "verdict.json", "report.html"] {
+            let content = std::fs::read_to_string(served.place.path(mode).join(file)).unwrap();
+            assert!(!content.contains(CANARY), "{file} holds the password");
+        }
+        assert!(!text.contains(CANARY) && !judged.out.contains(CANARY), "{text}");
+    }
+}
+
+#[test]
+fn a_server_that_is_killed_fails_the_run_and_loses_nothing() {
+    let Some(served) = Served::new("") else { return };
+    let before = served.sums();
+    let running = served.begun();
+    served.cluster.crash("");
+    let said = running.end();
+    assert_eq!(said.is_of_verdict(&served.place.path("run")), "FAIL", "{said:?}");
+    let log = Log::of(&served.place.path("run"));
+    let codes: Vec<&String> =
+        log.intervals.iter().flat_map(|it| it.flows.iter().flat_map(|flow| flow.errors.keys())).collect();
+    assert!(codes.iter().any(|code| ["connection-lost", "57P02", "57P01"].contains(&code.as_str())), "{codes:?}");
+    let unknown = |kind: Kind| -> u64 {
+        log.intervals.iter().filter_map(|it| it.flows[kind as usize].errors.get("outcome-unknown")).sum()
+    };
+    let after = served.sums();
+    let (orders, undone) = done(&log, Kind::NewOrder, "rolled-back");
+    let (payments, _) = done(&log, Kind::Payment, "");
+    let (rose, committed) = (after.0 - before.0, orders - undone);
+    assert!((committed..=committed + unknown(Kind::NewOrder)).contains(&rose), "{rose} and {committed}");
+    let rose = after.1 - before.1;
+    assert!((payments..=payments + unknown(Kind::Payment)).contains(&rose), "{rose} and {payments}");
+    assert!(log.events.iter().any(|event| event.what == "checked"), "it is looked at again: {:?}", log.events);
+    assert_eq!(served.place.assay(&["check", &served.url]).code, Some(0));
+}
+
+/// A server whose processes are stopped, until this is dropped.
+struct Silent(Vec<rustix::process::Pid>);
+
+impl Silent {
+    fn new(cluster: &Cluster) -> Silent {
+        let all = Silent(cluster.processes());
+        all.tell(rustix::process::Signal::STOP);
+        all
+    }
+
+    fn tell(&self, signal: rustix::process::Signal) {
+        for process in &self.0 {
+            let _ = rustix::process::kill_process(*process, signal);
+        }
+    }
+}
+
+impl Drop for Silent {
+    fn drop(&mut self) {
+        self.tell(rustix::process::Signal::CONT);
+    }
+}
+
+/// Transactions that were due while the server was silent have waited since then, whether or not a session was free.
+#[test]
+fn two_silent_seconds_show_in_the_response_of_all_that_was_due_in_them() {
+    let Some(served) = Served::new("-c fsync=off") else { return };
+    let running = served.begun();
+    let silent = Silent::new(served.cluster);
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    drop(silent);
+    let said = running.end();
+    let log = Log::of(&served.place.path("run"));
+    let flows = || log.intervals.iter().flat_map(|interval| &interval.flows);
+    let longest = flows().map(|flow| flow.response.max_ns).max().unwrap();
+    // 30 a second for two seconds, which waited for one second on average.
+    let waited: u64 = flows().map(|flow| flow.response.sum_ns).sum();
+    assert!(longest >= 1_900_000_000 && waited >= 30_000_000_000, "{longest} and {waited}: {said:?}");
+    assert!(flows().all(|flow| flow.errors.is_empty()), "{said:?}");
+    assert!(log.events.iter().any(|event| event.what == "checked"), "{said:?}");
+}
+
+#[test]
+fn a_server_that_stays_silent_is_stuck_and_the_run_ends_all_the_same() {
+    let Some(served) = Served::new("-c fsync=off") else { return };
+    let lengths = ["--warm-up", "0s", "--for", "6s", "--slice", "2s", "--stuck", "2s", "--drain", "2s"];
+    let running = served.place.start(&[&["run", "open.toml", &served.url], &lengths[..]].concat(), 1);
+    let silent = Silent::new(served.cluster);
+    let said = running.end();
+    drop(silent);
+    assert_eq!(said.is_of_verdict(&served.place.path("run")), "FAIL", "{said:?}");
+    assert!(in_one_line(&said.out).contains("stuck"), "{said:?}");
+    let log = Log::of(&served.place.path("run"));
+    let told = log.events.iter().find(|event| event.what == "unchecked");
+    assert!(told.is_some_and(|event| event.text.contains("sessions still wait")), "{:?}", log.events);
+}
+
+#[test]
+fn a_setting_that_somebody_changes_during_the_run_is_noticed() {
+    let Some(served) = Served::new("") else { return };
+    let running = served.begun();
+    served.ask("ALTER SYSTEM SET synchronous_commit = off");
+    served.ask("SELECT pg_reload_conf()");
+    let said = running.end();
+    assert_eq!(said.is_of_verdict(&served.place.path("run")), "INVALID", "{said:?}");
+    let text = in_one_line(&said.out);
+    assert!(text.contains("synchronous_commit was on at the beginning and is off at the end"), "{text}");
+}
+
+#[test]
+fn a_server_that_is_not_there_is_told_before_the_run() {
+    let place = Place::new();
+    let said = place.assay(&["run", "tpcc", "postgres://me@/shop?host=/nowhere", "--out", "run"]);
+    assert!(said.code == Some(5) && said.err.contains("/nowhere"), "{said:?}");
+    assert!(!place.path("run").join("run.jsonl").exists());
+}
