@@ -12,8 +12,9 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::ops::ControlFlow;
 use std::process::{Child, ChildStdin, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// A database of its own, which the load makes.
 pub struct Bed {
@@ -101,19 +102,35 @@ impl Bed {
         (child, input)
     }
 
-    /// Waits until a query answers something else than 0.
-    pub fn until(&self, sql: &str) {
-        while self.ask(sql) == "0" {
-            std::thread::sleep(std::time::Duration::from_millis(20));
+    /// The state and the isolation level of a connection's transaction, if it has one.
+    ///
+    /// The server renews the table only if nobody has read it for 100 ms. Whoever reads it more often, or several who take
+    /// turns, see the same old content for ever.
+    pub fn transaction(&self, thread: u32) -> Option<(String, String)> {
+        static ALONE: Mutex<()> = Mutex::new(());
+        let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        std::thread::sleep(Duration::from_millis(150));
+        let columns = "SELECT trx_state, trx_isolation_level FROM information_schema.innodb_trx";
+        let found = self.ask(&format!("{columns} WHERE trx_mysql_thread_id = {thread}"));
+        let (state, level) = found.trim_end().split_once('\t')?;
+        Some((state.to_owned(), level.to_owned()))
+    }
+
+    /// Waits until a connection's transaction is as it should be, and returns it.
+    pub fn until(&self, thread: u32, is: impl Fn(&str) -> bool) -> (String, String) {
+        let begin = Instant::now();
+        loop {
+            let found = self.transaction(thread);
+            if let Some(found) = found.clone().filter(|(state, _)| is(state)) {
+                return found;
+            }
+            assert!(begin.elapsed() < Duration::from_secs(60), "the transaction of {thread} is {found:?}");
         }
     }
 
     /// Waits until a connection waits for a lock.
     pub fn until_waits(&self, thread: u32) {
-        self.until(&format!(
-            "SELECT count(*) FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = {thread} \
-             AND trx_state = 'LOCK WAIT'"
-        ));
+        self.until(thread, |state| state == "LOCK WAIT");
     }
 
     /// The BLAKE3 of all rows of each table, in the order of the key, those of the history in that of all columns.

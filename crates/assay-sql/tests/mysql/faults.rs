@@ -60,8 +60,7 @@ fn a_lock_that_takes_too_long_and_a_deadlock_may_be_tried_again() {
         let (mut other, input) = bed.other("START TRANSACTION; UPDATE district SET d_street_1 = 'held'");
         let fault = session.execute(&payment()).unwrap_err();
         assert_eq!((fault.code.as_str(), fault.again), ("1205", true), "{mode:?}: {fault}");
-        let open = "SELECT count(*) FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = ";
-        assert_eq!(bed.ask(&format!("{open}{}", session.connection().thread())), "0", "{mode:?}");
+        assert_eq!(bed.transaction(session.connection().thread()), None, "{mode:?}");
         drop(input);
         other.wait().unwrap();
         session.execute(&payment()).unwrap();

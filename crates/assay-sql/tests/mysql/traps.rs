@@ -59,11 +59,7 @@ fn nothing_is_carried_out_after_a_statement_that_failed() {
         let fault = session.execute(&order).unwrap_err();
         assert_eq!((fault.code.as_str(), fault.again), ("1644", false), "{mode:?}: {fault}");
         assert_eq!(totals(session.connection()).unwrap(), before, "{mode:?}");
-        let open = format!(
-            "SELECT count(*) FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = {}",
-            session.connection().thread()
-        );
-        assert_eq!(bed.ask(&open), "0", "{mode:?}: no lock is left");
+        assert_eq!(bed.transaction(session.connection().thread()), None, "{mode:?}: no lock is left");
         session.execute(&parameters(1, 2).transaction(Kind::Payment, 1, Home::All)).unwrap();
     }
 }
@@ -169,18 +165,12 @@ fn an_order_status_reads_one_snapshot_and_writers_do_not() {
             ("history", parameters(1, 2).transaction(Kind::Payment, 1, Home::All), "READ COMMITTED"),
         ];
         for (table, transaction, wanted) in statuses {
-            // With a connection of its own: the server may show the transaction before for a while.
             let mut session = bed.session(&permit, mode);
             let thread = session.connection().thread();
-            let level = format!(
-                "SELECT trx_isolation_level FROM information_schema.innodb_trx WHERE trx_mysql_thread_id = {thread}"
-            );
             let (mut other, mut input) = bed.other(&format!("LOCK TABLES {table} WRITE"));
             let found = std::thread::scope(|scope| {
                 let asking = scope.spawn(|| session.execute(&transaction));
-                // The server shows transactions with a delay of a tenth of a second.
-                bed.until(&format!("SELECT count(*) FROM ({level}) AS it"));
-                let found = bed.ask(&level);
+                let (_, found) = bed.until(thread, |_| true);
                 input.write_all(b"UNLOCK TABLES;\n").unwrap();
                 asking.join().unwrap().unwrap();
                 found
