@@ -346,6 +346,50 @@ fn a_hang_stays_wherever_the_log_is_cut_behind_it() {
     assert_eq!(judged.verdict, Verdict::Incomplete, "the rest of the schedule counts: {}", judged.reason);
 }
 
+/// A stream that has had no operation yet says nothing against a run that is not over.
+#[test]
+fn what_has_not_happened_yet_is_no_flaw_of_a_run_that_was_cut() {
+    let rests = |minutes: u64| {
+        let mut head = head();
+        // A closed loop, of which nobody knows how many operations there should be.
+        (head.streams[0].arrival, head.streams[0].rate) = ("closed".into(), None);
+        let mut scenario = Scenario::new(head).warm_up();
+        (0..minutes).for_each(|_| scenario.interval_of(0, 1, MINUTE, &|_| Minute::default()));
+        scenario
+    };
+    let cut = rests(14).close(CloseReason::Interrupted, "SIGINT").judge();
+    assert_eq!(cut.verdict, Verdict::Incomplete, "{}", cut.reason);
+    let whole = rests(30).completed().judge();
+    assert_eq!(whole.verdict, Verdict::Invalid, "{}", whole.reason);
+}
+
+/// Of several databases each is looked at for itself.
+#[test]
+fn each_of_several_databases_needs_its_check() {
+    for (told, verdict, words) in [
+        (&[("0", "checked"), ("1", "checked")][..], Verdict::Pass, ""),
+        (&[("0", "checked")], Verdict::Invalid, "does not say that sqlite:b.db was checked"),
+        (&[("1", "checked"), ("1", "checked")], Verdict::Invalid, "does not say that sqlite:a.db was checked"),
+        (&[("0", "checked"), ("2", "checked")], Verdict::Invalid, "does not say that sqlite:b.db was checked"),
+        (&[("0", "checked"), ("nonsense", "checked")], Verdict::Invalid, "sqlite:b.db"),
+        (&[("0", "checked"), ("1", "condition-broken")], Verdict::Fail, "told: condition-broken"),
+        (&[("0", "checked"), ("1", "checked"), ("7", "condition-broken")], Verdict::Fail, "told: condition-broken"),
+    ] {
+        let database = |url: &str| DatabaseHead { url: url.into(), ..DatabaseHead::default() };
+        let head = Header { databases: vec![database("sqlite:a.db"), database("sqlite:b.db")], ..head() };
+        let mut scenario = on_database(Scenario::new(head), &[]);
+        for (target, what) in told {
+            scenario = scenario.event_with(what, &format!("told: {what}"), &[("target", target), ("bytes", "9")]);
+        }
+        let judged = scenario.completed().judge();
+        assert_eq!(judged.verdict, verdict, "{told:?}: {}", judged.reason);
+        assert!(judged.reason.contains(words), "{told:?}: {}", judged.reason);
+        let checked: Vec<bool> = judged.part.databases.iter().map(|it| it.checked.is_some()).collect();
+        let about = |target: &str| told.iter().any(|(of, _)| *of == target);
+        assert_eq!(checked, [about("0"), about("1")], "{told:?}");
+    }
+}
+
 /// A run on a database, with what was told about it after the last interval.
 fn on_database(scenario: Scenario, told: &[&str]) -> Scenario {
     let minutes = scenario.header.phases[1].span_ns / MINUTE;
@@ -355,7 +399,7 @@ fn on_database(scenario: Scenario, told: &[&str]) -> Scenario {
 
 fn database(head: Header, unchecked: bool) -> Header {
     let database = DatabaseHead { url: "sqlite:shop.db".into(), unchecked, ..DatabaseHead::default() };
-    Header { database: Some(Box::new(database)), ..head }
+    Header { databases: vec![database], ..head }
 }
 
 /// A database of which nothing is said after the run may be broken.
@@ -400,7 +444,7 @@ fn what_was_checked_before_an_interruption_is_checked_again() {
         let second = first.segment(database(behind(2 * TEN), false));
         let judged = on_database(second, after).completed().judge();
         assert_eq!(judged.verdict, verdict, "{before:?}, then {after:?}: {}", judged.reason);
-        let checked = judged.part.database.and_then(|it| it.checked);
+        let checked = judged.part.databases.into_iter().find_map(|it| it.checked);
         assert_eq!(checked.is_some(), verdict != Verdict::Invalid, "{before:?}, then {after:?}: {checked:?}");
     }
 }

@@ -63,9 +63,9 @@ pub struct Header {
     /// What else was counted while the load ran; an interval lists its figures in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub meters: Vec<MeterHead>,
-    /// The database that is the target, where one is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub database: Option<Box<DatabaseHead>>,
+    /// The databases that are the targets, in the order of the targets; empty where the targets are none.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub databases: Vec<DatabaseHead>,
     /// Figures per minute that results show.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub per_minute: Vec<PerMinute>,

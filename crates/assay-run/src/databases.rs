@@ -18,6 +18,7 @@ pub use calls::Calls;
 pub(crate) use ledger::LedgerFile;
 pub use opened::{Facts, Opened, Settings};
 pub use target::{Database, NamedDatabase, per_minute};
+pub(crate) use target::{fit_in_memory, watermarks};
 
 use crate::failure::{Failure, one_line};
 use crate::observer::Observer;

@@ -37,8 +37,8 @@ pub struct HeaderFacts {
     pub cache: Option<CacheHead>,
     /// What else is counted while the load runs.
     pub meters: Vec<MeterHead>,
-    /// The database that is the target, where one is.
-    pub database: Option<Box<DatabaseHead>>,
+    /// The databases that are the targets, where they are.
+    pub databases: Vec<DatabaseHead>,
     /// How operations are carried.
     pub engine: BTreeMap<String, String>,
     /// The machine.
@@ -85,7 +85,7 @@ pub fn header(plan: &Plan, facts: HeaderFacts) -> Header {
         targets: facts.targets,
         cache: facts.cache,
         meters: facts.meters,
-        database: facts.database,
+        databases: facts.databases,
         per_minute: crate::databases::per_minute(plan),
         thresholds_ns: thresholds(plan).bounds().to_vec(),
         criteria: plan.criteria.clone(),

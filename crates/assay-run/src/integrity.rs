@@ -19,7 +19,7 @@ pub fn possible(plan: &Plan, targets: &Targets) -> Result<(), Failure> {
         _ if !plan.verify => return Ok(()),
         Targets::Simulated(_) => "a simulated device has times and no data",
         Targets::Null(_) => "it keeps no data",
-        Targets::Database(_) => "a database has no blocks that a run writes",
+        Targets::Databases(_) => "a database has no blocks that a run writes",
         Targets::Real(_) => {
             let geometries: Vec<Geometry> =
                 (0..usize::from(plan.targets)).map(|index| targets.geometry(index)).collect();

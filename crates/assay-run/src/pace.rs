@@ -1,8 +1,9 @@
 //! What a caller changes about the pace of a workload: lengths, seed, whether data are verified.
 
+use crate::databases::NamedDatabase;
 use crate::failure::{Failure, one_line};
 use crate::seed::seed;
-use crate::targets::Named;
+use crate::targets::{Named, databases};
 use assay_base::{Multiple, Span};
 use assay_model::Plan;
 use assay_model::plan::WarmUp;
@@ -50,9 +51,10 @@ impl Pace {
         }
     }
 
-    /// The workload on the database that is named, where one is.
+    /// The workload on the databases that are named, where they are.
     fn fitted(&self, workload: &Workload, named: &[(String, Named)]) -> Result<Option<Workload>, Failure> {
-        let Some((_, Named::Database(database))) = named.first() else {
+        let databases = databases(named);
+        if databases.is_empty() {
             return match (&workload.tpcc, named.first()) {
                 (Some(_), Some((name, _))) => Err(Failure::usage(format!(
                     "{} drives a database, and {} is none: name one that assay prep has loaded, such as sqlite:shop.db",
@@ -68,7 +70,7 @@ impl Pace {
         ];
         match meaningless.into_iter().find(|(there, ..)| *there) {
             Some((_, option, why)) => Err(Failure::usage(format!("{option} makes no sense on a database: {why}"))),
-            None => database.fitted(workload).map(Some),
+            None => NamedDatabase::fitted(&databases, workload).map(Some),
         }
     }
 
@@ -89,8 +91,17 @@ impl Pace {
         let adjust = Adjust { load, verify, ..self.adjust(workload, seed, targets) };
         let mut plan = workload.plan(&adjust).map_err(Failure::workload)?;
         if let Some(load) = plan.tpcc.as_mut().filter(|_| self.verify) {
+            only_one(named, "--verify")?;
             load.verify = Verify::Ledger;
         }
         Ok(plan)
     }
+}
+
+/// The ledger of commits belongs to one database.
+pub(crate) fn only_one(named: &[(String, Named)], option: &str) -> Result<(), Failure> {
+    if named.len() > 1 {
+        return Err(Failure::usage(format!("{option} is for a run on one database")));
+    }
+    Ok(())
 }

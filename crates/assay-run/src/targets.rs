@@ -5,10 +5,10 @@ mod named;
 mod real;
 
 pub use asked::{Allowed, TargetNeeds};
-pub use named::{Named, USUAL_BLOCK, any_named, beside, named};
+pub use named::{Named, USUAL_BLOCK, any_named, beside, databases, named};
 pub use real::{Pass, Real};
 
-use crate::databases::Database;
+use crate::databases::{Database, watermarks};
 use crate::failure::{Failure, one_line};
 use assay_base::{Bytes, Geometry};
 use assay_device::safety::{DevNum, Examination, Watermark};
@@ -25,8 +25,8 @@ pub enum Targets {
     Simulated(Vec<(String, Spec)>),
     /// Null targets, in real time.
     Null(Vec<(String, Geometry)>),
-    /// A database, in real time.
-    Database(Box<Database>),
+    /// Databases, in real time.
+    Databases(Vec<Database>),
     /// Devices and files.
     Real(Vec<Real>),
 }
@@ -50,8 +50,9 @@ fn enough_descriptors(targets: usize) -> Result<(), Failure> {
 impl Targets {
     /// Opens the named targets through the safety gate.
     pub fn open(names: &[(String, Named)], needs: TargetNeeds<'_>, allowed: Allowed<'_>) -> Result<Targets, Failure> {
-        if let [(_, Named::Database(named))] = names {
-            return Database::open(named).map(|database| Targets::Database(Box::new(database)));
+        let named = databases(names);
+        if !named.is_empty() {
+            return named.into_iter().map(Database::open).collect::<Result<_, _>>().map(Targets::Databases);
         }
         enough_descriptors(names.len())?;
         let mut simulated = Vec::new();
@@ -112,7 +113,7 @@ impl Targets {
         match self {
             Targets::Simulated(all) => all.len(),
             Targets::Null(all) => all.len(),
-            Targets::Database(_) => 1,
+            Targets::Databases(all) => all.len(),
             Targets::Real(all) => all.len(),
         }
     }
@@ -122,7 +123,7 @@ impl Targets {
         match self {
             Targets::Simulated(all) => &all[index].0,
             Targets::Null(all) => &all[index].0,
-            Targets::Database(database) => database.name(),
+            Targets::Databases(all) => all[index].name(),
             Targets::Real(all) => &all[index].name,
         }
     }
@@ -132,16 +133,16 @@ impl Targets {
         match self {
             Targets::Simulated(all) => all[index].1.geometry(),
             Targets::Null(all) => all[index].1,
-            Targets::Database(_) => Geometry { size: 0, block: 1 },
+            Targets::Databases(_) => Geometry { size: 0, block: 1 },
             Targets::Real(all) => all[index].target.geometry(),
         }
     }
 
-    /// The database, where the target is one.
-    pub fn database(&self) -> Option<&Database> {
+    /// The databases; none where the targets are something else.
+    pub fn databases(&self) -> &[Database] {
         match self {
-            Targets::Database(database) => Some(database),
-            _ => None,
+            Targets::Databases(all) => all,
+            _ => &[],
         }
     }
 
@@ -182,15 +183,15 @@ impl Targets {
     }
 
     fn head(&self, index: usize) -> TargetHead {
-        if let Targets::Database(database) = self {
-            return database.target();
+        if let Targets::Databases(all) = self {
+            return all[index].target();
         }
         let Geometry { size, block } = self.geometry(index);
         let (kind, facts) = match self {
             Targets::Simulated(all) => {
                 ("simulated".to_owned(), BTreeMap::from([("model".to_owned(), all[index].1.to_string())]))
             }
-            Targets::Null(_) | Targets::Database(_) => ("null".to_owned(), BTreeMap::new()),
+            Targets::Null(_) | Targets::Databases(_) => ("null".to_owned(), BTreeMap::new()),
             Targets::Real(all) => all[index].facts(),
         };
         TargetHead {
@@ -212,7 +213,7 @@ impl Targets {
     pub fn watermarks(&self, n: usize) -> Vec<String> {
         let mut marks: Vec<String> = match self {
             Targets::Simulated(_) => vec!["SIMULATED: no device was tested".into()],
-            Targets::Database(database) => database.watermarks(),
+            Targets::Databases(all) => watermarks(all.iter().take(n)),
             Targets::Null(_) => vec!["NON-CERTIFIABLE: the null target does nothing".into()],
             Targets::Real(all) => all.iter().take(n).flat_map(Real::watermarks).collect(),
         };

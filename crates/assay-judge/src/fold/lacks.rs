@@ -86,13 +86,16 @@ pub(crate) fn missing(fold: &StepFold, ended: Option<CloseReason>, notes: &mut N
     }
 }
 
-/// Reports that a run ended without a word about the check of its database, though nobody asked to leave it out.
+/// Reports that a run ended without a word about the check of a database, though nobody asked to leave it out.
 pub(crate) fn unchecked(fold: &StepFold, ended: Option<CloseReason>, notes: &mut Notes) {
-    let Some(database) = fold.header.database.as_ref().filter(|database| !database.unchecked) else { return };
-    let cut = matches!(ended, None | Some(CloseReason::Interrupted | CloseReason::LogFailed));
-    if !cut && !fold.database.tells_of_check() {
-        let text = format!("the log does not say that {} was checked after the run", database.url);
-        notes.find(TargetFinding::Unchecked(text));
+    if matches!(ended, None | Some(CloseReason::Interrupted | CloseReason::LogFailed)) {
+        return;
+    }
+    for (target, database) in fold.header.databases.iter().enumerate() {
+        if !database.unchecked && !fold.databases.tells_of_check(target) {
+            let text = format!("the log does not say that {} was checked after the run", database.url);
+            notes.find(TargetFinding::Unchecked(text));
+        }
     }
 }
 

@@ -33,9 +33,17 @@ pub(crate) fn figures(
     let sum = |numbers: &mut dyn Iterator<Item = u64>| numbers.fold(0u64, u64::saturating_add);
     let one = |(it, over_time): (&PerMinute, Vec<f64>)| {
         let flows = layout.flows.iter().zip(&totals.flows);
-        let whole = sum(&mut flows.map(|(head, flow)| {
-            counting(it, &layout.streams[usize::from(head.stream)].name, flow.in_time, &flow.counted_in_time)
-        }));
+        let mut done = vec![0u64; layout.targets.len()];
+        for (head, flow) in flows {
+            let stream = &layout.streams[usize::from(head.stream)].name;
+            let own = counting(it, stream, flow.in_time, &flow.counted_in_time);
+            if let Some(done) = done.get_mut(usize::from(head.target)) {
+                *done = done.saturating_add(own);
+            }
+        }
+        let whole = sum(&mut done.iter().copied());
+        let on_each = |done: u64| rate(done, totals.measured_ns);
+        let targets = if done.len() > 1 { done.into_iter().filter_map(on_each).collect() } else { Vec::new() };
         let slice = |slice: &Slice| {
             let own = slice.streams.iter().filter(|entry| entry.target.is_some());
             let done =
@@ -45,6 +53,7 @@ pub(crate) fn figures(
         PerMinuteFigures {
             name: it.name.clone(),
             value: rate(whole, totals.measured_ns),
+            targets,
             slices: slices.iter().map(slice).collect(),
             over_time,
         }

@@ -12,7 +12,7 @@ use crate::finding::{Finding, Kind, deciding};
 use crate::fold::accounts::Place;
 use crate::fold::clocks::ClockNotice;
 use crate::fold::closing::ended;
-use crate::fold::database::DatabaseFold;
+use crate::fold::database::Databases;
 use crate::fold::distributions::Distributions;
 use crate::fold::environment::Environment;
 use crate::fold::events::Events;
@@ -64,7 +64,7 @@ pub(crate) struct StepFold {
     pub(crate) events: Events,
     /// Flows whose streams are done.
     done: BTreeSet<String>,
-    pub(crate) database: DatabaseFold,
+    pub(crate) databases: Databases,
     /// What events told about the lives of streams, until its place in measured time is known.
     news: Vec<News>,
     pub(crate) notes: Notes,
@@ -95,7 +95,7 @@ impl StepFold {
             environment,
             events: Events::default(),
             done: BTreeSet::new(),
-            database: DatabaseFold::default(),
+            databases: Databases::new(header.databases.len()),
             news: Vec::new(),
             notes: Notes::new(number),
             header,
@@ -117,7 +117,7 @@ impl StepFold {
         self.measured.steady.resume();
         self.measured.phases.resume(header);
         self.measured.series.resume(header);
-        self.database.resume();
+        self.databases.resume();
         self.news.clear();
         if header.measured_before_ns == 0 {
             self.layout.lives.start_over();
@@ -277,7 +277,7 @@ impl StepFold {
         self.integrity.event(&event, &self.layout.targets);
         self.segment.failed.event(&event, self.layout.flows.len());
         self.segment.warm_up.event(&event);
-        self.database.event(&event);
+        self.databases.event(&event);
         match event.what {
             EventKind::Warning | EventKind::Environment => self.notes.warn(event.text.clone()),
             EventKind::EnvironmentChanged => self.changed(Flaw::Changed(event.text.clone())),

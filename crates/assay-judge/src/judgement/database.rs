@@ -27,6 +27,11 @@ impl DatabaseFigures {
         format!("{dialect} {version}, {warehouses} warehouse{plural}{bytes}")
     }
 
+    /// `checked: all 15 conditions hold`
+    pub fn in_words_of_check(&self) -> String {
+        self.checked.as_ref().map_or_else(|| "not checked".to_owned(), |found| format!("checked: {found}"))
+    }
+
     /// Its facts and settings, each with its name.
     pub fn rows(&self) -> Vec<(String, String)> {
         let head = &self.head;
@@ -53,9 +58,19 @@ impl PerMinuteFigures {
         format!("{} {}", self.name, self.figure())
     }
 
+    /// A value as it is shown.
+    pub(crate) fn shown(value: f64) -> String {
+        format!("{value:.*}", usize::from(value < 100.0))
+    }
+
     /// The value as it is shown.
     pub fn figure(&self) -> String {
-        self.value.map_or_else(|| "-".to_owned(), |value| format!("{value:.*}", usize::from(value < 100.0)))
+        self.value.map_or_else(|| "-".to_owned(), PerMinuteFigures::shown)
+    }
+
+    /// `NOPM 12345`, or nothing where there is one target only.
+    pub fn on(&self, target: usize) -> Option<String> {
+        Some(format!("{} {}", self.name, PerMinuteFigures::shown(*self.targets.get(target)?)))
     }
 }
 
@@ -67,6 +82,9 @@ pub struct PerMinuteFigures {
     /// Over all measured time; absent when no time was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub value: Option<f64>,
+    /// The same on each target, where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<f64>,
     /// In each slice that is listed, in their order.
     pub slices: Vec<f64>,
     /// At each point of the charts.

@@ -131,9 +131,9 @@ pub struct StepFigures {
     /// Number of slices that are not listed.
     #[serde(default, skip_serializing_if = "crate::judgement::skip::is_zero")]
     pub slices_left_out: u64,
-    /// The database that was the target, where one was.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub database: Option<DatabaseFigures>,
+    /// The databases that were the targets, in the order of the targets.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub databases: Vec<DatabaseFigures>,
     /// Figures per minute, where the log names some.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub per_minute: Vec<PerMinuteFigures>,

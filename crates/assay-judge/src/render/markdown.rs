@@ -48,7 +48,7 @@ fn part(part: &StepFigures, out: &mut dyn Write) -> fmt::Result {
     for it in &part.per_minute {
         writeln!(out, "- {}", plain(&it.in_words()))?;
     }
-    for (name, value) in part.database.iter().flat_map(DatabaseFigures::rows) {
+    for (name, value) in part.databases.iter().flat_map(DatabaseFigures::rows) {
         writeln!(out, "- {}: {}", plain(&name), plain(&value))?;
     }
     writeln!(out, "\n| | criterion | bound | measured | windows broken |\n|---|---|---|---|---|")?;

@@ -114,7 +114,7 @@ pub(crate) fn figures(page: &mut Page, judgement: &Judgement, room: Room) {
     let both = if errors.is_empty() { [rates, failed] } else { [failed, rates] };
     let both: Vec<String> = both.into_iter().filter(|said| !said.is_empty()).collect();
     page.words("", &both.join("; "), 2);
-    if part.database.is_none() {
+    if part.databases.is_empty() {
         page.line(bytes(part));
     }
     if let Some(cache) = &part.cache {
@@ -138,15 +138,16 @@ fn database(page: &mut Page, part: &StepFigures, room: Room) {
     if !counted.is_empty() {
         page.words("", &format!("of these: {}", counted.join(", ")), room.of(2, 1));
     }
-    let Some(database) = &part.database else { return };
-    page.words("", &database.in_words(), 2);
-    page.words(
-        "",
-        &database.checked.as_ref().map_or_else(|| "not checked".to_owned(), |it| format!("checked: {it}")),
-        2,
-    );
-    if !database.head.deviations.is_empty() {
-        page.words("", &format!("deviations from the standard: {}", database.head.deviations.join(", ")), 2);
+    for (target, database) in part.databases.iter().enumerate() {
+        let own: Vec<String> = part.per_minute.iter().filter_map(|it| it.on(target)).collect();
+        let (words, checked) = (database.in_words(), database.in_words_of_check());
+        match own.is_empty() {
+            true => [words, checked].iter().for_each(|said| page.words("", said, 2)),
+            false => page.words("", &format!("{}: {}; {words}; {checked}", database.head.url, own.join(", ")), 3),
+        }
+    }
+    if let Some(deviations) = part.databases.iter().map(|it| &it.head.deviations).find(|all| !all.is_empty()) {
+        page.words("", &format!("deviations from the standard: {}", deviations.join(", ")), 2);
     }
 }
 

@@ -398,7 +398,7 @@ fn part(size: Size) -> StepFigures {
         targets: targets(size),
         cache: None,
         meters: Vec::new(),
-        database: None,
+        databases: Vec::new(),
         per_minute: Vec::new(),
         integrity: None,
         gaps: Vec::new(),

@@ -110,7 +110,7 @@ pub fn header(hours: u64, targets: u64) -> Header {
             .collect(),
         cache: None,
         meters: Vec::new(),
-        database: None,
+        databases: Vec::new(),
         per_minute: Vec::new(),
         thresholds_ns: Thresholds::new([]).bounds().to_vec(),
         criteria: criteria(&STANDARD),

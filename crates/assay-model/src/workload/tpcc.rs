@@ -71,7 +71,6 @@ pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
     let streams = streams
         .ok_or_else(|| Fault::whole(source.file, "the rate is too large to be represented", "write a smaller rate"))?;
     let workload = Workload {
-        per_target: false,
         duration: DURATION,
         warm_up: WarmUp::For(WARM_UP),
         slice: SLICE,

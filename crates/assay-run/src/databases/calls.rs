@@ -1,7 +1,7 @@
 //! The transactions of a run as a source: five flows that share one schedule, a number of sessions, or the pace of
 //! people at terminals.
 //!
-//! The kinds come from the deck in the order of the transactions' numbers. A single worker takes them all.
+//! The kinds come from the deck in the order of the transactions' numbers. A single worker takes all of one database.
 
 use assay_base::{Instant, Span};
 use assay_engine::{Next, Source};
@@ -21,6 +21,8 @@ enum Pace {
     Open(Schedule),
     /// When a session is free; since when, and which.
     Closed(VecDeque<(Instant, u32)>),
+    /// Never: another worker carries these flows. Whether they follow a schedule.
+    Elsewhere { open: bool },
     /// When the person at a terminal has thought about the answer and typed: the time, the number, the terminal.
     Keyed(BinaryHeap<Reverse<(Instant, u64, u32)>>),
 }
@@ -40,12 +42,36 @@ pub struct Calls {
     waiting: [VecDeque<u32>; KINDS],
     taken: [u64; KINDS],
     counted: [u64; KINDS],
+    /// The database among the plan's targets, and their number, which decide the index of a flow.
+    target: u16,
+    targets: u16,
 }
 
 impl Calls {
     fn new(deck: Deck, seed: u64, sessions: u32, pace: Pace) -> Calls {
         let (waiting, taken, counted) = Default::default();
-        Calls { deck, seed, pace, number: 0, sessions, waiting, taken, counted }
+        Calls { deck, seed, pace, number: 0, sessions, waiting, taken, counted, target: 0, targets: 1 }
+    }
+
+    /// The same for one of several databases.
+    pub fn on(self, target: u16, targets: u16) -> Calls {
+        Calls { target, targets, ..self }
+    }
+
+    /// The flows that other workers carry of the same load.
+    pub(crate) fn elsewhere(&self) -> Calls {
+        let open = self.is_open_loop();
+        Calls::new(self.deck.clone(), self.seed, 0, Pace::Elsewhere { open })
+    }
+
+    /// The flow of a kind.
+    pub(crate) fn flow_of(&self, kind: Kind) -> usize {
+        kind as usize * usize::from(self.targets) + usize::from(self.target)
+    }
+
+    /// The kind of a flow.
+    fn kind_of(&self, flow: usize) -> usize {
+        flow / usize::from(self.targets)
     }
 
     /// An open loop; the homes of its transactions are those of a number of sessions in turn.
@@ -81,7 +107,7 @@ impl Calls {
     fn next_number(&self) -> u64 {
         match &self.pace {
             Pace::Keyed(next) => next.peek().map_or(self.number, |Reverse((_, number, _))| *number),
-            Pace::Open(_) | Pace::Closed(_) => self.number,
+            Pace::Open(_) | Pace::Closed(_) | Pace::Elsewhere { .. } => self.number,
         }
     }
 
@@ -92,11 +118,6 @@ impl Calls {
     }
 }
 
-/// The flow of a kind.
-fn flow_of(kind: Kind) -> usize {
-    kind as usize
-}
-
 impl Source for Calls {
     type Request = Call;
 
@@ -105,16 +126,19 @@ impl Source for Calls {
             Pace::Open(schedule) => schedule.due(),
             Pace::Closed(free) => free.front().map_or(Instant::FAR, |(since, _)| *since),
             Pace::Keyed(next) => next.peek().map_or(Instant::FAR, |Reverse((due, ..))| *due),
+            Pace::Elsewhere { .. } => Instant::FAR,
         }
     }
 
     fn next(&mut self, _: Instant) -> Next {
-        Next::Of(flow_of(self.deck.kind(self.next_number())))
+        let kind = self.deck.kind(self.next_number());
+        Next::Of(self.flow_of(kind))
     }
 
     fn take(&mut self, flow: usize) -> Call {
-        self.taken[flow] += 1;
-        let kind = Kind::ALL[flow];
+        let at = self.kind_of(flow);
+        self.taken[at] += 1;
+        let kind = Kind::ALL[at];
         let (number, session) = match &mut self.pace {
             Pace::Open(schedule) => {
                 schedule.advance();
@@ -125,6 +149,7 @@ impl Source for Calls {
                 let (_, session) = free.pop_front().expect("it is due only while a session is free");
                 (self.take_number(), session)
             }
+            Pace::Elsewhere { .. } => unreachable!("it is never due"),
             Pace::Keyed(next) => {
                 let Reverse((due, number, terminal)) = next.pop().expect("it is due only while a terminal has keyed");
                 if kind == Kind::Delivery {
@@ -134,22 +159,23 @@ impl Source for Calls {
                 (number, terminal)
             }
         };
-        self.waiting[flow].push_back(session);
-        Call { target: 0, kind, number, session }
+        self.waiting[at].push_back(session);
+        Call { target: self.target, kind, number, session }
     }
 
     fn returned(&mut self, flow: usize, completed: Instant) {
-        let session = self.waiting[flow].pop_front().expect("a completion belongs to a call that was taken");
+        let at = self.kind_of(flow);
+        let session = self.waiting[at].pop_front().expect("a completion belongs to a call that was taken");
         match &mut self.pace {
-            Pace::Open(_) => {}
+            Pace::Open(_) | Pace::Elsewhere { .. } => {}
             Pace::Closed(free) => free.push_back((completed, session)),
-            Pace::Keyed(_) if Kind::ALL[flow] == Kind::Delivery => {}
-            Pace::Keyed(_) => self.think(completed, Kind::ALL[flow], session),
+            Pace::Keyed(_) if Kind::ALL[at] == Kind::Delivery => {}
+            Pace::Keyed(_) => self.think(completed, Kind::ALL[at], session),
         }
     }
 
     fn is_open_loop(&self) -> bool {
-        matches!(self.pace, Pace::Open(_))
+        matches!(self.pace, Pace::Open(_) | Pace::Elsewhere { open: true })
     }
 
     fn pause(&self) -> Span {
@@ -159,18 +185,21 @@ impl Source for Calls {
 
     /// What the schedule holds is dealt from a copy of the deck: the kinds will come in that order.
     fn count_until(&mut self, end: Instant, mut count: impl FnMut(usize, u64, u64)) {
+        if let Pace::Elsewhere { .. } = self.pace {
+            return;
+        }
         let mut wanted = self.taken;
         if let Pace::Open(schedule) = &self.pace {
             let (mut schedule, mut deck, mut number) = (schedule.clone(), self.deck.clone(), self.number);
             while schedule.due() < end {
                 schedule.advance();
-                wanted[flow_of(deck.kind(number))] += 1;
+                wanted[deck.kind(number) as usize] += 1;
                 number += 1;
             }
         }
-        for (flow, wanted) in wanted.into_iter().enumerate() {
-            count(flow, wanted - self.counted[flow], wanted - self.taken[flow]);
-            self.counted[flow] = wanted;
+        for (at, wanted) in wanted.into_iter().enumerate() {
+            count(self.flow_of(Kind::ALL[at]), wanted - self.counted[at], wanted - self.taken[at]);
+            self.counted[at] = wanted;
         }
     }
 }

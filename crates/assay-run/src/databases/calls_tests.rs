@@ -26,8 +26,23 @@ fn secs(seconds: u64) -> Instant {
 }
 
 #[test]
-fn flows_are_in_the_order_of_the_kinds() {
-    assert!(Kind::ALL.into_iter().enumerate().all(|(at, kind)| flow_of(kind) == at));
+fn flows_are_those_of_its_target_in_the_order_of_the_kinds() {
+    let flows = |calls: &Calls| Kind::ALL.map(|kind| calls.flow_of(kind));
+    let one = Calls::scheduled(deck(), 3, 1, poisson(100));
+    assert_eq!(flows(&one), [0, 1, 2, 3, 4]);
+    let mut second = Calls::scheduled(deck(), 3, 1, poisson(100)).on(1, 3);
+    assert_eq!(flows(&second), [1, 4, 7, 10, 13]);
+    let Next::Of(flow) = second.next(second.due()) else { panic!("there is always another") };
+    let call = second.take(flow);
+    assert_eq!((flow % 3, Kind::ALL[flow / 3], call.target), (1, call.kind, 1));
+    let mut counted = [0; 15];
+    second.count_until(secs(1), |flow, wanted, _| counted[flow] += wanted);
+    assert!(counted.iter().enumerate().all(|(flow, wanted)| flow % 3 == 1 || *wanted == 0) && counted[1] > 0);
+
+    let mut others = second.elsewhere();
+    assert_eq!((others.due(), others.is_open_loop()), (Instant::FAR, true));
+    others.count_until(secs(1), |_, _, _| panic!("others carry them"));
+    assert!(!Calls::closed(deck(), 3, 2, secs(0)).elsewhere().is_open_loop());
 }
 
 #[test]
@@ -55,7 +70,7 @@ fn what_is_scheduled_is_counted_by_kind_before_it_is_taken() {
     let mut taken = [0; KINDS];
     let mut again = Calls::scheduled(deck(), 1, 1, poisson(100));
     while again.due() < secs(10) {
-        taken[flow_of(take(&mut again).1.kind)] += 1;
+        taken[take(&mut again).1.kind as usize] += 1;
     }
     assert_eq!(counted.values().map(|(scheduled, _)| *scheduled).collect::<Vec<_>>(), taken);
     calls.count_until(secs(10), |_, scheduled, _| assert_eq!(scheduled, 0, "nothing is counted twice"));
@@ -67,7 +82,7 @@ fn closed_sessions_ask_one_at_a_time_and_keep_their_numbers() {
     let first: Vec<Call> = (0..3).map(|_| take(&mut calls).1).collect();
     assert_eq!(first.iter().map(|call| call.session).collect::<Vec<_>>(), [0, 1, 2]);
     assert_eq!(calls.due(), Instant::FAR, "all sessions wait");
-    calls.returned(flow_of(first[1].kind), secs(5));
+    calls.returned(first[1].kind as usize, secs(5));
     assert_eq!(calls.due(), secs(5));
     let (_, call) = take(&mut calls);
     assert_eq!(call.number, 3);
@@ -90,7 +105,7 @@ fn keyed(terminals: u32) -> BTreeMap<u32, Vec<(Instant, Call)>> {
             None if calls.due() > secs(1_800) => return of,
             None => {
                 let (due, call) = take(&mut calls);
-                open.push_back((due + Span::from_secs(1), flow_of(call.kind)));
+                open.push_back((due + Span::from_secs(1), call.kind as usize));
                 of.entry(call.session).or_default().push((due, call));
             }
         }

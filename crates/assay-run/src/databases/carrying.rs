@@ -4,7 +4,7 @@ use super::after::compared;
 use super::calls::Calls;
 use super::ledger::{LedgerFile, pause};
 use super::opened::Opened;
-use super::target::Database;
+use super::target::{Database, seed};
 use crate::failure::{Failure, shown};
 use assay_base::{Instant, Prng, Span};
 use assay_engine::Parts;
@@ -34,9 +34,11 @@ pub(crate) fn load(plan: &Plan) -> Result<&Load, Failure> {
     plan.tpcc.as_ref().ok_or_else(|| Failure::bug("a plan without transactions on a database"))
 }
 
-/// The sources of a worker that carries all transactions, which begin at `start`; `None` if the rate does not fit.
-pub(crate) fn parts(plan: &Plan, load: &Load, start: Instant) -> Option<Parts<Calls, ()>> {
-    let (deck, seed, sessions) = (Deck::new(load.mix, plan.seed), plan.seed, load.sessions());
+/// The sources of the worker that carries all transactions of one target, which begin at `start`; `None` if the rate does
+/// not fit.
+pub(crate) fn parts(plan: &Plan, target: u16, load: &Load, start: Instant) -> Option<Parts<Calls, ()>> {
+    let (seed, sessions) = (seed(plan, target), load.sessions());
+    let deck = Deck::new(load.mix, seed);
     let homes = if load.home == Homes::Session { sessions } else { 1 };
     let calls = match load.pace {
         Pace::Open { .. } | Pace::PerWarehouse { .. } => {
@@ -47,13 +49,24 @@ pub(crate) fn parts(plan: &Plan, load: &Load, start: Instant) -> Option<Parts<Ca
         Pace::Closed => Calls::closed(deck, seed, sessions, start),
         Pace::Keyed => Calls::keyed(deck, seed, load.terminals()?, start),
     };
-    Some(Parts { sources: vec![calls], flows_of: vec![(0..Kind::ALL.len()).collect()], after: 1, payload: () })
+    let calls = calls.on(target, plan.targets);
+    let own: Vec<usize> = Kind::ALL.into_iter().map(|kind| calls.flow_of(kind)).collect();
+    let others: Vec<usize> = (0..plan.flows().count()).filter(|flow| !own.contains(flow)).collect();
+    let (mut sources, mut flows_of) = (vec![calls], vec![own]);
+    if !others.is_empty() {
+        sources.push(sources[0].elsewhere());
+        flows_of.push(others);
+    }
+    Some(Parts { after: sources.len(), sources, flows_of, payload: () })
 }
 
 /// A run on a database: what it held before, and what the sessions did.
 #[derive(Debug)]
 pub(crate) struct Carried<'a> {
     database: &'a Database,
+    /// Its place among the targets, and their number.
+    target: u16,
+    targets: u16,
     before: Totals,
     settings: BTreeMap<String, String>,
     account: Account,
@@ -69,7 +82,7 @@ pub(crate) struct Carried<'a> {
 impl<'a> Carried<'a> {
     /// Reads what the database holds before the first transaction.
     pub(crate) fn begin(
-        database: &'a Database,
+        (database, target): (&'a Database, u16),
         account: Account,
         unchecked: bool,
         ledger: Option<Arc<LedgerFile>>,
@@ -78,22 +91,40 @@ impl<'a> Carried<'a> {
         let failed = |trouble: assay_sql::Trouble| Failure::database(&trouble);
         let (before, settings) = (opened.totals().map_err(failed)?, opened.settings().map_err(failed)?.named);
         let verify = if ledger.is_some() { Verify::Ledger } else { Verify::No };
-        Ok(Carried { database, before, settings, account, unchecked, ledger, verify, completions: 0 })
+        Ok(Carried {
+            database,
+            target,
+            targets: 1,
+            before,
+            settings,
+            account,
+            unchecked,
+            ledger,
+            verify,
+            completions: 0,
+        })
     }
 
     /// The same as the run of a plan.
     pub(crate) fn of(self, plan: &Plan) -> Carried<'a> {
-        Carried { verify: plan.tpcc.as_ref().map_or(Verify::No, |load| load.verify), ..self }
+        let verify = plan.tpcc.as_ref().map_or(Verify::No, |load| load.verify);
+        Carried { verify, targets: plan.targets, ..self }
     }
 
-    /// What the completed transactions of the next interval report, by flow; `ended` completed in it.
-    pub(crate) fn counted(&mut self, ended: u64) -> BTreeMap<usize, BTreeMap<String, u64>> {
-        self.completions += ended;
+    /// What the completed transactions of the next interval report, by flow; so many of each flow of the plan ended in it.
+    pub(crate) fn counted(&mut self, ended: &[u64]) -> BTreeMap<usize, BTreeMap<String, u64>> {
+        let (target, targets) = (usize::from(self.target), usize::from(self.targets));
+        self.completions += ended.iter().skip(target).step_by(targets).sum::<u64>();
         let mut flows: BTreeMap<usize, BTreeMap<String, u64>> = BTreeMap::new();
         for ((kind, name), n) in self.account.counted(self.completions) {
-            *flows.entry(kind as usize).or_default().entry(name).or_default() += n;
+            *flows.entry(kind as usize * targets + target).or_default().entry(name).or_default() += n;
         }
         flows
+    }
+
+    /// Its name, where there are others.
+    fn several(&self) -> Option<&str> {
+        (self.targets > 1).then(|| self.database.name())
     }
 
     /// What is said before [`Carried::end`], which asks for sums over whole tables and may take as long as the run.
@@ -105,7 +136,7 @@ impl<'a> Carried<'a> {
 
     /// What is found when the run has ended: settings, conditions, and whether anybody else wrote.
     pub(crate) fn end(&self, reason: CloseReason, now: impl Fn() -> Instant) -> Vec<Event> {
-        let mut found = Found { events: Vec::new(), now: &now };
+        let mut found = Found { events: Vec::new(), now: &now, target: self.target, of: self.several() };
         let busy = self.account.busy();
         self.end_ledger(busy > 0, &mut found);
         let was_cut_short = was_cut_short(reason);
@@ -236,6 +267,9 @@ fn was_cut_short(reason: CloseReason) -> bool {
 struct Found<'a> {
     events: Vec<Event>,
     now: &'a dyn Fn() -> Instant,
+    /// The target that they are about, and its name where there are others.
+    target: u16,
+    of: Option<&'a str>,
 }
 
 impl Found<'_> {
@@ -243,7 +277,13 @@ impl Found<'_> {
         self.tell(what, text, BTreeMap::new());
     }
 
-    fn tell(&mut self, what: EventKind, text: String, details: BTreeMap<String, String>) {
+    fn tell(&mut self, what: EventKind, text: String, mut details: BTreeMap<String, String>) {
+        details.insert("target".to_owned(), self.target.to_string());
+        // What a result lists beside the name of its database is not named once more.
+        let text = match self.of.filter(|_| !matches!(what, EventKind::Checked | EventKind::Settings)) {
+            Some(name) if !text.contains(name) => format!("{name}: {text}"),
+            _ => text,
+        };
         self.events.push(Event { at_ns: (self.now)().as_ns(), what, text, details });
     }
 }

@@ -6,7 +6,7 @@ use super::name_of_a_load;
 use super::opened::Opened;
 use crate::failure::{Failure, one_line};
 use crate::meter::Reading;
-use assay_base::{Bound, Bytes, Criterion, Instant, Measure, Share};
+use assay_base::{Bound, Bytes, Criterion, Instant, Measure, Prng, Share};
 use assay_device::probe;
 use assay_device::safety::Roots;
 use assay_model::tpcc::load::Verify;
@@ -18,6 +18,9 @@ use assay_sql::{Acknowledge, Asking, Marker, ROLLED_BACK, Sessions, Trouble, Url
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// The purpose for which the seeds of further targets are drawn: the bytes of "target".
+const OF_TARGET: u64 = 0x7461_7267_6574;
 
 /// A database that a command line names. What is loaded in it is looked up once.
 #[derive(Clone, Debug)]
@@ -67,18 +70,34 @@ impl NamedDatabase {
         looked
     }
 
-    /// The workload as it is on this database.
-    pub fn fitted(&self, workload: &Workload) -> Result<Workload, Failure> {
+    /// The workload as it is on each of some databases, which must have as many warehouses as each other: a load is the
+    /// same on each target.
+    pub(crate) fn fitted(all: &[&NamedDatabase], workload: &Workload) -> Result<Workload, Failure> {
         let name = one_line(&workload.name);
+        let Some((first, others)) = all.split_first() else { return Err(Failure::bug("no database to fit")) };
         if workload.tpcc.is_none() {
             return Err(Failure::usage(format!(
-                "{name} reads and writes blocks, and {} is a database: use the workload tpcc, or a workload file with model = \"tpcc\"",
-                one_line(&self.url)
+                "{name} reads and writes blocks, and {first} is a database: use the workload tpcc, or a workload file with model = \"tpcc\""
             )));
         }
-        let warehouses = self.look()?.map(|marker| marker.population.warehouses() as u32);
-        let fitted = workload.on_database(warehouses, usual_sessions(&self.url));
+        let warehouses = first.warehouses()?;
+        for other in others {
+            let (own, its) = (warehouses, other.warehouses()?);
+            if let (Some(own), Some(its)) = (own, its)
+                && own != its
+            {
+                return Err(Failure::usage(format!(
+                    "{first} has {own} warehouses and {other} has {its}: databases of one run get the same load each, and need as many warehouses as each other"
+                )));
+            }
+        }
+        let usual = all.iter().map(|database| usual_sessions(&database.url)).min().unwrap_or(1);
+        let fitted = workload.on_database(warehouses, usual);
         fitted.ok_or_else(|| Failure::workload(format!("the rate of {name} is too large for so many warehouses")))
+    }
+
+    fn warehouses(&self) -> Result<Option<u32>, Failure> {
+        Ok(self.look()?.map(|marker| marker.population.warehouses() as u32))
     }
 }
 
@@ -121,18 +140,20 @@ impl Database {
         TargetHead { name: self.name.clone(), kind: "database".into(), facts, ..TargetHead::default() }
     }
 
+    /// The parameters of transactions on it as one of the targets.
     fn parameters(&self, seed: u64) -> Parameters {
         let population = self.marker.population;
         Parameters::new(seed, population.c_load(), population.warehouses(), population.scale())
     }
 
-    /// What the log says about it at the beginning of a run of `plan`; `unchecked` if nothing is checked after it.
-    pub fn head(&self, plan: &Plan, unchecked: bool) -> Result<DatabaseHead, Failure> {
+    /// What the log says about it at the beginning of a run of `plan` with it as this target; `unchecked` if nothing is
+    /// checked after it.
+    pub fn head(&self, plan: &Plan, target: u16, unchecked: bool) -> Result<DatabaseHead, Failure> {
         let mut opened = self.opened();
         let settings = opened.settings().map_err(|trouble| Failure::database(&trouble))?;
         let mode = plan.tpcc.as_ref().map(|load| load.mode).unwrap_or_default();
         let (facts, population) = (opened.facts(mode), self.marker.population);
-        let Constants { c_load, c_last, c_customer, c_item } = self.parameters(plan.seed).constants();
+        let Constants { c_load, c_last, c_customer, c_item } = self.parameters(seed(plan, target)).constants();
         let constants = [
             ("C-Load of names", c_load),
             ("C-Run of names", c_last),
@@ -157,26 +178,9 @@ impl Database {
         })
     }
 
-    /// What limits a result on it, as watermarks: commits that may be lost.
-    pub fn watermarks(&self) -> Vec<String> {
-        let weak = self.opened().settings().map_or_else(|trouble| vec![trouble.to_string()], |it| it.not_durable);
-        if weak.is_empty() { Vec::new() } else { vec![format!("NOT DURABLE: {}", one_line(weak.join(", ")))] }
-    }
-
-    /// What it says of a result if the machine can keep all of its data, `bytes`, in memory; nothing where it is not on
-    /// this machine.
-    pub fn fits_in_memory(&self, bytes: u64) -> Option<String> {
-        if self.places().is_empty() {
-            return None;
-        }
-        let memory = probe::host(&Roots::host()).memory?;
-        (bytes < memory).then(|| {
-            format!(
-                "the database has {} and this machine {} of memory: what is read stays there, and only the log and what is written back reach the disk; load more warehouses to test reads",
-                Bytes::new(bytes).human(),
-                Bytes::new(memory).human()
-            )
-        })
+    /// Why commits that it acknowledges may be lost.
+    fn not_durable(&self) -> Vec<String> {
+        self.opened().settings().map_or_else(|trouble| vec![trouble.to_string()], |it| it.not_durable)
     }
 
     /// What its server counts by itself, where there is one that can be asked.
@@ -212,7 +216,7 @@ impl Database {
     /// Sessions that carry a load, and whose commits are entered in a ledger where there is one.
     pub(crate) fn sessions<C>(
         &self,
-        plan: &Plan,
+        (plan, target): (&Plan, u16),
         load: &tpcc::Load,
         clock: C,
         ledger: Option<&Arc<LedgerFile>>,
@@ -221,7 +225,8 @@ impl Database {
         C: Fn() -> Instant + Clone + Send + 'static,
     {
         let homes = matches!(load.home, tpcc::load::Homes::Session).then(|| self.marker.population.warehouses());
-        let asking = Asking { parameters: self.parameters(plan.seed), seed: plan.seed, homes };
+        let seed = seed(plan, target);
+        let asking = Asking { parameters: self.parameters(seed), seed, homes };
         let count = load.sessions();
         let sessions = match ledger {
             Some(ledger) => self.opened().marked_sessions(count, load.mode, &ledger.run)?,
@@ -230,6 +235,32 @@ impl Database {
         let ledger = ledger.map(|ledger| Arc::clone(ledger) as Arc<dyn Acknowledge>);
         Sessions::acknowledging(sessions, asking, clock, ledger)
     }
+}
+
+/// The seed of what is drawn for a target: that of the plan for the first one.
+pub(crate) fn seed(plan: &Plan, target: u16) -> u64 {
+    if target == 0 { plan.seed } else { Prng::child(plan.seed, &[OF_TARGET, u64::from(target)]).next_u64() }
+}
+
+/// What limits a result on databases, as watermarks: commits that may be lost.
+pub(crate) fn watermarks<'a>(databases: impl Iterator<Item = &'a Database>) -> Vec<String> {
+    let mark = |database: &Database| Some(database.not_durable()).filter(|weak| !weak.is_empty());
+    let weak = databases.filter_map(mark).map(|weak| format!("NOT DURABLE: {}", one_line(weak.join(", "))));
+    weak.collect()
+}
+
+/// What a result is worth if this machine can keep all data of the databases on it in memory.
+pub(crate) fn fit_in_memory(databases: &[Database], heads: &[DatabaseHead]) -> Option<String> {
+    let here = databases.iter().zip(heads).filter(|(database, _)| !database.places().is_empty());
+    let bytes: Vec<u64> = here.filter_map(|(_, head)| head.bytes).collect();
+    let (whole, memory) = (bytes.iter().sum::<u64>(), probe::host(&Roots::host()).memory?);
+    (!bytes.is_empty() && whole < memory).then(|| {
+        format!(
+            "the data has {} and this machine {} of memory: what is read stays there, and only the log and what is written back reach the disk; load more warehouses to test reads",
+            Bytes::new(whole).human(),
+            Bytes::new(memory).human()
+        )
+    })
 }
 
 /// The figures per minute of a plan that drives a database: new orders, and all transactions.

@@ -1,5 +1,6 @@
 //! What counts by itself while the load runs: the disks below files and databases.
 
+use crate::databases::Database;
 use crate::meter::Reading;
 use crate::targets::Targets;
 use assay_device::probe::{disk_name, disk_stat, disk_under_path};
@@ -20,6 +21,8 @@ const DISK: &str = "disk";
 /// The names of a disk's counters.
 const OF_A_DISK: [&str; 8] =
     ["reads", "read_bytes", "read_ns", "writes", "written_bytes", "write_ns", "flushes", "flush_ns"];
+/// What a disk holds that the command line names.
+const AS_NAMED: &str = "the database, as --disk says";
 const SECTOR: u64 = 512;
 const MILLISECOND: u64 = 1_000_000;
 
@@ -80,23 +83,53 @@ impl Holding {
 /// device among the targets counts for itself.
 fn below(targets: &Targets, n: usize, named: &[DevNum]) -> Vec<Box<dyn Reading>> {
     let mut holding = Holding::default();
-    if let Some(database) = targets.database() {
-        let roots = Roots::host();
-        for (place, what) in database.places() {
-            holding.add(disk_under_path(&roots, &place), what);
+    let databases = &targets.databases()[..targets.databases().len().min(n)];
+    if !databases.is_empty() {
+        let several = databases.len() > 1;
+        let mut servers: Vec<Box<dyn Reading>> = Vec::new();
+        for database in databases {
+            let of = if several { format!(" of {}", database.name()) } else { String::new() };
+            for (disk, what) in disks(database) {
+                holding.add(disk, &format!("{what}{of}"));
+            }
+            servers.extend(database.meter().map(|reading| match several {
+                true => Box::new(Of { reading, name: database.name().to_owned() }),
+                false => reading,
+            }));
         }
         for disk in named {
             if !holding.0.contains_key(disk) {
-                holding.add(Some(*disk), "the database, as --disk says");
+                holding.add(Some(*disk), AS_NAMED);
             }
         }
-        let server = database.meter().into_iter();
-        return server.chain(holding.readings(|held| held.join(" and "))).collect();
+        return servers.into_iter().chain(holding.readings(|held| held.join(" and "))).collect();
     }
     for real in targets.real().iter().take(n).filter(|real| real.disk.is_none()) {
         holding.add(real.under, &real.name);
     }
     holding.readings(|held| format!("{} files", held.len()))
+}
+
+/// The disk below each place of a database on this machine, where it is known, with what it holds.
+fn disks(database: &Database) -> Vec<(Option<DevNum>, &'static str)> {
+    let roots = Roots::host();
+    database.places().into_iter().map(|(place, what)| (disk_under_path(&roots, &place), what)).collect()
+}
+
+/// What counts by itself for one of several databases.
+struct Of {
+    reading: Box<dyn Reading>,
+    name: String,
+}
+
+impl Reading for Of {
+    fn head(&self) -> MeterHead {
+        MeterHead { holds: self.name.clone(), ..self.reading.head() }
+    }
+
+    fn totals(&mut self) -> Option<Vec<u64>> {
+        self.reading.totals()
+    }
 }
 
 /// Something that counts by itself, with its last reading.
@@ -126,12 +159,13 @@ impl Beneath {
 
     /// What is said where nothing counts the disk of a database.
     pub(super) fn lacks_disk(&self, targets: &Targets) -> Option<String> {
-        let database = targets.database()?;
         let known = self.heads().iter().any(|head| head.kind == DISK);
-        (!known).then(|| {
+        let lacks = |database: &&Database| !known || disks(database).iter().all(|(disk, _)| disk.is_none());
+        let named = self.heads().iter().any(|head| head.holds == AS_NAMED);
+        let lacking = targets.databases().iter().filter(lacks).map(Database::name).collect::<Vec<_>>().join(", ");
+        (!lacking.is_empty() && !named).then(|| {
             format!(
-                "the disk of {} is not known on this machine, so that the report lacks what it did; name it with --disk",
-                database.name()
+                "the disk of {lacking} is not known on this machine, so that the report lacks what it did; name it with --disk"
             )
         })
     }

@@ -87,7 +87,7 @@ pub(super) fn header_facts(
     let mut watermarks: Vec<String> = plan.likeness().into_iter().map(str::to_owned).collect();
     watermarks.extend(how.watermarks.iter().cloned());
     watermarks.extend(targets.watermarks(count));
-    let unchecked = how.manner.unchecked && targets.database().is_some();
+    let unchecked = how.manner.unchecked && !targets.databases().is_empty();
     watermarks.extend(unchecked.then(|| "UNCHECKED: what the run left in the database was not checked".to_owned()));
     let measured_before_ns = how.measured_before_ns;
     HeaderFacts {
@@ -101,7 +101,7 @@ pub(super) fn header_facts(
         targets: heads,
         cache: cache.map(Lookaside::head),
         meters: Vec::new(),
-        database: None,
+        databases: Vec::new(),
         engine,
         host: host::host(matches!(targets, Targets::Simulated(_))),
     }

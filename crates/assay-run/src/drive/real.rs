@@ -9,8 +9,8 @@ use super::meters::Meters;
 use super::staffing::{Scheduling, Staffing};
 use super::worker::{Leaving, Marked, Notice, Recruit, Shared};
 use crate::benchmark::self_benchmark;
-use crate::databases::LedgerFile;
 use crate::databases::carrying::{self, Carried};
+use crate::databases::{Database, LedgerFile, fit_in_memory};
 use crate::engine::{Chosen, possible};
 use crate::failure::Failure;
 use crate::header::HeaderFacts;
@@ -56,8 +56,8 @@ pub(super) struct Real<'a> {
     own: StopCell,
     phase_end: AtomicU64,
     pulse: Pulse,
-    /// What the sessions of a database do, once they are there.
-    account: OnceLock<Account>,
+    /// What the sessions of each database do, once they are there.
+    accounts: Vec<OnceLock<Account>>,
     /// What a database acknowledges, where that is kept.
     commits: OnceLock<Arc<LedgerFile>>,
 }
@@ -88,7 +88,7 @@ impl<'a> Real<'a> {
             own,
             phase_end,
             pulse,
-            account: OnceLock::new(),
+            accounts: targets.databases().iter().map(|_| OnceLock::new()).collect(),
             commits: OnceLock::new(),
         }
     }
@@ -101,7 +101,9 @@ impl<'a> Real<'a> {
     pub(super) fn run(&self, log: &mut LogFile, observer: &mut dyn Observer) -> Result<CloseReason, Failure> {
         self.begin_ledger(log.path())?;
         self.carry_out(log, observer).inspect_err(|_| {
-            if let Some(ledger) = self.commits.get().filter(|_| self.account.get().is_none()) {
+            if let Some(ledger) =
+                self.commits.get().filter(|_| self.accounts.iter().all(|account| account.get().is_none()))
+            {
                 ledger.forget();
             }
         })
@@ -109,12 +111,30 @@ impl<'a> Real<'a> {
 
     /// Begins the ledger of commits, where the load of a database asks for one.
     fn begin_ledger(&self, log: &Path) -> Result<(), Failure> {
-        let Some(database) = self.targets.database() else { return Ok(()) };
+        let [database] = self.targets.databases() else { return Ok(()) };
         if let Some(ledger) = database.ledger(carrying::load(self.plan)?, log)? {
             // This is called once.
             let _ = self.commits.set(ledger);
         }
         Ok(())
+    }
+
+    /// The databases that the plan drives, each with its place among the targets.
+    fn databases(&self) -> impl Iterator<Item = (u16, &'a Database)> {
+        (0..self.plan.targets).zip(self.targets.databases())
+    }
+
+    /// What each database holds before the first transaction.
+    fn carried(&self) -> Result<Vec<Carried<'a>>, Failure> {
+        let (unchecked, mut all) = (self.how.manner.unchecked, Vec::new());
+        for (target, database) in self.databases() {
+            let Some(account) = self.accounts[usize::from(target)].get().cloned() else {
+                return Err(Failure::bug("a worker that is ready has no sessions"));
+            };
+            let carried = Carried::begin((database, target), account, unchecked, self.commits.get().cloned())?;
+            all.push(carried.of(self.plan));
+        }
+        Ok(all)
     }
 
     fn carry_out(&self, log: &mut LogFile, observer: &mut dyn Observer) -> Result<CloseReason, Failure> {
@@ -144,17 +164,15 @@ impl<'a> Real<'a> {
             let engine = facts::engine(staffing, self.targets, &ready, (chosen, alone), clock);
             let facts = header_facts(self.plan, (self.targets, self.cache), self.how, engine, watch.clocks());
             let beneath = Beneath::new(self.targets, usize::from(self.plan.targets), &self.how.manner.disks);
-            let lacks_disk = beneath.lacks_disk(self.targets);
             let unchecked = self.how.manner.unchecked;
-            let database = self.targets.database();
-            let head = database.map(|database| database.head(self.plan, unchecked)).transpose()?;
-            let fits = database.zip(head.as_ref()).and_then(|(it, head)| it.fits_in_memory(head.bytes?));
-            let facts = HeaderFacts { lateness: true, database: head.map(Box::new), meters: beneath.heads(), ..facts };
-            let carried = database
-                .zip(self.account.get().cloned())
-                .map(|(database, account)| Carried::begin(database, account, unchecked, self.commits.get().cloned()))
-                .transpose()?
-                .map(|carried| carried.of(self.plan));
+            let mut databases = Vec::new();
+            for (target, database) in self.databases() {
+                databases.push(database.head(self.plan, target, unchecked)?);
+            }
+            let fit = fit_in_memory(self.targets.databases(), &databases);
+            let lacks_disk = beneath.lacks_disk(self.targets);
+            let facts = HeaderFacts { lateness: true, databases, meters: beneath.heads(), ..facts };
+            let carried = self.carried()?;
             let mut collector = Collector::begin(self.plan, header::header(self.plan, facts), log, observer);
             self.health(clock, collector.log);
             // This comes last, because the reads above may have brought something to memory.
@@ -163,7 +181,7 @@ impl<'a> Real<'a> {
                 collector.event(Event { at_ns: clock.now().as_ns(), what, text, details });
             });
             let spenders = begin(lines, clock.now() + LEAD);
-            for text in chosen.warning.clone().into_iter().chain(fits).chain(lacks_disk) {
+            for text in chosen.warning.clone().into_iter().chain(fit).chain(lacks_disk) {
                 let (what, details) = (EventKind::Warning, BTreeMap::new());
                 collector.event(Event { at_ns: clock.now().as_ns(), what, text, details });
             }
@@ -197,7 +215,7 @@ impl<'a> Real<'a> {
             own: &self.own,
             phase_end: &self.phase_end,
             pulse: &self.pulse,
-            account: &self.account,
+            accounts: &self.accounts,
             commits: self.commits.get(),
         };
         let (sender, receiver) = channel();
@@ -274,8 +292,19 @@ struct Collecting<'a> {
 struct Accounts<'a> {
     meters: Meters,
     cached: Meter,
-    carried: Option<Carried<'a>>,
+    carried: Vec<Carried<'a>>,
     beneath: Beneath,
+}
+
+impl Accounts<'_> {
+    /// What the transactions of an interval report, by flow.
+    fn counted(&mut self, frame: &Frame) -> BTreeMap<usize, BTreeMap<String, u64>> {
+        if self.carried.is_empty() {
+            return BTreeMap::new();
+        }
+        let ended: Vec<u64> = frame.interval().flows.iter().map(FlowInterval::ended).collect();
+        self.carried.iter_mut().flat_map(|carried| carried.counted(&ended)).collect()
+    }
 }
 
 impl Collecting<'_> {
@@ -291,7 +320,7 @@ impl Collecting<'_> {
             self.real.health(self.clock, collector.log);
         }
         let ending = self.coordinator.ending(self.real.stop.why());
-        if let Some(carried) = &self.account.carried {
+        for carried in &self.account.carried {
             let clock = self.clock;
             carried.announcement(ending.reason).into_iter().for_each(|text| collector.observer.say(&text));
             carried.end(ending.reason, || clock.now()).into_iter().for_each(|event| collector.event(event));
@@ -333,11 +362,8 @@ impl Collecting<'_> {
             self.watch.changes().into_iter().for_each(|event| collector.event(event));
             let (disks, host) = self.account.meters.sample();
             let cache = self.real.cache.map(|cache| self.account.cached.sample(cache));
-            let counted =
-                self.account.carried.as_mut().map(|carried| {
-                    carried.counted(merged.frame.interval().flows.iter().map(FlowInterval::ended).sum())
-                });
-            let (clocks, counted) = (self.watch.clocks(), counted.unwrap_or_default());
+            let counted = self.account.counted(&merged.frame);
+            let clocks = self.watch.clocks();
             let meters = self.account.beneath.sample();
             let sample = Sample { disks, cache, meters, host: Some(host), clocks, counted };
             collector.interval(&merged.frame, sample);

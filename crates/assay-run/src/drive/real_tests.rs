@@ -68,7 +68,7 @@ fn what_was_measured_before_a_worker_died_is_closed_and_judged() {
         account: Accounts {
             meters: Meters::new(&plan, &targets),
             cached: Meter::default(),
-            carried: None,
+            carried: Vec::new(),
             beneath: Beneath::new(&targets, 0, &[]),
         },
         watch,

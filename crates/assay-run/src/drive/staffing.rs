@@ -60,8 +60,9 @@ impl Staffing<'_> {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let needed = ((engine::rate(self.plan) / RATE_OF_A_WORKER).ceil() as usize).clamp(1, processors);
         if self.plan.tpcc.is_some() {
-            // Its sessions have threads of their own.
-            return Workers { usual: 1, most: 1 };
+            // One for each database, whose sessions have threads of their own.
+            let databases = usize::from(self.plan.targets);
+            return Workers { usual: databases, most: databases };
         }
         if self.plan.cache.is_some() || self.plan.cache_device.is_some() {
             // It has the cache that all operations of a target pass.

@@ -68,8 +68,8 @@ pub(super) struct Shared<'a> {
     pub(super) phase_end: &'a AtomicU64,
     /// Distinguishes a stop of the whole program from a device that blocks.
     pub(super) pulse: &'a Pulse,
-    /// What the sessions of a database do; set when they are started.
-    pub(super) account: &'a OnceLock<Account>,
+    /// What the sessions of each database do; set when they are started.
+    pub(super) accounts: &'a [OnceLock<Account>],
     /// What a database acknowledges, where that is kept.
     pub(super) commits: Option<&'a Arc<LedgerFile>>,
 }
@@ -92,38 +92,40 @@ impl Recruit<'_> {
     /// its frames for ever.
     pub(super) fn work(self) {
         let (worker, clock, notices) = (self.part.index as usize, self.shared.clock, self.notices.clone());
-        tell_of_death(worker, clock, &notices, || match self.shared.targets.database() {
+        tell_of_death(worker, clock, &notices, || match self.shared.targets.databases().get(worker) {
             Some(database) => self.carry_transactions(database),
             None => self.carry(),
         });
     }
 
-    /// Carries the transactions of a plan on a database. Its sessions have threads of their own, which are started before
+    /// Carries the transactions of a plan on one database: no other worker has a part in them. Its sessions have threads of their own, which are started before
     /// this one takes its priority, because theirs is that of any program.
     fn carry_transactions(self, database: &Database) {
         let Recruit { shared, part, chosen, marked, notices, going, spent } = self;
         let Shared { staffing, clock, .. } = shared;
+        let (index, target) = (part.index as usize, part.index as u16);
+        let alone = Part { index: 0, of: 1 };
         let started = carrying::load(staffing.plan).and_then(|load| {
-            let sessions = database.sessions(staffing.plan, load, move || clock.now(), shared.commits);
+            let sessions = database.sessions((staffing.plan, target), load, move || clock.now(), shared.commits);
             Ok((load, sessions.map_err(|trouble| Failure::database(&trouble))?))
         });
         let (load, sessions) = match started {
             Ok(started) => started,
             Err(failure) => return drop(notices.send(Notice::Unable(failure))),
         };
-        let _ = shared.account.set(sessions.account());
+        let _ = shared.accounts[index].set(sessions.account());
         let facts = facts::of_sessions(load.sessions(), clock);
         let scheduling = staffing.take_priority(chosen.workers, chosen.normal.as_deref());
-        let _ = notices.send(Notice::Ready(0, facts, scheduling));
+        let _ = notices.send(Notice::Ready(index, facts, scheduling));
         let Ok(start) = going.recv() else { return };
-        let Some(parts) = carrying::parts(staffing.plan, load, start) else {
+        let Some(parts) = carrying::parts(staffing.plan, target, load, start) else {
             return drop(notices.send(Notice::Unable(too_large())));
         };
         let (thresholds, limits) = (header::thresholds(staffing.plan), staffing.how.manner.limits);
-        let bound = assay_engine::bound(staffing.plan, part);
-        let setup = Setup { part, thresholds, bound, start, run: marked.run, limits, ledger: None, gates: None };
+        let bound = assay_engine::bound(staffing.plan, alone);
+        let setup = Setup { part: alone, thresholds, bound, start, run: marked.run, limits, ledger: None, gates: None };
         let mut worker = Worker::of(staffing.plan, sessions, parts, setup);
-        let mut line = Line { index: 0, notices: &notices, spent, phase_end: shared.phase_end };
+        let mut line = Line { index, notices: &notices, spent, phase_end: shared.phase_end };
         let waiting = Waiting { spin: staffing.spin(chosen.workers), inline: false };
         run_real(&mut worker, &Machine(shared), &mut line, waiting);
         let (reason, totals) = (worker.reason(), worker.totals());
@@ -221,7 +223,7 @@ impl Shared<'_> {
                 let null = if plan.writes() || self.cache.is_some() { null.with_buffers(slots) } else { Ok(null) };
                 null.map(AnyDevice::Null)
             }
-            Targets::Database(_) => unreachable!("transactions are no block I/O"),
+            Targets::Databases(_) => unreachable!("transactions are no block I/O"),
             Targets::Simulated(_) => unreachable!("simulated targets run in virtual time"),
         };
         device.map_err(|e| self.unable(e))

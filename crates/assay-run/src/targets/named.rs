@@ -45,6 +45,17 @@ impl Named {
     }
 }
 
+/// The databases that are named; none where the targets are something else.
+pub fn databases(named: &[(String, Named)]) -> Vec<&NamedDatabase> {
+    let mut databases = Vec::new();
+    for (_, named) in named {
+        if let Named::Database(database) = named {
+            databases.push(database);
+        }
+    }
+    databases
+}
+
 /// The block size assumed where no target has one of its own.
 pub const USUAL_BLOCK: u32 = 512;
 
@@ -62,7 +73,7 @@ pub fn named(names: &[String]) -> Result<Vec<(String, Named)>, Failure> {
     any_named(names)
 }
 
-/// Parses the names of targets, among which may be a database. Targets of different kinds cannot be mixed.
+/// Parses the names of targets, which may be databases. Targets of different kinds cannot be mixed.
 pub fn any_named(names: &[String]) -> Result<Vec<(String, Named)>, Failure> {
     let read = |name: &String| -> Result<(String, Named), Failure> {
         let shown = one_line(name);
@@ -91,8 +102,9 @@ pub fn any_named(names: &[String]) -> Result<Vec<(String, Named)>, Failure> {
     };
     let all: Vec<(String, Named)> = names.iter().map(read).collect::<Result<_, _>>()?;
     let family = |named: &Named| std::mem::discriminant(named);
-    if all.len() > 1 && all.iter().any(|(_, named)| matches!(named, Named::Database(_))) {
-        return Err(Failure::usage("a run drives one database, and nothing beside it: name one target"));
+    let databases = all.iter().filter(|(_, named)| matches!(named, Named::Database(_))).count();
+    if databases > 0 && databases < all.len() {
+        return Err(Failure::usage("a run drives databases or other targets, and not both: use two commands"));
     }
     if all.windows(2).any(|pair| family(&pair[0].1) != family(&pair[1].1)) {
         return Err(Failure::usage(
@@ -104,6 +116,11 @@ pub fn any_named(names: &[String]) -> Result<Vec<(String, Named)>, Failure> {
     }
     let mut seen = BTreeMap::new();
     for (name, named) in &all {
+        if let Named::Database(_) = named
+            && all.iter().filter(|(other, _)| other == name).count() > 1
+        {
+            return Err(Failure::usage(format!("{} is named twice; give it only once", one_line(name))));
+        }
         if let Named::Path(path) = named
             && let Some(before) = seen.insert(what_is_at(path), name)
         {

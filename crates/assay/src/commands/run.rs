@@ -23,7 +23,7 @@ use assay_run::seed::seed;
 use assay_run::signals;
 use assay_run::signing::Signer;
 use assay_run::steps::{self, Task};
-use assay_run::targets::{self, Named, TargetNeeds};
+use assay_run::targets::{self, Named, TargetNeeds, databases};
 use assay_run::unfinished::Unfinished;
 use assay_run::{with_cache, workloads};
 use clap_complete::engine::ArgValueCompleter;
@@ -125,9 +125,10 @@ pub(crate) fn run(args: &Run) -> Result<u8, Failure> {
 
 /// Makes a run on a database a crash test.
 fn expects_a_crash(named: &[(String, Named)], plan: &mut Plan) -> Result<(), Failure> {
-    match named.first() {
-        Some((_, Named::Database(database))) => database.expects_a_crash(plan),
-        _ => Err(Failure::usage("--crash-test is for a database server, such as postgres://me@host/shop")),
+    match databases(named)[..] {
+        [database] => database.expects_a_crash(plan),
+        [_, _, ..] => Err(Failure::usage("--crash-test is for a run on one database")),
+        [] => Err(Failure::usage("--crash-test is for a database server, such as postgres://me@host/shop")),
     }
 }
 

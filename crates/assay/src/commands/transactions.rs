@@ -5,14 +5,11 @@ use assay_base::Rate;
 use assay_model::tpcc::load::{Homes, Pace};
 use assay_model::tpcc::{DEVIATIONS, Kind, Load, WATERMARK};
 use assay_model::{Plan, Stream};
-use assay_run::targets::Named;
+use assay_run::targets::{Named, databases};
 
-/// Why the database that is named cannot be looked at, where one is named and it cannot.
+/// Why a database that is named cannot be looked at, where one cannot.
 pub(crate) fn unknown(named: &[(String, Named)]) -> Option<String> {
-    match named.first() {
-        Some((_, Named::Database(database))) => database.peek().err().map(|failure| failure.message().to_owned()),
-        _ => None,
-    }
+    databases(named).into_iter().find_map(|it| it.peek().err()).map(|failure| failure.message().to_owned())
 }
 
 /// How many of its transactions are of a stream's kind, where there is no rate.

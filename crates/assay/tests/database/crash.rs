@@ -3,7 +3,7 @@
 
 use super::bed::{Log, Place, Said};
 use super::server::Served;
-use super::shop::{DB, FAST, in_one_line, passed_or_late, run, shop, somebody};
+use super::shop::{DB, FAST, in_one_line, run, shop, somebody};
 use assay_faultfs::{FaultDisk, FaultLoop};
 use std::fs;
 use std::path::Path;
@@ -107,7 +107,7 @@ fn a_ledger_that_was_cut_claims_less_and_one_that_was_changed_nothing() {
 fn the_ledger_of_a_run_that_ended_is_whole_or_proves_nothing() {
     let place = shop();
     let said = place.assay(&run("open.toml", FAST, &["--verify", "--out", "run"]));
-    assert!(passed_or_late(&said, &said.out), "{said:?}");
+    assert!(said.passed_or_late(), "{said:?}");
     let log = Log::of(&place.path("run"));
     assert!(log.events.iter().any(|event| event.text.ends_with("acknowledged commits are there")), "{:?}", log.events);
     let said = after(&place, DB, "run");
@@ -226,7 +226,7 @@ fn crashed(options: &str) -> Option<(Served, Said)> {
 #[test]
 fn a_durable_server_that_crashes_keeps_what_it_acknowledged() {
     let Some((served, said)) = crashed("") else { return };
-    assert!(passed_or_late(&said, &said.out), "{said:?}");
+    assert!(said.passed_or_late(), "{said:?}");
     let log = Log::of(&served.place.path("run"));
     assert!(log.events.iter().any(|event| event.text.ends_with("acknowledged commits are there")), "{:?}", log.events);
     let (acknowledged, lost) = counted(&served.place, &served.url, "run");

@@ -28,3 +28,4 @@ mod mariadb;
 mod refused;
 mod searched;
 mod server;
+mod several;

@@ -1,9 +1,9 @@
 //! The same transactions on a MariaDB server: in both modes, when the server is killed, and when somebody changes what a
 //! commit means.
 
-use super::bed::{Log, Place, Running};
+use super::bed::{Log, Place, Running, Said};
 use super::maria::{Server, succeeds};
-use super::shop::{CLOSED, OPEN, done, in_one_line, passed_or_late, run, says_what_it_is};
+use super::shop::{CLOSED, OPEN, done, in_one_line, run, says_what_it_is};
 use assay_model::tpcc::Kind;
 
 /// A password that must not be found anywhere.
@@ -32,12 +32,17 @@ impl Served {
         Some(served)
     }
 
-    /// What a command says that gets the password by the environment.
+    /// Runs a command that gets the password by the environment.
+    fn assay(&self, args: &[&str]) -> Said {
+        let said = Said::of(self.place.command(args).env("MYSQL_PWD", CANARY).output().unwrap(), args);
+        assert!(!said.out.contains(CANARY) && !said.err.contains(CANARY), "{said:?}");
+        said
+    }
+
+    /// All that it says.
     fn says(&self, args: &[&str]) -> String {
-        let output = self.place.command(args).env("MYSQL_PWD", CANARY).output().unwrap();
-        let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
-        assert!(!text.contains(CANARY), "{text}");
-        text
+        let said = self.assay(args);
+        said.out + &said.err
     }
 
     fn ask(&self, sql: &str) -> String {
@@ -67,7 +72,7 @@ fn both_modes_leave_what_they_count_and_no_password() {
         let before = served.sums();
         let text = served.says(&run(workload, &served.url, &["--out", mode]));
         let judged = served.place.assay(&["judge", mode]);
-        assert!(passed_or_late(&judged, &judged.out), "{mode}: {text}");
+        assert!(judged.passed_or_late(), "{mode}: {text}");
         says_what_it_is(mode, &judged.out);
 
         let log = Log::of(&served.place.path(mode));
@@ -77,7 +82,7 @@ fn both_modes_leave_what_they_count_and_no_password() {
         assert!(orders > 10 && payments > 10, "{mode}: {orders} and {payments}");
         assert_eq!((after.0 - before.0, after.1 - before.1), (orders - undone, payments), "{mode}");
 
-        let head = log.header.database.as_deref().unwrap();
+        let head = &log.header.databases[0];
         assert_eq!((head.dialect.as_str(), head.mode.as_str(), head.warehouses), ("mariadb", mode, 1));
         assert!(head.not_durable.contains(&"innodb_flush_method=nosync".to_owned()), "{:?}", head.not_durable);
         assert!(in_one_line(&judged.out).contains("NOT DURABLE: innodb_flush_method=nosync"), "{}", judged.out);
@@ -96,12 +101,15 @@ fn both_modes_leave_what_they_count_and_no_password() {
     assert!(served.says(&["check", &served.url]).contains("PASS: all 15 conditions hold"));
     let explained = served.says(&["explain", "tpcc", &served.url]);
     assert!(explained.contains("new-order") && explained.contains("0.214/s"), "{explained}");
-    for more in [&["run", "closed.toml", &served.url, "--verify"][..], &["check", &served.url, "--after", "client"]] {
-        let said = served.place.assay(more);
-        assert!(said.code.is_some_and(|code| code != 0), "commits are not numbered there: {said:?}");
+    let none = "do not number what they commit yet";
+    for (refused, code, says) in [
+        (&["run", "closed.toml", &served.url, "--verify"][..], 2, none),
+        (&["run", "closed.toml", &served.url, "--crash-test"], 2, none),
+        (&["check", &served.url, "--after", "client"], 3, "name the directory of a run that was made with --verify"),
+    ] {
+        let said = served.assay(refused);
+        assert!(said.code == Some(code) && said.err.contains(says), "{refused:?}: {said:?}");
     }
-    let said = served.place.assay(&["run", "closed.toml", &served.url, "--crash-test"]);
-    assert!(said.code == Some(2) && said.err.contains("do not number what they commit yet"), "{said:?}");
 }
 
 #[test]

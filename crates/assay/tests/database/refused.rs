@@ -25,7 +25,8 @@ fn what_is_about_blocks_is_refused() {
     for (line, code, says) in [
         ("run tpcc null:1GiB", 2, "tpcc drives a database, and null:1GiB is none"),
         ("run random-read sqlite:shop.db", 2, "random-read reads and writes blocks, and sqlite:shop.db is a database"),
-        ("run tpcc sqlite:shop.db sqlite:other.db", 2, "a run drives one database"),
+        ("run tpcc sqlite:shop.db sqlite:other.db", 11, "other.db does not exist: load it with assay prep"),
+        ("run tpcc sqlite:shop.db null:1GiB", 2, "a run drives databases or other targets, and not both"),
         ("run tpcc random-read sqlite:shop.db", 2, "reads and writes blocks"),
         ("run tpcc sim:flash", 2, "tpcc drives a database"),
         ("matrix orion sqlite:shop.db", 2, ""),

@@ -1,10 +1,11 @@
 //! Several runs on one database: the highest rate, throughput against response or against sessions, two settings.
 
-use super::shop::{DB, FAST, in_one_line, passed_or_late, shop};
+use super::shop::{DB, FAST, in_one_line, shop};
 use serde_json::Value;
 use std::fs;
 
-const LENGTH: [&str; 6] = ["--warm-up", "0s", "--for", "2s", "--slice", "1s"];
+/// At 30 transactions a second this is more than a deck, in which each kind has a card.
+const LENGTH: [&str; 6] = ["--warm-up", "0s", "--for", "4s", "--slice", "4s"];
 
 #[test]
 fn a_search_moves_the_rate_and_counts_in_new_orders_a_minute() {
@@ -27,7 +28,7 @@ fn a_curve_by_rate_has_a_run_for_each_point() {
     let place = shop();
     let args = ["curve", "open.toml", FAST, "--max", "2x", "--points", "50%,100%", "--out", "curve"];
     let said = place.assay(&[&args[..], &LENGTH[..]].concat());
-    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(said.passed_or_late(), "{said:?}");
     let one = place.assay(&[&args[..7], &["--out", "one", "--runs", "one"], &LENGTH[..]].concat());
     assert!(one.code == Some(2) && one.err.contains("--runs each"), "{one:?}");
 }
@@ -41,8 +42,7 @@ fn a_curve_by_sessions_shows_the_size_beside_each_point() {
             .concat();
     let said = place.assay(&args);
     let curve = said.json();
-    // A machine that is busy with other tests may look for completions too late, which is no PASS.
-    assert!(passed_or_late(&said, &said.out), "{said:?}");
+    assert!(said.passed_or_late(), "{said:?}");
     for (at, sessions) in [(0, 1), (1, 2)] {
         let point = &curve["points"][at];
         assert_eq!(point["sessions"], sessions);
@@ -64,7 +64,7 @@ fn two_settings_are_compared() {
     for (url, out) in [(DB, "full"), ("sqlite:shop.db?synchronous=off", "off")] {
         let args = [&["run", "closed.toml", url, "--seed", "5", "--out", out][..], &LENGTH[..]].concat();
         let said = place.assay(&args);
-        assert!(passed_or_late(&said, &said.out), "{said:?}");
+        assert!(said.passed_or_late(), "{said:?}");
     }
     let said = place.assay(&["compare", "full", "off", "--html", "page.html"]);
     assert_eq!(said.code, Some(0), "{said:?}");

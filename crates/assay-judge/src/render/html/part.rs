@@ -12,7 +12,7 @@ use super::slices::{self, SliceTable};
 use super::still;
 use super::targets::{self, TargetRow, TargetTable};
 use crate::judgement::{
-    CriterionOutcome, DatabaseFigures, Figure, Gap, Outcome, PhaseFigures, PhaseStream, Steadiness, StepFigures,
+    CriterionOutcome, Figure, Gap, Outcome, PerMinuteFigures, PhaseFigures, PhaseStream, Steadiness, StepFigures,
     StreamTotals, TimesSummary,
 };
 use crate::render::chart::Chart;
@@ -53,13 +53,14 @@ pub(crate) struct PartView<'a> {
     pub plan_json: String,
     pub minutes: Vec<MinuteView<'a>>,
     pub counted: Vec<(&'a str, &'a str, u64)>,
-    pub facts: Vec<(String, String)>,
 }
 
 /// A figure per minute, with its chart.
 pub(crate) struct MinuteView<'a> {
     pub name: &'a str,
     pub value: Cell,
+    /// The same on each target, with its name, where there are several.
+    pub targets: Vec<(String, Cell)>,
     pub chart: Chart,
 }
 
@@ -207,7 +208,6 @@ impl<'a> PartView<'a> {
             plan_json: serde_json::to_string_pretty(&part.plan).unwrap_or_default(),
             minutes: minutes(part),
             counted: counted(part),
-            facts: part.database.iter().flat_map(DatabaseFigures::rows).collect(),
         }
     }
 
@@ -218,7 +218,7 @@ impl<'a> PartView<'a> {
 
     /// True when the target is a database, or there are figures per minute.
     pub(crate) fn has_database(&self) -> bool {
-        self.part.database.is_some() || !self.minutes.is_empty()
+        !self.part.databases.is_empty() || !self.minutes.is_empty()
     }
 
     /// The sections of `templates/part.html` for it, each with the last part of its anchor, in order.
@@ -244,7 +244,15 @@ impl<'a> PartView<'a> {
 fn minutes(part: &StepFigures) -> Vec<MinuteView<'_>> {
     let mut views = Vec::new();
     for it in &part.per_minute {
-        views.push(MinuteView { name: &it.name, value: Cell::figure(it.figure()), chart: still::minutes(part, it) });
+        let on_each = part.databases.iter().zip(&it.targets).map(|(database, value)| {
+            (format!("{} on {}", it.name, database.head.url), Cell::figure(PerMinuteFigures::shown(*value)))
+        });
+        views.push(MinuteView {
+            name: &it.name,
+            value: Cell::figure(it.figure()),
+            targets: on_each.collect(),
+            chart: still::minutes(part, it),
+        });
     }
     views
 }
