@@ -2,7 +2,7 @@
 //!
 //! Plain data, its text and its page. Names come from logs: hostile input, cleaned here or escaped in the template.
 
-use crate::judgement::{DatabaseFigures, Judgement, PerMinuteFigures};
+use crate::judgement::{Judgement, PerMinuteFigures};
 use crate::render::Page;
 use crate::render::chart::{Axis, Chart, Mark, Unit};
 use crate::render::html::{Frame, Watermark, write};
@@ -73,16 +73,14 @@ impl Point {
         let named = part.criteria.iter().find_map(|outcome| outcome.asked.stream.as_deref());
         let stream = part.whole_streams().find(|totals| Some(totals.name.as_str()) == named);
         let value = |figure: &PerMinuteFigures| Some((figure.name.clone(), figure.value?));
-        let sum = |of: fn(&DatabaseFigures) -> Option<u64>| part.databases.iter().map(of).sum::<Option<u64>>();
-        let known = |bytes: Option<u64>| bytes.filter(|bytes| *bytes > 0);
         Point {
             sessions,
             verdict: judgement.verdict,
             reason: judgement.reason.clone(),
             per_minute: part.per_minute.iter().filter_map(value).collect(),
             service_p99_ns: stream.and_then(|totals| totals.service.p99_ns),
-            bytes: known(sum(|it| it.head.bytes)),
-            bytes_at_end: known(sum(|it| it.settings_at_end.as_ref()?.get("bytes")?.parse().ok())),
+            bytes: part.databases_bytes(),
+            bytes_at_end: part.databases_bytes_at_end(),
             directory,
         }
     }

@@ -191,7 +191,7 @@ fn the_members_of_the_result_are_the_members_listed() {
         "meters",
         "together",
         "phases",
-        "database",
+        "databases",
         "per_minute",
     ];
     for name in names.iter().filter(|name| !optional.contains(name)) {

@@ -117,6 +117,10 @@ pub struct Point {
     /// cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hit_rate: Option<f64>,
+    /// The size of the databases that were the targets, in bytes, when the run ended; when it began, where the size at the end
+    /// is not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
     /// Directory of its log, below the directory of the curve.
     pub directory: String,
 }
@@ -241,6 +245,7 @@ impl Point {
             p99_9_ns: response.and_then(|times| times.p99_9_ns),
             nines: response.map_or_else(Vec::new, |times| times.nines.clone()),
             hit_rate: part.cache.as_ref().and_then(|cache| cache.read_hit_rate),
+            bytes: part.databases_bytes_at_end().or(part.databases_bytes()),
             directory,
         }
     }

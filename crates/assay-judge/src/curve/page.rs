@@ -1,6 +1,6 @@
 //! A curve as one HTML page without a script. Names are hostile input, escaped in the template.
 
-use super::render::{capital, gain, hit_rate, length, maximum, summary};
+use super::render::{Own, capital, gain, length, maximum, summary};
 use super::{Curve, Point};
 use crate::render::chart::{Axis, Chart, Mark, Unit, series_class};
 use crate::render::html::distribution::Overlay;
@@ -61,8 +61,8 @@ struct Table<'a> {
     begins: String,
     maximum: String,
     summary: String,
-    /// Whether its points have a hit rate.
-    cached: bool,
+    /// The head of a column that only some curves have.
+    own: Option<&'static str>,
     /// Path of the page that shows the search for its maximum, where the maximum was searched for.
     search: Option<&'static str>,
     rows: Vec<Row<'a>>,
@@ -75,7 +75,7 @@ fn table<'a>(whole: &Curve, title: &str, curve: &'a Curve) -> Table<'a> {
         begins: capital(title),
         maximum: maximum(curve),
         summary: summary(curve),
-        cached: curve.points.iter().any(|point| point.hit_rate.is_some()),
+        own: Own::of(curve).map(Own::head),
         search: match (curve.searched, below) {
             (false, _) => None,
             (true, "") => Some("maximum/limit.html"),
@@ -93,7 +93,7 @@ struct Row<'a> {
     knee: bool,
     rates: [String; 2],
     times: [String; 4],
-    hit_rate: String,
+    own: Option<String>,
     report: Option<String>,
 }
 
@@ -107,7 +107,7 @@ fn row<'a>(curve: &Curve, below: &str, index: usize, point: &'a Point) -> Row<'a
         knee: curve.knee == Some(index),
         rates: [point.rate_asked, point.rate_achieved].map(rate),
         times: [point.mean_ns, point.p50_ns, point.p99_ns, point.p99_9_ns].map(length),
-        hit_rate: hit_rate(point),
+        own: Own::of(curve).map(|own| own.cell(point)),
         report: report_beside(&Path::new(below).join(&point.directory)),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::{Curve, NOT_COMPARABLE, Point};
 use crate::render::Page;
-use assay_base::Span;
+use assay_base::{Bytes, Span};
 use std::fmt;
 
 /// Columns and rows of the drawing in a terminal, without its axes.
@@ -49,11 +49,11 @@ fn of_all(title: &str, curve: &Curve) -> String {
 
 /// The points of one curve.
 fn table(page: &mut Page, curve: &Curve) {
-    let cached = curve.points.iter().any(|point| point.hit_rate.is_some());
-    let second = if cached { "hits" } else { " p50" };
-    page.line(format!("  share      load    achieved     mean     {second}      p99    p99.9  verdict"));
+    let own = Own::of(curve);
+    let second = own.map_or("p50", Own::head).to_lowercase();
+    page.line(format!("  share      load    achieved     mean {second:>8}      p99    p99.9  verdict"));
     for (index, point) in curve.points.iter().enumerate() {
-        page.line(row(point, cached, curve.knee == Some(index)));
+        page.line(row(point, own, curve.knee == Some(index)));
     }
 }
 
@@ -101,19 +101,47 @@ pub(super) fn maximum(curve: &Curve) -> String {
     }
 }
 
-/// The share of reads that the cache answered.
-pub(super) fn hit_rate(point: &Point) -> String {
-    point.hit_rate.map_or_else(|| "-".to_owned(), |rate| format!("{:.1}%", rate * 100.0))
+/// What the points of some curves have besides rates and times.
+#[derive(Clone, Copy)]
+pub(super) enum Own {
+    /// The share of reads that a cache answered.
+    Hits,
+    /// The size of the databases.
+    Size,
+}
+
+impl Own {
+    pub(super) fn of(curve: &Curve) -> Option<Own> {
+        let any = |of: fn(&Point) -> bool| curve.points.iter().any(of);
+        let hits = any(|point| point.hit_rate.is_some()).then_some(Own::Hits);
+        hits.or_else(|| any(|point| point.bytes.is_some()).then_some(Own::Size))
+    }
+
+    /// The head of the column.
+    pub(super) fn head(self) -> &'static str {
+        match self {
+            Own::Hits => "Hits",
+            Own::Size => "Size",
+        }
+    }
+
+    pub(super) fn cell(self, point: &Point) -> String {
+        let shown = match self {
+            Own::Hits => point.hit_rate.map(|rate| format!("{:.1}%", rate * 100.0)),
+            Own::Size => point.bytes.map(|bytes| Bytes::new(bytes).human()),
+        };
+        shown.unwrap_or_else(|| "-".to_owned())
+    }
 }
 
 fn time(ns: Option<u64>) -> String {
     ns.map_or_else(|| "-".to_owned(), |ns| Span::from_ns(ns).human())
 }
 
-/// The row of a point; where there is a cache, it has the hit rate instead of the median.
-fn row(point: &Point, cached: bool, knee: bool) -> String {
+/// The row of a point; what only some curves have stands in the place of the median.
+fn row(point: &Point, own: Option<Own>, knee: bool) -> String {
     let rate = point.rate_achieved.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.1}/s"));
-    let second = if cached { hit_rate(point) } else { time(point.p50_ns) };
+    let second = own.map_or_else(|| time(point.p50_ns), |own| own.cell(point));
     let times = [time(point.mean_ns), second, time(point.p99_ns), time(point.p99_9_ns)];
     let times: String = times.map(|text| format!(" {text:>8}")).concat();
     let mark = match (knee, point.belongs()) {

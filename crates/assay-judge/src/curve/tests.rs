@@ -20,6 +20,7 @@ fn point(percent: u64, rate: f64, mean_ns: u64) -> Point {
         p99_9_ns: Some(mean_ns * 5),
         nines: Vec::new(),
         hit_rate: None,
+        bytes: None,
         directory: format!("{percent}"),
     }
 }

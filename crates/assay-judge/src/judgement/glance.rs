@@ -1,5 +1,6 @@
 //! What everybody asks first about a result: on which devices, how much per second, when, and what changed.
 
+use crate::judgement::database::DatabaseFigures;
 use crate::judgement::result::{Judgement, StepFigures};
 use crate::judgement::series::{Change, Steadiness};
 use crate::judgement::streams::StreamTotals;
@@ -12,6 +13,21 @@ use std::ops::Range;
 const FLUSH: &str = "flush";
 
 impl StepFigures {
+    /// The size of its databases when the run began; nothing where there are none, or one's size is not known.
+    pub(crate) fn databases_bytes(&self) -> Option<u64> {
+        self.sum_of_databases(|it| it.head.bytes)
+    }
+
+    /// The same when the run ended.
+    pub(crate) fn databases_bytes_at_end(&self) -> Option<u64> {
+        self.sum_of_databases(|it| it.settings_at_end.as_ref()?.get("bytes")?.parse().ok())
+    }
+
+    fn sum_of_databases(&self, of: fn(&DatabaseFigures) -> Option<u64>) -> Option<u64> {
+        let sum = |sum: u64, bytes: Option<u64>| sum.checked_add(bytes?);
+        (!self.databases.is_empty()).then(|| self.databases.iter().map(of).try_fold(0, sum))?
+    }
+
     /// The streams over all their targets: for each the entry of all targets together, or its only entry.
     pub(crate) fn whole_streams(&self) -> impl Iterator<Item = &StreamTotals> {
         let only = |stream: &StreamTotals| self.streams.iter().filter(|other| other.name == stream.name).count() == 1;

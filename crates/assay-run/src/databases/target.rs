@@ -87,7 +87,7 @@ impl NamedDatabase {
                 && own != its
             {
                 return Err(Failure::usage(format!(
-                    "{first} has {own} warehouses and {other} has {its}: databases of one run get the same load each, and need as many warehouses as each other"
+                    "{first} was loaded with {own} and {other} with {its} warehouses: databases of one run get the same load each, and need as many warehouses as each other"
                 )));
             }
         }

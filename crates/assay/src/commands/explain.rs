@@ -189,7 +189,7 @@ fn text(plan: &Plan, named: &[(String, Named)], (sizes, unknown): (&[Known], Opt
         out.add(format_args!("  {:10} {span}", phase.name));
     }
     match &plan.tpcc {
-        Some(load) => transactions::lines(load, unknown, &mut out),
+        Some(load) => transactions::lines(load, plan.targets, unknown, &mut out),
         None => bytes(plan, named, sizes, &mut out),
     }
     if let Some(how) = integrity::describe(plan, first(sizes)) {

@@ -20,7 +20,7 @@ pub(crate) fn share(plan: &Plan, stream: &Stream) -> Option<String> {
 }
 
 /// The pace of a load, the database that it needs, and what this is not.
-pub(crate) fn lines(load: &Load, unknown: Option<&str>, out: &mut Lines) {
+pub(crate) fn lines(load: &Load, targets: u16, unknown: Option<&str>, out: &mut Lines) {
     let several = |n: u32, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
     let second = |rate: Rate| format!("{:.3} transactions a second", rate.as_f64());
     let sessions = several(load.sessions(), "session");
@@ -35,7 +35,8 @@ pub(crate) fn lines(load: &Load, unknown: Option<&str>, out: &mut Lines) {
             rate.map(second).unwrap_or_default()
         ),
     };
-    out.head(format_args!("pace: {pace}"));
+    let on_each = if targets > 1 { format!(", on each of {targets} databases") } else { String::new() };
+    out.head(format_args!("pace{on_each}: {pace}"));
     if let Some(orders) = load.new_orders_a_minute() {
         out.add(format_args!("  that is {orders:.2} new orders a minute (NOPM) if all are answered"));
     }
@@ -46,7 +47,8 @@ pub(crate) fn lines(load: &Load, unknown: Option<&str>, out: &mut Lines) {
     out.add(format_args!("  {home}"));
     match (load.warehouses, unknown) {
         (Some(warehouses), _) => {
-            out.add(format_args!("  the database has {}", several(warehouses, "warehouse")));
+            let database = if targets > 1 { "each database" } else { "the database" };
+            out.add(format_args!("  {database} has {}", several(warehouses, "warehouse")));
         }
         (None, Some(why)) => {
             out.add(format_args!("  these are figures for one warehouse, because the database cannot be looked at: {why}"));

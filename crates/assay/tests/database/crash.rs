@@ -216,7 +216,8 @@ fn running_again(place: &Place, url: &str) {
 /// A crash test of a server with these options, which crashes while the run goes on. None without a server.
 fn crashed(options: &str) -> Option<(Served, Said)> {
     let served = Served::new(options)?;
-    let lengths = ["--warm-up", "1s", "--for", "8s", "--slice", "1s", "--crash-test"];
+    // One slice: a kind of which little is due in a second has nothing to show for one in which the server was away.
+    let lengths = ["--warm-up", "1s", "--for", "8s", "--slice", "8s", "--crash-test"];
     let running = served.place.start(&[&["run", "open.toml", &served.url][..], &lengths[..]].concat(), 4);
     served.cluster.crash(options);
     let said = running.end();

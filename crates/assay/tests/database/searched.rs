@@ -29,6 +29,11 @@ fn a_curve_by_rate_has_a_run_for_each_point() {
     let args = ["curve", "open.toml", FAST, "--max", "2x", "--points", "50%,100%", "--out", "curve"];
     let said = place.assay(&[&args[..], &LENGTH[..]].concat());
     assert!(said.passed_or_late(), "{said:?}");
+    assert!(said.out.contains("size      p99") && said.out.contains(" MiB "), "{}", said.out);
+    let curve: Value = serde_json::from_str(&fs::read_to_string(place.path("curve/curve.json")).unwrap()).unwrap();
+    assert!(curve["points"][0]["bytes"].as_u64().unwrap() > 50_000_000, "{curve}");
+    let page = fs::read_to_string(place.path("curve/curve.html")).unwrap();
+    assert!(page.contains(">Size</th>") && page.contains(" MiB</td>"));
     let one = place.assay(&[&args[..7], &["--out", "one", "--runs", "one"], &LENGTH[..]].concat());
     assert!(one.code == Some(2) && one.err.contains("--runs each"), "{one:?}");
 }

@@ -94,6 +94,16 @@ fn a_run_on_two_that_was_interrupted_goes_on_with_both() {
 }
 
 #[test]
+fn explain_says_what_each_of_them_gets() {
+    let place = two();
+    let said = place.assay(&["explain", "tpcc", FAST, SECOND]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let text = in_one_line(&said.out);
+    assert!(text.contains("on each of 2 databases: 0.476 transactions a second"), "{text}");
+    assert!(text.contains("0.429/s") && text.contains("each database has 1 warehouse"), "{text}");
+}
+
+#[test]
 fn what_cannot_be_driven_together_is_refused() {
     let place = two();
     std::fs::write(place.path("f.dat"), [0; 4096]).unwrap();
@@ -102,7 +112,12 @@ fn what_cannot_be_driven_together_is_refused() {
     for (targets, more, code, says) in [
         ("sqlite:shop.db sqlite:shop.db", "", 2, "sqlite:shop.db is named twice"),
         ("sqlite:shop.db f.dat", "", 2, "databases or other targets"),
-        ("sqlite:shop.db sqlite:three.db", "", 2, "sqlite:shop.db has 1 warehouses and sqlite:three.db has 2"),
+        (
+            "sqlite:shop.db sqlite:three.db",
+            "",
+            2,
+            "sqlite:shop.db was loaded with 1 and sqlite:three.db with 2 warehouses",
+        ),
         ("sqlite:shop.db sqlite:second.db", "--verify", 2, "--verify is for a run on one database"),
         ("sqlite:shop.db sqlite:second.db", "--crash-test", 2, "--crash-test is for a run on one database"),
         ("sqlite:shop.db sqlite:none.db", "", 11, "does not exist"),
