@@ -1,13 +1,113 @@
 use super::*;
-use assay_model::tpcc::Scale;
-use std::sync::atomic::{AtomicU64, Ordering};
+use crate::fault::Fault;
+use crate::retry::Retry;
+use assay_base::Completion;
+use assay_model::tpcc::{Kind, Outcome, Parameters, Scale, Transaction};
+use std::collections::BTreeMap;
+use std::io::{Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// A session that does what it was made for with each transaction.
-struct Acting<F>(F);
+type Act = Box<dyn FnMut(&Transaction) -> Result<Outcome, Fault> + Send>;
 
-impl<F: FnMut(&Transaction) -> Result<Outcome, Fault> + Send + 'static> Execute for Acting<F> {
+/// Who drives a session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum By {
+    Thread,
+    Engine,
+}
+
+const BOTH: [By; 2] = [By::Thread, By::Engine];
+
+/// A session that does what it was made for with each transaction. Its answers arrive on a socket.
+struct Acting {
+    by: By,
+    act: Act,
+    near: UnixStream,
+    far: UnixStream,
+    answer: Option<Result<Outcome, Fault>>,
+    /// How many pieces an answer has, of which the first is sent at once.
+    answers_after: usize,
+    pieces: usize,
+    /// Called when an answer is evaluated.
+    evaluates: Box<dyn FnMut() + Send>,
+    /// For how many transactions it is not connected.
+    unready: Arc<AtomicUsize>,
+    /// How many times it must be asked to send before all is sent.
+    unsent: usize,
+}
+
+impl Acting {
+    fn new(by: By, act: impl FnMut(&Transaction) -> Result<Outcome, Fault> + Send + 'static) -> Acting {
+        let (near, far) = UnixStream::pair().unwrap();
+        near.set_nonblocking(true).unwrap();
+        Acting {
+            by,
+            act: Box::new(act),
+            near,
+            far,
+            answer: None,
+            answers_after: 1,
+            pieces: 0,
+            evaluates: Box::new(|| {}),
+            unready: Arc::default(),
+            unsent: 0,
+        }
+    }
+}
+
+impl Execute for Acting {
     fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, Fault> {
-        (self.0)(transaction)
+        (self.act)(transaction)
+    }
+
+    fn converse(&mut self) -> Option<&mut dyn Converse> {
+        (self.by == By::Engine).then_some(self)
+    }
+}
+
+impl Converse for Acting {
+    fn is_ready(&self) -> bool {
+        let lower = |left: usize| left.checked_sub(1);
+        self.unready.fetch_update(Ordering::SeqCst, Ordering::SeqCst, lower).is_err()
+    }
+
+    fn send(&mut self, transaction: &Transaction) {
+        assert!(self.answer.is_none(), "one after the other");
+        self.answer = Some((self.act)(transaction));
+        if self.unsent == 0 && self.answers_after != usize::MAX {
+            self.far.write_all(b".").unwrap();
+        }
+    }
+
+    fn has_more(&self) -> bool {
+        self.unsent > 0
+    }
+
+    fn read(&mut self) {
+        if self.unsent > 0 {
+            self.unsent -= 1;
+            return if self.unsent == 0 {
+                self.far.write_all(b".").unwrap()
+            };
+        }
+        self.near.read_exact(&mut [0]).unwrap();
+        self.pieces += 1;
+    }
+
+    fn outcome(&mut self, _: &Transaction) -> Option<Result<Outcome, Fault>> {
+        if self.pieces < self.answers_after {
+            return None;
+        }
+        self.pieces = 0;
+        (self.evaluates)();
+        self.answer.take()
+    }
+
+    fn socket(&self) -> BorrowedFd<'_> {
+        self.near.as_fd()
     }
 }
 
@@ -19,6 +119,12 @@ fn asking(homes: Option<i32>) -> Asking {
 fn clock() -> impl Fn() -> Instant + Clone + Send + 'static {
     let now = Arc::new(AtomicU64::new(0));
     move || Instant::from_ns(now.fetch_add(1, Ordering::SeqCst))
+}
+
+/// A clock by which pauses end.
+fn real_clock() -> impl Fn() -> Instant + Clone + Send + 'static {
+    let start = std::time::Instant::now();
+    move || Instant::from_ns(start.elapsed().as_nanos() as u64)
 }
 
 fn call(number: u64, kind: Kind) -> Call {
@@ -45,16 +151,20 @@ fn carried<C: Fn() -> Instant + Clone + Send + 'static>(sessions: &mut Sessions<
 
 #[test]
 fn every_call_completes_once_with_its_times_in_order() {
-    let session = || Acting(|_: &Transaction| Ok(Outcome::Low(0)));
-    let mut sessions = Sessions::start((0..4).map(|_| session()).collect(), asking(None), clock()).unwrap();
-    let calls: Vec<Call> = (0..500).map(|number| call(number, Kind::StockLevel)).collect();
-    let done = carried(&mut sessions, &calls);
-    for (at, completion) in done.iter().enumerate() {
-        let Completion { ticket, result, issued, accepted, completed } = *completion;
-        assert_eq!((ticket, result), (Ticket(at as u32), Ok(0)));
-        assert!(issued < accepted && accepted < completed);
+    for by in BOTH {
+        let session = || Acting::new(by, |_: &Transaction| Ok(Outcome::Low(0)));
+        let mut sessions = Sessions::start((0..4).map(|_| session()).collect(), asking(None), clock()).unwrap();
+        let calls: Vec<Call> = (0..500).map(|number| call(number, Kind::StockLevel)).collect();
+        let done = carried(&mut sessions, &calls);
+        for (at, completion) in done.iter().enumerate() {
+            let Completion { ticket, result, issued, accepted, completed } = *completion;
+            assert_eq!((ticket, result), (Ticket(at as u32), Ok(0)));
+            assert!(issued <= accepted && accepted < completed, "{by:?}");
+        }
+        assert_eq!(sessions.tally(), Tally { sent: vec![0; 4], ..Tally::default() });
+        let (threads, when_found) = if by == By::Engine { (0, true) } else { (4, false) };
+        assert_eq!((sessions.threads(), sessions.is_stamped_when_found()), (threads, when_found));
     }
-    assert_eq!(sessions.tally(), Tally { sent: vec![0; 4], ..Tally::default() });
 }
 
 #[test]
@@ -63,7 +173,7 @@ fn a_session_carries_one_transaction_at_a_time_and_all_sessions_work() {
     let barrier = Arc::new(std::sync::Barrier::new(3));
     let session = || {
         let barrier = Arc::clone(&barrier);
-        Acting(move |_: &Transaction| {
+        Acting::new(By::Thread, move |_: &Transaction| {
             barrier.wait();
             Ok(Outcome::Low(0))
         })
@@ -75,94 +185,104 @@ fn a_session_carries_one_transaction_at_a_time_and_all_sessions_work() {
 
 #[test]
 fn outcomes_are_counted() {
-    let session = Acting(|transaction: &Transaction| {
-        Ok(match transaction {
-            Transaction::NewOrder(asked) if asked.lines.len() > 10 => Outcome::RolledBack,
-            Transaction::NewOrder(_) => {
-                Outcome::Ordered(assay_model::tpcc::Ordered { order: 1, total: 0, lines: Vec::new() })
-            }
-            Transaction::Payment(_) => Outcome::Paid(assay_model::tpcc::Paid { customer: 1, balance: 0 }),
-            Transaction::Delivery(_) => {
-                Outcome::Delivered(assay_model::tpcc::Delivered { orders: vec![Some(1), None, None] })
-            }
-            _ => Outcome::Low(3),
-        })
-    });
-    let asking = asking(None);
-    let mut sessions = Sessions::start(vec![session], asking, clock()).unwrap();
-    let calls: Vec<Call> = (0..100).map(|number| call(number, Kind::ALL[number as usize % 5])).collect();
-    carried(&mut sessions, &calls);
-    let Tally { rolled_back, skipped, orders, payments, paid, retried, unknown, .. } = sessions.tally();
-    assert_eq!(unknown, Unknown::default());
-    assert_eq!((orders as u64 + rolled_back, payments, skipped), (20, 20, 40));
-    assert!(orders > 0 && rolled_back > 0 && retried.is_empty());
-    let amount = |call: &Call| match asking.transaction(call) {
-        Transaction::Payment(asked) => asked.amount,
-        _ => 0,
-    };
-    assert_eq!(paid, calls.iter().map(amount).sum::<i64>());
+    for by in BOTH {
+        let session = Acting::new(by, |transaction: &Transaction| {
+            Ok(match transaction {
+                Transaction::NewOrder(asked) if asked.lines.len() > 10 => Outcome::RolledBack,
+                Transaction::NewOrder(_) => {
+                    Outcome::Ordered(assay_model::tpcc::Ordered { order: 1, total: 0, lines: Vec::new() })
+                }
+                Transaction::Payment(_) => Outcome::Paid(assay_model::tpcc::Paid { customer: 1, balance: 0 }),
+                Transaction::Delivery(_) => {
+                    Outcome::Delivered(assay_model::tpcc::Delivered { orders: vec![Some(1), None, None] })
+                }
+                _ => Outcome::Low(3),
+            })
+        });
+        let asking = asking(None);
+        let mut sessions = Sessions::start(vec![session], asking, clock()).unwrap();
+        let calls: Vec<Call> = (0..100).map(|number| call(number, Kind::ALL[number as usize % 5])).collect();
+        carried(&mut sessions, &calls);
+        let Tally { rolled_back, skipped, orders, payments, paid, retried, unknown, .. } = sessions.tally();
+        assert_eq!(unknown, Unknown::default());
+        assert_eq!((orders as u64 + rolled_back, payments, skipped), (20, 20, 40));
+        assert!(orders > 0 && rolled_back > 0 && retried.is_empty());
+        let amount = |call: &Call| match asking.transaction(call) {
+            Transaction::Payment(asked) => asked.amount,
+            _ => 0,
+        };
+        assert_eq!(paid, calls.iter().map(amount).sum::<i64>());
+    }
 }
 
 #[test]
 fn what_others_stood_in_the_way_of_is_tried_again_with_the_same_parameters() {
-    let mut seen: Vec<Transaction> = Vec::new();
-    let session = Acting(move |transaction: &Transaction| {
-        assert!(seen.iter().all(|before| before == transaction));
-        seen.push(transaction.clone());
-        if seen.len() < 3 { Err(fault("SQLITE_BUSY", true)) } else { Ok(Outcome::RolledBack) }
-    });
-    let mut sessions = Sessions::start(vec![session], asking(None), clock()).unwrap();
-    assert_eq!(carried(&mut sessions, &[call(4, Kind::NewOrder)])[0].result, Ok(0));
-    let Tally { rolled_back, retried, .. } = sessions.tally();
-    assert_eq!((rolled_back, retried), (1, BTreeMap::from([("SQLITE_BUSY".to_owned(), 2)])));
+    for by in BOTH {
+        let mut seen: Vec<Transaction> = Vec::new();
+        let session = Acting::new(by, move |transaction: &Transaction| {
+            assert!(seen.iter().all(|before| before == transaction));
+            seen.push(transaction.clone());
+            if seen.len() < 3 { Err(fault("SQLITE_BUSY", true)) } else { Ok(Outcome::RolledBack) }
+        });
+        let mut sessions = Sessions::start(vec![session], asking(None), real_clock()).unwrap();
+        assert_eq!(carried(&mut sessions, &[call(4, Kind::NewOrder)])[0].result, Ok(0));
+        let Tally { rolled_back, retried, .. } = sessions.tally();
+        assert_eq!((rolled_back, retried), (1, BTreeMap::from([("SQLITE_BUSY".to_owned(), 2)])));
+    }
 }
 
 #[test]
 fn spent_repetitions_and_other_faults_are_errors_with_their_names() {
-    let session = Acting(|transaction: &Transaction| match transaction.kind() {
-        Kind::NewOrder => Err(fault("SQLITE_BUSY", true)),
-        Kind::Payment => Err(fault("SQLITE_FULL", false)),
-        _ => Err(fault("40001", false)),
-    });
-    let mut sessions = Sessions::start(vec![session], asking(None), clock()).unwrap();
-    let done = carried(&mut sessions, &[0, 1, 2, 1].map(|kind| call(7, Kind::ALL[kind])));
-    let names: Vec<_> = done.iter().map(|completion| sessions.name(completion.result.unwrap_err())).collect();
-    assert_eq!(names, ["SQLITE_BUSY", "SQLITE_FULL", "40001", "SQLITE_FULL"]);
-    assert_eq!(sessions.tally().retried, BTreeMap::from([("SQLITE_BUSY".to_owned(), 10)]));
-    assert_eq!(sessions.name(Code(5)), "EIO");
+    for by in BOTH {
+        let session = Acting::new(by, |transaction: &Transaction| match transaction.kind() {
+            Kind::NewOrder => Err(fault("SQLITE_BUSY", true)),
+            Kind::Payment => Err(fault("SQLITE_FULL", false)),
+            _ => Err(fault("40001", false)),
+        });
+        let mut sessions = Sessions::start(vec![session], asking(None), real_clock()).unwrap();
+        let done = carried(&mut sessions, &[0, 1, 2, 1].map(|kind| call(7, Kind::ALL[kind])));
+        let names: Vec<_> = done.iter().map(|completion| sessions.name(completion.result.unwrap_err())).collect();
+        assert_eq!(names, ["SQLITE_BUSY", "SQLITE_FULL", "40001", "SQLITE_FULL"]);
+        assert_eq!(sessions.tally().retried, BTreeMap::from([("SQLITE_BUSY".to_owned(), 10)]));
+        assert_eq!(sessions.name(Code(5)), "EIO");
+    }
 }
 
 /// What is reported belongs to the completions that were fetched, and is returned once.
 #[test]
 fn what_transactions_report_is_told_with_the_completions_that_were_fetched() {
-    let session = Acting(|transaction: &Transaction| match transaction.kind() {
-        Kind::Payment => Err(fault(Fault::OUTCOME_UNKNOWN, false)),
-        _ => Ok(Outcome::RolledBack),
-    });
-    let asking = asking(None);
-    let mut sessions = Sessions::start(vec![session], asking, clock()).unwrap();
-    let account = sessions.account();
-    let calls: Vec<Call> = [0, 0, 1, 0].iter().zip(0..).map(|(kind, at)| call(at, Kind::ALL[*kind])).collect();
-    assert_eq!(carried(&mut sessions, &calls).len(), 4);
-    let rolled_back = |n: u64| Counted::from([((Kind::NewOrder, ROLLED_BACK.to_owned()), n)]);
-    assert_eq!(account.counted(0), Counted::new());
-    assert_eq!((account.counted(1), account.counted(1)), (rolled_back(1), Counted::new()));
-    assert_eq!(account.counted(9), rolled_back(2));
-    let Transaction::Payment(payment) = asking.transaction(&calls[2]) else { panic!("the third pays") };
-    let unknown = Unknown { orders: 0, payments: 1, paid: payment.amount };
-    assert_eq!((account.tally().unknown, account.busy()), (unknown, 0));
+    for by in BOTH {
+        let session = Acting::new(by, |transaction: &Transaction| match transaction.kind() {
+            Kind::Payment => Err(fault(Fault::OUTCOME_UNKNOWN, false)),
+            _ => Ok(Outcome::RolledBack),
+        });
+        let asking = asking(None);
+        let mut sessions = Sessions::start(vec![session], asking, clock()).unwrap();
+        let account = sessions.account();
+        let calls: Vec<Call> = [0, 0, 1, 0].iter().zip(0..).map(|(kind, at)| call(at, Kind::ALL[*kind])).collect();
+        assert_eq!(carried(&mut sessions, &calls).len(), 4);
+        let rolled_back = |n: u64| Counted::from([((Kind::NewOrder, ROLLED_BACK.to_owned()), n)]);
+        assert_eq!(account.counted(0), Counted::new());
+        assert_eq!((account.counted(1), account.counted(1)), (rolled_back(1), Counted::new()));
+        assert_eq!(account.counted(9), rolled_back(2));
+        let Transaction::Payment(payment) = asking.transaction(&calls[2]) else { panic!("the third pays") };
+        let unknown = Unknown { orders: 0, payments: 1, paid: payment.amount };
+        assert_eq!((account.tally().unknown, account.busy()), (unknown, 0));
+    }
 }
 
 /// A mistake of ours is an error of the call, and the session goes on with the next.
 #[test]
 fn a_call_completes_although_its_session_panics() {
-    let session = Acting(|transaction: &Transaction| match transaction.kind() {
-        Kind::NewOrder => panic!("as it is meant to be"),
-        _ => Ok(Outcome::Low(0)),
-    });
-    let mut sessions = Sessions::start(vec![session], asking(None), clock()).unwrap();
-    let done = carried(&mut sessions, &[call(0, Kind::NewOrder), call(1, Kind::Payment)]);
-    assert_eq!((sessions.name(done[0].result.unwrap_err()).as_ref(), done[1].result), (Fault::PANIC, Ok(0)));
+    for by in BOTH {
+        let session = Acting::new(by, |transaction: &Transaction| match transaction.kind() {
+            Kind::NewOrder => panic!("as it is meant to be"),
+            _ => Ok(Outcome::Low(0)),
+        });
+        let mut sessions = Sessions::start(vec![session], asking(None), clock()).unwrap();
+        let done = carried(&mut sessions, &[call(0, Kind::NewOrder), call(1, Kind::Payment)]);
+        assert_eq!((sessions.name(done[0].result.unwrap_err()).as_ref(), done[1].result), (Fault::PANIC, Ok(0)));
+    }
 }
 
 #[test]
@@ -179,19 +299,155 @@ fn a_session_of_the_load_has_its_home() {
 fn a_transaction_that_hangs_keeps_nobody_from_ending() {
     let (hold, held) = std::sync::mpsc::channel::<()>();
     let held = Mutex::new(held);
-    let session = Acting(move |_: &Transaction| {
+    let waiting = Acting::new(By::Thread, move |_: &Transaction| {
         let _ = held.lock().unwrap().recv();
         Ok(Outcome::Low(0))
     });
-    let mut sessions = Sessions::start(vec![session], asking(None), clock()).unwrap();
-    sessions.submit(Instant::ZERO, Ticket(0), &call(0, Kind::StockLevel));
-    while sessions.shared.state().busy == 0 {
-        std::thread::yield_now();
+    for session in [waiting, Acting { answers_after: usize::MAX, ..Acting::new(By::Engine, |_| Ok(Outcome::Low(0))) }] {
+        let mut sessions = Sessions::start(vec![session], asking(None), clock()).unwrap();
+        sessions.submit(Instant::ZERO, Ticket(0), &call(0, Kind::StockLevel));
+        while sessions.account.busy() == 0 {
+            std::thread::yield_now();
+        }
+        sessions.wait(Span::from_ms(1));
+        let mut done = Done::new();
+        sessions.poll(Instant::ZERO, &mut done);
+        assert!(done.is_empty());
     }
-    sessions.wait(Span::from_ms(1));
-    let mut done = Done::new();
-    sessions.poll(Instant::ZERO, &mut done);
-    assert!(done.is_empty());
-    drop(sessions);
     drop(hold);
+}
+
+/// The socket is read until the answer is whole, and nothing is sent on it before.
+#[test]
+fn an_answer_may_arrive_in_pieces() {
+    let sent = Arc::new(AtomicUsize::new(0));
+    let counted = Arc::clone(&sent);
+    let session = Acting::new(By::Engine, move |_| {
+        counted.fetch_add(1, Ordering::SeqCst);
+        Ok(Outcome::Low(0))
+    });
+    let mut far = session.far.try_clone().unwrap();
+    let session = Acting { answers_after: 3, ..session };
+    let mut sessions = Sessions::start(vec![session], asking(None), clock()).unwrap();
+    for ticket in 0..2 {
+        sessions.submit(Instant::ZERO, Ticket(ticket), &call(ticket.into(), Kind::StockLevel));
+    }
+    let mut done = Done::new();
+    for piece in 1..=6 {
+        sessions.wait(Span::from_secs(10));
+        sessions.poll(Instant::ZERO, &mut done);
+        assert_eq!((done.len(), sent.load(Ordering::SeqCst)), (piece / 3, (piece / 3 + 1).min(2)), "{piece}");
+        if piece % 3 != 0 {
+            // Nothing more comes by itself.
+            sessions.wait(Span::from_ms(1));
+            sessions.poll(Instant::ZERO, &mut done);
+            assert_eq!(done.len(), piece / 3);
+            far.write_all(b".").unwrap();
+        }
+    }
+}
+
+/// What has come together has come at the same time, whatever the evaluation of the first takes.
+#[test]
+fn all_that_has_arrived_is_read_before_any_of_it_is_evaluated() {
+    let clock = clock();
+    let evaluated = Arc::new(Mutex::new(Vec::new()));
+    let session = || {
+        let (clock, evaluated) = (clock.clone(), Arc::clone(&evaluated));
+        let evaluates = move || evaluated.lock().unwrap().push(clock());
+        Acting { evaluates: Box::new(evaluates), ..Acting::new(By::Engine, |_| Ok(Outcome::Low(0))) }
+    };
+    let mut sessions = Sessions::start((0..3).map(|_| session()).collect(), asking(None), clock.clone()).unwrap();
+    let calls: Vec<Call> = (0..3).map(|number| call(number, Kind::StockLevel)).collect();
+    let done = carried(&mut sessions, &calls);
+    let first = *evaluated.lock().unwrap().first().unwrap();
+    assert!(done.iter().all(|it| it.completed < first), "{done:?} {first:?}");
+}
+
+/// Pauses are the engine's to wait for, which may have other things to do meanwhile.
+#[test]
+fn a_pause_ends_at_its_time_and_holds_up_no_other_session() {
+    let mut faults = vec![fault("40001", true)];
+    let busy = Acting::new(By::Engine, move |_| faults.pop().map_or(Ok(Outcome::Low(0)), Err));
+    let free = Acting::new(By::Engine, |_| Ok(Outcome::Low(0)));
+    let now = Arc::new(AtomicU64::new(0));
+    let clock = {
+        let now = Arc::clone(&now);
+        move || Instant::from_ns(now.load(Ordering::SeqCst))
+    };
+    let mut sessions = Sessions::start(vec![busy, free], asking(None), clock).unwrap();
+    let mut done = Done::new();
+    assert_eq!(sessions.next_wakeup(), None);
+    for number in 0..2 {
+        sessions.submit(Instant::ZERO, Ticket(number), &call(number.into(), Kind::StockLevel));
+    }
+    sessions.wait(Span::from_secs(10));
+    sessions.poll(Instant::ZERO, &mut done);
+    assert_eq!(done.iter().map(|it| it.ticket).collect::<Vec<_>>(), [Ticket(1)]);
+    let until = sessions.next_wakeup().unwrap();
+    assert_eq!(until, Instant::ZERO + Retry::new(1, 0).pause().unwrap());
+    now.store(until.as_ns() - 1, Ordering::SeqCst);
+    sessions.wait(Span::from_ns(1));
+    sessions.poll(Instant::ZERO, &mut done);
+    assert_eq!((done.len(), sessions.account.busy()), (1, 1));
+    now.store(until.as_ns(), Ordering::SeqCst);
+    sessions.wait(Span::from_secs(10));
+    sessions.poll(Instant::ZERO, &mut done);
+    assert_eq!((sessions.next_wakeup(), done.len()), (None, 1), "sent again");
+    sessions.wait(Span::from_secs(10));
+    sessions.poll(Instant::ZERO, &mut done);
+    assert_eq!((done.len(), sessions.account.busy()), (2, 0));
+    assert_eq!(sessions.tally().retried, BTreeMap::from([("40001".to_owned(), 1)]));
+}
+
+/// A session that must connect again waits in a thread, while the others go on. Its transaction is carried there too.
+#[test]
+fn a_session_that_is_not_ready_is_lent_to_a_thread() {
+    let engine = std::thread::current().id();
+    let (hold, held) = std::sync::mpsc::channel::<()>();
+    let held = Mutex::new(held);
+    let mut carried_by = Vec::new();
+    let lost = Acting::new(By::Engine, move |transaction: &Transaction| {
+        carried_by.push(std::thread::current().id() == engine);
+        match carried_by.len() {
+            1 => held.lock().unwrap().recv().unwrap(),
+            2 => panic!("as it is meant to be"),
+            _ => assert_eq!(carried_by, [false, false, true], "{transaction:?}"),
+        }
+        Ok(Outcome::Low(0))
+    });
+    let unready = Arc::new(AtomicUsize::new(2));
+    let lost = Acting { unready: Arc::clone(&unready), ..lost };
+    let free = Acting::new(By::Engine, |_| Ok(Outcome::RolledBack));
+    let mut sessions = Sessions::start(vec![lost, free], asking(None), real_clock()).unwrap();
+    let mut done = Done::new();
+    for number in 0..3 {
+        sessions.submit(Instant::ZERO, Ticket(number), &call(number.into(), Kind::StockLevel));
+    }
+    while done.len() < 2 {
+        sessions.wait(Span::from_secs(10));
+        sessions.poll(Instant::ZERO, &mut done);
+    }
+    assert_eq!(done.iter().map(|it| it.ticket).collect::<Vec<_>>(), [Ticket(1), Ticket(2)], "by the other one");
+    assert_eq!(sessions.account.busy(), 1);
+    hold.send(()).unwrap();
+    while done.len() < 3 {
+        sessions.wait(Span::from_secs(10));
+        sessions.poll(Instant::ZERO, &mut done);
+    }
+    assert_eq!((done[2].ticket, done[2].result), (Ticket(0), Ok(0)));
+    // Lent once more, where it panics, and then driven again.
+    let done = [0, 1]
+        .map(|_| carried(&mut sessions, &[call(3, Kind::StockLevel)])[0].result.map_err(|code| sessions.name(code)));
+    assert_eq!(done, [Err(Fault::PANIC.into()), Ok(0)]);
+    assert_eq!(unready.load(Ordering::SeqCst), 0);
+}
+
+/// A request that the socket does not take as a whole is continued when it takes more.
+#[test]
+fn what_could_not_be_sent_at_once_is_sent_later() {
+    let session = Acting::new(By::Engine, |_| Ok(Outcome::Low(0)));
+    let session = Acting { unsent: 3, ..session };
+    let mut sessions = Sessions::start(vec![session], asking(None), clock()).unwrap();
+    assert_eq!(carried(&mut sessions, &[call(0, Kind::StockLevel)])[0].result, Ok(0));
 }

@@ -1,11 +1,12 @@
 //! Sockets to servers, encrypted or not, for every protocol.
 
-use bytes::BytesMut;
+use bytes::{Buf, BytesMut};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use std::io::{self, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::Arc;
@@ -37,6 +38,54 @@ impl Stream {
         }
     }
 
+    /// Writes as much as the connection takes now, and removes it from what is to be written.
+    pub(crate) fn write_now(&mut self, outgoing: &mut BytesMut) -> io::Result<()> {
+        while !outgoing.is_empty() {
+            let written = match self {
+                Stream::Unix(stream) => stream.write(outgoing),
+                Stream::Tcp(stream) => stream.write(outgoing),
+                Stream::Tls(stream) => stream.write(outgoing),
+            };
+            match written {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => outgoing.advance(written),
+                Err(why) if why.kind() == io::ErrorKind::Interrupted => {}
+                Err(why) if why.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(why) => return Err(why),
+            }
+        }
+        match self {
+            Stream::Tls(stream) => stream.flush().or_else(|why| match why.kind() {
+                io::ErrorKind::WouldBlock => Ok(()),
+                _ => Err(why),
+            }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether encrypted bytes are left that the connection did not take.
+    pub(crate) fn has_more(&self) -> bool {
+        matches!(self, Stream::Tls(stream) if stream.conn.wants_write())
+    }
+
+    /// Whether reading and writing wait.
+    pub(crate) fn set_waiting(&self, waits: bool) -> io::Result<()> {
+        match self {
+            Stream::Unix(stream) => stream.set_nonblocking(!waits),
+            Stream::Tcp(stream) => stream.set_nonblocking(!waits),
+            Stream::Tls(stream) => stream.sock.set_nonblocking(!waits),
+        }
+    }
+
+    /// Where it is.
+    pub(crate) fn socket(&self) -> BorrowedFd<'_> {
+        match self {
+            Stream::Unix(stream) => stream.as_fd(),
+            Stream::Tcp(stream) => stream.as_fd(),
+            Stream::Tls(stream) => stream.sock.as_fd(),
+        }
+    }
+
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         match self {
             Stream::Unix(stream) => stream.read(bytes),
@@ -64,18 +113,37 @@ impl Stream {
 
     /// Waits for bytes and appends them. A connection that the other side has closed is an error.
     pub(crate) fn receive(&mut self, incoming: &mut BytesMut) -> io::Result<()> {
+        match self.append(incoming) {
+            Err(why) if why.kind() == io::ErrorKind::WouldBlock => {
+                Err(io::Error::new(io::ErrorKind::TimedOut, "the server does not answer"))
+            }
+            received => received.map(drop),
+        }
+    }
+
+    /// Appends all bytes that have arrived, of a connection that does not wait.
+    pub(crate) fn receive_now(&mut self, incoming: &mut BytesMut) -> io::Result<()> {
+        loop {
+            match self.append(incoming) {
+                // Less than was asked for is all there is, unless it was decrypted in pieces.
+                Ok(read) if read < CHUNK && !matches!(self, Stream::Tls(_)) => return Ok(()),
+                Ok(_) => {}
+                Err(why) if why.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(why) => return Err(why),
+            }
+        }
+    }
+
+    fn append(&mut self, incoming: &mut BytesMut) -> io::Result<usize> {
         let mut chunk = [0; CHUNK];
         loop {
             match self.read(&mut chunk) {
                 Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed the connection")),
                 Ok(read) => {
                     incoming.extend_from_slice(&chunk[..read]);
-                    return Ok(());
+                    return Ok(read);
                 }
                 Err(why) if why.kind() == io::ErrorKind::Interrupted => {}
-                Err(why) if why.kind() == io::ErrorKind::WouldBlock => {
-                    return Err(io::Error::new(io::ErrorKind::TimedOut, "the server does not answer"));
-                }
                 Err(why) => return Err(why),
             }
         }

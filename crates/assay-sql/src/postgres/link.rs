@@ -12,6 +12,7 @@ use postgres_protocol::message::backend::{ErrorResponseBody, Message};
 use postgres_protocol::message::frontend;
 use std::fmt;
 use std::io;
+use std::os::fd::BorrowedFd;
 
 /// Why a question has no answer.
 #[derive(Debug)]
@@ -135,6 +136,47 @@ pub(super) struct Link {
     pub(super) broken: bool,
     /// How many statements of the last flight were answered.
     pub(super) answered: usize,
+    /// What was answered, while a flight is on its way.
+    flight: Option<Flight>,
+}
+
+/// The answers of a flight as far as they have arrived.
+#[derive(Debug, Default)]
+struct Flight {
+    answers: Vec<Answer>,
+    rows: Vec<Row>,
+    refusal: Option<Refusal>,
+    /// Why it was not sent as a whole. That is not the end: the server may have said why.
+    unsent: Option<io::Error>,
+    /// Why nothing more can arrive.
+    ended: Option<io::Error>,
+}
+
+impl Flight {
+    /// What has become of it, once that is known.
+    fn take(&mut self, message: Message, status: &mut u8) -> io::Result<Option<Result<Vec<Answer>, Refusal>>> {
+        match message {
+            Message::DataRow(body) => self.rows.push(Row::of(&body)?),
+            Message::CommandComplete(body) => {
+                let tag = Bytes::copy_from_slice(body.tag()?.as_bytes());
+                self.answers.push(Answer { rows: std::mem::take(&mut self.rows), tag });
+            }
+            Message::ErrorResponse(body) => {
+                let found = Refusal::read(&body)?;
+                if found.ends {
+                    return Ok(Some(Err(found)));
+                }
+                self.refusal.get_or_insert(found);
+            }
+            Message::ReadyForQuery(body) if self.unsent.is_none() => {
+                *status = body.status();
+                return Ok(Some(self.refusal.take().map_or_else(|| Ok(std::mem::take(&mut self.answers)), Err)));
+            }
+            Message::CopyInResponse(_) => return Ok(Some(Ok(std::mem::take(&mut self.answers)))),
+            _ => {}
+        }
+        Ok(None)
+    }
 }
 
 impl fmt::Debug for Link {
@@ -146,7 +188,8 @@ impl fmt::Debug for Link {
 impl Link {
     /// Connects as the role of the URL.
     pub(super) fn open(url: &PostgresUrl) -> Result<Link, Trouble> {
-        let mut link = Link { wire: Wire::open(url)?, process: 0, status: b'I', broken: false, answered: 0 };
+        let mut link =
+            Link { wire: Wire::open(url)?, process: 0, status: b'I', broken: false, answered: 0, flight: None };
         link.start(url).map_err(|why| refused_at_start(url, &why))?;
         Ok(link)
     }
@@ -263,44 +306,86 @@ impl Link {
         self.answers()
     }
 
-    /// Sends, and reads until the server is ready again. A failure to send is not the end: the server may have said why.
-    fn answers(&mut self) -> Result<Vec<Answer>, Failed> {
-        let sent = self.wire.send();
-        let answered = self.answers_to(sent.is_ok());
-        self.broken |= matches!(answered, Err(Failed::Lost(_) | Failed::Server(Refusal { ends: true, .. })));
-        match (answered, sent) {
-            (Err(Failed::Lost(_)), Err(why)) => Err(Failed::Lost(why)),
-            (answered, _) => answered,
+    /// As [`Link::fly`], without waiting: the answers are read by [`Link::read`] and returned by [`Link::landed`].
+    pub(super) fn take_off(&mut self) {
+        frontend::sync(&mut self.wire.outgoing);
+        let sent = self.wire.set_waiting(false).and_then(|()| self.wire.send_now());
+        self.flight = Some(Flight { unsent: sent.err(), ..Flight::default() });
+    }
+
+    /// Whether statements are left that the connection did not take yet.
+    pub(super) fn has_more(&self) -> bool {
+        self.wire.has_more()
+    }
+
+    /// Reads what has arrived, and sends what is left.
+    pub(super) fn read(&mut self) {
+        let Some(flight) = &mut self.flight else { return };
+        if self.wire.has_more() && flight.unsent.is_none() {
+            flight.unsent = self.wire.send_now().err();
+        }
+        flight.ended = self.wire.receive_now().err();
+    }
+
+    /// The answers, once all of them have been read.
+    pub(super) fn landed(&mut self) -> Option<Result<Vec<Answer>, Failed>> {
+        loop {
+            let message = match self.wire.next() {
+                Ok(None) => Err(self.flight.as_mut()?.ended.take()?),
+                Ok(Some(message)) => Ok(message),
+                Err(why) => Err(why),
+            };
+            if let Some(done) = self.arrives(message) {
+                return Some(done);
+            }
         }
     }
 
-    fn answers_to(&mut self, sent: bool) -> Result<Vec<Answer>, Failed> {
-        let (mut answers, mut rows, mut refusal) = (Vec::new(), Vec::new(), None);
-        self.answered = 0;
+    /// Whether the answers to something that was asked were not read: then nothing else can be asked.
+    pub(super) fn is_flying(&self) -> bool {
+        self.flight.is_some()
+    }
+
+    /// Where answers arrive.
+    pub(super) fn socket(&self) -> BorrowedFd<'_> {
+        self.wire.socket()
+    }
+
+    /// Sends, and reads until the server is ready again.
+    fn answers(&mut self) -> Result<Vec<Answer>, Failed> {
+        let sent = self.wire.set_waiting(true).and_then(|()| self.wire.send());
+        self.answers_to(sent.err())
+    }
+
+    fn answers_to(&mut self, unsent: Option<io::Error>) -> Result<Vec<Answer>, Failed> {
+        self.flight = Some(Flight { unsent, ..Flight::default() });
         loop {
-            match self.wire.receive() {
-                Ok(Message::DataRow(body)) => rows.push(Row::of(&body)?),
-                Ok(Message::CommandComplete(body)) => {
-                    let tag = Bytes::copy_from_slice(body.tag()?.as_bytes());
-                    answers.push(Answer { rows: std::mem::take(&mut rows), tag });
-                    self.answered += 1;
-                }
-                Ok(Message::ErrorResponse(body)) => {
-                    let found = Refusal::read(&body)?;
-                    if found.ends {
-                        return Err(Failed::Server(found));
-                    }
-                    refusal.get_or_insert(found);
-                }
-                Ok(Message::ReadyForQuery(body)) if sent => {
-                    self.status = body.status();
-                    return refusal.map_or(Ok(answers), |refusal| Err(Failed::Server(refusal)));
-                }
-                Ok(Message::CopyInResponse(_)) => return Ok(answers),
-                Ok(_) => {}
-                Err(why) => return refusal.map_or(Err(why.into()), |refusal| Err(Failed::Server(refusal))),
+            let message = self.wire.receive();
+            if let Some(done) = self.arrives(message) {
+                return done;
             }
         }
+    }
+
+    /// A message has arrived, or none ever will: what has become of the flight, once that is known.
+    fn arrives(&mut self, message: io::Result<Message>) -> Option<Result<Vec<Answer>, Failed>> {
+        let flight = self.flight.as_mut()?;
+        let taken = message.and_then(|message| flight.take(message, &mut self.status));
+        let done = match taken {
+            Ok(done) => done?.map_err(Failed::Server),
+            Err(why) => {
+                self.broken = true;
+                // What the server said before is the reason, and then what failed first.
+                Err(match (flight.refusal.take(), flight.unsent.take()) {
+                    (Some(refusal), _) => Failed::Server(refusal),
+                    (None, unsent) => Failed::Lost(unsent.unwrap_or(why)),
+                })
+            }
+        };
+        self.broken |= matches!(done, Err(Failed::Server(Refusal { ends: true, .. })));
+        self.answered = done.as_ref().map_or(flight.answers.len(), Vec::len);
+        self.flight = None;
+        Some(done)
     }
 
     /// From here on an answer is waited for as long as at the start only.
@@ -328,7 +413,7 @@ impl Link {
             frontend::CopyData::new(chunk)?.write(&mut self.wire.outgoing);
             if let Err(why) = self.wire.send() {
                 // The server may have said why before it hung up.
-                return Err(self.answers_to(false).err().filter(|it| !it.code().is_empty()).unwrap_or(why.into()));
+                return self.answers_to(Some(why)).map(drop);
             }
         }
         frontend::copy_done(&mut self.wire.outgoing);

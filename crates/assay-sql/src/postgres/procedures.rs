@@ -2,7 +2,7 @@
 
 use super::flight::{committing, statement, unreadable};
 use super::functions::{EXPECTED_ROLLBACK, MISSING_ROW};
-use super::link::{Link, Statement};
+use super::link::{Answer, Failed, Link, Statement};
 use super::marks::{self, Mark};
 use super::value::{Bound, INT4, INT4S, NUMERIC, Row, TEXT, TIMESTAMPTZ, big_of, flag_of, int_of, time_of};
 use crate::fault::Fault;
@@ -51,16 +51,24 @@ impl Procedures {
         transaction: &Transaction,
         mark: Option<&Mark>,
     ) -> Result<Outcome, Fault> {
+        self.add(link, transaction);
+        marks::add(mark, link);
+        let answers = link.fly();
+        outcome(link, transaction, mark, answers)
+    }
+
+    /// Adds the call to a flight.
+    pub(super) fn add(&self, link: &mut Link, transaction: &Transaction) {
         match transaction {
-            Transaction::NewOrder(asked) => self.new_order(link, asked, mark),
-            Transaction::Payment(asked) => self.payment(link, asked, mark),
+            Transaction::NewOrder(asked) => self.new_order(link, asked),
+            Transaction::Payment(asked) => self.payment(link, asked),
             Transaction::OrderStatus(asked) => self.order_status(link, asked),
-            Transaction::Delivery(asked) => self.delivery(link, asked, mark),
+            Transaction::Delivery(asked) => self.delivery(link, asked),
             Transaction::StockLevel(asked) => self.stock_level(link, asked),
         }
     }
 
-    fn new_order(&self, link: &mut Link, asked: &NewOrder, mark: Option<&Mark>) -> Result<Outcome, Fault> {
+    fn new_order(&self, link: &mut Link, asked: &NewOrder) {
         let column = |of: fn(&assay_model::tpcc::Line) -> i32| asked.lines.iter().map(of).collect::<Vec<i32>>();
         let (items, supplies) = (column(|line| line.item), column(|line| line.supply_warehouse));
         let quantities = column(|line| line.quantity);
@@ -77,39 +85,31 @@ impl Procedures {
                 Bound::Int(asked.all_local().into()),
             ],
         );
-        match call(link, Ends::Commits(mark), ordered) {
-            Err(fault) if fault.code == EXPECTED_ROLLBACK => Ok(Outcome::RolledBack),
-            done => done.map(Outcome::Ordered),
-        }
     }
 
-    fn payment(&self, link: &mut Link, asked: &Payment, mark: Option<&Mark>) -> Result<Outcome, Fault> {
+    fn payment(&self, link: &mut Link, asked: &Payment) {
         let [id, last] = by(&asked.customer);
         let of = [asked.warehouse, asked.district, asked.customer_warehouse, asked.customer_district].map(Bound::Int);
         let [warehouse, district, customer_warehouse, customer_district] = of;
         let paid = [Bound::Money(asked.amount), Bound::Time(asked.date)];
         let values = [warehouse, district, customer_warehouse, customer_district, id, last, paid[0], paid[1]];
         link.add(&self.payment, &values);
-        call(link, Ends::Commits(mark), |row| Ok(Outcome::Paid(Paid { customer: row.int(0)?, balance: row.big(1)? })))
     }
 
-    fn order_status(&self, link: &mut Link, asked: &OrderStatus) -> Result<Outcome, Fault> {
+    fn order_status(&self, link: &mut Link, asked: &OrderStatus) {
         let [id, last] = by(&asked.customer);
         link.add(&self.order_status, &[Bound::Int(asked.warehouse), Bound::Int(asked.district), id, last]);
-        call(link, Ends::Reads, |row| status(row).map(Outcome::Status))
     }
 
-    fn delivery(&self, link: &mut Link, asked: &Delivery, mark: Option<&Mark>) -> Result<Outcome, Fault> {
+    fn delivery(&self, link: &mut Link, asked: &Delivery) {
         let date = Bound::Time(asked.date);
         let [warehouse, carrier, districts] = [asked.warehouse, asked.carrier, self.districts].map(Bound::Int);
         link.add(&self.delivery, &[warehouse, carrier, date, districts]);
-        call(link, Ends::Commits(mark), |row| Ok(Outcome::Delivered(Delivered { orders: row.array(0, int_of)? })))
     }
 
-    fn stock_level(&self, link: &mut Link, asked: &StockLevel) -> Result<Outcome, Fault> {
+    fn stock_level(&self, link: &mut Link, asked: &StockLevel) {
         let StockLevel { warehouse, district, threshold } = *asked;
         link.add(&self.stock_level, &[warehouse, district, threshold].map(Bound::Int));
-        call(link, Ends::Reads, |row| Ok(Outcome::Low(row.big(0)?)))
     }
 }
 
@@ -121,34 +121,39 @@ fn by(customer: &By) -> [Bound<'_>; 2] {
     }
 }
 
-/// What a call ends with.
-#[derive(Clone, Copy)]
-enum Ends<'a> {
-    /// Nothing was changed.
-    Reads,
-    /// It is committed, with the mark of the session.
-    Commits(Option<&'a Mark>),
+/// What the answers to a call, and to the mark with it, mean.
+pub(super) fn outcome(
+    link: &Link,
+    transaction: &Transaction,
+    mark: Option<&Mark>,
+    answers: Result<Vec<Answer>, Failed>,
+) -> Result<Outcome, Fault> {
+    let statements = 1 + usize::from(mark.is_some());
+    let fault = |why: Failed| match transaction.writes() {
+        true => committing(link, &why, statements),
+        false => why.fault(),
+    };
+    let answers = match answers.map_err(fault) {
+        Err(fault) if fault.code == MISSING_ROW => return Err(Fault::missing_row(&fault.text)),
+        Err(fault) if fault.code == EXPECTED_ROLLBACK && matches!(transaction, Transaction::NewOrder(_)) => {
+            return Ok(Outcome::RolledBack);
+        }
+        answers => answers?,
+    };
+    marks::is_set(mark, &answers, 1)?;
+    let row = answers.first().and_then(|answer| answer.one());
+    read(transaction, row.ok_or_else(|| Fault::missing_row("answer of a function"))?).map_err(unreadable)
 }
 
-/// Sends the call and reads its only row.
-fn call<T>(link: &mut Link, ends: Ends<'_>, read: impl FnOnce(&Row) -> io::Result<T>) -> Result<T, Fault> {
-    let mark = match ends {
-        Ends::Reads => None,
-        Ends::Commits(mark) => mark,
-    };
-    let statements = 1 + marks::add(mark, link);
-    let answers = link.fly().map_err(|why| match ends {
-        Ends::Reads => why.fault(),
-        Ends::Commits(_) => committing(link, &why, statements),
-    });
-    let answers = answers.map_err(|fault| match fault.code.as_str() {
-        MISSING_ROW => Fault::missing_row(&fault.text),
-        _ => fault,
-    })?;
-    marks::is_set(mark, &answers, 1)?;
-    let row =
-        answers.first().and_then(|answer| answer.one()).ok_or_else(|| Fault::missing_row("answer of a function"))?;
-    read(row).map_err(unreadable)
+/// The only row of a call.
+fn read(transaction: &Transaction, row: &Row) -> io::Result<Outcome> {
+    Ok(match transaction {
+        Transaction::NewOrder(_) => Outcome::Ordered(ordered(row)?),
+        Transaction::Payment(_) => Outcome::Paid(Paid { customer: row.int(0)?, balance: row.big(1)? }),
+        Transaction::OrderStatus(_) => Outcome::Status(status(row)?),
+        Transaction::Delivery(_) => Outcome::Delivered(Delivered { orders: row.array(0, int_of)? }),
+        Transaction::StockLevel(_) => Outcome::Low(row.big(0)?),
+    })
 }
 
 fn ordered(row: &Row) -> io::Result<Ordered> {

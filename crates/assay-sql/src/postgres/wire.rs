@@ -1,7 +1,7 @@
 //! Messages of PostgreSQL's protocol over a socket, encrypted or not, in both directions.
 //!
-//! One thread writes what it wants to ask and then reads all answers: a session has nothing else to do meanwhile, so that
-//! it needs no runtime, and the processor time of a transaction is that of two system calls.
+//! A session writes what it wants to ask and then reads all answers. It has nothing else to do meanwhile, so that it needs
+//! no runtime: either its thread waits, or one thread waits for many sessions with `poll`.
 
 use crate::socket::{self, START, Stream, tcp};
 use crate::trouble::Trouble;
@@ -11,6 +11,7 @@ use postgres_protocol::message::backend::Message;
 use postgres_protocol::message::frontend;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
+use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -20,6 +21,8 @@ pub(super) struct Wire {
     incoming: BytesMut,
     /// What is to be sent; callers append to it.
     pub(super) outgoing: BytesMut,
+    /// Whether reading and writing wait.
+    waits: bool,
 }
 
 impl Wire {
@@ -42,7 +45,7 @@ impl Wire {
             }
         };
         stream.set_patience(Some(START)).map_err(failed)?;
-        Ok(Wire { stream, incoming: BytesMut::new(), outgoing: BytesMut::new() })
+        Ok(Wire { stream, incoming: BytesMut::new(), outgoing: BytesMut::new(), waits: true })
     }
 
     /// From here on an answer may take as long as it takes.
@@ -60,6 +63,40 @@ impl Wire {
         url.is_local() || matches!(self.stream, Stream::Tls(_))
     }
 
+    /// From here on reading and writing wait, or do not.
+    pub(super) fn set_waiting(&mut self, waits: bool) -> io::Result<()> {
+        if self.waits != waits {
+            self.stream.set_waiting(waits)?;
+            self.waits = waits;
+        }
+        Ok(())
+    }
+
+    /// Sends as much of what was appended as the connection takes.
+    pub(super) fn send_now(&mut self) -> io::Result<()> {
+        self.stream.write_now(&mut self.outgoing)
+    }
+
+    /// Whether something is left to be sent.
+    pub(super) fn has_more(&self) -> bool {
+        !self.outgoing.is_empty() || self.stream.has_more()
+    }
+
+    /// Reads what has arrived.
+    pub(super) fn receive_now(&mut self) -> io::Result<()> {
+        self.stream.receive_now(&mut self.incoming)
+    }
+
+    /// The next message, if it has arrived whole.
+    pub(super) fn next(&mut self) -> io::Result<Option<Message>> {
+        Message::parse(&mut self.incoming)
+    }
+
+    /// Where messages arrive.
+    pub(super) fn socket(&self) -> BorrowedFd<'_> {
+        self.stream.socket()
+    }
+
     /// Sends all that was appended.
     pub(super) fn send(&mut self) -> io::Result<()> {
         let sent = self.stream.write_all(&self.outgoing);
@@ -70,7 +107,7 @@ impl Wire {
     /// Waits for a message. A connection that the other side has closed is an error.
     pub(super) fn receive(&mut self) -> io::Result<Message> {
         loop {
-            if let Some(message) = Message::parse(&mut self.incoming)? {
+            if let Some(message) = self.next()? {
                 return Ok(message);
             }
             self.stream.receive(&mut self.incoming)?;

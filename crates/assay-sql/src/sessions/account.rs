@@ -1,0 +1,151 @@
+//! What sessions did, for those who do not carry the load.
+
+use super::call::Job;
+use super::tally::{Noted, Tally};
+use crate::fault::Fault;
+use assay_base::{Code, Completion, Done, Instant};
+use assay_model::tpcc::{Kind, Outcome, Transaction};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The first code of ours: below it are errno numbers and names of five characters.
+const FIRST_CODE: i32 = 100_000;
+
+/// What completed transactions report beside their times, by the kind of transaction and the name of the figure.
+pub type Counted = BTreeMap<(Kind, String), u64>;
+
+/// How a transaction ended.
+pub(crate) struct Ended {
+    /// The place of the session that carried it, and the last number that this session has sent.
+    pub(crate) by: usize,
+    pub(crate) sent: u64,
+    pub(crate) outcome: Result<Outcome, Fault>,
+    /// The repetitions, by the code of the fault before them.
+    pub(crate) retried: BTreeMap<String, u64>,
+    pub(crate) completed: Instant,
+}
+
+/// What sessions did, which outlives them.
+#[derive(Clone, Default)]
+pub struct Account(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    /// How many completions were fetched.
+    fetched: u64,
+    /// What completions report, each with its place in the order in which they were fetched.
+    notes: VecDeque<(u64, Noted)>,
+    /// Names of faults; the code of each is its place.
+    codes: Vec<String>,
+    tally: Tally,
+    busy: usize,
+}
+
+impl State {
+    fn code(&mut self, name: &str) -> Code {
+        if let Some(code) = Code::of_text(name) {
+            return code;
+        }
+        let known = self.codes.iter().position(|known| known == name);
+        let at = known.unwrap_or_else(|| {
+            self.codes.push(name.to_owned());
+            self.codes.len() - 1
+        });
+        Code(FIRST_CODE + at as i32)
+    }
+}
+
+impl std::fmt::Debug for Account {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Account({:?})", self.tally())
+    }
+}
+
+impl Account {
+    /// Of so many sessions.
+    pub(crate) fn new(sessions: usize) -> Account {
+        let account = Account::default();
+        account.state().tally.sent = vec![0; sessions];
+        account
+    }
+
+    /// What is guarded stays whole if its holder panics.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What came of the transactions so far.
+    pub fn tally(&self) -> Tally {
+        self.state().tally.clone()
+    }
+
+    /// What the first `completions` that were fetched report, without those that an earlier call has returned.
+    pub fn counted(&self, completions: u64) -> Counted {
+        let mut counted = Counted::new();
+        let mut state = self.state();
+        while state.notes.front().is_some_and(|(at, _)| *at < completions) {
+            let Some((_, noted)) = state.notes.pop_front() else { break };
+            for (name, n) in noted.figures {
+                *counted.entry((noted.kind, name)).or_default() += n;
+            }
+        }
+        counted
+    }
+
+    /// How many sessions carry a transaction.
+    pub fn busy(&self) -> usize {
+        self.state().busy
+    }
+
+    /// A session begins to carry a transaction.
+    pub(crate) fn begins(&self) {
+        self.state().busy += 1;
+    }
+
+    /// A session has carried a transaction: counts what came of it.
+    pub(crate) fn ends(&self, job: &Job, transaction: &Transaction, ended: Ended) -> (Completion, Noted) {
+        let Ended { by, sent, outcome, retried, completed } = ended;
+        let mut state = self.state();
+        state.busy -= 1;
+        state.tally.sent[by] = sent;
+        for (code, times) in &retried {
+            *state.tally.retried.entry(code.clone()).or_default() += times;
+        }
+        let noted = Noted::of(job.call.kind, retried, outcome.as_ref().ok());
+        let result = match outcome {
+            Ok(outcome) => {
+                state.tally.count(transaction, &outcome);
+                Ok(0)
+            }
+            Err(fault) => {
+                if fault.code == Fault::OUTCOME_UNKNOWN {
+                    state.tally.unknown.count(transaction);
+                }
+                state.tally.outages += u64::from(fault.is_outage());
+                Err(state.code(&fault.code))
+            }
+        };
+        let Job { ticket, issued, accepted, .. } = *job;
+        (Completion { ticket, result, issued, accepted, completed }, noted)
+    }
+
+    /// Completions are fetched.
+    pub(crate) fn fetch(&self, ended: impl IntoIterator<Item = (Completion, Noted)>, done: &mut Done) {
+        let mut state = self.state();
+        for (completion, noted) in ended {
+            if !noted.figures.is_empty() {
+                let at = state.fetched;
+                state.notes.push_back((at, noted));
+            }
+            state.fetched += 1;
+            done.push(completion);
+        }
+    }
+
+    /// The name of a code in completions.
+    pub(crate) fn name(&self, code: Code) -> Cow<'static, str> {
+        let name = usize::try_from(code.0 - FIRST_CODE).ok().and_then(|at| self.state().codes.get(at).cloned());
+        name.map_or_else(|| code.name(), Cow::Owned)
+    }
+}
