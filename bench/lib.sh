@@ -41,12 +41,13 @@ judged() {
 # The consent token of a device.
 token() { "$ASSAY" devices "$1" --json | python3 -c 'import json, sys; print(json.load(sys.stdin)[0]["token"] or "")'; }
 
-# example NAME ARGUMENT…: runs an example of assay-model. At smoke size it is the one that the tests have built beside
-# the program.
-example() {
-  local built=${ASSAY%/*}/examples/$1
-  if [ "$SCALE" = smoke ] && [ -x "$built" ]; then "$built" "${@:2}"
-  else cargo run --release --quiet -p assay-model --example "$1" -- "${@:2}"; fi
+# example NAME ARGUMENT…: runs an example of assay-model; example_of CRATE NAME ARGUMENT…: one of another crate. At smoke
+# size it is the one that the tests have built beside the program.
+example() { example_of assay-model "$@"; }
+example_of() {
+  local built=${ASSAY%/*}/examples/$2
+  if [ "$SCALE" = smoke ] && [ -x "$built" ]; then "$built" "${@:3}"
+  else cargo run --release --quiet -p "$1" --example "$2" -- "${@:3}"; fi
 }
 
 skip() { echo "| $1 | skipped: $2 | | | |"; exit 0; }

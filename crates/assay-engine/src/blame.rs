@@ -119,9 +119,6 @@ impl HeldBack {
     }
 }
 
-/// A worker with operations in flight looks for completions at least this often. A wait that ends in time looks the
-/// same as a thread that is woken late; so a wait is never longer than the time that need not be noticed.
-pub(crate) const LOOK: Span = Span::from_ms(1);
 /// Completions that may have waited this long or longer to be found count as overslept. Every program that waits on
 /// this machine has shorter delays, and a worker needs such times to go through a full queue.
 pub(crate) const OVERSLEPT: Span = Span::from_ms(1);

@@ -18,11 +18,15 @@ pub struct Limits {
     pub failures_in_a_row: u32,
     /// Number of events written for single failures; further ones are only counted.
     pub failure_events: u32,
+    /// A worker with operations in flight looks for completions at least this often. A wait that ends in time looks the
+    /// same as a thread that is woken late; so a wait is never longer than the time that need not be noticed.
+    pub look: Span,
 }
 
 impl Default for Limits {
     fn default() -> Limits {
-        Limits { drain: Span::from_secs(30), stuck: Span::from_secs(30), failures_in_a_row: 1000, failure_events: 1000 }
+        let (drain, stuck, look) = (Span::from_secs(30), Span::from_secs(30), Span::from_ms(1));
+        Limits { drain, stuck, failures_in_a_row: 1000, failure_events: 1000, look }
     }
 }
 

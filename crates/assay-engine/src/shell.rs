@@ -65,8 +65,19 @@ const DISTURBED: Span = Span::from_us(100);
 pub struct Waiting {
     /// The last period before an operation is due is spent spinning, not sleeping, because a sleep ends late.
     pub spin: Spin,
-    /// The device carries out operations within the hand-over: all the time of a hand-over is the device's.
-    pub inline: bool,
+    /// Whose the time of a hand-over is.
+    pub hand_over: HandOver,
+}
+
+/// What takes the time of a hand-over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HandOver {
+    /// The device carries out operations within it: all of its time is the device's.
+    Inline,
+    /// It may block in the device: one that takes long is examined.
+    MayBlock,
+    /// It never waits for the device: one that takes long waited for this machine.
+    Never,
 }
 
 /// How long to spin before an operation is due.
@@ -186,7 +197,7 @@ pub fn run_real<D: Device, S: Source<Request = D::Request>, P: Payload<D>>(
             }
             None => {}
         }
-        if !waiting.inline && now >= quiet {
+        if waiting.hand_over == HandOver::MayBlock && now >= quiet {
             switches.ask_once(host);
         }
         let Step { wake, quiet: until, issued, done } = worker.step(now);
@@ -198,7 +209,7 @@ pub fn run_real<D: Device, S: Source<Request = D::Request>, P: Payload<D>>(
         }
         let mut before = now;
         if issued {
-            before = send(worker, host, waiting.inline, &mut switches, now);
+            before = send(worker, host, waiting.hand_over, &mut switches, now);
         }
         if worker.has_news() {
             hand_over(worker, sink, now);
@@ -247,18 +258,19 @@ impl Switches {
 fn send<D: Device, S: Source<Request = D::Request>, P: Payload<D>>(
     worker: &mut Worker<D, S, P>,
     host: &impl Host,
-    inline: bool,
+    how: HandOver,
     switches: &mut Switches,
     stepped: Instant,
 ) -> Instant {
-    let mut blocks = |from: Instant, until: Instant| until.since(from) > BLOCKING && switches.grew(host);
+    let examined = how == HandOver::MayBlock;
+    let mut blocks = |from: Instant, until: Instant| examined && until.since(from) > BLOCKING && switches.grew(host);
     let before = host.now();
-    if !inline && blocks(stepped, before) {
+    if blocks(stepped, before) {
         worker.blocked(stepped, before);
     }
     worker.send(before);
     let after = host.now();
-    if inline || blocks(before, after) {
+    if how == HandOver::Inline || blocks(before, after) {
         worker.blocked(before, after);
     }
     after

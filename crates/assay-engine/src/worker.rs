@@ -4,7 +4,7 @@
 //! however long it waits for a slot; no request is dropped, and no delay is left out.
 
 use crate::agenda::{Agenda, Flow};
-use crate::blame::{LOOK, Peers, Stretch};
+use crate::blame::{Peers, Stretch};
 use crate::incidents::{About, Incidents};
 use crate::lateness::Lateness;
 use crate::lives::Lives;
@@ -203,7 +203,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
     /// How much of `span` to wait before looking for completions.
     #[inline]
     pub fn patience(&self, span: Span) -> Span {
-        if self.totals.issued == self.totals.completed { span } else { span.min(LOOK) }
+        if self.totals.issued == self.totals.completed { span } else { span.min(self.limits.look) }
     }
 
     /// Reports that the worker looked for completions until `until`; without this call, the next step is assumed to

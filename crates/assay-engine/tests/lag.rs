@@ -5,7 +5,7 @@
 
 use assay_base::{BlockDevice, Completion, Device, Done, Geometry, Instant, Op, Span, Ticket};
 use assay_device::sim::{Bank, Spec};
-use assay_engine::shell::{Host, Sink, Spin, Stop, Waiting};
+use assay_engine::shell::{HandOver, Host, Sink, Spin, Stop, Waiting};
 use assay_engine::{Blocks, Data, Limits, Setup, Worker, run_real, run_virtual};
 use assay_model::{Plan, arrival::Part, workload};
 use assay_record::{CloseReason, Event, Frame, Interval, Thresholds};
@@ -197,7 +197,8 @@ fn carried_late(kind: Kind, rate: u64, bound: u32, away: Option<(u64, u64)>, lat
     world.away.set(away);
     let device = Mock { world: &world, kind, queued: Vec::new(), pending: Vec::new() };
     let mut worker = Worker::new(&plan(rate, "1s", ""), device, setup(bound)).unwrap();
-    let waiting = Waiting { spin: Spin::Fixed(Span::ZERO), inline: matches!(kind, Kind::Call { .. }) };
+    let hand_over = if matches!(kind, Kind::Call { .. }) { HandOver::Inline } else { HandOver::MayBlock };
+    let waiting = Waiting { spin: Spin::Fixed(Span::ZERO), hand_over };
     let mut kept = Kept::default();
     run_real(&mut worker, &&world, &mut kept, waiting);
     // What a device that is too slow leaves over is not issued after the end.

@@ -4,7 +4,7 @@
 
 use assay_base::{Instant, Multiple, Prng, Rate, Span};
 use assay_device::clock::Clock;
-use assay_engine::shell::{Host, Sink, Spin, Stop, Waiting, run_real};
+use assay_engine::shell::{HandOver, Host, Sink, Spin, Stop, Waiting, run_real};
 use assay_engine::{Limits, Parts, Setup, Totals, Worker};
 use assay_judge::{Judgement, Options, judge};
 use assay_model::arrival::{Part, Schedule};
@@ -162,7 +162,7 @@ fn drive<C: Fn() -> Instant + Clone + Send + 'static>(
         gates: None,
     };
     let mut worker = Worker::of(plan, device, parts, setup);
-    let waiting = Waiting { spin: Spin::Fixed(Span::ZERO), inline: false };
+    let waiting = Waiting { spin: Spin::Fixed(Span::ZERO), hand_over: HandOver::Never };
     run_real(&mut worker, &Machine(clock), &mut log, waiting);
     let (totals, reason) = (worker.totals(), worker.reason());
     let Totals { issued, completed, stuck } = totals;

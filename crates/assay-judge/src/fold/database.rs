@@ -74,7 +74,10 @@ impl Found {
 
     fn finish(self, head: DatabaseHead) -> DatabaseFigures {
         let places = |n: u64| format!("conditions are broken in {n} place{}", if n == 1 { "" } else { "s" });
-        let checked = if self.broken > 0 { Some(places(self.broken)) } else { self.checked };
+        // It stands beside the name of the database, which an event carries where there are several.
+        let named = format!("{}: ", head.url);
+        let checked = self.checked.map(|text| text.replace(&named, ""));
+        let checked = if self.broken > 0 { Some(places(self.broken)) } else { checked };
         DatabaseFigures { head, settings_at_end: self.settings, checked }
     }
 }

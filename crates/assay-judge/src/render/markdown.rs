@@ -1,6 +1,6 @@
 //! The judgement as Markdown, to be pasted into an issue or a wiki: verdict, criteria, percentiles, and the table of slices.
 
-use crate::judgement::{DatabaseFigures, Judgement, Outcome, StepFigures, TimesSummary};
+use crate::judgement::{Judgement, Outcome, StepFigures, TimesSummary};
 use crate::render::slices;
 use crate::words::broken_on;
 use assay_base::Span;
@@ -37,7 +37,11 @@ pub fn markdown(judgement: &Judgement, out: &mut dyn Write) -> fmt::Result {
 fn part(part: &StepFigures, out: &mut dyn Write) -> fmt::Result {
     for target in &part.targets {
         let (name, kind) = (plain(&target.head.name), plain(&target.head.kind));
-        writeln!(out, "- {name}: {kind}, {} bytes", target.head.size_bytes)?;
+        // The size of a database is among its facts.
+        match target.head.size_bytes {
+            0 => writeln!(out, "- {name}: {kind}")?,
+            size => writeln!(out, "- {name}: {kind}, {size} bytes")?,
+        }
     }
     if let Some(cache) = &part.cache {
         writeln!(out, "- {}", plain(&cache.in_words()))?;
@@ -48,8 +52,14 @@ fn part(part: &StepFigures, out: &mut dyn Write) -> fmt::Result {
     for it in &part.per_minute {
         writeln!(out, "- {}", plain(&it.in_words()))?;
     }
-    for (name, value) in part.databases.iter().flat_map(DatabaseFigures::rows) {
-        writeln!(out, "- {}: {}", plain(&name), plain(&value))?;
+    for (target, database) in part.databases.iter().enumerate() {
+        let own: Vec<String> = part.per_minute.iter().filter_map(|it| it.on(target)).collect();
+        if !own.is_empty() {
+            writeln!(out, "- on {}: {}", plain(&database.head.url), plain(&own.join(", ")))?;
+        }
+        for (name, value) in database.rows() {
+            writeln!(out, "- {}: {}", plain(&name), plain(&value))?;
+        }
     }
     writeln!(out, "\n| | criterion | bound | measured | windows broken |\n|---|---|---|---|---|")?;
     for criterion in &part.criteria {

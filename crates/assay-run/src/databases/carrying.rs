@@ -34,6 +34,17 @@ pub(crate) fn load(plan: &Plan) -> Result<&Load, Failure> {
     plan.tpcc.as_ref().ok_or_else(|| Failure::bug("a plan without transactions on a database"))
 }
 
+/// The longest and the shortest wait of a worker until it looks what was answered.
+const LOOKS: [Span; 2] = [Span::from_ms(10), Span::from_ms(1)];
+
+/// How often a worker looks for answers, at least: by so much may a response seem longer without being noticed. It is the
+/// 500th part of the shortest time that a criterion names, because each look costs as much as a part of a transaction.
+pub(crate) fn look(plan: &Plan) -> Span {
+    let shortest = plan.criteria.iter().filter_map(assay_base::Criterion::threshold).min();
+    let [longest, least] = LOOKS;
+    shortest.map_or(longest, |it| Span::from_ns(it.as_ns() / 500).clamp(least, longest))
+}
+
 /// The sources of the worker that carries all transactions of one target, which begin at `start`; `None` if the rate does
 /// not fit.
 pub(crate) fn parts(plan: &Plan, target: u16, load: &Load, start: Instant) -> Option<Parts<Calls, ()>> {
@@ -279,8 +290,7 @@ impl Found<'_> {
 
     fn tell(&mut self, what: EventKind, text: String, mut details: BTreeMap<String, String>) {
         details.insert("target".to_owned(), self.target.to_string());
-        // What a result lists beside the name of its database is not named once more.
-        let text = match self.of.filter(|_| !matches!(what, EventKind::Checked | EventKind::Settings)) {
+        let text = match self.of {
             Some(name) if !text.contains(name) => format!("{name}: {text}"),
             _ => text,
         };

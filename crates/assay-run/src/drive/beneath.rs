@@ -89,8 +89,15 @@ fn below(targets: &Targets, n: usize, named: &[DevNum]) -> Vec<Box<dyn Reading>>
         let mut servers: Vec<Box<dyn Reading>> = Vec::new();
         for database in databases {
             let of = if several { format!(" of {}", database.name()) } else { String::new() };
+            let mut held: BTreeMap<Option<DevNum>, Vec<&str>> = BTreeMap::new();
             for (disk, what) in disks(database) {
-                holding.add(disk, &format!("{what}{of}"));
+                let held = held.entry(disk).or_default();
+                if !held.contains(&what) {
+                    held.push(what);
+                }
+            }
+            for (disk, what) in held {
+                holding.add(disk, &format!("{}{of}", what.join(" and ")));
             }
             servers.extend(database.meter().map(|reading| match several {
                 true => Box::new(Of { reading, name: database.name().to_owned() }),
@@ -102,7 +109,7 @@ fn below(targets: &Targets, n: usize, named: &[DevNum]) -> Vec<Box<dyn Reading>>
                 holding.add(Some(*disk), AS_NAMED);
             }
         }
-        return servers.into_iter().chain(holding.readings(|held| held.join(" and "))).collect();
+        return servers.into_iter().chain(holding.readings(|held| held.join(", "))).collect();
     }
     for real in targets.real().iter().take(n).filter(|real| real.disk.is_none()) {
         holding.add(real.under, &real.name);

@@ -59,13 +59,13 @@ pub(super) fn engine(
 }
 
 /// How the sessions of a database carry transactions.
-pub(super) fn of_sessions(sessions: u32, clock: Clock) -> EngineFacts {
+pub(super) fn of_sessions(sessions: u32, threads: usize, clock: Clock) -> EngineFacts {
     EngineFacts {
         name: "sessions",
         flags: Vec::new(),
         registered_files: false,
         registered_buffers: false,
-        threads: sessions,
+        threads: threads as u32,
         slots: Slots { count: sessions, bytes: 0 },
         clock: clock.source(),
         notes: Vec::new(),

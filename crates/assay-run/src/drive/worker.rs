@@ -18,8 +18,8 @@ use assay_device::facts::{EngineError, EngineFacts, Slots};
 use assay_device::null::Null;
 use assay_device::select::{AnyDevice, Choice, select};
 use assay_device::usage;
-use assay_engine::shell::{Sink, Stop, Waiting};
-use assay_engine::{Gates, Host, Ledger, Peers, Report, Setup, Worker, run_real};
+use assay_engine::shell::{HandOver, Sink, Stop, Waiting};
+use assay_engine::{Gates, Host, Ledger, Limits, Peers, Report, Setup, Worker, run_real};
 use assay_model::Plan;
 use assay_model::arrival::Part;
 use assay_record::{CloseReason, Event, Frame};
@@ -98,8 +98,8 @@ impl Recruit<'_> {
         });
     }
 
-    /// Carries the transactions of a plan on one database: no other worker has a part in them. Its sessions have threads of their own, which are started before
-    /// this one takes its priority, because theirs is that of any program.
+    /// Carries the transactions of a plan on one database: no other worker has a part in them. The threads that its
+    /// sessions need are started before this one takes its priority, because theirs is that of any program.
     fn carry_transactions(self, database: &Database) {
         let Recruit { shared, part, chosen, marked, notices, going, spent } = self;
         let Shared { staffing, clock, .. } = shared;
@@ -114,19 +114,20 @@ impl Recruit<'_> {
             Err(failure) => return drop(notices.send(Notice::Unable(failure))),
         };
         let _ = shared.accounts[index].set(sessions.account());
-        let facts = facts::of_sessions(load.sessions(), clock);
+        let facts = facts::of_sessions(load.sessions(), sessions.threads(), clock);
         let scheduling = staffing.take_priority(chosen.workers, chosen.normal.as_deref());
         let _ = notices.send(Notice::Ready(index, facts, scheduling));
         let Ok(start) = going.recv() else { return };
         let Some(parts) = carrying::parts(staffing.plan, target, load, start) else {
             return drop(notices.send(Notice::Unable(too_large())));
         };
-        let (thresholds, limits) = (header::thresholds(staffing.plan), staffing.how.manner.limits);
+        let thresholds = header::thresholds(staffing.plan);
+        let limits = Limits { look: carrying::look(staffing.plan), ..staffing.how.manner.limits };
         let bound = assay_engine::bound(staffing.plan, alone);
         let setup = Setup { part: alone, thresholds, bound, start, run: marked.run, limits, ledger: None, gates: None };
         let mut worker = Worker::of(staffing.plan, sessions, parts, setup);
         let mut line = Line { index, notices: &notices, spent, phase_end: shared.phase_end };
-        let waiting = Waiting { spin: staffing.spin(chosen.workers), inline: false };
+        let waiting = Waiting { spin: staffing.spin(chosen.workers), hand_over: HandOver::Never };
         run_real(&mut worker, &Machine(shared), &mut line, waiting);
         let (reason, totals) = (worker.reason(), worker.totals());
         line.report(Report::Finished { reason, totals, at: clock.now() });
@@ -157,7 +158,8 @@ impl Recruit<'_> {
         let (thresholds, limits) = (header::thresholds(staffing.plan), staffing.how.manner.limits);
         let setup = Setup { part, thresholds, bound, start, run, limits, ledger, gates };
         let line = Line { index, notices: &notices, spent, phase_end: shared.phase_end };
-        let waiting = Waiting { spin: staffing.spin(chosen.workers), inline: choice == Choice::Inline };
+        let hand_over = if choice == Choice::Inline { HandOver::Inline } else { HandOver::MayBlock };
+        let waiting = Waiting { spin: staffing.spin(chosen.workers), hand_over };
         let working = Working { plan: &carried, setup, peers, waiting, line, shared };
         let troubles = |device: &mut AnyDevice| facts::troubles(clock.now(), device.health()).collect::<Vec<Event>>();
         match shared.cache {

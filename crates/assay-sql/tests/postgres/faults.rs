@@ -1,6 +1,7 @@
 //! What fails while transactions run: each has its code, leaves no trace, and says whether it may be tried again.
 
 use crate::bed::{Bed, small};
+use crate::driven::{WAYS, execute};
 use crate::transactions::parameters;
 use assay_model::tpcc::{Home, Kind, Transaction};
 use assay_sql::postgres::gate::Permit;
@@ -37,7 +38,7 @@ fn payment() -> Transaction {
 
 #[test]
 fn a_server_process_that_is_ended_takes_its_transaction_with_it() {
-    for mode in [Mode::Procedures, Mode::Client] {
+    for (mode, by) in WAYS {
         let Some(bed) = Bed::loaded() else { return };
         let permit = bed.permit();
         let mut session = bed.session(&permit, mode);
@@ -45,7 +46,7 @@ fn a_server_process_that_is_ended_takes_its_transaction_with_it() {
         let (mut other, input) = held(&bed);
         let process = session.connection().process();
         let fault = std::thread::scope(|scope| {
-            let paying = scope.spawn(|| session.execute(&payment()));
+            let paying = scope.spawn(|| execute(&mut session, by, &payment()));
             until(&bed, &waits(process));
             bed.ask(&format!("SELECT pg_terminate_backend({process})"));
             paying.join().unwrap().unwrap_err()
@@ -63,7 +64,8 @@ fn a_server_process_that_is_ended_takes_its_transaction_with_it() {
 /// A process that is killed says nothing: a call that commits itself may have been committed, and a first flight cannot.
 #[test]
 fn a_connection_that_is_cut_leaves_an_unknown_outcome_only_where_it_may_have_committed() {
-    for (mode, code) in [(Mode::Procedures, Fault::OUTCOME_UNKNOWN), (Mode::Client, Fault::LOST)] {
+    for (mode, by) in WAYS {
+        let code = if mode == Mode::Procedures { Fault::OUTCOME_UNKNOWN } else { Fault::LOST };
         let Some(cluster) = crate::bed::Cluster::make("") else { return };
         let bed = Bed::of(Box::leak(Box::new(cluster)));
         bed.load(small(), 2).unwrap();
@@ -72,7 +74,7 @@ fn a_connection_that_is_cut_leaves_an_unknown_outcome_only_where_it_may_have_com
         let (mut other, input) = held(&bed);
         let process = session.connection().process();
         let fault = std::thread::scope(|scope| {
-            let paying = scope.spawn(|| session.execute(&payment()));
+            let paying = scope.spawn(|| execute(&mut session, by, &payment()));
             until(&bed, &waits(process));
             let pid = rustix::process::Pid::from_raw(process).unwrap();
             rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
@@ -90,16 +92,16 @@ fn a_lock_that_takes_too_long_and_a_deadlock_have_their_codes() {
     let Some(bed) = Bed::loaded() else { return };
     let role = format!("hasty_{}", bed.database);
     bed.ask(&format!("CREATE ROLE {role} LOGIN SUPERUSER; ALTER ROLE {role} SET lock_timeout = '50ms'"));
-    for mode in [Mode::Procedures, Mode::Client] {
+    for (mode, by) in WAYS {
         let permit = bed.permit();
         let connection = Connection::open(&permit, &bed.url_as(&role)).unwrap();
         let mut session = Session::new(connection, small().scale(), mode).unwrap();
         let (mut other, input) = held(&bed);
-        let fault = session.execute(&payment()).unwrap_err();
+        let fault = execute(&mut session, by, &payment()).unwrap_err();
         assert_eq!((fault.code.as_str(), fault.again), ("55P03", false), "{mode:?}: {fault}");
         drop(input);
         other.wait().unwrap();
-        session.execute(&payment()).unwrap();
+        execute(&mut session, by, &payment()).unwrap();
         // Somebody else locks a district first and then the warehouse, in the wrong order.
         let mut session = bed.session(&permit, mode);
         let mut other = bed.other();
@@ -111,7 +113,7 @@ fn a_lock_that_takes_too_long_and_a_deadlock_have_their_codes() {
         );
         let process = session.connection().process();
         let fault = std::thread::scope(|scope| {
-            let paying = scope.spawn(|| session.execute(&payment()));
+            let paying = scope.spawn(|| execute(&mut session, by, &payment()));
             until(&bed, &waits(process));
             input.write_all(b"UPDATE warehouse SET w_ytd = w_ytd;\n").unwrap();
             paying.join().unwrap().unwrap_err()
@@ -119,7 +121,7 @@ fn a_lock_that_takes_too_long_and_a_deadlock_have_their_codes() {
         assert_eq!((fault.code.as_str(), fault.again), ("40P01", true), "{mode:?}: {fault}");
         drop(input);
         assert!(other.wait().unwrap().success());
-        session.execute(&payment()).unwrap();
+        execute(&mut session, by, &payment()).unwrap();
         assert_eq!(check(session.connection(), small().scale()).unwrap(), []);
     }
 }

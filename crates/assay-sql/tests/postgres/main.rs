@@ -5,6 +5,7 @@
 mod bed;
 mod checks;
 mod cluster;
+mod driven;
 mod faults;
 mod gate;
 mod loads;

@@ -1,0 +1,179 @@
+//! Sessions that are driven by the thread that waits for them.
+
+use crate::bed::{Bed, small};
+use crate::transactions::parameters;
+use assay_model::tpcc::interpreter::Database;
+use assay_model::tpcc::{Deck, Home, Kind, Mix, Outcome, Transaction};
+use assay_sql::postgres::{Connection, Mode, Session, totals};
+use assay_sql::{Converse, Execute, Fault, PostgresUrl};
+use rustix::event::{PollFd, PollFlags, poll};
+use std::io::{Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Who waits for the answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// The session.
+    Itself,
+    /// Its caller.
+    Caller,
+}
+
+/// Each mode, and who can wait for its answers.
+pub const WAYS: [(Mode, By); 3] =
+    [(Mode::Procedures, By::Itself), (Mode::Procedures, By::Caller), (Mode::Client, By::Itself)];
+
+/// Executes a transaction once.
+pub fn execute(session: &mut Session, by: By, transaction: &Transaction) -> Result<Outcome, Fault> {
+    let conversation = session.converse().filter(|it| by == By::Caller && it.is_ready());
+    match conversation {
+        Some(conversation) => converse(conversation, transaction),
+        None => session.execute(transaction),
+    }
+}
+
+fn converse(conversation: &mut dyn Converse, transaction: &Transaction) -> Result<Outcome, Fault> {
+    conversation.send(transaction);
+    loop {
+        if let Some(outcome) = conversation.outcome(transaction) {
+            return outcome;
+        }
+        let wanted = if conversation.has_more() { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+        poll(&mut [PollFd::from_borrowed_fd((conversation as &dyn Converse).socket(), wanted)], None).unwrap();
+        conversation.read();
+    }
+}
+
+/// Something between a session and its server, which passes on what they say.
+struct Between(tempfile::TempDir);
+
+impl Between {
+    /// Passes on what the server says with `say`.
+    fn new(bed: &Bed, say: impl Fn(&mut UnixStream, &[u8]) + Clone + Send + 'static) -> Between {
+        let dir = tempfile::tempdir().unwrap();
+        let socket = format!(".s.PGSQL.{}", bed.url().port);
+        let (listener, server) = (UnixListener::bind(dir.path().join(&socket)).unwrap(), bed.cluster.dir.join(&socket));
+        std::thread::spawn(move || {
+            for near in listener.incoming() {
+                let (near, far) = (near.unwrap(), UnixStream::connect(&server).unwrap());
+                let (from, to, say) = (near.try_clone().unwrap(), far.try_clone().unwrap(), say.clone());
+                std::thread::spawn(move || pass(from, to, |to, bytes| drop(to.write_all(bytes))));
+                std::thread::spawn(move || pass(far, near, say));
+            }
+        });
+        Between(dir)
+    }
+
+    fn url(&self, bed: &Bed) -> PostgresUrl {
+        PostgresUrl { host: assay_sql::Host::Socket(self.0.path().to_owned()), ..bed.url() }
+    }
+}
+
+fn pass(mut from: UnixStream, mut to: UnixStream, say: impl Fn(&mut UnixStream, &[u8])) {
+    let mut bytes = [0; 4096];
+    while let Ok(read @ 1..) = from.read(&mut bytes) {
+        say(&mut to, &bytes[..read]);
+    }
+    let _ = to.shutdown(std::net::Shutdown::Both);
+}
+
+#[test]
+fn answers_may_come_byte_by_byte() {
+    let Some(bed) = Bed::loaded() else { return };
+    let slowly = |to: &mut UnixStream, bytes: &[u8]| {
+        for byte in bytes {
+            let _ = to.write_all(&[*byte]);
+            std::thread::yield_now();
+        }
+    };
+    let between = Between::new(&bed, slowly);
+    let connection = Connection::open(&bed.permit(), &between.url(&bed)).unwrap();
+    let mut session = Session::new(connection, small().scale(), Mode::Procedures).unwrap();
+    let (mut interpreter, parameters) = (Database::loaded(small()), parameters(3, 2));
+    let (mut deck, mut pieces) = (Deck::new(Mix::Deck, 3), 0);
+    for number in 0..100 {
+        let transaction = parameters.transaction(deck.kind(number), number, Home::All);
+        let conversation = session.converse().unwrap();
+        assert!(conversation.is_ready());
+        conversation.send(&transaction);
+        let outcome = loop {
+            if let Some(outcome) = conversation.outcome(&transaction) {
+                break outcome.unwrap();
+            }
+            poll(&mut [PollFd::from_borrowed_fd((conversation as &dyn Converse).socket(), PollFlags::IN)], None)
+                .unwrap();
+            conversation.read();
+            pieces += 1;
+        };
+        assert_eq!(outcome, interpreter.execute(&transaction), "{number}");
+    }
+    assert!(pieces > 500, "{pieces} pieces of 100 answers");
+}
+
+/// What was sent may have been committed, what was not sent cannot be. The next transaction needs a connection first, which
+/// its session makes when it is asked to wait.
+#[test]
+fn a_connection_that_is_cut_is_made_again_by_whoever_may_wait() {
+    let Some(bed) = Bed::loaded() else { return };
+    static SAID: AtomicUsize = AtomicUsize::new(usize::MAX);
+    let until_then = |to: &mut UnixStream, bytes: &[u8]| {
+        let left = SAID.load(Ordering::SeqCst).min(bytes.len());
+        let _ = to.write_all(&bytes[..left]);
+        if left < bytes.len() {
+            SAID.store(usize::MAX, Ordering::SeqCst);
+            let _ = to.shutdown(std::net::Shutdown::Both);
+        }
+    };
+    let between = Between::new(&bed, until_then);
+    let permit = bed.permit();
+    let connection = Connection::open(&permit, &between.url(&bed)).unwrap();
+    let mut session = Session::new(connection, small().scale(), Mode::Procedures).unwrap();
+    let before = totals(&mut bed.connection_with(&permit)).unwrap();
+    let of = |kind, number| parameters(1, 2).transaction(kind, number, Home::All);
+    let (payment, level) = (of(Kind::Payment, 1), of(Kind::StockLevel, 2));
+    // In the middle of the answer.
+    for (said, transaction, code) in [
+        (0, &payment, Fault::OUTCOME_UNKNOWN),
+        (30, &payment, Fault::OUTCOME_UNKNOWN),
+        (0, &level, Fault::LOST),
+        (30, &level, Fault::LOST),
+    ] {
+        SAID.store(said, Ordering::SeqCst);
+        let conversation = session.converse().unwrap();
+        assert!(conversation.is_ready());
+        let fault = converse(conversation, transaction).unwrap_err();
+        assert_eq!((fault.code.as_str(), fault.again), (code, false), "{said}: {fault}");
+        assert!(!session.converse().unwrap().is_ready(), "it has no connection");
+        session.execute(&level).unwrap();
+    }
+    let after = totals(&mut bed.connection_with(&permit)).unwrap();
+    assert_eq!(after.payments - before.payments, 2, "the unknown ones were committed");
+}
+
+/// Answers to something else are no answers: a session that was left in the middle is connected again.
+#[test]
+fn an_answer_that_nobody_read_is_not_taken_for_that_of_the_next_transaction() {
+    let Some(bed) = Bed::loaded() else { return };
+    let mut session = bed.session(&bed.permit(), Mode::Procedures);
+    let process = session.connection().process();
+    let of = |kind| parameters(1, 2).transaction(kind, 1, Home::All);
+    session.converse().unwrap().send(&of(Kind::StockLevel));
+    assert!(!session.converse().unwrap().is_ready());
+    assert!(matches!(session.execute(&of(Kind::Payment)).unwrap(), Outcome::Paid(_)));
+    assert_ne!(session.connection().process(), process);
+    assert!(session.converse().unwrap().is_ready());
+}
+
+/// What needs several answers, or has a number of its own to send, is waited for by a thread.
+#[test]
+fn sessions_that_cannot_converse_say_so() {
+    let Some(bed) = Bed::loaded() else { return };
+    let permit = bed.permit();
+    assert!(bed.session(&permit, Mode::Procedures).converse().is_some());
+    assert!(bed.session(&permit, Mode::Client).converse().is_none());
+    let mut connection = bed.connection_with(&permit);
+    assay_sql::postgres::mark(&mut connection, "run", 1).unwrap();
+    let mut marked = Session::marked(connection, small().scale(), Mode::Procedures, ("run", 0)).unwrap();
+    assert!(marked.converse().is_none());
+}
