@@ -13,13 +13,6 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(super) struct Mysql;
 
-fn keeps_no_numbers() -> Trouble {
-    Trouble::usage(
-        "sessions on MariaDB do not number what they commit yet, so that nothing says what a crash has lost: leave out \
-         --verify and --crash-test",
-    )
-}
-
 impl Protocol for Mysql {
     type Url = MysqlUrl;
     type Permit = Permit;
@@ -42,18 +35,19 @@ impl Protocol for Mysql {
         mode: Mode,
         numbered: Option<(&str, u32)>,
     ) -> Result<Box<dyn Execute>, Trouble> {
-        match numbered {
-            Some(_) => Err(keeps_no_numbers()),
-            None => Ok(Box::new(Session::new(connection, scale, mode_of(mode))?)),
-        }
+        let mode = mode_of(mode);
+        Ok(Box::new(match numbered {
+            Some(own) => Session::marked(connection, scale, mode, own)?,
+            None => Session::new(connection, scale, mode)?,
+        }))
     }
 
-    fn mark(_: &mut Connection, _: &str, _: u32) -> Result<(), Trouble> {
-        Err(keeps_no_numbers())
+    fn mark(connection: &mut Connection, run: &str, sessions: u32) -> Result<(), Trouble> {
+        mysql::mark(connection, run, sessions)
     }
 
-    fn kept(_: &mut Connection, _: &str, _: i32) -> Result<Kept, Trouble> {
-        Err(keeps_no_numbers())
+    fn kept(connection: &mut Connection, run: &str, loaded: i32) -> Result<Kept, Trouble> {
+        mysql::kept(connection, run, loaded)
     }
 
     fn version(connection: &Connection) -> String {

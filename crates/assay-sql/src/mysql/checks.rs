@@ -20,7 +20,7 @@ const USUAL: &str = "SET SESSION tmp_memory_table_size = DEFAULT, max_heap_table
 const SNAPSHOT: &str = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; \
      START TRANSACTION WITH CONSISTENT SNAPSHOT, READ ONLY";
 
-fn dialect(prefix: &str) -> Dialect<'_> {
+pub(super) fn dialect(prefix: &str) -> Dialect<'_> {
     Dialect { schema: prefix, cents: CENTS, whole: "signed", differ: ("NOT ", "<=>") }
 }
 

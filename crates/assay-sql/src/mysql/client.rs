@@ -6,6 +6,7 @@
 //! one that fails: after a deadlock, which ends the transaction, the rest would be committed by itself.
 
 use super::link::{Answer, Link};
+use super::marks::{self, Mark};
 use super::procedures::{status, unknown, unreadable};
 use super::row::Row;
 use super::rows::{moment, money};
@@ -64,26 +65,33 @@ impl Client {
 
     /// Sends a flight that ends with a COMMIT. Nobody knows whether it was carried out if the connection ends after the
     /// server had got that far, or may have.
-    fn commit(&self, link: &mut Link, statements: &[String]) -> Result<Vec<Answer>, Fault> {
-        let sql = of(&self.prefix, &statements.join("; "));
-        link.simple(&format!("{sql}; COMMIT")).map_err(|why| {
+    fn commit(&self, link: &mut Link, statements: &[String], mark: Option<&Mark>) -> Result<(), Fault> {
+        let last = mark.map(Mark::statement).into_iter().chain(["COMMIT".to_owned()]);
+        let all: Vec<String> = statements.iter().cloned().chain(last).collect();
+        let answers = link.simple(&of(&self.prefix, &all.join("; "))).map_err(|why| {
             // Answers that are still on their way are lost with the connection; an error comes after all before it.
-            let is_known = why.code() != 0 && link.answered < statements.len();
+            let is_known = why.code() != 0 && link.answered < all.len() - 1;
             if why.is_ambiguous() && !is_known { unknown(&why) } else { why.fault() }
-        })
+        })?;
+        marks::is_set(mark, &answers, statements.len())
     }
 
-    pub(super) fn execute(&self, link: &mut Link, transaction: &Transaction) -> Result<Outcome, Fault> {
+    pub(super) fn execute(
+        &self,
+        link: &mut Link,
+        transaction: &Transaction,
+        mark: Option<&Mark>,
+    ) -> Result<Outcome, Fault> {
         match transaction {
-            Transaction::NewOrder(asked) => self.new_order(link, asked),
-            Transaction::Payment(asked) => self.payment(link, asked).map(Outcome::Paid),
+            Transaction::NewOrder(asked) => self.new_order(link, asked, mark),
+            Transaction::Payment(asked) => self.payment(link, asked, mark).map(Outcome::Paid),
             Transaction::OrderStatus(asked) => self.order_status(link, asked).map(Outcome::Status),
-            Transaction::Delivery(asked) => self.delivery(link, asked).map(Outcome::Delivered),
+            Transaction::Delivery(asked) => self.delivery(link, asked, mark).map(Outcome::Delivered),
             Transaction::StockLevel(asked) => self.stock_level(link, asked).map(Outcome::Low),
         }
     }
 
-    fn new_order(&self, link: &mut Link, asked: &NewOrder) -> Result<Outcome, Fault> {
+    fn new_order(&self, link: &mut Link, asked: &NewOrder, mark: Option<&Mark>) -> Result<Outcome, Fault> {
         let NewOrder { warehouse, district, customer, .. } = *asked;
         let taken = Taken::of(asked);
         let items: BTreeSet<i32> = asked.lines.iter().map(|line| line.item).collect();
@@ -116,7 +124,7 @@ impl Client {
         let [items, stock] = [&read[5], &read[6]];
         let order = numbered.int(0).map_err(unreadable)?;
         let filled = fill(asked, &items.rows, &stock.rows)?;
-        self.write_order(link, asked, order, &filled, taken)?;
+        self.write_order(link, asked, order, &filled, (taken, mark))?;
         if filled.lines.len() < asked.lines.len() {
             return Ok(Outcome::RolledBack);
         }
@@ -133,7 +141,7 @@ impl Client {
         asked: &NewOrder,
         order: i32,
         filled: &Filled,
-        taken: Taken,
+        (taken, mark): (Taken, Option<&Mark>),
     ) -> Result<(), Fault> {
         let NewOrder { warehouse, district, customer, date, ref lines, .. } = *asked;
         let key = format!("{warehouse}, {district}, {order}");
@@ -154,10 +162,10 @@ impl Client {
         if made.len() < lines.len() {
             return self.fly(link, &[&statements[..], &["ROLLBACK".to_owned()]].concat()).map(drop);
         }
-        self.commit(link, &statements).map(drop)
+        self.commit(link, &statements, mark)
     }
 
-    fn payment(&self, link: &mut Link, asked: &Payment) -> Result<Paid, Fault> {
+    fn payment(&self, link: &mut Link, asked: &Payment, mark: Option<&Mark>) -> Result<Paid, Fault> {
         let Payment { warehouse, district, customer_warehouse, customer_district, date, .. } = *asked;
         let amount = money(asked.amount);
         let in_district = format!("c_w_id = {customer_warehouse} AND c_d_id = {customer_district}");
@@ -202,6 +210,7 @@ impl Client {
                     moment(date)
                 ),
             ],
+            mark,
         )?;
         // The row is locked since it was read.
         Ok(Paid { customer, balance: found.big(1).map_err(unreadable)? - asked.amount })
@@ -241,7 +250,7 @@ impl Client {
         status(row(&answers, 0, "order")?, lines).map_err(unreadable)
     }
 
-    fn delivery(&self, link: &mut Link, asked: &Delivery) -> Result<Delivered, Fault> {
+    fn delivery(&self, link: &mut Link, asked: &Delivery, mark: Option<&Mark>) -> Result<Delivered, Fault> {
         let Delivery { warehouse, carrier, date } = *asked;
         let mut locks = vec![BEGIN.to_owned()];
         locks.extend((1..=self.districts).map(|district| {
@@ -255,8 +264,7 @@ impl Client {
         let orders = read[1..].iter().map(oldest).collect::<Result<Vec<_>, _>>()?;
         let new = || (1..=self.districts).zip(&orders).filter_map(|(district, order)| order.map(|it| (district, it)));
         if new().next().is_none() {
-            self.fly(link, &["ROLLBACK".to_owned()])?;
-            return Ok(Delivered { orders });
+            return self.commit(link, &[], mark).map(|()| Delivered { orders });
         }
         let new_rows = new().map(|(district, order)| [district, order].map(|it| it.to_string()));
         let oldest = table(["district", "number"], new_rows) + " AS oldest";
@@ -282,6 +290,7 @@ impl Client {
                      AND c_id = orderer SET c_balance = c_balance + amount, c_delivery_cnt = c_delivery_cnt + 1"
                 ),
             ],
+            mark,
         )?;
         Ok(Delivered { orders })
     }

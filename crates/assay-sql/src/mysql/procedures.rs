@@ -1,6 +1,7 @@
 //! Each transaction as one call of a procedure, which begins and commits it.
 
 use super::link::{Answer, Bound, Failed, Link, Prepared};
+use super::marks::{self, Mark};
 use super::row::Row;
 use super::rows::{moment, money};
 use super::schema::of;
@@ -21,7 +22,7 @@ pub(super) struct Procedures {
 
 /// The calls of a database: names of procedures, and how many arguments each takes.
 const CALLS: [(&str, usize); 5] =
-    [("new_order_v1", 7), ("payment_v1", 8), ("order_status_v1", 4), ("delivery_v1", 4), ("stock_level_v1", 3)];
+    [("new_order_v1", 10), ("payment_v1", 11), ("order_status_v1", 4), ("delivery_v1", 7), ("stock_level_v1", 3)];
 
 impl Procedures {
     /// Has all calls prepared.
@@ -34,18 +35,25 @@ impl Procedures {
         Ok(Procedures { districts: scale.districts(), calls })
     }
 
-    pub(super) fn execute(&self, link: &mut Link, transaction: &Transaction) -> Result<Outcome, Fault> {
+    /// The procedures that write set the mark of the session as well, before they commit.
+    pub(super) fn execute(
+        &self,
+        link: &mut Link,
+        transaction: &Transaction,
+        mark: Option<&Mark>,
+    ) -> Result<Outcome, Fault> {
         match transaction {
-            Transaction::NewOrder(asked) => self.new_order(link, asked),
-            Transaction::Payment(asked) => self.payment(link, asked),
+            Transaction::NewOrder(asked) => self.new_order(link, asked, mark),
+            Transaction::Payment(asked) => self.payment(link, asked, mark),
             Transaction::OrderStatus(asked) => self.order_status(link, asked),
-            Transaction::Delivery(asked) => self.delivery(link, asked),
+            Transaction::Delivery(asked) => self.delivery(link, asked, mark),
             Transaction::StockLevel(asked) => self.stock_level(link, asked),
         }
     }
 
-    fn new_order(&self, link: &mut Link, asked: &NewOrder) -> Result<Outcome, Fault> {
+    fn new_order(&self, link: &mut Link, asked: &NewOrder, mark: Option<&Mark>) -> Result<Outcome, Fault> {
         let (date, wanted) = (moment(asked.date), wanted(asked));
+        let [run, session, seq] = marks::arguments(mark);
         let values = [
             Bound::Int(asked.warehouse.into()),
             Bound::Int(asked.district.into()),
@@ -54,6 +62,9 @@ impl Procedures {
             Bound::Text(&wanted),
             Bound::Int(asked.lines.len() as i64),
             Bound::Int(asked.all_local().into()),
+            run,
+            session,
+            seq,
         ];
         let answers = writes(link.execute(self.calls[0], &values))?;
         let row = first(&answers)?;
@@ -63,13 +74,15 @@ impl Procedures {
         ordered(row, asked.lines.len()).map(Outcome::Ordered).map_err(unreadable)
     }
 
-    fn payment(&self, link: &mut Link, asked: &Payment) -> Result<Outcome, Fault> {
+    fn payment(&self, link: &mut Link, asked: &Payment, mark: Option<&Mark>) -> Result<Outcome, Fault> {
         let [id, last] = by(&asked.customer);
         let of = [asked.warehouse, asked.district, asked.customer_warehouse, asked.customer_district];
         let [warehouse, district, customer_warehouse, customer_district] = of.map(|it| Bound::Int(it.into()));
         let (amount, date) = (money(asked.amount), moment(asked.date));
         let (amount, date) = (Bound::Text(&amount), Bound::Text(&date));
-        let values = [warehouse, district, customer_warehouse, customer_district, id, last, amount, date];
+        let [run, session, seq] = marks::arguments(mark);
+        let values =
+            [warehouse, district, customer_warehouse, customer_district, id, last, amount, date, run, session, seq];
         let answers = writes(link.execute(self.calls[1], &values))?;
         let paid = |row: &Row| Ok(Paid { customer: row.int(0)?, balance: row.big(1)? });
         paid(first(&answers)?).map(Outcome::Paid).map_err(unreadable)
@@ -83,11 +96,13 @@ impl Procedures {
         status(first(&answers)?, lines).map(Outcome::Status).map_err(unreadable)
     }
 
-    fn delivery(&self, link: &mut Link, asked: &Delivery) -> Result<Outcome, Fault> {
+    fn delivery(&self, link: &mut Link, asked: &Delivery, mark: Option<&Mark>) -> Result<Outcome, Fault> {
         let date = moment(asked.date);
         let [warehouse, carrier, districts] =
             [asked.warehouse, asked.carrier, self.districts].map(|it| Bound::Int(it.into()));
-        let answers = writes(link.execute(self.calls[3], &[warehouse, carrier, Bound::Text(&date), districts]))?;
+        let [run, session, seq] = marks::arguments(mark);
+        let values = [warehouse, carrier, Bound::Text(&date), districts, run, session, seq];
+        let answers = writes(link.execute(self.calls[3], &values))?;
         let numbers = first(&answers)?.text(0).and_then(numbers).map_err(unreadable)?;
         // Orders are counted from 1.
         let orders = numbers.into_iter().map(|number| i32::try_from(number).ok().filter(|it| *it > 0)).collect();

@@ -17,12 +17,35 @@ struct Procedure {
     body: &'static str,
 }
 
+/// The arguments of the mark, null without one: see `marks`.
+macro_rules! mark_arguments {
+    () => {
+        ", of_run varchar(100) CHARACTER SET ascii COLLATE ascii_bin, of_session int, of_seq bigint"
+    };
+}
+
+/// Sets the row of the session, where it has one, and commits.
+macro_rules! commit_with_mark {
+    () => {
+        "IF of_run IS NOT NULL THEN
+        UPDATE @assay_session SET seq = of_seq WHERE run = of_run AND session = of_session;
+        IF ROW_COUNT() <> 1 THEN
+            SIGNAL SQLSTATE 'AS002' SET MESSAGE_TEXT = 'row of the session in assay_session';
+        END IF;
+    END IF;
+    COMMIT;"
+    };
+}
+
 /// The answer to an order that is rolled back as it should be has no number.
 const NEW_ORDER: Procedure = Procedure {
     name: "new_order_v1",
-    arguments: "of_warehouse int, of_district int, of_customer int, entered datetime(6), wanted varchar(400), line_count int, \
-                is_local int",
-    body: "BEGIN
+    arguments: concat!(
+        "of_warehouse int, of_district int, of_customer int, entered datetime(6), wanted varchar(400), line_count int, \
+         is_local int",
+        mark_arguments!()
+    ),
+    body: concat!("BEGIN
     DECLARE warehouse_tax, district_tax, discount decimal(4, 4);
     DECLARE order_number, number, supply, wanted_item, quantity, held, original, of_stock int;
     DECLARE price decimal(5, 2);
@@ -73,19 +96,23 @@ const NEW_ORDER: Procedure = Procedure {
         ROLLBACK;
         SELECT CAST(NULL AS signed), CAST(NULL AS signed), '';
     ELSE
-        COMMIT;
+        ", commit_with_mark!(), "
         SELECT CAST(order_number AS signed),
             CAST(cents * (10000 - discount * 10000) * (10000 + (warehouse_tax + district_tax) * 10000) AS signed), answer;
     END IF;
-END",
+END"),
 };
 
 /// Of the customers with one name the one in the middle by first name is meant.
 const PAYMENT: Procedure = Procedure {
     name: "payment_v1",
-    arguments: "of_warehouse int, of_district int, customer_warehouse int, customer_district int, customer int, \
-                customer_last varchar(16) CHARACTER SET ascii COLLATE ascii_bin, amount decimal(6, 2), paid datetime(6)",
-    body: "BEGIN
+    arguments: concat!(
+        "of_warehouse int, of_district int, customer_warehouse int, customer_district int, customer int, \
+         customer_last varchar(16) CHARACTER SET ascii COLLATE ascii_bin, amount decimal(6, 2), paid datetime(6)",
+        mark_arguments!()
+    ),
+    body: concat!(
+        "BEGIN
     DECLARE warehouse_name, district_name varchar(10);
     DECLARE named, place int DEFAULT 0;
     DECLARE balance bigint;
@@ -115,9 +142,12 @@ const PAYMENT: Procedure = Procedure {
     END IF;
     INSERT INTO @history VALUES (customer, customer_district, customer_warehouse, of_district, of_warehouse, paid,
         amount, concat(warehouse_name, '    ', district_name));
-    COMMIT;
+    ",
+        commit_with_mark!(),
+        "
     SELECT CAST(customer AS signed), balance;
-END",
+END"
+    ),
 };
 
 /// All it reads is of one snapshot.
@@ -162,8 +192,9 @@ END",
 /// for.
 const DELIVERY: Procedure = Procedure {
     name: "delivery_v1",
-    arguments: "of_warehouse int, carrier int, delivered datetime(6), districts int",
-    body: "BEGIN
+    arguments: concat!("of_warehouse int, carrier int, delivered datetime(6), districts int", mark_arguments!()),
+    body: concat!(
+        "BEGIN
     DECLARE district, oldest, orderer, found int;
     DECLARE amount decimal(12, 2);
     DECLARE answer varchar(400) DEFAULT '';
@@ -196,9 +227,12 @@ const DELIVERY: Procedure = Procedure {
         END IF;
         SET district = district + 1;
     END WHILE;
-    COMMIT;
+    ",
+        commit_with_mark!(),
+        "
     SELECT answer;
-END",
+END"
+    ),
 };
 
 const STOCK_LEVEL: Procedure = Procedure {

@@ -30,9 +30,17 @@ pub(super) fn parts(prefix: &str) -> String {
     format!("CREATE TABLE IF NOT EXISTS {prefix}assay_parts (name varchar(100) NOT NULL PRIMARY KEY) {SUFFIX}")
 }
 
+/// A row for each session of a run, with the number of the last transaction that it has committed.
+pub(super) fn sessions(prefix: &str) -> String {
+    format!(
+        "CREATE TABLE IF NOT EXISTS {prefix}assay_session (run varchar(100) NOT NULL, session int NOT NULL, \
+         seq bigint NOT NULL, PRIMARY KEY (run, session)) {SUFFIX}"
+    )
+}
+
 /// The names of all tables that a load makes, in the order in which they may be dropped: the marker is the last one.
 pub(super) fn names() -> impl Iterator<Item = &'static str> {
-    Table::ALL.into_iter().map(Table::name).chain(["assay_parts", "assay_tpcc"])
+    Table::ALL.into_iter().map(Table::name).chain(["assay_session", "assay_parts", "assay_tpcc"])
 }
 
 /// The definition of a table with its key, in whose order InnoDB keeps the rows.

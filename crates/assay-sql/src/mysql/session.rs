@@ -2,6 +2,7 @@
 
 use super::client::Client;
 use super::connection::Connection;
+use super::marks::Mark;
 use super::procedures::Procedures;
 use super::routines;
 use crate::fault::Fault;
@@ -28,11 +29,27 @@ pub struct Session {
     connection: Connection,
     scale: Scale,
     way: Way,
+    /// The row that is set with each transaction that writes.
+    mark: Option<Mark>,
 }
 
 impl Session {
     /// A session on a database that was loaded with rows of a scale. Each call is prepared once.
-    pub fn new(mut connection: Connection, scale: Scale, mode: Mode) -> Result<Session, Trouble> {
+    pub fn new(connection: Connection, scale: Scale, mode: Mode) -> Result<Session, Trouble> {
+        Session::with_mark(connection, scale, mode, None)
+    }
+
+    /// The same as one of the sessions of a run, which sets its row with each transaction that writes.
+    pub fn marked(
+        connection: Connection,
+        scale: Scale,
+        mode: Mode,
+        (run, session): (&str, u32),
+    ) -> Result<Session, Trouble> {
+        Session::with_mark(connection, scale, mode, Some(Mark::new(run, session)))
+    }
+
+    fn with_mark(mut connection: Connection, scale: Scale, mode: Mode, mark: Option<Mark>) -> Result<Session, Trouble> {
         let way = match mode {
             Mode::Procedures => {
                 routines::needed(&mut connection)?;
@@ -40,7 +57,7 @@ impl Session {
             }
             Mode::Client => Way::Client(Client::new(&connection.prefix(), scale)),
         };
-        Ok(Session { connection, scale, way })
+        Ok(Session { connection, scale, way, mark })
     }
 
     /// The connection.
@@ -54,9 +71,14 @@ impl Session {
             self.again()?;
         }
         let link = &mut self.connection.link;
+        let mark = self.mark.as_mut().filter(|_| transaction.writes());
+        let mark = mark.map(|mark| {
+            mark.sent += 1;
+            &*mark
+        });
         let outcome = match &self.way {
-            Way::Procedures(way) => way.execute(link, transaction),
-            Way::Client(way) => way.execute(link, transaction),
+            Way::Procedures(way) => way.execute(link, transaction, mark),
+            Way::Client(way) => way.execute(link, transaction, mark),
         };
         if outcome.is_err() && !link.broken {
             // Many errors undo one statement only. A failure here shows again at the next transaction; the first reason
@@ -68,6 +90,8 @@ impl Session {
 
     fn again(&mut self) -> Result<(), Fault> {
         self.connected().map_err(|trouble| {
+            // A connection that is not ready for transactions is made again.
+            self.connection.link.broken = true;
             pause();
             Fault { code: Fault::LOST.to_owned(), text: trouble.to_string(), again: false }
         })
@@ -78,7 +102,7 @@ impl Session {
         if matches!(self.way, Way::Procedures(_)) {
             self.way = Way::Procedures(prepared(&mut self.connection, self.scale)?);
         }
-        Ok(())
+        self.mark.as_mut().map_or(Ok(()), |mark| mark.find(&mut self.connection))
     }
 }
 
@@ -90,6 +114,14 @@ fn prepared(connection: &mut Connection, scale: Scale) -> Result<Procedures, Tro
 impl Execute for Session {
     fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, Fault> {
         Session::execute(self, transaction)
+    }
+
+    fn sent(&self) -> u64 {
+        self.mark.as_ref().map_or(0, |mark| mark.sent)
+    }
+
+    fn found(&mut self) -> Option<u64> {
+        self.mark.as_mut().and_then(|mark| mark.found.take())
     }
 }
 

@@ -1,0 +1,98 @@
+//! The numbers that the sessions of a run write into rows of their own: made before the run, sent with each transaction
+//! that writes, and read when it is asked what the database has kept.
+
+use super::checks::dialect;
+use super::connection::{Connection, NO_TABLE};
+use super::link::{Answer, Bound, Failed};
+use super::schema::{self, literal};
+use crate::checks::orders_above;
+use crate::fault::Fault;
+use crate::kept::{Kept, Orders};
+use crate::trouble::Trouble;
+use std::io;
+
+/// The number of one session.
+#[derive(Clone, Debug)]
+pub(super) struct Mark {
+    run: String,
+    session: u32,
+    /// The last number that was sent.
+    pub(super) sent: u64,
+    /// The number that was found in the row when the session was connected again.
+    pub(super) found: Option<u64>,
+}
+
+impl Mark {
+    pub(super) fn new(run: &str, session: u32) -> Mark {
+        Mark { run: run.to_owned(), session, sent: 0, found: None }
+    }
+
+    /// The rows of this session: there is one.
+    fn row(&self) -> String {
+        format!("run = {} AND session = {}", literal(&self.run), self.session)
+    }
+
+    /// Looks what has become of the row, before anything that follows changes it.
+    pub(super) fn find(&mut self, connection: &mut Connection) -> Result<(), Trouble> {
+        let answers = connection.ask(&format!("SELECT seq FROM @assay_session WHERE {}", self.row()))?;
+        let row = answers.first().and_then(|answer| answer.one());
+        self.found = Some(row.and_then(|row| row.big(0).ok()).map_or(0, |seq| seq as u64));
+        Ok(())
+    }
+
+    /// The statement that sets the row.
+    pub(super) fn statement(&self) -> String {
+        format!("UPDATE @assay_session SET seq = {} WHERE {}", self.sent, self.row())
+    }
+}
+
+/// The last arguments of a procedure that writes.
+pub(super) fn arguments(mark: Option<&Mark>) -> [Bound<'_>; 3] {
+    mark.map_or([Bound::Null; 3], |it| {
+        [Bound::Text(&it.run), Bound::Int(it.session.into()), Bound::Int(it.sent as i64)]
+    })
+}
+
+/// Whether the row of the session was there, by the answer to the statement at a place.
+pub(super) fn is_set(mark: Option<&Mark>, answers: &[Answer], at: usize) -> Result<(), Fault> {
+    match mark.is_some() && answers.get(at).is_none_or(|answer| answer.changed != 1) {
+        true => Err(Fault::missing_row("row of the session in assay_session")),
+        false => Ok(()),
+    }
+}
+
+/// Makes a row for each session of a run.
+pub fn mark(connection: &mut Connection, run: &str, sessions: u32) -> Result<(), Trouble> {
+    let rows: Vec<String> = (0..sessions).map(|session| format!("({}, {session}, 0)", literal(run))).collect();
+    connection.ask(&schema::sessions(&connection.prefix()))?;
+    connection.ask(&format!("INSERT INTO @assay_session VALUES {}", rows.join(", ")))?;
+    // Where commits do not wait for the disk, this does, if the user may ask for it. Otherwise a crash that follows at once
+    // may take the rows too, which is then told as a loss.
+    let _ = connection.link.run("FLUSH LOCAL ENGINE LOGS");
+    Ok(())
+}
+
+/// What the database has kept of a run, whose load had orders up to a number.
+pub fn kept(connection: &mut Connection, run: &str, loaded: i32) -> Result<Kept, Trouble> {
+    let prefix = connection.prefix();
+    let sql = connection.sql(&format!("SELECT session, seq FROM @assay_session WHERE run = {}", literal(run)));
+    let sessions = match connection.link.simple(&sql) {
+        // The table is made with the first run that needs it.
+        Err(why) if why.code() == NO_TABLE => Vec::new(),
+        answers => answers.map_err(|why| connection.trouble(&why))?,
+    };
+    let orders = connection.ask(&orders_above(&dialect(&prefix), loaded))?;
+    read(&sessions, &orders).map_err(|why| connection.trouble(&Failed::from(why)))
+}
+
+fn read(sessions: &[Answer], orders: &[Answer]) -> io::Result<Kept> {
+    let mut kept = Kept::default();
+    for row in sessions.iter().flat_map(|answer| &answer.rows) {
+        kept.sessions.insert(row.int(0)? as u32, row.big(1)? as u64);
+    }
+    for row in orders.iter().flat_map(|answer| &answer.rows) {
+        let (warehouse, district, first, last) = (row.int(0)?, row.int(1)?, row.int(2)?, row.int(3)?);
+        kept.orders.push(Orders { warehouse, district, first, last });
+    }
+    Ok(kept)
+}
