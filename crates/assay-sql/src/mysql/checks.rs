@@ -1,7 +1,7 @@
 //! The conditions that a database must fulfil, asked of MariaDB in one snapshot.
 
 use super::connection::{Connection, NO_COLUMN, NO_TABLE};
-use super::link::Failed;
+use super::failed::Failed;
 use crate::checks::{Dialect, Query, Totals, has_rows, queries, totals as totals_of};
 use crate::trouble::Trouble;
 use assay_base::text::one_line;

@@ -5,7 +5,8 @@
 //! first statement that fails. Statements that are prepared could be sent together too, but the server would go on after
 //! one that fails: after a deadlock, which ends the transaction, the rest would be committed by itself.
 
-use super::link::{Answer, Link};
+use super::flight::Answer;
+use super::link::Link;
 use super::marks::{self, Mark};
 use super::procedures::{status, unknown, unreadable};
 use super::row::Row;

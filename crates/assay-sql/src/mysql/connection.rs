@@ -1,7 +1,9 @@
 //! One connection to a database that the gate has let through, with its settings read back.
 
+use super::failed::Failed;
+use super::flight::Answer;
 use super::gate::{Permit, trouble};
-use super::link::{Answer, Failed, Link};
+use super::link::Link;
 use super::schema::of;
 use super::settings::Settings;
 use crate::marker::{Columns, Marker};

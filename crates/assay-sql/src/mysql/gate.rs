@@ -4,7 +4,8 @@
 //! A database is used if it does not exist, is empty, or holds our marker. Databases of the server itself have no URL (see
 //! `url`); servers that follow another one, or that only allow reading, are refused.
 
-use super::link::{Failed, Link};
+use super::failed::Failed;
+use super::link::Link;
 use super::schema::{literal, prefix};
 use crate::trouble::Trouble;
 use crate::url::MysqlUrl;

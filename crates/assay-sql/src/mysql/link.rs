@@ -1,113 +1,16 @@
 //! A started connection to a server: who connects, what is asked, and what the server says.
 
 use super::auth;
-use super::row::{Form, Row, column_type, length, nonsense};
+use super::failed::{Failed, Refusal};
+use super::flight::{Answer, Flight};
+use super::row::nonsense;
 use super::wire::Wire;
-use crate::fault::Fault;
 use crate::trouble::Trouble;
 use crate::url::MysqlUrl;
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use std::fmt;
 use std::io;
-use std::sync::Arc;
-
-/// Why a question has no answer.
-#[derive(Debug)]
-pub(super) enum Failed {
-    /// The server refused it.
-    Server(Refusal),
-    /// The connection is gone, or what came over it makes no sense.
-    Lost(io::Error),
-}
-
-/// An error as the server reports it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Refusal {
-    /// The server's number of the error (MariaDB's manual, "Error Codes").
-    pub(super) code: u16,
-    /// The code of the SQL standard, or one of ours.
-    pub(super) state: String,
-    pub(super) message: String,
-}
-
-/// Deadlock; a lock that took too long, which undoes one statement only; a row that changed since the snapshot.
-const AGAIN: [u16; 3] = [1213, 1205, 1020];
-/// The statement was ended from outside, or took longer than it may, which can happen after a commit too.
-const ENDED: [u16; 5] = [1053, 1317, 1927, 1969, 4031];
-/// Of these, the ones after which the server ends the connection.
-const ENDS: [u16; 3] = [1053, 1927, 4031];
-
-/// The state of an error of our procedures: a row that must exist.
-const MISSING_ROW: &str = "AS002";
-
-impl Refusal {
-    fn read(packet: &[u8]) -> Refusal {
-        let mut rest = packet.get(1..).unwrap_or_default();
-        let code = rest.try_get_u16_le().unwrap_or(0);
-        let (state, message) = match rest.strip_prefix(b"#").and_then(|it| it.split_at_checked(5)) {
-            Some((state, message)) => (state, message),
-            None => (&b""[..], rest),
-        };
-        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
-        Refusal { code, state: text(state), message: text(message) }
-    }
-}
-
-impl fmt::Display for Failed {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Failed::Server(Refusal { code, message, .. }) => write!(out, "{code}: {message}"),
-            Failed::Lost(why) => write!(out, "the connection was lost: {why}"),
-        }
-    }
-}
-
-impl From<io::Error> for Failed {
-    fn from(why: io::Error) -> Failed {
-        Failed::Lost(why)
-    }
-}
-
-impl Failed {
-    /// The server's code, or 0.
-    pub(super) fn code(&self) -> u16 {
-        match self {
-            Failed::Server(refusal) => refusal.code,
-            Failed::Lost(_) => 0,
-        }
-    }
-
-    /// Whether the server may have done what it was asked for nevertheless, if this was its last statement.
-    pub(super) fn is_ambiguous(&self) -> bool {
-        matches!(self, Failed::Lost(_)) || ENDED.contains(&self.code())
-    }
-
-    /// As the end of a transaction, of which the server has not been told to commit anything.
-    pub(super) fn fault(&self) -> Fault {
-        match self {
-            Failed::Server(Refusal { state, message, .. }) if state == MISSING_ROW => Fault::missing_row(message),
-            Failed::Server(Refusal { code, message, .. }) => {
-                Fault { code: code.to_string(), text: message.clone(), again: AGAIN.contains(code) }
-            }
-            Failed::Lost(why) => Fault { code: Fault::LOST.to_owned(), text: why.to_string(), again: false },
-        }
-    }
-}
-
-/// What a statement answered.
-#[derive(Debug)]
-pub(super) struct Answer {
-    pub(super) rows: Vec<Row>,
-    /// How many rows a statement that writes found.
-    pub(super) changed: u64,
-}
-
-impl Answer {
-    /// The only row.
-    pub(super) fn one(&self) -> Option<&Row> {
-        self.rows.first()
-    }
-}
+use std::os::fd::BorrowedFd;
 
 /// What the two sides can do (`mysql_com.h`): changed rows are those that were found, several statements in one question
 /// and several answers, and files from memory.
@@ -121,8 +24,6 @@ const PLUGIN_AUTH: u32 = 1 << 19;
 const WANTED: u32 = 1 << 2 | 1 << 13 | FOUND_ROWS | LOCAL_FILES | PROTOCOL_41 | SECURE_CONNECTION | MULTI | PLUGIN_AUTH;
 /// utf8mb4_general_ci: the name of the user is text in UTF-8.
 const UTF8: u8 = 45;
-/// Another answer follows.
-const MORE: u16 = 1 << 3;
 
 const QUERY: u8 = 0x03;
 const PREPARE: u8 = 0x16;
@@ -201,6 +102,8 @@ pub(super) struct Link {
     pub(super) broken: bool,
     /// How many statements of the last question were answered.
     pub(super) answered: usize,
+    /// What was answered, while a question is not answered whole.
+    flight: Option<Flight>,
 }
 
 impl fmt::Debug for Link {
@@ -224,7 +127,7 @@ impl Link {
             Ok(())
         };
         let (wire, greeting) = Wire::open(url, ask_for_tls)?;
-        let mut link = Link { wire, thread: 0, broken: false, answered: 0 };
+        let mut link = Link { wire, thread: 0, broken: false, answered: 0, flight: None };
         link.start(url, &greeting).map_err(|why| refused_at_start(url, &why))?;
         Ok(link)
     }
@@ -321,105 +224,107 @@ impl Link {
 
     /// Executes a prepared statement.
     pub(super) fn execute(&mut self, statement: Prepared, values: &[Bound<'_>]) -> Result<Vec<Answer>, Failed> {
-        let mut out = BytesMut::with_capacity(256);
-        out.put_u8(EXECUTE);
-        out.put_u32_le(statement.0);
-        out.put_u8(0);
-        out.put_u32_le(1);
-        let nulls = out.len();
-        out.put_bytes(0, values.len().div_ceil(8));
-        out.put_u8(1);
-        for value in values {
-            out.put_u16_le(if matches!(value, Bound::Int(_)) { LONGLONG } else { TEXT });
-        }
-        for (at, value) in values.iter().enumerate() {
-            match value {
-                Bound::Null => out[nulls + at / 8] |= 1 << (at % 8),
-                Bound::Int(number) => out.put_i64_le(*number),
-                Bound::Text(text) => {
-                    put_length(text.len(), &mut out);
-                    out.put_slice(text.as_bytes());
-                }
-            }
-        }
-        self.ask(&out, None, true)
+        self.ask(&execution(statement, values), None, true)
     }
 
-    /// Sends, and reads all answers. A failure to send is not the end: the server may have said why.
+    /// As [`Link::execute`], without waiting: the answers are read by [`Link::read`] and returned by [`Link::landed`].
+    pub(super) fn take_off(&mut self, statement: Prepared, values: &[Bound<'_>]) {
+        let sent = self.wire.set_waiting(false).and_then(|()| self.wire.ask_now(&execution(statement, values)));
+        self.flight = Some(Flight::new(true, sent.err()));
+    }
+
+    /// Whether something is left that the connection did not take yet.
+    pub(super) fn has_more(&self) -> bool {
+        self.wire.has_more()
+    }
+
+    /// Reads what has arrived, and sends what is left.
+    pub(super) fn read(&mut self) {
+        let Some(flight) = &mut self.flight else { return };
+        if self.wire.has_more() && flight.unsent.is_none() {
+            flight.unsent = self.wire.send_now().err();
+        }
+        flight.ended = self.wire.receive_now().err();
+    }
+
+    /// The answers, once all of them have been read.
+    pub(super) fn landed(&mut self) -> Option<Result<Vec<Answer>, Failed>> {
+        loop {
+            let packet = match self.wire.next() {
+                Some(packet) => Ok(packet),
+                None => Err(self.flight.as_mut()?.ended.take()?),
+            };
+            if let Some(done) = self.arrives(packet) {
+                return Some(done);
+            }
+        }
+    }
+
+    /// Whether the answers to something that was asked were not read: then nothing else can be asked.
+    pub(super) fn is_flying(&self) -> bool {
+        self.flight.is_some()
+    }
+
+    /// Where answers arrive.
+    pub(super) fn socket(&self) -> BorrowedFd<'_> {
+        self.wire.socket()
+    }
+
+    /// Ends the connection at once, and with it whatever its transaction has done and locked.
+    pub(super) fn cut(&mut self) {
+        self.wire.cut();
+        self.broken = true;
+    }
+
+    /// Sends, and reads all answers.
     fn ask(&mut self, question: &[u8], offered: Offered<'_>, binary: bool) -> Result<Vec<Answer>, Failed> {
-        self.answered = 0;
-        let sent = self.wire.ask(question);
-        let answered = self.answers(offered, binary);
-        let answered = match (answered, sent) {
-            (Err(Failed::Lost(_)), Err(why)) => Err(Failed::Lost(why)),
-            (answered, _) => answered,
+        let sent = self.wire.set_waiting(true).and_then(|()| self.wire.ask(question));
+        self.flight = Some(Flight::new(binary, sent.err()));
+        loop {
+            let packet = self.wire.receive();
+            let asked = packet.as_ref().ok().zip(self.flight.as_ref()).and_then(|(it, flight)| flight.asks_for(it));
+            let packet = match asked {
+                Some(name) => match self.file(name, offered) {
+                    Ok(()) => continue,
+                    Err(why) => Err(why),
+                },
+                None => packet,
+            };
+            if let Some(done) = self.arrives(packet) {
+                return done;
+            }
+        }
+    }
+
+    /// A packet has arrived, or none ever will: what has become of the question, once that is known.
+    fn arrives(&mut self, packet: io::Result<Bytes>) -> Option<Result<Vec<Answer>, Failed>> {
+        let flight = self.flight.as_mut()?;
+        let done = match packet.map_err(Failed::Lost).and_then(|packet| flight.take(packet)) {
+            Ok(false) => return None,
+            Ok(true) => Ok(std::mem::take(&mut flight.answers)),
+            // What failed first is the reason.
+            Err(Failed::Lost(why)) => Err(Failed::Lost(flight.unsent.take().unwrap_or(why))),
+            Err(refused) => Err(refused),
         };
-        self.noted(answered)
+        self.answered = done.as_ref().map_or(flight.answers.len(), Vec::len);
+        self.flight = None;
+        Some(self.noted(done))
     }
 
     /// Notes whether the connection is gone.
     fn noted<T>(&mut self, answered: Result<T, Failed>) -> Result<T, Failed> {
-        self.broken |= match &answered {
-            Ok(_) => false,
-            Err(Failed::Lost(_)) => true,
-            Err(Failed::Server(refusal)) => ENDS.contains(&refusal.code),
-        };
+        self.broken |= answered.as_ref().is_err_and(Failed::ends);
         answered
     }
 
-    fn answers(&mut self, offered: Offered<'_>, binary: bool) -> Result<Vec<Answer>, Failed> {
-        let mut answers = Vec::new();
-        loop {
-            let packet = self.wire.receive()?;
-            let (answer, status) = match packet.first() {
-                Some(0x00) => changed(&packet)?,
-                Some(0xff) => return Err(Failed::Server(Refusal::read(&packet))),
-                Some(0xfb) => {
-                    self.file(&packet[1..], offered)?;
-                    continue;
-                }
-                _ => self.rows(&packet, binary)?,
-            };
-            answers.push(answer);
-            self.answered += 1;
-            if status & MORE == 0 {
-                return Ok(answers);
-            }
-        }
-    }
-
     /// Sends the file that was offered, and nothing if the server asks for another one.
-    fn file(&mut self, asked: &[u8], offered: Offered<'_>) -> Result<(), Failed> {
+    fn file(&mut self, asked: &[u8], offered: Offered<'_>) -> io::Result<()> {
         let is_offered = offered.filter(|(name, _)| name.as_bytes() == asked);
         for chunk in is_offered.into_iter().flat_map(|(_, file)| file.chunks(CHUNK)) {
             self.wire.send(chunk)?;
         }
         self.wire.send(&[])?;
-        if is_offered.is_some() { Ok(()) } else { Err(nonsense("it asks for a file that was not offered").into()) }
-    }
-
-    /// The rows of an answer, behind the definitions of its columns.
-    fn rows(&mut self, packet: &[u8], binary: bool) -> Result<(Answer, u16), Failed> {
-        let columns = length(&mut &packet[..])?.ok_or_else(|| nonsense("it has no columns"))? as usize;
-        let mut types = Vec::new();
-        for _ in 0..columns {
-            types.push(column_type(&self.wire.receive()?)?);
-        }
-        self.wire.receive()?;
-        let form = if binary { Form::Binary(Arc::from(types)) } else { Form::Text };
-        let mut rows = Vec::new();
-        loop {
-            let packet = self.wire.receive()?;
-            match packet.first() {
-                // A length of eight bytes begins with the same byte.
-                Some(0xfe) if packet.len() < 9 => {
-                    let status = packet.get(3..5).ok_or_else(|| nonsense("its end is cut"))?.get_u16_le();
-                    return Ok((Answer { rows, changed: 0 }, status));
-                }
-                Some(0xff) => return Err(Failed::Server(Refusal::read(&packet))),
-                _ => rows.push(Row::of(packet, columns, form.clone())?),
-            }
-        }
+        if is_offered.is_some() { Ok(()) } else { Err(nonsense("it asks for a file that was not offered")) }
     }
 
     /// From here on an answer is waited for as long as at the start only.
@@ -432,13 +337,30 @@ impl Link {
 /// As much of a file as is sent with one system call.
 const CHUNK: usize = 256 << 10;
 
-/// What a statement without rows answers.
-fn changed(packet: &[u8]) -> io::Result<(Answer, u16)> {
-    let mut rest = &packet[1..];
-    let changed = length(&mut rest)?.unwrap_or(0);
-    length(&mut rest)?;
-    let status = rest.try_get_u16_le().map_err(|_| nonsense("it has no status"))?;
-    Ok((Answer { rows: Vec::new(), changed }, status))
+/// The question that executes a prepared statement.
+fn execution(statement: Prepared, values: &[Bound<'_>]) -> BytesMut {
+    let mut out = BytesMut::with_capacity(256);
+    out.put_u8(EXECUTE);
+    out.put_u32_le(statement.0);
+    out.put_u8(0);
+    out.put_u32_le(1);
+    let nulls = out.len();
+    out.put_bytes(0, values.len().div_ceil(8));
+    out.put_u8(1);
+    for value in values {
+        out.put_u16_le(if matches!(value, Bound::Int(_)) { LONGLONG } else { TEXT });
+    }
+    for (at, value) in values.iter().enumerate() {
+        match value {
+            Bound::Null => out[nulls + at / 8] |= 1 << (at % 8),
+            Bound::Int(number) => out.put_i64_le(*number),
+            Bound::Text(text) => {
+                put_length(text.len(), &mut out);
+                out.put_slice(text.as_bytes());
+            }
+        }
+    }
+    out
 }
 
 fn put_length(length: usize, out: &mut BytesMut) {
@@ -484,22 +406,5 @@ mod tests {
         }
         let refusal = Greeting::read(b"\xff\x10\x04Too many connections").err().map(|why| why.to_string());
         assert_eq!(refusal.as_deref(), Some("1040: Too many connections"));
-    }
-
-    #[test]
-    fn errors_say_whether_they_may_be_tried_again_and_whether_they_leave_a_doubt() {
-        for (code, again, ambiguous) in
-            [(1213, true, false), (1205, true, false), (1020, true, false), (1114, false, false), (1317, false, true)]
-        {
-            let mut packet = vec![0xff];
-            packet.put_u16_le(code);
-            packet.put_slice(b"#HY000why");
-            let failed = Failed::Server(Refusal::read(&packet));
-            let fault = failed.fault();
-            assert_eq!((fault.code, fault.text.as_str(), fault.again), (code.to_string(), "why", again));
-            assert_eq!(failed.is_ambiguous(), ambiguous, "{code}");
-        }
-        let missing = Failed::Server(Refusal::read(b"\xff\x6c\x06#AS002stock")).fault();
-        assert_eq!((missing.code.as_str(), missing.text.as_str()), (Fault::MISSING_ROW, "there is no stock"));
     }
 }

@@ -6,8 +6,9 @@
 //! drops anything.
 
 use super::connection::{Connection, marker};
+use super::failed::Failed;
 use super::gate::{Found, Permit};
-use super::link::{Failed, Link};
+use super::link::Link;
 use super::routines;
 use super::rows::{Lines, tuple};
 use super::schema::{self, literal};

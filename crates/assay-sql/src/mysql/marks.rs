@@ -3,7 +3,9 @@
 
 use super::checks::dialect;
 use super::connection::{Connection, NO_TABLE};
-use super::link::{Answer, Bound, Failed};
+use super::failed::Failed;
+use super::flight::Answer;
+use super::link::Bound;
 use super::schema::{self, literal};
 use crate::checks::orders_above;
 use crate::fault::Fault;

@@ -7,6 +7,8 @@ mod auth;
 mod checks;
 mod client;
 mod connection;
+mod failed;
+mod flight;
 pub mod gate;
 mod link;
 mod load;

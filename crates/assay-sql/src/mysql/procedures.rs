@@ -1,14 +1,15 @@
 //! Each transaction as one call of a procedure, which begins and commits it.
 
-use super::link::{Answer, Bound, Failed, Link, Prepared};
+use super::failed::Failed;
+use super::flight::Answer;
+use super::link::{Bound, Link, Prepared};
 use super::marks::{self, Mark};
 use super::row::Row;
 use super::rows::{moment, money};
 use super::schema::of;
 use crate::fault::Fault;
 use assay_model::tpcc::{
-    By, Delivered, Delivery, LastOrder, LineStatus, NewOrder, OrderStatus, Ordered, OrderedLine, Outcome, Paid,
-    Payment, Scale, Status, StockLevel, Transaction,
+    By, Delivered, LastOrder, LineStatus, NewOrder, Ordered, OrderedLine, Outcome, Paid, Scale, Status, Transaction,
 };
 use std::fmt::Write;
 use std::io;
@@ -42,78 +43,82 @@ impl Procedures {
         transaction: &Transaction,
         mark: Option<&Mark>,
     ) -> Result<Outcome, Fault> {
+        let answers = self.call(transaction, mark, |call, values| link.execute(call, values));
+        outcome(transaction, answers)
+    }
+
+    /// As [`Procedures::execute`], as far as the call; its [`outcome`] follows when it is answered.
+    pub(super) fn take_off(&self, link: &mut Link, transaction: &Transaction) {
+        self.call(transaction, None, |call, values| link.take_off(call, values));
+    }
+
+    /// What is called for a transaction, and with which arguments.
+    fn call<T>(
+        &self,
+        transaction: &Transaction,
+        mark: Option<&Mark>,
+        call: impl FnOnce(Prepared, &[Bound<'_>]) -> T,
+    ) -> T {
+        let [run, session, seq] = marks::arguments(mark);
+        let number = |number: i32| Bound::Int(number.into());
         match transaction {
-            Transaction::NewOrder(asked) => self.new_order(link, asked, mark),
-            Transaction::Payment(asked) => self.payment(link, asked, mark),
-            Transaction::OrderStatus(asked) => self.order_status(link, asked),
-            Transaction::Delivery(asked) => self.delivery(link, asked, mark),
-            Transaction::StockLevel(asked) => self.stock_level(link, asked),
+            Transaction::NewOrder(asked) => {
+                let [warehouse, district, customer] = [asked.warehouse, asked.district, asked.customer].map(number);
+                let (date, wanted) = (moment(asked.date), wanted(asked));
+                let [date, wanted] = [&date, &wanted].map(|text| Bound::Text(text));
+                let (count, is_local) = (Bound::Int(asked.lines.len() as i64), number(asked.all_local().into()));
+                let values = [warehouse, district, customer, date, wanted, count, is_local, run, session, seq];
+                call(self.calls[0], &values)
+            }
+            Transaction::Payment(asked) => {
+                let [id, last] = by(&asked.customer);
+                let of = [asked.warehouse, asked.district, asked.customer_warehouse, asked.customer_district];
+                let [warehouse, district, from, from_district] = of.map(number);
+                let (amount, date) = (money(asked.amount), moment(asked.date));
+                let [amount, date] = [&amount, &date].map(|text| Bound::Text(text));
+                let values = [warehouse, district, from, from_district, id, last, amount, date, run, session, seq];
+                call(self.calls[1], &values)
+            }
+            Transaction::OrderStatus(asked) => {
+                let [id, last] = by(&asked.customer);
+                call(self.calls[2], &[number(asked.warehouse), number(asked.district), id, last])
+            }
+            Transaction::Delivery(asked) => {
+                let [warehouse, carrier, districts] = [asked.warehouse, asked.carrier, self.districts].map(number);
+                let date = moment(asked.date);
+                call(self.calls[3], &[warehouse, carrier, Bound::Text(&date), districts, run, session, seq])
+            }
+            Transaction::StockLevel(asked) => {
+                call(self.calls[4], &[asked.warehouse, asked.district, asked.threshold].map(number))
+            }
         }
     }
+}
 
-    fn new_order(&self, link: &mut Link, asked: &NewOrder, mark: Option<&Mark>) -> Result<Outcome, Fault> {
-        let (date, wanted) = (moment(asked.date), wanted(asked));
-        let [run, session, seq] = marks::arguments(mark);
-        let values = [
-            Bound::Int(asked.warehouse.into()),
-            Bound::Int(asked.district.into()),
-            Bound::Int(asked.customer.into()),
-            Bound::Text(&date),
-            Bound::Text(&wanted),
-            Bound::Int(asked.lines.len() as i64),
-            Bound::Int(asked.all_local().into()),
-            run,
-            session,
-            seq,
-        ];
-        let answers = writes(link.execute(self.calls[0], &values))?;
-        let row = first(&answers)?;
-        if row.is_null(0) {
-            return Ok(Outcome::RolledBack);
+/// What the answers to a call mean.
+pub(super) fn outcome(transaction: &Transaction, answers: Result<Vec<Answer>, Failed>) -> Result<Outcome, Fault> {
+    let answers = if transaction.writes() { writes(answers)? } else { answers.map_err(|why| why.fault())? };
+    let row = answers.first().and_then(|answer| answer.one());
+    let nothing = || io::Error::new(io::ErrorKind::InvalidData, "a procedure answered nothing");
+    row.ok_or_else(nothing).and_then(|row| read(transaction, row, &answers)).map_err(unreadable)
+}
+
+fn read(transaction: &Transaction, row: &Row, answers: &[Answer]) -> io::Result<Outcome> {
+    Ok(match transaction {
+        Transaction::NewOrder(_) if row.is_null(0) => Outcome::RolledBack,
+        Transaction::NewOrder(asked) => Outcome::Ordered(ordered(row, asked.lines.len())?),
+        Transaction::Payment(_) => Outcome::Paid(Paid { customer: row.int(0)?, balance: row.big(1)? }),
+        Transaction::OrderStatus(_) => {
+            let lines = answers.get(1).map(|answer| answer.rows.as_slice()).unwrap_or_default();
+            Outcome::Status(status(row, lines)?)
         }
-        ordered(row, asked.lines.len()).map(Outcome::Ordered).map_err(unreadable)
-    }
-
-    fn payment(&self, link: &mut Link, asked: &Payment, mark: Option<&Mark>) -> Result<Outcome, Fault> {
-        let [id, last] = by(&asked.customer);
-        let of = [asked.warehouse, asked.district, asked.customer_warehouse, asked.customer_district];
-        let [warehouse, district, customer_warehouse, customer_district] = of.map(|it| Bound::Int(it.into()));
-        let (amount, date) = (money(asked.amount), moment(asked.date));
-        let (amount, date) = (Bound::Text(&amount), Bound::Text(&date));
-        let [run, session, seq] = marks::arguments(mark);
-        let values =
-            [warehouse, district, customer_warehouse, customer_district, id, last, amount, date, run, session, seq];
-        let answers = writes(link.execute(self.calls[1], &values))?;
-        let paid = |row: &Row| Ok(Paid { customer: row.int(0)?, balance: row.big(1)? });
-        paid(first(&answers)?).map(Outcome::Paid).map_err(unreadable)
-    }
-
-    fn order_status(&self, link: &mut Link, asked: &OrderStatus) -> Result<Outcome, Fault> {
-        let [id, last] = by(&asked.customer);
-        let values = [Bound::Int(asked.warehouse.into()), Bound::Int(asked.district.into()), id, last];
-        let answers = link.execute(self.calls[2], &values).map_err(|why| why.fault())?;
-        let lines = answers.get(1).map(|answer| answer.rows.as_slice()).unwrap_or_default();
-        status(first(&answers)?, lines).map(Outcome::Status).map_err(unreadable)
-    }
-
-    fn delivery(&self, link: &mut Link, asked: &Delivery, mark: Option<&Mark>) -> Result<Outcome, Fault> {
-        let date = moment(asked.date);
-        let [warehouse, carrier, districts] =
-            [asked.warehouse, asked.carrier, self.districts].map(|it| Bound::Int(it.into()));
-        let [run, session, seq] = marks::arguments(mark);
-        let values = [warehouse, carrier, Bound::Text(&date), districts, run, session, seq];
-        let answers = writes(link.execute(self.calls[3], &values))?;
-        let numbers = first(&answers)?.text(0).and_then(numbers).map_err(unreadable)?;
-        // Orders are counted from 1.
-        let orders = numbers.into_iter().map(|number| i32::try_from(number).ok().filter(|it| *it > 0)).collect();
-        Ok(Outcome::Delivered(Delivered { orders }))
-    }
-
-    fn stock_level(&self, link: &mut Link, asked: &StockLevel) -> Result<Outcome, Fault> {
-        let values = [asked.warehouse, asked.district, asked.threshold].map(|it| Bound::Int(it.into()));
-        let answers = link.execute(self.calls[4], &values).map_err(|why| why.fault())?;
-        first(&answers)?.big(0).map(Outcome::Low).map_err(unreadable)
-    }
+        Transaction::Delivery(_) => {
+            // Orders are counted from 1.
+            let order = |number| i32::try_from(number).ok().filter(|it| *it > 0);
+            Outcome::Delivered(Delivered { orders: numbers(row.text(0)?)?.into_iter().map(order).collect() })
+        }
+        Transaction::StockLevel(_) => Outcome::Low(row.big(0)?),
+    })
 }
 
 /// The lines of an order in one text: for each its number, warehouse, item and quantity, in 2, 10, 10 and 2 digits,
@@ -149,11 +154,6 @@ pub(super) fn unknown(why: &Failed) -> Fault {
 /// The fault of an answer that is not what a statement of ours gives.
 pub(super) fn unreadable(why: io::Error) -> Fault {
     Fault { code: "unreadable-answer".to_owned(), text: why.to_string(), again: false }
-}
-
-fn first(answers: &[Answer]) -> Result<&Row, Fault> {
-    let row = answers.first().and_then(|answer| answer.one());
-    row.ok_or_else(|| unreadable(io::Error::new(io::ErrorKind::InvalidData, "a procedure answered nothing")))
 }
 
 /// Numbers between blanks.

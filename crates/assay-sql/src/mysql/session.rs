@@ -2,14 +2,16 @@
 
 use super::client::Client;
 use super::connection::Connection;
+use super::failed::Failed;
 use super::marks::Mark;
-use super::procedures::Procedures;
+use super::procedures::{Procedures, outcome};
 use super::routines;
 use crate::fault::Fault;
 use crate::mode::Mode;
-use crate::sessions::Execute;
+use crate::sessions::{Converse, Execute};
 use crate::trouble::Trouble;
 use assay_model::tpcc::{Outcome, Scale, Transaction};
+use std::os::fd::BorrowedFd;
 use std::time::Duration;
 
 /// After a failure to connect again, how long the next attempt is kept back: a server that is down is not asked without
@@ -67,7 +69,7 @@ impl Session {
 
     /// As [`Execute::execute`]. A connection that was lost is made again for the next transaction.
     pub fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, Fault> {
-        if self.connection.link.broken {
+        if !self.is_ready() {
             self.again()?;
         }
         let link = &mut self.connection.link;
@@ -76,16 +78,16 @@ impl Session {
             mark.sent += 1;
             &*mark
         });
-        let outcome = match &self.way {
+        let done = match &self.way {
             Way::Procedures(way) => way.execute(link, transaction, mark),
             Way::Client(way) => way.execute(link, transaction, mark),
         };
-        if outcome.is_err() && !link.broken {
+        if done.is_err() && !link.broken {
             // Many errors undo one statement only. A failure here shows again at the next transaction; the first reason
             // is the one to report.
             let _ = link.run("ROLLBACK");
         }
-        outcome
+        done
     }
 
     fn again(&mut self) -> Result<(), Fault> {
@@ -122,6 +124,47 @@ impl Execute for Session {
 
     fn found(&mut self) -> Option<u64> {
         self.mark.as_mut().and_then(|mark| mark.found.take())
+    }
+
+    /// A procedure is one request, and its answers come together.
+    fn converse(&mut self) -> Option<&mut dyn Converse> {
+        let is_one_call = matches!(self.way, Way::Procedures(_)) && self.mark.is_none();
+        is_one_call.then_some(self)
+    }
+}
+
+impl Converse for Session {
+    fn is_ready(&self) -> bool {
+        let link = &self.connection.link;
+        !link.broken && !link.is_flying()
+    }
+
+    fn send(&mut self, transaction: &Transaction) {
+        if let Way::Procedures(way) = &self.way {
+            way.take_off(&mut self.connection.link, transaction);
+        }
+    }
+
+    fn has_more(&self) -> bool {
+        self.connection.link.has_more()
+    }
+
+    fn read(&mut self) {
+        self.connection.link.read();
+    }
+
+    fn outcome(&mut self, transaction: &Transaction) -> Option<Result<Outcome, Fault>> {
+        let link = &mut self.connection.link;
+        let answers = link.landed()?;
+        // The procedure itself rolls back whatever goes wrong, unless it was ended from outside.
+        if answers.as_ref().is_err_and(Failed::is_ambiguous) {
+            link.cut();
+        }
+        Some(outcome(transaction, answers))
+    }
+
+    fn socket(&self) -> BorrowedFd<'_> {
+        self.connection.link.socket()
     }
 }
 

@@ -1,6 +1,7 @@
 //! The settings of a server that decide what a commit means, read in the session itself.
 
-use super::link::{Failed, Link};
+use super::failed::Failed;
+use super::link::Link;
 use super::local::Directories;
 use super::schema::literal;
 use crate::trouble::Trouble;

@@ -1,7 +1,7 @@
 //! Packets of the client/server protocol of MySQL and MariaDB over a socket, encrypted or not, in both directions.
 //!
-//! A packet has three bytes of length and one that counts the packets of a question and its answer. One thread writes
-//! what it wants to ask and then reads all answers.
+//! A packet has three bytes of length and one that counts the packets of a question and its answer. A session writes what
+//! it wants to ask and then reads all answers; who waits for them is not decided here.
 
 use crate::socket::{self, START, Stream, tcp};
 use crate::trouble::Trouble;
@@ -9,6 +9,7 @@ use crate::url::{Host, MysqlUrl};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use std::io;
 use std::net::TcpStream;
+use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
@@ -27,7 +28,11 @@ pub(super) struct Wire {
     stream: Stream,
     incoming: BytesMut,
     outgoing: BytesMut,
+    /// The packets of a payload that has not arrived whole.
+    begun: BytesMut,
     sequence: u8,
+    /// Whether reading and writing wait.
+    waits: bool,
     /// The number of the server's process behind a socket on this host, where it tells.
     pub(super) peer: Option<i32>,
 }
@@ -54,9 +59,9 @@ impl Wire {
             Plain::Unix(stream) => (Stream::Unix(stream), None),
         };
         stream.set_patience(Some(START)).map_err(failed)?;
-        let (incoming, outgoing) = (BytesMut::new(), BytesMut::new());
+        let (incoming, outgoing, begun) = (BytesMut::new(), BytesMut::new(), BytesMut::new());
         let peer = stream.peer();
-        let mut wire = Wire { stream, incoming, outgoing, sequence: 0, peer };
+        let mut wire = Wire { stream, incoming, outgoing, begun, sequence: 0, waits: true, peer };
         let greeting = wire.receive().map_err(failed)?;
         if let Some(stream) = tcp.filter(|_| url.verifies()) {
             wire.encrypt(stream, url, |out| ask_for_tls(&greeting, out))?;
@@ -101,8 +106,57 @@ impl Wire {
         self.send(payload)
     }
 
+    /// As [`Wire::ask`], as much as the connection takes now.
+    pub(super) fn ask_now(&mut self, payload: &[u8]) -> io::Result<()> {
+        self.sequence = 0;
+        self.pack(payload);
+        self.send_now()
+    }
+
+    /// From here on reading and writing wait, or do not.
+    pub(super) fn set_waiting(&mut self, waits: bool) -> io::Result<()> {
+        if self.waits != waits {
+            self.stream.set_waiting(waits)?;
+            self.waits = waits;
+        }
+        Ok(())
+    }
+
+    /// Sends what is left, as far as the connection takes it.
+    pub(super) fn send_now(&mut self) -> io::Result<()> {
+        self.stream.write_now(&mut self.outgoing)
+    }
+
+    /// Whether something is left to be sent.
+    pub(super) fn has_more(&self) -> bool {
+        !self.outgoing.is_empty() || self.stream.has_more()
+    }
+
+    /// Reads what has arrived.
+    pub(super) fn receive_now(&mut self) -> io::Result<()> {
+        self.stream.receive_now(&mut self.incoming)
+    }
+
+    /// Where packets arrive.
+    pub(super) fn socket(&self) -> BorrowedFd<'_> {
+        self.stream.socket()
+    }
+
+    /// Ends the connection at once.
+    pub(super) fn cut(&self) {
+        // One that has ended already cannot be ended.
+        let _ = rustix::net::shutdown(self.stream.socket(), rustix::net::Shutdown::Both);
+    }
+
     /// Sends a payload that goes on with what was received.
     pub(super) fn send(&mut self, payload: &[u8]) -> io::Result<()> {
+        self.pack(payload);
+        let sent = self.stream.write_all(&self.outgoing);
+        self.outgoing.clear();
+        sent
+    }
+
+    fn pack(&mut self, payload: &[u8]) {
         self.outgoing.clear();
         let mut rest = payload;
         loop {
@@ -113,40 +167,45 @@ impl Wire {
             self.sequence = self.sequence.wrapping_add(1);
             rest = after;
             if packet.len() < PACKET_MOST {
-                return self.stream.write_all(&self.outgoing);
+                return;
             }
         }
     }
 
     /// Waits for a payload.
     pub(super) fn receive(&mut self) -> io::Result<Bytes> {
-        let first = self.packet()?;
-        if first.len() < PACKET_MOST {
-            return Ok(first);
-        }
-        let mut whole = BytesMut::from(&first[..]);
         loop {
-            let next = self.packet()?;
-            whole.extend_from_slice(&next);
-            if next.len() < PACKET_MOST {
-                return Ok(whole.freeze());
+            if let Some(payload) = self.next() {
+                return Ok(payload);
+            }
+            self.stream.receive(&mut self.incoming)?;
+        }
+    }
+
+    /// The next payload, if it has arrived whole.
+    pub(super) fn next(&mut self) -> Option<Bytes> {
+        loop {
+            let packet = self.packet()?;
+            let is_last = packet.len() < PACKET_MOST;
+            if is_last && self.begun.is_empty() {
+                return Some(packet);
+            }
+            self.begun.extend_from_slice(&packet);
+            if is_last {
+                return Some(self.begun.split().freeze());
             }
         }
     }
 
-    fn packet(&mut self) -> io::Result<Bytes> {
-        loop {
-            if let Some(mut head) = self.incoming.get(..HEAD) {
-                let length = head.get_uint_le(3) as usize;
-                if self.incoming.len() >= HEAD + length {
-                    self.sequence = self.incoming[HEAD - 1].wrapping_add(1);
-                    self.incoming.advance(HEAD);
-                    return Ok(self.incoming.split_to(length).freeze());
-                }
-                self.incoming.reserve(HEAD + length - self.incoming.len());
-            }
-            self.stream.receive(&mut self.incoming)?;
+    fn packet(&mut self) -> Option<Bytes> {
+        let length = self.incoming.get(..HEAD)?.get_uint_le(3) as usize;
+        if self.incoming.len() < HEAD + length {
+            self.incoming.reserve(HEAD + length - self.incoming.len());
+            return None;
         }
+        self.sequence = self.incoming[HEAD - 1].wrapping_add(1);
+        self.incoming.advance(HEAD);
+        Some(self.incoming.split_to(length).freeze())
     }
 }
 

@@ -2,15 +2,17 @@
 
 pub use super::server::Server;
 pub use super::shared::{small, sums_of};
+pub use assay_sql::mysql as dialect;
 
 use super::server::succeeds;
 use assay_model::tpcc::{ColumnKind, Population, Table, Value};
 use assay_sql::mysql::gate::Permit;
 use assay_sql::mysql::{Connection, Loading, Mode, Session, load};
-use assay_sql::{Marker, MysqlUrl, Trouble, Url};
+use assay_sql::{Host, Marker, MysqlUrl, Trouble, Url};
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -47,6 +49,16 @@ impl Bed {
 
     pub fn url(&self) -> MysqlUrl {
         url(&self.text())
+    }
+
+    /// Where the server listens.
+    pub fn socket(&self) -> PathBuf {
+        self.server.socket()
+    }
+
+    /// By another socket.
+    pub fn url_by(&self, socket: &Path) -> MysqlUrl {
+        MysqlUrl { host: Host::Socket(socket.to_owned()), ..self.url() }
     }
 
     /// As another user.

@@ -1,6 +1,7 @@
 //! What fails while transactions run: each has its code, leaves no trace, and says whether it may be tried again.
 
 use crate::bed::{Bed, Server, small};
+use crate::driven::{WAYS, execute};
 use crate::shared::parameters;
 use assay_model::tpcc::{Home, Kind, Transaction};
 use assay_sql::mysql::gate::Permit;
@@ -20,12 +21,12 @@ fn payment() -> Transaction {
 /// a first flight cannot.
 #[test]
 fn a_connection_that_is_ended_leaves_an_unknown_outcome_only_where_it_may_have_committed() {
-    for (mode, how, codes) in [
-        (Mode::Procedures, "KILL CONNECTION", &[Fault::OUTCOME_UNKNOWN][..]),
-        (Mode::Client, "KILL CONNECTION", &["1927", Fault::LOST]),
-        (Mode::Procedures, "KILL QUERY", &[Fault::OUTCOME_UNKNOWN]),
-        (Mode::Client, "KILL QUERY", &["1317"]),
-    ] {
+    for ((mode, by), how) in WAYS.into_iter().flat_map(|way| ["KILL CONNECTION", "KILL QUERY"].map(|how| (way, how))) {
+        let codes = match (mode, how) {
+            (Mode::Procedures, _) => &[Fault::OUTCOME_UNKNOWN][..],
+            (Mode::Client, "KILL CONNECTION") => &["1927", Fault::LOST],
+            (Mode::Client, _) => &["1317"],
+        };
         let Some(bed) = Bed::loaded() else { return };
         let permit = bed.permit();
         let mut session = bed.session(&permit, mode);
@@ -33,7 +34,7 @@ fn a_connection_that_is_ended_leaves_an_unknown_outcome_only_where_it_may_have_c
         let (mut other, input) = bed.other(HOLD);
         let thread = session.connection().thread();
         let fault = std::thread::scope(|scope| {
-            let paying = scope.spawn(|| session.execute(&payment()));
+            let paying = scope.spawn(|| execute(&mut session, by, &payment()));
             bed.until_waits(thread);
             bed.ask(&format!("{how} {thread}"));
             paying.join().unwrap().unwrap_err()
@@ -41,7 +42,7 @@ fn a_connection_that_is_ended_leaves_an_unknown_outcome_only_where_it_may_have_c
         assert!(codes.contains(&fault.code.as_str()) && !fault.again, "{mode:?} {how}: {fault}");
         drop(input);
         other.wait().unwrap();
-        session.execute(&payment()).unwrap();
+        execute(&mut session, by, &payment()).unwrap();
         let after = totals(session.connection()).unwrap();
         assert_eq!(after.payments, before.payments + 1, "{mode:?} {how}: the session goes on, and paid once");
         assert_eq!(check(session.connection(), small().scale()).unwrap(), []);
@@ -54,20 +55,20 @@ fn a_lock_that_takes_too_long_and_a_deadlock_may_be_tried_again() {
     let bed = Bed::of(server);
     bed.load(small(), 2).unwrap();
     let permit = bed.permit();
-    for mode in MODES {
+    for (mode, by) in WAYS {
         let mut session = bed.session(&permit, mode);
         // The server undoes one statement only: what came before must not stay locked.
         let (mut other, input) = bed.other("START TRANSACTION; UPDATE district SET d_street_1 = 'held'");
-        let fault = session.execute(&payment()).unwrap_err();
+        let fault = execute(&mut session, by, &payment()).unwrap_err();
         assert_eq!((fault.code.as_str(), fault.again), ("1205", true), "{mode:?}: {fault}");
         assert_eq!(bed.transaction(session.connection().thread()), None, "{mode:?}");
         drop(input);
         other.wait().unwrap();
-        session.execute(&payment()).unwrap();
+        execute(&mut session, by, &payment()).unwrap();
     }
     bed.server.restart("--innodb-flush-method=nosync");
     let permit = bed.permit();
-    for mode in MODES {
+    for (mode, by) in WAYS {
         // Somebody has changed more rows, so that ours is the one that the server ends, and then wants the warehouse.
         let mut session = bed.session(&permit, mode);
         let many = "START TRANSACTION; UPDATE stock SET s_data = concat(s_data, ''), s_ytd = s_ytd + 1; \
@@ -75,7 +76,7 @@ fn a_lock_that_takes_too_long_and_a_deadlock_may_be_tried_again() {
         let (mut other, mut input) = bed.other(many);
         let thread = session.connection().thread();
         let fault = std::thread::scope(|scope| {
-            let paying = scope.spawn(|| session.execute(&payment()));
+            let paying = scope.spawn(|| execute(&mut session, by, &payment()));
             bed.until_waits(thread);
             input.write_all(b"UPDATE warehouse SET w_street_1 = 'x'; ROLLBACK;\n").unwrap();
             paying.join().unwrap().unwrap_err()
@@ -83,7 +84,7 @@ fn a_lock_that_takes_too_long_and_a_deadlock_may_be_tried_again() {
         assert_eq!((fault.code.as_str(), fault.again), ("1213", true), "{mode:?}: {fault}");
         drop(input);
         assert!(other.wait().unwrap().success());
-        session.execute(&payment()).unwrap();
+        execute(&mut session, by, &payment()).unwrap();
         assert_eq!(check(session.connection(), small().scale()).unwrap(), []);
     }
 }

@@ -4,6 +4,8 @@
 
 mod bed;
 mod checks;
+#[path = "../shared/driven.rs"]
+mod driven;
 mod faults;
 mod gate;
 mod loads;

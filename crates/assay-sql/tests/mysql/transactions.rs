@@ -1,6 +1,7 @@
 //! Transactions: what they leave and answer equals the interpreter, alone and beside each other, in both modes.
 
 use crate::bed::{Bed, Server, small, sums_of};
+use crate::driven::{WAYS, execute};
 pub use crate::shared::parameters;
 use crate::shared::{Done, persistent};
 use assay_model::tpcc::interpreter::Database;
@@ -12,14 +13,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 #[test]
 fn two_thousand_transactions_of_one_session_equal_the_interpreters() {
-    for (mode, mix) in [(Mode::Procedures, Mix::Deck), (Mode::Client, Mix::Deck), (Mode::Client, Mix::HammerDb)] {
+    for ((mode, by), mix) in WAYS.map(|way| (way, Mix::Deck)).into_iter().chain([(WAYS[2], Mix::HammerDb)]) {
         let Some(bed) = Bed::loaded() else { return };
         let mut session = bed.session(&bed.permit(), mode);
         let mut interpreter = Database::loaded(small());
         let (parameters, mut deck, mut outcomes) = (parameters(3, 2), Deck::new(mix, 3), HashMap::new());
         for number in 0..2_000 {
             let transaction = parameters.transaction(deck.kind(number), number, Home::All);
-            let outcome = session.execute(&transaction).unwrap();
+            let outcome = execute(&mut session, by, &transaction).unwrap();
             assert_eq!(outcome, interpreter.execute(&transaction), "{mode:?} {number}: {transaction:?}");
             *outcomes.entry(std::mem::discriminant(&outcome)).or_insert(0) += 1;
         }

@@ -2,14 +2,16 @@
 
 pub use super::cluster::Cluster;
 pub use super::shared::{small, sums_of};
+pub use assay_sql::postgres as dialect;
 
 use super::cluster::succeeds;
 use assay_model::tpcc::{ColumnKind, Population, Table, Value};
 use assay_sql::postgres::gate::Permit;
 use assay_sql::postgres::{Connection, Loading, Mode, Session, load};
-use assay_sql::{Marker, PostgresUrl, Trouble, Url};
+use assay_sql::{Host, Marker, PostgresUrl, Trouble, Url};
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -49,6 +51,16 @@ impl Bed {
 
     pub fn url(&self) -> PostgresUrl {
         url(&self.text())
+    }
+
+    /// Where the server listens.
+    pub fn socket(&self) -> PathBuf {
+        self.cluster.dir.join(format!(".s.PGSQL.{}", self.url().port))
+    }
+
+    /// By another socket of this name.
+    pub fn url_by(&self, socket: &Path) -> PostgresUrl {
+        PostgresUrl { host: Host::Socket(socket.parent().unwrap().to_owned()), ..self.url() }
     }
 
     /// As another role.

@@ -5,6 +5,7 @@
 mod bed;
 mod checks;
 mod cluster;
+#[path = "../shared/driven.rs"]
 mod driven;
 mod faults;
 mod gate;

@@ -1,14 +1,15 @@
 //! Sessions that are driven by the thread that waits for them.
 
+use crate::bed::dialect::{Connection, Mode, Session, mark, totals};
 use crate::bed::{Bed, small};
-use crate::transactions::parameters;
+use crate::shared::parameters;
 use assay_model::tpcc::interpreter::Database;
 use assay_model::tpcc::{Deck, Home, Kind, Mix, Outcome, Transaction};
-use assay_sql::postgres::{Connection, Mode, Session, totals};
-use assay_sql::{Converse, Execute, Fault, PostgresUrl};
+use assay_sql::{Converse, Execute, Fault};
 use rustix::event::{PollFd, PollFlags, poll};
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Who waits for the answers.
@@ -46,14 +47,18 @@ fn converse(conversation: &mut dyn Converse, transaction: &Transaction) -> Resul
 }
 
 /// Something between a session and its server, which passes on what they say.
-struct Between(tempfile::TempDir);
+struct Between {
+    _dir: tempfile::TempDir,
+    socket: PathBuf,
+}
 
 impl Between {
     /// Passes on what the server says with `say`.
     fn new(bed: &Bed, say: impl Fn(&mut UnixStream, &[u8]) + Clone + Send + 'static) -> Between {
         let dir = tempfile::tempdir().unwrap();
-        let socket = format!(".s.PGSQL.{}", bed.url().port);
-        let (listener, server) = (UnixListener::bind(dir.path().join(&socket)).unwrap(), bed.cluster.dir.join(&socket));
+        let server = bed.socket();
+        let socket = dir.path().join(server.file_name().unwrap());
+        let listener = UnixListener::bind(&socket).unwrap();
         std::thread::spawn(move || {
             for near in listener.incoming() {
                 let (near, far) = (near.unwrap(), UnixStream::connect(&server).unwrap());
@@ -62,11 +67,7 @@ impl Between {
                 std::thread::spawn(move || pass(far, near, say));
             }
         });
-        Between(dir)
-    }
-
-    fn url(&self, bed: &Bed) -> PostgresUrl {
-        PostgresUrl { host: assay_sql::Host::Socket(self.0.path().to_owned()), ..bed.url() }
+        Between { _dir: dir, socket }
     }
 }
 
@@ -88,7 +89,7 @@ fn answers_may_come_byte_by_byte() {
         }
     };
     let between = Between::new(&bed, slowly);
-    let connection = Connection::open(&bed.permit(), &between.url(&bed)).unwrap();
+    let connection = Connection::open(&bed.permit(), &bed.url_by(&between.socket)).unwrap();
     let mut session = Session::new(connection, small().scale(), Mode::Procedures).unwrap();
     let (mut interpreter, parameters) = (Database::loaded(small()), parameters(3, 2));
     let (mut deck, mut pieces) = (Deck::new(Mix::Deck, 3), 0);
@@ -127,7 +128,7 @@ fn a_connection_that_is_cut_is_made_again_by_whoever_may_wait() {
     };
     let between = Between::new(&bed, until_then);
     let permit = bed.permit();
-    let connection = Connection::open(&permit, &between.url(&bed)).unwrap();
+    let connection = Connection::open(&permit, &bed.url_by(&between.socket)).unwrap();
     let mut session = Session::new(connection, small().scale(), Mode::Procedures).unwrap();
     let before = totals(&mut bed.connection_with(&permit)).unwrap();
     let of = |kind, number| parameters(1, 2).transaction(kind, number, Home::All);
@@ -156,12 +157,10 @@ fn a_connection_that_is_cut_is_made_again_by_whoever_may_wait() {
 fn an_answer_that_nobody_read_is_not_taken_for_that_of_the_next_transaction() {
     let Some(bed) = Bed::loaded() else { return };
     let mut session = bed.session(&bed.permit(), Mode::Procedures);
-    let process = session.connection().process();
     let of = |kind| parameters(1, 2).transaction(kind, 1, Home::All);
     session.converse().unwrap().send(&of(Kind::StockLevel));
     assert!(!session.converse().unwrap().is_ready());
     assert!(matches!(session.execute(&of(Kind::Payment)).unwrap(), Outcome::Paid(_)));
-    assert_ne!(session.connection().process(), process);
     assert!(session.converse().unwrap().is_ready());
 }
 
@@ -173,7 +172,7 @@ fn sessions_that_cannot_converse_say_so() {
     assert!(bed.session(&permit, Mode::Procedures).converse().is_some());
     assert!(bed.session(&permit, Mode::Client).converse().is_none());
     let mut connection = bed.connection_with(&permit);
-    assay_sql::postgres::mark(&mut connection, "run", 1).unwrap();
+    mark(&mut connection, "run", 1).unwrap();
     let mut marked = Session::marked(connection, small().scale(), Mode::Procedures, ("run", 0)).unwrap();
     assert!(marked.converse().is_none());
 }

@@ -1,0 +1,117 @@
+//! Why a question to the server has no answer.
+
+use crate::fault::Fault;
+use bytes::Buf;
+use std::fmt;
+use std::io;
+
+/// Why a question has no answer.
+#[derive(Debug)]
+pub(super) enum Failed {
+    /// The server refused it.
+    Server(Refusal),
+    /// The connection is gone, or what came over it makes no sense.
+    Lost(io::Error),
+}
+
+/// An error as the server reports it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Refusal {
+    /// The server's number of the error (MariaDB's manual, "Error Codes").
+    pub(super) code: u16,
+    /// The code of the SQL standard, or one of ours.
+    pub(super) state: String,
+    pub(super) message: String,
+}
+
+/// Deadlock; a lock that took too long, which undoes one statement only; a row that changed since the snapshot.
+const AGAIN: [u16; 3] = [1213, 1205, 1020];
+/// The statement was ended from outside, or took longer than it may, which can happen after a commit too.
+const ENDED: [u16; 5] = [1053, 1317, 1927, 1969, 4031];
+/// Of these, the ones after which the server ends the connection.
+const ENDS: [u16; 3] = [1053, 1927, 4031];
+
+/// The state of an error of our procedures: a row that must exist.
+const MISSING_ROW: &str = "AS002";
+
+impl Refusal {
+    pub(super) fn read(packet: &[u8]) -> Refusal {
+        let mut rest = packet.get(1..).unwrap_or_default();
+        let code = rest.try_get_u16_le().unwrap_or(0);
+        let (state, message) = match rest.strip_prefix(b"#").and_then(|it| it.split_at_checked(5)) {
+            Some((state, message)) => (state, message),
+            None => (&b""[..], rest),
+        };
+        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
+        Refusal { code, state: text(state), message: text(message) }
+    }
+}
+
+impl fmt::Display for Failed {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Failed::Server(Refusal { code, message, .. }) => write!(out, "{code}: {message}"),
+            Failed::Lost(why) => write!(out, "the connection was lost: {why}"),
+        }
+    }
+}
+
+impl From<io::Error> for Failed {
+    fn from(why: io::Error) -> Failed {
+        Failed::Lost(why)
+    }
+}
+
+impl Failed {
+    /// The server's code, or 0.
+    pub(super) fn code(&self) -> u16 {
+        match self {
+            Failed::Server(refusal) => refusal.code,
+            Failed::Lost(_) => 0,
+        }
+    }
+
+    /// Whether the connection is gone with it.
+    pub(super) fn ends(&self) -> bool {
+        matches!(self, Failed::Lost(_)) || ENDS.contains(&self.code())
+    }
+
+    /// Whether the server may have done what it was asked for nevertheless, if this was its last statement.
+    pub(super) fn is_ambiguous(&self) -> bool {
+        matches!(self, Failed::Lost(_)) || ENDED.contains(&self.code())
+    }
+
+    /// As the end of a transaction, of which the server has not been told to commit anything.
+    pub(super) fn fault(&self) -> Fault {
+        match self {
+            Failed::Server(Refusal { state, message, .. }) if state == MISSING_ROW => Fault::missing_row(message),
+            Failed::Server(Refusal { code, message, .. }) => {
+                Fault { code: code.to_string(), text: message.clone(), again: AGAIN.contains(code) }
+            }
+            Failed::Lost(why) => Fault { code: Fault::LOST.to_owned(), text: why.to_string(), again: false },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::BufMut;
+
+    #[test]
+    fn errors_say_whether_they_may_be_tried_again_and_whether_they_leave_a_doubt() {
+        for (code, again, ambiguous) in
+            [(1213, true, false), (1205, true, false), (1020, true, false), (1114, false, false), (1317, false, true)]
+        {
+            let mut packet = vec![0xff];
+            packet.put_u16_le(code);
+            packet.put_slice(b"#HY000why");
+            let failed = Failed::Server(Refusal::read(&packet));
+            let fault = failed.fault();
+            assert_eq!((fault.code, fault.text.as_str(), fault.again), (code.to_string(), "why", again));
+            assert_eq!(failed.is_ambiguous(), ambiguous, "{code}");
+        }
+        let missing = Failed::Server(Refusal::read(b"\xff\x6c\x06#AS002stock")).fault();
+        assert_eq!((missing.code.as_str(), missing.text.as_str()), (Fault::MISSING_ROW, "there is no stock"));
+    }
+}

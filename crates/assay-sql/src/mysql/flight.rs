@@ -1,0 +1,111 @@
+//! The answers to a question, packet by packet: whoever waits for them.
+
+use super::failed::{Failed, Refusal};
+use super::row::{Form, Row, column_type, length, nonsense};
+use bytes::{Buf, Bytes};
+use std::io;
+use std::sync::Arc;
+
+/// Another answer follows.
+const MORE: u16 = 1 << 3;
+
+/// What a statement answered.
+#[derive(Debug)]
+pub(super) struct Answer {
+    pub(super) rows: Vec<Row>,
+    /// How many rows a statement that writes found.
+    pub(super) changed: u64,
+}
+
+impl Answer {
+    /// The only row.
+    pub(super) fn one(&self) -> Option<&Row> {
+        self.rows.first()
+    }
+}
+
+/// What comes next.
+#[derive(Debug)]
+enum Next {
+    /// An answer begins.
+    Answer,
+    /// The definitions of so many columns, of which these were read.
+    Columns(usize, Vec<u8>),
+    /// The packet that ends them.
+    EndOfColumns(usize, Vec<u8>),
+    /// A row of so many columns, or the end of all rows.
+    Row(usize, Form, Vec<Row>),
+}
+
+/// The answers as far as they have arrived.
+#[derive(Debug)]
+pub(super) struct Flight {
+    pub(super) answers: Vec<Answer>,
+    next: Next,
+    is_binary: bool,
+    /// Why the question was not sent as a whole. That is not the end: the server may have said why.
+    pub(super) unsent: Option<io::Error>,
+    /// Why nothing more can arrive.
+    pub(super) ended: Option<io::Error>,
+}
+
+impl Flight {
+    pub(super) fn new(is_binary: bool, unsent: Option<io::Error>) -> Flight {
+        Flight { answers: Vec::new(), next: Next::Answer, is_binary, unsent, ended: None }
+    }
+
+    /// The name of the file that the server asks for with this packet.
+    pub(super) fn asks_for<'a>(&self, packet: &'a [u8]) -> Option<&'a [u8]> {
+        packet.strip_prefix(&[0xfb]).filter(|_| matches!(self.next, Next::Answer))
+    }
+
+    /// Takes a packet. True: it was the last one.
+    pub(super) fn take(&mut self, packet: Bytes) -> Result<bool, Failed> {
+        if packet.first() == Some(&0xff) {
+            // No definition of a column begins with this byte, and no row.
+            return Err(Failed::Server(Refusal::read(&packet)));
+        }
+        self.next = match std::mem::replace(&mut self.next, Next::Answer) {
+            Next::Answer if packet.first() == Some(&0x00) => {
+                let (answer, status) = changed(&packet)?;
+                return Ok(self.ends(answer, status));
+            }
+            Next::Answer => {
+                let columns = length(&mut &packet[..])?.ok_or_else(|| nonsense("it has no columns"))? as usize;
+                Next::Columns(columns, Vec::new())
+            }
+            Next::Columns(columns, mut types) => {
+                types.push(column_type(&packet)?);
+                if types.len() < columns { Next::Columns(columns, types) } else { Next::EndOfColumns(columns, types) }
+            }
+            Next::EndOfColumns(columns, types) => {
+                let form = if self.is_binary { Form::Binary(Arc::from(types)) } else { Form::Text };
+                Next::Row(columns, form, Vec::new())
+            }
+            // A length of eight bytes begins with the same byte.
+            Next::Row(_, _, rows) if packet.first() == Some(&0xfe) && packet.len() < 9 => {
+                let status = packet.get(3..5).ok_or_else(|| nonsense("its end is cut"))?.get_u16_le();
+                return Ok(self.ends(Answer { rows, changed: 0 }, status));
+            }
+            Next::Row(columns, form, mut rows) => {
+                rows.push(Row::of(packet, columns, form.clone())?);
+                Next::Row(columns, form, rows)
+            }
+        };
+        Ok(false)
+    }
+
+    fn ends(&mut self, answer: Answer, status: u16) -> bool {
+        self.answers.push(answer);
+        status & MORE == 0
+    }
+}
+
+/// What a statement without rows answers.
+fn changed(packet: &[u8]) -> io::Result<(Answer, u16)> {
+    let mut rest = &packet[1..];
+    let changed = length(&mut rest)?.unwrap_or(0);
+    length(&mut rest)?;
+    let status = rest.try_get_u16_le().map_err(|_| nonsense("it has no status"))?;
+    Ok((Answer { rows: Vec::new(), changed }, status))
+}
