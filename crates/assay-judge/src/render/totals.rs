@@ -115,9 +115,7 @@ pub(crate) fn figures(page: &mut Page, judgement: &Judgement, room: Room) {
     let both: Vec<String> = both.into_iter().filter(|said| !said.is_empty()).collect();
     page.words("", &both.join("; "), 2);
     if part.databases.is_empty() {
-        if let Some(bytes) = bytes(part) {
-            page.line(bytes);
-        }
+        page.line(bytes(part));
     }
     if let Some(cache) = &part.cache {
         page.words("", &cache.in_words(), 2);
@@ -206,15 +204,10 @@ fn errors(part: &StepFigures) -> Vec<String> {
     met
 }
 
-/// How much was moved, where that can be counted: transactions move no bytes.
-fn bytes(part: &StepFigures) -> Option<String> {
+fn bytes(part: &StepFigures) -> String {
     let sum =
         |of: fn(&TargetTotals) -> u64| part.targets.iter().fold(0u64, |sum, target| sum.saturating_add(of(target)));
     let (read, written, size) = (sum(|t| t.read_bytes), sum(|t| t.written_bytes), sum(|t| t.head.size_bytes));
-    if (read, written, size) == (0, 0, 0) {
-        return None;
-    }
     let full = if size > 0 { format!(" ({:.2} drive writes)", written as f64 / size as f64) } else { String::new() };
-    let [read, wrote] = [read, written].map(|bytes| Bytes::new(bytes).human());
-    Some(format!("read {read}, wrote {wrote}{full}, warm-up included"))
+    format!("read {}, wrote {}{full}, warm-up included", Bytes::new(read).human(), Bytes::new(written).human())
 }
