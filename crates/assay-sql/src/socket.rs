@@ -18,6 +18,8 @@ pub(crate) const START: Duration = Duration::from_secs(10);
 const IDLE: Duration = Duration::from_secs(30);
 const PROBE: Duration = Duration::from_secs(10);
 const UNANSWERED_MS: u32 = 60_000;
+/// How long a farewell may take.
+const FAREWELL: Duration = Duration::from_secs(1);
 /// What is read at once.
 const CHUNK: usize = 16 << 10;
 
@@ -30,7 +32,7 @@ pub(crate) enum Stream {
 
 impl Stream {
     /// Writes all of it.
-    pub(crate) fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         match self {
             Stream::Unix(stream) => stream.write_all(bytes),
             Stream::Tcp(stream) => stream.write_all(bytes),
@@ -39,7 +41,7 @@ impl Stream {
     }
 
     /// Writes as much as the connection takes now, and removes it from what is to be written.
-    pub(crate) fn write_now(&mut self, outgoing: &mut BytesMut) -> io::Result<()> {
+    fn write_now(&mut self, outgoing: &mut BytesMut) -> io::Result<()> {
         while !outgoing.is_empty() {
             let written = match self {
                 Stream::Unix(stream) => stream.write(outgoing),
@@ -63,13 +65,8 @@ impl Stream {
         }
     }
 
-    /// Whether encrypted bytes are left that the connection did not take.
-    pub(crate) fn has_more(&self) -> bool {
-        matches!(self, Stream::Tls(stream) if stream.conn.wants_write())
-    }
-
     /// Whether reading and writing wait.
-    pub(crate) fn set_waiting(&self, waits: bool) -> io::Result<()> {
+    fn set_waiting(&self, waits: bool) -> io::Result<()> {
         match self {
             Stream::Unix(stream) => stream.set_nonblocking(!waits),
             Stream::Tcp(stream) => stream.set_nonblocking(!waits),
@@ -78,7 +75,7 @@ impl Stream {
     }
 
     /// Where it is.
-    pub(crate) fn socket(&self) -> BorrowedFd<'_> {
+    fn socket(&self) -> BorrowedFd<'_> {
         match self {
             Stream::Unix(stream) => stream.as_fd(),
             Stream::Tcp(stream) => stream.as_fd(),
@@ -95,7 +92,7 @@ impl Stream {
     }
 
     /// How long a read or a write may wait; none: as long as it takes.
-    pub(crate) fn set_patience(&self, patience: Option<Duration>) -> io::Result<()> {
+    fn set_patience(&self, patience: Option<Duration>) -> io::Result<()> {
         match self {
             Stream::Unix(stream) => stream.set_read_timeout(patience).and_then(|()| stream.set_write_timeout(patience)),
             Stream::Tcp(stream) => stream.set_read_timeout(patience).and_then(|()| stream.set_write_timeout(patience)),
@@ -104,16 +101,81 @@ impl Stream {
             }
         }
     }
+}
 
-    /// The number of the process that listens on the other end of a socket of this host, where it is known.
-    pub(crate) fn peer(&self) -> Option<i32> {
-        let Stream::Unix(stream) = self else { return None };
-        rustix::net::sockopt::socket_peercred(stream).ok().map(|it| it.pid.as_raw_nonzero().get())
+/// A connection with what has arrived and what is to be sent.
+pub(crate) struct Line {
+    stream: Stream,
+    pub(crate) incoming: BytesMut,
+    pub(crate) outgoing: BytesMut,
+    /// Whether reading and writing wait.
+    waits: bool,
+    chunk: Box<[u8]>,
+}
+
+impl Line {
+    /// One whose start has a limit of time for each step.
+    pub(crate) fn new(stream: Stream) -> io::Result<Line> {
+        stream.set_patience(Some(START))?;
+        let (incoming, outgoing) = (BytesMut::new(), BytesMut::new());
+        Ok(Line { stream, incoming, outgoing, waits: true, chunk: vec![0; CHUNK].into() })
     }
 
-    /// Waits for bytes and appends them. A connection that the other side has closed is an error.
-    pub(crate) fn receive(&mut self, incoming: &mut BytesMut) -> io::Result<()> {
-        match self.append(incoming) {
+    /// Goes on with the same connection, encrypted.
+    pub(crate) fn continue_with(&mut self, stream: Stream) -> io::Result<()> {
+        self.stream = stream;
+        self.stream.set_patience(Some(START))
+    }
+
+    pub(crate) fn is_encrypted(&self) -> bool {
+        matches!(self.stream, Stream::Tls(_))
+    }
+
+    /// From here on an answer may take as long as it takes.
+    pub(crate) fn is_started(&self) -> io::Result<()> {
+        self.stream.set_patience(None)
+    }
+
+    /// From here on an answer is waited for as long as at the start only.
+    pub(crate) fn is_hurried(&self) -> io::Result<()> {
+        self.stream.set_patience(Some(START))
+    }
+
+    /// Nothing but a farewell follows, which must not take long.
+    pub(crate) fn ends(&mut self) {
+        self.outgoing.clear();
+        let _ = self.stream.set_patience(Some(FAREWELL));
+    }
+
+    /// From here on reading and writing wait, or do not.
+    pub(crate) fn set_waiting(&mut self, waits: bool) -> io::Result<()> {
+        if self.waits != waits {
+            self.stream.set_waiting(waits)?;
+            self.waits = waits;
+        }
+        Ok(())
+    }
+
+    /// Sends all that is to be sent.
+    pub(crate) fn send(&mut self) -> io::Result<()> {
+        let sent = self.stream.write_all(&self.outgoing);
+        self.outgoing.clear();
+        sent
+    }
+
+    /// Sends as much as the connection takes now.
+    pub(crate) fn send_now(&mut self) -> io::Result<()> {
+        self.stream.write_now(&mut self.outgoing)
+    }
+
+    /// Whether something is left to be sent.
+    pub(crate) fn has_more(&self) -> bool {
+        !self.outgoing.is_empty() || matches!(&self.stream, Stream::Tls(stream) if stream.conn.wants_write())
+    }
+
+    /// Waits until something arrives. A connection that the other side has closed is an error.
+    pub(crate) fn receive(&mut self) -> io::Result<()> {
+        match self.append() {
             Err(why) if why.kind() == io::ErrorKind::WouldBlock => {
                 Err(io::Error::new(io::ErrorKind::TimedOut, "the server does not answer"))
             }
@@ -121,12 +183,12 @@ impl Stream {
         }
     }
 
-    /// Appends all bytes that have arrived, of a connection that does not wait.
-    pub(crate) fn receive_now(&mut self, incoming: &mut BytesMut) -> io::Result<()> {
+    /// Reads all that has arrived on a connection that does not wait.
+    pub(crate) fn receive_now(&mut self) -> io::Result<()> {
         loop {
-            match self.append(incoming) {
+            match self.append() {
                 // Less than was asked for is all there is, unless it was decrypted in pieces.
-                Ok(read) if read < CHUNK && !matches!(self, Stream::Tls(_)) => return Ok(()),
+                Ok(read) if read < CHUNK && !self.is_encrypted() => return Ok(()),
                 Ok(_) => {}
                 Err(why) if why.kind() == io::ErrorKind::WouldBlock => return Ok(()),
                 Err(why) => return Err(why),
@@ -134,19 +196,35 @@ impl Stream {
         }
     }
 
-    fn append(&mut self, incoming: &mut BytesMut) -> io::Result<usize> {
-        let mut chunk = [0; CHUNK];
+    fn append(&mut self) -> io::Result<usize> {
         loop {
-            match self.read(&mut chunk) {
+            match self.stream.read(&mut self.chunk) {
                 Ok(0) => return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed the connection")),
                 Ok(read) => {
-                    incoming.extend_from_slice(&chunk[..read]);
+                    self.incoming.extend_from_slice(&self.chunk[..read]);
                     return Ok(read);
                 }
                 Err(why) if why.kind() == io::ErrorKind::Interrupted => {}
                 Err(why) => return Err(why),
             }
         }
+    }
+
+    /// Where answers arrive.
+    pub(crate) fn socket(&self) -> BorrowedFd<'_> {
+        self.stream.socket()
+    }
+
+    /// Ends the connection at once.
+    pub(crate) fn cut(&self) {
+        // One that has ended already cannot be ended.
+        let _ = rustix::net::shutdown(self.socket(), rustix::net::Shutdown::Both);
+    }
+
+    /// The number of the process that listens on the other end of a socket of this host, where it is known.
+    pub(crate) fn peer(&self) -> Option<i32> {
+        let Stream::Unix(stream) = &self.stream else { return None };
+        rustix::net::sockopt::socket_peercred(stream).ok().map(|it| it.pid.as_raw_nonzero().get())
     }
 }
 

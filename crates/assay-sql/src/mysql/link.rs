@@ -155,7 +155,7 @@ impl Link {
         out.put_u8(0);
         self.wire.send(&out)?;
         self.authenticate(password)?;
-        Ok(self.wire.is_started()?)
+        Ok(self.wire.line.is_started()?)
     }
 
     /// Answers until the server lets the user in.
@@ -180,7 +180,7 @@ impl Link {
 
     /// The number of the server's process behind a socket on this host, where it tells.
     pub(super) fn peer(&self) -> Option<i32> {
-        self.wire.peer
+        self.wire.line.peer()
     }
 
     /// Asks for statements that are written out, and answers the rows of all of them. The server carries them out in
@@ -229,22 +229,22 @@ impl Link {
 
     /// As [`Link::execute`], without waiting: the answers are read by [`Link::read`] and returned by [`Link::landed`].
     pub(super) fn take_off(&mut self, statement: Prepared, values: &[Bound<'_>]) {
-        let sent = self.wire.set_waiting(false).and_then(|()| self.wire.ask_now(&execution(statement, values)));
+        let sent = self.wire.line.set_waiting(false).and_then(|()| self.wire.ask_now(&execution(statement, values)));
         self.flight = Some(Flight::new(true, sent.err()));
     }
 
     /// Whether something is left that the connection did not take yet.
     pub(super) fn has_more(&self) -> bool {
-        self.wire.has_more()
+        self.wire.line.has_more()
     }
 
     /// Reads what has arrived, and sends what is left.
     pub(super) fn read(&mut self) {
         let Some(flight) = &mut self.flight else { return };
-        if self.wire.has_more() && flight.unsent.is_none() {
-            flight.unsent = self.wire.send_now().err();
+        if self.wire.line.has_more() && flight.unsent.is_none() {
+            flight.unsent = self.wire.line.send_now().err();
         }
-        flight.ended = self.wire.receive_now().err();
+        flight.ended = self.wire.line.receive_now().err();
     }
 
     /// The answers, once all of them have been read.
@@ -267,18 +267,18 @@ impl Link {
 
     /// Where answers arrive.
     pub(super) fn socket(&self) -> BorrowedFd<'_> {
-        self.wire.socket()
+        self.wire.line.socket()
     }
 
     /// Ends the connection at once, and with it whatever its transaction has done and locked.
     pub(super) fn cut(&mut self) {
-        self.wire.cut();
+        self.wire.line.cut();
         self.broken = true;
     }
 
     /// Sends, and reads all answers.
     fn ask(&mut self, question: &[u8], offered: Offered<'_>, binary: bool) -> Result<Vec<Answer>, Failed> {
-        let sent = self.wire.set_waiting(true).and_then(|()| self.wire.ask(question));
+        let sent = self.wire.line.set_waiting(true).and_then(|()| self.wire.ask(question));
         self.flight = Some(Flight::new(binary, sent.err()));
         loop {
             let packet = self.wire.receive();
@@ -330,7 +330,7 @@ impl Link {
     /// From here on an answer is waited for as long as at the start only.
     pub(super) fn hurry(&self) {
         // Without the limit the answer is waited for as before.
-        let _ = self.wire.is_hurried();
+        let _ = self.wire.line.is_hurried();
     }
 }
 

@@ -3,15 +3,13 @@
 //! A packet has three bytes of length and one that counts the packets of a question and its answer. A session writes what
 //! it wants to ask and then reads all answers; who waits for them is not decided here.
 
-use crate::socket::{self, START, Stream, tcp};
+use crate::socket::{self, Line, Stream, tcp};
 use crate::trouble::Trouble;
 use crate::url::{Host, MysqlUrl};
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use std::io;
 use std::net::TcpStream;
-use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
 
 /// The longest payload of one packet; one of exactly this length is followed by its rest.
 const PACKET_MOST: usize = 0xff_ffff;
@@ -25,16 +23,10 @@ enum Plain {
 
 /// A connection on the level of packets.
 pub(super) struct Wire {
-    stream: Stream,
-    incoming: BytesMut,
-    outgoing: BytesMut,
+    pub(super) line: Line,
     /// The packets of a payload that has not arrived whole.
     begun: BytesMut,
     sequence: u8,
-    /// Whether reading and writing wait.
-    waits: bool,
-    /// The number of the server's process behind a socket on this host, where it tells.
-    pub(super) peer: Option<i32>,
 }
 
 impl Wire {
@@ -58,10 +50,8 @@ impl Wire {
             Plain::Tcp(stream) => (Stream::Tcp(stream.try_clone().map_err(failed)?), Some(stream)),
             Plain::Unix(stream) => (Stream::Unix(stream), None),
         };
-        stream.set_patience(Some(START)).map_err(failed)?;
-        let (incoming, outgoing, begun) = (BytesMut::new(), BytesMut::new(), BytesMut::new());
-        let peer = stream.peer();
-        let mut wire = Wire { stream, incoming, outgoing, begun, sequence: 0, waits: true, peer };
+        let line = Line::new(stream).map_err(failed)?;
+        let mut wire = Wire { line, begun: BytesMut::new(), sequence: 0 };
         let greeting = wire.receive().map_err(failed)?;
         if let Some(stream) = tcp.filter(|_| url.verifies()) {
             wire.encrypt(stream, url, |out| ask_for_tls(&greeting, out))?;
@@ -82,22 +72,12 @@ impl Wire {
         let mut asked = BytesMut::new();
         ask(&mut asked).map_err(|why| failed(&why))?;
         // What a server sends before it is trusted must not be taken for what it sends afterwards.
-        if !self.incoming.is_empty() {
+        if !self.line.incoming.is_empty() {
             return Err(failed(&"the server said more than its greeting"));
         }
         self.send(&asked).map_err(|why| failed(&why))?;
-        self.stream = socket::encrypted(stream, name, url.roots.as_deref()).map_err(|why| failed(&why))?;
-        self.stream.set_patience(Some(START)).map_err(|why| failed(&why))
-    }
-
-    /// From here on an answer may take as long as it takes.
-    pub(super) fn is_started(&self) -> io::Result<()> {
-        self.stream.set_patience(None)
-    }
-
-    /// From here on an answer is waited for as long as at the start only.
-    pub(super) fn is_hurried(&self) -> io::Result<()> {
-        self.stream.set_patience(Some(START))
+        let encrypted = socket::encrypted(stream, name, url.roots.as_deref()).map_err(|why| failed(&why))?;
+        self.line.continue_with(encrypted).map_err(|why| failed(&why))
     }
 
     /// Sends a question, which begins to count packets anew.
@@ -110,60 +90,23 @@ impl Wire {
     pub(super) fn ask_now(&mut self, payload: &[u8]) -> io::Result<()> {
         self.sequence = 0;
         self.pack(payload);
-        self.send_now()
-    }
-
-    /// From here on reading and writing wait, or do not.
-    pub(super) fn set_waiting(&mut self, waits: bool) -> io::Result<()> {
-        if self.waits != waits {
-            self.stream.set_waiting(waits)?;
-            self.waits = waits;
-        }
-        Ok(())
-    }
-
-    /// Sends what is left, as far as the connection takes it.
-    pub(super) fn send_now(&mut self) -> io::Result<()> {
-        self.stream.write_now(&mut self.outgoing)
-    }
-
-    /// Whether something is left to be sent.
-    pub(super) fn has_more(&self) -> bool {
-        !self.outgoing.is_empty() || self.stream.has_more()
-    }
-
-    /// Reads what has arrived.
-    pub(super) fn receive_now(&mut self) -> io::Result<()> {
-        self.stream.receive_now(&mut self.incoming)
-    }
-
-    /// Where packets arrive.
-    pub(super) fn socket(&self) -> BorrowedFd<'_> {
-        self.stream.socket()
-    }
-
-    /// Ends the connection at once.
-    pub(super) fn cut(&self) {
-        // One that has ended already cannot be ended.
-        let _ = rustix::net::shutdown(self.stream.socket(), rustix::net::Shutdown::Both);
+        self.line.send_now()
     }
 
     /// Sends a payload that goes on with what was received.
     pub(super) fn send(&mut self, payload: &[u8]) -> io::Result<()> {
         self.pack(payload);
-        let sent = self.stream.write_all(&self.outgoing);
-        self.outgoing.clear();
-        sent
+        self.line.send()
     }
 
     fn pack(&mut self, payload: &[u8]) {
-        self.outgoing.clear();
+        self.line.outgoing.clear();
         let mut rest = payload;
         loop {
             let (packet, after) = rest.split_at(rest.len().min(PACKET_MOST));
-            self.outgoing.put_uint_le(packet.len() as u64, 3);
-            self.outgoing.put_u8(self.sequence);
-            self.outgoing.put_slice(packet);
+            self.line.outgoing.put_uint_le(packet.len() as u64, 3);
+            self.line.outgoing.put_u8(self.sequence);
+            self.line.outgoing.put_slice(packet);
             self.sequence = self.sequence.wrapping_add(1);
             rest = after;
             if packet.len() < PACKET_MOST {
@@ -178,7 +121,7 @@ impl Wire {
             if let Some(payload) = self.next() {
                 return Ok(payload);
             }
-            self.stream.receive(&mut self.incoming)?;
+            self.line.receive()?;
         }
     }
 
@@ -198,14 +141,14 @@ impl Wire {
     }
 
     fn packet(&mut self) -> Option<Bytes> {
-        let length = self.incoming.get(..HEAD)?.get_uint_le(3) as usize;
-        if self.incoming.len() < HEAD + length {
-            self.incoming.reserve(HEAD + length - self.incoming.len());
+        let length = self.line.incoming.get(..HEAD)?.get_uint_le(3) as usize;
+        if self.line.incoming.len() < HEAD + length {
+            self.line.incoming.reserve(HEAD + length - self.line.incoming.len());
             return None;
         }
-        self.sequence = self.incoming[HEAD - 1].wrapping_add(1);
-        self.incoming.advance(HEAD);
-        Some(self.incoming.split_to(length).freeze())
+        self.sequence = self.line.incoming[HEAD - 1].wrapping_add(1);
+        self.line.incoming.advance(HEAD);
+        Some(self.line.incoming.split_to(length).freeze())
     }
 }
 
@@ -215,7 +158,7 @@ const QUIT: u8 = 0x01;
 impl Drop for Wire {
     /// Says farewell, without which the server logs a warning.
     fn drop(&mut self) {
-        let _ = self.stream.set_patience(Some(Duration::from_secs(1)));
+        self.line.ends();
         let _ = self.ask(&[QUIT]);
     }
 }

@@ -205,8 +205,8 @@ impl Link {
             ("search_path", "pg_catalog"),
             ("standard_conforming_strings", "on"),
         ];
-        frontend::startup_message(parameters, &mut self.wire.outgoing)?;
-        self.wire.send()?;
+        frontend::startup_message(parameters, &mut self.wire.line.outgoing)?;
+        self.wire.line.send()?;
         loop {
             match self.wire.receive()? {
                 Message::AuthenticationOk | Message::ParameterStatus(_) | Message::NoticeResponse(_) => {}
@@ -216,7 +216,7 @@ impl Link {
                 asked => self.authenticate(url, &asked)?,
             }
         }
-        Ok(self.wire.is_started()?)
+        Ok(self.wire.line.is_started()?)
     }
 
     fn authenticate(&mut self, url: &PostgresUrl, asked: &Message) -> Result<(), Failed> {
@@ -243,21 +243,21 @@ impl Link {
     }
 
     fn reply(&mut self, password: &[u8]) -> Result<(), Failed> {
-        frontend::password_message(password, &mut self.wire.outgoing)?;
-        Ok(self.wire.send()?)
+        frontend::password_message(password, &mut self.wire.line.outgoing)?;
+        Ok(self.wire.line.send()?)
     }
 
     /// RFC 5802: both sides prove that they know the password, and neither sends it.
     fn scram(&mut self, password: &[u8]) -> Result<(), Failed> {
         let mut scram = sasl::ScramSha256::new(password, sasl::ChannelBinding::unsupported());
-        frontend::sasl_initial_response(sasl::SCRAM_SHA_256, scram.message(), &mut self.wire.outgoing)?;
-        self.wire.send()?;
+        frontend::sasl_initial_response(sasl::SCRAM_SHA_256, scram.message(), &mut self.wire.line.outgoing)?;
+        self.wire.line.send()?;
         match self.step()? {
             Message::AuthenticationSaslContinue(body) => scram.update(body.data())?,
             _ => return Err(nonsense()),
         }
-        frontend::sasl_response(scram.message(), &mut self.wire.outgoing)?;
-        self.wire.send()?;
+        frontend::sasl_response(scram.message(), &mut self.wire.line.outgoing)?;
+        self.wire.line.send()?;
         match self.step()? {
             Message::AuthenticationSaslFinal(body) => Ok(scram.finish(body.data())?),
             _ => Err(nonsense()),
@@ -273,7 +273,7 @@ impl Link {
 
     /// Asks for statements that are written out, and answers the rows of all of them as text.
     pub(super) fn simple(&mut self, sql: &str) -> Result<Vec<Answer>, Failed> {
-        frontend::query(sql, &mut self.wire.outgoing)?;
+        frontend::query(sql, &mut self.wire.line.outgoing)?;
         self.answers()
     }
 
@@ -285,14 +285,14 @@ impl Link {
     /// Prepares statements.
     pub(super) fn prepare(&mut self, statements: &[Statement]) -> Result<(), Failed> {
         for Statement { name, sql, types } in statements {
-            frontend::parse(name, sql, types.iter().copied(), &mut self.wire.outgoing)?;
+            frontend::parse(name, sql, types.iter().copied(), &mut self.wire.line.outgoing)?;
         }
         self.fly().map(drop)
     }
 
     /// Adds the execution of a prepared statement to the flight that [`Link::fly`] sends.
     pub(super) fn add(&mut self, statement: &Statement, values: &[Bound<'_>]) -> &mut Link {
-        let out = &mut self.wire.outgoing;
+        let out = &mut self.wire.line.outgoing;
         let binary = [1];
         let bound = frontend::bind("", statement.name, binary, values, |value, out| value.write(out), binary, out);
         let added = bound.map_err(|_| ()).and_then(|()| frontend::execute("", 0, out).map_err(|_| ()));
@@ -302,29 +302,29 @@ impl Link {
 
     /// Sends all statements that were added and waits for all answers. If one of them fails, the server skips the rest.
     pub(super) fn fly(&mut self) -> Result<Vec<Answer>, Failed> {
-        frontend::sync(&mut self.wire.outgoing);
+        frontend::sync(&mut self.wire.line.outgoing);
         self.answers()
     }
 
     /// As [`Link::fly`], without waiting: the answers are read by [`Link::read`] and returned by [`Link::landed`].
     pub(super) fn take_off(&mut self) {
-        frontend::sync(&mut self.wire.outgoing);
-        let sent = self.wire.set_waiting(false).and_then(|()| self.wire.send_now());
+        frontend::sync(&mut self.wire.line.outgoing);
+        let sent = self.wire.line.set_waiting(false).and_then(|()| self.wire.line.send_now());
         self.flight = Some(Flight { unsent: sent.err(), ..Flight::default() });
     }
 
     /// Whether statements are left that the connection did not take yet.
     pub(super) fn has_more(&self) -> bool {
-        self.wire.has_more()
+        self.wire.line.has_more()
     }
 
     /// Reads what has arrived, and sends what is left.
     pub(super) fn read(&mut self) {
         let Some(flight) = &mut self.flight else { return };
-        if self.wire.has_more() && flight.unsent.is_none() {
-            flight.unsent = self.wire.send_now().err();
+        if self.wire.line.has_more() && flight.unsent.is_none() {
+            flight.unsent = self.wire.line.send_now().err();
         }
-        flight.ended = self.wire.receive_now().err();
+        flight.ended = self.wire.line.receive_now().err();
     }
 
     /// The answers, once all of them have been read.
@@ -348,12 +348,12 @@ impl Link {
 
     /// Where answers arrive.
     pub(super) fn socket(&self) -> BorrowedFd<'_> {
-        self.wire.socket()
+        self.wire.line.socket()
     }
 
     /// Sends, and reads until the server is ready again.
     fn answers(&mut self) -> Result<Vec<Answer>, Failed> {
-        let sent = self.wire.set_waiting(true).and_then(|()| self.wire.send());
+        let sent = self.wire.line.set_waiting(true).and_then(|()| self.wire.line.send());
         self.answers_to(sent.err())
     }
 
@@ -391,7 +391,7 @@ impl Link {
     /// From here on an answer is waited for as long as at the start only.
     pub(super) fn hurry(&self) {
         // Without the limit the answer is waited for as before.
-        let _ = self.wire.is_hurried();
+        let _ = self.wire.line.is_hurried();
     }
 
     /// Whether a transaction is open, failed or not.
@@ -410,13 +410,13 @@ impl Link {
     pub(super) fn copy(&mut self, sql: &str, rows: &[u8]) -> Result<(), Failed> {
         self.run(sql)?;
         for chunk in rows.chunks(COPY_CHUNK) {
-            frontend::CopyData::new(chunk)?.write(&mut self.wire.outgoing);
-            if let Err(why) = self.wire.send() {
+            frontend::CopyData::new(chunk)?.write(&mut self.wire.line.outgoing);
+            if let Err(why) = self.wire.line.send() {
                 // The server may have said why before it hung up.
                 return self.answers_to(Some(why)).map(drop);
             }
         }
-        frontend::copy_done(&mut self.wire.outgoing);
+        frontend::copy_done(&mut self.wire.line.outgoing);
         self.answers().map(drop)
     }
 }

@@ -3,7 +3,7 @@
 //! A session writes what it wants to ask and then reads all answers. It has nothing else to do meanwhile, so that it needs
 //! no runtime: either its thread waits, or one thread waits for many sessions with `poll`.
 
-use crate::socket::{self, START, Stream, tcp};
+use crate::socket::{self, Line, START, Stream, tcp};
 use crate::trouble::Trouble;
 use crate::url::{Host, PostgresUrl};
 use bytes::BytesMut;
@@ -11,18 +11,12 @@ use postgres_protocol::message::backend::Message;
 use postgres_protocol::message::frontend;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
-use std::os::fd::BorrowedFd;
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
 
 /// A connection on the level of messages.
 pub(super) struct Wire {
-    stream: Stream,
-    incoming: BytesMut,
-    /// What is to be sent; callers append to it.
-    pub(super) outgoing: BytesMut,
-    /// Whether reading and writing wait.
-    waits: bool,
+    /// Callers append to what is to be sent.
+    pub(super) line: Line,
 }
 
 impl Wire {
@@ -44,64 +38,17 @@ impl Wire {
                 if url.verifies() { encrypted(stream, name, url)? } else { Stream::Tcp(stream) }
             }
         };
-        stream.set_patience(Some(START)).map_err(failed)?;
-        Ok(Wire { stream, incoming: BytesMut::new(), outgoing: BytesMut::new(), waits: true })
-    }
-
-    /// From here on an answer may take as long as it takes.
-    pub(super) fn is_started(&self) -> io::Result<()> {
-        self.stream.set_patience(None)
-    }
-
-    /// From here on an answer is waited for as long as at the start only.
-    pub(super) fn is_hurried(&self) -> io::Result<()> {
-        self.stream.set_patience(Some(START))
+        Ok(Wire { line: Line::new(stream).map_err(failed)? })
     }
 
     /// Whether what is sent and received can be read by others on the way.
     pub(super) fn is_private(&self, url: &PostgresUrl) -> bool {
-        url.is_local() || matches!(self.stream, Stream::Tls(_))
-    }
-
-    /// From here on reading and writing wait, or do not.
-    pub(super) fn set_waiting(&mut self, waits: bool) -> io::Result<()> {
-        if self.waits != waits {
-            self.stream.set_waiting(waits)?;
-            self.waits = waits;
-        }
-        Ok(())
-    }
-
-    /// Sends as much of what was appended as the connection takes.
-    pub(super) fn send_now(&mut self) -> io::Result<()> {
-        self.stream.write_now(&mut self.outgoing)
-    }
-
-    /// Whether something is left to be sent.
-    pub(super) fn has_more(&self) -> bool {
-        !self.outgoing.is_empty() || self.stream.has_more()
-    }
-
-    /// Reads what has arrived.
-    pub(super) fn receive_now(&mut self) -> io::Result<()> {
-        self.stream.receive_now(&mut self.incoming)
+        url.is_local() || self.line.is_encrypted()
     }
 
     /// The next message, if it has arrived whole.
     pub(super) fn next(&mut self) -> io::Result<Option<Message>> {
-        Message::parse(&mut self.incoming)
-    }
-
-    /// Where messages arrive.
-    pub(super) fn socket(&self) -> BorrowedFd<'_> {
-        self.stream.socket()
-    }
-
-    /// Sends all that was appended.
-    pub(super) fn send(&mut self) -> io::Result<()> {
-        let sent = self.stream.write_all(&self.outgoing);
-        self.outgoing.clear();
-        sent
+        Message::parse(&mut self.line.incoming)
     }
 
     /// Waits for a message. A connection that the other side has closed is an error.
@@ -110,7 +57,7 @@ impl Wire {
             if let Some(message) = self.next()? {
                 return Ok(message);
             }
-            self.stream.receive(&mut self.incoming)?;
+            self.line.receive()?;
         }
     }
 }
@@ -118,10 +65,9 @@ impl Wire {
 impl Drop for Wire {
     /// Says farewell, without which the server logs an error.
     fn drop(&mut self) {
-        self.outgoing.clear();
-        frontend::terminate(&mut self.outgoing);
-        let _ = self.stream.set_patience(Some(Duration::from_secs(1)));
-        let _ = self.send();
+        self.line.ends();
+        frontend::terminate(&mut self.line.outgoing);
+        let _ = self.line.send();
     }
 }
 

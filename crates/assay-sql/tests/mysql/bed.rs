@@ -2,6 +2,7 @@
 
 pub use super::server::Server;
 pub use super::shared::{small, sums_of};
+pub use assay_sql::MysqlUrl as Address;
 pub use assay_sql::mysql as dialect;
 
 use super::server::succeeds;

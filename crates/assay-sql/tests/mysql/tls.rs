@@ -1,6 +1,7 @@
 //! Encrypted connections: the server proves who it is, or nothing is sent to it.
 
 use crate::bed::{Bed, Server};
+use crate::driven::is_driven_over;
 use crate::shared::{certificate, port};
 use assay_sql::mysql::gate::Permit;
 use assay_sql::{Host, Kind, MysqlUrl, Tls};
@@ -39,6 +40,7 @@ fn a_certificate_must_be_trusted_and_name_the_host() {
     bed.ask_server("ALTER USER far@'localhost' REQUIRE SSL");
     let permit = Permit::to_load(&url("localhost", "root.crt", Some(Tls::Verify))).unwrap();
     drop(permit);
+    is_driven_over(&bed, &url("localhost", "root.crt", Some(Tls::Verify)));
     let trouble = Permit::to_load(&url("localhost", "root.crt", None)).unwrap_err();
     assert!(trouble.to_string().contains("does not let the user far in"), "without encryption: {trouble}");
     for (host, roots, says) in [

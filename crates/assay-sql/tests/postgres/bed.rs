@@ -2,6 +2,7 @@
 
 pub use super::cluster::Cluster;
 pub use super::shared::{small, sums_of};
+pub use assay_sql::PostgresUrl as Address;
 pub use assay_sql::postgres as dialect;
 
 use super::cluster::succeeds;

@@ -1,6 +1,7 @@
 //! Encrypted connections: the server proves who it is, or nothing is sent to it.
 
 use crate::bed::{Bed, Cluster};
+use crate::driven::is_driven_over;
 use crate::shared::{certificate, port};
 use assay_sql::postgres::gate::Permit;
 use assay_sql::{Host, Kind, PostgresUrl, Tls};
@@ -39,6 +40,7 @@ fn a_certificate_must_be_trusted_and_name_the_host() {
     let encrypted = "SELECT count(*) FROM pg_stat_ssl JOIN pg_stat_activity USING (pid) WHERE ssl AND datname = 'shop'";
     assert_eq!(bed.ask(encrypted), "1");
     drop(permit);
+    is_driven_over(&bed, &url("localhost", "root.crt", Some(Tls::Verify)));
     for (host, roots, says) in [
         ("localhost", "other.crt", "invalid peer certificate"),
         ("127.0.0.1", "root.crt", "invalid peer certificate"),

@@ -1,15 +1,18 @@
 //! Sessions that are driven by the thread that waits for them.
 
-use crate::bed::dialect::{Connection, Mode, Session, mark, totals};
-use crate::bed::{Bed, small};
+use crate::bed::dialect::gate::Permit;
+use crate::bed::dialect::{Connection, Loading, Mode, Session, load, mark, totals};
+use crate::bed::{Address, Bed, small};
 use crate::shared::parameters;
 use assay_model::tpcc::interpreter::Database;
 use assay_model::tpcc::{Deck, Home, Kind, Mix, Outcome, Transaction};
 use assay_sql::{Converse, Execute, Fault};
 use rustix::event::{PollFd, PollFlags, poll};
 use std::io::{Read, Write};
+use std::ops::ControlFlow;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Who waits for the answers.
@@ -43,6 +46,22 @@ fn converse(conversation: &mut dyn Converse, transaction: &Transaction) -> Resul
         let wanted = if conversation.has_more() { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
         poll(&mut [PollFd::from_borrowed_fd((conversation as &dyn Converse).socket(), wanted)], None).unwrap();
         conversation.read();
+    }
+}
+
+/// Loads a database over this address, and has a session there execute transactions whose answers its caller waits for.
+pub fn is_driven_over(bed: &Bed, url: &Address) {
+    let loading = Loading { url: url.clone(), ..bed.loading(small(), 2) };
+    load(&loading, &mut |_| ControlFlow::Continue(())).unwrap();
+    let permit = Arc::new(Permit::to_use(url).unwrap());
+    let connection = Connection::open(&permit, url).unwrap();
+    let mut session = Session::new(connection, small().scale(), Mode::Procedures).unwrap();
+    let (mut interpreter, parameters) = (Database::loaded(small()), parameters(3, 2));
+    let mut deck = Deck::new(Mix::Deck, 3);
+    for number in 0..100 {
+        let transaction = parameters.transaction(deck.kind(number), number, Home::All);
+        let outcome = converse(session.converse().unwrap(), &transaction).unwrap();
+        assert_eq!(outcome, interpreter.execute(&transaction), "{number}");
     }
 }
 
