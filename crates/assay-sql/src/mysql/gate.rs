@@ -160,13 +160,25 @@ fn lock(mut link: Link, url: &MysqlUrl) -> Result<Lock, Trouble> {
     let failed = |why: Failed| trouble(url, &why);
     // A server ends connections that are idle for long.
     link.run("SET SESSION wait_timeout = 31536000").map_err(failed)?;
-    let name = literal(&format!("assay_tpcc {}", url.database));
+    let name = lock_name(&url.database);
     let answers = link.simple(&format!("SELECT GET_LOCK({name}, 0)")).map_err(failed)?;
     let taken = answers.first().and_then(|answer| answer.one()).is_some_and(|row| row.big(0).is_ok_and(|it| it == 1));
     if taken {
         return Ok(Lock(link));
     }
     Err(Trouble::refused(format!("{} is in use by another Assay: wait until it has ended", shown(url))))
+}
+
+/// The longest name of a lock.
+const NAME_MOST: usize = 64;
+
+/// The name of the lock of a database as a value, for all names that a database can have.
+fn lock_name(database: &str) -> String {
+    let name = format!("assay_tpcc {database}");
+    match name.chars().count() <= NAME_MOST {
+        true => literal(&name),
+        false => format!("concat('assay_tpcc ', md5({}))", literal(database)),
+    }
 }
 
 /// Looks into the database; one that is neither empty nor has a marker is refused.

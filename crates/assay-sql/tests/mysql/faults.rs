@@ -2,7 +2,7 @@
 
 use crate::bed::{Bed, Server, small};
 use crate::driven::{WAYS, execute};
-use crate::shared::parameters;
+use crate::shared::{Small, parameters};
 use assay_model::tpcc::{Home, Kind, Transaction};
 use assay_sql::mysql::gate::Permit;
 use assay_sql::mysql::{Connection, Mode, Session, check, totals};
@@ -120,4 +120,31 @@ fn a_server_that_stands_still_is_the_hosts_fault() {
     let trouble = Permit::to_load(&bed.url()).unwrap_err();
     rustix::process::kill_process(process, rustix::process::Signal::CONT).unwrap();
     assert!(trouble.kind == Class::Host && trouble.to_string().contains("does not answer"), "{trouble}");
+}
+
+#[test]
+fn a_load_onto_a_disk_that_is_full_says_so_and_goes_on_when_there_is_room() {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: only root may mount a small file system");
+        return;
+    }
+    let Some(server) = Server::make("--innodb-flush-method=nosync") else { return };
+    let bed = Bed::of(server);
+    bed.ask_server("CREATE DATABASE shop");
+    let files = bed.server.dir.join("data/shop");
+    let options = std::fs::read(files.join("db.opt")).unwrap();
+    let small = Small::mount(&files, "size=16m,uid=nobody,mode=0700");
+    std::fs::write(files.join("db.opt"), options).unwrap();
+    let scale = assay_model::tpcc::Scale::reduced(20_000, 600);
+    let population = assay_model::tpcc::Population::new(scale, 2, 5);
+    let trouble = bed.load(population, 2).unwrap_err();
+    let text = trouble.to_string();
+    assert!(trouble.kind == Class::Host && text.contains("1114") && text.contains("make room"), "{text}");
+    small.grow("300m");
+    assert!(bed.load(population, 2).unwrap().complete);
+    assert_eq!(check(&mut bed.connection(), scale).unwrap(), []);
+    // The server must not lose files that it has open.
+    bed.server.stop();
+    drop(small);
+    std::fs::remove_dir_all(&bed.server.dir).unwrap();
 }

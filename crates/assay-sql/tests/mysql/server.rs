@@ -103,11 +103,16 @@ impl Server {
 
     /// Stops the server, if it still runs, and starts it again.
     pub fn restart(&self, options: &str) {
+        self.stop();
+        self.start(options);
+    }
+
+    /// Stops the server, if it still runs, and leaves its files.
+    pub fn stop(&self) {
         let mut shell = self.shell.lock().unwrap().take().unwrap();
         // With a line the shell leaves the files where they are.
         std::io::Write::write_all(&mut shell.stdin.take().unwrap(), b"keep\n").unwrap();
         shell.wait().unwrap();
-        self.start(options);
     }
 
     pub fn client(&self, arguments: &[&str]) -> Command {

@@ -2,6 +2,7 @@
 
 use crate::bed::{Bed, small};
 use crate::driven::{WAYS, execute};
+use crate::shared::Small;
 use crate::transactions::parameters;
 use assay_model::tpcc::{Home, Kind, Transaction};
 use assay_sql::postgres::gate::Permit;
@@ -156,25 +157,6 @@ fn a_server_that_stands_still_is_the_hosts_fault() {
     assert!(trouble.kind == Class::Host && trouble.to_string().contains("does not answer"), "{trouble}");
 }
 
-/// A small file system in memory that ends with the test.
-struct Small(std::path::PathBuf);
-
-impl Small {
-    fn mount(path: std::path::PathBuf, options: &str) -> Small {
-        std::fs::create_dir(&path).unwrap();
-        let mounted =
-            std::process::Command::new("mount").args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(&path).status();
-        assert!(mounted.unwrap().success());
-        Small(path)
-    }
-}
-
-impl Drop for Small {
-    fn drop(&mut self) {
-        let _ = std::process::Command::new("umount").arg("-l").arg(&self.0).status();
-    }
-}
-
 #[test]
 fn a_load_onto_a_disk_that_is_full_says_so_and_goes_on_when_there_is_room() {
     if !rustix::process::geteuid().is_root() {
@@ -183,7 +165,8 @@ fn a_load_onto_a_disk_that_is_full_says_so_and_goes_on_when_there_is_room() {
     }
     let Some(cluster) = crate::bed::Cluster::make("-c fsync=off") else { return };
     let bed = Bed::of(Box::leak(Box::new(cluster)));
-    let small = Small::mount(bed.cluster.dir.join("small"), "size=16m,uid=nobody,mode=0700");
+    std::fs::create_dir(bed.cluster.dir.join("small")).unwrap();
+    let small = Small::mount(&bed.cluster.dir.join("small"), "size=16m,uid=nobody,mode=0700");
     bed.ask_alone(&format!("CREATE TABLESPACE small LOCATION '{}'", small.0.display()));
     bed.ask_alone(&format!("ALTER DATABASE {} SET default_tablespace = small", bed.database));
     let scale = assay_model::tpcc::Scale::reduced(20_000, 600);
@@ -191,8 +174,7 @@ fn a_load_onto_a_disk_that_is_full_says_so_and_goes_on_when_there_is_room() {
     let trouble = bed.load(population, 2).unwrap_err();
     let text = trouble.to_string();
     assert!(trouble.kind == Class::Host && text.contains("53100") && text.contains("make room"), "{text}");
-    let larger = std::process::Command::new("mount").args(["-o", "remount,size=300m"]).arg(&small.0).status();
-    assert!(larger.unwrap().success());
+    small.grow("300m");
     assert!(bed.load(population, 2).unwrap().complete);
     assert_eq!(check(&mut bed.connection(), scale).unwrap(), []);
 }

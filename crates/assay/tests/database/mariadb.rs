@@ -217,3 +217,27 @@ fn a_setting_that_somebody_changes_during_the_run_is_noticed() {
     let text = in_one_line(&said.out);
     assert!(text.contains("innodb_flush_log_at_trx_commit was 1 at the beginning and is 2 at the end"), "{text}");
 }
+
+/// At 30 transactions a second this is more than a deck, in which each kind has a card.
+const LENGTH: [&str; 6] = ["--warm-up", "0s", "--for", "4s", "--slice", "4s"];
+
+#[test]
+fn searches_and_curves_go_as_on_a_file() {
+    let Some(served) = Served::new("--innodb-flush-method=nosync") else { return };
+    let json = |file: &str| -> serde_json::Value {
+        serde_json::from_str(&std::fs::read_to_string(served.place.path(file)).unwrap()).unwrap()
+    };
+    let limit = ["limit", "open.toml", &served.url, "--from", "1x", "--to", "2x", "--out", "found"];
+    let said = served.assay(&[&limit[..], &LENGTH[..]].concat());
+    assert!(said.passed_or_late(), "{said:?}");
+    assert_eq!(json("found/limit.json")["counted"]["name"], "NOPM");
+    let curve = ["curve", "closed.toml", &served.url, "--sessions", "1,2", "--out", "curve"];
+    let said = served.assay(&[&curve[..], &LENGTH[..]].concat());
+    assert!(said.passed_or_late(), "{said:?}");
+    let kept = json("curve/sessions.json");
+    for (at, sessions) in [(0, 1), (1, 2)] {
+        let point = &kept["points"][at];
+        assert_eq!(point["sessions"], sessions);
+        assert!(point["per_minute"]["NOPM"].as_f64().unwrap() > 0.0 && point["bytes"].as_u64().unwrap() > 50_000_000);
+    }
+}
