@@ -322,6 +322,20 @@ mod tests {
     use assay_sql::Unknown;
 
     #[test]
+    fn answers_are_looked_for_as_often_as_the_shortest_bound_needs() {
+        for (criteria, ms) in [
+            ("\"new-order response over 5s at most 10% per 1s\"", 10),
+            ("\"new-order response over 5s at most 10% per 1s\", \"payment response over 2s at most 1% per 1s\"", 4),
+            ("\"payment response over 100ms at most 1% per 1s\"", 1),
+        ] {
+            let file = format!("model = \"tpcc\"\nsessions = 1\nduration = \"9s\"\ncriteria = [{criteria}]");
+            let adjust = assay_model::workload::Adjust { targets: 1, ..Default::default() };
+            let plan = assay_model::workload::read("t", &file).unwrap().plan(&adjust).unwrap();
+            assert_eq!(look(&plan), Span::from_ms(ms), "{criteria}");
+        }
+    }
+
+    #[test]
     fn what_others_wrote_shows_in_each_of_the_sums() {
         let before = Totals { next_orders: 100, payments: 50, ytd: 1_000 };
         let after = Totals { next_orders: 103, payments: 52, ytd: 1_700 };
