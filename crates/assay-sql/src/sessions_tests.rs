@@ -115,16 +115,19 @@ fn asking(homes: Option<i32>) -> Asking {
     Asking { parameters: Parameters::new(1, 100, 3, Scale::reduced(100, 30)), seed: 1, homes }
 }
 
-/// A clock that goes on by a nanosecond whenever it is read.
-fn clock() -> impl Fn() -> Instant + Clone + Send + 'static {
+/// A clock that goes on by so many nanoseconds whenever it is read.
+fn clock_by(step: u64) -> impl Fn() -> Instant + Clone + Send + 'static {
     let now = Arc::new(AtomicU64::new(0));
-    move || Instant::from_ns(now.fetch_add(1, Ordering::SeqCst))
+    move || Instant::from_ns(now.fetch_add(step, Ordering::SeqCst))
+}
+
+fn clock() -> impl Fn() -> Instant + Clone + Send + 'static {
+    clock_by(1)
 }
 
 /// A clock by which pauses end.
-fn real_clock() -> impl Fn() -> Instant + Clone + Send + 'static {
-    let start = std::time::Instant::now();
-    move || Instant::from_ns(start.elapsed().as_nanos() as u64)
+fn quick_clock() -> impl Fn() -> Instant + Clone + Send + 'static {
+    clock_by(1_000_000)
 }
 
 fn call(number: u64, kind: Kind) -> Call {
@@ -224,7 +227,7 @@ fn what_others_stood_in_the_way_of_is_tried_again_with_the_same_parameters() {
             seen.push(transaction.clone());
             if seen.len() < 3 { Err(fault("SQLITE_BUSY", true)) } else { Ok(Outcome::RolledBack) }
         });
-        let mut sessions = Sessions::start(vec![session], asking(None), real_clock()).unwrap();
+        let mut sessions = Sessions::start(vec![session], asking(None), quick_clock()).unwrap();
         assert_eq!(carried(&mut sessions, &[call(4, Kind::NewOrder)])[0].result, Ok(0));
         let Tally { rolled_back, retried, .. } = sessions.tally();
         assert_eq!((rolled_back, retried), (1, BTreeMap::from([("SQLITE_BUSY".to_owned(), 2)])));
@@ -239,7 +242,7 @@ fn spent_repetitions_and_other_faults_are_errors_with_their_names() {
             Kind::Payment => Err(fault("SQLITE_FULL", false)),
             _ => Err(fault("40001", false)),
         });
-        let mut sessions = Sessions::start(vec![session], asking(None), real_clock()).unwrap();
+        let mut sessions = Sessions::start(vec![session], asking(None), quick_clock()).unwrap();
         let done = carried(&mut sessions, &[0, 1, 2, 1].map(|kind| call(7, Kind::ALL[kind])));
         let names: Vec<_> = done.iter().map(|completion| sessions.name(completion.result.unwrap_err())).collect();
         assert_eq!(names, ["SQLITE_BUSY", "SQLITE_FULL", "40001", "SQLITE_FULL"]);
@@ -419,7 +422,7 @@ fn a_session_that_is_not_ready_is_lent_to_a_thread() {
     let unready = Arc::new(AtomicUsize::new(2));
     let lost = Acting { unready: Arc::clone(&unready), ..lost };
     let free = Acting::new(By::Engine, |_| Ok(Outcome::RolledBack));
-    let mut sessions = Sessions::start(vec![lost, free], asking(None), real_clock()).unwrap();
+    let mut sessions = Sessions::start(vec![lost, free], asking(None), quick_clock()).unwrap();
     let mut done = Done::new();
     for number in 0..3 {
         sessions.submit(Instant::ZERO, Ticket(number), &call(number.into(), Kind::StockLevel));
