@@ -42,9 +42,10 @@ impl Mark {
         Ok(())
     }
 
-    /// The statement that sets the row.
+    /// The statement that sets the row. A transaction whose connection was lost may be committed after a later one, and
+    /// must not take its number back.
     pub(super) fn statement(&self) -> String {
-        format!("UPDATE @assay_session SET seq = {} WHERE {}", self.sent, self.row())
+        format!("UPDATE @assay_session SET seq = greatest(seq, {}) WHERE {}", self.sent, self.row())
     }
 }
 
@@ -68,10 +69,8 @@ pub fn mark(connection: &mut Connection, run: &str, sessions: u32) -> Result<(),
     let rows: Vec<String> = (0..sessions).map(|session| format!("({}, {session}, 0)", literal(run))).collect();
     connection.ask(&schema::sessions(&connection.prefix()))?;
     connection.ask(&format!("INSERT INTO @assay_session VALUES {}", rows.join(", ")))?;
-    // Where commits do not wait for the disk, this does, if the user may ask for it. Otherwise a crash that follows at once
-    // may take the rows too, which is then told as a loss.
-    let _ = connection.link.run("FLUSH LOCAL ENGINE LOGS");
-    Ok(())
+    // A definition waits for the disk also where commits do not.
+    connection.ask("ALTER TABLE @assay_session FORCE").map(drop)
 }
 
 /// What the database has kept of a run, whose load had orders up to a number.

@@ -28,7 +28,7 @@ macro_rules! mark_arguments {
 macro_rules! commit_with_mark {
     () => {
         "IF of_run IS NOT NULL THEN
-        UPDATE @assay_session SET seq = of_seq WHERE run = of_run AND session = of_session;
+        UPDATE @assay_session SET seq = greatest(seq, of_seq) WHERE run = of_run AND session = of_session;
         IF ROW_COUNT() <> 1 THEN
             SIGNAL SQLSTATE 'AS002' SET MESSAGE_TEXT = 'row of the session in assay_session';
         END IF;

@@ -26,8 +26,9 @@ pub(super) struct Mark {
 }
 
 impl Mark {
+    /// A transaction whose connection was lost may be committed after a later one, and must not take its number back.
     pub(super) fn new(prefix: &str, run: &str, session: u32) -> Mark {
-        let sql = "UPDATE @assay_session SET seq = $3 WHERE run = $1 AND session = $2";
+        let sql = "UPDATE @assay_session SET seq = greatest(seq, $3) WHERE run = $1 AND session = $2";
         let set = statement("mark", prefix, sql, &[TEXT, INT4, INT8]);
         Mark { run: run.to_owned(), session: session as i32, sent: 0, found: None, set }
     }
