@@ -1,7 +1,7 @@
 //! Sessions that are driven by the thread that waits for them.
 
 use crate::bed::dialect::gate::Permit;
-use crate::bed::dialect::{Connection, Loading, Mode, Session, load, mark, totals};
+use crate::bed::dialect::{Connection, Loading, Mode, Session, kept, load, mark, totals};
 use crate::bed::{Address, Bed, small};
 use crate::shared::parameters;
 use assay_model::tpcc::interpreter::Database;
@@ -194,4 +194,23 @@ fn sessions_that_cannot_converse_say_so() {
     mark(&mut connection, "run", 1).unwrap();
     let mut marked = Session::marked(connection, small().scale(), Mode::Procedures, ("run", 0)).unwrap();
     assert!(marked.converse().is_none());
+}
+
+/// A transaction whose connection was lost while it waited for a lock is committed when its session has gone on.
+#[test]
+fn a_commit_that_comes_late_does_not_take_a_number_back() {
+    for mode in [Mode::Procedures, Mode::Client] {
+        let Some(bed) = Bed::loaded() else { return };
+        let permit = bed.permit();
+        let mut connection = bed.connection_with(&permit);
+        mark(&mut connection, "run", 1).unwrap();
+        let marked = || Session::marked(bed.connection_with(&permit), small().scale(), mode, ("run", 0)).unwrap();
+        let mut sessions = [marked(), marked()];
+        let payment = |number| parameters(1, 2).transaction(Kind::Payment, number, Home::All);
+        for (session, number, stands) in [(0, 1, 1), (0, 2, 2), (1, 3, 2), (1, 4, 2)] {
+            sessions[session].execute(&payment(number)).unwrap();
+            let kept = kept(&mut connection, "run", small().scale().orders()).unwrap();
+            assert_eq!(kept.sessions[&0], stands, "{mode:?}: {number}");
+        }
+    }
 }
