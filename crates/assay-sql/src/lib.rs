@@ -8,6 +8,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files and threads of their own"))]
 
 mod checks;
+mod failed;
 mod fault;
 mod in_memory;
 mod kept;

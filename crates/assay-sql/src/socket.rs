@@ -183,8 +183,16 @@ impl Line {
         }
     }
 
-    /// Reads all that has arrived on a connection that does not wait.
-    pub(crate) fn receive_now(&mut self) -> io::Result<()> {
+    /// Sends what is left, unless that has failed before, and reads what has arrived, on a connection that does not wait.
+    /// Returns why nothing more can arrive.
+    pub(crate) fn exchange(&mut self, unsent: &mut Option<io::Error>) -> Option<io::Error> {
+        if unsent.is_none() && self.has_more() {
+            *unsent = self.send_now().err();
+        }
+        self.receive_now().err()
+    }
+
+    fn receive_now(&mut self) -> io::Result<()> {
         loop {
             match self.append() {
                 // Less than was asked for is all there is, unless it was decrypted in pieces.

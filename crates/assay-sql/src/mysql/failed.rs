@@ -3,16 +3,9 @@
 use crate::fault::Fault;
 use bytes::Buf;
 use std::fmt;
-use std::io;
 
 /// Why a question has no answer.
-#[derive(Debug)]
-pub(super) enum Failed {
-    /// The server refused it.
-    Server(Refusal),
-    /// The connection is gone, or what came over it makes no sense.
-    Lost(io::Error),
-}
+pub(super) type Failed = crate::failed::Failed<Refusal>;
 
 /// An error as the server reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -47,18 +40,9 @@ impl Refusal {
     }
 }
 
-impl fmt::Display for Failed {
+impl fmt::Display for Refusal {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Failed::Server(Refusal { code, message, .. }) => write!(out, "{code}: {message}"),
-            Failed::Lost(why) => write!(out, "the connection was lost: {why}"),
-        }
-    }
-}
-
-impl From<io::Error> for Failed {
-    fn from(why: io::Error) -> Failed {
-        Failed::Lost(why)
+        write!(out, "{}: {}", self.code, self.message)
     }
 }
 

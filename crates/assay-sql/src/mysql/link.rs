@@ -235,16 +235,14 @@ impl Link {
 
     /// Whether something is left that the connection did not take yet.
     pub(super) fn has_more(&self) -> bool {
-        self.wire.line.has_more()
+        self.flight.as_ref().is_some_and(|flight| flight.unsent.is_none()) && self.wire.line.has_more()
     }
 
     /// Reads what has arrived, and sends what is left.
     pub(super) fn read(&mut self) {
-        let Some(flight) = &mut self.flight else { return };
-        if self.wire.line.has_more() && flight.unsent.is_none() {
-            flight.unsent = self.wire.line.send_now().err();
+        if let Some(flight) = &mut self.flight {
+            flight.ended = self.wire.line.exchange(&mut flight.unsent);
         }
-        flight.ended = self.wire.line.receive_now().err();
     }
 
     /// The answers, once all of them have been read.

@@ -15,13 +15,7 @@ use std::io;
 use std::os::fd::BorrowedFd;
 
 /// Why a question has no answer.
-#[derive(Debug)]
-pub(super) enum Failed {
-    /// The server refused it.
-    Server(Refusal),
-    /// The connection is gone, or what came over it makes no sense.
-    Lost(io::Error),
-}
+pub(super) type Failed = crate::failed::Failed<Refusal>;
 
 /// An error as the server reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,18 +45,9 @@ impl Refusal {
     }
 }
 
-impl fmt::Display for Failed {
+impl fmt::Display for Refusal {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Failed::Server(Refusal { code, message, .. }) => write!(out, "{code}: {message}"),
-            Failed::Lost(why) => write!(out, "the connection was lost: {why}"),
-        }
-    }
-}
-
-impl From<io::Error> for Failed {
-    fn from(why: io::Error) -> Failed {
-        Failed::Lost(why)
+        write!(out, "{}: {}", self.code, self.message)
     }
 }
 
@@ -99,7 +84,7 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// The verb that the server has carried out, such as `COMMIT`; see [`Link::commits`].
+    /// The verb that the server has carried out, such as `COMMIT`; see [`Link::commit`].
     pub(super) fn verb(&self) -> &[u8] {
         self.tag.split(|byte| *byte == b' ').next().unwrap_or_default()
     }
@@ -315,16 +300,14 @@ impl Link {
 
     /// Whether statements are left that the connection did not take yet.
     pub(super) fn has_more(&self) -> bool {
-        self.wire.line.has_more()
+        self.flight.as_ref().is_some_and(|flight| flight.unsent.is_none()) && self.wire.line.has_more()
     }
 
     /// Reads what has arrived, and sends what is left.
     pub(super) fn read(&mut self) {
-        let Some(flight) = &mut self.flight else { return };
-        if self.wire.line.has_more() && flight.unsent.is_none() {
-            flight.unsent = self.wire.line.send_now().err();
+        if let Some(flight) = &mut self.flight {
+            flight.ended = self.wire.line.exchange(&mut flight.unsent);
         }
-        flight.ended = self.wire.line.receive_now().err();
     }
 
     /// The answers, once all of them have been read.

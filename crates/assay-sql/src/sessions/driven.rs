@@ -12,7 +12,7 @@ use crate::fault::Fault;
 use crate::retry::Retry;
 use crate::trouble::Trouble;
 use assay_base::{Completion, Done, Instant, Span, Ticket};
-use assay_model::tpcc::Outcome;
+use assay_model::tpcc::{Outcome, Transaction};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -104,13 +104,17 @@ impl<C: Fn() -> Instant> Driven<C> {
         };
         let transaction = self.asking.transaction(call);
         let issued = (self.clock)();
-        let job = Job { ticket, call: *call, issued, accepted: issued };
-        let retry = Retry::new(self.asking.seed, call.number);
-        self.account.begins();
-        self.send(at, Carried { job, transaction, retry, retried: BTreeMap::new() });
+        self.begin(at, Job { ticket, call: *call, issued, accepted: issued }, transaction);
         if let Doing::Asks(carried) = &mut self.seats[at].doing {
             carried.job.accepted = (self.clock)();
         }
+    }
+
+    /// The session at a place begins to carry a transaction.
+    fn begin(&mut self, at: usize, job: Job, transaction: Transaction) {
+        let retry = Retry::new(self.asking.seed, job.call.number);
+        self.account.begins();
+        self.send(at, Carried { job, transaction, retry, retried: BTreeMap::new() });
     }
 
     /// Sends a transaction by the session at a place.
@@ -160,10 +164,7 @@ impl<C: Fn() -> Instant> Driven<C> {
         self.repeat();
         while let Some(at) = (!self.jobs.is_empty()).then(|| self.free.pop()).flatten() {
             let Some(job) = self.jobs.pop_front() else { break };
-            let (transaction, retry) =
-                (self.asking.transaction(&job.call), Retry::new(self.asking.seed, job.call.number));
-            self.account.begins();
-            self.send(at, Carried { job, transaction, retry, retried: BTreeMap::new() });
+            self.begin(at, job, self.asking.transaction(&job.call));
         }
         if !self.ended.is_empty() {
             self.account.fetch(self.ended.drain(..), done);
