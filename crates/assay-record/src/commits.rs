@@ -71,7 +71,8 @@ pub struct Commit {
 pub enum Noted {
     /// The database acknowledged a commit.
     Commit(Commit),
-    /// A session had lost its connection, and found its row at this number when it was back; 0 if the row was gone.
+    /// A session had lost its connection, and found its row at this number when it was back; 0 also if the row
+    /// was gone.
     Found {
         /// The session.
         session: u32,

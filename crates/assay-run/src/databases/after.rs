@@ -112,7 +112,9 @@ impl Claims<'_> {
         let looks = found.len();
         if let Some(has) = found.iter().copied().find(|has| *has < seq) {
             self.after.lost += 1;
-            let fresh = Lacking { session, has: Some(has).filter(|has| *has > 0), first: seq, last: seq, commits: 0 };
+            // Nobody makes a row anew: one that is there now was never gone.
+            let has = Some(has).filter(|has| *has > 0 || self.kept.sessions.contains_key(&session));
+            let fresh = Lacking { session, has, first: seq, last: seq, commits: 0 };
             let lacking = self.lacking.entry((session, Reverse(looks))).or_insert(fresh);
             (lacking.last, lacking.commits) = (seq, lacking.commits + 1);
         }

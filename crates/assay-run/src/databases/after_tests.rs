@@ -79,6 +79,10 @@ fn each_loss_is_named() {
         losses(&gone, &ALL),
         ["session 0: 3 acknowledged commits are lost, with the numbers 1 to 4; its row was gone"]
     );
+    assert_eq!(
+        losses(&kept(0, 3, 32), &ALL),
+        ["session 0: 3 acknowledged commits are lost, with the numbers 1 to 4; its row stood at 0"]
+    );
     assert_eq!(losses(&kept(6, 3, 32), &ALL), ["session 0: the database has it at 6, and it has sent 5 at most"]);
 }
 
@@ -116,4 +120,19 @@ fn a_session_that_went_on_after_a_crash_hides_no_loss() {
             "session 0: 1 acknowledged commit is lost, with the numbers 11 to 11; its row stood at 10",
         ]
     );
+}
+
+#[test]
+fn a_session_whose_first_commit_is_lost_still_has_its_row() {
+    let (mut writer, mut bytes) = CommitsWriter::begin(&head());
+    let payment = |seq| Commit { session: 0, seq, what: Committed::Payment { amount: 1 } };
+    bytes.extend(writer.commit(&payment(1)));
+    bytes.extend(writer.found(0, 0));
+    bytes.extend(writer.commit(&payment(2)));
+    bytes.extend(writer.end(&[2, 0]));
+    let now = Totals { payments: 100, ytd: 9_999, ..ALL };
+    let lost = "session 0: 1 acknowledged commit is lost, with the numbers 1 to 1; its row";
+    assert_eq!(outcome(&bytes, &kept(2, 0, 31), &now).losses(), [format!("{lost} stood at 0")]);
+    let gone = Kept { sessions: [(1, 0)].into(), ..kept(0, 0, 31) };
+    assert_eq!(outcome(&bytes, &gone, &now).losses()[0], format!("{lost} was gone"));
 }
