@@ -34,26 +34,38 @@ fn a_load_that_cannot_be_carried_ends_its_own_run_only() {
     }
 }
 
-/// The generator is stopped at a random moment. With the engine `inline`, it is within a call to the device half of the
-/// time, which looks as if the device had blocked. With at most eight in flight, operations that become due meanwhile
-/// also wait for a full queue.
+/// The generator is stopped at a random moment.
+fn stopped(engine: &str, rate: u32, bound: u32) {
+    for _ in 0..trials() {
+        let Some(rig) = Rig::full(beside()) else { return };
+        rig.fault.set("read_delay=1ms");
+        let reads = workload("5s", ("100ms", "5%"), &[&steady("read", rate)]);
+        let reads = format!("in_flight_bound = {bound}\n{reads}");
+        let running = rig.start(&reads, &["--engine", engine]);
+        running.signal(libc::SIGSTOP);
+        std::thread::sleep(Duration::from_secs(2));
+        running.signal(libc::SIGCONT);
+        let said = running.end();
+        rig.judged(&said, "INVALID");
+        assert!(said.out.contains("test machine"), "{}", said.out);
+    }
+}
+
 #[test]
 fn a_stopped_generator_is_invalid() {
-    for (engine, rate, bound) in [("io_uring", 500, 256), ("inline", 500, 256), ("io_uring", 2000, 8)] {
-        for _ in 0..trials() {
-            let Some(rig) = Rig::full(beside()) else { return };
-            rig.fault.set("read_delay=1ms");
-            let reads = workload("5s", ("100ms", "5%"), &[&steady("read", rate)]);
-            let reads = format!("in_flight_bound = {bound}\n{reads}");
-            let running = rig.start(&reads, &["--engine", engine]);
-            running.signal(libc::SIGSTOP);
-            std::thread::sleep(Duration::from_secs(2));
-            running.signal(libc::SIGCONT);
-            let said = running.end();
-            rig.judged(&said, "INVALID");
-            assert!(said.out.contains("test machine"), "{}", said.out);
-        }
-    }
+    stopped("io_uring", 500, 256);
+}
+
+/// It is within a call to the device half of the time, which looks as if the device had blocked.
+#[test]
+fn a_generator_that_is_stopped_within_a_call_is_invalid() {
+    stopped("inline", 500, 256);
+}
+
+/// With at most eight in flight, operations that become due meanwhile also wait for a full queue.
+#[test]
+fn a_stopped_generator_with_a_full_queue_is_invalid() {
+    stopped("io_uring", 2000, 8);
 }
 
 /// A cgroup (version 1) with a share of one processor; removed when dropped.

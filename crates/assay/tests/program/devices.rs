@@ -118,7 +118,9 @@ impl Loop {
             fs::File::create(&backing).unwrap().set_len(size).unwrap();
         }
         let file = backing.to_str().unwrap();
-        let path = tool("losetup", &[&["-f", "--show", "--direct-io=on"], options, &[file]].concat());
+        let command = [&["-f", "--show", "--direct-io=on"], options, &[file]].concat();
+        // Two tests may try to get the same free device; the later one gets an error.
+        let path = (0..20).find_map(|_| tool("losetup", &command));
         if path.is_none() {
             passed_over("no loop device to be had (they need root)");
         }
@@ -134,11 +136,17 @@ impl Disk for Loop {
 
 impl Drop for Loop {
     fn drop(&mut self) {
-        // While the end of the program is still being processed, the kernel detaches the device only later.
+        // While the end of the program is still being processed, the kernel detaches the device only later. Another test
+        // may get a device of this name as soon as it is free: that one is not ours.
         let attached = format!("/sys/block/{}/loop/backing_file", self.name());
+        let ours = fs::canonicalize(&self.backing).unwrap_or_else(|_| self.backing.clone());
+        let is_ours =
+            || fs::read_to_string(&attached).is_ok_and(|file| file.trim_end().starts_with(ours.to_str().unwrap()));
         patiently("detaching a loop device", || {
-            let _ = tool("losetup", &["-d", &self.path]);
-            !Path::new(&attached).exists()
+            if is_ours() {
+                let _ = tool("losetup", &["-d", &self.path]);
+            }
+            !is_ours()
         });
     }
 }
