@@ -51,7 +51,7 @@ fn fifteen_slow_seconds_fail_a_performance_test_and_not_a_stress_test() {
             .filter(|it| it["stream"] == "db-reads")
             .map(|it| (it["bound"].as_str().unwrap(), it["outcome"].as_str().unwrap()))
             .collect();
-        if outcomes[1].1 == "fail" {
+        if outcomes[1].1 != "pass" {
             unproven(&said.out);
         }
         assert_eq!(outcomes, [("<= 100 ms", "fail"), ("<= 200 ms", "pass")]);
