@@ -39,7 +39,7 @@ local function call(it, ...)
       if value == nil then bind:set() else bind:set(value) end
    end
    it.statement:execute()
-   while it.statement:next_result() do end
+   while it.statement:next_result() ~= nil do end
 end
 
 local calls
