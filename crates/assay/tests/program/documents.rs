@@ -1,8 +1,9 @@
 //! What is printed when nothing is run: plans, shipped workloads, devices. The standard output contains only the
 //! document.
 
-use super::bed::Place;
+use super::bed::{Place, until};
 use super::devices::{Disk, LOOKED_AT, Loop};
+use serde_json::Value;
 
 const EXPLAINED: &str = "\
 act-storage (act-storage), load 30x on 1 target, seed 1
@@ -149,12 +150,21 @@ fn json_is_all_that_stdout_carries() {
 fn devices_tells_each_rule_and_a_token_that_consents() {
     let place = Place::new();
     let Some(disk) = Loop::over(&place, "disk.img", 64 << 20) else { return };
-    let looking = LOOKED_AT.write().unwrap_or_else(std::sync::PoisonError::into_inner);
-    let said = place.assay(&["devices", "--json"]);
-    drop(looking);
-    assert_eq!(said.code, Some(0));
-    let all = said.json();
-    let device = all.as_array().unwrap().iter().find(|device| device["path"] == disk.path()).expect("it is listed");
+    let seen = || {
+        let looking = LOOKED_AT.write().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let said = place.assay(&["devices", "--json"]);
+        drop(looking);
+        assert_eq!(said.code, Some(0));
+        let all = said.json();
+        all.as_array().unwrap().iter().find(|device| device["path"] == disk.path()).expect("it is listed").clone()
+    };
+    // Another test may examine all devices too, and has each of them open for a moment.
+    let is_held = |text: &str| text.contains("(assay) has");
+    let mut device = Value::Null;
+    until("the device to be looked at by nobody else", || {
+        device = seen();
+        !is_held(&device.to_string())
+    });
     assert_eq!(device["size_bytes"], 64 << 20);
     assert_eq!(device["accepted"], true, "{device}");
     for rule in device["rules"].as_array().unwrap() {
@@ -162,7 +172,11 @@ fn devices_tells_each_rule_and_a_token_that_consents() {
     }
     let token = device["token"].as_str().unwrap().to_owned();
     assert!(token.len() == 8 && token.chars().all(|c| c.is_ascii_hexdigit()), "{token}");
-    let text = place.assay(&["devices", disk.path()]).out;
+    let mut text = String::new();
+    until("the device to be looked at by nobody else", || {
+        text = place.assay(&["devices", disk.path()]).out;
+        !is_held(&text)
+    });
     assert!(text.contains(&token) && text.contains("--destroy-data"), "{text}");
     let (said, log) = place.run(&["run", "act-storage", disk.path(), "--for", "1s", "--destroy-data", &token]);
     said.is_of_verdict(&place.path("run"));
