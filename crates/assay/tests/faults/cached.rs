@@ -80,7 +80,8 @@ fn a_cache_that_lies_is_found_by_who_verifies() {
     let running = rig.place.start(&args, 2);
     rig.fault.set("reset=1 lost_every=1");
     until("segments that were lost", || rig.fault.truth().lost.len() >= 200);
-    std::thread::sleep(Duration::from_secs(6));
+    let log = rig.place.path("run/run.jsonl");
+    until("one that is read again", || std::fs::read_to_string(&log).unwrap().contains("\"what\":\"damage\""));
     running.signal(libc::SIGTERM);
     let said = running.end();
     let json = rig.place.assay(&["judge", "run", "--json"]).json();
