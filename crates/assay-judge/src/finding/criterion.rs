@@ -27,7 +27,7 @@ pub(crate) enum What {
     ByTheGenerator(At),
     /// It holds, but the generator was late.
     Flawed(At, Late),
-    /// It was broken in a window that was cut short, but the generator delayed too much in it; the value as text.
+    /// It was broken in a window that was cut short, perhaps only because the generator was late; the value as text.
     HeldBack(String),
     /// The run has no such stream.
     NoStream,
@@ -103,7 +103,7 @@ impl fmt::Display for CriterionFinding {
             What::Flawed(at, why) => write!(f, "{}, but {why}", self.in_words(at, "")),
             What::HeldBack(value) => write!(
                 f,
-                "{criterion} was {value} when it was cut short, but the test machine had issued 1% of all operations too late"
+                "{criterion} was {value} when it was cut short, perhaps only because the test machine issued operations late"
             ),
             What::NoStream => write!(f, "the criterion \"{criterion}\" names a stream the run does not have"),
             What::NotJudged => {

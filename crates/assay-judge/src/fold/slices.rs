@@ -212,8 +212,9 @@ impl Slices {
         broken
     }
 
-    /// Whether a window that was cut short broke a criterion, whatever the rest of it would have been. Where the
-    /// generator delayed too much it proves nothing, like a complete window.
+    /// Whether a window that was cut short broke a criterion, whatever the rest of it would have been. Where it did so
+    /// perhaps only because the generator was late, it proves nothing, like a complete window: the run cannot pass by
+    /// measuring its time again.
     fn is_broken_already(&mut self, index: usize, window: &Window, layout: &Layout, notes: &mut Notes) -> bool {
         if self.stress {
             return false;
@@ -222,13 +223,13 @@ impl Slices {
         let mut broken = false;
         for (_, tracker) in &mut self.judged[index].trackers {
             let figures = tracker.broken_by(window, layout);
-            let Some(figure) = figures.first() else { continue };
-            if held_back {
+            let (late, own): (Vec<_>, Vec<_>) = figures.into_iter().partition(|figure| held_back || figure.generator);
+            if !own.is_empty() {
+                broken = true;
+                tracker.cut(own, layout);
+            } else if let Some(figure) = late.first() {
                 let what = What::HeldBack(figure.text.clone());
                 notes.find(CriterionFinding { criterion: tracker.criterion().clone(), what });
-            } else {
-                broken = true;
-                tracker.cut(figures, layout);
             }
         }
         broken

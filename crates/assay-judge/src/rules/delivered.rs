@@ -59,6 +59,9 @@ fn delivered(stream: usize, cell: &Counters, flow: Option<usize>, window: &Windo
             // What it issued in its first moments is carried into the next window, and judged there.
             return None;
         }
+        if is_on_its_way(cell, layout) {
+            return None;
+        }
         let cause = nothing_completed(cell);
         let result = ("none".to_owned(), 0.0, offered, cause.class() != Class::Broken);
         return Some(found(flow, window, layout, result, Some(cause)));
@@ -97,6 +100,15 @@ fn found(
         generator,
     };
     Found { target: flow.map(|flow| usize::from(layout.flows[flow].target)), figure, fault }
+}
+
+/// Whether the few operations that were due are all being carried when the window ends: they are carried into the next
+/// window, which says whether they complete. After the last window they are waited for. Operations that wait for a slot
+/// count only where the plan allows a backlog.
+fn is_on_its_way(cell: &Counters, layout: &Layout) -> bool {
+    let waiting = if layout.backlog.is_zero() { 0 } else { cell.waiting };
+    let few = cell.carried_in == 0 && cell.scheduled < TOO_FEW;
+    few && cell.stuck == 0 && cell.in_flight.saturating_add(waiting) == cell.scheduled
 }
 
 fn nothing_completed(cell: &Counters) -> Cause {
@@ -174,6 +186,34 @@ mod tests {
             let found = delivered(0, &cell, None, &fixture::window(&layout), &layout).unwrap();
             assert_eq!(found.figure.generator, expected != Cause::NothingCompleted, "{expected:?}");
             assert_eq!((found.fault, found.figure.within), (Some(expected), false));
+        }
+    }
+
+    /// The window after it decides about operations that are being carried when a window ends.
+    #[test]
+    fn a_few_operations_that_are_being_carried_are_judged_in_the_next_window() {
+        let cell = |carried_in, scheduled, in_flight, waiting, stuck| Counters {
+            carried_in,
+            scheduled,
+            in_flight,
+            waiting,
+            stuck,
+            ..Counters::new(1)
+        };
+        for (cell, backlog, expected) in [
+            (cell(0, 1, 1, 0, 0), 0, None),
+            (cell(0, 9, 9, 0, 0), 0, None),
+            (cell(0, 10, 10, 0, 0), 0, Some(Cause::NothingCompleted)),
+            (cell(0, 2, 1, 0, 0), 0, Some(Cause::TooFew)),
+            (cell(0, 2, 1, 1, 0), 0, Some(Cause::TooFew)),
+            (cell(0, 2, 1, 1, 0), 1, None),
+            (cell(0, 1, 1, 0, 1), 0, Some(Cause::TooFew)),
+            // It was carried in, and has not completed here either.
+            (cell(1, 0, 1, 0, 0), 0, Some(Cause::NothingCompleted)),
+        ] {
+            let layout = Layout { backlog: Span::from_secs(backlog), ..Layout::new(&fixture::header(), &[]).unwrap() };
+            let found = delivered(0, &cell, None, &fixture::window(&layout), &layout);
+            assert_eq!(found.and_then(|found| found.fault), expected, "{cell:?}");
         }
     }
 

@@ -113,7 +113,7 @@ impl Gauge {
     }
 
     /// How a window that was cut short broke the criterion, whatever the rest of it would have been: over all targets
-    /// together, then on each alone. Empty where it did not.
+    /// together, then on each alone. Empty where it did not. A figure is marked where the generator may be the reason.
     pub(crate) fn broken_by(&self, window: &Window, layout: &Layout) -> Vec<Figure> {
         let counts = !window.complete && !window.mixed && window.invalid.is_none();
         if !counts {
@@ -126,12 +126,15 @@ impl Gauge {
         let together = (&sum, None, 1);
         let heads = &layout.streams[self.of.streams(layout)];
         let broken = [together].into_iter().chain(alone).filter_map(|(cell, target, shares)| {
-            let value = self.value(cell, layout)?;
-            let value = self.without_the_generator(value, cell, target, window, layout);
-            let value = at_least(value, cell, window, (heads, shares))?;
-            let text = format!("at least {}", value.text(&self.criterion.bound));
-            let figure = self.figure_of(value, text, target, window, layout);
-            (!figure.within).then_some(figure)
+            let measured = self.value(cell, layout)?;
+            let by_the_device = self.without_the_generator(measured, cell, target, window, layout);
+            let figure = |value: Value| {
+                let value = at_least(value, cell, window, (heads, shares))?;
+                let text = format!("at least {}", value.text(&self.criterion.bound));
+                let figure = self.figure_of(value, text, target, window, layout);
+                (!figure.within).then_some(figure)
+            };
+            figure(by_the_device).or_else(|| Some(Figure { generator: true, ..figure(measured)? }))
         });
         broken.collect()
     }
@@ -227,6 +230,16 @@ mod tests {
         (Gauge::new(criterion, Of::Stream(0)), window, layout)
     }
 
+    /// The generator let a target rest for a second although operations were due.
+    fn rested(layout: &Layout) -> Lateness {
+        let idle = Pauses { sum_ns: 1_000_000_000, max_ns: 1_000_000_000, count: 1 };
+        Lateness {
+            idle,
+            idle_in: vec![layout.thresholds.bucket(1_000_000_000) as u64, 1_000_000_000],
+            ..Lateness::default()
+        }
+    }
+
     #[test]
     fn only_a_window_that_was_cut_and_is_sound_can_be_broken_already() {
         for (complete, mixed, invalid, broken) in [
@@ -239,7 +252,25 @@ mod tests {
             let window = Window { complete, mixed, invalid: invalid.clone(), ..window };
             let found = gauge.broken_by(&window, &layout);
             assert_eq!(found.len(), broken, "{complete} {mixed} {invalid:?}: together, and on each target");
+            assert!(found.iter().all(|figure| !figure.generator), "by the device alone");
         }
+    }
+
+    /// A target that the generator let rest may have been slow because of that: what it broke is marked, and not dropped.
+    #[test]
+    fn what_a_cut_window_broke_is_marked_where_the_generator_may_be_the_reason() {
+        let (gauge, window, layout) = bad(true);
+        let mut window = Window { complete: false, late: vec![Late::default(); 2], ..window };
+        let marked = |window: &Window| {
+            let found = gauge.broken_by(window, &layout);
+            found.iter().map(|figure| (figure.target.is_some(), figure.generator)).collect::<Vec<_>>()
+        };
+        assert_eq!(marked(&window), [(false, false), (true, false), (true, false)]);
+        window.late[0].add(&rested(&layout), &layout.thresholds).unwrap();
+        assert_eq!(marked(&window), [(false, true), (true, true), (true, false)], "the other target is slow by itself");
+        window.streams[0].response.counts = vec![2000, 0, 0];
+        window.flows.iter_mut().for_each(|cell| cell.response.counts = vec![1000, 0, 0]);
+        assert_eq!(marked(&window), [], "nothing is over the bound");
     }
 
     /// A criterion over all streams is judged on the sum of all, whatever their targets are, and on nothing else.
@@ -294,9 +325,7 @@ mod tests {
     fn what_the_generator_did_to_one_target_does_not_excuse_another() {
         let (gauge, mut window, layout) = bad(true);
         window.late = vec![Late::default(); 2];
-        let idle = Pauses { sum_ns: 1_000_000_000, max_ns: 1_000_000_000, count: 1 };
-        let lateness = Lateness { idle, idle_in: vec![2, 1_000_000_000], ..Lateness::default() };
-        window.late[0].add(&lateness, &layout.thresholds).unwrap();
+        window.late[0].add(&rested(&layout), &layout.thresholds).unwrap();
         let figures = gauge.read(&window, &layout).unwrap();
         let alone: Vec<_> = figures.alone.iter().map(|(target, it)| (*target, it.within, it.generator)).collect();
         assert_eq!(alone, [(0, false, true), (1, false, false)]);
