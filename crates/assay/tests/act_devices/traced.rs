@@ -1,7 +1,7 @@
 //! What reaches the block layer, operation by operation, as the kernel traces it: sizes and places. Where tracefs is
 //! not available, these tests are skipped.
 
-use super::bed::{Loop, run, text};
+use super::bed::{Loop, run_each, text};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
@@ -36,6 +36,11 @@ impl Trace {
         Some(trace)
     }
 
+    /// Forgets what was traced so far.
+    fn clear(&self) {
+        std::fs::write(self.dir.join("trace"), "").unwrap();
+    }
+
     /// Reads lines such as `… block_bio_queue: 7,0 RS 12345 + 3 [worker-0]`. Only those of the worker count, because
     /// the safety gate reads too.
     fn requests(&self) -> Vec<Request> {
@@ -66,7 +71,7 @@ const LARGE: u64 = 256;
 fn traced(tool: &str, size: u64, keys: &str) -> Option<Vec<Request>> {
     let device = Loop::of(size)?;
     let trace = Trace::of(&device)?;
-    let ran = run(tool, &[&device], keys);
+    let ran = run_each(tool, &[&device], keys, || trace.clear());
     assert_eq!(ran.output.status.code(), Some(0), "{}", text(&ran.output.stderr));
     Some(trace.requests())
 }

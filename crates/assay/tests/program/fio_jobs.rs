@@ -98,8 +98,23 @@ fn reference(file: &str) -> Vec<(String, u64, u64, u64)> {
     jobs.iter().enumerate().map(job).collect()
 }
 
-/// Runs the reference jobs on files of their own, which are created and filled first.
+/// Runs the reference jobs on files of their own, which are created and filled first. A run is repeated when this machine
+/// stood still as a load ended: operations that are not issued by then are not issued at all, and the tests count them.
 fn runs(file: &str, files: &[String], size: &str) -> Place {
+    let attempt = || run_once(file, files, size);
+    (0..9).map(|_| attempt()).find(|place| waiting(place) == 0).unwrap_or_else(attempt)
+}
+
+/// How many operations were not issued because this machine stood still when their load ended.
+fn waiting(place: &Place) -> u64 {
+    let text = std::fs::read_to_string(place.path("run/run.jsonl")).unwrap();
+    let lines: Vec<serde_json::Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let steps = lines.split(|line| line["kind"] == "header");
+    let last = steps.filter_map(|step| step.iter().rfind(|line| line["kind"] == "interval"));
+    last.flat_map(|last| last["flows"].as_array().unwrap()).filter_map(|flow| flow["waiting"].as_u64()).sum()
+}
+
+fn run_once(file: &str, files: &[String], size: &str) -> Place {
     let place = Place::new();
     let job = format!("{file}.fio");
     for name in [job.as_str(), "include-common.inc"] {
