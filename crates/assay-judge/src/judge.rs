@@ -10,13 +10,15 @@ use crate::options::Options;
 use crate::rules::disk;
 use crate::verdict::Verdict;
 use assay_base::Span;
-use assay_record::{CloseReason, Damage, Entry, Header, PhaseKind, Reader};
+use assay_record::{CloseReason, Damage, Entry, EventKind, Header, PhaseKind, Reader};
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io::{self, BufRead};
 
 /// Number of damaged places that are listed; further ones are only counted.
 const DAMAGE: usize = 100;
+/// The most watermarks that a result lists: a log may claim anything.
+const WATERMARKS: usize = 20;
 
 /// Why a log cannot be judged at all.
 #[derive(Debug)]
@@ -122,8 +124,19 @@ impl Fold {
                     self.unreadable(why);
                 }
             }
-            Entry::Event(event) => step.event(event.clone()),
+            Entry::Event(event) => {
+                step.event(event.clone());
+                if event.what == EventKind::Watermark {
+                    self.watermark(&event.text);
+                }
+            }
             Entry::Close(close) => step.close(close.clone()),
+        }
+    }
+
+    fn watermark(&mut self, text: &str) {
+        if self.watermarks.len() < WATERMARKS && !self.watermarks.iter().any(|known| known == text) {
+            self.watermarks.push(text.to_owned());
         }
     }
 
@@ -136,11 +149,7 @@ impl Fold {
             let others = header.phases.iter_mut().filter(|phase| phase.name != *name);
             others.for_each(|phase| phase.kind = PhaseKind::WarmUp);
         }
-        for watermark in header.watermarks.iter().take(20) {
-            if !self.watermarks.contains(watermark) {
-                self.watermarks.push(watermark.clone());
-            }
-        }
+        header.watermarks.iter().take(WATERMARKS).for_each(|mark| self.watermark(mark));
         self.head.get_or_insert_with(|| header.clone());
         let foreign = self.foreign(&header);
         let same_step = |step: &StepFold| step.header.step == header.step;

@@ -94,6 +94,7 @@ pub(crate) fn happened(kind: &EventKind, times: u64) -> String {
         EventKind::Disturbed => ("change by somebody else", "changes by somebody else"),
         EventKind::Unchecked => ("check that was not possible", "checks that were not possible"),
         EventKind::Checked => ("check after the run", "checks after the run"),
+        EventKind::Watermark => ("watermark", "watermarks"),
         EventKind::Settings => ("reading of settings", "readings of settings"),
         EventKind::Other(_) => return format!("{times} × {}", kind.as_str()),
     };

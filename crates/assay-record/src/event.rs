@@ -93,6 +93,8 @@ kinds! {
     Unchecked = "unchecked",
     /// What the run left was checked, and is as it must be.
     Checked = "checked",
+    /// What limits the result, found only when the load had ended: a watermark.
+    Watermark = "watermark",
     /// The settings of the target at the end.
     Settings = "settings",
     /// The log was continued, and its last line before that was incomplete.

@@ -5,6 +5,7 @@ mod after;
 pub mod by_sessions;
 mod calls;
 pub(crate) mod carrying;
+mod differences;
 mod kinds;
 mod ledger;
 mod mariadb;

@@ -162,7 +162,10 @@ impl Observer for Progress {
         self.events += 1;
         let always =
             matches!(event.what, EventKind::TargetLost | EventKind::LagStop | EventKind::Steady | EventKind::NotSteady)
-                || matches!(event.what, EventKind::Checked | EventKind::Disturbed | EventKind::Unchecked);
+                || matches!(
+                    event.what,
+                    EventKind::Checked | EventKind::Disturbed | EventKind::Unchecked | EventKind::Watermark
+                );
         if self.events <= EVENTS_SHOWN || always {
             self.say(&one_line(format_args!("{}: {}", event.what, event.text)));
         } else if self.events == EVENTS_SHOWN + 1 {

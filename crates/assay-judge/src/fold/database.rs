@@ -1,11 +1,14 @@
 //! What events told about databases after the run: their settings, and what their checks found.
 
-use crate::judgement::DatabaseFigures;
+use crate::judgement::{DatabaseFigures, MeterFigures};
 use assay_record::{DatabaseHead, Event, EventKind};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The detail of an event that says which target it is about; the first one where it is absent.
 const TARGET: &str = "target";
+/// The kind of a meter that reads what a server counts, and its counter of commits.
+const SERVER: &str = "server";
+const COMMITS: &str = "commits";
 
 /// What was found of the databases of one step, in the order of the targets.
 #[derive(Debug)]
@@ -48,10 +51,29 @@ impl Databases {
         self.0.get(target).is_some_and(|found| found.told)
     }
 
-    /// The figures, with what the header says.
-    pub(crate) fn finish(&mut self, heads: Vec<DatabaseHead>) -> Vec<DatabaseFigures> {
-        heads.into_iter().zip(std::mem::take(&mut self.0)).map(|(head, found)| found.finish(head)).collect()
+    /// The figures, with what the header says, and what the servers counted.
+    pub(crate) fn finish(&mut self, heads: Vec<DatabaseHead>, meters: &[MeterFigures]) -> Vec<DatabaseFigures> {
+        let found = std::mem::take(&mut self.0);
+        let mut all: Vec<DatabaseFigures> =
+            heads.into_iter().zip(found).map(|(head, found)| found.finish(head)).collect();
+        let dialects: BTreeSet<String> = all.iter().map(|it| it.head.dialect.clone()).collect();
+        for dialect in dialects {
+            let servers: Vec<&MeterFigures> =
+                meters.iter().filter(|it| it.head.kind == SERVER && it.head.name == dialect).collect();
+            let own: Vec<&mut DatabaseFigures> = all.iter_mut().filter(|it| it.head.dialect == dialect).collect();
+            // A server that could not be asked has no meter: then nobody knows which is whose.
+            if servers.len() == own.len() {
+                own.into_iter().zip(servers).for_each(|(own, server)| own.server_tpm = per_minute(server));
+            }
+        }
+        all
     }
+}
+
+/// Commits per minute.
+fn per_minute(server: &MeterFigures) -> Option<f64> {
+    let at = server.head.counters.iter().position(|name| name == COMMITS)?;
+    server.mean(at).map(|per_second| per_second * 60.0)
 }
 
 impl Found {
@@ -78,6 +100,36 @@ impl Found {
         let named = format!("{}: ", head.url);
         let checked = self.checked.map(|text| text.replace(&named, ""));
         let checked = if self.broken > 0 { Some(places(self.broken)) } else { checked };
-        DatabaseFigures { head, settings_at_end: self.settings, checked }
+        DatabaseFigures { head, settings_at_end: self.settings, checked, server_tpm: None }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_record::MeterHead;
+
+    fn head(dialect: &str) -> DatabaseHead {
+        DatabaseHead { dialect: dialect.into(), ..DatabaseHead::default() }
+    }
+
+    fn meter(name: &str, kind: &str, commits: u64) -> MeterFigures {
+        let counters = vec!["log_bytes".into(), "commits".into()];
+        let head = MeterHead { name: name.into(), kind: kind.into(), counters, ..MeterHead::default() };
+        MeterFigures { head, counted: vec![7, commits], read_ns: 2_000_000_000, ..MeterFigures::default() }
+    }
+
+    #[test]
+    fn what_a_server_counted_goes_to_its_own_database() {
+        let meters = [meter("pg", "server", 10), meter("vda", "disk", 99), meter("pg", "server", 20)];
+        let counted = |dialects: &[&str], meters: &[MeterFigures]| {
+            let heads = dialects.iter().map(|it| head(it)).collect();
+            let all = Databases::new(dialects.len()).finish(heads, meters);
+            all.iter().map(|it| it.server_tpm).collect::<Vec<_>>()
+        };
+        assert_eq!(counted(&["pg", "file", "pg"], &meters), [Some(300.0), None, Some(600.0)]);
+        assert_eq!(counted(&["pg", "pg"], &meters[..1]), [None, None], "which of them is not known");
+        let unread = MeterFigures { read_ns: 0, ..meter("pg", "server", 0) };
+        assert_eq!(counted(&["pg"], &[unread]), [None]);
     }
 }

@@ -107,7 +107,7 @@ fn part(
         phases: std::mem::take(&mut fold.measured.phases).finish(&fold.layout, &fold.slices.kept.slices),
         slices: fold.slices.kept.slices,
         slices_left_out: fold.slices.kept.left_out,
-        databases: fold.databases.finish(fold.header.databases),
+        databases: fold.databases.finish(fold.header.databases, &meters),
         per_minute,
         streams,
         together: None,

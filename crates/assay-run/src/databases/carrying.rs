@@ -2,8 +2,9 @@
 
 use super::after::compared;
 use super::calls::Calls;
+use super::differences::{changed, did_not_crash, disturbed, unsynced};
 use super::ledger::{LedgerFile, pause};
-use super::opened::Opened;
+use super::opened::{Counters, Life, Opened, Settings};
 use super::target::{Database, seed};
 use crate::failure::{Failure, shown};
 use assay_base::{Instant, Prng, Span};
@@ -15,7 +16,7 @@ use assay_model::tpcc::load::{Homes, Pace, Verify};
 use assay_model::tpcc::{Deck, Kind, Load};
 use assay_record::{CloseReason, Event, EventKind};
 use assay_sql::sqlite::Totals;
-use assay_sql::{Account, Kind as Trouble, Tally};
+use assay_sql::{Account, Kind as Trouble};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -71,6 +72,27 @@ pub(crate) fn parts(plan: &Plan, target: u16, load: &Load, start: Instant) -> Op
     Some(Parts { after: sources.len(), sources, flows_of, payload: () })
 }
 
+/// What a database said before the first transaction of a run.
+#[derive(Debug)]
+struct Before {
+    totals: Totals,
+    settings: Settings,
+    /// Since when its server is there, and what it had counted.
+    life: Option<Life>,
+    counters: Counters,
+}
+
+impl Before {
+    fn read(opened: &mut dyn Opened) -> Result<Before, assay_sql::Trouble> {
+        Ok(Before {
+            totals: opened.totals()?,
+            settings: opened.settings()?,
+            life: opened.life()?,
+            counters: opened.counters()?,
+        })
+    }
+}
+
 /// A run on a database: what it held before, and what the sessions did.
 #[derive(Debug)]
 pub(crate) struct Carried<'a> {
@@ -78,8 +100,7 @@ pub(crate) struct Carried<'a> {
     /// Its place among the targets, and their number.
     target: u16,
     targets: u16,
-    before: Totals,
-    settings: BTreeMap<String, String>,
+    before: Before,
     account: Account,
     /// Whether nothing is checked afterwards.
     unchecked: bool,
@@ -99,21 +120,9 @@ impl<'a> Carried<'a> {
         ledger: Option<Arc<LedgerFile>>,
     ) -> Result<Carried<'a>, Failure> {
         let mut opened = database.opened();
-        let failed = |trouble: assay_sql::Trouble| Failure::database(&trouble);
-        let (before, settings) = (opened.totals().map_err(failed)?, opened.settings().map_err(failed)?.named);
+        let before = Before::read(opened.as_mut()).map_err(|trouble| Failure::database(&trouble))?;
         let verify = if ledger.is_some() { Verify::Ledger } else { Verify::No };
-        Ok(Carried {
-            database,
-            target,
-            targets: 1,
-            before,
-            settings,
-            account,
-            unchecked,
-            ledger,
-            verify,
-            completions: 0,
-        })
+        Ok(Carried { database, target, targets: 1, before, account, unchecked, ledger, verify, completions: 0 })
     }
 
     /// The same as the run of a plan.
@@ -162,6 +171,7 @@ impl<'a> Carried<'a> {
             self.outage(&mut found);
         }
         self.settings(&mut found);
+        self.syncs(&mut found);
         if self.unchecked {
             found.say(
                 EventKind::Warning,
@@ -189,13 +199,32 @@ impl<'a> Carried<'a> {
 
     /// Waits until the server is back that somebody let crash. Without a crash nothing is proven.
     fn outage(&self, found: &mut Found<'_>) {
-        if self.account.tally().outages == 0 {
-            let text = "the server was there all the time: a crash test needs a crash, such as kill -9 of all its processes, or a cut of its power".to_owned();
-            return found.say(EventKind::Unchecked, text);
-        }
+        let outages = self.account.tally().outages;
         let (mut opened, until) = (self.database.opened(), (found.now)() + RETURN);
-        while opened.totals().is_err() && (found.now)() < until {
+        while outages > 0 && opened.totals().is_err() && (found.now)() < until {
             pause(ASK);
+        }
+        // A server that is not back cannot be checked either, which the check says.
+        let (Some(before), Ok(Some(after))) = (&self.before.life, opened.life()) else { return };
+        match did_not_crash(before, &after, outages) {
+            Some(why) => {
+                let text = format!(
+                    "{why}: a crash test needs a crash, such as kill -9 of all its processes, or a cut of its power"
+                );
+                found.say(EventKind::Unchecked, text);
+            }
+            None => {
+                let order = match after.recovered {
+                    Some(_) => "",
+                    None => {
+                        "; nor does this server say whether it was killed, or stopped in order, which loses nothing"
+                    }
+                };
+                let text = format!(
+                    "a kill of a server loses nothing that it has passed to the kernel: only a cut of the power shows what a disk, or a setting such as fsync=off, loses{order}"
+                );
+                found.say(EventKind::Warning, text);
+            }
         }
     }
 
@@ -204,6 +233,10 @@ impl<'a> Carried<'a> {
         let kept = opened.kept(&ledgered.run).map_err(|trouble| Failure::database(&trouble));
         let compared = kept.and_then(|kept| compared(ledgered.path(), &kept, after));
         match compared {
+            Ok(after) if after.acknowledged == 0 => {
+                let text = "the database acknowledged no commit, so that none can have been lost".to_owned();
+                found.say(EventKind::Unchecked, text);
+            }
             Ok(after) if after.holds() => {
                 found.say(EventKind::Checked, format!("all {} acknowledged commits are there", after.acknowledged));
             }
@@ -224,11 +257,7 @@ impl<'a> Carried<'a> {
                 return found.say(EventKind::Unchecked, text);
             }
         };
-        let differs = |(name, is): (&String, &String)| {
-            let was = self.settings.get(name).filter(|was| *was != is)?;
-            Some(format!("{name} was {was} at the beginning and is {is} at the end"))
-        };
-        let changed: Vec<String> = settings.named.iter().filter_map(differs).collect();
+        let changed = changed(&self.before.settings, &settings);
         let mut details = settings.named;
         details.extend(opened.bytes().map(|bytes| ("bytes".to_owned(), bytes.to_string())));
         let text = "the settings of the database at the end of the run".to_owned();
@@ -238,6 +267,16 @@ impl<'a> Carried<'a> {
                 EventKind::Disturbed,
                 format!("somebody changed settings of the database: {}", changed.join("; ")),
             );
+        }
+    }
+
+    /// Whether the server can have made anything durable.
+    fn syncs(&self, found: &mut Found<'_>) {
+        // Counters that cannot be read say nothing; the check that follows needs the server too.
+        let Ok(counters) = self.database.opened().counters() else { return };
+        if let Some(text) = unsynced(&self.before.counters, &counters) {
+            let of = self.several().map(|name| format!("{name}: ")).unwrap_or_default();
+            found.say(EventKind::Watermark, format!("NOT DURABLE: {of}{text}"));
         }
     }
 
@@ -260,7 +299,8 @@ impl<'a> Carried<'a> {
                 if let Some(ledger) = &self.ledger {
                     self.compare(opened.as_mut(), ledger, &after, found);
                 }
-                if let Some(text) = disturbed(&self.before, &after, &self.account.tally(), self.ledger.is_some()) {
+                if let Some(text) = disturbed(&self.before.totals, &after, &self.account.tally(), self.ledger.is_some())
+                {
                     found.say(EventKind::Disturbed, text);
                 }
             }
@@ -298,28 +338,9 @@ impl Found<'_> {
     }
 }
 
-/// What others wrote, by the sums that transactions raise: they must have risen by what was committed, and by no more
-/// than what may have been. With a ledger what is missing is lost, and the ledger names it.
-fn disturbed(before: &Totals, after: &Totals, tally: &Tally, has_ledger: bool) -> Option<String> {
-    let sums = [
-        ("D_NEXT_O_ID", after.next_orders - before.next_orders, tally.orders, tally.unknown.orders),
-        ("C_PAYMENT_CNT", after.payments - before.payments, tally.payments, tally.unknown.payments),
-        ("W_YTD, in cents,", after.ytd - before.ytd, tally.paid, tally.unknown.paid),
-    ];
-    let wrong = |(name, rose, committed, unknown): (&str, i64, i64, i64)| {
-        let within = (committed..=committed + unknown).contains(&rose) || has_ledger && rose < committed;
-        let perhaps = if unknown == 0 { String::new() } else { format!(", and of another {unknown} nobody knows") };
-        (!within).then(|| format!("the sum of {name} rose by {rose}, and this run committed {committed}{perhaps}"))
-    };
-    let wrong: Vec<String> = sums.into_iter().filter_map(wrong).collect();
-    (!wrong.is_empty())
-        .then(|| format!("somebody else wrote to the database during the run: {}; run alone on it", wrong.join("; ")))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use assay_sql::Unknown;
 
     #[test]
     fn answers_are_looked_for_as_often_as_the_shortest_bound_needs() {
@@ -336,26 +357,5 @@ mod tests {
             plan.criteria = criteria.iter().map(|text| text.parse().unwrap()).collect();
             assert_eq!(look(&plan), Span::from_ms(ms), "{criteria:?}");
         }
-    }
-
-    #[test]
-    fn what_others_wrote_shows_in_each_of_the_sums() {
-        let before = Totals { next_orders: 100, payments: 50, ytd: 1_000 };
-        let after = Totals { next_orders: 103, payments: 52, ytd: 1_700 };
-        let tally = Tally { orders: 3, payments: 2, paid: 700, ..Tally::default() };
-        assert_eq!(disturbed(&before, &after, &tally, false), None);
-        for (other, says) in [
-            (Tally { orders: 2, ..tally.clone() }, "the sum of D_NEXT_O_ID rose by 3, and this run committed 2;"),
-            (Tally { payments: 1, ..tally.clone() }, "C_PAYMENT_CNT rose by 2"),
-            (Tally { paid: 699, ..tally.clone() }, "W_YTD, in cents, rose by 700"),
-        ] {
-            let text = disturbed(&before, &after, &other, false).unwrap();
-            assert!(text.contains(says) && text.contains("somebody else wrote"), "{text}");
-            let unknown = Unknown { orders: 1, payments: 1, paid: 1 };
-            assert_eq!(disturbed(&before, &after, &Tally { unknown, ..other }, false), None, "it may have been ours");
-        }
-        let lost = Tally { orders: 4, ..tally };
-        assert!(disturbed(&before, &after, &lost, false).is_some(), "what was committed is not there");
-        assert_eq!(disturbed(&before, &after, &lost, true), None, "the ledger names what is lost");
     }
 }

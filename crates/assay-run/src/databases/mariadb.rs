@@ -1,6 +1,6 @@
 //! A MariaDB server under the load.
 
-use super::opened::Settings;
+use super::opened::{Counters, Life, Settings};
 use super::server::{Protocol, mode_of};
 use assay_model::tpcc::Scale;
 use assay_model::tpcc::checks::Violation;
@@ -62,6 +62,10 @@ impl Protocol for Mysql {
         Ok(Settings { named, not_durable: settings.not_durable() })
     }
 
+    fn memory(connection: &Connection) -> Option<u64> {
+        connection.settings().value("innodb_buffer_pool_size").parse().ok()
+    }
+
     fn totals(connection: &mut Connection) -> Result<Totals, Trouble> {
         mysql::totals(connection)
     }
@@ -74,11 +78,21 @@ impl Protocol for Mysql {
         Statistics::bytes(connection)
     }
 
-    fn counters(connection: &mut Connection) -> Result<Vec<(&'static str, u64)>, Trouble> {
-        let Statistics { log_bytes, log_writes, log_syncs, commits } = Statistics::read(connection)?;
-        let all = [("log_bytes", Some(log_bytes)), ("log_writes", Some(log_writes)), ("log_syncs", log_syncs)];
-        let all = all.into_iter().chain([("commits", Some(commits))]);
-        Ok(all.filter_map(|(name, value)| Some((name, value?))).collect())
+    fn counters(connection: &mut Connection) -> Result<Counters, Trouble> {
+        let Statistics { log_bytes, log_writes, log_syncs, checkpoint_bytes, commits } = Statistics::read(connection)?;
+        let all = [
+            ("log_bytes", Some(log_bytes)),
+            ("log_writes", Some(log_writes)),
+            ("log_syncs", log_syncs),
+            ("checkpoint_bytes", checkpoint_bytes),
+            ("commits", Some(commits)),
+        ];
+        Ok(all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect())
+    }
+
+    /// The server does not say how it ended before.
+    fn life(connection: &mut Connection) -> Result<Life, Trouble> {
+        Ok(Life { started: mysql::started(connection)?, recovered: None })
     }
 
     fn places(connection: &Connection) -> Vec<(PathBuf, &'static str)> {

@@ -28,7 +28,19 @@ pub trait Opened: Debug + Send {
     fn check(&mut self) -> Result<Vec<Violation>, Trouble>;
     /// Its size in bytes, where it is known.
     fn bytes(&mut self) -> Option<u64>;
-    /// What its server counts by itself; nothing where there is no server.
+    /// When its server began; nothing where there is no server.
+    fn life(&mut self) -> Result<Option<Life>, Trouble> {
+        Ok(None)
+    }
+    /// What its server has counted so far; nothing where there is no server.
+    fn counters(&mut self) -> Result<Counters, Trouble> {
+        Ok(Counters::new())
+    }
+    /// How much of the data its server keeps in memory by itself, where there is a server.
+    fn memory(&self) -> Option<u64> {
+        None
+    }
+    /// What its server counts by itself, read again and again; nothing where there is no server.
     fn meter(&mut self) -> Result<Option<Box<dyn Reading>>, Trouble> {
         Ok(None)
     }
@@ -56,4 +68,16 @@ pub struct Settings {
     pub named: BTreeMap<String, String>,
     /// Why a commit that was acknowledged may be lost; empty if it may not.
     pub not_durable: Vec<String>,
+}
+
+/// What a server has counted, by name.
+pub(super) type Counters = Vec<(&'static str, u64)>;
+
+/// Since when a server is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Life {
+    /// Another one after each start of the server.
+    pub started: String,
+    /// Another one whenever the server begins again without having been stopped in order. None if it does not say.
+    pub recovered: Option<String>,
 }

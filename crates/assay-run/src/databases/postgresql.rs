@@ -1,11 +1,11 @@
 //! A PostgreSQL server under the load.
 
-use super::opened::Settings;
+use super::opened::{Counters, Life, Settings};
 use super::server::{Protocol, mode_of};
 use assay_model::tpcc::Scale;
 use assay_model::tpcc::checks::Violation;
 use assay_model::tpcc::load::Mode;
-use assay_sql::postgres::{self, Connection, Session, Statistics, gate::Permit};
+use assay_sql::postgres::{self, Connection, Directories, Session, Statistics, gate::Permit};
 use assay_sql::{Execute, Kept, Marker, PostgresUrl, Totals, Trouble};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -62,6 +62,10 @@ impl Protocol for Postgres {
         Ok(Settings { named, not_durable: settings.not_durable() })
     }
 
+    fn memory(connection: &Connection) -> Option<u64> {
+        connection.settings().shared_buffers()
+    }
+
     fn totals(connection: &mut Connection) -> Result<Totals, Trouble> {
         postgres::totals(connection)
     }
@@ -74,20 +78,29 @@ impl Protocol for Postgres {
         Ok(u64::try_from(Statistics::read(connection)?.bytes).unwrap_or(0))
     }
 
-    fn counters(connection: &mut Connection) -> Result<Vec<(&'static str, u64)>, Trouble> {
+    fn counters(connection: &mut Connection) -> Result<Counters, Trouble> {
         let Statistics { log_bytes, log_syncs, log_sync_us, checkpoints, commits, .. } = Statistics::read(connection)?;
         let all = [
-            ("log_bytes", log_bytes),
+            ("log_bytes", Some(log_bytes)),
             ("log_syncs", log_syncs),
-            ("log_sync_ns", log_sync_us.saturating_mul(1_000)),
-            ("checkpoints", checkpoints),
-            ("commits", commits),
+            ("log_sync_ns", log_syncs.map(|_| log_sync_us.saturating_mul(1_000))),
+            ("checkpoints", Some(checkpoints)),
+            ("commits", Some(commits)),
         ];
-        Ok(all.map(|(name, counter)| (name, u64::try_from(counter).unwrap_or(0))).to_vec())
+        Ok(all.into_iter().filter_map(|(name, counter)| Some((name, u64::try_from(counter?).unwrap_or(0)))).collect())
+    }
+
+    fn life(connection: &mut Connection) -> Result<Life, Trouble> {
+        let assay_sql::postgres::Life { started, recovered } = assay_sql::postgres::Life::read(connection)?;
+        Ok(Life { started, recovered: Some(recovered) })
     }
 
     fn places(connection: &Connection) -> Vec<(PathBuf, &'static str)> {
         let directories = connection.settings().directories.iter();
-        directories.flat_map(|at| [(at.data.clone(), "data"), (at.log.clone(), "log")]).collect()
+        let places = |at: &Directories| {
+            let elsewhere = at.tablespaces.iter().map(|path| (path.clone(), "data"));
+            [(at.data.clone(), "data"), (at.log.clone(), "log")].into_iter().chain(elsewhere).collect::<Vec<_>>()
+        };
+        directories.flat_map(places).collect()
     }
 }

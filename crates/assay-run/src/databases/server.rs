@@ -1,6 +1,6 @@
 //! A database server under the load, of any kind: what is asked of it differs by its protocol.
 
-use super::opened::{Facts, Opened, Settings};
+use super::opened::{Counters, Facts, Life, Opened, Settings};
 use crate::meter::Reading;
 use crate::threads::builder;
 use assay_model::tpcc::Scale;
@@ -40,11 +40,15 @@ pub(super) trait Protocol: Sized + Send + 'static {
     fn kept(connection: &mut Self::Connection, run: &str, loaded: i32) -> Result<Kept, Trouble>;
     fn version(connection: &Self::Connection) -> String;
     fn settings(connection: &mut Self::Connection) -> Result<Settings, Trouble>;
+    /// How much of the data the server keeps in memory, in bytes.
+    fn memory(connection: &Self::Connection) -> Option<u64>;
     fn totals(connection: &mut Self::Connection) -> Result<Totals, Trouble>;
     fn check(connection: &mut Self::Connection, scale: Scale) -> Result<Vec<Violation>, Trouble>;
     fn bytes(connection: &mut Self::Connection) -> Result<u64, Trouble>;
     /// What the server counts by itself, by name; the names are always the same.
-    fn counters(connection: &mut Self::Connection) -> Result<Vec<(&'static str, u64)>, Trouble>;
+    fn counters(connection: &mut Self::Connection) -> Result<Counters, Trouble>;
+    /// When the server began.
+    fn life(connection: &mut Self::Connection) -> Result<Life, Trouble>;
     fn places(connection: &Self::Connection) -> Vec<(PathBuf, &'static str)>;
 }
 
@@ -130,6 +134,18 @@ where
 
     fn bytes(&mut self) -> Option<u64> {
         self.asked(P::bytes).ok()
+    }
+
+    fn life(&mut self) -> Result<Option<Life>, Trouble> {
+        self.asked(P::life).map(Some)
+    }
+
+    fn memory(&self) -> Option<u64> {
+        P::memory(&self.connection)
+    }
+
+    fn counters(&mut self) -> Result<Counters, Trouble> {
+        self.asked(P::counters)
     }
 
     fn meter(&mut self) -> Result<Option<Box<dyn Reading>>, Trouble> {

@@ -249,18 +249,28 @@ pub(crate) fn watermarks<'a>(databases: impl Iterator<Item = &'a Database>) -> V
     weak.collect()
 }
 
-/// What a result is worth if this machine can keep all data of the databases on it in memory.
+/// What a result is worth if all data of the databases fits into memory: that of this machine for those that are on it, and
+/// what its server keeps for each of the others.
 pub(crate) fn fit_in_memory(databases: &[Database], heads: &[DatabaseHead]) -> Option<String> {
-    let here = databases.iter().zip(heads).filter(|(database, _)| !database.places().is_empty());
-    let bytes: Vec<u64> = here.filter_map(|(_, head)| head.bytes).collect();
-    let (whole, memory) = (bytes.iter().sum::<u64>(), probe::host(&Roots::host()).memory?);
-    (!bytes.is_empty() && whole < memory).then(|| {
-        format!(
-            "the data has {} and this machine {} of memory: what is read stays there, and only the log and what is written back reach the disk; load more warehouses to test reads",
-            Bytes::new(whole).human(),
-            Bytes::new(memory).human()
-        )
-    })
+    let sized = || databases.iter().zip(heads).filter_map(|(database, head)| Some((database, head.bytes?)));
+    let here: Vec<u64> =
+        sized().filter(|(database, _)| !database.places().is_empty()).map(|(_, bytes)| bytes).collect();
+    let memory = probe::host(&Roots::host()).memory;
+    let (whole, here) = (here.iter().sum::<u64>(), memory.filter(|_| !here.is_empty()));
+    let here = here.filter(|memory| whole < *memory).map(|memory| (whole, "this machine", memory));
+    let there = || {
+        let kept = |(database, bytes): (&Database, u64)| Some((bytes, "its server", database.opened().memory()?));
+        sized()
+            .filter(|(database, _)| database.places().is_empty())
+            .filter_map(kept)
+            .find(|(bytes, _, memory)| bytes < memory)
+    };
+    let (bytes, whose, memory) = here.or_else(there)?;
+    Some(format!(
+        "the data has {} and {whose} {} of memory: what is read stays there, and only the log and what is written back reach the disk; load more warehouses to test reads",
+        Bytes::new(bytes).human(),
+        Bytes::new(memory).human()
+    ))
 }
 
 /// The figures per minute of a plan that drives a database: new orders, and all transactions.

@@ -34,4 +34,4 @@ pub use local::Directories;
 pub use marks::{kept, mark};
 pub use session::Session;
 pub use settings::Settings;
-pub use statistics::Statistics;
+pub use statistics::{Statistics, started};

@@ -6,7 +6,8 @@ use crate::trouble::Trouble;
 use std::collections::BTreeMap;
 
 /// The names of the server's counters. That of the log's syncs is missing from version 10.8 on.
-const NAMES: [&str; 4] = ["Innodb_os_log_written", "Innodb_os_log_fsyncs", "Innodb_log_writes", "Com_commit"];
+const NAMES: [&str; 5] =
+    ["Innodb_os_log_written", "Innodb_os_log_fsyncs", "Innodb_log_writes", "Com_commit", "Innodb_lsn_last_checkpoint"];
 
 /// Counters since the start of the server; what happened in between is the difference of two.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -17,6 +18,9 @@ pub struct Statistics {
     pub log_writes: u64,
     /// How often the log was synchronised, where the version counts that.
     pub log_syncs: Option<u64>,
+    /// Up to which byte of the log a checkpoint has written everything to the tables. Checkpoints themselves are not
+    /// counted by the server, nor is the time that a sync takes.
+    pub checkpoint_bytes: Option<u64>,
     /// COMMIT statements, also those of procedures, of all databases.
     pub commits: u64,
 }
@@ -35,6 +39,7 @@ impl Statistics {
             log_bytes: value("Innodb_os_log_written").unwrap_or(0),
             log_writes: value("Innodb_log_writes").unwrap_or(0),
             log_syncs: value("Innodb_os_log_fsyncs"),
+            checkpoint_bytes: value("Innodb_lsn_last_checkpoint"),
             commits: value("Com_commit").unwrap_or(0),
         })
     }
@@ -50,4 +55,15 @@ impl Statistics {
         let row = answers.first().and_then(|answer| answer.one());
         Ok(row.and_then(|row| row.big(0).ok()).and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(0))
     }
+}
+
+/// The moment at which the server was started, by its own clock, in seconds.
+pub fn started(connection: &mut Connection) -> Result<String, Trouble> {
+    // The server computes its uptime from the time at which the question began.
+    let sql = "SELECT CAST(unix_timestamp() - variable_value AS signed) FROM information_schema.global_status \
+               WHERE variable_name = 'UPTIME'";
+    let answers = connection.ask(sql)?;
+    let row = answers.first().and_then(|answer| answer.one());
+    let started = row.and_then(|row| row.text(0).ok().map(str::to_owned));
+    started.ok_or_else(|| Trouble::host(format!("{} does not say since when it is there", connection.shown())))
 }

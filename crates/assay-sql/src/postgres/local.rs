@@ -15,19 +15,22 @@ pub struct Directories {
     pub data: PathBuf,
     /// The write-ahead log, which may be on another disk.
     pub log: PathBuf,
+    /// The tablespaces of the tables, where they are not in the data directory.
+    pub tablespaces: Vec<PathBuf>,
 }
 
 impl Directories {
     /// Those of the server whose cluster has this number, if they are here and this process may look into them.
-    pub(super) fn find(data: &Path, cluster: u64) -> Option<Directories> {
+    pub(super) fn find(data: &Path, cluster: u64, tablespaces: Vec<PathBuf>) -> Option<Directories> {
         let mut number = [0; 8];
         File::open(data.join("global/pg_control")).and_then(|mut file| file.read_exact(&mut number)).ok()?;
         let log = data.join("pg_wal").canonicalize().ok()?;
-        (u64::from_ne_bytes(number) == cluster).then(|| Directories { data: data.to_owned(), log })
+        (u64::from_ne_bytes(number) == cluster).then(|| Directories { data: data.to_owned(), log, tablespaces })
     }
 
     /// Whether one of them is in memory, and which.
     pub(super) fn in_memory(&self) -> Option<&Path> {
-        [self.data.as_path(), self.log.as_path()].into_iter().find(|path| in_memory(path))
+        let all = [&self.data, &self.log].into_iter().chain(&self.tablespaces);
+        all.map(PathBuf::as_path).find(|path| in_memory(path))
     }
 }

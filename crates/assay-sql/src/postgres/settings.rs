@@ -6,7 +6,7 @@ use super::local::Directories;
 use super::schema::literal;
 use crate::trouble::Trouble;
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What is read, as far as the version knows it.
 const NAMES: [&str; 22] = [
@@ -53,14 +53,18 @@ impl Settings {
         let sql = format!(
             "SELECT name, current_setting(name) FROM pg_settings WHERE name IN ({}); \
              SELECT relname FROM pg_class WHERE relpersistence = 'u' AND relkind = 'r' \
-             AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = {}) ORDER BY 1; \
+             AND relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = {schema}) ORDER BY 1; \
              SELECT system_identifier FROM pg_control_system() \
-             WHERE has_function_privilege('pg_control_system()', 'EXECUTE')",
+             WHERE has_function_privilege('pg_control_system()', 'EXECUTE'); \
+             SELECT pg_tablespace_location(oid) FROM pg_tablespace WHERE pg_tablespace_location(oid) <> '' \
+             AND (oid IN (SELECT reltablespace FROM pg_class WHERE relnamespace = \
+             (SELECT oid FROM pg_namespace WHERE nspname = {schema})) \
+             OR oid = (SELECT dattablespace FROM pg_database WHERE datname = current_database())) ORDER BY 1",
             names.join(", "),
-            literal(schema)
+            schema = literal(schema)
         );
         let answers = link.simple(&sql)?;
-        let [values, unlogged, cluster] = answers.as_slice() else { return Ok(Settings::default()) };
+        let [values, unlogged, cluster, tablespaces] = answers.as_slice() else { return Ok(Settings::default()) };
         let mut settings = Settings::default();
         for row in &values.rows {
             settings.values.insert(row.text(0)?.to_owned(), row.text(1)?.to_owned());
@@ -70,8 +74,12 @@ impl Settings {
         }
         // The number is written with a sign.
         let cluster = cluster.one().and_then(|row| row.written(0).ok()).map(|number| number as u64);
+        let mut elsewhere = Vec::new();
+        for row in &tablespaces.rows {
+            elsewhere.push(PathBuf::from(row.text(0)?));
+        }
         let data = settings.values.get("data_directory").zip(cluster);
-        settings.directories = data.and_then(|(data, cluster)| Directories::find(Path::new(data), cluster));
+        settings.directories = data.and_then(|(data, cluster)| Directories::find(Path::new(data), cluster, elsewhere));
         let in_memory = settings.directories.as_ref().and_then(Directories::in_memory);
         settings.in_memory = in_memory.map(|path| path.display().to_string());
         Ok(settings)
@@ -85,6 +93,20 @@ impl Settings {
     /// The version of the server as a number: 150018 is 15.18.
     pub fn version(&self) -> i64 {
         self.value("server_version_num").parse().unwrap_or(0)
+    }
+
+    /// The memory in which the server keeps pages of tables, in bytes: the server writes `128MB`.
+    pub fn shared_buffers(&self) -> Option<u64> {
+        let text = self.value("shared_buffers");
+        let (number, unit) = text.split_at(text.find(|it: char| !it.is_ascii_digit())?);
+        let shift = match unit {
+            "kB" => 10,
+            "MB" => 20,
+            "GB" => 30,
+            "TB" => 40,
+            _ => return None,
+        };
+        number.parse::<u64>().ok()?.checked_mul(1 << shift)
     }
 
     /// Refuses a session that does not see what the transactions need.
@@ -133,6 +155,23 @@ mod tests {
         assert_eq!(unlogged.not_durable(), ["unlogged tables: stock"]);
         let in_memory = Settings { in_memory: Some("/dev/shm/pg".into()), ..settings(&strong) };
         assert_eq!(in_memory.not_durable(), ["/dev/shm/pg is on a file system in memory"]);
+    }
+
+    #[test]
+    fn the_servers_own_memory_is_read_with_its_unit() {
+        for (text, bytes) in [
+            ("128MB", Some(128 << 20)),
+            ("16kB", Some(16 << 10)),
+            ("2GB", Some(2 << 30)),
+            ("1TB", Some(1 << 40)),
+            ("99999999999999999999TB", None),
+            ("99999999999TB", None),
+            ("128", None),
+            ("MB", None),
+            ("", None),
+        ] {
+            assert_eq!(settings(&[("shared_buffers", text)]).shared_buffers(), bytes, "{text}");
+        }
     }
 
     #[test]

@@ -14,8 +14,9 @@ const WAL: i64 = 140_000;
 pub struct Statistics {
     /// Bytes of the log.
     pub log_bytes: i64,
-    /// How often the log was synchronised. It stays 0 with `wal_sync_method` open_datasync or open_sync.
-    pub log_syncs: i64,
+    /// How often the log was synchronised, where the server counts that: from version 14 on, and not with a
+    /// `wal_sync_method` by which each write of the log is durable by itself (open_datasync, open_sync).
+    pub log_syncs: Option<i64>,
     /// The time that took, in microseconds: 0 unless `track_wal_io_timing` is on.
     pub log_sync_us: i64,
     /// Checkpoints that were due or asked for.
@@ -54,13 +55,38 @@ impl Statistics {
             let row = answers.get(answer).and_then(|answer| answer.one());
             row.and_then(|row| row.written(column).ok()).unwrap_or(0)
         };
+        let settings = connection.settings();
+        let counts = settings.version() >= WAL && !settings.value("wal_sync_method").starts_with("open_");
         Ok(Statistics {
             log_bytes: number(0, 0),
-            log_syncs: number(0, 1),
+            log_syncs: counts.then(|| number(0, 1)),
             log_sync_us: number(0, 2),
             checkpoints: number(1, 0),
             commits: number(2, 0),
             bytes: number(2, 1),
         })
+    }
+}
+
+/// Since when the server is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Life {
+    /// When its first process was started.
+    pub started: String,
+    /// When its counters began: also whenever it has to recover, because it was not stopped in order
+    /// (<https://www.postgresql.org/docs/current/monitoring-stats.html>: "starting from an unclean shutdown").
+    pub recovered: String,
+}
+
+impl Life {
+    /// Asks the server.
+    pub fn read(connection: &mut Connection) -> Result<Life, Trouble> {
+        let sql = "SELECT pg_postmaster_start_time()::text, coalesce(stats_reset::text, '') FROM pg_stat_bgwriter";
+        let answers = connection.ask(sql)?;
+        let row = answers.first().and_then(|answer| answer.one());
+        let text = |column| row.and_then(|row| row.text(column).ok()).map(str::to_owned);
+        let missing = || Trouble::host(format!("{} does not say since when it is there", connection.shown()));
+        let (started, recovered) = text(0).zip(text(1)).ok_or_else(missing)?;
+        Ok(Life { started, recovered })
     }
 }

@@ -122,6 +122,18 @@ impl Cluster {
         shell.wait().unwrap();
     }
 
+    /// Stops the server in order, so that it writes everything first, and leaves its files.
+    #[allow(dead_code, reason = "the tests of the program, which share this file, use it")]
+    pub fn stop_in_order(&self) {
+        rustix::process::kill_process(self.server(), rustix::process::Signal::INT).unwrap();
+        let begin = Instant::now();
+        while self.dir.join("data/postmaster.pid").exists() {
+            assert!(begin.elapsed() < Duration::from_secs(60), "the server does not stop");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self.stop();
+    }
+
     /// Stops the server and starts it again on another port, which is part of the name of its socket too.
     pub fn restart(&self, port: u16, options: &str) {
         self.stop();

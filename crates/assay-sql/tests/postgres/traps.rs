@@ -151,6 +151,28 @@ fn settings_are_those_of_the_session() {
     assert!(session.execute(&parameters(1, 2).transaction(Kind::Payment, 1, Home::All)).is_ok());
 }
 
+/// A table may lie somewhere else than the data directory, here in memory.
+#[test]
+fn a_tablespace_of_a_table_is_one_of_the_servers_directories() {
+    let Some(bed) = Bed::loaded() else { return };
+    let Ok(dir) = tempfile::tempdir_in("/dev/shm") else { return };
+    if rustix::process::geteuid().is_root() {
+        let owner = std::process::Command::new("chown").arg("nobody:nogroup").arg(dir.path()).status().unwrap();
+        assert!(owner.success());
+    }
+    let (name, path) = (format!("memory_{}", bed.database), dir.path().display());
+    bed.ask_alone(&format!("CREATE TABLESPACE {name} LOCATION '{path}'"));
+    let permit = bed.permit();
+    let elsewhere = |bed: &Bed| bed.connection_with(&permit).settings().directories.clone().unwrap().tablespaces;
+    assert_eq!(elsewhere(&bed), Vec::<std::path::PathBuf>::new(), "nothing is in it");
+    bed.ask(&format!("ALTER TABLE item SET TABLESPACE {name}"));
+    assert_eq!(elsewhere(&bed), [dir.path()]);
+    let reasons = bed.connection_with(&permit).settings().not_durable().join("; ");
+    assert!(reasons.contains("is on a file system in memory"), "{reasons}");
+    bed.ask("ALTER TABLE item SET TABLESPACE pg_default");
+    bed.ask_alone(&format!("DROP TABLESPACE {name}"));
+}
+
 /// A row that must exist and does not is a fault of the data, in both modes, and leaves no trace.
 #[test]
 fn a_missing_row_is_a_fault_of_the_data() {

@@ -230,6 +230,8 @@ fn a_durable_server_that_crashes_keeps_what_it_acknowledged() {
     assert!(said.passed_or_late(), "{said:?}");
     let log = Log::of(&served.place.path("run"));
     assert!(log.events.iter().any(|event| event.text.ends_with("acknowledged commits are there")), "{:?}", log.events);
+    let limit = "only a cut of the power shows what a disk";
+    assert!(in_one_line(&said.out).contains(limit), "what a kill cannot show: {}", said.out);
     let (acknowledged, lost) = counted(&served.place, &served.url, "run");
     assert!(acknowledged > 20 && lost == 0, "{acknowledged} {lost}");
     assert_eq!(after(&served.place, &served.url, "run").code, Some(0));
@@ -246,6 +248,31 @@ fn a_server_that_answers_before_it_writes_loses_commits_which_are_found() {
     let says = format!("FAIL: {lost} of {acknowledged} acknowledged commits are lost");
     assert!(said.code == Some(10) && said.out.contains(&says), "{said:?}");
     assert!(said.out.contains("PASS: all 15 conditions hold"), "what is left is consistent: {said:?}");
+}
+
+/// What ends sessions and leaves the server time to write everything says nothing about a crash.
+#[test]
+fn a_server_that_only_ended_sessions_or_was_stopped_in_order_has_not_crashed() {
+    let options = "-c synchronous_commit=off -c wal_writer_delay=10s";
+    let Some(served) = Served::new(options) else { return };
+    let sessions = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
+                    WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";
+    for (stops, says) in [(false, "the server was there all the time"), (true, "the server was stopped in order")] {
+        let lengths = ["--warm-up", "1s", "--for", "6s", "--slice", "6s", "--crash-test"];
+        let running = served.place.start(&[&["run", "open.toml", &served.url][..], &lengths[..]].concat(), 3);
+        if stops {
+            served.cluster.stop_in_order();
+            served.cluster.start(options);
+        } else {
+            assert_ne!(served.ask(sessions), "0");
+        }
+        let said = running.end();
+        assert_eq!(said.is_of_verdict(&served.place.path("run")), "INVALID", "{stops}: {said:?}");
+        let events = Log::of(&served.place.path("run")).events;
+        let told = |what: &str, text: &str| events.iter().any(|event| event.what == what && event.text.contains(text));
+        assert!(told("unchecked", says) && told("unchecked", "a crash test needs a crash"), "{stops}: {events:?}");
+        fs::remove_dir_all(served.place.path("run")).unwrap();
+    }
 }
 
 #[test]

@@ -79,6 +79,10 @@ fn both_modes_leave_what_they_count_and_no_password() {
         let counted: u64 = log.intervals.iter().filter_map(|it| it.meters[server].get(commits)).sum();
         // The server publishes a session's counters with a delay of up to a second.
         assert!(counted > 0 && counted <= (after.1 + after.0) * 10, "{mode}: {counted}");
+        let result = std::fs::read_to_string(served.place.path(mode).join("verdict.json")).unwrap();
+        let result: serde_json::Value = serde_json::from_str(&result).unwrap();
+        let tpm = result["databases"][0]["server_tpm"].as_f64().unwrap();
+        assert!(tpm > 0.0 && in_one_line(&judged.out).contains("its server counted"), "{tpm}: {}", judged.out);
         for file in ["run.jsonl", "verdict.json", "report.html"] {
             let content = std::fs::read_to_string(served.place.path(mode).join(file)).unwrap();
             assert!(!content.contains(CANARY), "{file} holds the password");
@@ -176,10 +180,13 @@ fn a_setting_that_somebody_changes_during_the_run_is_noticed() {
     let running = served.begun();
     served.ask("ALTER SYSTEM SET synchronous_commit = off");
     served.ask("SELECT pg_reload_conf()");
+    served.ask("ALTER TABLE assay_tpcc.history SET UNLOGGED");
     let said = running.end();
     assert_eq!(said.is_of_verdict(&served.place.path("run")), "INVALID", "{said:?}");
     let text = in_one_line(&said.out);
     assert!(text.contains("synchronous_commit was on at the beginning and is off at the end"), "{text}");
+    assert!(text.contains("unlogged tables was not there at the beginning and is history at the end"), "{text}");
+    assert!(text.contains("a commit may be lost since then: synchronous_commit=off"), "{text}");
 }
 
 #[test]

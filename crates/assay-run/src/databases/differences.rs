@@ -1,0 +1,161 @@
+//! What a database says before a run, compared with what it says after it: its settings, the sums that transactions raise,
+//! the syncs of its log, and whether its server has ended in between.
+
+use super::opened::{Counters, Life, Settings};
+use assay_sql::{Tally, Totals};
+use std::collections::BTreeSet;
+
+/// This many commits without one sync of the log are no accident of the moment at which the server publishes its counters.
+const MANY_COMMITS: u64 = 100;
+
+/// How settings have changed, a part of a sentence each: also those that only one side has, and reasons why a commit may be
+/// lost that are new.
+pub(super) fn changed(before: &Settings, after: &Settings) -> Vec<String> {
+    let names: BTreeSet<&String> = before.named.keys().chain(after.named.keys()).collect();
+    let value = |settings: &Settings, name: &String| settings.named.get(name).map_or("not there", |it| it).to_owned();
+    let differs = |name: &String| {
+        let (was, is) = (value(before, name), value(after, name));
+        (was != is).then(|| format!("{name} was {was} at the beginning and is {is} at the end"))
+    };
+    let mut changed: Vec<String> = names.into_iter().filter_map(differs).collect();
+    let weaker = after.not_durable.iter().filter(|reason| !before.not_durable.contains(reason));
+    changed.extend(weaker.map(|reason| format!("a commit may be lost since then: {reason}")));
+    changed
+}
+
+/// What others wrote, by the sums that transactions raise: they must have risen by what was committed, and by no more
+/// than what may have been. With a ledger what is missing is lost, and the ledger names it.
+pub(super) fn disturbed(before: &Totals, after: &Totals, tally: &Tally, has_ledger: bool) -> Option<String> {
+    let sums = [
+        ("D_NEXT_O_ID", after.next_orders - before.next_orders, tally.orders, tally.unknown.orders),
+        ("C_PAYMENT_CNT", after.payments - before.payments, tally.payments, tally.unknown.payments),
+        ("W_YTD, in cents,", after.ytd - before.ytd, tally.paid, tally.unknown.paid),
+    ];
+    let wrong = |(name, rose, committed, unknown): (&str, i64, i64, i64)| {
+        let within = (committed..=committed + unknown).contains(&rose) || has_ledger && rose < committed;
+        let perhaps = if unknown == 0 { String::new() } else { format!(", and of another {unknown} nobody knows") };
+        (!within).then(|| format!("the sum of {name} rose by {rose}, and this run committed {committed}{perhaps}"))
+    };
+    let wrong: Vec<String> = sums.into_iter().filter_map(wrong).collect();
+    (!wrong.is_empty())
+        .then(|| format!("somebody else wrote to the database during the run: {}; run alone on it", wrong.join("; ")))
+}
+
+/// Commits that no sync of the server's log can have made durable, as far as the server counts both.
+pub(super) fn unsynced(before: &Counters, after: &Counters) -> Option<String> {
+    let rose = |name: &str| {
+        let value = |counters: &Counters| counters.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+        // A server that was started anew counts from 0.
+        value(after)?.checked_sub(value(before)?)
+    };
+    let (commits, syncs) = (rose("commits")?, rose("log_syncs")?);
+    (commits >= MANY_COMMITS && syncs == 0)
+        .then(|| format!("{commits} transactions were committed, and the server has not synchronised its log once"))
+}
+
+/// Why nothing is known of what a crash would have lost: the server did not end, or was stopped in order, so that it wrote
+/// everything first.
+pub(super) fn did_not_crash(before: &Life, after: &Life, outages: u64) -> Option<&'static str> {
+    let started = before.started != after.started;
+    match (&before.recovered, &after.recovered) {
+        (Some(before), Some(after)) if before != after && outages > 0 => None,
+        (Some(_), Some(_)) if started => Some("the server was stopped in order and started again"),
+        (None, None) if started && outages > 0 => None,
+        _ if outages > 0 => Some("sessions lost their connections, and the server was there all the time"),
+        _ => Some("the server was there all the time"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_sql::Unknown;
+
+    #[test]
+    fn what_others_wrote_shows_in_each_of_the_sums() {
+        let before = Totals { next_orders: 100, payments: 50, ytd: 1_000 };
+        let after = Totals { next_orders: 103, payments: 52, ytd: 1_700 };
+        let tally = Tally { orders: 3, payments: 2, paid: 700, ..Tally::default() };
+        assert_eq!(disturbed(&before, &after, &tally, false), None);
+        for (other, says) in [
+            (Tally { orders: 2, ..tally.clone() }, "the sum of D_NEXT_O_ID rose by 3, and this run committed 2;"),
+            (Tally { payments: 1, ..tally.clone() }, "C_PAYMENT_CNT rose by 2"),
+            (Tally { paid: 699, ..tally.clone() }, "W_YTD, in cents, rose by 700"),
+        ] {
+            let text = disturbed(&before, &after, &other, false).unwrap();
+            assert!(text.contains(says) && text.contains("somebody else wrote"), "{text}");
+            let unknown = Unknown { orders: 1, payments: 1, paid: 1 };
+            assert_eq!(disturbed(&before, &after, &Tally { unknown, ..other }, false), None, "it may have been ours");
+        }
+        let lost = Tally { orders: 4, ..tally };
+        assert!(disturbed(&before, &after, &lost, false).is_some(), "what was committed is not there");
+        assert_eq!(disturbed(&before, &after, &lost, true), None, "the ledger names what is lost");
+    }
+
+    fn settings(named: &[(&str, &str)], not_durable: &[&str]) -> Settings {
+        Settings {
+            named: named.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect(),
+            not_durable: not_durable.iter().map(|it| (*it).to_owned()).collect(),
+        }
+    }
+
+    #[test]
+    fn a_setting_that_changed_came_or_went_is_named_and_so_is_a_new_reason_to_lose_commits() {
+        let before = settings(&[("a", "1"), ("b", "2")], &["x"]);
+        assert_eq!(changed(&before, &before.clone()), Vec::<String>::new());
+        let after = settings(&[("a", "9"), ("unlogged tables", "stock")], &["x", "in memory"]);
+        assert_eq!(
+            changed(&before, &after),
+            [
+                "a was 1 at the beginning and is 9 at the end",
+                "b was 2 at the beginning and is not there at the end",
+                "unlogged tables was not there at the beginning and is stock at the end",
+                "a commit may be lost since then: in memory",
+            ]
+        );
+        assert_eq!(
+            changed(&before, &settings(&[("a", "1"), ("b", "2")], &[])),
+            Vec::<String>::new(),
+            "safer than before"
+        );
+    }
+
+    #[test]
+    fn commits_without_a_sync_of_the_log_are_found() {
+        for (before, after, found) in [
+            (&[("commits", 5), ("log_syncs", 7)][..], &[("commits", 105), ("log_syncs", 7)][..], true),
+            (&[("commits", 5), ("log_syncs", 7)], &[("commits", 104), ("log_syncs", 7)], false),
+            (&[("commits", 5), ("log_syncs", 7)], &[("commits", 900), ("log_syncs", 8)], false),
+            // Started anew, or not counted.
+            (&[("commits", 5), ("log_syncs", 7)], &[("commits", 900), ("log_syncs", 0)], false),
+            (&[("commits", 5)], &[("commits", 900)], false),
+        ] {
+            assert_eq!(unsynced(&before.to_vec(), &after.to_vec()).is_some(), found, "{before:?} {after:?}");
+        }
+        let text = unsynced(&vec![("commits", 0), ("log_syncs", 0)], &vec![("commits", 100), ("log_syncs", 0)]);
+        assert_eq!(text.unwrap(), "100 transactions were committed, and the server has not synchronised its log once");
+    }
+
+    #[test]
+    fn only_a_server_that_ended_without_order_has_crashed() {
+        let life = |started: &str, recovered: Option<&str>| Life {
+            started: started.to_owned(),
+            recovered: recovered.map(str::to_owned),
+        };
+        let before = life("1", Some("1"));
+        for (after, outages, why) in [
+            (life("2", Some("2")), 3, None),
+            // The processes of the sessions crashed, and not that of the server: they lose what they shared.
+            (life("1", Some("2")), 3, None),
+            (life("2", Some("1")), 3, Some("the server was stopped in order and started again")),
+            (life("1", Some("1")), 1, Some("sessions lost their connections, and the server was there all the time")),
+            (life("1", Some("1")), 0, Some("the server was there all the time")),
+            (life("1", Some("2")), 0, Some("the server was there all the time")),
+        ] {
+            assert_eq!(did_not_crash(&before, &after, outages), why, "{after:?} {outages}");
+        }
+        let untold = life("1", None);
+        assert_eq!(did_not_crash(&untold, &life("2", None), 1), None);
+        assert!(did_not_crash(&untold, &life("2", None), 0).is_some() && did_not_crash(&untold, &untold, 4).is_some());
+    }
+}
