@@ -49,7 +49,7 @@ impl<D: Foretelling, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S
                 self.queue.lanes.iter_mut().for_each(|lane| lane.early.clear());
                 return due;
             }
-            debug_assert!(due >= self.ahead.reached, "nothing waits, and times of a schedule ascend");
+            assert!(due >= self.ahead.reached, "nothing waits, and times of a schedule ascend");
             self.ahead.reached = due;
             match self.agenda.source(source).next(due) {
                 Next::Of(flow) => {

@@ -32,6 +32,12 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
     pub(crate) fn complete(&mut self, now: Instant, completion: &Completion) {
         let slot = self.queue.of(completion.ticket);
         let (counted, stuck) = (slot.counted, slot.stuck);
+        // Differences of times saturate: one that ran backwards would silently be a time of 0.
+        let Completion { issued, accepted, completed, .. } = *completion;
+        assert!(
+            slot.intended <= issued && issued <= accepted && accepted <= completed,
+            "an operation is due, issued, accepted and completed in this order"
+        );
         if counted {
             self.queue.free(now, self.agenda.lane(usize::from(slot.source)), completion);
             return;

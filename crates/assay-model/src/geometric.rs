@@ -50,7 +50,7 @@ impl Geometric {
         let sum: f64 = powers.iter().sum();
         let weight = |(blocks, power): (u64, f64)| (Bytes::new(blocks * self.block), (power / sum * WEIGHTS) as u64);
         let weights: Vec<(Bytes, u64)> = (1..).zip(powers).map(weight).filter(|(_, weight)| *weight > 0).collect();
-        debug_assert!(!weights.is_empty(), "one of at most 2^52 sizes has a weight");
+        assert!(!weights.is_empty(), "one of at most 2^52 sizes has a weight");
         weights
     }
 }

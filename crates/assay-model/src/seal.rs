@@ -55,7 +55,7 @@ impl Seal {
     /// Seals `block`, a granule that already contains its data.
     #[inline]
     pub fn put(self, block: &mut [u8]) {
-        debug_assert_eq!(block.len(), self.granule as usize, "a granule is sealed as a whole");
+        assert_eq!(block.len(), self.granule as usize, "a granule is sealed as a whole");
         for sector in block.chunks_exact_mut(SECTOR) {
             sector[SECTOR - 4..].copy_from_slice(&tag(self.run, self.generation));
         }

@@ -87,7 +87,7 @@ impl Turning {
         let targets = targets.max(1);
         let passes: Box<[u64]> =
             if turns.counts_passes() { passes.iter().map(|n| (*n).max(1)).collect() } else { [].into() };
-        debug_assert!(passes.is_empty() || passes.len() == targets, "each target has its pass");
+        assert!(passes.is_empty() || passes.len() == targets, "each target has its pass");
         Turning { turns, left: passes.clone(), passes, targets, at: (first + targets - 1) % targets, stays: 0 }
     }
 

@@ -195,7 +195,7 @@ impl Foretelling for Bank {
     #[inline]
     fn foretell(&mut self, now: Instant, op: &Op) -> Option<(Instant, Result<u32, Code>)> {
         let target = &mut self.targets[usize::from(op.target)];
-        debug_assert!(target.trouble.is_none(), "only a device that is sure is asked");
+        assert!(target.trouble.is_none(), "only a device that is sure is asked");
         let (completed, result) = target.serve(now.as_ns(), op)?;
         Some((Instant::from_ns(completed), result))
     }

@@ -81,7 +81,7 @@ impl Shared {
     /// Worker: hands an operation to its thread. The caller has checked that the ticket is idle.
     pub(super) fn hand_over(&self, ticket: Ticket, op: &Op, offset: u64) {
         let lane = &self.lanes[ticket.0 as usize];
-        debug_assert_eq!(lane.state.load(Ordering::Relaxed), IDLE);
+        assert_eq!(lane.state.load(Ordering::Relaxed), IDLE, "a ticket has one operation at a time");
         // SAFETY: the lane is idle, so the worker owns it.
         unsafe { *lane.job.get() = (*op, offset) };
         lane.state.store(WORK, Ordering::Release);

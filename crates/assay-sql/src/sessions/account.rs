@@ -107,6 +107,7 @@ impl Account {
     pub(crate) fn ends(&self, job: &Job, transaction: &Transaction, ended: Ended) -> (Completion, Noted) {
         let Ended { by, sent, outcome, retried, completed } = ended;
         let mut state = self.state();
+        assert!(state.busy > 0, "a transaction that ends has begun");
         state.busy -= 1;
         state.tally.sent[by] = sent;
         for (code, times) in &retried {

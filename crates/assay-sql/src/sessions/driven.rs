@@ -166,9 +166,17 @@ impl<C: Fn() -> Instant> Driven<C> {
             let Some(job) = self.jobs.pop_front() else { break };
             self.begin(at, job, self.asking.transaction(&job.call));
         }
+        self.assert_whole();
         if !self.ended.is_empty() {
             self.account.fetch(self.ended.drain(..), done);
         }
+    }
+
+    /// Each session does nothing, waits for an answer, pauses, or is lent to a thread, and is in the list for that.
+    fn assert_whole(&self) {
+        let asks = self.seats.iter().filter(|seat| matches!(seat.doing, Doing::Asks(_))).count();
+        let known = self.free.len() + asks + self.pausing.len() + self.loans.out();
+        assert_eq!(known, self.seats.len(), "no session is lost, or in two places");
     }
 
     fn take_back(&mut self) {

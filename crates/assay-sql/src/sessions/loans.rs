@@ -79,6 +79,11 @@ impl Loans {
         self.lend.send(loan).expect("the thread that serves loans ends after them");
     }
 
+    /// How many sessions are lent.
+    pub(super) fn out(&self) -> usize {
+        self.out
+    }
+
     /// What can be read from when something has come back, as long as something is lent.
     pub(super) fn bell(&self) -> Option<BorrowedFd<'_>> {
         (self.out > 0).then(|| self.counter.bell.as_fd())
@@ -92,6 +97,7 @@ impl Loans {
         // It is silenced before, so that whatever comes back later rings again. Only a bell that was not rung fails.
         let _ = rustix::io::read(&self.counter.bell, &mut [0; 8]);
         let returned = std::mem::take(&mut *self.counter.returned.lock().unwrap_or_else(PoisonError::into_inner));
+        assert!(returned.len() <= self.out, "what comes back was lent");
         self.out -= returned.len();
         returned
     }
