@@ -18,8 +18,9 @@ pub struct Limits {
     pub failures_in_a_row: u32,
     /// Number of events written for single failures; further ones are only counted.
     pub failure_events: u32,
-    /// A worker with operations in flight looks for completions at least this often. A wait that ends in time looks the
-    /// same as a thread that is woken late; so a wait is never longer than the time that need not be noticed.
+    /// The longest time between two checks for completions while operations are in flight. The engine cannot tell a
+    /// wait that ended on time from a thread that was woken late. A wait is therefore never longer than the lateness
+    /// that is too small to report.
     pub look: Span,
 }
 

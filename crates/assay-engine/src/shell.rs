@@ -65,18 +65,18 @@ const DISTURBED: Span = Span::from_us(100);
 pub struct Waiting {
     /// The last period before an operation is due is spent spinning, not sleeping, because a sleep ends late.
     pub spin: Spin,
-    /// Whose the time of a hand-over is.
+    /// Who is responsible for the time that a hand-over takes.
     pub hand_over: HandOver,
 }
 
-/// What takes the time of a hand-over.
+/// What a long hand-over means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum HandOver {
-    /// The device carries out operations within it: all of its time is the device's.
+    /// The device carries operations out during the hand-over: all of the time is the device's.
     Inline,
-    /// It may block in the device: one that takes long is examined.
+    /// The hand-over may block in the device: a long one is examined.
     MayBlock,
-    /// It never waits for the device: one that takes long waited for this machine.
+    /// The hand-over never waits for the device: a long one was delayed by this machine.
     Never,
 }
 

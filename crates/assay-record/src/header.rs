@@ -248,7 +248,7 @@ impl TargetHead {
             ]
         };
         let ((what, before), (_, now)) = facts(was).into_iter().zip(facts(self)).find(|(before, now)| before != now)?;
-        // The place of many targets is their name.
+        // For many targets the name and the place are the same text.
         Some(match (was.name == before, self.name == now) {
             (true, true) => format!("its target is {before}, not {now}"),
             _ => format!("the {what} of its target {} is {before}, that of {} is {now}", was.name, self.name),

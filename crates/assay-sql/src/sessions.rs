@@ -1,8 +1,9 @@
 //! Sessions of a database as a device: each has a connection of its own, and carries one transaction at a time.
 //!
-//! A request says which transaction is wanted, by its number; the session that carries it makes the parameters, tries
-//! again where other sessions stood in the way, and counts what came of it. Sessions that can converse are driven by the
-//! thread that waits for them. The others, and those whose commits somebody is told of, have threads of their own.
+//! A request names a transaction by its number. The parameters follow from the number; a transaction that meets a
+//! conflict with another session is repeated, and its outcome is counted. If every session implements [`Converse`], the
+//! engine's thread drives all of them (`driven.rs`). If one does not, or if the run records its commits, each session
+//! has a thread of its own (`waiting.rs`).
 
 mod account;
 mod call;
@@ -30,7 +31,7 @@ pub struct Sessions<C> {
     way: Way<C>,
 }
 
-/// Who waits for the answers.
+/// The threads that wait for the answers.
 enum Way<C> {
     /// The engine's thread.
     Driven(Box<Driven<C>>),
@@ -39,13 +40,15 @@ enum Way<C> {
 }
 
 impl<C: Fn() -> Instant + Clone + Send + 'static> Sessions<C> {
-    /// Makes them ready for calls; `clock` is the caller's time line.
+    /// Prepares sessions for calls. `clock` returns the present on the time line of the run, from which the times of
+    /// completions are taken.
     pub fn start<E: Execute>(sessions: Vec<E>, asking: Asking, clock: C) -> Result<Sessions<C>, Trouble> {
         Sessions::acknowledging(sessions, asking, clock, None)
     }
 
-    /// The same, and somebody may be told of each commit. That is done by threads of the sessions, because it may take a
-    /// while, in which the answers of all others would wait.
+    /// As [`Sessions::start`], with a ledger that receives each commit. With a ledger, each session has a thread of its
+    /// own: writing to the ledger takes time, in which a single thread could not read the answers to the other
+    /// sessions.
     pub fn acknowledging<E: Execute>(
         mut sessions: Vec<E>,
         asking: Asking,
@@ -61,7 +64,7 @@ impl<C: Fn() -> Instant + Clone + Send + 'static> Sessions<C> {
         Ok(Sessions { account, way })
     }
 
-    /// How many threads carry the load, beside the one that hands it over.
+    /// Number of threads that carry the load, besides the engine's own.
     pub fn threads(&self) -> usize {
         match &self.way {
             Way::Driven(_) => 0,
@@ -69,12 +72,12 @@ impl<C: Fn() -> Instant + Clone + Send + 'static> Sessions<C> {
         }
     }
 
-    /// What came of the transactions so far.
+    /// Totals of the transactions so far.
     pub fn tally(&self) -> Tally {
         self.account.tally()
     }
 
-    /// The account of these sessions, which outlives them.
+    /// The totals, which can be read even after the sessions have ended.
     pub fn account(&self) -> Account {
         self.account.clone()
     }

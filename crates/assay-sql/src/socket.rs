@@ -12,15 +12,16 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long each step of a start may take: a server that does not answer is noticed.
+/// Time limit of each step of a start, so that a server that does not answer is noticed.
 pub(crate) const START: Duration = Duration::from_secs(10);
-/// After how much silence a network connection is probed, how often, and how long unanswered data may be on its way.
+/// Of network connections: the silence after which the other end is probed, the time between two probes, and the time
+/// limit for data that is not acknowledged.
 const IDLE: Duration = Duration::from_secs(30);
 const PROBE: Duration = Duration::from_secs(10);
 const UNANSWERED_MS: u32 = 60_000;
-/// How long a farewell may take.
+/// Time limit of the last message before a connection is closed.
 const FAREWELL: Duration = Duration::from_secs(1);
-/// What is read at once.
+/// Bytes that are read at most with one system call.
 const CHUNK: usize = 16 << 10;
 
 /// A connection to a server.
@@ -40,7 +41,7 @@ impl Stream {
         }
     }
 
-    /// Writes as much as the connection takes now, and removes it from what is to be written.
+    /// Writes as much as the connection accepts now, and removes it from `outgoing`.
     fn write_now(&mut self, outgoing: &mut BytesMut) -> io::Result<()> {
         while !outgoing.is_empty() {
             let written = match self {
@@ -65,7 +66,7 @@ impl Stream {
         }
     }
 
-    /// Whether reading and writing wait.
+    /// Makes reading and writing block, or not.
     fn set_waiting(&self, waits: bool) -> io::Result<()> {
         match self {
             Stream::Unix(stream) => stream.set_nonblocking(!waits),
@@ -74,7 +75,7 @@ impl Stream {
         }
     }
 
-    /// Where it is.
+    /// Its file descriptor.
     fn socket(&self) -> BorrowedFd<'_> {
         match self {
             Stream::Unix(stream) => stream.as_fd(),
@@ -91,7 +92,7 @@ impl Stream {
         }
     }
 
-    /// How long a read or a write may wait; none: as long as it takes.
+    /// Sets the time limit of a read or a write. `None` removes it.
     fn set_patience(&self, patience: Option<Duration>) -> io::Result<()> {
         match self {
             Stream::Unix(stream) => stream.set_read_timeout(patience).and_then(|()| stream.set_write_timeout(patience)),
@@ -103,25 +104,25 @@ impl Stream {
     }
 }
 
-/// A connection with what has arrived and what is to be sent.
+/// A connection with the bytes that have arrived and are not evaluated, and those that are not sent.
 pub(crate) struct Line {
     stream: Stream,
     pub(crate) incoming: BytesMut,
     pub(crate) outgoing: BytesMut,
-    /// Whether reading and writing wait.
+    /// Whether reading and writing block.
     waits: bool,
     chunk: Box<[u8]>,
 }
 
 impl Line {
-    /// One whose start has a limit of time for each step.
+    /// A connection that begins its start, with a time limit for each step.
     pub(crate) fn new(stream: Stream) -> io::Result<Line> {
         stream.set_patience(Some(START))?;
         let (incoming, outgoing) = (BytesMut::new(), BytesMut::new());
         Ok(Line { stream, incoming, outgoing, waits: true, chunk: vec![0; CHUNK].into() })
     }
 
-    /// Goes on with the same connection, encrypted.
+    /// Replaces the stream by the same connection, encrypted.
     pub(crate) fn continue_with(&mut self, stream: Stream) -> io::Result<()> {
         self.stream = stream;
         self.stream.set_patience(Some(START))
@@ -131,23 +132,23 @@ impl Line {
         matches!(self.stream, Stream::Tls(_))
     }
 
-    /// From here on an answer may take as long as it takes.
+    /// Removes the time limit for answers.
     pub(crate) fn is_started(&self) -> io::Result<()> {
         self.stream.set_patience(None)
     }
 
-    /// From here on an answer is waited for as long as at the start only.
+    /// Restores the time limit that applied during the start.
     pub(crate) fn is_hurried(&self) -> io::Result<()> {
         self.stream.set_patience(Some(START))
     }
 
-    /// Nothing but a farewell follows, which must not take long.
+    /// Prepares for the last message: drops what is not sent yet, and sets a short time limit.
     pub(crate) fn ends(&mut self) {
         self.outgoing.clear();
         let _ = self.stream.set_patience(Some(FAREWELL));
     }
 
-    /// From here on reading and writing wait, or do not.
+    /// Makes reading and writing block, or not.
     pub(crate) fn set_waiting(&mut self, waits: bool) -> io::Result<()> {
         if self.waits != waits {
             self.stream.set_waiting(waits)?;
@@ -156,19 +157,19 @@ impl Line {
         Ok(())
     }
 
-    /// Sends all that is to be sent.
+    /// Sends all of `outgoing`.
     pub(crate) fn send(&mut self) -> io::Result<()> {
         let sent = self.stream.write_all(&self.outgoing);
         self.outgoing.clear();
         sent
     }
 
-    /// Sends as much as the connection takes now.
+    /// Sends as much as the connection accepts now.
     pub(crate) fn send_now(&mut self) -> io::Result<()> {
         self.stream.write_now(&mut self.outgoing)
     }
 
-    /// Whether something is left to be sent.
+    /// Whether something is not sent yet.
     pub(crate) fn has_more(&self) -> bool {
         !self.outgoing.is_empty() || matches!(&self.stream, Stream::Tls(stream) if stream.conn.wants_write())
     }
@@ -183,8 +184,8 @@ impl Line {
         }
     }
 
-    /// Sends what is left, unless that has failed before, and reads what has arrived, on a connection that does not wait.
-    /// Returns why nothing more can arrive.
+    /// On a connection that does not block, sends the rest of `outgoing`, unless sending has failed before, and reads
+    /// what has arrived. Returns the error after which nothing more can arrive, if there is one.
     pub(crate) fn exchange(&mut self, unsent: &mut Option<io::Error>) -> Option<io::Error> {
         if unsent.is_none() && self.has_more() {
             *unsent = self.send_now().err();
@@ -195,7 +196,8 @@ impl Line {
     fn receive_now(&mut self) -> io::Result<()> {
         loop {
             match self.append() {
-                // Less than was asked for is all there is, unless it was decrypted in pieces.
+                // A read that returns less than `CHUNK` has emptied the socket. With encryption it may be one piece of
+                // many.
                 Ok(read) if read < CHUNK && !self.is_encrypted() => return Ok(()),
                 Ok(_) => {}
                 Err(why) if why.kind() == io::ErrorKind::WouldBlock => return Ok(()),
@@ -218,25 +220,25 @@ impl Line {
         }
     }
 
-    /// Where answers arrive.
+    /// The socket at which answers arrive.
     pub(crate) fn socket(&self) -> BorrowedFd<'_> {
         self.stream.socket()
     }
 
     /// Ends the connection at once.
     pub(crate) fn cut(&self) {
-        // One that has ended already cannot be ended.
+        // This fails if the connection has ended already.
         let _ = rustix::net::shutdown(self.socket(), rustix::net::Shutdown::Both);
     }
 
-    /// The number of the process that listens on the other end of a socket of this host, where it is known.
+    /// The number of the process at the other end, if the connection is a socket of this host and the number is known.
     pub(crate) fn peer(&self) -> Option<i32> {
         let Stream::Unix(stream) = &self.stream else { return None };
         rustix::net::sockopt::socket_peercred(stream).ok().map(|it| it.pid.as_raw_nonzero().get())
     }
 }
 
-/// Connects to the first address of a host that takes the connection.
+/// Connects to the first address of a host that accepts the connection.
 pub(crate) fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
     let mut last = io::Error::new(io::ErrorKind::NotFound, "the host has no address");
     for address in (host, port).to_socket_addrs()? {
@@ -248,7 +250,7 @@ pub(crate) fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
     Err(last)
 }
 
-/// A connection whose other end may vanish without a word.
+/// Sets the options with which a connection notices that its other end has disappeared.
 fn watched(stream: TcpStream) -> io::Result<TcpStream> {
     use rustix::net::sockopt;
     stream.set_nodelay(true)?;

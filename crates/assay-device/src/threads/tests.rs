@@ -68,11 +68,11 @@ fn pool_threads_take_no_signals() {
     drop(threads);
 }
 
-/// The blocked signals of a thread: bit n − 1 is signal n (2 is SIGINT, 15 is SIGTERM). `None`: it has ended, as
-/// threads of other tests may meanwhile.
+/// The blocked signals of a thread: bit n − 1 is signal n (2 is SIGINT, 15 is SIGTERM). `None`: the thread has ended,
+/// which can happen to the threads of other tests.
 fn blocked(task: &str) -> Option<u64> {
     let status = std::fs::read_to_string(format!("/proc/{task}/status")).ok()?;
-    // One that is about to end has no signals any more, and is counted among no threads.
+    // For a thread that is about to end, the kernel reports no threads in its process and no signals.
     if status.contains("\nThreads:\t0\n") {
         return None;
     }

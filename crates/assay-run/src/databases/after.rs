@@ -1,10 +1,11 @@
-//! Whether a database still has what it acknowledged: the ledger of a run against the database, after a crash, a loss of
-//! power, or simply afterwards.
+//! Whether a database still has what it acknowledged: the ledger of a run against the database, after a crash, a loss
+//! of power, or simply afterwards.
 //!
-//! Each session has set its row to the number of its last transaction, in that transaction. A row with a smaller number
-//! than one that was acknowledged says that commits are lost; so does an order that was acknowledged and is not there,
-//! and a sum that has not risen by what was acknowledged. A session that goes on after a crash would soon be beyond the
-//! numbers that are lost, so that it looks at its row first, and the ledger has what it found. A transaction whose outcome is not known may be there or not.
+//! Each session has set its row to the number of its last writing transaction, in that transaction. Commits are lost if
+//! a row has a smaller number than one that was acknowledged, if an acknowledged order does not exist, or if a sum has
+//! not risen by what was acknowledged. A session that continues after a crash soon sends numbers above the lost ones.
+//! It therefore reads its row first, and the ledger stores the number that it found. A transaction of unknown outcome
+//! may exist or not.
 
 use super::ledger::FILE;
 use super::{Checked, Loaded};
@@ -23,24 +24,24 @@ use std::path::Path;
 /// How many lost orders are listed by their numbers.
 const LISTED: usize = 1_000;
 
-/// What the ledger of a run claims, and what of it is not there.
+/// What the ledger of a run claims, and which part of it the database does not have.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct After {
     /// The sessions of the run.
     pub sessions: u32,
     /// Commits that were acknowledged.
     pub acknowledged: u64,
-    /// Those of them that are lost, by the numbers of the sessions.
+    /// Number of acknowledged commits that are lost, according to the rows of the sessions.
     pub lost: u64,
-    /// The sessions that lack some.
+    /// The sessions some of whose commits are lost.
     pub lacking: Vec<Lacking>,
-    /// Acknowledged orders that are not there.
+    /// Number of acknowledged orders that do not exist.
     pub orders_lost: u64,
-    /// The first of them: warehouse, district, number.
+    /// The first of these orders: warehouse, district, number.
     pub orders: Vec<[i32; 3]>,
-    /// What else shows that something is lost, or that the rows are not those of the run, in words.
+    /// Sentences about everything else that shows a loss, or that the rows do not belong to the run.
     pub contradictions: Vec<String>,
-    /// Whether the run ended by itself, so that it is known what it had sent.
+    /// Whether the run ended by itself, so that the ledger says what the sessions had sent.
     pub ended: bool,
 }
 
@@ -49,23 +50,24 @@ pub struct After {
 pub struct Lacking {
     /// The session, from 0.
     pub session: u32,
-    /// The number in its row, when the session was connected again or in the end; none if the row was gone.
+    /// The number in its row, after the reconnect that follows the lost commits or at the end; `None` if the row did
+    /// not exist.
     pub has: Option<u64>,
     /// The first and the last number that was acknowledged and is lost.
     pub first: u64,
     /// See `first`.
     pub last: u64,
-    /// How many were acknowledged between them, both included.
+    /// Number of acknowledged commits from `first` to `last`.
     pub commits: u64,
 }
 
 impl After {
-    /// Whether all that was acknowledged is there.
+    /// Whether the database has everything that it acknowledged.
     pub fn holds(&self) -> bool {
         self.lacking.is_empty() && self.orders_lost == 0 && self.contradictions.is_empty()
     }
 
-    /// What is wrong, a sentence each.
+    /// One sentence for each loss.
     pub fn losses(&self) -> Vec<String> {
         let lacking = self.lacking.iter().map(|it| {
             let Lacking { session, has, first, last, commits } = it;
@@ -87,13 +89,13 @@ impl After {
     }
 }
 
-/// What commits claim, summed while they are read.
+/// Sums up the claims of commits while they are read.
 struct Claims<'a> {
     kept: &'a Kept,
     after: After,
-    /// What was found in the row of each session after what is read now, in this order.
+    /// For each session, the numbers that were found in its row after the commit that is read now, in this order.
     found: BTreeMap<u32, VecDeque<u64>>,
-    /// By session, and by how often its row was looked at afterwards.
+    /// By session, and by how often its row was read after the lost commits.
     lacking: BTreeMap<(u32, Reverse<usize>), Lacking>,
     totals: Totals,
 }
@@ -112,7 +114,8 @@ impl Claims<'_> {
         let looks = found.len();
         if let Some(has) = found.iter().copied().find(|has| *has < seq) {
             self.after.lost += 1;
-            // Nobody makes a row anew: one that is there now was never gone.
+            // Rows are created once, before the run. A row that exists now has existed all the time: 0 is then its
+            // number, and not a sign that it was missing.
             let has = Some(has).filter(|has| *has > 0 || self.kept.sessions.contains_key(&session));
             let fresh = Lacking { session, has, first: seq, last: seq, commits: 0 };
             let lacking = self.lacking.entry((session, Reverse(looks))).or_insert(fresh);
@@ -136,7 +139,7 @@ impl Claims<'_> {
         }
     }
 
-    /// Sums that have not risen by what was acknowledged. Others may have raised them since.
+    /// Reports sums that have risen by less than what was acknowledged. Others may have raised them further.
     fn sums(&mut self, head: &CommitsHead, now: &Totals) {
         let Totals { next_orders, payments, ytd } = self.totals;
         let [orders_before, payments_before, ytd_before] = head.before;
@@ -152,7 +155,7 @@ impl Claims<'_> {
         }
     }
 
-    /// Rows with numbers that their sessions have never sent.
+    /// Reports rows with larger numbers than their sessions have sent.
     fn never_sent(&mut self, sent: &[u64]) {
         for (session, sent) in (0..).zip(sent) {
             if let Some(has) = self.kept.sessions.get(&session).filter(|has| *has > sent) {
@@ -163,7 +166,7 @@ impl Claims<'_> {
     }
 }
 
-/// What was found in the row of each session whenever it was connected again, in this order.
+/// The numbers that each session has found in its row after its reconnects, in this order.
 fn found<R: Read>(ledger: CommitsReader<R>) -> Result<BTreeMap<u32, VecDeque<u64>>, BadLedger> {
     let mut found: BTreeMap<u32, VecDeque<u64>> = BTreeMap::new();
     ledger.read(&mut |noted| {
@@ -174,7 +177,7 @@ fn found<R: Read>(ledger: CommitsReader<R>) -> Result<BTreeMap<u32, VecDeque<u64
     Ok(found)
 }
 
-/// Compares a ledger, of which is known what was found in the rows, with what a database has kept.
+/// Compares a ledger with what a database has kept. `found` has the numbers that were found in the rows.
 fn compare<R: Read>(
     ledger: CommitsReader<R>,
     mut found: BTreeMap<u32, VecDeque<u64>>,
@@ -230,7 +233,7 @@ fn has_ended(dir: &Path) -> Result<bool, Failure> {
     Ok(closed)
 }
 
-/// Examines a database, and whether it has all that it acknowledged to the run in `dir`.
+/// Checks the conditions of a database, and whether it has everything that it acknowledged to the run in `dir`.
 pub fn check_after(url: &Url, dir: &Path) -> Result<(Checked, After), Failure> {
     let path = dir.join(FILE);
     let closed = has_ended(dir)?;

@@ -1,7 +1,7 @@
 //! Operations per minute against the number of sessions: a run of a closed loop for each number, on one database.
 //!
-//! The judge computes the figures (`assay_judge::sessions`). What was measured is stored after each run, and a curve that
-//! was interrupted continues from there.
+//! The judge computes the figures (`assay_judge::sessions`). The results are stored after each run, and an interrupted
+//! curve continues with the next one.
 
 use crate::curving::directory;
 use crate::failure::Failure;
@@ -27,7 +27,7 @@ pub fn with_sessions(workload: &Workload, sessions: u32) -> Result<Workload, Fai
     })
 }
 
-/// Measures the curve in `dir`, or goes on with what an earlier call left there.
+/// Measures the curve in `dir`, or continues the curve that an earlier call began there.
 pub fn measure(
     several: &mut Several<'_>,
     workload: &Workload,

@@ -1,7 +1,7 @@
-//! The transactions of a run as a source: five flows that share one schedule, a number of sessions, or the pace of
-//! people at terminals.
+//! The transactions of a run as a source: five flows, one for each kind, that share a schedule, a number of sessions,
+//! or a number of terminals.
 //!
-//! The kinds come from the deck in the order of the transactions' numbers. A single worker takes all of one database.
+//! The deck determines the kind of each transaction from its number. One worker takes all transactions of one database.
 
 use assay_base::{Instant, Span};
 use assay_engine::{Next, Source};
@@ -17,13 +17,14 @@ const KINDS: usize = Kind::ALL.len();
 /// When transactions are due.
 #[derive(Clone, Debug)]
 enum Pace {
-    /// By a schedule, whatever happens.
+    /// At the times of a schedule, whether earlier transactions have completed or not.
     Open(Schedule),
-    /// When a session is free; since when, and which.
+    /// When a session is free. For each free session: since when, and its number.
     Closed(VecDeque<(Instant, u32)>),
-    /// Never: another worker carries these flows. Whether they follow a schedule.
+    /// Never: other workers carry these flows. `open`: they follow a schedule.
     Elsewhere { open: bool },
-    /// When the person at a terminal has thought about the answer and typed: the time, the number, the terminal.
+    /// When the think time and the keying time of a terminal are over. For each terminal: that time, the number of its
+    /// next transaction, and its own number.
     Keyed(BinaryHeap<Reverse<(Instant, u64, u32)>>),
 }
 
@@ -33,17 +34,18 @@ pub struct Calls {
     deck: Deck,
     seed: u64,
     pace: Pace,
-    /// The number of the next transaction that has none.
+    /// The number that the next transaction gets.
     number: u64,
-    /// The number of sessions, among which an open loop deals its transactions.
+    /// Number of sessions to which an open loop assigns its transactions in turn.
     sessions: u32,
-    /// Sessions that wait for an answer, by flow. Which of those in one flow is answered first does not matter: they are
-    /// alike.
+    /// Sessions that wait for an answer, by kind. A completion does not say which of them it belongs to; that does not
+    /// matter, because they are interchangeable.
     waiting: [VecDeque<u32>; KINDS],
     taken: [u64; KINDS],
     counted: [u64; KINDS],
-    /// The database among the plan's targets, and their number, which decide the index of a flow.
+    /// Index of the database among the plan's targets. With the number of targets, it determines the index of a flow.
     target: u16,
+    /// Number of targets of the plan.
     targets: u16,
 }
 
@@ -53,38 +55,39 @@ impl Calls {
         Calls { deck, seed, pace, number: 0, sessions, waiting, taken, counted, target: 0, targets: 1 }
     }
 
-    /// The same for one of several databases.
+    /// The same calls for one of several databases.
     pub fn on(self, target: u16, targets: u16) -> Calls {
         Calls { target, targets, ..self }
     }
 
-    /// The flows that other workers carry of the same load.
+    /// The flows of the same load that other workers carry.
     pub(crate) fn elsewhere(&self) -> Calls {
         let open = self.is_open_loop();
         Calls::new(self.deck.clone(), self.seed, 0, Pace::Elsewhere { open })
     }
 
-    /// The flow of a kind.
+    /// The index of a kind's flow.
     pub(crate) fn flow_of(&self, kind: Kind) -> usize {
         kind as usize * usize::from(self.targets) + usize::from(self.target)
     }
 
-    /// The kind of a flow.
+    /// The index of a flow's kind.
     fn kind_of(&self, flow: usize) -> usize {
         flow / usize::from(self.targets)
     }
 
-    /// An open loop; the homes of its transactions are those of a number of sessions in turn.
+    /// An open loop, whose transactions are assigned to a number of sessions in turn. The session determines the home.
     pub fn scheduled(deck: Deck, seed: u64, sessions: u32, schedule: Schedule) -> Calls {
         Calls::new(deck, seed, sessions, Pace::Open(schedule))
     }
 
-    /// Sessions that ask again as soon as they are answered, from `start`.
+    /// A closed loop from `start`: each session issues its next transaction as soon as it has its answer.
     pub fn closed(deck: Deck, seed: u64, sessions: u32, start: Instant) -> Calls {
         Calls::new(deck, seed, sessions, Pace::Closed((0..sessions).map(|session| (start, session)).collect()))
     }
 
-    /// Terminals, whose first transactions come as if those before them had been answered at `start`.
+    /// Terminals, each of which behaves as if it had an answer to a new order at `start`: it thinks, keys, and issues
+    /// its first transaction.
     pub fn keyed(deck: Deck, seed: u64, terminals: u32, start: Instant) -> Calls {
         let mut calls = Calls::new(deck, seed, terminals, Pace::Keyed(BinaryHeap::new()));
         for terminal in 0..terminals {
@@ -93,7 +96,8 @@ impl Calls {
         calls
     }
 
-    /// A terminal has its answer, or goes on without: thinks about it, and keys the next transaction.
+    /// Schedules the next transaction of a terminal after the think time for the last one and the keying time of the
+    /// next.
     fn think(&mut self, answered: Instant, kind: Kind, terminal: u32) {
         let number = self.number;
         self.number += 1;
@@ -103,7 +107,7 @@ impl Calls {
         }
     }
 
-    /// The number of the transaction that comes next.
+    /// The number of the transaction that is due next.
     fn next_number(&self) -> u64 {
         match &self.pace {
             Pace::Keyed(next) => next.peek().map_or(self.number, |Reverse((_, number, _))| *number),
@@ -111,7 +115,7 @@ impl Calls {
         }
     }
 
-    /// Takes the next number of a loop that is not keyed.
+    /// Returns the next number, and counts on. Not for keyed loops, whose numbers are given in advance.
     fn take_number(&mut self) -> u64 {
         self.number += 1;
         self.number - 1
@@ -153,7 +157,7 @@ impl Source for Calls {
             Pace::Keyed(next) => {
                 let Reverse((due, number, terminal)) = next.pop().expect("it is due only while a terminal has keyed");
                 if kind == Kind::Delivery {
-                    // A delivery is queued: the person does not wait for it.
+                    // A delivery is queued: the terminal does not wait for its answer.
                     self.think(due, kind, terminal);
                 }
                 (number, terminal)
@@ -179,11 +183,12 @@ impl Source for Calls {
     }
 
     fn pause(&self) -> Span {
-        // The shortest: after a pause a transaction has an intended time of its own.
+        // The shortest keying time: no terminal pauses for less between an answer and its next transaction.
         if matches!(self.pace, Pace::Keyed(_)) { keying(Kind::StockLevel) } else { Span::ZERO }
     }
 
-    /// What the schedule holds is dealt from a copy of the deck: the kinds will come in that order.
+    /// The kinds of an open loop's next transactions are read from a copy of the deck: the deck itself returns the same
+    /// later.
     fn count_until(&mut self, end: Instant, mut count: impl FnMut(usize, u64, u64)) {
         if let Pace::Elsewhere { .. } = self.pace {
             return;

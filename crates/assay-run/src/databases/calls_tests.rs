@@ -126,7 +126,8 @@ fn people_at_terminals_think_and_key_between_their_transactions() {
             assert!(pair[1].0 >= least, "{pair:?}");
         }
     }
-    // A cycle takes 23 s on average: keying 10, thinking 11.6, and the answer; so 20 terminals make some 700 new orders.
+    // A cycle takes 23 s on average: keying 10, thinking 11.6, and the answer; so 20 terminals make some 700 new
+    // orders.
     assert!((550..850).contains(&new_orders), "{new_orders}");
     let calls = Calls::keyed(deck(), 1, 1, Instant::ZERO);
     assert!(!calls.pause().is_zero() && !calls.is_open_loop());

@@ -1,4 +1,5 @@
-//! Carries the transactions of a run: the source of its calls, and what is asked of the database before and after them.
+//! The transactions of a run on a database: the sources of the calls, and what is read from the database before and
+//! after.
 
 use super::after::compared;
 use super::calls::Calls;
@@ -24,10 +25,11 @@ use std::time::Duration;
 /// The purpose for which the times of an open loop are drawn: the bytes of "orders".
 const ARRIVALS: u64 = 0x6f72_6465_7273;
 
-/// How long a server that crashed may take until it answers again, and how often it is asked.
+/// How long the end of a run waits for a server that has crashed, and the time between two attempts.
 const RETURN: Span = Span::from_secs(300);
 const ASK: Duration = Duration::from_millis(250);
-/// A session that still waits for an answer has sent one number more than it has reported, and tries ten times.
+/// A session that still waits for an answer may have sent more numbers than it has reported: one for the transaction,
+/// and one for each of at most ten repetitions.
 const STILL_SENT: u64 = 11;
 
 /// The load of a plan that drives a database.
@@ -35,19 +37,20 @@ pub(crate) fn load(plan: &Plan) -> Result<&Load, Failure> {
     plan.tpcc.as_ref().ok_or_else(|| Failure::bug("a plan without transactions on a database"))
 }
 
-/// The longest and the shortest wait of a worker until it looks what was answered.
+/// Upper and lower bound of the time between two checks for answers.
 const LOOKS: [Span; 2] = [Span::from_ms(10), Span::from_ms(1)];
 
-/// How often a worker looks for answers, at least: by so much may a response seem longer without being noticed. It is the
-/// 500th part of the shortest time that a criterion names, because each look costs as much as a part of a transaction.
+/// The longest time between two checks for answers. A response may be recorded too long by up to this much. It is a
+/// 500th of the shortest time that a criterion names, within [`LOOKS`]: each check costs as much as a part of a
+/// transaction.
 pub(crate) fn look(plan: &Plan) -> Span {
     let shortest = plan.criteria.iter().filter_map(assay_base::Criterion::threshold).min();
     let [longest, least] = LOOKS;
     shortest.map_or(longest, |it| Span::from_ns(it.as_ns() / 500).clamp(least, longest))
 }
 
-/// The sources of the worker that carries all transactions of one target, which begin at `start`; `None` if the rate does
-/// not fit.
+/// The sources of the worker that carries all transactions of one target. They begin at `start`. `None`: the rate is
+/// too large for a schedule.
 pub(crate) fn parts(plan: &Plan, target: u16, load: &Load, start: Instant) -> Option<Parts<Calls, ()>> {
     let (seed, sessions) = (seed(plan, target), load.sessions());
     let deck = Deck::new(load.mix, seed);
@@ -72,13 +75,14 @@ pub(crate) fn parts(plan: &Plan, target: u16, load: &Load, start: Instant) -> Op
     Some(Parts { after: sources.len(), sources, flows_of, payload: () })
 }
 
-/// What a database said before the first transaction of a run.
+/// What was read from a database before the first transaction of a run.
 #[derive(Debug)]
 struct Before {
     totals: Totals,
     settings: Settings,
-    /// Since when its server is there, and what it had counted.
+    /// The start of its server, if it has one.
     life: Option<Life>,
+    /// The counters of its server.
     counters: Counters,
 }
 
@@ -93,18 +97,19 @@ impl Before {
     }
 }
 
-/// A run on a database: what it held before, and what the sessions did.
+/// A run on a database: what the database held before, and the totals of the sessions.
 #[derive(Debug)]
 pub(crate) struct Carried<'a> {
     database: &'a Database,
-    /// Its place among the targets, and their number.
+    /// Index of the database among the targets.
     target: u16,
+    /// Number of targets.
     targets: u16,
     before: Before,
     account: Account,
-    /// Whether nothing is checked afterwards.
+    /// Whether the check after the run is left out (`--no-check`).
     unchecked: bool,
-    /// What was acknowledged, where that is kept.
+    /// The ledger of acknowledged commits, if the run has one.
     ledger: Option<Arc<LedgerFile>>,
     verify: Verify,
     /// Completed transactions in the intervals so far.
@@ -125,13 +130,14 @@ impl<'a> Carried<'a> {
         Ok(Carried { database, target, targets: 1, before, account, unchecked, ledger, verify, completions: 0 })
     }
 
-    /// The same as the run of a plan.
+    /// Adds what the plan says: its targets, and what is verified.
     pub(crate) fn of(self, plan: &Plan) -> Carried<'a> {
         let verify = plan.tpcc.as_ref().map_or(Verify::No, |load| load.verify);
         Carried { verify, targets: plan.targets, ..self }
     }
 
-    /// What the completed transactions of the next interval report, by flow; so many of each flow of the plan ended in it.
+    /// The figures that the completed transactions of the next interval report, by flow. `ended` is the number of
+    /// transactions of each flow of the plan that ended in the interval.
     pub(crate) fn counted(&mut self, ended: &[u64]) -> BTreeMap<usize, BTreeMap<String, u64>> {
         let (target, targets) = (usize::from(self.target), usize::from(self.targets));
         self.completions += ended.iter().skip(target).step_by(targets).sum::<u64>();
@@ -142,19 +148,20 @@ impl<'a> Carried<'a> {
         flows
     }
 
-    /// Its name, where there are others.
+    /// The name of the database, if the run has several.
     fn several(&self) -> Option<&str> {
         (self.targets > 1).then(|| self.database.name())
     }
 
-    /// What is said before [`Carried::end`], which asks for sums over whole tables and may take as long as the run.
+    /// The message before [`Carried::end`], which reads whole tables and may take as long as the run. `None` if nothing
+    /// is checked.
     pub(crate) fn announcement(&self, reason: CloseReason) -> Option<String> {
         let checks = !self.unchecked && !was_cut_short(reason) && self.account.busy() == 0;
         let (url, of) = (self.database.name(), Check::ALL.len());
         checks.then(|| format!("checking the {of} conditions of {url}; Ctrl-C twice ends without it"))
     }
 
-    /// What is found when the run has ended: settings, conditions, and whether anybody else wrote.
+    /// Examines the database after the run: settings, conditions, and whether anybody else has written to it.
     pub(crate) fn end(&self, reason: CloseReason, now: impl Fn() -> Instant) -> Vec<Event> {
         let mut found = Found { events: Vec::new(), now: &now, target: self.target, of: self.several() };
         let busy = self.account.busy();
@@ -162,7 +169,7 @@ impl<'a> Carried<'a> {
         let was_cut_short = was_cut_short(reason);
         let url = self.database.name();
         if busy > 0 {
-            // A server that left them without an answer would not answer this thread either.
+            // A server that does not answer the sessions would not answer this thread either.
             let text = format!("{url} was not checked after the run: {busy} sessions still wait for an answer");
             found.say(EventKind::Unchecked, text);
             return found.events;
@@ -197,14 +204,14 @@ impl<'a> Carried<'a> {
         }
     }
 
-    /// Waits until the server is back that somebody let crash. Without a crash nothing is proven.
+    /// Waits until the server of a crash test answers again. Without a crash, the test proves nothing.
     fn outage(&self, found: &mut Found<'_>) {
         let outages = self.account.tally().outages;
         let (mut opened, until) = (self.database.opened(), (found.now)() + RETURN);
         while outages > 0 && opened.totals().is_err() && (found.now)() < until {
             pause(ASK);
         }
-        // A server that is not back cannot be checked either, which the check says.
+        // If the server does not answer, the check cannot be done either, and reports that.
         let (Some(before), Ok(Some(after))) = (&self.before.life, opened.life()) else { return };
         match did_not_crash(before, &after, outages) {
             Some(why) => {
@@ -228,7 +235,7 @@ impl<'a> Carried<'a> {
         }
     }
 
-    /// Compares what was acknowledged with what is there.
+    /// Compares the ledger with the database.
     fn compare(&self, opened: &mut dyn Opened, ledgered: &LedgerFile, after: &Totals, found: &mut Found<'_>) {
         let kept = opened.kept(&ledgered.run).map_err(|trouble| Failure::database(&trouble));
         let compared = kept.and_then(|kept| compared(ledgered.path(), &kept, after));
@@ -270,9 +277,9 @@ impl<'a> Carried<'a> {
         }
     }
 
-    /// Whether the server can have made anything durable.
+    /// Reports a server that has committed transactions and has never synchronised its log.
     fn syncs(&self, found: &mut Found<'_>) {
-        // Counters that cannot be read say nothing; the check that follows needs the server too.
+        // Without counters nothing is known. If the server does not answer, the check that follows reports it.
         let Ok(counters) = self.database.opened().counters() else { return };
         if let Some(text) = unsynced(&self.before.counters, &counters) {
             let of = self.several().map(|name| format!("{name}: ")).unwrap_or_default();
@@ -309,7 +316,7 @@ impl<'a> Carried<'a> {
     }
 }
 
-/// Whether a run did not reach its end, so that nothing is checked after it.
+/// Whether a run was ended before its planned end for a reason after which nothing is checked.
 fn was_cut_short(reason: CloseReason) -> bool {
     matches!(reason, CloseReason::Interrupted | CloseReason::LogFailed)
 }
@@ -318,8 +325,9 @@ fn was_cut_short(reason: CloseReason) -> bool {
 struct Found<'a> {
     events: Vec<Event>,
     now: &'a dyn Fn() -> Instant,
-    /// The target that they are about, and its name where there are others.
+    /// Index of the target that they are about.
     target: u16,
+    /// The name of the target, if the run has several.
     of: Option<&'a str>,
 }
 

@@ -1,15 +1,16 @@
-//! What a database says before a run, compared with what it says after it: its settings, the sums that transactions raise,
-//! the syncs of its log, and whether its server has ended in between.
+//! Compares a database before a run with the same database after it: its settings, the sums that transactions raise,
+//! the syncs of its log, and whether its server has crashed in between.
 
 use super::opened::{Counters, Life, Settings};
 use assay_sql::{Tally, Totals};
 use std::collections::BTreeSet;
 
-/// This many commits without one sync of the log are no accident of the moment at which the server publishes its counters.
+/// So many commits without a sync of the log cannot be explained by the moments at which the server publishes its
+/// counters.
 const MANY_COMMITS: u64 = 100;
 
-/// How settings have changed, a part of a sentence each: also those that only one side has, and reasons why a commit may be
-/// lost that are new.
+/// The changes of settings, each as a part of a sentence. They include settings that exist only before or only after
+/// the run, and new reasons why a commit may be lost.
 pub(super) fn changed(before: &Settings, after: &Settings) -> Vec<String> {
     let names: BTreeSet<&String> = before.named.keys().chain(after.named.keys()).collect();
     let value = |settings: &Settings, name: &String| settings.named.get(name).map_or("not there", |it| it).to_owned();
@@ -23,8 +24,9 @@ pub(super) fn changed(before: &Settings, after: &Settings) -> Vec<String> {
     changed
 }
 
-/// What others wrote, by the sums that transactions raise: they must have risen by what was committed, and by no more
-/// than what may have been. With a ledger what is missing is lost, and the ledger names it.
+/// Reports what others wrote, according to the sums that transactions raise. Each sum must have risen by at least what
+/// this run committed, and at most by that and its transactions of unknown outcome. With a ledger, a sum that has risen
+/// by less is a loss, which the comparison with the ledger reports.
 pub(super) fn disturbed(before: &Totals, after: &Totals, tally: &Tally, has_ledger: bool) -> Option<String> {
     let sums = [
         ("D_NEXT_O_ID", after.next_orders - before.next_orders, tally.orders, tally.unknown.orders),
@@ -41,11 +43,12 @@ pub(super) fn disturbed(before: &Totals, after: &Totals, tally: &Tally, has_ledg
         .then(|| format!("somebody else wrote to the database during the run: {}; run alone on it", wrong.join("; ")))
 }
 
-/// Commits that no sync of the server's log can have made durable, as far as the server counts both.
+/// Reports commits that no sync of the server's log can have made durable. `None` also if the server does not count
+/// both.
 pub(super) fn unsynced(before: &Counters, after: &Counters) -> Option<String> {
     let rose = |name: &str| {
         let value = |counters: &Counters| counters.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
-        // A server that was started anew counts from 0.
+        // After a restart the server counts from 0, and nothing is known.
         value(after)?.checked_sub(value(before)?)
     };
     let (commits, syncs) = (rose("commits")?, rose("log_syncs")?);
@@ -53,8 +56,8 @@ pub(super) fn unsynced(before: &Counters, after: &Counters) -> Option<String> {
         .then(|| format!("{commits} transactions were committed, and the server has not synchronised its log once"))
 }
 
-/// Why nothing is known of what a crash would have lost: the server did not end, or was stopped in order, so that it wrote
-/// everything first.
+/// The reason why a run was not a test of a crash: the server did not end, or it was stopped in order and wrote
+/// everything before. `None` if it has crashed.
 pub(super) fn did_not_crash(before: &Life, after: &Life, outages: u64) -> Option<&'static str> {
     let started = before.started != after.started;
     match (&before.recovered, &after.recovered) {

@@ -12,12 +12,12 @@ use assay_sql::{Execute, Kept, Kind, Marker, SqliteUrl, Totals, Trouble, Url, my
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Sessions of SQLite: one of them writes at a time, and more would only stand in each other's way.
+/// Sessions of SQLite: only one of them can write at a time, and more sessions would only wait for each other.
 const OF_SQLITE: u32 = 4;
-/// Sessions of a server: an upper bound, as that of operations in flight on a device.
+/// Sessions of a server: an upper bound, like the number of operations in flight on a device.
 const OF_A_SERVER: u32 = 32;
 
-/// How many sessions carry a load on a kind of database, where the workload does not say.
+/// The number of sessions on this kind of database, if the workload names none.
 pub(super) fn usual_sessions(url: &Url) -> u32 {
     match url {
         Url::Sqlite(_) => OF_SQLITE,
@@ -25,11 +25,11 @@ pub(super) fn usual_sessions(url: &Url) -> u32 {
     }
 }
 
-/// The marker of a database that is loaded in full; nothing is changed.
+/// Reads the marker of a database that is loaded completely, and changes nothing.
 pub(super) fn look(url: &Url) -> Result<Marker, Trouble> {
     match url {
         Url::Sqlite(file) => sqlite::look(file).or_else(|trouble| match trouble.kind {
-            // After a crash SQLite cannot read before it has put back what the crash left half done.
+            // After a crash SQLite must recover the file before it can read it, for which it must be able to write.
             Kind::Host => sqlite::ready(file, None).map(|(_, _, marker)| marker),
             _ => Err(trouble),
         }),
@@ -111,7 +111,7 @@ impl Opened for Sqlite {
         self.connection.bytes()
     }
 
-    /// Its log or journal is beside the file.
+    /// The log or journal is in the directory of the file.
     fn places(&self) -> Vec<(PathBuf, &'static str)> {
         vec![(self.url.path.clone(), "data"), (self.url.path.clone(), "log")]
     }

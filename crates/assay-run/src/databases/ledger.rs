@@ -1,6 +1,6 @@
-//! The ledger of a run's commits, beside its log: each commit that the database has acknowledged is in the file before
-//! the session asks for anything else, so that a kill of this program loses no claim. Once a second the file is made
-//! durable, so that a loss of power loses no more than the last claims.
+//! The ledger of a run's commits, a file beside its log. Each commit that the database has acknowledged is written to
+//! the file before its session sends anything else, so that no entry is lost if this program is killed. The file is
+//! synced once a second, so that a loss of power loses only the last entries.
 
 use crate::failure::{Failure, shown};
 use crate::files;
@@ -17,7 +17,7 @@ use std::time::Duration;
 /// Name of the file in a run directory.
 pub(super) const FILE: &str = "ledger.bin";
 
-/// How often it is made durable.
+/// Time between two syncs of the file.
 const SYNC: Duration = Duration::from_secs(1);
 
 /// A ledger that is being written.
@@ -35,12 +35,12 @@ struct State {
     file: File,
     writer: CommitsWriter,
     ended: bool,
-    /// Why nothing is written any more.
+    /// The error after which nothing more is written.
     failed: Option<String>,
 }
 
 impl State {
-    /// Appends bytes, unless an earlier write failed: what stands behind a piece that is missing claims nothing.
+    /// Appends bytes, unless an earlier write failed: entries after a missing piece would prove nothing.
     fn append(&mut self, bytes: &[u8]) {
         if self.failed.is_none()
             && let Err(why) = self.file.write_all(bytes)
@@ -66,7 +66,7 @@ impl LedgerFile {
         Ok(ledger)
     }
 
-    /// Where it is.
+    /// Path of the file.
     pub(super) fn path(&self) -> &Path {
         &self.path
     }
@@ -77,14 +77,15 @@ impl LedgerFile {
 
     fn note(&self, entry: impl FnOnce(&mut CommitsWriter) -> [u8; 40]) {
         let mut state = self.state();
-        // A session may be answered when the run is over.
+        // A session may receive an answer after the end of the run.
         if !state.ended && state.failed.is_none() {
             let entry = entry(&mut state.writer);
             state.append(&entry);
         }
     }
 
-    /// Ends it with the last number that each session has sent; the error says why it is not complete.
+    /// Closes the ledger with the last number that each session has sent. The error says why the ledger is not
+    /// complete.
     pub(super) fn end(&self, sent: &[u64]) -> Result<(), String> {
         let mut state = self.state();
         let bytes = state.writer.end(sent);
@@ -96,9 +97,9 @@ impl LedgerFile {
         }
     }
 
-    /// Removes it, because its run did not begin.
+    /// Removes the file, because the run did not begin.
     pub(crate) fn forget(&self) {
-        // A ledger without commits claims nothing.
+        // If the file stays, it has no entries and claims nothing.
         let _ = files::remove(&self.path);
     }
 }
@@ -121,10 +122,10 @@ impl Acknowledge for LedgerFile {
     }
 }
 
-/// Makes a ledger durable again and again, as long as somebody writes it.
+/// Syncs a ledger once a second, as long as it is in use.
 fn keep_durable(ledger: &Weak<LedgerFile>) {
     while let Some(ledger) = ledger.upgrade() {
-        // If it fails, the end of the ledger reports it: the kernel reports a failed write to the next sync as well.
+        // An error is reported when the ledger is closed.
         if let Err(why) = ledger.synced.sync_data() {
             ledger.state().failed.get_or_insert(why.to_string());
         }

@@ -1,4 +1,4 @@
-//! A MariaDB server under the load.
+//! A MariaDB server as the target of a run.
 
 use super::opened::{Counters, Life, Settings};
 use super::server::{Protocol, mode_of};

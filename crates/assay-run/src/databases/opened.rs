@@ -1,4 +1,4 @@
-//! What a run asks of a database, whatever its kind.
+//! The interface of a database that runs use, the same for every kind of database.
 
 use crate::meter::Reading;
 use assay_model::tpcc::checks::Violation;
@@ -8,43 +8,43 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::path::PathBuf;
 
-/// A database that the gate has let through, and that is loaded in full.
+/// A database that the gate has accepted, and that is loaded completely.
 pub trait Opened: Debug + Send {
-    /// Opens so many sessions, each with the settings of the URL made and read back.
+    /// Opens so many sessions. In each, the settings of the URL are set and read back.
     fn sessions(&mut self, count: u32, mode: Mode) -> Result<Vec<Box<dyn Execute>>, Trouble>;
-    /// Makes a row for each session of a run, whose name no other run has, and waits until the rows are durable.
+    /// Creates a row for each session of a run, and waits until the rows are durable. No other run has the name `run`.
     fn mark(&mut self, run: &str, sessions: u32) -> Result<(), Trouble>;
-    /// The same as [`Opened::sessions`], as the sessions of a run that set their rows.
+    /// As [`Opened::sessions`], for sessions that store their numbers in the rows of a run.
     fn marked_sessions(&mut self, count: u32, mode: Mode, run: &str) -> Result<Vec<Box<dyn Execute>>, Trouble>;
-    /// What it has kept of the commits of a run.
+    /// Reads what the database still has of the commits of a run.
     fn kept(&mut self, run: &str) -> Result<Kept, Trouble>;
-    /// What it is, and how it is used in this mode.
+    /// What the database is, and how it is used in this mode.
     fn facts(&self, mode: Mode) -> Facts;
     /// Its settings, as they are now.
     fn settings(&mut self) -> Result<Settings, Trouble>;
     /// The sums that transactions raise.
     fn totals(&mut self) -> Result<Totals, Trouble>;
-    /// Where a condition does not hold.
+    /// Checks all conditions, and returns where one does not hold.
     fn check(&mut self) -> Result<Vec<Violation>, Trouble>;
-    /// Its size in bytes, where it is known.
+    /// Its size in bytes, if it is known.
     fn bytes(&mut self) -> Option<u64>;
-    /// When its server began; nothing where there is no server.
+    /// The start of its server; `None` if there is no server.
     fn life(&mut self) -> Result<Option<Life>, Trouble> {
         Ok(None)
     }
-    /// What its server has counted so far; nothing where there is no server.
+    /// The present values of its server's counters; empty if there is no server.
     fn counters(&mut self) -> Result<Counters, Trouble> {
         Ok(Counters::new())
     }
-    /// How much of the data its server keeps in memory by itself, where there is a server.
+    /// Bytes of data that its server can keep in its own memory; `None` if there is no server.
     fn memory(&self) -> Option<u64> {
         None
     }
-    /// What its server counts by itself, read again and again; nothing where there is no server.
+    /// A reader of its server's counters during the run; `None` if there is no server.
     fn meter(&mut self) -> Result<Option<Box<dyn Reading>>, Trouble> {
         Ok(None)
     }
-    /// Its files or directories on this machine, each with what is in it: `data`, `log`.
+    /// Its files or directories on this machine, each with its content: `data` or `log`.
     fn places(&self) -> Vec<(PathBuf, &'static str)>;
 }
 
@@ -57,27 +57,28 @@ pub struct Facts {
     pub version: String,
     /// How a transaction is sent to it.
     pub mode: &'static str,
-    /// How its transactions are kept apart.
+    /// How its transactions are isolated from each other.
     pub isolation: &'static str,
 }
 
-/// Settings that decide what a commit means.
+/// Settings that determine what a commit guarantees.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
-    /// All of them by name.
+    /// All settings by name.
     pub named: BTreeMap<String, String>,
-    /// Why a commit that was acknowledged may be lost; empty if it may not.
+    /// The reasons why an acknowledged commit may be lost; empty if it cannot be.
     pub not_durable: Vec<String>,
 }
 
-/// What a server has counted, by name.
+/// Values of a server's counters, by name.
 pub(super) type Counters = Vec<(&'static str, u64)>;
 
-/// Since when a server is there.
+/// The start of a server, to be compared before and after a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Life {
-    /// Another one after each start of the server.
+    /// A text that differs after each start of the server.
     pub started: String,
-    /// Another one whenever the server begins again without having been stopped in order. None if it does not say.
+    /// A text that differs after each start that was not preceded by an orderly stop. `None` if the server does not
+    /// report that.
     pub recovered: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! A PostgreSQL server under the load.
+//! A PostgreSQL server as the target of a run.
 
 use super::opened::{Counters, Life, Settings};
 use super::server::{Protocol, mode_of};

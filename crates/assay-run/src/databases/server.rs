@@ -1,4 +1,4 @@
-//! A database server under the load, of any kind: what is asked of it differs by its protocol.
+//! A database server of any kind as the target of a run. What differs between servers is in [`Protocol`].
 
 use super::opened::{Counters, Facts, Life, Opened, Settings};
 use crate::meter::Reading;
@@ -13,23 +13,23 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-/// A database that may be used: the right to change it, a connection, and what is loaded.
+/// A database that may be used: the permit to change it, a connection, and the marker of its load.
 type Ready<P> = (Arc<<P as Protocol>::Permit>, <P as Protocol>::Connection, Marker);
 
-/// What a kind of server understands.
+/// What differs between the kinds of servers.
 pub(super) trait Protocol: Sized + Send + 'static {
     type Url: Clone + Debug + Send;
     type Permit: Debug + Send + Sync;
     type Connection: Debug + Send + 'static;
     /// Its name in a log.
     const DIALECT: &'static str;
-    /// How transactions are kept apart.
+    /// How transactions are isolated from each other, as the log describes it.
     const ISOLATION: &'static str;
 
-    /// The gate, a connection for questions, and what is loaded.
+    /// Passes the gate, and opens a connection for everything but the load.
     fn ready(url: &Self::Url) -> Result<Ready<Self>, Trouble>;
     fn connect(permit: &Arc<Self::Permit>, url: &Self::Url) -> Result<Self::Connection, Trouble>;
-    /// A session of the load; with the name of a run and its own number there, it numbers what it commits.
+    /// Makes a session of the load. With the name of a run and its index there, it numbers its commits.
     fn session(
         connection: Self::Connection,
         scale: Scale,
@@ -45,18 +45,18 @@ pub(super) trait Protocol: Sized + Send + 'static {
     fn totals(connection: &mut Self::Connection) -> Result<Totals, Trouble>;
     fn check(connection: &mut Self::Connection, scale: Scale) -> Result<Vec<Violation>, Trouble>;
     fn bytes(connection: &mut Self::Connection) -> Result<u64, Trouble>;
-    /// What the server counts by itself, by name; the names are always the same.
+    /// The counters of the server by name. The names are the same in each call.
     fn counters(connection: &mut Self::Connection) -> Result<Counters, Trouble>;
-    /// When the server began.
+    /// The start of the server.
     fn life(connection: &mut Self::Connection) -> Result<Life, Trouble>;
     fn places(connection: &Self::Connection) -> Vec<(PathBuf, &'static str)>;
 }
 
-/// A database of a server that the gate has let through. The fields are dropped in this order.
+/// A database of a server that the gate has accepted. The fields are dropped in this order.
 #[derive(Debug)]
 pub(super) struct Server<P: Protocol> {
     url: P::Url,
-    /// For questions; sessions of the load have connections of their own.
+    /// For everything but the load, whose sessions have connections of their own.
     connection: P::Connection,
     permit: Arc<P::Permit>,
     marker: Marker,
@@ -71,7 +71,7 @@ impl<P: Protocol> Server<P> {
         Ok((Box::new(Server::<P> { url: url.clone(), connection, permit, marker: marker.clone() }), marker))
     }
 
-    /// Asks the server, over another connection if the first one does not answer any more: it may have been restarted.
+    /// Asks the server. If that fails, asks once more over a new connection: the server may have been restarted.
     fn asked<T>(&mut self, ask: impl Fn(&mut P::Connection) -> Result<T, Trouble>) -> Result<T, Trouble> {
         ask(&mut self.connection).or_else(|first| {
             self.connection = P::connect(&self.permit, &self.url).map_err(|_| first)?;
@@ -166,14 +166,14 @@ pub(super) fn mode_of(mode: Mode) -> assay_sql::Mode {
     }
 }
 
-/// How often a server is asked what it counted.
+/// Time between two readings of a server's counters.
 const EVERY: Duration = Duration::from_millis(250);
 
-/// What a server counts by itself. A thread of its own asks, because a server may take its time to answer.
+/// The counters of a server. They are read by a thread of their own, because the server may answer slowly.
 struct Account {
     dialect: &'static str,
     counters: Vec<String>,
-    /// The last answer, until it is used.
+    /// The last values, until they are taken.
     answer: Arc<Mutex<Option<Vec<u64>>>>,
 }
 
@@ -187,7 +187,7 @@ impl Account {
     }
 }
 
-/// Asks until nobody wants the answers, or there are none.
+/// Reads the counters until nobody uses them any more, or the server does not answer.
 fn ask<P: Protocol>(connection: &mut P::Connection, answers: &Weak<Mutex<Option<Vec<u64>>>>) {
     while let Some(answer) = answers.upgrade() {
         let Ok(counted) = P::counters(connection) else { return };

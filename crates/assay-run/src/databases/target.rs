@@ -1,4 +1,4 @@
-//! A database as the target of a run: its name before it is opened, and the opened one.
+//! A database as the target of a run, before it is opened ([`NamedDatabase`]) and afterwards ([`Database`]).
 
 use super::kinds::{look, open, usual_sessions};
 use super::ledger::LedgerFile;
@@ -22,7 +22,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 /// The purpose for which the seeds of further targets are drawn: the bytes of "target".
 const OF_TARGET: u64 = 0x7461_7267_6574;
 
-/// A database that a command line names. What is loaded in it is looked up once.
+/// A database that a command line names. Its marker is read once.
 #[derive(Clone, Debug)]
 pub struct NamedDatabase {
     url: Url,
@@ -35,17 +35,17 @@ impl NamedDatabase {
         Ok(NamedDatabase { url: super::named(name)?, looked: Arc::default() })
     }
 
-    /// Looks at the database if nobody has; the error says why it cannot be used.
+    /// Reads the marker, unless it was read before. The error says why the database cannot be used.
     fn look(&self) -> Result<Option<&Marker>, Failure> {
         if self.looked.get().is_none() {
             let marker = look(&self.url).map_err(|trouble| Failure::database(&trouble))?;
-            // Nobody else looks: a command has one thread until its run begins.
+            // No other thread has set it meanwhile: a command has one thread until its run begins.
             let _ = self.looked.set(Some(marker));
         }
         Ok(self.looked.get().and_then(Option::as_ref))
     }
 
-    /// Makes a run of `plan` a crash test: transactions may fail, and what was committed must be there afterwards.
+    /// Makes a run of `plan` a crash test: transactions may fail, and no acknowledged commit may be missing afterwards.
     pub fn expects_a_crash(&self, plan: &mut Plan) -> Result<(), Failure> {
         if let Url::Sqlite(_) = self.url {
             return Err(Failure::usage(
@@ -61,7 +61,8 @@ impl NamedDatabase {
         Ok(())
     }
 
-    /// Looks at the database; one that cannot be used stays unknown, and the answer says why.
+    /// Reads the marker. If the database cannot be used, the error says why, and later calls treat its marker as
+    /// unknown.
     pub fn peek(&self) -> Result<(), Failure> {
         let looked = self.look().map(|_| ());
         if looked.is_err() {
@@ -70,8 +71,8 @@ impl NamedDatabase {
         looked
     }
 
-    /// The workload as it is on each of some databases, which must have as many warehouses as each other: a load is the
-    /// same on each target.
+    /// The workload with the rates and sessions that it has on these databases. All of them must have the same number
+    /// of warehouses, because every target gets the same load.
     pub(crate) fn fitted(all: &[&NamedDatabase], workload: &Workload) -> Result<Workload, Failure> {
         let name = one_line(&workload.name);
         let Some((first, others)) = all.split_first() else { return Err(Failure::bug("no database to fit")) };
@@ -131,8 +132,8 @@ impl Database {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What the log says about it as a target. Its size changes while it is used, so that it is no part of what it is
-    /// recognised by.
+    /// The entry of the database among the targets in the log. Its size is left out, because it changes during a run
+    /// and cannot identify the database.
     pub fn target(&self) -> TargetHead {
         let load = one_line(&self.marker.run);
         let facts =
@@ -140,14 +141,13 @@ impl Database {
         TargetHead { name: self.name.clone(), kind: "database".into(), facts, ..TargetHead::default() }
     }
 
-    /// The parameters of transactions on it as one of the targets.
+    /// The parameters of transactions on this database, with the seed of its target.
     fn parameters(&self, seed: u64) -> Parameters {
         let population = self.marker.population;
         Parameters::new(seed, population.c_load(), population.warehouses(), population.scale())
     }
 
-    /// What the log says about it at the beginning of a run of `plan` with it as this target; `unchecked` if nothing is
-    /// checked after it.
+    /// The description of the database in the header of the log. `unchecked`: it is not checked after the run.
     pub fn head(&self, plan: &Plan, target: u16, unchecked: bool) -> Result<DatabaseHead, Failure> {
         let mut opened = self.opened();
         let settings = opened.settings().map_err(|trouble| Failure::database(&trouble))?;
@@ -178,22 +178,23 @@ impl Database {
         })
     }
 
-    /// Why commits that it acknowledges may be lost.
+    /// The reasons why acknowledged commits may be lost.
     fn not_durable(&self) -> Vec<String> {
         self.opened().settings().map_or_else(|trouble| vec![trouble.to_string()], |it| it.not_durable)
     }
 
-    /// What its server counts by itself, where there is one that can be asked.
+    /// The counters of its server, if there is a server and it can be asked.
     pub fn meter(&self) -> Option<Box<dyn Reading>> {
         self.opened().meter().ok().flatten()
     }
 
-    /// Its files or directories on this machine, each with what is in it.
+    /// Its files or directories on this machine, each with its content.
     pub fn places(&self) -> Vec<(PathBuf, &'static str)> {
         self.opened().places()
     }
 
-    /// Begins the ledger of a run beside its log, with the rows of its sessions, where the load asks for it.
+    /// Begins the ledger of a run beside its log, and creates the rows of its sessions, if the load asks for
+    /// verification.
     pub(crate) fn ledger(&self, load: &tpcc::Load, log: &Path) -> Result<Option<Arc<LedgerFile>>, Failure> {
         if load.verify == Verify::No {
             return Ok(None);
@@ -213,7 +214,7 @@ impl Database {
         LedgerFile::create(dir, &head).map(Some)
     }
 
-    /// Sessions that carry a load, and whose commits are entered in a ledger where there is one.
+    /// Opens the sessions of a load. Their commits are entered in the ledger, if there is one.
     pub(crate) fn sessions<C>(
         &self,
         (plan, target): (&Plan, u16),
@@ -237,20 +238,20 @@ impl Database {
     }
 }
 
-/// The seed of what is drawn for a target: that of the plan for the first one.
+/// The seed of a target's random numbers: the plan's own seed for the first target, a derived one for each other.
 pub(crate) fn seed(plan: &Plan, target: u16) -> u64 {
     if target == 0 { plan.seed } else { Prng::child(plan.seed, &[OF_TARGET, u64::from(target)]).next_u64() }
 }
 
-/// What limits a result on databases, as watermarks: commits that may be lost.
+/// The watermarks of a result on databases: commits may be lost.
 pub(crate) fn watermarks<'a>(databases: impl Iterator<Item = &'a Database>) -> Vec<String> {
     let mark = |database: &Database| Some(database.not_durable()).filter(|weak| !weak.is_empty());
     let weak = databases.filter_map(mark).map(|weak| format!("NOT DURABLE: {}", one_line(weak.join(", "))));
     weak.collect()
 }
 
-/// What a result is worth if all data of the databases fits into memory: that of this machine for those that are on it, and
-/// what its server keeps for each of the others.
+/// The warning that all data of the databases fits into memory: that of this machine for databases on it, and that of
+/// the server for each other one.
 pub(crate) fn fit_in_memory(databases: &[Database], heads: &[DatabaseHead]) -> Option<String> {
     let sized = || databases.iter().zip(heads).filter_map(|(database, head)| Some((database, head.bytes?)));
     let here: Vec<u64> =

@@ -88,8 +88,8 @@ pub(super) struct Recruit<'a> {
 }
 
 impl Recruit<'_> {
-    /// Does its part of the load. If the worker panics, it reports that to the collecting thread, which would otherwise wait for
-    /// its frames for ever.
+    /// Does its part of the load. If the worker panics, it reports that to the collecting thread, which would otherwise
+    /// wait for its frames for ever.
     pub(super) fn work(self) {
         let (worker, clock, notices) = (self.part.index as usize, self.shared.clock, self.notices.clone());
         tell_of_death(worker, clock, &notices, || match self.shared.targets.databases().get(worker) {
@@ -98,8 +98,8 @@ impl Recruit<'_> {
         });
     }
 
-    /// Carries the transactions of a plan on one database: no other worker has a part in them. The threads that its
-    /// sessions need are started before this one takes its priority, because theirs is that of any program.
+    /// Carries all transactions of a plan on one database; no other worker carries any of them. The sessions' threads
+    /// start before this thread raises its priority, so that they keep the normal priority.
     fn carry_transactions(self, database: &Database) {
         let Recruit { shared, part, chosen, marked, notices, going, spent } = self;
         let Shared { staffing, clock, .. } = shared;

@@ -1,10 +1,10 @@
-//! Why a question to the server has no answer.
+//! The errors of questions to a MariaDB server, and what they mean for a transaction.
 
 use crate::fault::Fault;
 use bytes::Buf;
 use std::fmt;
 
-/// Why a question has no answer.
+/// The error of a question.
 pub(super) type Failed = crate::failed::Failed<Refusal>;
 
 /// An error as the server reports it.
@@ -12,19 +12,20 @@ pub(super) type Failed = crate::failed::Failed<Refusal>;
 pub(super) struct Refusal {
     /// The server's number of the error (MariaDB's manual, "Error Codes").
     pub(super) code: u16,
-    /// The code of the SQL standard, or one of ours.
+    /// The SQLSTATE: one of the SQL standard, or one of our procedures.
     pub(super) state: String,
     pub(super) message: String,
 }
 
-/// Deadlock; a lock that took too long, which undoes one statement only; a row that changed since the snapshot.
+/// After these errors a transaction is repeated: a deadlock; a wait for a lock that took too long, which rolls back one
+/// statement only; a row that has changed since the snapshot.
 const AGAIN: [u16; 3] = [1213, 1205, 1020];
-/// The statement was ended from outside, or took longer than it may, which can happen after a commit too.
+/// The statement was ended from outside, or exceeded its time limit. Both can happen after the statement has committed.
 const ENDED: [u16; 5] = [1053, 1317, 1927, 1969, 4031];
-/// Of these, the ones after which the server ends the connection.
+/// Those of [`ENDED`] after which the server ends the connection.
 const ENDS: [u16; 3] = [1053, 1927, 4031];
 
-/// The state of an error of our procedures: a row that must exist.
+/// The SQLSTATE with which our procedures report that a row does not exist that must exist.
 const MISSING_ROW: &str = "AS002";
 
 impl Refusal {
@@ -47,7 +48,7 @@ impl fmt::Display for Refusal {
 }
 
 impl Failed {
-    /// The server's code, or 0.
+    /// The server's number of the error; 0 if the connection was lost.
     pub(super) fn code(&self) -> u16 {
         match self {
             Failed::Server(refusal) => refusal.code,
@@ -55,17 +56,17 @@ impl Failed {
         }
     }
 
-    /// Whether the connection is gone with it.
+    /// Whether this error ends the connection.
     pub(super) fn ends(&self) -> bool {
         matches!(self, Failed::Lost(_)) || ENDS.contains(&self.code())
     }
 
-    /// Whether the server may have done what it was asked for nevertheless, if this was its last statement.
+    /// Whether the last statement that was sent may have taken effect in spite of this error.
     pub(super) fn is_ambiguous(&self) -> bool {
         matches!(self, Failed::Lost(_)) || ENDED.contains(&self.code())
     }
 
-    /// As the end of a transaction, of which the server has not been told to commit anything.
+    /// The fault of a transaction that failed with this error and was certainly not committed.
     pub(super) fn fault(&self) -> Fault {
         match self {
             Failed::Server(Refusal { state, message, .. }) if state == MISSING_ROW => Fault::missing_row(message),

@@ -1,4 +1,4 @@
-//! The answers to a question, packet by packet: whoever waits for them.
+//! Reads the answers to a question packet by packet, whether the caller blocks for the packets or not.
 
 use super::failed::{Failed, Refusal};
 use super::row::{Form, Row, column_type, length, nonsense};
@@ -6,14 +6,14 @@ use bytes::{Buf, Bytes};
 use std::io;
 use std::sync::Arc;
 
-/// Another answer follows.
+/// Flag in the status of an answer: another answer follows (`SERVER_MORE_RESULTS_EXISTS`).
 const MORE: u16 = 1 << 3;
 
-/// What a statement answered.
+/// The answer to one statement.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) rows: Vec<Row>,
-    /// How many rows a statement that writes found.
+    /// Number of rows that a writing statement has found, whether it changed them or not.
     pub(super) changed: u64,
 }
 
@@ -24,28 +24,29 @@ impl Answer {
     }
 }
 
-/// What comes next.
+/// What the next packet is.
 #[derive(Debug)]
 enum Next {
-    /// An answer begins.
+    /// The beginning of an answer.
     Answer,
-    /// The definitions of so many columns, of which these were read.
+    /// The definition of a column: how many columns there are, and the types of those that were read.
     Columns(usize, Vec<u8>),
-    /// The packet that ends them.
+    /// The packet that ends the definitions.
     EndOfColumns(usize, Vec<u8>),
-    /// A row of so many columns, or the end of all rows.
+    /// A row of so many columns, or the packet that ends the rows.
     Row(usize, Form, Vec<Row>),
 }
 
-/// The answers as far as they have arrived.
+/// The answers to one question, as far as they have arrived.
 #[derive(Debug)]
 pub(super) struct Flight {
     pub(super) answers: Vec<Answer>,
     next: Next,
     is_binary: bool,
-    /// Why the question was not sent as a whole. That is not the end: the server may have said why.
+    /// The error after which the rest of the question was not sent. Answers are still read, because the server may have
+    /// sent the reason.
     pub(super) unsent: Option<io::Error>,
-    /// Why nothing more can arrive.
+    /// The error after which nothing more can arrive.
     pub(super) ended: Option<io::Error>,
 }
 
@@ -54,15 +55,15 @@ impl Flight {
         Flight { answers: Vec::new(), next: Next::Answer, is_binary, unsent, ended: None }
     }
 
-    /// The name of the file that the server asks for with this packet.
+    /// The name of the file that the server asks for, if this packet asks for one.
     pub(super) fn asks_for<'a>(&self, packet: &'a [u8]) -> Option<&'a [u8]> {
         packet.strip_prefix(&[0xfb]).filter(|_| matches!(self.next, Next::Answer))
     }
 
-    /// Takes a packet. True: it was the last one.
+    /// Processes one packet. Returns true if it was the last one of all answers.
     pub(super) fn take(&mut self, packet: Bytes) -> Result<bool, Failed> {
         if packet.first() == Some(&0xff) {
-            // No definition of a column begins with this byte, and no row.
+            // This byte marks an error: neither the definition of a column nor a row begins with it.
             return Err(Failed::Server(Refusal::read(&packet)));
         }
         self.next = match std::mem::replace(&mut self.next, Next::Answer) {
@@ -82,7 +83,7 @@ impl Flight {
                 let form = if self.is_binary { Form::Binary(Arc::from(types)) } else { Form::Text };
                 Next::Row(columns, form, Vec::new())
             }
-            // A length of eight bytes begins with the same byte.
+            // A row can begin with this byte too, before a length of eight bytes. Then the packet is longer.
             Next::Row(_, _, rows) if packet.first() == Some(&0xfe) && packet.len() < 9 => {
                 let status = packet.get(3..5).ok_or_else(|| nonsense("its end is cut"))?.get_u16_le();
                 return Ok(self.ends(Answer { rows, changed: 0 }, status));
@@ -101,7 +102,7 @@ impl Flight {
     }
 }
 
-/// What a statement without rows answers.
+/// Reads the answer to a statement without rows; returns the status with it.
 fn changed(packet: &[u8]) -> io::Result<(Answer, u16)> {
     let mut rest = &packet[1..];
     let changed = length(&mut rest)?.unwrap_or(0);

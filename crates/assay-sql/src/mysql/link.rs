@@ -1,4 +1,4 @@
-//! A started connection to a server: who connects, what is asked, and what the server says.
+//! A connection to a server: login, questions and answers.
 
 use super::auth;
 use super::failed::{Failed, Refusal};
@@ -12,8 +12,8 @@ use std::fmt;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// What the two sides can do (`mysql_com.h`): changed rows are those that were found, several statements in one question
-/// and several answers, and files from memory.
+/// Capabilities of the two sides (`mysql_com.h`). Among them: the server counts rows that were found, not only changed
+/// ones; a question may have several statements and answers; files are sent from memory.
 const FOUND_ROWS: u32 = 1 << 1;
 const LOCAL_FILES: u32 = 1 << 7;
 const PROTOCOL_41: u32 = 1 << 9;
@@ -22,7 +22,7 @@ const SECURE_CONNECTION: u32 = 1 << 15;
 const MULTI: u32 = 0b111 << 16;
 const PLUGIN_AUTH: u32 = 1 << 19;
 const WANTED: u32 = 1 << 2 | 1 << 13 | FOUND_ROWS | LOCAL_FILES | PROTOCOL_41 | SECURE_CONNECTION | MULTI | PLUGIN_AUTH;
-/// utf8mb4_general_ci: the name of the user is text in UTF-8.
+/// The collation utf8mb4_general_ci: the user's name is sent in UTF-8.
 const UTF8: u8 = 45;
 
 const QUERY: u8 = 0x03;
@@ -44,7 +44,7 @@ pub(super) enum Bound<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Prepared(u32);
 
-/// The first words of a server.
+/// The first packet that a server sends.
 struct Greeting {
     thread: u32,
     capabilities: u32,
@@ -77,7 +77,7 @@ impl Greeting {
     }
 }
 
-/// Takes a text up to its zero byte.
+/// Removes a text that ends with a zero byte from the beginning of `bytes`, and returns it.
 fn text(bytes: &mut &[u8]) -> Option<String> {
     let end = bytes.iter().position(|byte| *byte == 0)?;
     let found = String::from_utf8_lossy(&bytes[..end]).into_owned();
@@ -85,7 +85,7 @@ fn text(bytes: &mut &[u8]) -> Option<String> {
     Some(found)
 }
 
-/// What begins the client's first packet, which is also the question for encryption.
+/// Writes the beginning of the client's first packet. Alone, it asks the server for encryption.
 fn introduction(capabilities: u32, out: &mut BytesMut) {
     out.put_u32_le(capabilities);
     out.put_u32_le(1 << 24);
@@ -93,16 +93,16 @@ fn introduction(capabilities: u32, out: &mut BytesMut) {
     out.put_bytes(0, 23);
 }
 
-/// A connection that may be asked.
+/// A connection that accepts questions.
 pub(super) struct Link {
     wire: Wire,
     /// The number by which the server knows the connection.
     pub(super) thread: u32,
-    /// Whether the connection is gone.
+    /// Whether the connection has ended.
     pub(super) broken: bool,
-    /// How many statements of the last question were answered.
+    /// Number of statements of the last question that the server has answered.
     pub(super) answered: usize,
-    /// What was answered, while a question is not answered whole.
+    /// The answers to the last question, as long as they are not complete.
     flight: Option<Flight>,
 }
 
@@ -112,7 +112,7 @@ impl fmt::Debug for Link {
     }
 }
 
-/// A file that the server may ask for, by its name, because the question named it.
+/// Name and content of the file that the question names: the server may ask for this file only.
 type Offered<'a> = Option<(&'a str, &'a [u8])>;
 
 impl Link {
@@ -139,7 +139,8 @@ impl Link {
         }
         self.thread = thread;
         let password = url.password.as_ref().map(|it| it.secret());
-        // A way that is not known is answered when the server asks for it, which it may not do for this user.
+        // The greeting names the server's usual method. If this program does not know it, the server may still ask for
+        // another one for this user.
         let (way, proof) = match auth::answer(&way, &scramble, password) {
             Ok(proof) => (way, proof),
             Err(_) => (auth::NATIVE.to_owned(), Vec::new()),
@@ -158,7 +159,7 @@ impl Link {
         Ok(self.wire.line.is_started()?)
     }
 
-    /// Answers until the server lets the user in.
+    /// Answers what the server asks for until it accepts the user.
     fn authenticate(&mut self, password: Option<&[u8]>) -> Result<(), Failed> {
         let denied = |message: String| Failed::Server(Refusal { code: 1045, state: "28000".into(), message });
         loop {
@@ -178,28 +179,28 @@ impl Link {
         }
     }
 
-    /// The number of the server's process behind a socket on this host, where it tells.
+    /// The number of the server's process, if the connection is a socket of this host and the number is known.
     pub(super) fn peer(&self) -> Option<i32> {
         self.wire.line.peer()
     }
 
-    /// Asks for statements that are written out, and answers the rows of all of them. The server carries them out in
-    /// their order and stops at the first that fails.
+    /// Sends statements as text, and returns the answers to all of them. The server executes them in their order and
+    /// stops at the first that fails.
     pub(super) fn simple(&mut self, sql: &str) -> Result<Vec<Answer>, Failed> {
         self.ask(&[&[QUERY], sql.as_bytes()].concat(), None, false)
     }
 
-    /// As [`Link::simple`], for statements without answers.
+    /// As [`Link::simple`], for statements whose answers are not needed.
     pub(super) fn run(&mut self, sql: &str) -> Result<(), Failed> {
         self.simple(sql).map(drop)
     }
 
-    /// As [`Link::simple`], for a statement that reads a file from memory, by this name.
+    /// As [`Link::simple`], for a statement that reads the file `name`, whose content is sent from memory.
     pub(super) fn run_with(&mut self, sql: &str, name: &str, file: &[u8]) -> Result<(), Failed> {
         self.ask(&[&[QUERY], sql.as_bytes()].concat(), Some((name, file)), false).map(drop)
     }
 
-    /// Has a statement prepared.
+    /// Lets the server prepare a statement.
     pub(super) fn prepare(&mut self, sql: &str) -> Result<Prepared, Failed> {
         let prepared = self.prepared(sql);
         self.noted(prepared)
@@ -214,7 +215,7 @@ impl Link {
         let mut rest = packet.get(1..9).ok_or_else(|| nonsense("a prepared statement has no number"))?;
         let (number, columns, parameters) = (rest.get_u32_le(), rest.get_u16_le(), rest.get_u16_le());
         for definitions in [parameters, columns].into_iter().filter(|definitions| *definitions > 0) {
-            // One more: the packet that ends them.
+            // One packet more ends the definitions.
             for _ in 0..=definitions {
                 self.wire.receive()?;
             }
@@ -227,25 +228,25 @@ impl Link {
         self.ask(&execution(statement, values), None, true)
     }
 
-    /// As [`Link::execute`], without waiting: the answers are read by [`Link::read`] and returned by [`Link::landed`].
+    /// As [`Link::execute`], without blocking: [`Link::read`] reads the answers, and [`Link::landed`] returns them.
     pub(super) fn take_off(&mut self, statement: Prepared, values: &[Bound<'_>]) {
         let sent = self.wire.line.set_waiting(false).and_then(|()| self.wire.ask_now(&execution(statement, values)));
         self.flight = Some(Flight::new(true, sent.err()));
     }
 
-    /// Whether something is left that the connection did not take yet.
+    /// Whether a part of the question is not sent yet.
     pub(super) fn has_more(&self) -> bool {
         self.flight.as_ref().is_some_and(|flight| flight.unsent.is_none()) && self.wire.line.has_more()
     }
 
-    /// Reads what has arrived, and sends what is left.
+    /// Reads what has arrived, and sends as much of the rest as the socket accepts.
     pub(super) fn read(&mut self) {
         if let Some(flight) = &mut self.flight {
             flight.ended = self.wire.line.exchange(&mut flight.unsent);
         }
     }
 
-    /// The answers, once all of them have been read.
+    /// The answers, when all of them have been read.
     pub(super) fn landed(&mut self) -> Option<Result<Vec<Answer>, Failed>> {
         loop {
             let packet = match self.wire.next() {
@@ -258,23 +259,23 @@ impl Link {
         }
     }
 
-    /// Whether the answers to something that was asked were not read: then nothing else can be asked.
+    /// Whether the last question is not answered completely. No other question can be sent meanwhile.
     pub(super) fn is_flying(&self) -> bool {
         self.flight.is_some()
     }
 
-    /// Where answers arrive.
+    /// The socket at which answers arrive.
     pub(super) fn socket(&self) -> BorrowedFd<'_> {
         self.wire.line.socket()
     }
 
-    /// Ends the connection at once, and with it whatever its transaction has done and locked.
+    /// Ends the connection at once. The server then rolls its transaction back and releases its locks.
     pub(super) fn cut(&mut self) {
         self.wire.line.cut();
         self.broken = true;
     }
 
-    /// Sends, and reads all answers.
+    /// Sends a question, and waits for all answers.
     fn ask(&mut self, question: &[u8], offered: Offered<'_>, binary: bool) -> Result<Vec<Answer>, Failed> {
         let sent = self.wire.line.set_waiting(true).and_then(|()| self.wire.ask(question));
         self.flight = Some(Flight::new(binary, sent.err()));
@@ -294,13 +295,13 @@ impl Link {
         }
     }
 
-    /// A packet has arrived, or none ever will: what has become of the question, once that is known.
+    /// Processes one packet, or the end of the connection. Returns the result when the last answer is complete.
     fn arrives(&mut self, packet: io::Result<Bytes>) -> Option<Result<Vec<Answer>, Failed>> {
         let flight = self.flight.as_mut()?;
         let done = match packet.map_err(Failed::Lost).and_then(|packet| flight.take(packet)) {
             Ok(false) => return None,
             Ok(true) => Ok(std::mem::take(&mut flight.answers)),
-            // What failed first is the reason.
+            // If sending has failed before, that error is the reason.
             Err(Failed::Lost(why)) => Err(Failed::Lost(flight.unsent.take().unwrap_or(why))),
             Err(refused) => Err(refused),
         };
@@ -309,13 +310,14 @@ impl Link {
         Some(self.noted(done))
     }
 
-    /// Notes whether the connection is gone.
+    /// Marks the connection as broken if this error ends it.
     fn noted<T>(&mut self, answered: Result<T, Failed>) -> Result<T, Failed> {
         self.broken |= answered.as_ref().is_err_and(Failed::ends);
         answered
     }
 
-    /// Sends the file that was offered, and nothing if the server asks for another one.
+    /// Sends the file that was offered. If the server asks for another one, the file is empty and the result is an
+    /// error.
     fn file(&mut self, asked: &[u8], offered: Offered<'_>) -> io::Result<()> {
         let is_offered = offered.filter(|(name, _)| name.as_bytes() == asked);
         for chunk in is_offered.into_iter().flat_map(|(_, file)| file.chunks(CHUNK)) {
@@ -325,14 +327,14 @@ impl Link {
         if is_offered.is_some() { Ok(()) } else { Err(nonsense("it asks for a file that was not offered")) }
     }
 
-    /// From here on an answer is waited for as long as at the start only.
+    /// Restores the time limit for answers that applied during the start.
     pub(super) fn hurry(&self) {
-        // Without the limit the answer is waited for as before.
+        // If the limit cannot be set, answers may take any time, as before.
         let _ = self.wire.line.is_hurried();
     }
 }
 
-/// As much of a file as is sent with one system call.
+/// Bytes of a file in one packet.
 const CHUNK: usize = 256 << 10;
 
 /// The question that executes a prepared statement.
@@ -375,7 +377,7 @@ fn put_length(length: usize, out: &mut BytesMut) {
     }
 }
 
-/// What a refusal at the start means, and what to do.
+/// The message about a refusal at the start: what it means, and what to do.
 fn refused_at_start(url: &MysqlUrl, why: &Failed) -> Trouble {
     let remedy = match why.code() {
         1045 | 1698 => "set MYSQL_PWD, or write password_file=FILE, or let the user in (CREATE USER)",

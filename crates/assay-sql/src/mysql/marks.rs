@@ -1,5 +1,5 @@
-//! The numbers that the sessions of a run write into rows of their own: made before the run, sent with each transaction
-//! that writes, and read when it is asked what the database has kept.
+//! The rows in which the sessions of a run store their numbers. The rows are created before the run; each writing
+//! transaction sets its session's row; the rows are read to find out which commits the database still has.
 
 use super::checks::dialect;
 use super::connection::{Connection, NO_TABLE};
@@ -13,14 +13,14 @@ use crate::kept::{Kept, Orders};
 use crate::trouble::Trouble;
 use std::io;
 
-/// The number of one session.
+/// The number of one session, which it stores in its row.
 #[derive(Clone, Debug)]
 pub(super) struct Mark {
     run: String,
     session: u32,
     /// The last number that was sent.
     pub(super) sent: u64,
-    /// The number that was found in the row when the session was connected again.
+    /// The number that was read from the row after the last reconnect.
     pub(super) found: Option<u64>,
 }
 
@@ -29,12 +29,12 @@ impl Mark {
         Mark { run: run.to_owned(), session, sent: 0, found: None }
     }
 
-    /// The rows of this session: there is one.
+    /// SQL condition that selects this session's only row.
     fn row(&self) -> String {
         format!("run = {} AND session = {}", literal(&self.run), self.session)
     }
 
-    /// Looks what has become of the row, before anything that follows changes it.
+    /// Reads the row after a reconnect, before the next transaction changes it. A row that is missing reads as 0.
     pub(super) fn find(&mut self, connection: &mut Connection) -> Result<(), Trouble> {
         let answers = connection.ask(&format!("SELECT seq FROM @assay_session WHERE {}", self.row()))?;
         let row = answers.first().and_then(|answer| answer.one());
@@ -42,21 +42,21 @@ impl Mark {
         Ok(())
     }
 
-    /// The statement that sets the row. A transaction whose connection was lost may be committed after a later one, and
-    /// must not take its number back.
+    /// The statement that sets the row. A transaction whose connection was lost may be committed after a later
+    /// transaction of its session; `greatest` then keeps the larger number.
     pub(super) fn statement(&self) -> String {
         format!("UPDATE @assay_session SET seq = greatest(seq, {}) WHERE {}", self.sent, self.row())
     }
 }
 
-/// The last arguments of a procedure that writes.
+/// The last arguments of a writing procedure: run, session and number. They are null if the session has no row.
 pub(super) fn arguments(mark: Option<&Mark>) -> [Bound<'_>; 3] {
     mark.map_or([Bound::Null; 3], |it| {
         [Bound::Text(&it.run), Bound::Int(it.session.into()), Bound::Int(it.sent as i64)]
     })
 }
 
-/// Whether the row of the session was there, by the answer to the statement at a place.
+/// Checks that the session's row exists, by the answer at index `at` to the statement that sets it.
 pub(super) fn is_set(mark: Option<&Mark>, answers: &[Answer], at: usize) -> Result<(), Fault> {
     match mark.is_some() && answers.get(at).is_none_or(|answer| answer.changed != 1) {
         true => Err(Fault::missing_row("row of the session in assay_session")),
@@ -64,21 +64,22 @@ pub(super) fn is_set(mark: Option<&Mark>, answers: &[Answer], at: usize) -> Resu
     }
 }
 
-/// Makes a row for each session of a run.
+/// Creates a row for each session of a run.
 pub fn mark(connection: &mut Connection, run: &str, sessions: u32) -> Result<(), Trouble> {
     let rows: Vec<String> = (0..sessions).map(|session| format!("({}, {session}, 0)", literal(run))).collect();
     connection.ask(&schema::sessions(&connection.prefix()))?;
     connection.ask(&format!("INSERT INTO @assay_session VALUES {}", rows.join(", ")))?;
-    // A definition waits for the disk also where commits do not.
+    // A change of a table's definition waits for the disk even with settings with which a commit does not.
     connection.ask("ALTER TABLE @assay_session FORCE").map(drop)
 }
 
-/// What the database has kept of a run, whose load had orders up to a number.
+/// Reads what the database still has of a run: the numbers of its sessions, and all orders above `loaded`, the largest
+/// number of a loaded order.
 pub fn kept(connection: &mut Connection, run: &str, loaded: i32) -> Result<Kept, Trouble> {
     let prefix = connection.prefix();
     let sql = connection.sql(&format!("SELECT session, seq FROM @assay_session WHERE run = {}", literal(run)));
     let sessions = match connection.link.simple(&sql) {
-        // The table is made with the first run that needs it.
+        // The first run that needs the table creates it.
         Err(why) if why.code() == NO_TABLE => Vec::new(),
         answers => answers.map_err(|why| connection.trouble(&why))?,
     };

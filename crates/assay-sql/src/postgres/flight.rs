@@ -1,12 +1,12 @@
-//! What both ways of sending a transaction share: their statements, and what failed flights mean.
+//! What both modes (functions, and client SQL) share: how statements are made, and which fault a failed flight is.
 
 use super::link::{Failed, Link, Refusal, Statement};
 use crate::fault::Fault;
 use std::io;
 
-/// The fault of a flight that was to commit. The server had begun to commit once it had answered `before` statements.
-/// When the connection ends, an answer may be lost on the way, unless the server said why it ends the connection: then
-/// everything that it had answered has arrived.
+/// The fault of a failed flight that contained the commit. The server begins to commit after it has answered `before`
+/// statements. If the connection was lost, answers may have been lost too, and the outcome is unknown. If the server
+/// has sent an error before it ended the connection, all earlier answers have arrived, and their number decides.
 pub(super) fn committing(link: &Link, why: &Failed, before: usize) -> Fault {
     let is_known = match why {
         Failed::Lost(_) => false,
@@ -18,12 +18,12 @@ pub(super) fn committing(link: &Link, why: &Failed, before: usize) -> Fault {
     Fault { code: Fault::OUTCOME_UNKNOWN.to_owned(), text: why.to_string(), again: false }
 }
 
-/// The fault of an answer that is not what a statement of ours gives.
+/// The fault of an answer that does not have the form that the statement requires.
 pub(super) fn unreadable(why: io::Error) -> Fault {
     Fault { code: "unreadable-answer".to_owned(), text: why.to_string(), again: false }
 }
 
-/// A statement of ours.
+/// Makes a statement for the tables with this prefix.
 pub(super) fn statement(name: &'static str, prefix: &str, sql: &str, types: &'static [u32]) -> Statement {
     Statement { name, sql: super::schema::of(prefix, sql), types }
 }

@@ -1,4 +1,4 @@
-//! A started connection to a server: who connects, what is asked, and what the server says.
+//! A connection to a server: login, questions and answers.
 
 use super::value::{Bound, Row};
 use super::wire::Wire;
@@ -14,16 +14,16 @@ use std::fmt;
 use std::io;
 use std::os::fd::BorrowedFd;
 
-/// Why a question has no answer.
+/// The error of a question.
 pub(super) type Failed = crate::failed::Failed<Refusal>;
 
 /// An error as the server reports it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
-    /// The code of the SQL standard, or one of PostgreSQL's own (its manual, appendix A).
+    /// The SQLSTATE: one of the SQL standard, or one of PostgreSQL (its manual, appendix A).
     pub(super) code: String,
     pub(super) message: String,
-    /// Whether the server ends the connection.
+    /// Whether the server ends the connection with this error.
     pub(super) ends: bool,
 }
 
@@ -52,7 +52,7 @@ impl fmt::Display for Refusal {
 }
 
 impl Failed {
-    /// The server's code, or nothing.
+    /// The server's code; empty if the connection was lost.
     pub(super) fn code(&self) -> &str {
         match self {
             Failed::Server(refusal) => &refusal.code,
@@ -60,7 +60,7 @@ impl Failed {
         }
     }
 
-    /// As the end of a transaction, of which the server has not been told to commit anything.
+    /// The fault of a transaction that failed with this error and was certainly not committed.
     pub(super) fn fault(&self) -> Fault {
         match self {
             Failed::Server(Refusal { code, message, .. }) => Fault {
@@ -76,7 +76,7 @@ impl Failed {
 const SERIALIZATION_FAILURE: &str = "40001";
 const DEADLOCK_DETECTED: &str = "40P01";
 
-/// What a statement answered.
+/// The answer to one statement.
 #[derive(Debug)]
 pub(super) struct Answer {
     pub(super) rows: Vec<Row>,
@@ -84,12 +84,12 @@ pub(super) struct Answer {
 }
 
 impl Answer {
-    /// The verb that the server has carried out, such as `COMMIT`; see [`Link::commit`].
+    /// The command that the server has executed, such as `COMMIT`; see [`Link::commit`].
     pub(super) fn verb(&self) -> &[u8] {
         self.tag.split(|byte| *byte == b' ').next().unwrap_or_default()
     }
 
-    /// How many rows were changed.
+    /// Number of rows that the statement changed.
     pub(super) fn changed(&self) -> u64 {
         let last = self.tag.rsplit(|byte| *byte == b' ').next().unwrap_or_default();
         std::str::from_utf8(last).ok().and_then(|number| number.parse().ok()).unwrap_or(0)
@@ -110,18 +110,18 @@ pub(super) struct Statement {
     pub(super) types: &'static [u32],
 }
 
-/// A connection that may be asked.
+/// A connection that accepts questions.
 pub(super) struct Link {
     wire: Wire,
     /// The number of the server's process.
     pub(super) process: i32,
     /// `I` outside of a transaction, `T` inside, `E` inside a failed one.
     status: u8,
-    /// Whether the connection is gone.
+    /// Whether the connection has ended.
     pub(super) broken: bool,
-    /// How many statements of the last flight were answered.
+    /// Number of statements of the last flight that the server has answered.
     pub(super) answered: usize,
-    /// What was answered, while a flight is on its way.
+    /// The answers to the last flight, as long as they are not complete.
     flight: Option<Flight>,
 }
 
@@ -131,14 +131,15 @@ struct Flight {
     answers: Vec<Answer>,
     rows: Vec<Row>,
     refusal: Option<Refusal>,
-    /// Why it was not sent as a whole. That is not the end: the server may have said why.
+    /// The error after which the rest of the flight was not sent. Answers are still read, because the server may have
+    /// sent the reason.
     unsent: Option<io::Error>,
-    /// Why nothing more can arrive.
+    /// The error after which nothing more can arrive.
     ended: Option<io::Error>,
 }
 
 impl Flight {
-    /// What has become of it, once that is known.
+    /// Processes one message. Returns the result when the answers are complete.
     fn take(&mut self, message: Message, status: &mut u8) -> io::Result<Option<Result<Vec<Answer>, Refusal>>> {
         match message {
             Message::DataRow(body) => self.rows.push(Row::of(&body)?),
@@ -180,8 +181,8 @@ impl Link {
     }
 
     fn start(&mut self, url: &PostgresUrl) -> Result<(), Failed> {
-        // Values at the start are stronger than those of the role. Names are found in PostgreSQL's own schema only, so
-        // that no table or operator of somebody else can take the place of one that is meant.
+        // Parameters of the start have priority over those of the role. Names are looked up in PostgreSQL's own schema
+        // only, so that a table or operator in another schema cannot replace the intended one.
         let parameters = [
             ("user", url.role()),
             ("database", url.database()),
@@ -256,13 +257,13 @@ impl Link {
         }
     }
 
-    /// Asks for statements that are written out, and answers the rows of all of them as text.
+    /// Sends statements as text, and returns the answers to all of them, with rows as text.
     pub(super) fn simple(&mut self, sql: &str) -> Result<Vec<Answer>, Failed> {
         frontend::query(sql, &mut self.wire.line.outgoing)?;
         self.answers()
     }
 
-    /// As [`Link::simple`], for statements without answers.
+    /// As [`Link::simple`], for statements whose answers are not needed.
     pub(super) fn run(&mut self, sql: &str) -> Result<(), Failed> {
         self.simple(sql).map(drop)
     }
@@ -291,26 +292,26 @@ impl Link {
         self.answers()
     }
 
-    /// As [`Link::fly`], without waiting: the answers are read by [`Link::read`] and returned by [`Link::landed`].
+    /// As [`Link::fly`], without blocking: [`Link::read`] reads the answers, and [`Link::landed`] returns them.
     pub(super) fn take_off(&mut self) {
         frontend::sync(&mut self.wire.line.outgoing);
         let sent = self.wire.line.set_waiting(false).and_then(|()| self.wire.line.send_now());
         self.flight = Some(Flight { unsent: sent.err(), ..Flight::default() });
     }
 
-    /// Whether statements are left that the connection did not take yet.
+    /// Whether a part of the flight is not sent yet.
     pub(super) fn has_more(&self) -> bool {
         self.flight.as_ref().is_some_and(|flight| flight.unsent.is_none()) && self.wire.line.has_more()
     }
 
-    /// Reads what has arrived, and sends what is left.
+    /// Reads what has arrived, and sends as much of the rest as the socket accepts.
     pub(super) fn read(&mut self) {
         if let Some(flight) = &mut self.flight {
             flight.ended = self.wire.line.exchange(&mut flight.unsent);
         }
     }
 
-    /// The answers, once all of them have been read.
+    /// The answers, when all of them have been read.
     pub(super) fn landed(&mut self) -> Option<Result<Vec<Answer>, Failed>> {
         loop {
             let message = match self.wire.next() {
@@ -324,17 +325,17 @@ impl Link {
         }
     }
 
-    /// Whether the answers to something that was asked were not read: then nothing else can be asked.
+    /// Whether the last flight is not answered completely. Nothing else can be sent meanwhile.
     pub(super) fn is_flying(&self) -> bool {
         self.flight.is_some()
     }
 
-    /// Where answers arrive.
+    /// The socket at which answers arrive.
     pub(super) fn socket(&self) -> BorrowedFd<'_> {
         self.wire.line.socket()
     }
 
-    /// Sends, and reads until the server is ready again.
+    /// Sends everything, and waits until the server is ready again.
     fn answers(&mut self) -> Result<Vec<Answer>, Failed> {
         let sent = self.wire.line.set_waiting(true).and_then(|()| self.wire.line.send());
         self.answers_to(sent.err())
@@ -350,7 +351,7 @@ impl Link {
         }
     }
 
-    /// A message has arrived, or none ever will: what has become of the flight, once that is known.
+    /// Processes one message, or the end of the connection. Returns the result when the answers are complete.
     fn arrives(&mut self, message: io::Result<Message>) -> Option<Result<Vec<Answer>, Failed>> {
         let flight = self.flight.as_mut()?;
         let taken = message.and_then(|message| flight.take(message, &mut self.status));
@@ -358,7 +359,7 @@ impl Link {
             Ok(done) => done?.map_err(Failed::Server),
             Err(why) => {
                 self.broken = true;
-                // What the server said before is the reason, and then what failed first.
+                // An error that the server sent has priority, then the failed send, then this error.
                 Err(match (flight.refusal.take(), flight.unsent.take()) {
                     (Some(refusal), _) => Failed::Server(refusal),
                     (None, unsent) => Failed::Lost(unsent.unwrap_or(why)),
@@ -371,9 +372,9 @@ impl Link {
         Some(done)
     }
 
-    /// From here on an answer is waited for as long as at the start only.
+    /// Restores the time limit for answers that applied during the start.
     pub(super) fn hurry(&self) {
-        // Without the limit the answer is waited for as before.
+        // If the limit cannot be set, answers may take any time, as before.
         let _ = self.wire.line.is_hurried();
     }
 
@@ -382,8 +383,8 @@ impl Link {
         self.status != b'I'
     }
 
-    /// Commits. The server answers a COMMIT after a failed statement with ROLLBACK and without an error, so that its
-    /// answer is read.
+    /// Commits. After a failed statement the server answers COMMIT with ROLLBACK and without an error, so that the
+    /// command in its answer is checked.
     pub(super) fn commit(&mut self) -> Result<(), Failed> {
         let answers = self.simple("COMMIT")?;
         if answers.last().is_some_and(|answer| answer.verb() == b"COMMIT") { Ok(()) } else { Err(rolled_back()) }
@@ -395,7 +396,7 @@ impl Link {
         for chunk in rows.chunks(COPY_CHUNK) {
             frontend::CopyData::new(chunk)?.write(&mut self.wire.line.outgoing);
             if let Err(why) = self.wire.line.send() {
-                // The server may have said why before it hung up.
+                // The server may have sent the reason before it closed the connection.
                 return self.answers_to(Some(why)).map(drop);
             }
         }
@@ -404,20 +405,20 @@ impl Link {
     }
 }
 
-/// As much of a COPY as is sent with one system call.
+/// Bytes of a COPY that are sent together.
 const COPY_CHUNK: usize = 256 << 10;
 
 fn nonsense() -> Failed {
     Failed::Lost(io::Error::new(io::ErrorKind::InvalidData, "the server's answer makes no sense"))
 }
 
-/// What a COMMIT is that the server has answered with ROLLBACK.
+/// The error of a COMMIT that the server has answered with ROLLBACK.
 pub(super) fn rolled_back() -> Failed {
     let message = "the server answered COMMIT with ROLLBACK".to_owned();
     Failed::Server(Refusal { code: Fault::ROLLED_BACK.to_owned(), message, ends: false })
 }
 
-/// What a refusal at the start means, and what to do.
+/// The message about a refusal at the start: what it means, and what to do.
 fn refused_at_start(url: &PostgresUrl, why: &Failed) -> Trouble {
     let remedy = match why.code() {
         "28P01" | "28000" => "set PGPASSWORD, or write password_file=FILE, or let the role in (pg_hba.conf)",

@@ -1,4 +1,4 @@
-//! What sessions did, for those who do not carry the load.
+//! Totals of all sessions, readable from other threads and after the sessions have ended.
 
 use super::call::Job;
 use super::tally::{Noted, Tally};
@@ -9,34 +9,37 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// The first code of ours: below it are errno numbers and names of five characters.
+/// The first code that is given to a name. It is above every errno, and below the codes of names with five characters
+/// ([`Code::of_text`]).
 const FIRST_CODE: i32 = 100_000;
 
-/// What completed transactions report beside their times, by the kind of transaction and the name of the figure.
+/// Figures that completed transactions report besides their times, by kind of transaction and name of the figure.
 pub type Counted = BTreeMap<(Kind, String), u64>;
 
 /// How a transaction ended.
 pub(crate) struct Ended {
-    /// The place of the session that carried it, and the last number that this session has sent.
+    /// Index of the session that carried it.
     pub(crate) by: usize,
+    /// The last number that this session has sent.
     pub(crate) sent: u64,
     pub(crate) outcome: Result<Outcome, Fault>,
-    /// The repetitions, by the code of the fault before them.
+    /// Number of repetitions, by the code of the fault that caused them.
     pub(crate) retried: BTreeMap<String, u64>,
     pub(crate) completed: Instant,
 }
 
-/// What sessions did, which outlives them.
+/// Totals of all sessions. Clones share them.
 #[derive(Clone, Default)]
 pub struct Account(Arc<Mutex<State>>);
 
 #[derive(Default)]
 struct State {
-    /// How many completions were fetched.
+    /// Number of completions that the engine has fetched.
     fetched: u64,
-    /// What completions report, each with its place in the order in which they were fetched.
+    /// Figures that [`Account::counted`] has not returned yet, each with the index of its completion in the order of
+    /// fetching.
     notes: VecDeque<(u64, Noted)>,
-    /// Names of faults; the code of each is its place.
+    /// Names of faults. The code of a name is its index here plus [`FIRST_CODE`].
     codes: Vec<String>,
     tally: Tally,
     busy: usize,
@@ -63,24 +66,25 @@ impl std::fmt::Debug for Account {
 }
 
 impl Account {
-    /// Of so many sessions.
+    /// The account of so many sessions, with all totals zero.
     pub(crate) fn new(sessions: usize) -> Account {
         let account = Account::default();
         account.state().tally.sent = vec![0; sessions];
         account
     }
 
-    /// What is guarded stays whole if its holder panics.
+    /// Locks the state, also after a thread that held the lock has panicked: each total is valid by itself.
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What came of the transactions so far.
+    /// Totals of the transactions so far.
     pub fn tally(&self) -> Tally {
         self.state().tally.clone()
     }
 
-    /// What the first `completions` that were fetched report, without those that an earlier call has returned.
+    /// Sums of the figures of the first `completions` completions, in the order in which they were fetched. Figures
+    /// that an earlier call has returned are left out.
     pub fn counted(&self, completions: u64) -> Counted {
         let mut counted = Counted::new();
         let mut state = self.state();
@@ -93,17 +97,17 @@ impl Account {
         counted
     }
 
-    /// How many sessions carry a transaction.
+    /// Number of sessions that carry a transaction now.
     pub fn busy(&self) -> usize {
         self.state().busy
     }
 
-    /// A session begins to carry a transaction.
+    /// Counts a session that begins to carry a transaction.
     pub(crate) fn begins(&self) {
         self.state().busy += 1;
     }
 
-    /// A session has carried a transaction: counts what came of it.
+    /// Counts the outcome of a transaction, and returns its completion with its figures.
     pub(crate) fn ends(&self, job: &Job, transaction: &Transaction, ended: Ended) -> (Completion, Noted) {
         let Ended { by, sent, outcome, retried, completed } = ended;
         let mut state = self.state();
@@ -131,7 +135,7 @@ impl Account {
         (Completion { ticket, result, issued, accepted, completed }, noted)
     }
 
-    /// Completions are fetched.
+    /// Hands completions over to the engine, and keeps their figures for [`Account::counted`].
     pub(crate) fn fetch(&self, ended: impl IntoIterator<Item = (Completion, Noted)>, done: &mut Done) {
         let mut state = self.state();
         for (completion, noted) in ended {
@@ -144,7 +148,7 @@ impl Account {
         }
     }
 
-    /// The name of a code in completions.
+    /// The name of a code that a completion reports.
     pub(crate) fn name(&self, code: Code) -> Cow<'static, str> {
         let name = usize::try_from(code.0 - FIRST_CODE).ok().and_then(|at| self.state().codes.get(at).cloned());
         name.map_or_else(|| code.name(), Cow::Owned)

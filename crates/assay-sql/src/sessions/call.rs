@@ -1,9 +1,9 @@
-//! What is asked of the sessions: transactions, each by its number.
+//! What the engine asks sessions to do: transactions, each identified by its number.
 
 use assay_base::{Instant, Request, Ticket};
 use assay_model::tpcc::{Home, Kind, Parameters, Transaction};
 
-/// A request: the transaction with a number, for a session of the load.
+/// A request for one transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Call {
     /// Index of the database in the plan's targets.
@@ -12,7 +12,8 @@ pub struct Call {
     pub kind: Kind,
     /// Its number in the run.
     pub number: u64,
-    /// The session of the load that asks, by which its home is known. Any session of the database may carry it.
+    /// The session or terminal of the load that issues the request; its home warehouse follows from it. Any session of
+    /// the database may carry the transaction.
     pub session: u32,
 }
 
@@ -36,15 +37,15 @@ impl Request for Call {
     }
 }
 
-/// The transactions of a run, as a function of their number.
+/// The transactions of a run, each of which is a function of its call.
 #[derive(Clone, Copy, Debug)]
 pub struct Asking {
-    /// Makes the parameters.
+    /// Makes the parameters of a transaction from its number.
     pub parameters: Parameters,
     /// The seed of the run, from which the pauses before repetitions follow.
     pub seed: u64,
-    /// The homes of sessions: the number of warehouses that they are dealt to. None: each transaction is for any
-    /// warehouse.
+    /// The number of warehouses among which the homes of the load's sessions are dealt. `None`: a transaction may be
+    /// for any warehouse.
     pub homes: Option<i32>,
 }
 
@@ -56,7 +57,7 @@ impl Asking {
     }
 }
 
-/// A call that was handed over.
+/// A call that the engine has handed over.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Job {
     pub(crate) ticket: Ticket,

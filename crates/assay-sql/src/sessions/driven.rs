@@ -1,7 +1,7 @@
-//! Sessions whose answers one thread waits for: the caller's own, so that no transaction costs a switch between threads.
+//! Sessions that the engine's thread drives without blocking, so that no transaction costs a switch between threads.
 //!
-//! What has arrived is read from all sockets before any of it is evaluated, so that no answer seems to have come later
-//! because this program was busy with another one.
+//! All sockets with answers are read before any answer is evaluated. Otherwise an answer would seem to arrive late
+//! while this thread evaluates another one.
 
 use super::account::{Account, Ended};
 use super::call::{Asking, Call, Job};
@@ -17,25 +17,26 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// What a session does.
+/// The state of a session.
 enum Doing {
     Nothing,
-    /// Its answer is waited for.
+    /// It has sent its transaction, and the answer is not complete.
     Asks(Carried),
-    /// It repeats its transaction at this time.
+    /// It repeats its transaction at this time, after a conflict.
     Pauses(Carried, Instant),
-    /// A thread has it.
+    /// It is lent to a thread.
     Lent,
 }
 
-/// A session, unless a thread has it.
+/// One session with its state.
 struct Seat {
+    /// `None` while the session is lent to a thread.
     session: Option<Box<dyn Execute>>,
     doing: Doing,
 }
 
 impl Seat {
-    /// Its conversation, if an answer is waited for.
+    /// The session, if it waits for an answer.
     fn asks(&mut self) -> Option<&mut dyn Converse> {
         match self.doing {
             Doing::Asks(_) => self.session.as_mut()?.converse(),
@@ -44,30 +45,32 @@ impl Seat {
     }
 }
 
-/// See the module; `clock` is the caller's time line.
+/// All sessions of one database in a run, driven by the engine's thread.
 pub(super) struct Driven<C> {
     account: Account,
     asking: Asking,
+    /// Returns the present on the time line of the run.
     clock: C,
     seats: Vec<Seat>,
-    /// Places of those that do nothing.
+    /// Indices of the sessions that do nothing.
     free: Vec<usize>,
-    /// Places of those that pause.
+    /// Indices of the sessions that pause before a repetition.
     pausing: Vec<usize>,
-    /// Calls for which no session was free.
+    /// Calls that wait for a free session.
     jobs: VecDeque<Job>,
-    /// Places of those whose sockets were found ready.
+    /// Indices of the sessions whose sockets were found ready.
     ready: Vec<usize>,
     loans: Loans,
-    /// Whether the sockets were looked at since the last poll.
+    /// `wait` has looked at the sockets since the last poll. The next poll need not look again.
     looked: bool,
-    /// Whether a call was handed over since the last poll: that poll is a part of the hand-over.
+    /// A call was submitted since the last poll. The next poll belongs to that submission and does not look at the
+    /// sockets.
     handed: bool,
     ended: Vec<(Completion, Noted)>,
 }
 
 impl<C: Fn() -> Instant + Clone + Send + 'static> Driven<C> {
-    /// All of the sessions can converse.
+    /// Starts with sessions that all return `Some` from [`Execute::converse`].
     pub(super) fn start<E: Execute>(
         sessions: Vec<E>,
         asking: Asking,
@@ -81,7 +84,7 @@ impl<C: Fn() -> Instant + Clone + Send + 'static> Driven<C> {
             account,
             asking,
             clock,
-            // The first one is taken first.
+            // `pop` takes from the end: the order is reversed so that session 0 is used first.
             free: (0..seats.len()).rev().collect(),
             seats,
             pausing: Vec::new(),
@@ -110,14 +113,14 @@ impl<C: Fn() -> Instant> Driven<C> {
         }
     }
 
-    /// The session at a place begins to carry a transaction.
+    /// Begins a transaction on the session with an index.
     fn begin(&mut self, at: usize, job: Job, transaction: Transaction) {
         let retry = Retry::new(self.asking.seed, job.call.number);
         self.account.begins();
         self.send(at, Carried { job, transaction, retry, retried: BTreeMap::new() });
     }
 
-    /// Sends a transaction by the session at a place.
+    /// Sends a transaction on the session with an index. A session that is not ready is lent to a thread.
     fn send(&mut self, at: usize, carried: Carried) {
         let seat = &mut self.seats[at];
         let Some(session) = &mut seat.session else { unreachable!("a session that is lent is asked for nothing") };
@@ -136,7 +139,7 @@ impl<C: Fn() -> Instant> Driven<C> {
         }
     }
 
-    /// A session's transaction has ended at a time, or is to be repeated.
+    /// Ends a transaction with its outcome, or schedules its repetition after a pause.
     fn end(&mut self, at: usize, mut carried: Carried, outcome: Result<Outcome, Fault>, completed: Instant) {
         if let Err(fault) = &outcome
             && fault.again
@@ -186,7 +189,7 @@ impl<C: Fn() -> Instant> Driven<C> {
         }
     }
 
-    /// Reads from all sockets that were found ready, and then evaluates what has arrived.
+    /// Reads from all sockets that were found ready, and evaluates the answers only then.
     fn read(&mut self) {
         let mut ready = std::mem::take(&mut self.ready);
         let mut found = Vec::with_capacity(ready.len());
@@ -210,7 +213,7 @@ impl<C: Fn() -> Instant> Driven<C> {
         }
     }
 
-    /// Sends again what has paused long enough.
+    /// Sends the transactions again whose pauses are over.
     fn repeat(&mut self) {
         if self.pausing.is_empty() {
             return;
@@ -227,7 +230,7 @@ impl<C: Fn() -> Instant> Driven<C> {
         }
     }
 
-    /// When the first pause ends.
+    /// The end of the pause that ends first.
     pub(super) fn next_wakeup(&self) -> Option<Instant> {
         let until = |at: &usize| match self.seats[*at].doing {
             Doing::Pauses(_, until) => Some(until),
@@ -244,7 +247,7 @@ impl<C: Fn() -> Instant> Driven<C> {
         }
     }
 
-    /// Waits for at most `span` until something has arrived at some socket, or has come back from a thread.
+    /// Waits for at most `span` until a socket is ready or a loan has been returned.
     fn look(&mut self, span: Span) {
         let Driven { seats, ready, loans, .. } = self;
         let (mut places, mut sockets) = (Vec::with_capacity(seats.len()), Vec::with_capacity(seats.len() + 1));
@@ -263,7 +266,7 @@ impl<C: Fn() -> Instant> Driven<C> {
             tv_sec: (span.as_ns() / 1_000_000_000).cast_signed(),
             tv_nsec: (span.as_ns() % 1_000_000_000).cast_signed(),
         };
-        // A wait that a signal has ended is over.
+        // If a signal interrupts the wait, it ends early and nothing is ready.
         if poll(&mut sockets, Some(&span)).is_ok() {
             let stirred = places.iter().zip(&sockets).filter(|(_, socket)| !socket.revents().is_empty());
             ready.clear();

@@ -1,12 +1,13 @@
-//! What executes transactions, and who is told of their commits.
+//! The traits of a session, blocking and not, and of the ledger that receives commits.
 
 use crate::fault::Fault;
 use assay_model::tpcc::{Outcome, Transaction};
 use std::os::fd::BorrowedFd;
 
-/// What executes transactions: one session of a database.
+/// One session of a database, which executes transactions.
 pub trait Execute: Send + 'static {
-    /// Executes a transaction once. If it does not reach its planned end, it has left no trace.
+    /// Executes a transaction once, and waits for its end. A transaction that fails has changed nothing, unless its
+    /// fault is [`Fault::OUTCOME_UNKNOWN`].
     fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, Fault>;
 
     /// The last number that this session has sent to its row in the database; 0 if it sends none. See [`crate::Kept`].
@@ -14,12 +15,12 @@ pub trait Execute: Send + 'static {
         0
     }
 
-    /// The number that this session has found in its row when it was connected again, unless it was asked since.
+    /// The number read from the session's row after the last reconnect. Returned once.
     fn found(&mut self) -> Option<u64> {
         None
     }
 
-    /// The session as one that need not be waited for, where it can be that at all.
+    /// The same session, driven without blocking. `None` if it supports only blocking calls.
     fn converse(&mut self) -> Option<&mut dyn Converse> {
         None
     }
@@ -44,34 +45,35 @@ impl Execute for Box<dyn Execute> {
 }
 
 /// A session whose transactions consist of one request and one answer, so that one thread can wait for the answers of
-/// many sessions. None of these functions waits.
+/// many sessions. None of these functions blocks.
 pub trait Converse {
-    /// Whether it is connected, and nothing is left of an earlier transaction.
+    /// Whether it is connected and the answer to the last transaction has been read.
     fn is_ready(&self) -> bool;
 
-    /// Sends a transaction, or as much of it as the socket takes. A failure is part of the outcome.
+    /// Sends a transaction, or as much of it as the socket accepts. An error is returned by
+    /// [`outcome`](Converse::outcome).
     fn send(&mut self, transaction: &Transaction);
 
-    /// Whether something is left to be sent: then [`read`](Converse::read) is to be called also when the socket takes
-    /// more.
+    /// Whether a part of the transaction is not sent yet. Then [`read`](Converse::read) must also be called when the
+    /// socket is writable.
     fn has_more(&self) -> bool;
 
-    /// Reads what has arrived, and sends what is left.
+    /// Reads what has arrived, and sends as much of the rest as the socket accepts.
     fn read(&mut self);
 
-    /// What came of the transaction that was sent, once the answer is whole.
+    /// The outcome of the transaction that was sent; `None` until the answer is complete.
     fn outcome(&mut self, transaction: &Transaction) -> Option<Result<Outcome, Fault>>;
 
-    /// Where answers arrive.
+    /// The socket at which answers arrive.
     fn socket(&self) -> BorrowedFd<'_>;
 }
 
-/// Told of each commit as soon as the database has acknowledged it, by the session's own thread and before that session
-/// does anything else.
+/// Receives each commit as soon as the database has acknowledged it, on the session's own thread and before that
+/// session does anything else.
 pub trait Acknowledge: Send + Sync {
-    /// A session's transaction with this number was committed.
+    /// A session has committed the transaction with this number.
     fn committed(&self, session: u32, seq: u64, transaction: &Transaction, outcome: &Outcome);
 
-    /// A session is connected again, and has found this number in its row.
+    /// A session has reconnected, and has read this number from its row.
     fn found(&self, session: u32, seq: u64);
 }

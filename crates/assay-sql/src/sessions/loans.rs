@@ -1,4 +1,5 @@
-//! Sessions that are lent to threads, each for one transaction, because they must wait: to be connected again.
+//! A session that must reconnect would block the engine's thread. It is lent to a thread of its own for one
+//! transaction.
 
 use super::call::Job;
 use super::execute::Execute;
@@ -20,38 +21,39 @@ pub(super) struct Carried {
     pub(super) job: Job,
     pub(super) transaction: Transaction,
     pub(super) retry: Retry,
-    /// The repetitions, by the code of the fault before them.
+    /// Number of repetitions, by the code of the fault that caused them.
     pub(super) retried: BTreeMap<String, u64>,
 }
 
-/// A session that is lent, or comes back.
+/// A session on its way to a thread or back, with its transaction.
 pub(super) struct Loan {
+    /// Index of the session.
     pub(super) at: usize,
     pub(super) session: Box<dyn Execute>,
     pub(super) carried: Carried,
 }
 
-/// What came of a loan.
+/// A loan that has been returned, with the outcome of its transaction.
 pub(super) struct Returned {
     pub(super) loan: Loan,
     pub(super) outcome: Result<Outcome, Fault>,
     pub(super) completed: Instant,
 }
 
-/// Where loans come back to.
+/// The loans that have been returned, and the signal for them.
 struct Counter {
     returned: Mutex<Vec<Returned>>,
-    /// Can be read from when something has come back.
+    /// An eventfd, whose counter is not zero after a loan was returned.
     bell: OwnedFd,
 }
 
-/// See the module.
+/// All loans of a run, with the thread that starts one thread for each.
 pub(super) struct Loans {
     counter: Arc<Counter>,
-    /// To the thread that starts the others. It was started when the load had not begun, and so has the priority of any
-    /// program, which the others inherit.
+    /// Leads to the thread that starts the others. It is started before the engine's thread raises its priority, so
+    /// that it and all threads that it starts have the normal priority.
     lend: Sender<Loan>,
-    /// How many are lent.
+    /// Number of sessions that are lent now.
     out: usize,
 }
 
@@ -73,28 +75,29 @@ impl Loans {
         Ok(Loans { counter, lend, out: 0 })
     }
 
-    /// Lends a session, until its transaction has ended.
+    /// Lends a session until its transaction has ended.
     pub(super) fn lend(&mut self, loan: Loan) {
         self.out += 1;
         self.lend.send(loan).expect("the thread that serves loans ends after them");
     }
 
-    /// How many sessions are lent.
+    /// Number of sessions that are lent now.
     pub(super) fn out(&self) -> usize {
         self.out
     }
 
-    /// What can be read from when something has come back, as long as something is lent.
+    /// The file descriptor that is readable when a loan has been returned; `None` while nothing is lent.
     pub(super) fn bell(&self) -> Option<BorrowedFd<'_>> {
         (self.out > 0).then(|| self.counter.bell.as_fd())
     }
 
-    /// What has come back.
+    /// Takes the loans that have been returned.
     pub(super) fn take_back(&mut self) -> Vec<Returned> {
         if self.out == 0 {
             return Vec::new();
         }
-        // It is silenced before, so that whatever comes back later rings again. Only a bell that was not rung fails.
+        // The counter is reset before the list is taken, so that a loan that is returned later sets it again. The read
+        // fails only if the counter is zero.
         let _ = rustix::io::read(&self.counter.bell, &mut [0; 8]);
         let returned = std::mem::take(&mut *self.counter.returned.lock().unwrap_or_else(PoisonError::into_inner));
         assert!(returned.len() <= self.out, "what comes back was lent");
@@ -114,7 +117,7 @@ where
         let body = move || take.into_iter().for_each(|loan| carry(loan, &of, &clock_of));
         match builder(&format!("session-{}", loan.at)).spawn(body) {
             Ok(_) => give.send(loan).expect("the thread waits for it"),
-            // One after the other is better than none.
+            // Without a thread of its own, the loan is carried here, and the next loans wait for it.
             Err(_) => carry(loan, counter, clock),
         }
     }
@@ -126,6 +129,6 @@ fn carry(mut loan: Loan, counter: &Counter, clock: &impl Fn() -> Instant) {
     let outcome = outcome.unwrap_or_else(|_| Err(Fault::panicked()));
     let returned = Returned { loan, outcome, completed: clock() };
     counter.returned.lock().unwrap_or_else(PoisonError::into_inner).push(returned);
-    // It fails only when it has been rung 2^64 times.
+    // The write fails only if the counter is at its maximum, 2^64 - 2.
     let _ = rustix::io::write(&counter.bell, &1_u64.to_ne_bytes());
 }

@@ -1,40 +1,42 @@
-//! What came of the transactions, beside their times.
+//! Totals of the outcomes of transactions.
 
 use assay_model::tpcc::{Kind, Outcome, Transaction};
 use std::collections::BTreeMap;
 
-/// What came of the transactions, beside their times.
+/// Totals of the outcomes of transactions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
-    /// Transactions that write of which nobody knows whether they were committed, by what they would have changed.
+    /// Writing transactions of unknown outcome (for example, the connection was lost during the commit), with the
+    /// changes that they would have made.
     pub unknown: Unknown,
-    /// New orders that were rolled back as they should be.
+    /// New orders that were rolled back because they name an item that does not exist, as the workload intends for one
+    /// of a hundred.
     pub rolled_back: u64,
-    /// Repetitions, by the code of the fault before them.
+    /// Number of repetitions, by the code of the fault that caused them.
     pub retried: BTreeMap<String, u64>,
     /// Districts in which a delivery found no new order.
     pub skipped: u64,
-    /// New orders that were committed.
+    /// Committed new orders.
     pub orders: i64,
-    /// Payments that were committed.
+    /// Committed payments.
     pub payments: i64,
-    /// What they paid together, in cents.
+    /// Sum of the committed payments, in cents.
     pub paid: i64,
-    /// Transactions that failed because the server was not there: it ended, did not let anybody in, or the connection was
-    /// lost.
+    /// Transactions that failed because the server was not available: it ended, refused the connection, or the
+    /// connection was lost.
     pub outages: u64,
-    /// The last number that each session has sent, where sessions send numbers.
+    /// The last number that each session has sent, 0 for sessions that send none.
     pub sent: Vec<u64>,
 }
 
-/// What transactions would have changed if they were committed, which nobody knows.
+/// Changes of transactions of unknown outcome, in case that they were committed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Unknown {
     /// New orders.
     pub orders: i64,
     /// Payments.
     pub payments: i64,
-    /// What they would have paid together, in cents.
+    /// Sum of these payments, in cents.
     pub paid: i64,
 }
 
@@ -51,9 +53,9 @@ impl Unknown {
     }
 }
 
-/// The name under which new orders are counted that were rolled back as they should be.
+/// The figure that counts new orders that were rolled back because they name an item that does not exist.
 pub const ROLLED_BACK: &str = "rolled-back";
-/// The name under which districts are counted in which a delivery found no new order.
+/// The figure that counts districts in which a delivery found no new order.
 pub const SKIPPED: &str = "skipped";
 
 impl Tally {
@@ -71,7 +73,7 @@ impl Tally {
     }
 }
 
-/// What one transaction reports, with its kind.
+/// Figures that one transaction reports, with its kind.
 #[derive(Clone, Debug)]
 pub(crate) struct Noted {
     pub(crate) kind: Kind,

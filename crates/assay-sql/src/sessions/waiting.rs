@@ -1,4 +1,4 @@
-//! Sessions that wait for their database, each in a thread of its own.
+//! Sessions with a thread each, which blocks until the database answers.
 
 use super::account::{Account, Ended};
 use super::call::{Asking, Call, Job};
@@ -16,7 +16,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// What the engine's thread and the sessions hand each other.
+/// The calls and completions that the engine's thread and the sessions' threads exchange.
 #[derive(Default)]
 struct Desk {
     jobs: VecDeque<Job>,
@@ -27,20 +27,20 @@ struct Desk {
 #[derive(Default)]
 struct Shared {
     desk: Mutex<Desk>,
-    /// There is a job, or the end.
+    /// Notified when there is a job, and at the end.
     work: Condvar,
-    /// There is a completion.
+    /// Notified when there is a completion.
     arrived: Condvar,
     account: Account,
 }
 
 impl Shared {
-    /// What is guarded stays whole if its holder panics.
+    /// Locks the desk, also after a thread that held the lock has panicked: each list is valid by itself.
     fn desk(&self) -> MutexGuard<'_, Desk> {
         self.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next job of a session, or none at the end.
+    /// Waits for the next job; `None` when the threads must end.
     fn next(&self) -> Option<Job> {
         let idle = |desk: &mut Desk| desk.jobs.is_empty() && !desk.ends;
         let mut desk = self.work.wait_while(self.desk(), idle).unwrap_or_else(PoisonError::into_inner);
@@ -52,15 +52,16 @@ impl Shared {
     }
 }
 
-/// See the module; `clock` is the caller's time line.
+/// All sessions of one database in a run, each driven by its thread.
 pub(super) struct Waiting<C> {
     shared: Arc<Shared>,
+    /// Returns the present on the time line of the run.
     clock: C,
     threads: Vec<JoinHandle<()>>,
 }
 
 impl<C: Fn() -> Instant + Clone + Send + 'static> Waiting<C> {
-    /// Starts a thread for each session; somebody may be told of each commit.
+    /// Starts a thread for each session. The ledger, if there is one, receives each commit.
     pub(super) fn start<E: Execute>(
         sessions: Vec<E>,
         asking: Asking,
@@ -109,7 +110,8 @@ impl<C: Fn() -> Instant> Waiting<C> {
 }
 
 impl<C> Drop for Waiting<C> {
-    /// Ends all threads. One whose transaction hangs is not waited for: its thread ends with the transaction.
+    /// Ends all threads, and waits for them unless a session still carries a transaction. That transaction may hang:
+    /// its thread then ends with it.
     fn drop(&mut self) {
         let mut desk = self.shared.desk();
         desk.ends = true;
@@ -118,16 +120,16 @@ impl<C> Drop for Waiting<C> {
         self.shared.work.notify_all();
         if !hangs {
             for thread in self.threads.drain(..) {
-                // A panic was shown when it happened.
+                // A panic of the thread was reported when it happened.
                 let _ = thread.join();
             }
         }
     }
 }
 
-/// One session at work.
+/// One session, as its thread drives it.
 struct Working<E, C> {
-    /// Its place among the sessions.
+    /// Index of the session.
     at: usize,
     session: E,
     asking: Asking,
@@ -140,7 +142,7 @@ impl<E: Execute, C: Fn() -> Instant> Working<E, C> {
     fn run(mut self) {
         while let Some(job) = self.shared.next() {
             let transaction = self.asking.transaction(&job.call);
-            // A call must complete whatever happens, or the engine would wait for it.
+            // Every call must complete, even if the session panics: the engine waits for the completion.
             let mut retried = BTreeMap::new();
             let outcome = catch_unwind(AssertUnwindSafe(|| self.persist(&transaction, job.call.number, &mut retried)));
             let outcome = outcome.unwrap_or_else(|_| Err(Fault::panicked()));
@@ -162,7 +164,7 @@ impl<E: Execute, C: Fn() -> Instant> Working<E, C> {
         }
     }
 
-    /// Executes a transaction, again where other sessions stood in its way, with the same parameters.
+    /// Executes a transaction. After a conflict with other sessions it is repeated with the same parameters.
     fn persist(
         &mut self,
         transaction: &Transaction,

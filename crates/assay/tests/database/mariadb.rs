@@ -1,5 +1,5 @@
-//! The same transactions on a MariaDB server: in both modes, when the server is killed, and when somebody changes what a
-//! commit means.
+//! The same transactions on a MariaDB server: in both modes, when the server is killed, and when somebody changes what
+//! a commit means.
 
 use super::bed::{Log, Place, Running, Said};
 use super::maria::{Server, succeeds};
@@ -118,10 +118,11 @@ fn both_modes_leave_what_they_count_and_no_password() {
     assert!(refused.code == Some(3) && refused.err.contains(says), "{refused:?}");
 }
 
-/// A crash test of a server with these options, which crashes while the run goes on. None without a server.
+/// A crash test of a server with these options, which crashes during the run. `None` if no server can be started.
 fn crashed(options: &str) -> Option<(Served, Said)> {
     let served = Served::new(options)?;
-    // One slice: a kind of which little is due in a second has nothing to show for one in which the server was away.
+    // One slice: of a rare kind, a slice of a second in which the server is away may have no completed transaction to
+    // judge.
     let running = served.running(&["--warm-up", "1s", "--for", "8s", "--slice", "8s", "--crash-test"]);
     served.server.crash(options);
     let said = running.end();
