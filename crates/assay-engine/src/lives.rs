@@ -9,14 +9,14 @@ use std::collections::BTreeMap;
 /// What was reported about the flows of a worker.
 #[derive(Debug)]
 pub(crate) struct Lives {
-    flows: Vec<Told>,
+    flows: Vec<FlowReport>,
     /// The number of workers, each of which reports about its part.
     workers: u64,
 }
 
 /// What was reported about one flow.
 #[derive(Debug)]
-struct Told {
+struct FlowReport {
     flow: usize,
     sources: Vec<usize>,
     issued: u64,
@@ -30,13 +30,19 @@ pub(crate) type News = (EventKind, String, BTreeMap<String, String>);
 impl Lives {
     /// For the flows that have a life of their own; `None` if no flow has one.
     pub(crate) fn new<S: Source>(agenda: &Agenda<S>, flows_of: &[Vec<usize>], workers: u64) -> Option<Box<Lives>> {
-        let told = |flow: usize| {
+        let reported = |flow: usize| {
             let carries = |source: &usize| flows_of[*source].contains(&flow);
             let sources: Vec<usize> = (0..flows_of.len()).filter(carries).collect();
             let lives = sources.iter().all(|source| agenda.life(*source).is_some());
-            (lives && !sources.is_empty()).then_some(Told { flow, sources, issued: 0, begun: false, ended: false })
+            (lives && !sources.is_empty()).then_some(FlowReport {
+                flow,
+                sources,
+                issued: 0,
+                begun: false,
+                ended: false,
+            })
         };
-        let flows: Vec<Told> = (0..agenda.flows.len()).filter_map(told).collect();
+        let flows: Vec<FlowReport> = (0..agenda.flows.len()).filter_map(reported).collect();
         (!flows.is_empty()).then(|| Box::new(Lives { flows, workers }))
     }
 
@@ -48,30 +54,30 @@ impl Lives {
         mut tell: impl FnMut(News),
     ) {
         let workers = self.workers;
-        for told in self.flows.iter_mut().filter(|told| !told.ended) {
-            told.issued += issued(told.flow);
-            let lives: Vec<Lived> = told.sources.iter().filter_map(|source| agenda.life(*source)).collect();
+        for reported in self.flows.iter_mut().filter(|reported| !reported.ended) {
+            reported.issued += issued(reported.flow);
+            let lives: Vec<Lived> = reported.sources.iter().filter_map(|source| agenda.life(*source)).collect();
             let begun = lives.iter().filter_map(|life| life.begun).min();
-            if let Some(begun) = begun.filter(|_| !told.begun) {
-                told.begun = true;
+            if let Some(begun) = begun.filter(|_| !reported.begun) {
+                reported.begun = true;
                 let text = "a stream has begun, because another one has ended".to_owned();
-                tell((EventKind::StreamBegin, text, told.details([("begun_ns", begun.as_ns())], workers)));
+                tell((EventKind::StreamBegin, text, reported.details([("begun_ns", begun.as_ns())], workers)));
             }
-            if lives.iter().all(|life| life.over) && agenda.flows[told.flow].in_flight == 0 {
-                told.ended = true;
+            if lives.iter().all(|life| life.over) && agenda.flows[reported.flow].in_flight == 0 {
+                reported.ended = true;
                 let last = lives.iter().map(|life| life.last).max().unwrap_or(Instant::ZERO);
                 let text = match lives.iter().any(|life| life.done) {
-                    true => format!("a stream has done its {} operations", told.issued),
-                    false => format!("a stream has ended at its time, after {} operations", told.issued),
+                    true => format!("a stream has done its {} operations", reported.issued),
+                    false => format!("a stream has ended at its time, after {} operations", reported.issued),
                 };
-                let details = [("operations", told.issued), ("completed_ns", last.as_ns())];
-                tell((EventKind::StreamEnd, text, told.details(details, workers)));
+                let details = [("operations", reported.issued), ("completed_ns", last.as_ns())];
+                tell((EventKind::StreamEnd, text, reported.details(details, workers)));
             }
         }
     }
 }
 
-impl Told {
+impl FlowReport {
     fn details<const N: usize>(&self, numbers: [(&str, u64); N], workers: u64) -> BTreeMap<String, String> {
         let parts = (workers > 1).then_some(("workers", workers));
         let all = numbers.into_iter().chain([("flow", self.flow as u64)]).chain(parts);

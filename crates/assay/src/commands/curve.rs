@@ -47,7 +47,7 @@ pub(crate) struct Curve {
     pub runs: Option<Runs>,
     /// Measure a second curve without the cache, and show both in one picture: `--cache /dev/nvme0n1 --beside none`
     #[arg(long, value_name = "none")]
-    pub beside: Option<Beside>,
+    pub beside: Option<SecondCurve>,
     #[command(flatten)]
     pub search: Search,
     #[command(flatten)]
@@ -71,7 +71,7 @@ pub(crate) enum Runs {
 
 /// What the second curve has instead of the cache.
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
-pub(crate) enum Beside {
+pub(crate) enum SecondCurve {
     /// No cache
     None,
 }
