@@ -68,7 +68,7 @@ pub fn try_out(log_dir: &Path) -> Tried {
     Tried { ring, real_time, free: (log_dir.display().to_string(), free) }
 }
 
-/// A finding: `Ok` says what is as it should be, `Err` what would spoil a result and what to do about it.
+/// A finding: `Ok` describes what is in order, `Err` what would spoil a result and what to do about it.
 type Found = Result<String, (String, String)>;
 
 fn check(id: &'static str, target: Option<&str>, found: Found) -> Check {

@@ -195,7 +195,7 @@ impl Making {
         };
         let mut own: Vec<Dealt> = (0..it.copies).map(dealt).filter(|dealt| dealt.slots > 0).collect();
         if own.is_empty() {
-            // The worker has no slot, but its flows need a source all the same.
+            // The worker has no slot, but its flows still need a source.
             own.push(dealt(0));
         }
         let (start, begin) = (self.start, plan.begins(stream, self.start));

@@ -17,7 +17,7 @@ pub struct At {
 /// The result of examining a full completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// The data are as they should be.
+    /// The data are those that were expected.
     Sound,
     /// Damaged data of this kind: the request counts as failed, and [`Payload::damages`] has the details.
     Damaged(Code),

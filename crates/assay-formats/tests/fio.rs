@@ -16,12 +16,12 @@ use assay_model::{Address, Arrival, Plan};
 use std::path::{Path, PathBuf};
 
 /// Files beside the job file, of the sizes that the job file asks for.
-struct Around {
+struct TestFiles {
     dir: PathBuf,
     data: Option<u64>,
 }
 
-impl Surroundings for Around {
+impl Surroundings for TestFiles {
     fn include(&self, name: &str, _: &str) -> Result<String, String> {
         std::fs::read_to_string(self.dir.join(name)).map_err(|e| e.to_string())
     }
@@ -68,15 +68,15 @@ fn lowered(path: &Path, choice: &Choice) -> Result<Lowered, Fault> {
         .find_map(|line| line.split_once("data.img ")?.1.split(';').next())
         .map(|size| size.trim().parse::<Bytes>().unwrap());
     let data = needs.map_or(16 << 20, Bytes::get);
-    of(&text, choice, &Around { dir: path.parent().unwrap().to_owned(), data: Some(data) })
+    of(&text, choice, &TestFiles { dir: path.parent().unwrap().to_owned(), data: Some(data) })
 }
 
-fn of(text: &str, choice: &Choice, around: &Around) -> Result<Lowered, Fault> {
+fn of(text: &str, choice: &Choice, around: &TestFiles) -> Result<Lowered, Fault> {
     lower("job", &read("job.fio", text, around)?, choice, around)
 }
 
-fn around() -> Around {
-    Around { dir: PathBuf::new(), data: Some(64 << 20) }
+fn around() -> TestFiles {
+    TestFiles { dir: PathBuf::new(), data: Some(64 << 20) }
 }
 
 fn section(name: &str) -> Choice {
@@ -592,7 +592,7 @@ fn what_is_verified_is_what_each_job_asks_for() {
     let both = "[global]\nfilename=data.img\nsize=1m\nrw=write\nverify=md5\n[a]\ndo_verify=0\n[b]\n";
     let notes = of(both, &Choice::default(), &around()).unwrap().workload.notes;
     assert!(
-        notes.iter().any(|note| note.contains(":7: do_verify=0: what was written is read back all the same")),
+        notes.iter().any(|note| note.contains(":7: do_verify=0: what was written is read back nevertheless")),
         "{notes:?}"
     );
     let fault = of("[a]\nfilename=data.img\nsize=1m\nverify=md5\ndo_verify=no\n", &Choice::default(), &around());
@@ -659,7 +659,7 @@ fn sections_set_defaults_for_those_behind_them() {
         lines.iter().map(|line| line.means.as_str()).filter(|means| means.contains("replaced")).collect();
     assert_eq!(told, ["replaced in line 12"]);
     let root = common::roots().into_iter().next().unwrap().join("fio");
-    let inherits = Around { dir: root.clone(), data: Some(16 << 20) };
+    let inherits = TestFiles { dir: root.clone(), data: Some(16 << 20) };
     let text = std::fs::read_to_string(root.join("include.fio"))
         .unwrap()
         .replace("ioengine=psync", "ioengine=psync\ntime_based\nruntime=1");

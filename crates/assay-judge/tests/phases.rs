@@ -77,7 +77,7 @@ fn a_phase_that_is_not_whole_in_the_log_proves_nothing() {
     );
 }
 
-/// As it does in a warm-up, an error that a phase does not contain speaks against the device all the same.
+/// An error outside of the phase that is judged counts against the device, as an error in a warm-up does.
 #[test]
 fn an_error_in_any_phase_fails_each() {
     let log = three_with(1).completed().bytes();

@@ -155,7 +155,7 @@ mod tests {
     fn one_target_after_another_is_gone_through() {
         let one = Turns::new(NextTarget::OneAfterAnother);
         assert_eq!(drawn(one, &[2, 3, 1], 0, 9), [0, 0, 1, 1, 1, 2, 0, 0, 1]);
-        assert_eq!(drawn(one, &[0, 1], 0, 3), [0, 1, 0], "a target without a whole operation has one all the same");
+        assert_eq!(drawn(one, &[0, 1], 0, 3), [0, 1, 0], "a target that is too small for an operation still gets one");
     }
 
     #[test]

@@ -195,14 +195,14 @@ pub struct CommitsEnd {
     pub torn: u64,
 }
 
-/// Why a ledger claims nothing.
+/// Why a ledger proves nothing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BadLedger {
-    /// It is no ledger, or its head was not written in full.
+    /// It is not a ledger, or its head was not written completely.
     NoLedger,
     /// A later program wrote it.
     Version(u32),
-    /// What stands at this byte was not written there by the run.
+    /// The content from this byte on was not written by the run.
     Altered(u64),
     /// It could not be read.
     Unreadable(String),
@@ -211,7 +211,7 @@ pub enum BadLedger {
 impl fmt::Display for BadLedger {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            BadLedger::NoLedger => f.write_str("is no ledger of commits, or its beginning is damaged"),
+            BadLedger::NoLedger => f.write_str("is not a ledger of commits, or its beginning is damaged"),
             BadLedger::Unreadable(why) => write!(f, "cannot be read: {why}"),
             BadLedger::Version(version) => write!(f, "has version {version}, which this program does not know"),
             BadLedger::Altered(at) => {

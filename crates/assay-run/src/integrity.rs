@@ -61,7 +61,7 @@ fn fits(plan: &Plan, targets: &[Geometry], memory: u64) -> Result<(), Failure> {
 fn no_granule(plan: &Plan) -> Failure {
     if !plan.page_cache.is_empty() {
         return Failure::workload(
-            "sizes and places that are no multiples of 512 bytes cannot be verified; write such multiples, or run it without verify",
+            "sizes and places that are not multiples of 512 bytes cannot be verified; write such multiples, or run it without verify",
         );
     }
     Failure::workload("a target whose block size is not a power of two cannot be verified; run it without verify")

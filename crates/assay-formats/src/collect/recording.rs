@@ -23,7 +23,7 @@ pub struct Recorder {
     waited_ns: u64,
     waits: bool,
     number: u64,
-    /// Lines that are no operations, and operations that are neither reads nor writes.
+    /// Lines that are not operations, and operations that are neither reads nor writes.
     passed_over: u64,
     others: u64,
 }
@@ -141,7 +141,7 @@ impl Recorder {
         let lines = kept.iter().map(|kept| Line { at_ns: kept.line.at_ns - begin, ..kept.line }).collect();
         let mut notes = Vec::new();
         if self.passed_over > 0 {
-            notes.push(format!("{} lines are no operations and are left out", self.passed_over));
+            notes.push(format!("{} lines are not operations and are left out", self.passed_over));
         }
         if self.others > 0 {
             notes.push(format!("{} operations are neither reads nor writes and are left out", self.others));
@@ -188,7 +188,7 @@ mod tests {
         assert_eq!(
             played.notes,
             [
-                "2 lines are no operations and are left out",
+                "2 lines are not operations and are left out",
                 "1 operations are neither reads nor writes and are left out"
             ]
         );

@@ -75,7 +75,7 @@ fn deciding<'a>(job: &Job<'a>) -> Option<&'a Entry> {
 
 /// Without consent the page cache is left out, whatever a job says.
 fn remark(job: &Job<'_>, buffered: bool) -> Result<(), Fault> {
-    let told = "O_DIRECT all the same: the page cache is not tested; --page-cache uses it";
+    let told = "O_DIRECT is used nevertheless: the page cache is not tested; --page-cache uses it";
     match deciding(job).filter(|_| buffered) {
         Some(entry) => job.differs(entry, told),
         None if buffered => job.note(format!("{}: direct is absent: {told}", job.name)),

@@ -30,7 +30,7 @@ pub(super) fn sealing(job: &Job<'_>, mode: Mode) -> Result<Option<Sealing>, Faul
 /// read-back. `others` is what is done with the data of all jobs of its step.
 pub(super) fn together(job: &Job<'_>, own: Sealing, others: &[Sealing]) -> Result<(), Fault> {
     if let Some(entry) = left(job)?.filter(|_| own == Sealing::Left && others.contains(&Sealing::ReadBack)) {
-        job.differs(entry, "what was written is read back all the same, because another job of the step asks for that");
+        job.differs(entry, "what was written is read back nevertheless, because another job of the step asks for that");
     }
     Ok(())
 }

@@ -36,7 +36,7 @@ pub(super) fn sizes(job: &Job<'_>, random: bool, rounded: bool) -> Result<[Size;
         bounds.map(Bytes::get).any(|bytes| !bytes.is_multiple_of(SECTOR))
     };
     if rounded && sizes.iter().any(odd) {
-        job.note(format!("{}: sizes that are no multiple of the target's blocks are rounded up to them", job.name));
+        job.note(format!("{}: sizes that are not multiples of the target's blocks are rounded up to them", job.name));
     }
     Ok(sizes)
 }

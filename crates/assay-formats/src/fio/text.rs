@@ -266,7 +266,7 @@ impl Reader<'_> {
             if out.len() > LONGEST_VALUE || out.contains('\n') {
                 return Err(self.job.fault(
                     here,
-                    "this value is no line of a job file",
+                    "this value does not fit into a line of a job file",
                     format!("keep it below {LONGEST_VALUE} characters, without line breaks"),
                 ));
             }
@@ -290,7 +290,7 @@ impl Reader<'_> {
             numbers = numbers.replace(word, &self.around.number(keyword).to_string());
         }
         let value = arithmetic(&numbers).ok_or_else(|| {
-            let what = "this is no arithmetic of whole numbers that comes to one";
+            let what = "this is not an expression of whole numbers whose result is a whole number";
             self.job.fault(place, what, "write for example $pagesize*4, with + - * / and without brackets")
         })?;
         Ok((value.to_string(), true))

@@ -38,7 +38,7 @@ impl Found {
     pub(super) fn new(header: &Header) -> Result<Found, String> {
         let plan: Option<Plan> = serde_json::from_value(header.plan.clone()).ok();
         let plan = plan.filter(|plan| plan.mail.is_some());
-        let plan = plan.ok_or("it is no log of a mail store: jetstress-like is for `model = \"mail\"`")?;
+        let plan = plan.ok_or("this is not the log of a mail store: jetstress-like is for `model = \"mail\"`")?;
         let layout = Layout::new(&plan, header)?;
         let streams = plan.streams.len();
         Ok(Found {

@@ -36,7 +36,7 @@ pub(super) struct Layout {
 
 impl Layout {
     pub(super) fn new(plan: &Plan, header: &Header) -> Result<Layout, String> {
-        let mail = plan.mail.as_ref().ok_or("it is no log of a mail store")?;
+        let mail = plan.mail.as_ref().ok_or("this is not the log of a mail store")?;
         let databases = usize::from(mail.databases(plan.targets));
         let flow = |head: &assay_record::FlowHead| {
             let (stream, target) = (usize::from(head.stream), usize::from(head.target));

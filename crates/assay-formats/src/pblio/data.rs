@@ -97,7 +97,7 @@ impl Data {
         };
         let flows: Option<Vec<_>> = header.flows.iter().map(|flow| of(usize::from(flow.stream))).collect();
         let flows = flows.filter(|_| header.model == "oltp").ok_or_else(|| {
-            "it is no log of an OLTP load, whose streams belong to ASUs: pblio-data is for `model = \"oltp\"`"
+            "this is not the log of an OLTP load, whose streams belong to ASUs: pblio-data is for `model = \"oltp\"`"
                 .to_owned()
         })?;
         let period_ns = period.max(1).saturating_mul(NS);

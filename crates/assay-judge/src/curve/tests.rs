@@ -92,7 +92,7 @@ fn what_was_not_delivered_or_proves_nothing_is_no_point_of_the_curve() {
         let mut more = whole.clone();
         more.add(spoilt);
         assert_eq!((more.knee, more.overall_response_ns), (whole.knee, whole.overall_response_ns));
-        assert_eq!(more.points.len(), 4, "it is listed all the same");
+        assert_eq!(more.points.len(), 4, "it is listed nevertheless");
     }
 }
 

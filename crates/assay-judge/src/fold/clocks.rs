@@ -173,7 +173,7 @@ mod tests {
         let hour = 3600 * S;
         let ppm = S / 2000;
         for (what, next, end, expected) in [
-            ("as it should be", at(2 * S, 101 * S, 201 * S, 901 * S), 2 * S, "nothing"),
+            ("steady", at(2 * S, 101 * S, 201 * S, 901 * S), 2 * S, "nothing"),
             ("bent by a daemon", at(2 * S, 101 * S + ppm, 201 * S + ppm, 901 * S + ppm), 2 * S, "nothing"),
             ("set forward", at(2 * S, 101 * S, 201 * S, 901 * S + hour), 2 * S, "set forward by 1 h"),
             ("set back", at(2 * S, 101 * S, 201 * S, 901 * S - 20_000_000), 2 * S, "set back by 20 ms"),

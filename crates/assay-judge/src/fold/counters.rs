@@ -342,7 +342,7 @@ mod tests {
         assert_eq!(one.p99_between(&thresholds()), Some((100, Some(200))));
     }
 
-    /// An interval without floors has them all the same, once another interval or flow has some: they equal its times.
+    /// An interval without floors gets them as soon as another interval or flow has some: they equal its times.
     #[test]
     fn floors_that_are_absent_equal_the_times_themselves() {
         let plain = FlowInterval { response: timing(&[2, 5]), service: timing(&[1, 5]), ..FlowInterval::default() };

@@ -156,6 +156,6 @@ mod tests {
         let whole = shown(Reader::Pipe);
         assert!(whole.contains(&"x".repeat(300)) && !whole.contains('…'));
         assert_eq!(whole.matches("word").count(), 60);
-        assert!(whole.lines().skip(1).all(|line| line.chars().count() <= WIDTH), "words are broken all the same");
+        assert!(whole.lines().skip(1).all(|line| line.chars().count() <= WIDTH), "long words are broken");
     }
 }

@@ -177,6 +177,6 @@ mod tests {
         let disk = DiskTotals { reads: large, writes, own_reads, own_writes: writes, ..DiskTotals::default() };
         assert!(mismatch(&disk) > 0.98, "half of the bytes that were read, and nearly all reads: {}", mismatch(&disk));
         let merged = DiskTotals { reads: count(30_000, own_reads.bytes), ..disk };
-        assert!(mismatch(&merged) < WARN, "merged reads are read all the same: {}", mismatch(&merged));
+        assert!(mismatch(&merged) < WARN, "merged reads count as reads: {}", mismatch(&merged));
     }
 }

@@ -108,7 +108,7 @@ impl FromStr for Maintenance {
         let fault = || {
             let text: String = text.chars().take(60).collect();
             format!(
-                "\"{}\" is no maintenance; write \"off\", \"paced\" or a rate above 0/s, such as \"4/s\"",
+                "\"{}\" is not a value for maintenance; write \"off\", \"paced\" or a rate above 0/s, such as \"4/s\"",
                 text.escape_debug()
             )
         };

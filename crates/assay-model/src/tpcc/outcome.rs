@@ -91,7 +91,7 @@ impl Delivered {
 pub enum Outcome {
     /// A new order was accepted.
     Ordered(Ordered),
-    /// A new order asked for an unused item and was rolled back, as it should be.
+    /// A new order named an item that does not exist and was rolled back, as the workload intends.
     RolledBack,
     /// A payment was accepted.
     Paid(Paid),

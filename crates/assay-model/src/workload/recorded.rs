@@ -26,7 +26,7 @@ pub(super) fn stream(
     }
     if let Some(looped) = &keys.looped {
         let remedy = "remove loop: a recording has times of its own";
-        return Err(source.fault(looped.span(), "a recording is no part of a closed loop", remedy));
+        return Err(source.fault(looped.span(), "a recording cannot be part of a closed loop", remedy));
     }
     if let Some((key, span)) = keys.pace_of_its_own() {
         let remedy = format!("remove {key}; speed = \"2x\" in arrival plays it twice as fast");

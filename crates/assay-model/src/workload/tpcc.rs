@@ -60,7 +60,7 @@ pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
         (
             file.scheduler.is_some(),
             "scheduler",
-            "a database is no block device: set the scheduler of its disk yourself, and remove scheduler",
+            "a database is not a block device: set the scheduler of its disk yourself, and remove scheduler",
         ),
     ] {
         if there {

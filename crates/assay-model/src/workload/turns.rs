@@ -27,7 +27,7 @@ text_or_table!(
         "random" => Ok(TurnKeys::Turns(Turns::new(NextTarget::Random))),
         "one-after-another" => Ok(TurnKeys::Turns(Turns::new(NextTarget::OneAfterAnother))),
         other => Err(E::custom(format!(
-            "\"{}\" is no way to go to targets; write each, in-turn, random or one-after-another",
+            "\"{}\" is not an order of targets; write each, in-turn, random or one-after-another",
             other.escape_debug()
         ))),
     },

@@ -225,7 +225,7 @@ impl Shared<'_> {
                 let null = if plan.writes() || self.cache.is_some() { null.with_buffers(slots) } else { Ok(null) };
                 null.map(AnyDevice::Null)
             }
-            Targets::Databases(_) => unreachable!("transactions are no block I/O"),
+            Targets::Databases(_) => unreachable!("transactions are not block I/O"),
             Targets::Simulated(_) => unreachable!("simulated targets run in virtual time"),
         };
         device.map_err(|e| self.unable(e))

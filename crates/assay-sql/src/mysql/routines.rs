@@ -37,7 +37,7 @@ macro_rules! commit_with_mark {
     };
 }
 
-/// The answer to an order that is rolled back as it should be has no number.
+/// If the order names an item that does not exist, it is rolled back, and the answer has no number.
 const NEW_ORDER: Procedure = Procedure {
     name: "new_order_v1",
     arguments: concat!(

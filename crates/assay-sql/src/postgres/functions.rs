@@ -10,7 +10,7 @@ use super::connection::Connection;
 use super::schema::{literal, of};
 use crate::trouble::Trouble;
 
-/// The error of an order that asks for an item that does not exist, and is rolled back as it should be.
+/// The error of an order that names an item that does not exist. The workload intends that it is rolled back.
 pub(super) const EXPECTED_ROLLBACK: &str = "AS001";
 /// The error of a row that must exist.
 pub(super) const MISSING_ROW: &str = "AS002";

@@ -129,7 +129,7 @@ impl Bed {
         Some((state.to_owned(), level.to_owned()))
     }
 
-    /// Waits until a connection's transaction is as it should be, and returns it.
+    /// Waits until `is` holds for a connection's transaction, and returns it.
     pub fn until(&self, thread: u32, is: impl Fn(&str) -> bool) -> (String, String) {
         let begin = Instant::now();
         loop {

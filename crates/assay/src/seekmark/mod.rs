@@ -132,5 +132,5 @@ fn advised(failure: Failure, asked: &Asked) -> Failure {
         return failure;
     }
     failure
-        .advised("-w destroy-data is no consent for a device: add --destroy-data TOKEN (`assay devices` prints tokens)")
+        .advised("-w destroy-data is not consent to overwrite a device: add --destroy-data TOKEN (`assay devices` prints tokens)")
 }

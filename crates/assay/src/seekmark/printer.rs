@@ -176,7 +176,9 @@ impl Printer {
         let failed: u64 = self.threads.iter().map(|thread| thread.failed).sum();
         if failed > 0 {
             let told = self.service.failures_told;
-            tell(&format!("assay: {failed} operations failed and are no seeks; {told} of them are named above"));
+            tell(&format!(
+                "assay: {failed} operations failed and do not count as seeks; {told} of them are named above"
+            ));
         }
         if close.stuck > 0 {
             tell(&format!("assay: {} operations never came back", close.stuck));

@@ -86,10 +86,10 @@ fn a_ledger_that_was_cut_claims_less_and_one_that_was_changed_nothing() {
     };
     let taken_out = [&ledger[..head + 40], &ledger[head + 80..]].concat();
     for (bytes, says) in [
-        (ledger[..head - 1].to_vec(), "is no ledger of commits"),
-        (Vec::new(), "is no ledger of commits"),
-        (changed(0), "is no ledger of commits"),
-        (changed(20), "is no ledger of commits"),
+        (ledger[..head - 1].to_vec(), "is not a ledger of commits"),
+        (Vec::new(), "is not a ledger of commits"),
+        (changed(0), "is not a ledger of commits"),
+        (changed(20), "is not a ledger of commits"),
         (changed(8), "which this program does not know"),
         (changed(head + 90), "was altered at byte"),
         (taken_out, "was altered at byte"),

@@ -82,7 +82,7 @@ fn what_fails_is_no_seek_of_seekmark() {
     let truth = rig.fault.truth().failed();
     assert!(failed > 90 && failed <= truth && truth < failed + 20, "{failed} of {truth}");
     assert_eq!(log.stream("thread-0").ok + log.stream("thread-1").ok, 1000 - failed);
-    assert!(said.err.contains(&format!("assay: {failed} operations failed and are no seeks")), "{}", said.err);
+    assert!(said.err.contains(&format!("assay: {failed} operations failed and do not count as seeks")), "{}", said.err);
     // The total covers the operations that succeeded: "request(ms)" is the time of the run divided by their number.
     let number = |before: &str, after: &str| -> f64 {
         said.out.split(before).nth(1).unwrap().split(after).next().unwrap().parse().unwrap()

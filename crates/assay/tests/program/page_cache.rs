@@ -141,7 +141,7 @@ fn what_the_keys_mean_is_explained() {
     let place = prepared();
     place.write("job.fio", &format!("[global]\ndirect=0\ninvalidate=1\n{READS}"));
     for (more, class, told) in [
-        (&[][..], "differs", "O_DIRECT all the same: the page cache is not tested; --page-cache uses it"),
+        (&[][..], "differs", "O_DIRECT is used nevertheless: the page cache is not tested; --page-cache uses it"),
         (&["--page-cache"], "exact", "reads: uses data.img through the page cache"),
         (&["--page-cache", "--map", "data.img=sim:flash"], "exact", "reads: there is no page cache before data.img"),
     ] {

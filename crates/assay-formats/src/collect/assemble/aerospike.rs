@@ -162,7 +162,7 @@ impl Namespace<'_, '_> {
         }
         let outside = best.over.iter().find(|(_, share)| !(0.0..=100.0).contains(share));
         if let Some((threshold, share)) = outside {
-            let what = format!("{}: {share}% over {threshold} is no share", self.called(name));
+            let what = format!("{}: {share}% over {threshold} is not a share", self.called(name));
             self.out.contradiction(what, places(self.seen.found, &[best.place]));
         }
         Some((*best).clone())
