@@ -175,6 +175,36 @@ fn the_page_is_complete() {
     }
 }
 
+/// The entries of the glossary: the text in front of each term, with its anchors, and the term.
+fn entries(glossary: &str) -> Vec<(&str, &str)> {
+    let terms = glossary.lines().filter_map(|line| line.split_once("</a>**"));
+    terms.map(|(anchors, rest)| (anchors, rest.split("**").next().unwrap())).collect()
+}
+
+/// Every link to a term leads to its entry, no term has two entries, and the entries are in alphabetical order.
+#[test]
+fn the_glossary_has_every_term_that_is_linked_in_alphabetical_order() {
+    let glossary = std::fs::read_to_string(root().join("docs/GLOSSARY.md")).unwrap();
+    let entries = entries(&glossary);
+    let terms: Vec<String> = entries.iter().map(|(_, term)| term.to_lowercase()).collect();
+    assert!(terms.len() > 90, "{} entries were found", terms.len());
+    let paragraphs = glossary.split("\n\n").skip(2).count();
+    assert_eq!(terms.len(), paragraphs, "each paragraph after the first one is an entry");
+    for pair in terms.windows(2) {
+        assert!(pair[0] < pair[1], "\"{}\" must stand behind \"{}\"", pair[0], pair[1]);
+    }
+    let anchors: Vec<&str> = entries.iter().flat_map(|(text, _)| text.split("id=\"").skip(1)).collect();
+    let anchors: Vec<&str> = anchors.into_iter().map(|id| id.split('"').next().unwrap()).collect();
+    let links = |text: &str, before: &str| -> Vec<String> {
+        text.split(before).skip(1).filter_map(|rest| rest.split(')').next()).map(str::to_owned).collect()
+    };
+    let linked = [links(&readme(), "](docs/GLOSSARY.md#"), links(&glossary, "](#")].concat();
+    assert!(linked.len() > 40, "{} links were found", linked.len());
+    for link in linked {
+        assert_eq!(anchors.iter().filter(|id| **id == link).count(), 1, "the glossary has one entry for #{link}");
+    }
+}
+
 /// The figures of a certification are those that the program computes from the plans it runs.
 #[test]
 fn the_page_has_the_programs_own_figures() {
