@@ -101,7 +101,10 @@ fn no_room_knows_what_it_may_not() {
             package.dependencies.clone().into_iter().any(|(name, test_only)| name == NEVER_SHIPPED && !test_only);
         assert!(!shipped, "{room} links {NEVER_SHIPPED}");
         let Some(allowed) = rooms.get(room) else {
-            assert_eq!(room, "assay", "{room} is a new room: enter it in ARROWS, and give the reasons in docs/decisions");
+            assert_eq!(
+                room, "assay",
+                "{room} is a new room: enter it in ARROWS, and give the reasons in docs/decisions"
+            );
             continue;
         };
         for (name, test_only) in package.dependencies.clone() {

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// `assay check`
 #[derive(clap::Args, Debug)]
 pub(crate) struct Check {
-    /// The database, which assay prep has loaded: sqlite:FILE or postgres://ROLE@HOST/DATABASE
+    /// The database, which assay prep has loaded: sqlite:FILE, postgres://ROLE@HOST/DATABASE or mysql://USER@HOST/DATABASE
     pub database: String,
     /// The directory of a run with --verify or --crash-test: also ask whether the database still has all commits that it
     /// acknowledged to that run, for example after a loss of power
