@@ -21,21 +21,21 @@ enum By {
 
 const BOTH: [By; 2] = [By::Thread, By::Engine];
 
-/// A session that does what it was made for with each transaction. Its answers arrive on a socket.
+/// A session that calls a function of the test for each transaction. Its answers arrive on a socket.
 struct Acting {
     by: By,
     act: Act,
     near: UnixStream,
     far: UnixStream,
     answer: Option<Result<Outcome, Fault>>,
-    /// How many pieces an answer has, of which the first is sent at once.
+    /// Number of pieces of an answer, of which the first is sent at once.
     answers_after: usize,
     pieces: usize,
     /// Called when an answer is evaluated.
     evaluates: Box<dyn FnMut() + Send>,
-    /// For how many transactions it is not connected.
+    /// Number of transactions for which it is not connected.
     unready: Arc<AtomicUsize>,
-    /// How many times it must be asked to send before all is sent.
+    /// Number of calls after which its request is sent completely.
     unsent: usize,
 }
 
@@ -115,7 +115,7 @@ fn asking(homes: Option<i32>) -> Asking {
     Asking { parameters: Parameters::new(1, 100, 3, Scale::reduced(100, 30)), seed: 1, homes }
 }
 
-/// A clock that goes on by so many nanoseconds whenever it is read.
+/// A clock that advances by so many nanoseconds whenever it is read.
 fn clock_by(step: u64) -> impl Fn() -> Instant + Clone + Send + 'static {
     let now = Arc::new(AtomicU64::new(0));
     move || Instant::from_ns(now.fetch_add(step, Ordering::SeqCst))
@@ -125,7 +125,7 @@ fn clock() -> impl Fn() -> Instant + Clone + Send + 'static {
     clock_by(1)
 }
 
-/// A clock by which pauses end.
+/// A clock that advances a millisecond whenever it is read, so that pauses end soon.
 fn quick_clock() -> impl Fn() -> Instant + Clone + Send + 'static {
     clock_by(1_000_000)
 }
@@ -138,7 +138,7 @@ fn fault(code: &str, again: bool) -> Fault {
     Fault { code: code.into(), text: String::new(), again }
 }
 
-/// Carries calls to their completions, by ticket.
+/// Submits calls and waits for all completions; returns them by ticket.
 fn carried<C: Fn() -> Instant + Clone + Send + 'static>(sessions: &mut Sessions<C>, calls: &[Call]) -> Vec<Completion> {
     for (ticket, call) in (0..).map(Ticket).zip(calls) {
         sessions.submit(Instant::ZERO, ticket, call);
@@ -172,7 +172,7 @@ fn every_call_completes_once_with_its_times_in_order() {
 
 #[test]
 fn a_session_carries_one_transaction_at_a_time_and_all_sessions_work() {
-    // Each waits for the other, so that one session alone would never end.
+    // All sessions wait for each other at a barrier: if one session carried all calls, it would never end.
     let barrier = Arc::new(std::sync::Barrier::new(3));
     let session = || {
         let barrier = Arc::clone(&barrier);
@@ -251,7 +251,7 @@ fn spent_repetitions_and_other_faults_are_errors_with_their_names() {
     }
 }
 
-/// What is reported belongs to the completions that were fetched, and is returned once.
+/// Figures belong to the completions that were fetched, and are returned once.
 #[test]
 fn what_transactions_report_is_told_with_the_completions_that_were_fetched() {
     for by in BOTH {
@@ -274,7 +274,7 @@ fn what_transactions_report_is_told_with_the_completions_that_were_fetched() {
     }
 }
 
-/// A mistake of ours is an error of the call, and the session goes on with the next.
+/// A panic of a session is an error of its call, and the session continues with the next call.
 #[test]
 fn a_call_completes_although_its_session_panics() {
     for by in BOTH {
@@ -320,7 +320,7 @@ fn a_transaction_that_hangs_keeps_nobody_from_ending() {
     drop(hold);
 }
 
-/// The socket is read until the answer is whole, and nothing is sent on it before.
+/// The socket is read until the answer is complete, and nothing else is sent on it before.
 #[test]
 fn an_answer_may_arrive_in_pieces() {
     let sent = Arc::new(AtomicUsize::new(0));
@@ -341,7 +341,7 @@ fn an_answer_may_arrive_in_pieces() {
         sessions.poll(Instant::ZERO, &mut done);
         assert_eq!((done.len(), sent.load(Ordering::SeqCst)), (piece / 3, (piece / 3 + 1).min(2)), "{piece}");
         if piece % 3 != 0 {
-            // Nothing more comes by itself.
+            // No other piece arrives by itself.
             sessions.wait(Span::from_ms(1));
             sessions.poll(Instant::ZERO, &mut done);
             assert_eq!(done.len(), piece / 3);
@@ -350,7 +350,7 @@ fn an_answer_may_arrive_in_pieces() {
     }
 }
 
-/// What has come together has come at the same time, whatever the evaluation of the first takes.
+/// Answers that arrive together have the same time, however long the evaluation of the first one takes.
 #[test]
 fn all_that_has_arrived_is_read_before_any_of_it_is_evaluated() {
     let clock = clock();
@@ -367,7 +367,7 @@ fn all_that_has_arrived_is_read_before_any_of_it_is_evaluated() {
     assert!(done.iter().all(|it| it.completed < first), "{done:?} {first:?}");
 }
 
-/// Pauses are the engine's to wait for, which may have other things to do meanwhile.
+/// The engine waits for the end of pauses, and can do other work meanwhile.
 #[test]
 fn a_pause_ends_at_its_time_and_holds_up_no_other_session() {
     let mut faults = vec![fault("40001", true)];
@@ -403,7 +403,7 @@ fn a_pause_ends_at_its_time_and_holds_up_no_other_session() {
     assert_eq!(sessions.tally().retried, BTreeMap::from([("40001".to_owned(), 1)]));
 }
 
-/// A session that must connect again waits in a thread, while the others go on. Its transaction is carried there too.
+/// A session that must reconnect does so in a thread, with its transaction, while the other sessions continue.
 #[test]
 fn a_session_that_is_not_ready_is_lent_to_a_thread() {
     let engine = std::thread::current().id();
@@ -439,14 +439,14 @@ fn a_session_that_is_not_ready_is_lent_to_a_thread() {
         sessions.poll(Instant::ZERO, &mut done);
     }
     assert_eq!((done[2].ticket, done[2].result), (Ticket(0), Ok(0)));
-    // Lent once more, where it panics, and then driven again.
+    // It is lent once more and panics there; then it is driven again.
     let done = [0, 1]
         .map(|_| carried(&mut sessions, &[call(3, Kind::StockLevel)])[0].result.map_err(|code| sessions.name(code)));
     assert_eq!(done, [Err(Fault::PANIC.into()), Ok(0)]);
     assert_eq!(unready.load(Ordering::SeqCst), 0);
 }
 
-/// A request that the socket does not take as a whole is continued when it takes more.
+/// The rest of a request that the socket does not accept completely is sent when the socket accepts more.
 #[test]
 fn what_could_not_be_sent_at_once_is_sent_later() {
     let session = Acting::new(By::Engine, |_| Ok(Outcome::Low(0)));
