@@ -75,7 +75,7 @@ fn other_logs_are_refused() {
     });
     let header: Header = serde_json::from_value(header).unwrap();
     let told = Jetstress::new(Vec::new()).header(&header, &mut String::new()).unwrap_err();
-    assert!(told.contains("no log of a mail store"), "{told}");
+    assert!(told.contains("not the log of a mail store"), "{told}");
     let mut empty = Jetstress::new(Vec::new());
     assert!(empty.interval(&Interval::default(), &mut String::new()).is_err());
     assert!(empty.end(&mut String::new()).is_err());

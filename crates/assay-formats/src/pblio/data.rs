@@ -284,7 +284,7 @@ mod tests {
 
     #[test]
     fn other_loads_have_no_asus() {
-        assert!(Data::new(&header("streams"), 0, 1).unwrap_err().contains("no log of an OLTP load"));
+        assert!(Data::new(&header("streams"), 0, 1).unwrap_err().contains("not the log of an OLTP load"));
         let mut odd = header("oltp");
         odd.streams[0].name = "asu4-1-reads".into();
         assert!(Data::new(&odd, 0, 1).is_err());

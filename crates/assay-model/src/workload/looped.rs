@@ -109,7 +109,7 @@ fn one(source: Source<'_>, table: &Spanned<LoopKeys>) -> Result<Loop, Fault> {
     if let Some(think) = think.as_ref().filter(|think| think.get_ref().every == 0 || think.get_ref().time.is_zero()) {
         let remedy =
             "write think = { time = \"5ms\" }, with every = 10 for a pause after each tenth operation of a slot";
-        return Err(source.fault(think.span(), "this pause is empty", remedy));
+        return Err(source.fault(think.span(), "this is not a pause", remedy));
     }
     let lines = lines(source, table, line)?;
     Ok(Loop {

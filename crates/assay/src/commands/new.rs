@@ -275,7 +275,7 @@ mod tests {
             ("--hot 80/100", "such as 80/20"),
             ("--think 5ms", "--in-flight"),
             ("--in-turn", "--in-flight"),
-            ("--in-flight 4 --think 0s", "no pause"),
+            ("--in-flight 4 --think 0s", "not a pause"),
             ("--in-flight 4 --flush-every 8", "nothing is written"),
             ("--in-flight 4 --read 0% --flush-every 0", "not a number of writes"),
             ("--in-flight 4 --bursts 2s/8s", "cannot be used with"),
