@@ -66,6 +66,7 @@ impl Server {
     }
 
     /// A server that is not started yet, on a copy of the files of one that [`Server::rest`]s.
+    #[allow(dead_code, reason = "the tests of the program, which share this file, use it")]
     pub fn copy_of(other: &Server) -> Server {
         let dir = directory();
         succeeds(unprivileged("cp").arg("-r").arg(other.dir.join("data")).arg(&dir));
@@ -129,6 +130,7 @@ impl Server {
     }
 
     /// Stops the server. The files stay until the test program ends.
+    #[allow(dead_code, reason = "the tests of the program, which share this file, use it")]
     pub fn rest(&self) {
         self.stop();
         let mut shell = unprivileged("/bin/sh");

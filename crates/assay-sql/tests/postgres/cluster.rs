@@ -72,6 +72,7 @@ impl Cluster {
     }
 
     /// Starts a server on a copy of the files of one that [`Cluster::rest`]s.
+    #[allow(dead_code, reason = "the tests of the program, which share this file, use it")]
     pub fn copy_of(other: &Cluster, options: &str) -> Cluster {
         let dir = directory();
         succeeds(unprivileged(Path::new("cp")).arg("-r").arg(other.dir.join("data")).arg(&dir));
@@ -143,6 +144,7 @@ impl Cluster {
     }
 
     /// Stops the server after it has written all that it has in memory. The files stay until the test program ends.
+    #[allow(dead_code, reason = "the tests of the program, which share this file, use it")]
     pub fn rest(&self) {
         self.end(b"rest\n");
         let mut shell = unprivileged(Path::new("/bin/sh"));

@@ -16,6 +16,7 @@ impl Small {
     }
 
     /// Leaves room for so many bytes more than it holds.
+    #[allow(dead_code, reason = "the tests of the program, which share this file, use it")]
     pub fn leave(&self, bytes: u64) {
         let held = rustix::fs::statvfs(&self.0).unwrap();
         self.grow(&((held.f_blocks - held.f_bfree) * held.f_frsize + bytes).to_string());
