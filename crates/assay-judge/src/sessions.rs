@@ -7,6 +7,7 @@ use crate::render::Page;
 use crate::render::chart::{Axis, Chart, Mark, Unit};
 use crate::render::html::{Frame, Watermark, write};
 use crate::verdict::Verdict;
+use crate::words::add_new;
 use askama::Template;
 use assay_base::{Bytes, Span};
 use serde::{Deserialize, Serialize};
@@ -51,6 +52,10 @@ pub struct Point {
     pub verdict: Verdict,
     /// Why.
     pub reason: String,
+    /// In what the workload of this run is not as the standard requires from which it is derived; absent where it is derived from none,
+    /// and in files of earlier versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deviations: Vec<String>,
     /// Figures per minute, by name.
     pub per_minute: BTreeMap<String, f64>,
     /// p99 of the service of the first criterion's stream: what a session waited.
@@ -73,10 +78,13 @@ impl Point {
         let named = part.criteria.iter().find_map(|outcome| outcome.asked.stream.as_deref());
         let stream = part.whole_streams().find(|totals| Some(totals.name.as_str()) == named);
         let value = |figure: &PerMinuteFigures| Some((figure.name.clone(), figure.value?));
+        let mut deviations = Vec::new();
+        add_new(&mut deviations, judgement.deviations());
         Point {
             sessions,
             verdict: judgement.verdict,
             reason: judgement.reason.clone(),
+            deviations,
             per_minute: part.per_minute.iter().filter_map(value).collect(),
             service_p99_ns: stream.and_then(|totals| totals.service.p99_ns),
             bytes: part.databases_bytes(),
@@ -95,11 +103,7 @@ impl SessionsCurve {
 
     /// Adds a run, with its watermarks.
     pub fn add(&mut self, point: Point, watermarks: &[String]) {
-        for mark in watermarks {
-            if !self.watermarks.contains(mark) {
-                self.watermarks.push(mark.clone());
-            }
-        }
+        add_new(&mut self.watermarks, watermarks);
         self.points.retain(|known| known.sessions != point.sessions);
         self.points.push(point);
         self.points.sort_by_key(|point| point.sessions);
@@ -218,6 +222,7 @@ mod tests {
             sessions,
             verdict,
             reason: "because <b>".into(),
+            deviations: Vec::new(),
             per_minute: BTreeMap::from([("NOPM".to_owned(), nopm), ("TPM".to_owned(), nopm * 2.0)]),
             service_p99_ns: Some(1_500_000),
             bytes: Some(1 << 20),

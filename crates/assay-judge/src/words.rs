@@ -21,6 +21,15 @@ pub fn for_a_shell(name: &str) -> String {
     if name.chars().all(plain) { name.to_owned() } else { format!("'{}'", name.replace('\'', "'\\''")) }
 }
 
+/// Adds what is not known yet, such as the watermarks of one more run.
+pub(crate) fn add_new<'a>(known: &mut Vec<String>, more: impl IntoIterator<Item = &'a String>) {
+    for one in more {
+        if !known.contains(one) {
+            known.push(one.clone());
+        }
+    }
+}
+
 /// Number of targets that a sentence names; further ones are counted.
 const NAMED: usize = 8;
 

@@ -71,6 +71,7 @@ impl<'a> Curving<'a> {
             maximum: asked.maximum,
             searched: asked.maximum.is_none(),
             watermarks: Vec::new(),
+            deviations: Vec::new(),
             counted: several.plan.counted(),
             asked: asked.shares.clone(),
             points: Vec::new(),

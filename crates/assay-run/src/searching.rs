@@ -65,6 +65,7 @@ impl<'a> Searching<'a> {
             seed: several.plan.seed,
             plan_blake3: Some(several.plan_sum.clone()),
             watermarks: Vec::new(),
+            deviations: Vec::new(),
             counted: several.plan.counted(),
             outcome: None,
             runs: Vec::new(),

@@ -16,6 +16,7 @@ pub use sample::Sampled;
 
 use crate::judgement::{Judgement, Outcome, StepFigures, TargetTotals};
 use crate::verdict::Verdict;
+use crate::words::add_new;
 use assay_base::{Measure, Span};
 use assay_record::CloseReason;
 use serde::Serialize;
@@ -45,6 +46,9 @@ pub struct Comparison {
     pub plans_differ: Vec<String>,
     /// The watermarks of the runs that carry any, in the order given: what limits a run also limits the comparison.
     pub watermarks: Vec<Marked>,
+    /// In what the workload of any of the runs is not as the standard requires from which it is derived.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub deviations: Vec<String>,
     /// The runs, in the order given.
     pub runs: Vec<RunSummary>,
     /// The runs, best first.
@@ -210,6 +214,8 @@ pub fn compare(runs: &[Run], anyway: bool) -> Result<Comparison, Vec<String>> {
     let both = |(step, stream)| [Measure::Response, Measure::Service].map(|measure| (step, stream, measure));
     let known =
         |it: &(Option<u32>, &str, Measure)| runs.iter().any(|run| run.sampled.series(it.0, it.1, it.2).is_some());
+    let mut deviations = Vec::new();
+    runs.iter().for_each(|run| add_new(&mut deviations, run.judgement.deviations()));
     let of = first.sampled.streams().flat_map(both).filter(known);
     let streams = of.map(|(step, stream, measure)| stream_row(runs, step, stream, measure)).collect();
     Ok(Comparison {
@@ -217,6 +223,7 @@ pub fn compare(runs: &[Run], anyway: bool) -> Result<Comparison, Vec<String>> {
         method: bootstrap::METHOD.into(),
         plans_differ,
         watermarks: runs.iter().filter_map(Run::marked).collect(),
+        deviations,
         runs: runs.iter().map(Run::summary).collect(),
         ranking: ranking(runs),
         criteria: criteria(runs),

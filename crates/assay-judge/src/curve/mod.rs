@@ -23,6 +23,7 @@ pub use render::text;
 
 use crate::judgement::{Judgement, Outcome, StreamTotals, TargetTotals};
 use crate::verdict::Verdict;
+use crate::words::add_new;
 use assay_base::{Counted, Multiple, Share};
 use serde::{Deserialize, Serialize};
 
@@ -63,6 +64,10 @@ pub struct Curve {
     pub counted: Option<Counted>,
     /// What limits the result (`SIMULATED`, `SHORT` …), over all runs.
     pub watermarks: Vec<String>,
+    /// In what the workload is not as the standard requires from which it is derived; absent where it is derived from none,
+    /// and in files of earlier versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deviations: Vec<String>,
     /// The shares that were asked for, ascending.
     pub asked: Vec<Share>,
     /// The points that were run, ascending.
@@ -128,11 +133,8 @@ pub struct Point {
 impl Curve {
     /// Adds the run of a point; it replaces an earlier one at the same share.
     pub fn add_run(&mut self, share: Share, load: Multiple, judgement: &Judgement, directory: String) {
-        for watermark in &judgement.watermarks {
-            if !self.watermarks.contains(watermark) {
-                self.watermarks.push(watermark.clone());
-            }
-        }
+        add_new(&mut self.watermarks, &judgement.watermarks);
+        add_new(&mut self.deviations, judgement.deviations());
         if !judgement.part.targets.is_empty() {
             self.devices = judgement.part.targets.iter().map(TargetTotals::device).collect();
         }
@@ -144,11 +146,8 @@ impl Curve {
 
     /// Puts the curve without the cache beside this one.
     pub fn put_beside(&mut self, without: Curve) {
-        for watermark in &without.watermarks {
-            if !self.watermarks.contains(watermark) {
-                self.watermarks.push(watermark.clone());
-            }
-        }
+        add_new(&mut self.watermarks, &without.watermarks);
+        add_new(&mut self.deviations, &without.deviations);
         self.beside = Some(Box::new(without));
     }
 

@@ -38,6 +38,7 @@ pub(super) fn curve(points: impl IntoIterator<Item = Point>) -> Curve {
         maximum: Some(Multiple::whole(10)),
         searched: false,
         watermarks: vec!["SIMULATED".into()],
+        deviations: Vec::new(),
         counted: None,
         asked: Vec::new(),
         points: Vec::new(),

@@ -4,6 +4,7 @@ use super::figures::{Compared, Figures, Measured};
 use super::outcome::Outcome;
 use crate::judgement::{DiskCount, Judgement, Outcome as Met, StreamTotals, TargetTotals};
 use crate::verdict::Verdict;
+use crate::words::add_new;
 use assay_base::{Direction, Knobs};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -145,12 +146,7 @@ impl Trail {
     /// Adds a round whose log lies in `directory`.
     pub fn add(&mut self, knobs: Knobs, judgement: &Judgement, figures: Vec<Compared>, directory: String) {
         // Rounds are short on purpose.
-        let marks = judgement.watermarks.iter().filter(|mark| !mark.starts_with("SHORT"));
-        for mark in marks {
-            if !self.watermarks.contains(mark) {
-                self.watermarks.push(mark.clone());
-            }
-        }
+        add_new(&mut self.watermarks, judgement.watermarks.iter().filter(|mark| !mark.starts_with("SHORT")));
         if let Some(target) = judgement.part.targets.first() {
             self.device = Some(TargetTotals::device(target));
             self.size_bytes = Some(target.head.size_bytes);

@@ -105,6 +105,11 @@ impl Judgement {
         format!("simulated time, {} elapsed", clock(elapsed))
     }
 
+    /// In what the workload is not as the standard requires from which it is derived; nothing where it is derived from none.
+    pub(crate) fn deviations(&self) -> impl Iterator<Item = &String> {
+        self.part.databases.iter().flat_map(|database| &database.head.deviations)
+    }
+
     /// Whether time was simulated, as it is with simulated devices.
     pub(crate) fn is_simulated(&self) -> bool {
         self.watermarks.iter().any(|mark| mark.split(':').next() == Some("SIMULATED"))

@@ -3,6 +3,7 @@
 use super::{Observation, Outcome};
 use crate::judgement::{Judgement, StreamTotals, TargetTotals};
 use crate::verdict::Verdict;
+use crate::words::add_new;
 use assay_base::{Counted, Multiple};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -33,6 +34,10 @@ pub struct Trail {
     /// What limits the result (`SIMULATED`, `SHORT` …), over all runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub watermarks: Vec<String>,
+    /// In what the workload is not as the standard requires from which it is derived; absent where it is derived from none,
+    /// and in files of earlier versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deviations: Vec<String>,
     /// What loads are counted in beside multiples, where that is something.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted: Option<Counted>,
@@ -74,11 +79,8 @@ pub struct Run {
 impl Trail {
     /// Adds a run at `load` whose log is in `directory`.
     pub fn add(&mut self, load: Multiple, judgement: &Judgement, directory: PathBuf) {
-        for watermark in &judgement.watermarks {
-            if !self.watermarks.contains(watermark) {
-                self.watermarks.push(watermark.clone());
-            }
-        }
+        add_new(&mut self.watermarks, &judgement.watermarks);
+        add_new(&mut self.deviations, judgement.deviations());
         if !judgement.part.targets.is_empty() {
             self.devices = judgement.part.targets.iter().map(TargetTotals::device).collect();
         }

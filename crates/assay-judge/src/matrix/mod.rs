@@ -17,6 +17,7 @@ pub use render::text;
 
 use crate::judgement::{Judgement, StepFigures, StreamTotals, TargetTotals, TimesSummary};
 use crate::verdict::Verdict;
+use crate::words::add_new;
 use assay_base::Share;
 use serde::{Deserialize, Serialize};
 
@@ -110,11 +111,7 @@ pub struct Figures {
 impl Matrix {
     /// Adds the run of a point; it replaces an earlier one at the same place.
     pub fn add_run(&mut self, place: Place, judgement: &Judgement, directory: String) {
-        for watermark in &judgement.watermarks {
-            if !self.watermarks.contains(watermark) {
-                self.watermarks.push(watermark.clone());
-            }
-        }
+        add_new(&mut self.watermarks, &judgement.watermarks);
         if !judgement.part.targets.is_empty() {
             self.devices = judgement.part.targets.iter().map(TargetTotals::device).collect();
         }

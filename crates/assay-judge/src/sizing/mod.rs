@@ -18,6 +18,7 @@ pub use render::text;
 
 use crate::fit;
 use crate::limit::{Outcome, Run, Trail};
+use crate::words::add_new;
 use assay_base::{Multiple, Share};
 use serde::{Deserialize, Serialize};
 
@@ -187,11 +188,7 @@ impl Sizing {
 
     /// Adds a candidate and the watermarks of its runs.
     pub fn add(&mut self, candidate: Candidate, watermarks: &[String]) {
-        for mark in watermarks {
-            if !self.watermarks.contains(mark) {
-                self.watermarks.push(mark.clone());
-            }
-        }
+        add_new(&mut self.watermarks, watermarks);
         self.candidates.push(candidate);
     }
 }

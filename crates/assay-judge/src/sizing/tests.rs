@@ -91,6 +91,7 @@ fn searched(outcome: Outcome, runs: &[(u64, Verdict)]) -> Trail {
         plan_blake3: None,
         counted: None,
         watermarks: Vec::new(),
+        deviations: Vec::new(),
         outcome: Some(outcome),
         runs: runs.iter().map(run).collect(),
     }

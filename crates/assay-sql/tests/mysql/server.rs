@@ -26,6 +26,16 @@ fn unprivileged(program: &str) -> Command {
     command
 }
 
+/// A directory of the user who runs the server, with one for its temporary files.
+fn directory() -> PathBuf {
+    let dir = tempfile::tempdir().unwrap().keep();
+    std::fs::create_dir(dir.join("tmp")).unwrap();
+    if rustix::process::geteuid().is_root() {
+        succeeds(Command::new("chown").args(["-R", "nobody:nogroup"]).arg(&dir));
+    }
+    dir
+}
+
 pub fn succeeds(command: &mut Command) -> String {
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -44,11 +54,7 @@ impl Server {
             println!("skipped: MariaDB is not installed");
             return None;
         }
-        let dir = tempfile::tempdir().unwrap().keep();
-        std::fs::create_dir(dir.join("tmp")).unwrap();
-        if rustix::process::geteuid().is_root() {
-            succeeds(Command::new("chown").args(["-R", "nobody:nogroup"]).arg(&dir));
-        }
+        let dir = directory();
         let mut install = unprivileged("mariadb-install-db");
         install.current_dir(&dir).args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db"]);
         install.args(["--innodb-log-file-size=16M", "--innodb-flush-method=nosync"]);
@@ -57,6 +63,14 @@ impl Server {
         let server = Server { dir, shell: Mutex::new(None) };
         server.start(options);
         Some(server)
+    }
+
+    /// A server that is not started yet, on a copy of the files of one that [`Server::rest`]s.
+    #[allow(dead_code, reason = "the tests of the program, which share this file, use it")]
+    pub fn copy_of(other: &Server) -> Server {
+        let dir = directory();
+        succeeds(unprivileged("cp").arg("-r").arg(other.dir.join("data")).arg(&dir));
+        Server { dir, shell: Mutex::new(None) }
     }
 
     /// The server of this test program, which waits for no disk.
@@ -113,6 +127,15 @@ impl Server {
         // With a line the shell leaves the files where they are.
         std::io::Write::write_all(&mut shell.stdin.take().unwrap(), b"keep\n").unwrap();
         shell.wait().unwrap();
+    }
+
+    /// Stops the server. The files stay until the test program ends.
+    #[allow(dead_code, reason = "the tests of the program, which share this file, use it")]
+    pub fn rest(&self) {
+        self.stop();
+        let mut shell = unprivileged("/bin/sh");
+        shell.args(["-c", &format!("read -r line; rm -rf {}", self.dir.display())]).stdin(Stdio::piped());
+        *self.shell.lock().unwrap() = Some(shell.process_group(0).spawn().unwrap());
     }
 
     pub fn client(&self, arguments: &[&str]) -> Command {

@@ -37,6 +37,15 @@ fn unprivileged(program: &Path) -> Command {
     command
 }
 
+/// An empty directory of the user who runs the server.
+fn directory() -> PathBuf {
+    let dir = tempfile::tempdir().unwrap().keep();
+    if rustix::process::geteuid().is_root() {
+        succeeds(Command::new("chown").arg("nobody:nogroup").arg(&dir));
+    }
+    dir
+}
+
 pub fn succeeds(command: &mut Command) -> String {
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -52,10 +61,7 @@ impl Cluster {
             println!("skipped: PostgreSQL is not installed");
             return None;
         };
-        let dir = tempfile::tempdir().unwrap().keep();
-        if rustix::process::geteuid().is_root() {
-            succeeds(Command::new("chown").arg("nobody:nogroup").arg(&dir));
-        }
+        let dir = directory();
         let data = dir.join("data");
         let mut initdb = unprivileged(&programs.join("initdb"));
         initdb.current_dir(&dir).arg("-D").arg(&data);
@@ -63,6 +69,16 @@ impl Cluster {
         let cluster = Cluster { dir, programs, shell: Mutex::new(None), port: 5432.into() };
         cluster.start(options);
         Some(cluster)
+    }
+
+    /// Starts a server on a copy of the files of one that [`Cluster::rest`]s.
+    #[allow(dead_code, reason = "the tests of the program, which share this file, use it")]
+    pub fn copy_of(other: &Cluster, options: &str) -> Cluster {
+        let dir = directory();
+        succeeds(unprivileged(Path::new("cp")).arg("-r").arg(other.dir.join("data")).arg(&dir));
+        let cluster = Cluster { dir, programs: other.programs.clone(), shell: Mutex::new(None), port: 5432.into() };
+        cluster.start(options);
+        cluster
     }
 
     /// The cluster of this test program.
@@ -75,7 +91,8 @@ impl Cluster {
         let (dir, programs) = (self.dir.display(), self.programs.display());
         let script = format!(
             "{programs}/postgres -D {dir}/data -k {dir} -c listen_addresses= -c max_connections=60 {options} \
-             >>{dir}/log 2>&1 & pid=$!; read -r line; kill -QUIT $pid; wait $pid; [ -n \"$line\" ] || rm -rf {dir}"
+             >>{dir}/log 2>&1 & pid=$!; read -r line; [ \"$line\" = rest ] && kill -INT $pid || kill -QUIT $pid; \
+             wait $pid; [ -n \"$line\" ] || rm -rf {dir}"
         );
         let mut shell = unprivileged(Path::new("/bin/sh"));
         shell.current_dir(&self.dir).args(["-c", &script]).stdin(Stdio::piped()).stdout(Stdio::null());
@@ -116,9 +133,13 @@ impl Cluster {
 
     /// Stops the server and leaves its files.
     pub fn stop(&self) {
+        self.end(b"keep\n");
+    }
+
+    /// With a line the shell leaves the files where they are.
+    fn end(&self, line: &[u8]) {
         let mut shell = self.shell.lock().unwrap().take().unwrap();
-        // With a line the shell leaves the files where they are.
-        std::io::Write::write_all(&mut shell.stdin.take().unwrap(), b"keep\n").unwrap();
+        std::io::Write::write_all(&mut shell.stdin.take().unwrap(), line).unwrap();
         shell.wait().unwrap();
     }
 
@@ -132,6 +153,15 @@ impl Cluster {
             std::thread::sleep(Duration::from_millis(20));
         }
         self.stop();
+    }
+
+    /// Stops the server after it has written all that it has in memory. The files stay until the test program ends.
+    #[allow(dead_code, reason = "the tests of the program, which share this file, use it")]
+    pub fn rest(&self) {
+        self.end(b"rest\n");
+        let mut shell = unprivileged(Path::new("/bin/sh"));
+        shell.args(["-c", &format!("read -r line; rm -rf {}", self.dir.display())]).stdin(Stdio::piped());
+        *self.shell.lock().unwrap() = Some(shell.process_group(0).spawn().unwrap());
     }
 
     /// Stops the server and starts it again on another port, which is part of the name of its socket too.

@@ -1,11 +1,15 @@
 //! What the tests of every server share: a small population, the sums of its rows, and what sessions do together.
 
+mod disk;
+
+pub use disk::Small;
+
 use assay_base::Span;
 use assay_model::tpcc::interpreter::Database;
 use assay_model::tpcc::{Outcome, Parameters, Population, Scale, Table, Transaction};
 use assay_sql::{Execute, Fault, Retry};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 pub fn small() -> Population {
@@ -90,28 +94,4 @@ pub fn certificate(dir: &Path, file: &str, extension: &str, signer: Option<&str>
 /// A port that nobody listens on at this moment.
 pub fn port() -> u16 {
     std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
-}
-
-/// A small file system in memory that ends with the test.
-pub struct Small(pub PathBuf);
-
-impl Small {
-    /// Over a directory.
-    pub fn mount(path: &Path, options: &str) -> Small {
-        assert!(
-            Command::new("mount").args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(path).status().unwrap().success()
-        );
-        Small(path.to_owned())
-    }
-
-    pub fn grow(&self, size: &str) {
-        let options = format!("remount,size={size}");
-        assert!(Command::new("mount").args(["-o", &options]).arg(&self.0).status().unwrap().success());
-    }
-}
-
-impl Drop for Small {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg("-l").arg(&self.0).status();
-    }
 }

@@ -2,7 +2,7 @@
 
 use super::bed::{Log, Place};
 use super::shop::{DB, FAST, in_one_line, run, shop, somebody};
-use std::process::Command;
+use super::small::Small;
 
 /// A payment of a cent by somebody else, after which all conditions hold.
 const PAYMENT: &str = "BEGIN IMMEDIATE;
@@ -75,27 +75,14 @@ fn a_commit_that_may_be_lost_marks_the_result() {
     assert!(!json["watermarks"].to_string().contains("NOT DURABLE"), "{}", json["watermarks"]);
 }
 
-/// A file system in memory of a size, unmounted at the end.
-struct Small<'a>(&'a Place);
-
-impl<'a> Small<'a> {
-    fn of(place: &'a Place, size: &str) -> Option<Small<'a>> {
-        let at = place.path("small");
-        std::fs::create_dir(&at).unwrap();
-        let options = format!("size={size}");
-        let mounted = Command::new("mount").args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(&at).output();
-        if mounted.is_ok_and(|it| it.status.success()) {
-            return Some(Small(place));
-        }
-        eprintln!("skipped: a file system in memory cannot be mounted");
-        None
+/// A file system in memory of a size, in the directory `small`.
+fn small(place: &Place, size: &str) -> Option<Small> {
+    if !rustix::process::geteuid().is_root() {
+        println!("skipped: only root may mount a small file system");
+        return None;
     }
-}
-
-impl Drop for Small<'_> {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(self.0.path("small")).output();
-    }
+    std::fs::create_dir(place.path("small")).unwrap();
+    Some(Small::mount(&place.path("small"), &format!("size={size}")))
 }
 
 #[test]
@@ -103,7 +90,7 @@ fn a_full_disk_fails_the_run_by_its_name() {
     let place = shop();
     // Some fifty transactions fill what is left, which any machine carries in four seconds.
     let room = std::fs::metadata(place.path("shop.db")).unwrap().len() + (2 << 20);
-    let Some(_small) = Small::of(&place, &room.to_string()) else { return };
+    let Some(_small) = small(&place, &room.to_string()) else { return };
     std::fs::copy(place.path("shop.db"), place.path("small/shop.db")).unwrap();
     let (said, log) = place.run(&run("closed.toml", "sqlite:small/shop.db", &[]));
     assert_eq!(said.is_of_verdict(&place.path("run")), "FAIL", "{said:?}");
@@ -119,7 +106,7 @@ fn a_full_disk_fails_the_run_by_its_name() {
 #[test]
 fn a_disk_that_is_not_found_below_a_database_is_told_and_can_be_named() {
     let place = shop();
-    let Some(_small) = Small::of(&place, "150m") else { return };
+    let Some(_small) = small(&place, "150m") else { return };
     std::fs::copy(place.path("shop.db"), place.path("small/shop.db")).unwrap();
     for (more, known) in [(&["--out", "absent"][..], false), (&["--out", "named", "--disk", "."], true)] {
         let short = ["run", "open.toml", "sqlite:small/shop.db", "--warm-up", "0s", "--for", "1s", "--slice", "1s"];

@@ -14,18 +14,25 @@ mod bed;
 #[allow(dead_code, reason = "shared with the tests of the room")]
 #[path = "../../../assay-sql/tests/postgres/cluster.rs"]
 mod cluster;
+mod drawn;
 #[allow(dead_code, reason = "shared with the tests of the room")]
 #[path = "../../../assay-sql/tests/mysql/server.rs"]
 mod maria;
 mod shop;
+#[allow(dead_code, reason = "shared with the tests of the room")]
+#[path = "../../../assay-sql/tests/shared/disk.rs"]
+mod small;
 
 mod crash;
 mod cut;
 mod explained;
+mod full;
+mod hands;
 mod judged;
 mod loops;
 mod mariadb;
 mod refused;
 mod searched;
+mod secret;
 mod server;
 mod several;

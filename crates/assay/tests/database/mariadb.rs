@@ -2,55 +2,78 @@
 //! a commit means.
 
 use super::bed::{Log, Place, Running, Said};
+use super::drawn::Drawn;
 use super::maria::{Server, succeeds};
 use super::shop::{CLOSED, OPEN, done, in_one_line, run, says_what_it_is};
 use assay_model::tpcc::Kind;
+use std::sync::OnceLock;
 
 /// A password that must not be found anywhere.
-const CANARY: &str = "canary-51c08e";
+pub const CANARY: &str = "canary-51c08e";
 
 /// A server, and a place with the workloads; one warehouse is loaded, by a user with a password.
-struct Served {
-    server: &'static Server,
-    place: Place,
-    url: String,
+pub struct Served {
+    pub server: Server,
+    pub place: Place,
+    pub url: String,
+}
+
+/// One warehouse, loaded once. Each server begins with a copy of these files.
+fn loaded() -> Option<&'static Server> {
+    static LOADED: OnceLock<Option<Server>> = OnceLock::new();
+    let load = || {
+        let server = Server::make("--innodb-flush-method=nosync")?;
+        let grant = format!("CREATE USER shopper IDENTIFIED BY '{CANARY}'; GRANT ALL ON *.* TO shopper");
+        succeeds(&mut server.client(&["-e", &grant]));
+        let served = Served::on(server);
+        let said = served.says(&["prep", &served.url, "--warehouses", "1"]);
+        assert!(said.contains("1 warehouse loaded with seed 1"), "{said}");
+        served.server.rest();
+        Some(served.server)
+    };
+    LOADED.get_or_init(load).as_ref()
 }
 
 impl Served {
-    fn new(options: &str) -> Option<Served> {
-        let server: &'static Server = Box::leak(Box::new(Server::make(options)?));
-        let grant = format!("CREATE USER shopper IDENTIFIED BY '{CANARY}'; GRANT ALL ON *.* TO shopper");
-        succeeds(&mut server.client(&["-e", &grant]));
+    pub fn new(options: &str) -> Option<Served> {
+        let served = Served::at_rest()?;
+        served.server.start(options);
+        Some(served)
+    }
+
+    /// With a server that is not started yet.
+    pub fn at_rest() -> Option<Served> {
+        Some(Served::on(Server::copy_of(loaded()?)))
+    }
+
+    fn on(server: Server) -> Served {
         let url = format!("mysql://shopper@/shop?socket={}", server.socket().display());
         let place = Place::new();
         place.write("open.toml", OPEN);
         place.write("closed.toml", CLOSED);
         place.write("client.toml", &format!("{CLOSED}mode = \"client\"\n"));
-        let served = Served { server, place, url };
-        let said = served.says(&["prep", &served.url, "--warehouses", "1"]);
-        assert!(said.contains("1 warehouse loaded with seed 1"), "{said}");
-        Some(served)
+        Served { server, place, url }
     }
 
     /// Runs a command that gets the password by the environment.
-    fn assay(&self, args: &[&str]) -> Said {
+    pub fn assay(&self, args: &[&str]) -> Said {
         let said = Said::of(self.place.command(args).env("MYSQL_PWD", CANARY).output().unwrap(), args);
         assert!(!said.out.contains(CANARY) && !said.err.contains(CANARY), "{said:?}");
         said
     }
 
     /// All that it says.
-    fn says(&self, args: &[&str]) -> String {
+    pub fn says(&self, args: &[&str]) -> String {
         let said = self.assay(args);
         said.out + &said.err
     }
 
-    fn ask(&self, sql: &str) -> String {
+    pub fn ask(&self, sql: &str) -> String {
         succeeds(&mut self.server.client(&["-e", sql])).trim_end().to_owned()
     }
 
     /// The sums that orders and payments raise.
-    fn sums(&self) -> (u64, u64) {
+    pub fn sums(&self) -> (u64, u64) {
         let sum = |sql: &str| self.ask(sql).parse().unwrap();
         (sum("SELECT sum(d_next_o_id) FROM shop.district"), sum("SELECT sum(c_payment_cnt) FROM shop.customer"))
     }
@@ -69,11 +92,15 @@ impl Served {
 
     /// A run of the open loop, with its password in a file.
     fn running(&self, options: &[&str]) -> Running {
+        self.place.start(&[&["run", "open.toml", &self.url_with_file()][..], options].concat(), 4)
+    }
+
+    /// The URL with the name of a file that holds the password.
+    pub fn url_with_file(&self) -> String {
         self.place.write("secret", CANARY);
         let mode = std::os::unix::fs::PermissionsExt::from_mode(0o600);
         std::fs::set_permissions(self.place.path("secret"), mode).unwrap();
-        let url = format!("{}&password_file={}", self.url, self.place.path("secret").display());
-        self.place.start(&[&["run", "open.toml", &url][..], options].concat(), 4)
+        format!("{}&password_file={}", self.url, self.place.path("secret").display())
     }
 }
 
@@ -105,6 +132,10 @@ fn both_modes_leave_what_they_count_and_no_password() {
             let counted: u64 = log.intervals.iter().filter_map(|it| it.meters[server].get(at)).sum();
             assert!(counted > 0, "{mode}: {name}");
         }
+        let drawn = Drawn::of(&std::fs::read_to_string(served.place.path(mode).join("report.html")).unwrap());
+        drawn.has("Per minute", &["NOPM", "TPM"]);
+        drawn.has("Operations per second", &["operations completed", "mariadb log writes", "mariadb commits"]);
+        drawn.has("MB per second", &["mariadb log"]);
         for file in ["run.jsonl", "verdict.json", "report.html"] {
             let content = std::fs::read_to_string(served.place.path(mode).join(file)).unwrap();
             assert!(!content.contains(CANARY), "{file} holds the password");

@@ -3,41 +3,69 @@
 
 use super::bed::{Log, Place, Running};
 use super::cluster::{Cluster, succeeds};
+use super::drawn::Drawn;
 use super::shop::{CLOSED, OPEN, done, in_one_line, run, says_what_it_is};
 use assay_model::tpcc::Kind;
+use std::process::Command;
+use std::sync::OnceLock;
 
 /// A password that must not be found anywhere.
 const CANARY: &str = "canary-7f3a91";
 
+const DATABASE: &str = "shop";
+
 /// A server, and a place with the workloads; one warehouse is loaded.
 pub struct Served {
-    pub cluster: &'static Cluster,
-    database: &'static str,
+    pub cluster: Cluster,
     pub place: Place,
     pub url: String,
 }
 
+/// The URL of the database as a role.
+fn url(cluster: &Cluster, role: &str) -> String {
+    format!("postgres://{role}@/{DATABASE}?host={}", cluster.dir.display())
+}
+
+/// One warehouse, loaded once. Each server begins with a copy of these files.
+fn loaded() -> Option<&'static Cluster> {
+    static LOADED: OnceLock<Option<Cluster>> = OnceLock::new();
+    let load = || {
+        // A small log, because it is copied too.
+        let cluster = Cluster::make("-c fsync=off -c min_wal_size=32MB -c max_wal_size=64MB")?;
+        succeeds(&mut cluster.psql("template1", &["-c", &format!("CREATE DATABASE {DATABASE}")]));
+        let said = Place::new().assay(&["prep", &url(&cluster, "postgres"), "--warehouses", "1"]);
+        assert_eq!(said.code, Some(0), "{said:?}");
+        cluster.rest();
+        Some(cluster)
+    };
+    LOADED.get_or_init(load).as_ref()
+}
+
 impl Served {
     pub fn new(options: &str) -> Option<Served> {
-        let cluster: &'static Cluster = Box::leak(Box::new(Cluster::make(options)?));
-        let database = "shop";
-        succeeds(&mut cluster.psql("template1", &["-c", "CREATE DATABASE shop"]));
-        let url = format!("postgres://postgres@/{database}?host={}", cluster.dir.display());
+        let cluster = Cluster::copy_of(loaded()?, options);
         let place = Place::new();
         place.write("open.toml", OPEN);
         place.write("closed.toml", CLOSED);
         place.write("client.toml", &format!("{CLOSED}mode = \"client\"\n"));
-        let said = place.assay(&["prep", &url, "--warehouses", "1"]);
-        assert_eq!(said.code, Some(0), "{said:?}");
-        Some(Served { cluster, database, place, url })
+        Some(Served { url: url(&cluster, "postgres"), cluster, place })
+    }
+
+    pub fn url_as(&self, role: &str) -> String {
+        url(&self.cluster, role)
     }
 
     pub fn ask(&self, sql: &str) -> String {
-        succeeds(&mut self.cluster.psql(self.database, &["-c", sql])).trim_end().to_owned()
+        succeeds(&mut self.cluster.psql(DATABASE, &["-c", sql])).trim_end().to_owned()
+    }
+
+    /// A session of somebody else.
+    pub fn psql(&self, arguments: &[&str]) -> Command {
+        self.cluster.psql(DATABASE, arguments)
     }
 
     /// The sums that orders and payments raise.
-    fn sums(&self) -> (u64, u64) {
+    pub fn sums(&self) -> (u64, u64) {
         let sum = |sql: &str| self.ask(sql).parse().unwrap();
         let orders = sum("SELECT sum(d_next_o_id) FROM assay_tpcc.district");
         (orders, sum("SELECT sum(c_payment_cnt) FROM assay_tpcc.customer"))
@@ -145,7 +173,7 @@ impl Drop for Silent {
 fn two_silent_seconds_show_in_the_response_of_all_that_was_due_in_them() {
     let Some(served) = Served::new("-c fsync=off") else { return };
     let running = served.begun();
-    let silent = Silent::new(served.cluster);
+    let silent = Silent::new(&served.cluster);
     std::thread::sleep(std::time::Duration::from_secs(2));
     drop(silent);
     let said = running.end();
@@ -164,7 +192,7 @@ fn a_server_that_stays_silent_is_stuck_and_the_run_ends_all_the_same() {
     let Some(served) = Served::new("-c fsync=off") else { return };
     let lengths = ["--warm-up", "0s", "--for", "6s", "--slice", "2s", "--stuck", "2s", "--drain", "2s"];
     let running = served.place.start(&[&["run", "open.toml", &served.url], &lengths[..]].concat(), 1);
-    let silent = Silent::new(served.cluster);
+    let silent = Silent::new(&served.cluster);
     let said = running.end();
     drop(silent);
     assert_eq!(said.is_of_verdict(&served.place.path("run")), "FAIL", "{said:?}");
@@ -176,7 +204,7 @@ fn a_server_that_stays_silent_is_stuck_and_the_run_ends_all_the_same() {
 
 #[test]
 fn a_setting_that_somebody_changes_during_the_run_is_noticed() {
-    let Some(served) = Served::new("") else { return };
+    let Some(served) = Served::new("-c track_wal_io_timing=on") else { return };
     let running = served.begun();
     served.ask("ALTER SYSTEM SET synchronous_commit = off");
     served.ask("SELECT pg_reload_conf()");
@@ -187,6 +215,21 @@ fn a_setting_that_somebody_changes_during_the_run_is_noticed() {
     assert!(text.contains("synchronous_commit was on at the beginning and is off at the end"), "{text}");
     assert!(text.contains("unlogged tables was not there at the beginning and is history at the end"), "{text}");
     assert!(text.contains("a commit may be lost since then: synchronous_commit=off"), "{text}");
+    let log = Log::of(&served.place.path("run"));
+    let page = std::fs::read_to_string(served.place.path("run/report.html")).unwrap();
+    says_what_it_is("HTML", &page);
+    let drawn = Drawn::of(&page);
+    drawn.has("Per minute", &["NOPM", "TPM"]);
+    drawn.has("Operations per second", &["operations completed", "postgresql log syncs", "postgresql commits"]);
+    drawn.has("MB per second", &["postgresql log"]);
+    drawn.has("Mean time of one", &["postgresql log sync"]);
+    let Some(disk) = log.header.meters.iter().find(|meter| meter.kind == "disk") else {
+        assert!(text.contains("name it with --disk"), "{text}");
+        return;
+    };
+    drawn.has("Operations per second", &[&format!("{} writes", disk.name)]);
+    drawn.has("MB per second", &[&format!("{} written", disk.name)]);
+    drawn.has("Mean time of one", &[&format!("{} write", disk.name)]);
 }
 
 #[test]
