@@ -3,7 +3,7 @@
 use super::after::compared;
 use super::calls::Calls;
 use super::ledger::{LedgerFile, pause};
-use super::opened::Opened;
+use super::opened::{Guarded, Opened};
 use super::target::{Database, seed};
 use crate::failure::{Failure, shown};
 use assay_base::{Instant, Prng, Span};
@@ -161,6 +161,9 @@ impl<'a> Carried<'a> {
         if self.verify == Verify::Crash && !was_cut_short {
             self.outage(&mut found);
         }
+        if !self.is_guarded(&mut found) {
+            return found.events;
+        }
         self.settings(&mut found);
         if self.unchecked {
             found.say(
@@ -194,8 +197,34 @@ impl<'a> Carried<'a> {
             return found.say(EventKind::Unchecked, text);
         }
         let (mut opened, until) = (self.database.opened(), (found.now)() + RETURN);
-        while opened.totals().is_err() && (found.now)() < until {
+        // A database that somebody else has now does not come back.
+        let is_away = |opened: &mut dyn Opened| opened.totals().is_err_and(|why| why.kind != Trouble::Refused);
+        while is_away(opened.as_mut()) && (found.now)() < until {
             pause(ASK);
+        }
+    }
+
+    /// Whether another Assay is kept out, so that what is looked at now is what this run has left. The lock ends with a
+    /// connection of its own, which may have been lost while nobody needed it.
+    fn is_guarded(&self, found: &mut Found<'_>) -> bool {
+        let (url, guarded) = (self.database.name(), self.database.opened().guard());
+        match guarded {
+            Ok(Guarded::Always) => true,
+            Ok(Guarded::Again) => {
+                let text = format!(
+                    "the connection whose lock keeps another Assay out of {url} was lost during the run; the lock was taken \
+                     again, and what is loaded is the same"
+                );
+                found.say(EventKind::Warning, text);
+                true
+            }
+            Err(trouble) => {
+                if trouble.kind == Trouble::Refused {
+                    found.say(EventKind::Disturbed, trouble.to_string());
+                }
+                found.say(EventKind::Unchecked, format!("{url} was not checked after the run: {trouble}"));
+                false
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! A PostgreSQL server under the load.
 
-use super::opened::Settings;
+use super::opened::{Guarded, Settings};
 use super::server::{Protocol, mode_of};
 use assay_model::tpcc::Scale;
 use assay_model::tpcc::checks::Violation;
@@ -23,6 +23,10 @@ impl Protocol for Postgres {
 
     fn ready(url: &PostgresUrl) -> Result<(Arc<Permit>, Connection, Marker), Trouble> {
         postgres::ready(url, None)
+    }
+
+    fn guard(permit: &Permit) -> Result<Guarded, Trouble> {
+        permit.hold().map(|()| if permit.was_lost() { Guarded::Again } else { Guarded::Always })
     }
 
     fn connect(permit: &Arc<Permit>, url: &PostgresUrl) -> Result<Connection, Trouble> {

@@ -1,13 +1,13 @@
 //! A database server under the load, of any kind: what is asked of it differs by its protocol.
 
-use super::opened::{Facts, Opened, Settings};
+use super::opened::{Facts, Guarded, Opened, Settings};
 use crate::meter::Reading;
 use crate::threads::builder;
 use assay_model::tpcc::Scale;
 use assay_model::tpcc::checks::Violation;
 use assay_model::tpcc::load::Mode;
 use assay_record::MeterHead;
-use assay_sql::{Execute, Kept, Marker, Totals, Trouble};
+use assay_sql::{Execute, Kept, Kind, Marker, Totals, Trouble};
 use std::fmt::Debug;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -28,6 +28,8 @@ pub(super) trait Protocol: Sized + Send + 'static {
 
     /// The gate, a connection for questions, and what is loaded.
     fn ready(url: &Self::Url) -> Result<Ready<Self>, Trouble>;
+    /// Makes sure that another Assay is kept out, as [`Opened::guard`].
+    fn guard(permit: &Self::Permit) -> Result<Guarded, Trouble>;
     fn connect(permit: &Arc<Self::Permit>, url: &Self::Url) -> Result<Self::Connection, Trouble>;
     /// A session of the load; with the name of a run and its own number there, it numbers what it commits.
     fn session(
@@ -70,7 +72,9 @@ impl<P: Protocol> Server<P> {
     /// Asks the server, over another connection if the first one does not answer any more: it may have been restarted.
     fn asked<T>(&mut self, ask: impl Fn(&mut P::Connection) -> Result<T, Trouble>) -> Result<T, Trouble> {
         ask(&mut self.connection).or_else(|first| {
-            self.connection = P::connect(&self.permit, &self.url).map_err(|_| first)?;
+            let again = P::connect(&self.permit, &self.url);
+            // That somebody else has the database now is the reason to report.
+            self.connection = again.map_err(|why| if why.kind == Kind::Refused { why } else { first })?;
             ask(&mut self.connection)
         })
     }
@@ -89,7 +93,12 @@ where
         (0..count).map(session).collect()
     }
 
+    fn guard(&mut self) -> Result<Guarded, Trouble> {
+        P::guard(&self.permit)
+    }
+
     fn mark(&mut self, run: &str, sessions: u32) -> Result<(), Trouble> {
+        self.guard()?;
         P::mark(&mut self.connection, run, sessions)
     }
 
