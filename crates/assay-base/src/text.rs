@@ -1,5 +1,10 @@
 //! Names and paths come from others: this is how they are shown within a line of our output. None of their control
-//! characters reaches a terminal, none changes the direction of text, and none begins a new line.
+//! characters reaches a terminal, none changes the direction of text, and none begins a new line. No password of a URL is
+//! shown, whatever the URL was mistaken for.
+
+mod password;
+
+pub use password::without_passwords;
 
 use std::fmt::Display;
 
@@ -9,9 +14,9 @@ pub fn printable(c: char) -> char {
     if c.is_control() || turns { '\u{fffd}' } else { c }
 }
 
-/// Text for use within a line: a name with a line break in it is still shown on one line.
+/// Text for use within a line: a name with a line break in it is still shown on one line, and a URL without its password.
 pub fn one_line(text: impl Display) -> String {
-    text.to_string().chars().map(printable).collect()
+    without_passwords(&text.to_string().chars().map(printable).collect::<String>()).into_owned()
 }
 
 #[cfg(test)]

@@ -151,7 +151,7 @@ pub fn check(url: &Url) -> Result<Checked, Failure> {
     let checked = || {
         let (marker, violations) = match url {
             Url::Sqlite(file) => {
-                let (_, connection, marker) = sqlite::ready(file, None)?;
+                let (_, connection, marker) = sqlite::ready_to_check(file)?;
                 let violations = sqlite::check(&connection, marker.population.scale())?;
                 (marker, violations)
             }

@@ -5,6 +5,7 @@ use crate::fio_job;
 use assay_formats::act::{conf, lower};
 use assay_formats::fio::{self, Choice};
 use assay_model::workload::{self, Workload};
+use assay_sql::Url;
 use std::path::Path;
 
 /// Name and text, embedded from `workloads/`.
@@ -53,6 +54,12 @@ pub struct Found {
 pub fn asked(name: &str, choice: &Choice) -> Result<Found, Failure> {
     let path = Path::new(name);
     let shipped = SHIPPED.iter().find(|(shipped, _)| *shipped == name);
+    if Url::is_one(name) {
+        return Err(Failure::usage(format!(
+            "{} is a database, not a workload: put a workload such as tpcc in front of it",
+            one_line(name)
+        )));
+    }
     let bytes = match shipped {
         Some((_, text)) => text.as_bytes().to_vec(),
         None => bytes_of(path)?,

@@ -10,6 +10,7 @@
 mod checks;
 mod failed;
 mod fault;
+mod guard;
 mod in_memory;
 mod kept;
 mod loaders;

@@ -1,12 +1,15 @@
 //! How a database is named on the command line.
 //!
 //! A password never stands in a URL: it would be seen in the list of processes, in the history of the shell and in the
-//! log. A URL with one is refused without being repeated.
+//! log. A URL with one is refused without being repeated. What stands in the place of a port is never repeated, and what
+//! stands in the place of an option only if there is no at sign in it: it may be the rest of a password.
 
 mod mysql;
 mod percent;
 mod postgres;
 mod server;
+
+use percent::repeated;
 
 pub use mysql::MysqlUrl;
 pub use postgres::PostgresUrl;
@@ -94,19 +97,35 @@ words! {
 pub struct SqliteUrl {
     /// The file.
     pub path: PathBuf,
-    /// How transactions are made whole; `wal` unless written.
-    pub journal: Journal,
-    /// When writes are waited for; `full` unless written, so that a commit is durable.
-    pub synchronous: Synchronous,
+    /// How transactions are made whole, as written; see [`SqliteUrl::journal`].
+    pub journal_mode: Option<Journal>,
+    /// When writes are waited for, as written; see [`SqliteUrl::synchronous`].
+    pub synchronous: Option<Synchronous>,
 }
 
 impl SqliteUrl {
-    /// A file with the settings that make a commit durable.
+    /// A file, with no settings named.
     pub fn of(path: &Path) -> SqliteUrl {
-        SqliteUrl { path: path.to_owned(), journal: Journal::Wal, synchronous: Synchronous::Full }
+        SqliteUrl { path: path.to_owned(), journal_mode: None, synchronous: None }
+    }
+
+    /// How the transactions of a load or a run are made whole; `wal` unless written.
+    pub fn journal(&self) -> Journal {
+        self.journal_mode.unwrap_or(Journal::Wal)
+    }
+
+    /// When the writes of a load or a run are waited for; `full` unless written, so that a commit is durable.
+    pub fn synchronous(&self) -> Synchronous {
+        self.synchronous.unwrap_or(Synchronous::Full)
     }
 
     fn read(rest: &str) -> Result<SqliteUrl, Trouble> {
+        if names_a_user(rest) {
+            return Err(Trouble::usage(
+                "a sqlite: URL must not contain a password, which everybody could read in the list of processes: it names a \
+                 file only, for which ./ is written before a name with a colon and an at sign",
+            ));
+        }
         let (path, options) = rest.split_once('?').unwrap_or((rest, ""));
         if path.is_empty() {
             return Err(Trouble::usage("sqlite: names no file: write sqlite:FILE, for instance sqlite:shop.db"));
@@ -120,14 +139,21 @@ impl SqliteUrl {
 
     fn set(&mut self, option: &str) -> Result<(), Trouble> {
         let (name, word) = option.split_once('=').unwrap_or((option, ""));
+        let (name_shown, word_shown) = (repeated(name), repeated(word));
         let unknown = |words: &[&str]| {
-            Trouble::usage(format!("{name} of a sqlite: URL is not {word:?}: write one of {}", words.join(", ")))
+            let text =
+                format!("{name_shown} of a sqlite: URL is not {word_shown:?}: write one of {}", words.join(", "));
+            Trouble::usage(text)
         };
         match name {
-            "journal_mode" => self.journal = Journal::read(word).ok_or_else(|| unknown(Journal::WORDS))?,
-            "synchronous" => self.synchronous = Synchronous::read(word).ok_or_else(|| unknown(Synchronous::WORDS))?,
+            "journal_mode" => {
+                self.journal_mode = Some(Journal::read(word).ok_or_else(|| unknown(Journal::WORDS))?);
+            }
+            "synchronous" => {
+                self.synchronous = Some(Synchronous::read(word).ok_or_else(|| unknown(Synchronous::WORDS))?);
+            }
             _ => {
-                let text = format!("a sqlite: URL has no option {name:?}: write journal_mode or synchronous");
+                let text = format!("a sqlite: URL has no option {name_shown:?}: write journal_mode or synchronous");
                 return Err(Trouble::usage(text));
             }
         }
@@ -137,11 +163,17 @@ impl SqliteUrl {
 
 /// What may be written.
 const KNOWN: &str = "sqlite:FILE, postgres://user@host/database or mysql://user@host/database";
+/// The words before the first colon.
+const SCHEMES: [&str; 5] = ["sqlite", "postgres", "postgresql", "mysql", "mariadb"];
 
 impl Url {
-    /// Whether a target on the command line names a database, and not a device, a file or a simulation.
+    /// Whether a target on the command line names a database, and not a device, a file or a simulation. What has the form
+    /// of a URL names one too, which may be unknown: it is never the path of a file, for which ./ is written before it.
     pub fn is_one(text: &str) -> bool {
-        ["sqlite:", "postgres:", "postgresql:", "mysql:", "mariadb:"].iter().any(|scheme| text.starts_with(scheme))
+        let Some((scheme, rest)) = text.split_once(':') else { return false };
+        let letters = |letter: char| letter.is_ascii_alphanumeric() || "+-.".contains(letter);
+        let has_form = scheme.starts_with(|it: char| it.is_ascii_alphabetic()) && scheme.chars().all(letters);
+        has_form && (rest.starts_with("//") || SCHEMES.iter().any(|known| known.eq_ignore_ascii_case(scheme)))
     }
 
     /// Reads it.
@@ -149,29 +181,40 @@ impl Url {
         let Some((scheme, rest)) = text.split_once(':') else {
             return Err(Trouble::usage(format!("a database is named by a URL: write {KNOWN}")));
         };
-        match scheme {
+        // The case of its letters makes no difference (RFC 3986, section 3.1).
+        match scheme.to_ascii_lowercase().as_str() {
             "sqlite" => SqliteUrl::read(rest).map(Url::Sqlite),
-            _ if has_password(rest) => Err(Trouble::usage(format!(
-                "a {scheme}: URL must not contain a password, which everybody could read in the list of processes"
+            scheme if has_password(rest) => Err(Trouble::usage(format!(
+                "a {scheme}: URL must not contain a password, which everybody could read in the list of processes; an at sign \
+                 that is part of a name is written %40"
             ))),
             "postgres" | "postgresql" => PostgresUrl::read(rest).map(Url::Postgres),
             "mysql" | "mariadb" => MysqlUrl::read(rest).map(Url::Mysql),
-            _ => Err(Trouble::usage(format!("{scheme}: is not a database that this program knows: write {KNOWN}"))),
+            scheme => Err(Trouble::usage(format!(
+                "{scheme}: is not a database that this program knows: write {KNOWN}, or ./ before the name of a file"
+            ))),
         }
     }
 }
 
-/// Whether there is something between a colon and an at sign in the part that names user and host, or an option for it.
+/// Whether a colon stands before the last at sign, or an option names a password. A password may itself contain slashes,
+/// question marks, number signs, blanks and at signs, so that all of the URL is looked at.
 fn has_password(rest: &str) -> bool {
-    let rest = rest.trim_start_matches('/');
     let (before, options) = rest.split_once('?').unwrap_or((rest, ""));
-    // A password may itself contain slashes and at signs, so that everything before the last at sign is looked at.
-    let user = before.rsplit_once('@').map_or("", |(user, _)| user);
+    let (user, _) = rest.rsplit_once('@').unwrap_or(("", rest));
+    // A colon of the user's name would be written so, but nobody has such a name, and many have a password.
+    let (name, _) = before.rsplit_once('@').unwrap_or(("", before));
     let is_password = |option: &str| {
         let name = option.split('=').next().unwrap_or_default().to_ascii_lowercase();
         name.contains("password") && name != "password_file"
     };
-    user.contains(':') || options.split('&').any(is_password)
+    user.contains(':') || name.to_ascii_lowercase().contains("%3a") || options.split('&').any(is_password)
+}
+
+/// Whether what should be the name of a file begins like the URL of a server, with a user and a password.
+fn names_a_user(rest: &str) -> bool {
+    let is_path = rest.starts_with(['/', '.']) && !rest.starts_with("//");
+    !is_path && rest.rsplit_once('@').is_some_and(|(user, _)| user.contains(':'))
 }
 
 impl fmt::Display for Url {
@@ -192,10 +235,11 @@ mod tests {
     #[test]
     fn a_file_and_its_settings() {
         let plain = SqliteUrl::of(Path::new("shop.db"));
-        assert_eq!((plain.journal, plain.synchronous), (Journal::Wal, Synchronous::Full), "a commit is durable");
+        assert_eq!((plain.journal(), plain.synchronous()), (Journal::Wal, Synchronous::Full), "a commit is durable");
         assert_eq!(Url::read("sqlite:shop.db"), Ok(Url::Sqlite(plain.clone())));
         assert_eq!(Url::read("sqlite:shop.db?"), Ok(Url::Sqlite(plain.clone())));
-        let weak = SqliteUrl { journal: Journal::Delete, synchronous: Synchronous::Off, ..plain };
+        let (journal_mode, synchronous) = (Some(Journal::Delete), Some(Synchronous::Off));
+        let weak = SqliteUrl { journal_mode, synchronous, ..plain };
         assert_eq!(Url::read("sqlite:shop.db?journal_mode=delete&synchronous=off"), Ok(Url::Sqlite(weak)));
         assert_eq!(Url::read("sqlite:/a b/:memory:").unwrap().to_string(), "sqlite:/a b/:memory:");
         for word in Journal::WORDS {
@@ -234,12 +278,73 @@ mod tests {
             "postgres://host/db?sslpassword=canary",
             "postgres://me:c@nary:canary@host/db",
             "mariadb:me:canary@host?sslmode=off",
+            "postgres://me:can?canary@host/db",
+            "postgres://me:can#canary@host/db",
+            "postgres://me:can canary@host/db",
+            "postgres://me:can%40canary@host/db",
+            "postgres://me%3Acanary@host/db",
+            "postgres://me:?canary@host/db?tls=off",
+            "postgres:///me:canary@host/db",
+            "postgres://me@host:canary@host/db",
+            "mysql://me:can?host=canary@host/db",
+            "mysql://me:can?canary@host/db",
+            "POSTGRES://me:canary@host/db",
+            "pgsql://me:canary@host/db",
+            "sqlite://me:canary@host/db",
+            "sqlite:me:canary@host/db",
+            "sqlite:shop.db?me:canary@host",
         ] {
             let trouble = Url::read(text).unwrap_err();
             assert!(trouble.kind == Kind::Usage && !trouble.to_string().contains("canary"), "{trouble}");
             assert!(trouble.to_string().contains("must not contain a password"), "{text}: {trouble}");
             assert!(Url::is_one(text));
         }
-        assert!(!Url::is_one("sim:ideal") && !Url::is_one("/dev/sda") && Url::is_one("sqlite:x"));
+    }
+
+    #[test]
+    fn what_may_be_a_part_of_a_password_is_not_repeated() {
+        for (text, says) in [
+            ("postgres://me:canary", "a port is a number"),
+            ("postgres://me:canary/db", "a port is a number"),
+            ("postgres://me:can?canary", "a port is a number"),
+            ("postgres://me:canary%40host/db", "a port is a number"),
+            ("postgres://me@host/db?port=canary", "a port is a number"),
+            ("mysql://me:canary/db", "a port is a number"),
+            ("postgres://me@host/db?canary@x", "has no value"),
+            ("postgres://me@host/db?canary@x=1", "has no option"),
+            ("postgres://me@host/db?tls=canary@x", "write one of verify, off"),
+            ("postgres://me@host/db?schema=canary%40x", "lower-case letters"),
+            ("mysql://me@host/db?canary@x=1", "has no option"),
+            ("mysql://me@host/canary%40x", "lower-case letters"),
+            ("mysql://me@host/canary@x", "lower-case letters"),
+            ("sqlite:./shop.db?canary:me@x", "has no option"),
+            ("sqlite:./shop.db?synchronous=canary:x@y", "write one of off"),
+        ] {
+            let trouble = Url::read(text).unwrap_err();
+            assert!(trouble.kind == Kind::Usage && !trouble.to_string().contains("canary"), "{text}: {trouble}");
+            assert!(trouble.to_string().contains(says), "{text}: {trouble}");
+        }
+    }
+
+    #[test]
+    fn whatever_has_the_form_of_a_url_is_a_database_and_not_a_path() {
+        for (text, is_one) in [
+            ("sqlite:x", true),
+            ("SQLite:x", true),
+            ("Postgres://me@host/db", true),
+            ("pgsql://me@host/db", true),
+            ("file:///dev/sda", true),
+            ("sim:ideal", false),
+            ("/dev/sda", false),
+            ("./sqlite:x", false),
+            ("./pgsql://x", false),
+            ("a b://c", false),
+            ("c:x", false),
+        ] {
+            assert_eq!(Url::is_one(text), is_one, "{text}");
+        }
+        assert_eq!(Url::read("POSTGRES://me@host/db"), Url::read("postgres://me@host/db"));
+        assert_eq!(Url::read("sqlite:./a:b@c.db").unwrap().to_string(), "sqlite:./a:b@c.db");
+        assert_eq!(Url::read("sqlite:/x/a:b@c.db").unwrap().to_string(), "sqlite:/x/a:b@c.db");
     }
 }

@@ -163,7 +163,11 @@ fn run_of(command: &Command) -> Option<(&str, &Output)> {
     }
 }
 
-/// The name of a workload, which may be a file.
+/// The name of a workload, which may be a file. A database that stands in its place gives no name: a part of its URL may
+/// be a password.
 fn stem(name: &str) -> String {
+    if assay_sql::Url::is_one(name) {
+        return "database".to_owned();
+    }
     Path::new(name).file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned())
 }

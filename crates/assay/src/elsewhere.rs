@@ -1,9 +1,12 @@
 //! Options and job files that users know from other tools, and what to use here instead.
 
 use crate::cli::Cli;
+use crate::screen;
+use assay_base::text::without_passwords;
 use assay_run::failure::one_line;
 use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use std::borrow::Cow;
 
 /// Options of fio, elbencho, iozone and ACT, with our equivalents; and one of ours in places where it does not exist.
 const OPTIONS: [(&str, &str); 22] = [
@@ -43,9 +46,15 @@ const OPTIONS: [(&str, &str); 22] = [
 /// Parses the command line; where it cannot be parsed, the program ends with a message about what to write.
 #[allow(clippy::disallowed_methods, clippy::exit, reason = "it stands for clap's own way to end")]
 pub(crate) fn parse() -> Cli {
-    Cli::try_parse().map_err(tame).unwrap_or_else(|error| match advice(&error) {
-        Some(advice) => error_with(&error, advice).exit(),
-        None => error.exit(),
+    Cli::try_parse().map_err(tame).unwrap_or_else(|error| {
+        let error = advice(&error).map(|advice| error_with(&error, advice)).unwrap_or(error);
+        // The reason why a value is refused repeats the value, and has no context that could be tamed.
+        let text = error.render().to_string();
+        if let Cow::Owned(shown) = without_passwords(&text) {
+            screen::tell(shown.trim_end());
+            std::process::exit(error.exit_code());
+        }
+        error.exit()
     })
 }
 

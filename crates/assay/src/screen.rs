@@ -1,7 +1,7 @@
 //! The terminal: lines for the user on standard error, and the properties of standard output: a terminal with a width
 //! and perhaps colours, or another program that needs plain text.
 
-use assay_base::text::printable;
+use assay_base::text::{printable, without_passwords};
 use assay_judge::render::Reader;
 use assay_run::failure::Failure;
 use std::io::{IsTerminal, Write};
@@ -28,10 +28,11 @@ pub(crate) fn complain(failure: &Failure) {
     tell(&format!("error: {}", failure.message()));
 }
 
-/// Text for a terminal, in which names and paths may contain anything: their control characters are removed, and those
-/// that change the direction of text.
+/// Text for a terminal, in which names and paths may contain anything: their control characters are removed, those that
+/// change the direction of text, and passwords in what looks like a URL.
 pub(crate) fn harmless(text: &str) -> String {
-    text.chars().map(|c| if matches!(c, '\n' | '\t') { c } else { printable(c) }).collect()
+    let text: String = text.chars().map(|c| if matches!(c, '\n' | '\t') { c } else { printable(c) }).collect();
+    without_passwords(&text).into_owned()
 }
 
 /// The kind of reader that a result is formatted for.

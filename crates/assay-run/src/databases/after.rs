@@ -9,7 +9,7 @@
 
 use super::ledger::FILE;
 use super::{Checked, Loaded};
-use crate::databases::kinds::open;
+use crate::databases::kinds::{For, open};
 use crate::failure::{Failure, one_line, shown};
 use crate::{files, reading, rundir};
 use assay_record::{BadLedger, Commit, CommitsEnd, CommitsHead, CommitsReader, Committed, Entry, Noted};
@@ -239,7 +239,7 @@ pub fn check_after(url: &Url, dir: &Path) -> Result<(Checked, After), Failure> {
     let closed = has_ended(dir)?;
     let head = ledger(&path)?.head().clone();
     let trouble = |trouble| Failure::database(&trouble);
-    let (mut opened, marker) = open(url).map_err(trouble)?;
+    let (mut opened, marker) = open(url, For::Check).map_err(trouble)?;
     belongs(&head, &marker, (&path, url))?;
     let kept = opened.kept(&head.run).map_err(trouble)?;
     let totals = opened.totals().map_err(trouble)?;

@@ -5,7 +5,7 @@ use super::after::compared;
 use super::calls::Calls;
 use super::differences::{changed, did_not_crash, disturbed, unsynced};
 use super::ledger::{LedgerFile, pause};
-use super::opened::{Counters, Life, Opened, Settings};
+use super::opened::{Counters, Guarded, Life, Opened, Settings};
 use super::target::{Database, seed};
 use crate::failure::{Failure, shown};
 use assay_base::{Instant, Prng, Span};
@@ -177,6 +177,9 @@ impl<'a> Carried<'a> {
         if self.verify == Verify::Crash && !was_cut_short {
             self.outage(&mut found);
         }
+        if !self.is_guarded(&mut found) {
+            return found.events;
+        }
         self.settings(&mut found);
         self.syncs(&mut found);
         if self.unchecked {
@@ -208,7 +211,9 @@ impl<'a> Carried<'a> {
     fn outage(&self, found: &mut Found<'_>) {
         let outages = self.account.tally().outages;
         let (mut opened, until) = (self.database.opened(), (found.now)() + RETURN);
-        while outages > 0 && opened.totals().is_err() && (found.now)() < until {
+        // A database that somebody else has now does not come back.
+        let is_away = |opened: &mut dyn Opened| opened.totals().is_err_and(|why| why.kind != Trouble::Refused);
+        while outages > 0 && is_away(opened.as_mut()) && (found.now)() < until {
             pause(ASK);
         }
         // If the server does not answer, the check cannot be done either, and reports that.
@@ -231,6 +236,30 @@ impl<'a> Carried<'a> {
                     "a kill of a server loses nothing that it has passed to the kernel: only a cut of the power shows what a disk, or a setting such as fsync=off, loses{order}"
                 );
                 found.say(EventKind::Warning, text);
+            }
+        }
+    }
+
+    /// Whether another Assay is kept out, so that what is looked at now is what this run has left. The lock ends with a
+    /// connection of its own, which may have been lost while nobody needed it.
+    fn is_guarded(&self, found: &mut Found<'_>) -> bool {
+        let (url, guarded) = (self.database.name(), self.database.opened().guard());
+        match guarded {
+            Ok(Guarded::Always) => true,
+            Ok(Guarded::Again) => {
+                let text = format!(
+                    "the connection whose lock keeps another Assay out of {url} was lost during the run; the lock was taken \
+                     again, and what is loaded is the same"
+                );
+                found.say(EventKind::Warning, text);
+                true
+            }
+            Err(trouble) => {
+                if trouble.kind == Trouble::Refused {
+                    found.say(EventKind::Disturbed, trouble.to_string());
+                }
+                found.say(EventKind::Unchecked, format!("{url} was not checked after the run: {trouble}"));
+                false
             }
         }
     }

@@ -30,7 +30,7 @@ pub(super) fn look(url: &Url) -> Result<Marker, Trouble> {
     match url {
         Url::Sqlite(file) => sqlite::look(file).or_else(|trouble| match trouble.kind {
             // After a crash SQLite must recover the file before it can read it, for which it must be able to write.
-            Kind::Host => sqlite::ready(file, None).map(|(_, _, marker)| marker),
+            Kind::Host => sqlite::ready_to_check(file).map(|(_, _, marker)| marker),
             _ => Err(trouble),
         }),
         Url::Postgres(server) => postgres::ready(server, None).map(|(_, _, marker)| marker),
@@ -38,11 +38,23 @@ pub(super) fn look(url: &Url) -> Result<Marker, Trouble> {
     }
 }
 
+/// What a database is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum For {
+    /// Transactions, with the settings that make a commit durable unless the URL names others.
+    Run,
+    /// Questions: settings that the URL does not name stay as they are.
+    Check,
+}
+
 /// Opens a database through its gate.
-pub(super) fn open(url: &Url) -> Result<(Box<dyn Opened>, Marker), Trouble> {
+pub(super) fn open(url: &Url, what: For) -> Result<(Box<dyn Opened>, Marker), Trouble> {
     match url {
         Url::Sqlite(file) => {
-            let (permit, connection, marker) = sqlite::ready(file, None)?;
+            let (permit, connection, marker) = match what {
+                For::Run => sqlite::ready(file, None)?,
+                For::Check => sqlite::ready_to_check(file)?,
+            };
             let opened = Sqlite { url: file.clone(), connection, permit, marker: marker.clone() };
             Ok((Box::new(opened), marker))
         }

@@ -1,6 +1,6 @@
 //! A MariaDB server as the target of a run.
 
-use super::opened::{Counters, Life, Settings};
+use super::opened::{Counters, Guarded, Life, Settings};
 use super::server::{Protocol, mode_of};
 use assay_model::tpcc::Scale;
 use assay_model::tpcc::checks::Violation;
@@ -23,6 +23,10 @@ impl Protocol for Mysql {
 
     fn ready(url: &MysqlUrl) -> Result<(Arc<Permit>, Connection, Marker), Trouble> {
         mysql::ready(url, None)
+    }
+
+    fn guard(permit: &Permit) -> Result<Guarded, Trouble> {
+        permit.hold().map(|()| if permit.was_lost() { Guarded::Again } else { Guarded::Always })
     }
 
     fn connect(permit: &Arc<Permit>, url: &MysqlUrl) -> Result<Connection, Trouble> {

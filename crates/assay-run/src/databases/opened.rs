@@ -24,6 +24,11 @@ pub trait Opened: Debug + Send {
     fn settings(&mut self) -> Result<Settings, Trouble>;
     /// The sums that transactions raise.
     fn totals(&mut self) -> Result<Totals, Trouble>;
+    /// Makes sure that no other Assay can work with it, and says whether one could at some time. An error that refuses
+    /// says that one has.
+    fn guard(&mut self) -> Result<Guarded, Trouble> {
+        Ok(Guarded::Always)
+    }
     /// Checks all conditions, and returns where one does not hold.
     fn check(&mut self) -> Result<Vec<Violation>, Trouble>;
     /// Its size in bytes, if it is known.
@@ -46,6 +51,15 @@ pub trait Opened: Debug + Send {
     }
     /// Its files or directories on this machine, each with its content: `data` or `log`.
     fn places(&self) -> Vec<(PathBuf, &'static str)>;
+}
+
+/// Since when another Assay is kept out of a database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Guarded {
+    /// Since it was opened.
+    Always,
+    /// Again, after the connection that keeps others out was lost. What is loaded is the same as before.
+    Again,
 }
 
 /// What a database is.

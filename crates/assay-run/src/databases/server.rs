@@ -1,13 +1,13 @@
 //! A database server of any kind as the target of a run. What differs between servers is in [`Protocol`].
 
-use super::opened::{Counters, Facts, Life, Opened, Settings};
+use super::opened::{Counters, Facts, Guarded, Life, Opened, Settings};
 use crate::meter::Reading;
 use crate::threads::builder;
 use assay_model::tpcc::Scale;
 use assay_model::tpcc::checks::Violation;
 use assay_model::tpcc::load::Mode;
 use assay_record::MeterHead;
-use assay_sql::{Execute, Kept, Marker, Totals, Trouble};
+use assay_sql::{Execute, Kept, Kind, Marker, Totals, Trouble};
 use std::fmt::Debug;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -28,6 +28,8 @@ pub(super) trait Protocol: Sized + Send + 'static {
 
     /// Passes the gate, and opens a connection for everything but the load.
     fn ready(url: &Self::Url) -> Result<Ready<Self>, Trouble>;
+    /// Makes sure that another Assay is kept out, as [`Opened::guard`].
+    fn guard(permit: &Self::Permit) -> Result<Guarded, Trouble>;
     fn connect(permit: &Arc<Self::Permit>, url: &Self::Url) -> Result<Self::Connection, Trouble>;
     /// Makes a session of the load. With the name of a run and its index there, it numbers its commits.
     fn session(
@@ -74,7 +76,9 @@ impl<P: Protocol> Server<P> {
     /// Asks the server. If that fails, asks once more over a new connection: the server may have been restarted.
     fn asked<T>(&mut self, ask: impl Fn(&mut P::Connection) -> Result<T, Trouble>) -> Result<T, Trouble> {
         ask(&mut self.connection).or_else(|first| {
-            self.connection = P::connect(&self.permit, &self.url).map_err(|_| first)?;
+            let again = P::connect(&self.permit, &self.url);
+            // That somebody else has the database now is the reason to report.
+            self.connection = again.map_err(|why| if why.kind == Kind::Refused { why } else { first })?;
             ask(&mut self.connection)
         })
     }
@@ -93,7 +97,12 @@ where
         (0..count).map(session).collect()
     }
 
+    fn guard(&mut self) -> Result<Guarded, Trouble> {
+        P::guard(&self.permit)
+    }
+
     fn mark(&mut self, run: &str, sessions: u32) -> Result<(), Trouble> {
+        self.guard()?;
         P::mark(&mut self.connection, run, sessions)
     }
 

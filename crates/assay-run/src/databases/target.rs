@@ -1,6 +1,6 @@
 //! A database as the target of a run, before it is opened ([`NamedDatabase`]) and afterwards ([`Database`]).
 
-use super::kinds::{look, open, usual_sessions};
+use super::kinds::{For, look, open, usual_sessions};
 use super::ledger::LedgerFile;
 use super::name_of_a_load;
 use super::opened::Opened;
@@ -119,7 +119,7 @@ pub struct Database {
 impl Database {
     /// Opens a database through its gate.
     pub fn open(named: &NamedDatabase) -> Result<Database, Failure> {
-        let (opened, marker) = open(&named.url).map_err(|trouble| Failure::database(&trouble))?;
+        let (opened, marker) = open(&named.url, For::Run).map_err(|trouble| Failure::database(&trouble))?;
         Ok(Database { name: one_line(&named.url), marker, opened: Mutex::new(opened) })
     }
 

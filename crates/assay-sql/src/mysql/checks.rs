@@ -2,11 +2,13 @@
 
 use super::connection::{Connection, NO_COLUMN, NO_TABLE};
 use super::failed::Failed;
+use super::row::Row;
 use crate::checks::{Dialect, Query, Totals, has_rows, queries, totals as totals_of};
 use crate::trouble::Trouble;
 use assay_base::text::one_line;
 use assay_model::tpcc::Scale;
 use assay_model::tpcc::checks::{Check, Violation};
+use std::io;
 
 /// Money is kept in units of a hundred cents.
 const CENTS: i64 = 100;
@@ -29,8 +31,13 @@ pub fn totals(connection: &mut Connection) -> Result<Totals, Trouble> {
     let prefix = connection.prefix();
     let answers = connection.ask(&totals_of(&dialect(&prefix)))?;
     let row = answers.first().and_then(|answer| answer.one());
-    let number = |column| row.and_then(|row| row.big(column).ok()).unwrap_or(0);
-    Ok(Totals { next_orders: number(0), payments: number(1), ytd: number(2) })
+    sums(row).map_err(|why| Trouble::host(format!("{}: {}", connection.shown(), one_line(why))))
+}
+
+/// What is missing or cannot be read is not taken for nothing.
+fn sums(row: Option<&Row>) -> io::Result<Totals> {
+    let row = row.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the sums have no answer"))?;
+    Ok(Totals { next_orders: row.big(0)?, payments: row.big(1)?, ytd: row.big(2)? })
 }
 
 /// Examines a database that was loaded with rows of a scale. An empty list: it is consistent. One that lacks a table or a
@@ -69,4 +76,22 @@ fn examine(connection: &mut Connection, scale: Scale, dialect: &Dialect<'_>) -> 
         }
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mysql::row::Form;
+    use bytes::Bytes;
+
+    #[test]
+    fn sums_that_are_missing_or_cannot_be_read_are_not_taken_for_nothing() {
+        let row = |bytes: &'static [u8], columns| Row::of(Bytes::from_static(bytes), columns, Form::Text).unwrap();
+        let whole = row(b"\x013\x014\x015", 3);
+        assert_eq!(sums(Some(&whole)).unwrap(), Totals { next_orders: 3, payments: 4, ytd: 5 });
+        assert!(sums(None).is_err());
+        for (bytes, columns) in [(&b"\x013\x014"[..], 2), (b"\x013\xfb\x015", 3), (b"\x013\x014\x01x", 3), (b"", 0)] {
+            assert!(sums(Some(&row(bytes, columns))).is_err(), "{bytes:?}");
+        }
+    }
 }

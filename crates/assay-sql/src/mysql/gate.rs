@@ -7,6 +7,7 @@
 use super::failed::Failed;
 use super::link::Link;
 use super::schema::{literal, prefix};
+use crate::guard::{self, Guard};
 use crate::trouble::Trouble;
 use crate::url::MysqlUrl;
 use assay_base::text::one_line;
@@ -25,23 +26,55 @@ pub(super) enum Found {
     Marked,
 }
 
-/// A connection that holds the server's lock.
+/// A connection that holds the server's lock, and the name of the load that the database held when it was taken.
 #[derive(Debug)]
-struct Lock(Link);
+struct Lock {
+    link: Link,
+    name: String,
+    load: Option<String>,
+}
+
+impl guard::Lock for Lock {
+    type Url = MysqlUrl;
+
+    fn take(url: &MysqlUrl) -> Result<Lock, Trouble> {
+        let mut link = Link::open(url)?;
+        server(&mut link, url)?;
+        let mut lock = lock(link, url)?;
+        lock.load = load(&mut lock.link, url);
+        Ok(lock)
+    }
+
+    fn is_held(&mut self) -> bool {
+        let sql = format!("SELECT IS_USED_LOCK({}) = CONNECTION_ID()", self.name);
+        let is_true = |row: &super::row::Row| row.big(0).is_ok_and(|it| it == 1);
+        let held = |it: Vec<super::flight::Answer>| it.first().and_then(|it| it.one()).is_some_and(is_true);
+        !self.link.broken && self.link.simple(&sql).is_ok_and(held)
+    }
+
+    fn load(&self) -> Option<&str> {
+        self.load.as_deref()
+    }
+
+    fn shown(url: &MysqlUrl) -> String {
+        shown(url)
+    }
+}
 
 impl Drop for Lock {
     /// Gives the lock back at once. The server would do so too, but only some time after the connection has ended, and
     /// the next command would find the database in use.
     fn drop(&mut self) {
-        self.0.hurry();
-        let _ = self.0.run("DO RELEASE_ALL_LOCKS()");
+        if !self.link.broken {
+            let _ = self.link.run("DO RELEASE_ALL_LOCKS()");
+        }
     }
 }
 
 /// The right to change a database, for as long as it exists. Another Assay gets none meanwhile.
 #[derive(Debug)]
 pub struct Permit {
-    _lock: Lock,
+    guard: Guard<Lock>,
     url: MysqlUrl,
     found: Found,
 }
@@ -49,26 +82,41 @@ pub struct Permit {
 impl Permit {
     /// For a load: the database may be missing or empty.
     pub fn to_load(url: &MysqlUrl) -> Result<Permit, Trouble> {
-        Permit::of(url)
+        let (lock, found) = found(url)?;
+        Ok(Permit { guard: Guard::of_anything(lock), url: url.clone(), found })
     }
 
     /// For everything else: the database must be ours.
     pub fn to_use(url: &MysqlUrl) -> Result<Permit, Trouble> {
-        let permit = Permit::of(url)?;
-        let lacks = match permit.found {
+        let (lock, found) = found(url)?;
+        let lacks = match found {
             Found::Nothing => "does not exist",
             Found::Blank => "is empty",
-            Found::Marked => return Ok(permit),
+            Found::Marked => return Ok(Permit { guard: Guard::of_load(lock), url: url.clone(), found }),
         };
-        Err(Trouble::not_ready(format!("{} {lacks}: load it with assay prep", permit.shown())))
+        Err(Trouble::not_ready(format!("{} {lacks}: load it with assay prep", shown(url))))
     }
 
-    fn of(url: &MysqlUrl) -> Result<Permit, Trouble> {
-        let mut link = Link::open(url)?;
-        server(&mut link, url)?;
-        let mut lock = lock(link, url)?;
-        let found = database(&mut lock.0, url)?;
-        Ok(Permit { _lock: lock, url: url.clone(), found })
+    /// Makes sure that the lock is held which keeps another Assay out, and takes it again if its connection was lost.
+    pub fn hold(&self) -> Result<(), Trouble> {
+        self.guard.hold(&self.url)
+    }
+
+    /// Whether the lock was lost at some time. What was loaded when this permit was given is still there.
+    pub fn was_lost(&self) -> bool {
+        self.guard.was_lost()
+    }
+
+    /// For a load, which does not go on if the lock was lost: another one may have begun meanwhile.
+    pub(super) fn has_held(&self) -> Result<(), Trouble> {
+        self.hold()?;
+        match self.was_lost() {
+            true => Err(Trouble::host(format!(
+                "{}: the connection whose lock keeps another Assay out was lost: repeat the command to go on",
+                self.shown()
+            ))),
+            false => Ok(()),
+        }
     }
 
     /// The database, as it may be shown.
@@ -155,6 +203,20 @@ fn follows(link: &mut Link) -> Result<bool, Failed> {
     }
 }
 
+/// Takes the lock and looks into the database.
+fn found(url: &MysqlUrl) -> Result<(Lock, Found), Trouble> {
+    let mut lock: Lock = guard::Lock::take(url)?;
+    let found = database(&mut lock.link, url)?;
+    Ok((lock, found))
+}
+
+/// The name of the load in the database, if there is one.
+fn load(link: &mut Link, url: &MysqlUrl) -> Option<String> {
+    let answers = link.simple(&format!("SELECT run FROM {}assay_tpcc", prefix(&url.database))).ok()?;
+    let [row] = answers.first()?.rows.as_slice() else { return None };
+    row.text(0).ok().map(str::to_owned)
+}
+
 /// Takes the lock of the database, which ends with the connection.
 fn lock(mut link: Link, url: &MysqlUrl) -> Result<Lock, Trouble> {
     let failed = |why: Failed| trouble(url, &why);
@@ -164,7 +226,9 @@ fn lock(mut link: Link, url: &MysqlUrl) -> Result<Lock, Trouble> {
     let answers = link.simple(&format!("SELECT GET_LOCK({name}, 0)")).map_err(failed)?;
     let taken = answers.first().and_then(|answer| answer.one()).is_some_and(|row| row.big(0).is_ok_and(|it| it == 1));
     if taken {
-        return Ok(Lock(link));
+        // Sessions that connect again ask for the lock first, and must not wait for ever.
+        link.hurry();
+        return Ok(Lock { link, name, load: None });
     }
     Err(Trouble::refused(format!("{} is in use by another Assay: wait until it has ended", shown(url))))
 }

@@ -391,13 +391,91 @@ fn refused_at_start(url: &MysqlUrl, why: &Failed) -> Trouble {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::url::Url;
+    use std::io::{Read, Write};
+    use std::os::unix::net::{UnixListener, UnixStream};
 
-    #[test]
-    fn a_greeting_as_mariadb_sends_it() {
+    /// The first words of a server that can do all that is wanted.
+    fn greets() -> Vec<u8> {
         let mut packet = b"\x0a5.5.5-10.11.19-MariaDB\0\x07\0\0\0abcdefgh\0".to_vec();
         packet.extend_from_slice(b"\xfe\xf7\x2d\x02\x00\xff\x81\x15");
         packet.extend_from_slice(&[0; 10]);
         packet.extend_from_slice(b"ijklmnopqrst\0mysql_native_password\0");
+        packet
+    }
+
+    fn say(stream: &mut UnixStream, number: u8, payload: &[u8]) {
+        let head = [payload.len() as u8, 0, 0, number];
+        stream.write_all(&[&head, payload].concat()).unwrap();
+    }
+
+    fn hear(stream: &mut UnixStream) {
+        let mut head = [0; 4];
+        stream.read_exact(&mut head).unwrap();
+        stream.read_exact(&mut vec![0; usize::from(head[0]) | usize::from(head[1]) << 8]).unwrap();
+    }
+
+    /// What a client sends to a server that answers every question by asking for this file.
+    fn sent_to_a_server_that_asks_for(
+        file: &[u8],
+        client: impl FnOnce(&mut Link) -> Result<(), Failed>,
+    ) -> (Result<(), Failed>, Vec<u8>) {
+        const DONE: &[u8] = b"\0\0\0\x02\0\0\0";
+        let dir = tempfile::tempdir().unwrap();
+        let socket = dir.path().join("socket");
+        let listener = UnixListener::bind(&socket).unwrap();
+        let asks = [&b"\xfb"[..], file].concat();
+        let server = std::thread::spawn(move || {
+            let mut stream = listener.accept().unwrap().0;
+            say(&mut stream, 0, &greets());
+            hear(&mut stream);
+            say(&mut stream, 2, DONE);
+            hear(&mut stream);
+            say(&mut stream, 1, &asks);
+            // Who gets a file says afterwards that it has been read.
+            say(&mut stream, 3, DONE);
+            let mut sent = Vec::new();
+            stream.read_to_end(&mut sent).unwrap();
+            sent
+        });
+        let Ok(Url::Mysql(url)) = Url::read(&format!("mysql://me@/shop?socket={}", socket.display())) else {
+            panic!("this is a URL");
+        };
+        let mut link = Link::open(&url).unwrap();
+        let done = client(&mut link);
+        assert_eq!(link.broken, done.is_err());
+        drop(link);
+        (done, server.join().unwrap())
+    }
+
+    /// The protocol lets a server ask for any file of the client, in answer to any question. It gets an empty packet, and
+    /// then the farewell.
+    #[test]
+    fn a_server_that_asks_for_another_file_gets_nothing_of_it() {
+        const NOTHING: &[u8] = b"\0\0\0\x02\x01\0\0\0\x01";
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "canary").unwrap();
+        let own = file.path().to_str().unwrap().as_bytes();
+        let offered = "assay: item of items";
+        let near = [&b"assay: item of items2"[..], b"assay: item of item", b"ASSAY: item of items", b""];
+        for asked in [&b"/etc/passwd"[..], b"/etc/hostname", own].into_iter().chain(near) {
+            let (done, sent) = sent_to_a_server_that_asks_for(asked, |link| link.run_with("LOAD", offered, b"1\tx\n"));
+            let why = done.unwrap_err().to_string();
+            assert!(why.contains("asks for a file that was not offered"), "{why}");
+            assert_eq!(sent, NOTHING, "{}", String::from_utf8_lossy(asked));
+            let (done, sent) = sent_to_a_server_that_asks_for(asked, |link| link.run("SELECT 1"));
+            assert!(done.is_err() && sent == NOTHING, "{}", String::from_utf8_lossy(asked));
+        }
+        // The other way round: what was offered is what it gets.
+        let (done, sent) =
+            sent_to_a_server_that_asks_for(offered.as_bytes(), |link| link.run_with("LOAD", offered, b"1\tx\n"));
+        done.unwrap();
+        assert_eq!(sent, b"\x04\0\0\x021\tx\n\0\0\0\x03\x01\0\0\0\x01");
+    }
+
+    #[test]
+    fn a_greeting_as_mariadb_sends_it() {
+        let packet = greets();
         let greeting = Greeting::read(&packet).unwrap();
         assert_eq!((greeting.thread, greeting.scramble.as_slice()), (7, &b"abcdefghijklmnopqrst"[..]));
         assert_eq!((greeting.capabilities, greeting.way.as_str()), (0x81ff_f7fe, "mysql_native_password"));

@@ -3,9 +3,11 @@
 //! index over a finished table is sorted once.
 //!
 //! A definition commits itself: the marker is the first table, and `--clear` takes the mark of a whole load away before it
-//! drops anything.
+//! drops anything. A load that was killed behind its marker leaves names free that somebody else may use: see
+//! `definitions`.
 
 use super::connection::{Connection, marker};
+use super::definitions::{self, Tables};
 use super::failed::Failed;
 use super::gate::{Found, Permit};
 use super::link::Link;
@@ -56,9 +58,10 @@ pub fn load(loading: &Loading, watch: Watch<'_>) -> Result<Marker, Trouble> {
         routines::renew(&mut connection)?;
         return Ok(there);
     }
-    make_tables(&mut connection)?;
+    make_tables(&mut connection, loading.clear)?;
     let loaders = Loaders { permit: &permit, loading };
     if loaders.all(&mut connection, watch)?.is_continue() {
+        permit.has_held()?;
         routines::renew(&mut connection)?;
         connection.ask("UPDATE @assay_tpcc SET complete = 1")?;
     }
@@ -71,8 +74,12 @@ fn begin(connection: &mut Connection, marker: &Marker, with_database: bool) -> R
         let database = connection.database().to_owned();
         connection.ask(&format!("CREATE DATABASE `{database}` CHARACTER SET ascii COLLATE ascii_bin"))?;
     }
-    let prefix = connection.prefix();
-    connection.ask(&schema::marker(&prefix))?;
+    let tables = Tables::read(connection)?;
+    definitions::refused(connection, &tables.foreign(false))?;
+    if !tables.has("assay_tpcc") {
+        let sql = schema::marker(&connection.prefix());
+        make(connection, "assay_tpcc", &sql)?;
+    }
     let Columns { version, run, warehouses, seed, c_load, items, customers, complete } = marker.columns();
     let (run, seed) = (literal(&run), literal(&seed));
     let numbers = format!("{c_load}, {items}, {customers}, {complete}");
@@ -80,15 +87,38 @@ fn begin(connection: &mut Connection, marker: &Marker, with_database: bool) -> R
     connection.ask(&sql).map(drop)
 }
 
-/// Makes the tables that are missing.
-fn make_tables(connection: &mut Connection) -> Result<(), Trouble> {
+/// Makes the tables that are missing. As long as no part is loaded, nothing else may be in the database, and no row in a
+/// table of ours; after `--clear` other tables may stay beside ours.
+fn make_tables(connection: &mut Connection, has_cleared: bool) -> Result<(), Trouble> {
+    let tables = Tables::read(connection)?;
+    definitions::refused(connection, &tables.foreign(false))?;
+    let has_parts = tables.has("assay_parts") && !names(connection, "SELECT name FROM @assay_parts")?.is_empty();
+    if !has_parts {
+        definitions::refused(connection, &tables.foreign(!has_cleared))?;
+        let filled = tables.filled(connection)?;
+        definitions::refused(connection, &filled)?;
+    }
     let prefix = connection.prefix();
-    connection.ask(&schema::parts(&prefix))?;
-    Table::ALL.into_iter().try_for_each(|table| connection.ask(&schema::table(&prefix, table)).map(drop))
+    let all = Table::ALL.into_iter().map(|table| (table.name(), schema::table(&prefix, table)));
+    let all = std::iter::once(("assay_parts", schema::parts(&prefix))).chain(all);
+    all.filter(|(name, _)| !tables.has(name)).try_for_each(|(name, sql)| make(connection, name, &sql))
 }
+
+/// Makes a table that is not there. Whoever makes one of its name at this moment keeps it.
+fn make(connection: &mut Connection, name: &str, sql: &str) -> Result<(), Trouble> {
+    match connection.link.run(sql) {
+        Err(why) if why.code() == TABLE_EXISTS => definitions::refused(connection, &[name]),
+        made => made.map_err(|why| connection.trouble(&why)),
+    }
+}
+
+/// The error of a definition whose table is there.
+const TABLE_EXISTS: u16 = 1050;
 
 /// Deletes what a load made, by name, and begins anew. What depends on it keeps it from that.
 fn clear(connection: &mut Connection, marker: &Marker) -> Result<(), Trouble> {
+    let tables = Tables::read(connection)?;
+    definitions::refused(connection, &tables.with_other_columns())?;
     let depends = depends(connection)?;
     if !depends.is_empty() {
         return Err(Trouble::refused(format!(
@@ -211,6 +241,7 @@ impl Loader<LoadPart> for Sender {
             Ok::<(), std::convert::Infallible>(())
         };
         self.population.rows(*part, put).unwrap_or_else(|never| match never {});
+        self.connection.has_held()?;
         let prefix = self.connection.prefix();
         let name = part.name();
         let from_memory = self.from_memory;

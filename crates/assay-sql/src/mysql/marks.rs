@@ -3,6 +3,7 @@
 
 use super::checks::dialect;
 use super::connection::{Connection, NO_TABLE};
+use super::definitions::{self, Tables};
 use super::failed::Failed;
 use super::flight::Answer;
 use super::link::Bound;
@@ -67,6 +68,9 @@ pub(super) fn is_set(mark: Option<&Mark>, answers: &[Answer], at: usize) -> Resu
 /// Creates a row for each session of a run.
 pub fn mark(connection: &mut Connection, run: &str, sessions: u32) -> Result<(), Trouble> {
     let rows: Vec<String> = (0..sessions).map(|session| format!("({}, {session}, 0)", literal(run))).collect();
+    let tables = Tables::read(connection)?;
+    let theirs: Vec<&str> = tables.with_other_columns().into_iter().filter(|name| *name == "assay_session").collect();
+    definitions::refused(connection, &theirs)?;
     connection.ask(&schema::sessions(&connection.prefix()))?;
     connection.ask(&format!("INSERT INTO @assay_session VALUES {}", rows.join(", ")))?;
     // A change of a table's definition waits for the disk even with settings with which a commit does not.

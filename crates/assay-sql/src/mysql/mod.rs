@@ -7,6 +7,7 @@ mod auth;
 mod checks;
 mod client;
 mod connection;
+mod definitions;
 mod failed;
 mod flight;
 pub mod gate;

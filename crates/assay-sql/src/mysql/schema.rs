@@ -19,7 +19,7 @@ const SUFFIX: &str = "ENGINE=InnoDB DEFAULT CHARSET=ascii COLLATE=ascii_bin";
 /// The marker, which is there before anything else.
 pub(super) fn marker(prefix: &str) -> String {
     format!(
-        "CREATE TABLE IF NOT EXISTS {prefix}assay_tpcc (version bigint NOT NULL, run varchar(100) NOT NULL, \
+        "CREATE TABLE {prefix}assay_tpcc (version bigint NOT NULL, run varchar(100) NOT NULL, \
          warehouses bigint NOT NULL, seed varchar(20) NOT NULL, c_load bigint NOT NULL, items bigint NOT NULL, \
          customers bigint NOT NULL, complete bigint NOT NULL) {SUFFIX}"
     )
@@ -27,7 +27,7 @@ pub(super) fn marker(prefix: &str) -> String {
 
 /// The parts that are loaded.
 pub(super) fn parts(prefix: &str) -> String {
-    format!("CREATE TABLE IF NOT EXISTS {prefix}assay_parts (name varchar(100) NOT NULL PRIMARY KEY) {SUFFIX}")
+    format!("CREATE TABLE {prefix}assay_parts (name varchar(100) NOT NULL PRIMARY KEY) {SUFFIX}")
 }
 
 /// A row for each session of a run, with the number of the last transaction that it has committed.
@@ -50,10 +50,11 @@ pub(super) fn table(prefix: &str, table: Table) -> String {
     let key: Vec<&str> = table.key().iter().map(|column| column.name).collect();
     let key = (!key.is_empty()).then(|| format!("PRIMARY KEY ({})", key.join(", ")));
     let parts: Vec<String> = columns.chain(key).collect();
-    format!("CREATE TABLE IF NOT EXISTS {prefix}{} ({}) {SUFFIX}", table.name(), parts.join(", "))
+    format!("CREATE TABLE {prefix}{} ({}) {SUFFIX}", table.name(), parts.join(", "))
 }
 
-fn kind(kind: ColumnKind) -> String {
+/// The type of a column.
+pub(super) fn kind(kind: ColumnKind) -> String {
     match kind {
         ColumnKind::Integer => "int".to_owned(),
         ColumnKind::Varchar(most) => format!("varchar({most})"),
@@ -87,7 +88,7 @@ mod tests {
     fn definitions_as_they_are_sent() {
         assert_eq!(
             table("`x`.", Table::NewOrder),
-            "CREATE TABLE IF NOT EXISTS `x`.new_order (no_w_id int NOT NULL, no_d_id int NOT NULL, no_o_id int NOT NULL, \
+            "CREATE TABLE `x`.new_order (no_w_id int NOT NULL, no_d_id int NOT NULL, no_o_id int NOT NULL, \
              PRIMARY KEY (no_w_id, no_d_id, no_o_id)) ENGINE=InnoDB DEFAULT CHARSET=ascii COLLATE=ascii_bin"
         );
         let lines = table("`x`.", Table::OrderLine);

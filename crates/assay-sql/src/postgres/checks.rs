@@ -2,11 +2,13 @@
 
 use super::connection::Connection;
 use super::link::Failed;
+use super::value::Row;
 use crate::checks::{Dialect, Query, Totals, has_rows, queries, totals as totals_of};
 use crate::trouble::Trouble;
 use assay_base::text::one_line;
 use assay_model::tpcc::Scale;
 use assay_model::tpcc::checks::{Check, Violation};
+use std::io;
 
 /// Money is kept in units of a hundred cents.
 pub(super) const CENTS: i64 = 100;
@@ -21,8 +23,13 @@ pub fn totals(connection: &mut Connection) -> Result<Totals, Trouble> {
     let prefix = connection.prefix();
     let answers = connection.ask(&totals_of(&Dialect::standard(&prefix, CENTS)))?;
     let row = answers.first().and_then(|answer| answer.one());
-    let number = |column| row.and_then(|row| row.written(column).ok()).unwrap_or(0);
-    Ok(Totals { next_orders: number(0), payments: number(1), ytd: number(2) })
+    sums(row).map_err(|why| Trouble::host(format!("{}: {}", connection.shown(), one_line(why))))
+}
+
+/// What is missing or cannot be read is not taken for nothing.
+fn sums(row: Option<&Row>) -> io::Result<Totals> {
+    let row = row.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the sums have no answer"))?;
+    Ok(Totals { next_orders: row.written(0)?, payments: row.written(1)?, ytd: row.written(2)? })
 }
 
 /// Examines a database that was loaded with rows of a scale. An empty list: it is consistent. One that lacks a table or a
@@ -66,4 +73,40 @@ fn examine(connection: &mut Connection, scale: Scale, dialect: &Dialect<'_>) -> 
     }
     link.run("COMMIT")?;
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::{BufMut, BytesMut};
+    use postgres_protocol::message::backend::Message;
+
+    /// A row as the server sends it.
+    fn row(columns: &[Option<&str>]) -> Row {
+        let mut body = BytesMut::new();
+        body.put_i16(columns.len() as i16);
+        for column in columns {
+            body.put_i32(column.map_or(-1, |text| text.len() as i32));
+            body.put_slice(column.unwrap_or_default().as_bytes());
+        }
+        let mut message = BytesMut::new();
+        message.put_u8(b'D');
+        message.put_i32(body.len() as i32 + 4);
+        message.put_slice(&body);
+        match Message::parse(&mut message) {
+            Ok(Some(Message::DataRow(body))) => Row::of(&body).unwrap(),
+            _ => panic!("this is a row"),
+        }
+    }
+
+    #[test]
+    fn sums_that_are_missing_or_cannot_be_read_are_not_taken_for_nothing() {
+        let whole = row(&[Some("3"), Some("4"), Some("5")]);
+        assert_eq!(sums(Some(&whole)).unwrap(), Totals { next_orders: 3, payments: 4, ytd: 5 });
+        assert!(sums(None).is_err());
+        for columns in [&[Some("3"), Some("4")][..], &[Some("3"), None, Some("5")], &[Some("x"), Some("4"), Some("5")]]
+        {
+            assert!(sums(Some(&row(columns))).is_err(), "{columns:?}");
+        }
+    }
 }

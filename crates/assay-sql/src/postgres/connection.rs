@@ -24,9 +24,11 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Connects to the schema of a permit.
+    /// Connects to the schema of a permit, whose lock is taken again if it was lost.
     pub fn open(permit: &Arc<Permit>, url: &PostgresUrl) -> Result<Connection, Trouble> {
         let mut link = Link::open(url)?;
+        // Only then: where there is no server, the sessions of a run would wait for each other's attempt to reach it.
+        permit.hold()?;
         let settings = started(&mut link, permit).map_err(|why| trouble(url, &why))?;
         settings.are_as_needed(&permit.shown())?;
         Ok(Connection { link, permit: Arc::clone(permit), url: url.clone(), settings })
@@ -60,6 +62,11 @@ impl Connection {
     /// The database, as it may be shown.
     pub fn shown(&self) -> String {
         self.permit.shown()
+    }
+
+    /// See [`Permit::has_held`].
+    pub(super) fn has_held(&self) -> Result<(), Trouble> {
+        self.permit.has_held()
     }
 
     /// What stands before the names of tables.

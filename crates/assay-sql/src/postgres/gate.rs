@@ -6,6 +6,7 @@
 
 use super::link::{Failed, Link};
 use super::schema::{literal, prefix};
+use crate::guard::{self, Guard};
 use crate::trouble::Trouble;
 use crate::url::PostgresUrl;
 use assay_base::text::one_line;
@@ -26,23 +27,59 @@ pub(super) enum Found {
     Marked,
 }
 
-/// A connection that holds the advisory lock.
+/// A connection that holds the advisory lock, and the name of the load that the schema held when it was taken.
 #[derive(Debug)]
-struct Lock(Link);
+struct Lock {
+    link: Link,
+    key: (i32, i32),
+    load: Option<String>,
+}
+
+impl guard::Lock for Lock {
+    type Url = PostgresUrl;
+
+    fn take(url: &PostgresUrl) -> Result<Lock, Trouble> {
+        let mut link = Link::open(url)?;
+        server(&mut link, url)?;
+        let mut lock = lock(link, url)?;
+        lock.load = load(&mut lock.link, url);
+        Ok(lock)
+    }
+
+    fn is_held(&mut self) -> bool {
+        let (first, second) = (self.key.0 as u32, self.key.1 as u32);
+        let sql = format!(
+            "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid = pg_backend_pid() \
+             AND classid::bigint = {first} AND objid::bigint = {second} AND objsubid = 2)"
+        );
+        let is_true = |row: &super::value::Row| row.text(0).is_ok_and(|it| it == "t");
+        let held = |it: Vec<super::link::Answer>| it.first().and_then(|it| it.one()).is_some_and(is_true);
+        !self.link.broken && self.link.simple(&sql).is_ok_and(held)
+    }
+
+    fn load(&self) -> Option<&str> {
+        self.load.as_deref()
+    }
+
+    fn shown(url: &PostgresUrl) -> String {
+        shown(url)
+    }
+}
 
 impl Drop for Lock {
     /// Gives the lock back at once. The server would do so too, but only some time after the connection has ended, and
     /// the next command would find the schema in use.
     fn drop(&mut self) {
-        self.0.hurry();
-        let _ = self.0.run("SELECT pg_advisory_unlock_all()");
+        if !self.link.broken {
+            let _ = self.link.run("SELECT pg_advisory_unlock_all()");
+        }
     }
 }
 
 /// The right to change a schema, for as long as it exists. Another Assay gets none meanwhile.
 #[derive(Debug)]
 pub struct Permit {
-    _lock: Lock,
+    guard: Guard<Lock>,
     url: PostgresUrl,
     found: Found,
 }
@@ -50,30 +87,42 @@ pub struct Permit {
 impl Permit {
     /// For a load: the schema may be missing or empty.
     pub fn to_load(url: &PostgresUrl) -> Result<Permit, Trouble> {
-        Permit::of(url)
+        let (lock, found) = found(url)?;
+        Ok(Permit { guard: Guard::of_anything(lock), url: url.clone(), found })
     }
 
     /// For everything else: the schema must be ours.
     pub fn to_use(url: &PostgresUrl) -> Result<Permit, Trouble> {
-        let permit = Permit::of(url)?;
-        let lacks = match permit.found {
+        let (lock, found) = found(url)?;
+        let lacks = match found {
             Found::Nothing => "does not exist",
             Found::Blank => "is empty",
-            Found::Marked => return Ok(permit),
+            Found::Marked => return Ok(Permit { guard: Guard::of_load(lock), url: url.clone(), found }),
         };
-        Err(Trouble::not_ready(format!(
-            "{}: the schema {} {lacks}: load it with assay prep",
-            permit.shown(),
-            url.schema
-        )))
+        let (at, schema) = (shown(url), &url.schema);
+        Err(Trouble::not_ready(format!("{at}: the schema {schema} {lacks}: load it with assay prep")))
     }
 
-    fn of(url: &PostgresUrl) -> Result<Permit, Trouble> {
-        let mut link = Link::open(url)?;
-        server(&mut link, url)?;
-        let mut lock = lock(link, url)?;
-        let found = schema(&mut lock.0, url)?;
-        Ok(Permit { _lock: lock, url: url.clone(), found })
+    /// Makes sure that the lock is held which keeps another Assay out, and takes it again if its connection was lost.
+    pub fn hold(&self) -> Result<(), Trouble> {
+        self.guard.hold(&self.url)
+    }
+
+    /// Whether the lock was lost at some time. What was loaded when this permit was given is still there.
+    pub fn was_lost(&self) -> bool {
+        self.guard.was_lost()
+    }
+
+    /// For a load, which does not go on if the lock was lost: another one may have begun meanwhile.
+    pub(super) fn has_held(&self) -> Result<(), Trouble> {
+        self.hold()?;
+        match self.was_lost() {
+            true => Err(Trouble::host(format!(
+                "{}: the connection whose lock keeps another Assay out was lost: repeat the command to go on",
+                self.shown()
+            ))),
+            false => Ok(()),
+        }
     }
 
     /// The database, as it may be shown.
@@ -135,20 +184,37 @@ fn server(link: &mut Link, url: &PostgresUrl) -> Result<(), Trouble> {
     Ok(())
 }
 
+/// Takes the lock and looks into the schema.
+fn found(url: &PostgresUrl) -> Result<(Lock, Found), Trouble> {
+    let mut lock: Lock = guard::Lock::take(url)?;
+    let found = schema(&mut lock.link, url)?;
+    Ok((lock, found))
+}
+
+/// The name of the load in the schema, if there is one.
+fn load(link: &mut Link, url: &PostgresUrl) -> Option<String> {
+    let answers = link.simple(&format!("SELECT run FROM {}assay_tpcc", prefix(&url.schema))).ok()?;
+    let [row] = answers.first()?.rows.as_slice() else { return None };
+    row.text(0).ok().map(str::to_owned)
+}
+
 /// Takes the lock of the schema, which ends with the connection.
 fn lock(mut link: Link, url: &PostgresUrl) -> Result<Lock, Trouble> {
     // FNV-1a: any spread will do, and it must be the same in every version of this program.
     let of_schema =
         url.schema.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
-    let sql = format!("SELECT pg_try_advisory_lock({LOCK}, {})", of_schema as i32);
+    let key = (LOCK, of_schema as i32);
+    let sql = format!("SELECT pg_try_advisory_lock({}, {})", key.0, key.1);
     let answers = link.simple(&sql).map_err(|why| trouble(url, &why))?;
     let taken =
         answers.first().and_then(|answer| answer.one()).is_some_and(|row| row.text(0).is_ok_and(|it| it == "t"));
     if taken {
         // A server that ends idle sessions would end the lock. Versions before 14 do not know the setting.
         let keep = "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'";
-        let mut lock = Lock(link);
-        lock.0.run(keep).map_err(|why| trouble(url, &why))?;
+        let mut lock = Lock { link, key, load: None };
+        lock.link.run(keep).map_err(|why| trouble(url, &why))?;
+        // Sessions that connect again ask for the lock first, and must not wait for ever.
+        lock.link.hurry();
         return Ok(lock);
     }
     Err(Trouble::refused(format!(

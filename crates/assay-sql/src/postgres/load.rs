@@ -54,6 +54,7 @@ pub fn load(loading: &Loading, watch: Watch<'_>) -> Result<Marker, Trouble> {
     }
     let loaders = Loaders { permit: &permit, loading };
     if loaders.all(&mut connection, watch)?.is_continue() {
+        permit.has_held()?;
         functions::renew(&mut connection)?;
         connection.ask("UPDATE @assay_tpcc SET complete = 1")?;
     }
@@ -167,6 +168,7 @@ impl Loader<LoadPart> for Sender {
             Ok::<(), std::convert::Infallible>(())
         };
         self.population.rows(*part, put).unwrap_or_else(|never| match never {});
+        self.connection.has_held()?;
         let prefix = self.connection.prefix();
         self.connection.transaction(|link| send(link, &prefix, *part, rows))
     }

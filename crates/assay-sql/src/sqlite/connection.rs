@@ -2,7 +2,7 @@
 
 use super::gate::Permit;
 use super::schema;
-use super::settings::Settings;
+use super::settings::{Settings, Wanted};
 use crate::fault::Fault;
 use crate::marker::{Columns, Marker};
 use crate::trouble::Trouble;
@@ -26,6 +26,10 @@ impl Connection {
     /// Opens the file of a permit with the settings of its URL. SQLite ignores a setting that it does not know or cannot
     /// make, so that each is read back and compared.
     pub fn open(permit: &Arc<Permit>, url: &SqliteUrl) -> Result<Connection, Trouble> {
+        Connection::with(permit, Wanted::to_write(url))
+    }
+
+    fn with(permit: &Arc<Permit>, wanted: Wanted) -> Result<Connection, Trouble> {
         let failed = |why: rusqlite::Error| trouble(&permit.shown(), &why);
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX
@@ -36,8 +40,8 @@ impl Connection {
             return Err(Trouble::refused(format!("{} was replaced while it was opened: try again", permit.shown())));
         }
         sqlite.set_prepared_statement_cache_capacity(STATEMENTS);
-        let settings = Settings::make(&sqlite, url, permit.descriptor()).map_err(failed)?;
-        settings.are_as_asked(url, &permit.shown())?;
+        let settings = Settings::make(&sqlite, wanted, permit.descriptor()).map_err(failed)?;
+        settings.are_as_asked(wanted, &permit.shown())?;
         Ok(Connection { sqlite, permit: Arc::clone(permit), settings })
     }
 
@@ -111,8 +115,21 @@ pub fn marker(connection: &Connection) -> Result<Marker, Trouble> {
 /// The gate, the first connection and the marker of a database that is to be used for a run on a number of warehouses,
 /// or on all it has.
 pub fn ready(url: &SqliteUrl, warehouses: Option<i32>) -> Result<(Arc<Permit>, Connection, Marker), Trouble> {
+    used(url, Wanted::to_write(url), warehouses)
+}
+
+/// As [`ready`], for a check: settings that the URL does not name stay as they are.
+pub fn ready_to_check(url: &SqliteUrl) -> Result<(Arc<Permit>, Connection, Marker), Trouble> {
+    used(url, Wanted::to_read(url), None)
+}
+
+fn used(
+    url: &SqliteUrl,
+    wanted: Wanted,
+    warehouses: Option<i32>,
+) -> Result<(Arc<Permit>, Connection, Marker), Trouble> {
     let permit = Arc::new(Permit::to_use(&url.path)?);
-    let connection = Connection::open(&permit, url)?;
+    let connection = Connection::with(&permit, wanted)?;
     let marker = marker(&connection)?;
     marker.serves(warehouses, &connection.shown())?;
     Ok((permit, connection, marker))

@@ -8,6 +8,7 @@ use crate::loaders::{Loader, Watch, Work, locked, parts_left};
 use crate::marker::Marker;
 use crate::trouble::Trouble;
 use crate::url::SqliteUrl;
+use assay_base::text::one_line;
 use assay_model::tpcc::rows::Row;
 use assay_model::tpcc::{LoadPart, Population, Table, Value};
 use rusqlite::types::ToSqlOutput;
@@ -56,17 +57,59 @@ pub fn load(loading: &Loading, watch: Watch<'_>) -> Result<Marker, Trouble> {
     marker(&connection)
 }
 
-/// Deletes what a load made, by name, and begins anew, in one transaction.
+/// Deletes what a load made, by name, and begins anew, in one transaction. What depends on it keeps it from that.
 fn clear(connection: &mut Connection, marker: &Marker) -> Result<(), Trouble> {
-    let cleared = || -> rusqlite::Result<()> {
+    let cleared = || -> rusqlite::Result<Vec<String>> {
+        // Nobody makes anything between the question and the deletion.
         let transaction = connection.sqlite.unchecked_transaction()?;
-        for name in schema::names() {
-            transaction.execute_batch(&format!("DROP TABLE IF EXISTS main.{name};"))?;
+        let mut depends = depends(&transaction)?;
+        let whole = views(&transaction)?;
+        if depends.is_empty() {
+            for name in schema::names() {
+                transaction.execute_batch(&format!("DROP TABLE IF EXISTS main.{name};"))?;
+            }
+            // SQLite looks up what a view needs whenever it is used: one that needed our tables cannot be used now.
+            let left = views(&transaction)?;
+            depends.extend(whole.into_iter().filter(|view| !left.contains(view)));
         }
-        begin(&transaction, marker)?;
-        transaction.commit()
+        if depends.is_empty() {
+            begin(&transaction, marker)?;
+            transaction.commit()?;
+        }
+        Ok(depends)
     };
-    cleared().map_err(|why| connection.trouble(&why))
+    let depends = cleared().map_err(|why| connection.trouble(&why))?;
+    if depends.is_empty() {
+        return Ok(());
+    }
+    Err(Trouble::refused(format!(
+        "{}: something that is not ours depends on it, and is left as it is: remove it first ({})",
+        connection.shown(),
+        one_line(depends.join(", "))
+    )))
+}
+
+/// The names of triggers on our tables, which would go with them, and of other tables whose foreign keys need ours.
+fn depends(sqlite: &rusqlite::Connection) -> rusqlite::Result<Vec<String>> {
+    let ours: Vec<String> = schema::names().map(|name| format!("'{name}'")).collect();
+    let ours = ours.join(", ");
+    let sql = format!(
+        "SELECT name FROM main.sqlite_schema WHERE type = 'trigger' AND lower(tbl_name) IN ({ours}) \
+         UNION SELECT t.name FROM main.sqlite_schema AS t, pragma_foreign_key_list(t.name, 'main') AS f \
+         WHERE t.type = 'table' AND lower(f.\"table\") IN ({ours}) AND lower(t.name) NOT IN ({ours}) ORDER BY 1"
+    );
+    sqlite.prepare(&sql)?.query_map([], |row| row.get(0))?.collect()
+}
+
+/// The names of the views that can be used.
+fn views(sqlite: &rusqlite::Connection) -> rusqlite::Result<Vec<String>> {
+    let mut names = sqlite.prepare("SELECT name FROM main.sqlite_schema WHERE type = 'view' ORDER BY 1")?;
+    let names = names.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
+    let can_be_used = |name: &String| {
+        let quoted = name.replace('"', "\"\"");
+        sqlite.prepare(&format!("SELECT * FROM main.\"{quoted}\"")).is_ok()
+    };
+    Ok(names.into_iter().filter(can_be_used).collect())
 }
 
 /// What follows the last part: indexes, statistics for the choice of plans, and the marker.

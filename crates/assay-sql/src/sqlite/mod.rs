@@ -17,7 +17,7 @@ mod turns;
 pub use crate::checks::Totals;
 pub use crate::loaders::{Progress, Watch};
 pub use checks::{check, totals};
-pub use connection::{Connection, look, marker, ready};
+pub use connection::{Connection, look, marker, ready, ready_to_check};
 pub use load::{Loading, load};
 pub use marks::{kept, mark};
 pub use session::Session;

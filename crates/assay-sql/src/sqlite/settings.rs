@@ -10,6 +10,26 @@ use std::time::Duration;
 const TMPFS: i64 = 0x0102_1994;
 const RAMFS: i64 = 0x8584_58f6;
 
+/// The settings that a connection makes; the others stay as they are in the file.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Wanted {
+    journal_mode: Option<Journal>,
+    synchronous: Option<Synchronous>,
+}
+
+impl Wanted {
+    /// Those of a load or a run: the ones of the URL, and what makes a commit durable where it names none.
+    pub(super) fn to_write(url: &SqliteUrl) -> Wanted {
+        Wanted { journal_mode: Some(url.journal()), synchronous: Some(url.synchronous()) }
+    }
+
+    /// Those of a check: only the ones that the URL names. The journal is a property of the file, which stays as its owner
+    /// keeps it.
+    pub(super) fn to_read(url: &SqliteUrl) -> Wanted {
+        Wanted { journal_mode: url.journal_mode, synchronous: url.synchronous }
+    }
+}
+
 /// What a connection works with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
@@ -30,16 +50,20 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Makes the settings of a URL and reads all of them back.
+    /// Makes settings and reads all of them back.
     pub(super) fn make(
         sqlite: &rusqlite::Connection,
-        url: &SqliteUrl,
+        wanted: Wanted,
         descriptor: &OwnedFd,
     ) -> rusqlite::Result<Settings> {
         // Turning on the log needs the file for itself, while other connections of this run may be opening it.
         sqlite.busy_timeout(Duration::from_secs(5))?;
-        sqlite.pragma_update_and_check(None, "journal_mode", url.journal.word(), |_| Ok(()))?;
-        sqlite.pragma_update(None, "synchronous", url.synchronous.word())?;
+        if let Some(journal) = wanted.journal_mode {
+            sqlite.pragma_update_and_check(None, "journal_mode", journal.word(), |_| Ok(()))?;
+        }
+        if let Some(synchronous) = wanted.synchronous {
+            sqlite.pragma_update(None, "synchronous", synchronous.word())?;
+        }
         // From here on a transaction that finds the database in use is tried again by us, so that it is counted.
         sqlite.busy_timeout(Duration::ZERO)?;
         Settings::read(sqlite, descriptor)
@@ -59,14 +83,14 @@ impl Settings {
         })
     }
 
-    /// Refuses a connection whose settings are not those of the URL.
-    pub(super) fn are_as_asked(&self, url: &SqliteUrl, at: &str) -> Result<(), Trouble> {
+    /// Refuses a connection whose settings are not those that are wanted.
+    pub(super) fn are_as_asked(&self, wanted: Wanted, at: &str) -> Result<(), Trouble> {
         let pairs = [
-            ("journal_mode", url.journal.word(), &self.journal_mode),
-            ("synchronous", url.synchronous.word(), &self.synchronous),
+            ("journal_mode", wanted.journal_mode.map(Journal::word), &self.journal_mode),
+            ("synchronous", wanted.synchronous.map(Synchronous::word), &self.synchronous),
         ];
         for (name, asked, is) in pairs {
-            if asked != is {
+            if let Some(asked) = asked.filter(|asked| asked != is) {
                 return Err(Trouble::host(format!(
                     "{at}: {name} stays {is}, and {asked} is asked for: write ?{name}={is}"
                 )));
@@ -148,8 +172,9 @@ mod tests {
     #[test]
     fn a_setting_that_the_database_did_not_take_is_an_error() {
         let url = SqliteUrl::of(std::path::Path::new("x"));
-        assert_eq!(settings("wal", "full", false).are_as_asked(&url, "x"), Ok(()));
-        let trouble = settings("delete", "full", false).are_as_asked(&url, "shop.db").unwrap_err();
+        assert_eq!(settings("wal", "full", false).are_as_asked(Wanted::to_write(&url), "x"), Ok(()));
+        assert_eq!(settings("delete", "normal", false).are_as_asked(Wanted::to_read(&url), "x"), Ok(()));
+        let trouble = settings("delete", "full", false).are_as_asked(Wanted::to_write(&url), "shop.db").unwrap_err();
         assert_eq!(
             trouble.to_string(),
             "shop.db: journal_mode stays delete, and wal is asked for: write ?journal_mode=delete"

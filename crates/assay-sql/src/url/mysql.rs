@@ -3,7 +3,7 @@
 //! A password comes from the environment or from a file that only its owner can read, and stands in nothing that is
 //! printed.
 
-use super::percent::{decode, encode};
+use super::percent::{decode, encode, repeated};
 use super::server::{Host, Password, Tls, plain, port, private, split_port};
 use crate::trouble::Trouble;
 use std::fmt;
@@ -63,6 +63,7 @@ impl MysqlUrl {
             let (name, value) = option.split_once('=').unwrap_or((option, ""));
             let value = decode(value)?;
             if value.is_empty() {
+                let name = repeated(name);
                 return Err(Trouble::usage(format!("{name} of a mysql: URL has no value: write {name}=…")));
             }
             url.set(name, value)?;
@@ -81,7 +82,10 @@ impl MysqlUrl {
             "ssl_ca" => self.roots = Some(value.into()),
             "password_file" => self.password_file = Some(value.into()),
             _ => {
-                return Err(Trouble::usage(format!("a mysql: URL has no option {name:?}: write {OPTIONS}")));
+                return Err(Trouble::usage(format!(
+                    "a mysql: URL has no option {:?}: write {OPTIONS}",
+                    repeated(name)
+                )));
             }
         }
         Ok(())

@@ -1,4 +1,4 @@
-//! Percent signs in URLs (RFC 3986, section 2.1).
+//! Percent signs in URLs (RFC 3986, section 2.1), and what of a URL is repeated to its user.
 
 use crate::trouble::Trouble;
 
@@ -23,6 +23,11 @@ pub(super) fn encode(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     let one = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
     text.bytes().map(one).collect()
+}
+
+/// A part of a URL that makes no sense as it may be repeated: not if it may be the rest of a password.
+pub(super) fn repeated(part: &str) -> &str {
+    if part.contains('@') || part.contains("%40") { "…" } else { part }
 }
 
 #[cfg(test)]

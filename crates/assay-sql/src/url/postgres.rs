@@ -3,7 +3,7 @@
 //! The names are those of libpq where it has one. A password comes from the environment or from a file that only its
 //! owner can read, and stands in nothing that is printed.
 
-use super::percent::{decode, encode};
+use super::percent::{decode, encode, repeated};
 use super::server::{Host, Password, Tls, plain, port, private, split_port};
 use crate::trouble::Trouble;
 use std::fmt;
@@ -67,6 +67,7 @@ impl PostgresUrl {
             let (name, value) = option.split_once('=').unwrap_or((option, ""));
             let value = decode(value)?;
             if value.is_empty() {
+                let name = repeated(name);
                 return Err(Trouble::usage(format!("{name} of a postgres: URL has no value: write {name}=…")));
             }
             url.set(name, value)?;
@@ -87,7 +88,7 @@ impl PostgresUrl {
             "sslrootcert" => self.roots = Some(value.into()),
             "password_file" => self.password_file = Some(value.into()),
             "sslmode" => return wrong("a postgres: URL has no option sslmode: write tls=verify or tls=off".into()),
-            _ => return wrong(format!("a postgres: URL has no option {name:?}: write {OPTIONS}")),
+            _ => return wrong(format!("a postgres: URL has no option {:?}: write {OPTIONS}", repeated(name))),
         }
         Ok(())
     }
@@ -167,6 +168,7 @@ fn fields(line: &str) -> Vec<String> {
 /// A name of a schema that PostgreSQL takes as it is and that is not one of its own.
 fn schema(name: String) -> Result<String, Trouble> {
     if name.starts_with("pg_") || name == "information_schema" {
+        let name = repeated(&name);
         return Err(Trouble::usage(format!("{name} is one of PostgreSQL's own schemas: name another one")));
     }
     plain(name, "schema")

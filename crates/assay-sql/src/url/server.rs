@@ -1,5 +1,6 @@
 //! What URLs of servers have in common: where the server is, whether it must prove who it is, and who knows the password.
 
+use super::percent::repeated;
 use crate::trouble::Trouble;
 use assay_base::text::one_line;
 use std::fmt;
@@ -52,7 +53,10 @@ impl Tls {
         match word {
             "verify" => Ok(Tls::Verify),
             "off" => Ok(Tls::Off),
-            _ => Err(Trouble::usage(format!("tls of a {scheme}: URL is not {word:?}: write one of verify, off"))),
+            _ => {
+                let word = repeated(word);
+                Err(Trouble::usage(format!("tls of a {scheme}: URL is not {word:?}: write one of verify, off")))
+            }
         }
     }
 }
@@ -104,9 +108,9 @@ pub(super) fn split_port(address: &str) -> Result<(&str, &str), Trouble> {
     Ok(address.rsplit_once(':').unwrap_or((address, "")))
 }
 
-/// The number of a port.
+/// The number of a port. What is none may be a password, and is not repeated.
 pub(super) fn port(text: &str) -> Result<u16, Trouble> {
-    let wrong = || Trouble::usage(format!("a port is a number from 1 to 65535, and not {text:?}"));
+    let wrong = || Trouble::usage("a port is a number from 1 to 65535: write user@host:PORT, without a password");
     text.parse().ok().filter(|port| *port > 0).ok_or_else(wrong)
 }
 
@@ -114,6 +118,7 @@ pub(super) fn port(text: &str) -> Result<u16, Trouble> {
 pub(super) fn plain(name: String, what: &str) -> Result<String, Trouble> {
     let plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_';
     if name.len() > NAME_MOST || !name.chars().all(plain) || name.starts_with(|it: char| it.is_ascii_digit()) {
+        let name = repeated(&name);
         let text = format!("a {what} has a name of lower-case letters, digits and underscores, and not {name:?}");
         return Err(Trouble::usage(text));
     }

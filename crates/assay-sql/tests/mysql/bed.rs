@@ -101,6 +101,17 @@ impl Bed {
         self.ask_server(&format!("USE {}; {sql}", self.database))
     }
 
+    /// Ends the connection that keeps another Assay out.
+    pub fn end_the_lock(&self) {
+        let holder = self.ask_server(&format!("SELECT IS_USED_LOCK('assay_tpcc {}')", self.database));
+        self.ask_server(&format!("KILL {holder}"));
+    }
+
+    /// Ends the connection of a session.
+    pub fn end(&self, session: &mut Session) {
+        self.ask_server(&format!("KILL {}", session.connection().thread()));
+    }
+
     /// A session of somebody else, which has carried out these statements when this returns, and takes more.
     pub fn other(&self, sql: &str) -> (Child, ChildStdin) {
         let mut client = self.server.client(&[&self.database]);

@@ -46,6 +46,112 @@ fn a_load_that_got_as_far_as_its_first_table_goes_on() {
     assert_eq!(bed.sums(), sums_of(&Database::loaded(small())));
 }
 
+/// What a load leaves that ended directly behind its marker, because it could not make any other table: with the right to
+/// make that one only.
+fn ended_behind_its_marker() -> Option<Bed> {
+    let bed = Bed::new()?;
+    let user = format!("limited_{}", bed.database);
+    bed.ask_server(&format!(
+        "CREATE DATABASE {0}; CREATE USER {user}; GRANT SELECT, CREATE, INSERT ON {0}.assay_tpcc TO {user}",
+        bed.database
+    ));
+    let limited = Loading { url: bed.url_as(&user), ..bed.loading(small(), 1) };
+    let trouble = load(&limited, &mut |_| ControlFlow::Continue(())).unwrap_err();
+    assert!(trouble.kind == Kind::Host && trouble.to_string().contains("1142"), "{trouble}");
+    assert_eq!(bed.ask("SHOW TABLES"), "assay_tpcc");
+    assert_eq!(bed.ask("SELECT complete FROM assay_tpcc"), "0");
+    Some(bed)
+}
+
+/// Whoever makes a table of one of our names where a load ended keeps it, with its content.
+#[test]
+fn a_table_of_somebody_else_is_neither_loaded_into_nor_deleted() {
+    for (made, name) in [
+        (
+            "CREATE TABLE customer (id int PRIMARY KEY, name varchar(20)); INSERT INTO customer VALUES (7, 'Ann')",
+            "customer",
+        ),
+        (
+            "CREATE TABLE item (i_id int NOT NULL, i_im_id int NOT NULL, i_name varchar(24) NOT NULL); \
+          INSERT INTO item VALUES (1, 1, 'mine')",
+            "item",
+        ),
+        (
+            "CREATE TABLE assay_parts (name varchar(50) PRIMARY KEY); INSERT INTO assay_parts VALUES ('x')",
+            "assay_parts",
+        ),
+        (
+            "CREATE TABLE base (w_id int); INSERT INTO base VALUES (3); CREATE VIEW warehouse AS SELECT * FROM base",
+            "warehouse",
+        ),
+    ] {
+        let Some(bed) = ended_behind_its_marker() else { return };
+        bed.ask(made);
+        let before =
+            bed.ask(&format!("CHECKSUM TABLE {name}; SELECT * FROM {name}; SHOW TABLES; SHOW CREATE TABLE {name}"));
+        for clear in [false, true] {
+            let loading = Loading { clear, ..bed.loading(small(), 1) };
+            let trouble = load(&loading, &mut |_| ControlFlow::Continue(())).unwrap_err();
+            let text = trouble.to_string();
+            assert!(
+                trouble.kind == Kind::Refused && text.contains("no load has made") && text.contains(name),
+                "{text}"
+            );
+            let after =
+                bed.ask(&format!("CHECKSUM TABLE {name}; SELECT * FROM {name}; SHOW TABLES; SHOW CREATE TABLE {name}"));
+            assert_eq!(after, before, "{name}, clear: {clear}");
+        }
+    }
+}
+
+/// A table that is exactly as ours and has rows although no part is loaded is somebody's, and so is one of another name.
+#[test]
+fn rows_that_no_part_has_brought_and_other_tables_keep_a_load_from_going_on() {
+    for (made, name) in [
+        ("CREATE TABLE mine (x int); INSERT INTO mine VALUES (1)", "mine"),
+        (
+            "CREATE TABLE new_order (no_w_id int NOT NULL, no_d_id int NOT NULL, no_o_id int NOT NULL, \
+             PRIMARY KEY (no_w_id, no_d_id, no_o_id)) ENGINE=InnoDB DEFAULT CHARSET=ascii COLLATE=ascii_bin; \
+             INSERT INTO new_order VALUES (9, 9, 9)",
+            "new_order",
+        ),
+        (
+            "CREATE TABLE new_order (no_w_id int NOT NULL, no_d_id int NOT NULL, no_o_id int NOT NULL) ENGINE=Aria",
+            "new_order",
+        ),
+    ] {
+        let Some(bed) = ended_behind_its_marker() else { return };
+        bed.ask(made);
+        let before = bed.ask(&format!("SHOW TABLES; SELECT * FROM {name}"));
+        let trouble = bed.load(small(), 1).unwrap_err();
+        let text = trouble.to_string();
+        assert!(trouble.kind == Kind::Refused && text.contains(&format!("({name})")), "{text}");
+        assert_eq!(bed.ask(&format!("SHOW TABLES; SELECT * FROM {name}")), before, "nothing was made");
+        bed.ask(&format!("DROP TABLE {name}"));
+        assert!(bed.load(small(), 1).unwrap().complete);
+        assert_eq!(bed.sums(), sums_of(&Database::loaded(small())));
+    }
+}
+
+/// The same after a load that was killed in its middle: a table of ours that somebody has replaced.
+#[test]
+fn a_load_that_was_killed_does_not_go_on_in_a_table_of_somebody_else() {
+    let Some(bed) = Bed::new() else { return };
+    interrupted(&bed.text(), |child| child.kill().unwrap());
+    bed.ask(
+        "DROP TABLE customer; CREATE TABLE customer (id int, name varchar(20)); INSERT INTO customer VALUES (7, 'Ann')",
+    );
+    for clear in [false, true] {
+        let loading = Loading { clear, ..bed.loading(small(), 1) };
+        let trouble = patiently(|| match load(&loading, &mut |_| ControlFlow::Continue(())) {
+            Err(trouble) if !trouble.to_string().contains("another Assay") => Ok(trouble),
+            other => other.map(|marker| panic!("it was loaded: {marker:?}")),
+        });
+        assert!(trouble.kind == Kind::Refused && trouble.to_string().contains("(customer)"), "{trouble}");
+        assert_eq!(bed.ask("SELECT * FROM customer"), "7\tAnn");
+    }
+}
+
 /// What `--clear` has begun only another one goes on with: the rows that are left would be there twice.
 #[test]
 fn a_clear_that_was_interrupted_is_done_again() {

@@ -8,6 +8,8 @@ mod checks;
 mod driven;
 mod faults;
 mod gate;
+#[path = "../shared/guarded.rs"]
+mod guarded;
 mod loads;
 #[path = "../planted/mod.rs"]
 mod planted;

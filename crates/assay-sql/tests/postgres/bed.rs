@@ -104,6 +104,18 @@ impl Bed {
         succeeds(&mut self.cluster.psql(&self.database, &["-c", sql]));
     }
 
+    /// Ends the connection that keeps another Assay out.
+    pub fn end_the_lock(&self) {
+        let here = "database = (SELECT oid FROM pg_database WHERE datname = current_database())";
+        let sql = format!("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory' AND {here}");
+        assert_eq!(self.ask(&sql), "t", "there is one");
+    }
+
+    /// Ends the connection of a session.
+    pub fn end(&self, session: &mut Session) {
+        assert_eq!(self.ask(&format!("SELECT pg_terminate_backend({})", session.connection().process())), "t");
+    }
+
     /// A session of somebody else, whose standard input takes statements.
     pub fn other(&self) -> Child {
         let mut psql = self.cluster.psql(&self.database, &[]);

@@ -9,6 +9,8 @@ mod cluster;
 mod driven;
 mod faults;
 mod gate;
+#[path = "../shared/guarded.rs"]
+mod guarded;
 mod loads;
 #[path = "../planted/mod.rs"]
 mod planted;

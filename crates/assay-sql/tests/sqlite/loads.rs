@@ -4,7 +4,7 @@ use crate::bed::{Bed, small, sums_of};
 use assay_model::tpcc::interpreter::Database;
 use assay_model::tpcc::{Population, Scale, Table};
 use assay_sql::sqlite::gate::Permit;
-use assay_sql::sqlite::{Connection, Loading, Progress, check, load, marker, ready};
+use assay_sql::sqlite::{Connection, Loading, Progress, check, load, marker, ready, ready_to_check};
 use assay_sql::{Journal, Kind, SqliteUrl, Synchronous};
 use std::io::{BufRead, BufReader};
 use std::ops::ControlFlow;
@@ -145,6 +145,57 @@ fn a_whole_load_is_left_as_it_is_and_another_one_needs_clear() {
     assert_eq!(bed.change("INSERT INTO mine VALUES (1)"), 1, "a table that is not ours is still there");
 }
 
+/// The servers refuse this too, because what others have made would be lost or could not be used any more.
+#[test]
+fn what_depends_on_our_tables_keeps_them_from_being_cleared() {
+    for (made, name) in [
+        ("CREATE TRIGGER theirs AFTER UPDATE ON stock BEGIN SELECT 1; END", "theirs"),
+        ("CREATE TRIGGER theirs AFTER INSERT ON Customer BEGIN SELECT 1; END", "theirs"),
+        ("CREATE VIEW theirs AS SELECT w_name FROM warehouse", "theirs"),
+        ("CREATE VIEW \"the \"\"irs\" AS SELECT count(*) AS n FROM (SELECT * FROM main.item)", "the \"irs"),
+        ("CREATE TABLE theirs (item REFERENCES item (i_id))", "theirs"),
+    ] {
+        let bed = Bed::loaded();
+        bed.change("CREATE VIEW broken AS SELECT x FROM nowhere");
+        bed.change("CREATE VIEW alone AS SELECT 1");
+        bed.change(made);
+        let schema = || -> Vec<String> {
+            let sqlite = rusqlite::Connection::open(&bed.path).unwrap();
+            let mut all = sqlite.prepare("SELECT coalesce(sql, name) FROM sqlite_schema ORDER BY 1").unwrap();
+            all.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+        };
+        let (before, sums) = (schema(), bed.sums());
+        let loading = Loading { clear: true, ..bed.loading(Population::new(small().scale(), 1, 6), 2) };
+        let refused = load(&loading, &mut |_| ControlFlow::Continue(())).unwrap_err();
+        assert!(refused.kind == Kind::Refused && refused.to_string().ends_with(&format!("({name})")), "{refused}");
+        assert_eq!((schema(), bed.sums()), (before, sums), "{made}");
+        let kind = made.split(' ').nth(1).unwrap();
+        bed.change(&format!("DROP {kind} \"{}\"", name.replace('"', "\"\"")));
+        assert!(load(&loading, &mut |_| ControlFlow::Continue(())).unwrap().complete, "{made}");
+    }
+}
+
+/// The journal is a property of the file.
+#[test]
+fn a_check_leaves_the_journal_as_it_is() {
+    let bed = Bed::loaded();
+    let mode = |sqlite: &rusqlite::Connection| -> String {
+        sqlite.query_row("PRAGMA journal_mode", [], |row| row.get(0)).unwrap()
+    };
+    for journal in ["wal", "delete"] {
+        let sqlite = rusqlite::Connection::open(&bed.path).unwrap();
+        sqlite.pragma_update(None, "journal_mode", journal).unwrap();
+        drop(sqlite);
+        let (_, connection, marker) = ready_to_check(&bed.url()).unwrap();
+        assert_eq!(check(&connection, marker.population.scale()).unwrap(), []);
+        assert_eq!(connection.settings().journal_mode, journal);
+        drop(connection);
+        assert_eq!(mode(&rusqlite::Connection::open(&bed.path).unwrap()), journal);
+    }
+    let named = SqliteUrl { journal_mode: Some(Journal::Wal), ..bed.url() };
+    assert_eq!(ready_to_check(&named).unwrap().1.settings().journal_mode, "wal", "what the URL names is made");
+}
+
 /// What a refusal leaves: the same bytes, and no file more.
 fn refused(path: &Path, kind: Kind, says: &str) {
     let before = std::fs::read(path).ok();
@@ -257,7 +308,7 @@ fn settings_are_made_and_read_back() {
         (Journal::Memory, Synchronous::Normal, 2),
         (Journal::Wal, Synchronous::Off, 1),
     ] {
-        let url = SqliteUrl { journal, synchronous, ..bed.url() };
+        let url = SqliteUrl { journal_mode: Some(journal), synchronous: Some(synchronous), ..bed.url() };
         let connection = Connection::open(&permit, &url).unwrap();
         let settings = connection.settings();
         assert_eq!(

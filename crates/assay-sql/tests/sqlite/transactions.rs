@@ -16,7 +16,7 @@ fn parameters(seed: u64) -> Parameters {
 fn two_thousand_transactions_of_one_session_equal_the_interpreters() {
     for (journal, mix) in [(Journal::Wal, Mix::Deck), (Journal::Delete, Mix::HammerDb)] {
         let bed = Bed::loaded();
-        let url = SqliteUrl { journal, synchronous: Synchronous::Off, ..bed.url() };
+        let url = SqliteUrl { journal_mode: Some(journal), synchronous: Some(Synchronous::Off), ..bed.url() };
         let mut session = Session::new(Connection::open(&bed.permit(), &url).unwrap(), small().scale());
         let mut interpreter = Database::loaded(small());
         let (parameters, mut deck, mut outcomes) = (parameters(3), Deck::new(mix, 3), HashMap::new());
@@ -85,7 +85,7 @@ impl IntoStd for Span {
 fn sessions_beside_each_other_leave_what_they_committed() {
     let bed = Bed::loaded();
     let permit = bed.permit();
-    let url = SqliteUrl { synchronous: Synchronous::Off, ..bed.url() };
+    let url = SqliteUrl { synchronous: Some(Synchronous::Off), ..bed.url() };
     let connection = || Connection::open(&permit, &url).unwrap();
     let watching = connection();
     let before = totals(&watching).unwrap();

@@ -1,12 +1,14 @@
 //! What the drop-ins have in common: their standard output, and what C programs report about errors and processors.
 
+use assay_base::text::without_passwords;
 use std::io::Write;
 
 /// The exit code where ACT returns -1.
 pub(super) const MINUS_ONE: u8 = 255;
 
-/// Prints and flushes; false when nobody reads the output any more.
+/// Prints and flushes; false when nobody reads the output any more. These tools know no URLs, and would print their passwords.
 pub(crate) fn say(text: &str) -> bool {
+    let text = without_passwords(text);
     let mut out = std::io::stdout().lock();
     out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_ok()
 }

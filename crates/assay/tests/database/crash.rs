@@ -237,6 +237,26 @@ fn a_durable_server_that_crashes_keeps_what_it_acknowledged() {
     assert_eq!(after(&served.place, &served.url, "run").code, Some(0));
 }
 
+/// The lock ends with its server. Whoever clears the database after a crash would do so under the sessions, which go on.
+#[test]
+fn another_assay_is_kept_out_after_a_crash_too() {
+    let Some(served) = Served::new("") else { return };
+    let lengths = ["--warm-up", "1s", "--for", "15s", "--slice", "15s", "--crash-test"];
+    let running = served.place.start(&[&["run", "open.toml", &served.url][..], &lengths[..]].concat(), 2);
+    served.cluster.crash("");
+    super::bed::until("the lock is taken again", || {
+        served.ask("SELECT count(*) FROM pg_locks WHERE locktype = 'advisory'") == "1"
+    });
+    let cleared = served.place.assay(&["prep", &served.url, "--warehouses", "1", "--clear"]);
+    assert!(cleared.code == Some(4) && cleared.err.contains("in use by another Assay"), "{cleared:?}");
+    let said = running.end();
+    assert!(said.passed_or_late(), "{said:?}");
+    let log = Log::of(&served.place.path("run"));
+    let says = |text: &str| log.events.iter().any(|event| event.text.contains(text));
+    assert!(says("was lost during the run; the lock was taken again"), "{:?}", log.events);
+    assert!(says("acknowledged commits are there"), "{:?}", log.events);
+}
+
 #[test]
 fn a_server_that_answers_before_it_writes_loses_commits_which_are_found() {
     let Some((served, said)) = crashed("-c synchronous_commit=off -c wal_writer_delay=10s") else { return };

@@ -168,6 +168,44 @@ fn a_durable_server_that_crashes_keeps_what_it_acknowledged() {
     assert!(acknowledged > 20 && lost == 0, "{lost} of {acknowledged}");
 }
 
+/// The lock ends with its server, or with its connection.
+#[test]
+fn another_assay_is_kept_out_after_a_crash_too() {
+    let Some(served) = Served::new("") else { return };
+    let running = served.running(&["--warm-up", "1s", "--for", "15s", "--slice", "15s", "--crash-test"]);
+    served.server.crash("");
+    super::bed::until("the lock is taken again", || {
+        served.ask("SELECT IS_USED_LOCK('assay_tpcc shop') IS NOT NULL") == "1"
+    });
+    let cleared = served.assay(&["prep", &served.url, "--warehouses", "1", "--clear"]);
+    assert!(cleared.code == Some(4) && cleared.err.contains("in use by another Assay"), "{cleared:?}");
+    let said = running.end();
+    assert!(said.passed_or_late(), "{said:?}");
+    let log = Log::of(&served.place.path("run"));
+    let says = |text: &str| log.events.iter().any(|event| event.text.contains(text));
+    assert!(says("was lost during the run; the lock was taken again"), "{:?}", log.events);
+    assert!(says("acknowledged commits are there"), "{:?}", log.events);
+}
+
+#[test]
+fn a_run_whose_lock_somebody_else_has_at_the_end_proves_nothing() {
+    use std::io::Write;
+    let Some(served) = Served::new("--innodb-flush-method=nosync") else { return };
+    let running = served.begun();
+    let holder = served.ask("SELECT IS_USED_LOCK('assay_tpcc shop')");
+    let mut client = served.server.client(&[]);
+    let mut other = client.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::null()).spawn().unwrap();
+    let steal = format!("KILL {holder}; DO GET_LOCK('assay_tpcc shop', 60);\n");
+    other.stdin.as_mut().unwrap().write_all(steal.as_bytes()).unwrap();
+    let said = running.end();
+    other.kill().unwrap();
+    other.wait().unwrap();
+    assert_eq!(said.is_of_verdict(&served.place.path("run")), "INVALID", "{said:?}");
+    let log = Log::of(&served.place.path("run"));
+    let told = log.events.iter().find(|event| event.what == "disturbed");
+    assert!(told.is_some_and(|event| event.text.contains("cannot be taken again")), "{:?}", log.events);
+}
+
 /// The log is written, and made durable, once a minute.
 #[test]
 fn a_server_that_answers_before_it_writes_loses_commits_which_are_found() {

@@ -202,6 +202,44 @@ fn a_server_that_stays_silent_is_stuck_and_the_run_ends_all_the_same() {
     assert!(told.is_some_and(|event| event.text.contains("sessions still wait")), "{:?}", log.events);
 }
 
+/// Nobody needs the lock's connection before the end, so that only then it is known that somebody else has the lock.
+#[test]
+fn a_run_whose_lock_somebody_else_has_at_the_end_proves_nothing() {
+    use std::io::{BufRead, BufReader, Write};
+    let Some(served) = Served::new("-c fsync=off") else { return };
+    let running = served.begun();
+    let mut psql = served.psql(&[]);
+    let mut other = psql.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped()).spawn().unwrap();
+    let steal = "SELECT pg_advisory_lock(l.classid::bigint::int, (CASE WHEN l.objid::bigint > 2147483647 THEN \
+                 l.objid::bigint - 4294967296 ELSE l.objid::bigint END)::int) FROM (SELECT classid, objid, \
+                 pg_terminate_backend(pid) AS ended FROM pg_locks WHERE locktype = 'advisory' OFFSET 0) AS l WHERE l.ended;\n\
+                 SELECT 'taken';\n";
+    other.stdin.as_mut().unwrap().write_all(steal.as_bytes()).unwrap();
+    let mut lines = BufReader::new(other.stdout.take().unwrap()).lines();
+    assert!(lines.any(|line| line.unwrap() == "taken"));
+    let said = running.end();
+    other.kill().unwrap();
+    other.wait().unwrap();
+    assert_eq!(said.is_of_verdict(&served.place.path("run")), "INVALID", "{said:?}");
+    let log = Log::of(&served.place.path("run"));
+    let told = log.events.iter().find(|event| event.what == "disturbed");
+    assert!(told.is_some_and(|event| event.text.contains("cannot be taken again")), "{:?}", log.events);
+    assert!(in_one_line(&said.out).contains("in use by another Assay"), "{}", said.out);
+}
+
+/// A lock that was lost and that nobody else has taken is taken again, which the result says.
+#[test]
+fn a_lock_whose_connection_was_ended_is_taken_again_at_the_end() {
+    let Some(served) = Served::new("-c fsync=off") else { return };
+    let running = served.begun();
+    assert_eq!(served.ask("SELECT pg_terminate_backend(pid) FROM pg_locks WHERE locktype = 'advisory'"), "t");
+    let said = running.end();
+    assert!(said.passed_or_late(), "{said:?}");
+    let text = in_one_line(&said.out);
+    assert!(text.contains("was lost during the run; the lock was taken again"), "{text}");
+    assert!(text.contains("checked: all 15 conditions hold"), "{text}");
+}
+
 #[test]
 fn a_setting_that_somebody_changes_during_the_run_is_noticed() {
     let Some(served) = Served::new("-c track_wal_io_timing=on") else { return };

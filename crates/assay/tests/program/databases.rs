@@ -81,6 +81,28 @@ fn a_load_that_is_interrupted_says_so_and_goes_on() {
     assert_eq!(place.assay(&["check", "sqlite:shop.db"]).code, Some(0));
 }
 
+/// The journal is a property of the file, which belongs to its owner; a run makes the one of its URL.
+#[test]
+fn a_check_leaves_the_journal_of_the_file_as_it_is() {
+    let place = Place::new();
+    let loaded = place.assay(&["prep", "sqlite:shop.db?journal_mode=delete", "--warehouses", "1"]);
+    assert_eq!(loaded.code, Some(0), "{loaded:?}");
+    let run =
+        ["run", "tpcc-hammerdb", "sqlite:shop.db?journal_mode=delete&synchronous=off", "--verify", "--out", "run"];
+    place.assay(&[&run[..], &["--warm-up", "0s", "--for", "1s", "--slice", "1s"]].concat());
+    // The header says how the file is read and written: 1 with a journal, 2 with a log (sqlite.org/fileformat.html, 1.3.3).
+    let mode = || fs::read(place.path("shop.db")).unwrap()[18..20].to_vec();
+    for (url, expected) in
+        [("sqlite:shop.db", [1, 1]), ("sqlite:shop.db?journal_mode=wal", [2, 2]), ("sqlite:shop.db", [2, 2])]
+    {
+        for args in [&["check", url][..], &["check", url, "--after", "run"]] {
+            let said = place.assay(args);
+            assert_eq!(said.code, Some(0), "{args:?}: {said:?}");
+            assert_eq!(mode(), expected, "{args:?}");
+        }
+    }
+}
+
 #[test]
 fn what_makes_no_sense_is_refused_with_its_code_and_writes_nothing() {
     let place = Place::new();
@@ -123,23 +145,122 @@ fn what_makes_no_sense_is_refused_with_its_code_and_writes_nothing() {
     assert_eq!(place.left(&["letter", "empty", "state"]), Vec::<String>::new());
 }
 
+/// What somebody may write who has a password that contains `canary`.
+const WITH_PASSWORD: [&str; 27] = [
+    "postgres://me:canary@host/db",
+    "postgresql://me:canary@host:5432/db",
+    "mysql://me:canary@host/db?x=1",
+    "mariadb://me:canary@host/db",
+    "sqlite://me:canary@host/db",
+    "sqlite:me:canary@host",
+    "postgres://host/db?password=canary",
+    "mysql://me@host/db?tls=off&Pwd=canary",
+    "postgres://me:can?canary@host/db",
+    "postgres://me:canary?ary@host/db",
+    "mysql://me:can?host=canary@host/db",
+    "postgres://me:can/canary@host/db",
+    "postgres://me:can#canary@host/db",
+    "postgres://me:can canary@host/db",
+    "postgres://me:can@canary@host/db",
+    "postgres://me:canary%40host/db",
+    "postgres://me%3Acanary@host/db",
+    "postgres:///me:canary@host/db",
+    "postgres:/me:canary@host/db",
+    "postgres:me:canary@host/db",
+    "postgres://me:canary/db",
+    "postgres://me@host:canary/db",
+    "POSTGRES://me:canary@host/db",
+    "Sqlite://me:canary@host/db",
+    "pgsql://me:canary@host/db",
+    "mysql+ssl://me:canary@host/db",
+    "jdbc:postgresql://me:canary@host/db",
+];
+
+/// Commands in which it may stand, rightly or not.
+const WHERE: [&str; 48] = [
+    "prep URL --warehouses 1",
+    "prep URL",
+    "prep URL f.dat",
+    "check URL",
+    "check URL --after run",
+    "check sqlite:shop.db --after URL",
+    "run tpcc URL",
+    "run random-read URL",
+    "run URL",
+    "run URL --detach",
+    "run URL sqlite:shop.db",
+    "run tpcc --load URL sqlite:shop.db",
+    "run tpcc sqlite:shop.db --resume URL",
+    "run tpcc sqlite:shop.db URL",
+    "run tpcc sim:flash --cache URL",
+    "explain tpcc URL",
+    "explain random-read URL",
+    "explain URL",
+    "limit tpcc URL",
+    "limit URL",
+    "curve tpcc URL --sessions 1,2",
+    "curve random-read URL",
+    "curve URL",
+    "certify URL",
+    "certify tpcc URL",
+    "certify URL sim:flash",
+    "cache-curve URL sim:flash",
+    "cache-curve oltp URL",
+    "matrix orion URL",
+    "fit URL sim:flash",
+    "size URL sim:flash",
+    "judge URL",
+    "report URL",
+    "watch URL",
+    "verify URL",
+    "compare URL URL",
+    "compare run --label URL",
+    "export URL --to csv",
+    "export URL --to URL",
+    "import aerospike URL",
+    "workloads URL",
+    "consent add URL",
+    "as act_storage URL",
+    "as act_prep URL",
+    "as act_latency -l URL",
+    "as pblio URL",
+    "as seekmark -f URL",
+    "URL",
+];
+
 #[test]
 fn a_password_comes_back_from_no_command() {
     let place = Place::new();
-    for url in ["postgres://me:canary@host/db", "mysql://me:canary@host/db?x=1", "postgres://host/db?password=canary"] {
-        for args in [
-            &["prep", url, "--warehouses", "1"][..],
-            &["check", url],
-            &["run", "random-read", url],
-            &["explain", "random-read", url],
-            &["limit", "random-read", url],
-            &["curve", "random-read", url],
-            &["certify", url],
-        ] {
-            let Said { code, out, err } = place.assay(args);
-            assert_eq!(code, Some(2), "{}: {err}", args[0]);
-            assert!(!out.contains("canary") && !err.contains("canary"), "{}: {out}{err}", args[0]);
+    for url in WITH_PASSWORD {
+        for command in WHERE {
+            let args: Vec<&str> = command.split(' ').map(|word| if word == "URL" { url } else { word }).collect();
+            let Said { code, out, err } = place.assay(&args);
+            assert!(code.is_some_and(|code| code != 0 && code != 70), "{command}, {url}: {code:?} {out}{err}");
+            assert!(!out.contains("canary") && !err.contains("canary"), "{command}, {url}: {out}{err}");
+            let is_named_as_one =
+                ["prep URL --warehouses 1", "check URL", "run tpcc URL", "run URL"].contains(&command);
+            // Two of them have the form of something else, which is no mistake of the command line.
+            let is_path = url.starts_with("jdbc:");
+            assert!(!is_named_as_one || code == Some(2) || is_path, "{command}, {url}: {code:?} {err}");
         }
     }
-    assert_eq!(place.left(&["state"]), Vec::<String>::new());
+    assert_eq!(place.left(&["state", "assay-runs"]), Vec::<String>::new());
+}
+
+#[test]
+fn a_database_in_the_place_of_a_workload_is_told_where_it_belongs() {
+    let place = Place::new();
+    for (url, shown) in [
+        ("sqlite:shop.db", "sqlite:shop.db"),
+        ("postgres://me@host/db", "postgres://me@host/db"),
+        ("MYSQL://me:canary@host/db", "MYSQL://me:***@host/db"),
+    ] {
+        for verb in ["run", "explain", "limit", "curve"] {
+            let said = place.assay(&[verb, url]);
+            let says = format!("{shown} is a database, not a workload: put a workload such as tpcc in front of it");
+            assert!(said.code == Some(2) && said.err.contains(&says), "{verb}: {said:?}");
+        }
+    }
+    let said = place.assay(&["run", "tpcc", "pgsql://me@host/db"]);
+    assert!(said.code == Some(2) && said.err.contains("pgsql: is not a database that this program knows"), "{said:?}");
 }

@@ -1,0 +1,207 @@
+//! Whether the tables of a database are those that a load makes.
+//!
+//! Each definition of MariaDB commits itself, so that a load which was killed may leave a marker and no tables. Whoever
+//! then makes a table of one of our names must not lose it: a load goes on, and `--clear` deletes, only what is exactly as
+//! this program makes it.
+
+use super::connection::Connection;
+use super::schema::{kind, literal};
+use crate::trouble::Trouble;
+use assay_model::tpcc::Table;
+use std::collections::BTreeMap;
+
+/// A column: its name, its type, whether it may be null, and its order of text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Column {
+    name: String,
+    kind: String,
+    nullable: bool,
+    collation: Option<String>,
+}
+
+impl Column {
+    fn new(name: &str, kind: &str, nullable: bool) -> Column {
+        let is_text = kind.starts_with("varchar") || kind.starts_with("char");
+        let collation = is_text.then(|| "ascii_bin".to_owned());
+        Column { name: name.to_owned(), kind: kind.replace(", ", ","), nullable, collation }
+    }
+}
+
+/// A table as the server describes it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Found {
+    /// Whether it is a table, and no view and no sequence.
+    is_table: bool,
+    /// Whether it is InnoDB's.
+    is_innodb: bool,
+    columns: Vec<Column>,
+}
+
+impl Found {
+    /// Whether it is a table with these columns.
+    fn has(&self, columns: &[Column]) -> bool {
+        self.is_table && self.columns == columns
+    }
+}
+
+/// The tables of a database by their names.
+#[derive(Debug)]
+pub(super) struct Tables(BTreeMap<String, Found>);
+
+/// The columns of one of our tables.
+fn ours(name: &str) -> Option<Vec<Column>> {
+    let whole = |columns: &[(&str, &str)]| columns.iter().map(|(name, kind)| Column::new(name, kind, false)).collect();
+    match name {
+        "assay_tpcc" => Some(whole(&[
+            ("version", "bigint"),
+            ("run", "varchar(100)"),
+            ("warehouses", "bigint"),
+            ("seed", "varchar(20)"),
+            ("c_load", "bigint"),
+            ("items", "bigint"),
+            ("customers", "bigint"),
+            ("complete", "bigint"),
+        ])),
+        "assay_parts" => Some(whole(&[("name", "varchar(100)")])),
+        "assay_session" => Some(whole(&[("run", "varchar(100)"), ("session", "int"), ("seq", "bigint")])),
+        name => {
+            let table = Table::ALL.into_iter().find(|table| table.name() == name)?;
+            let column = |it: &assay_model::tpcc::Column| Column::new(it.name, &kind(it.kind), it.nullable);
+            Some(table.columns().iter().map(column).collect())
+        }
+    }
+}
+
+/// A type without the width at which numbers are shown, which the server adds to it.
+fn without_width(kind: &str) -> &str {
+    let width = |name: &str| kind.strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')')?.parse::<u32>().ok();
+    ["int", "bigint"].into_iter().find(|name| width(name).is_some()).unwrap_or(kind)
+}
+
+impl Tables {
+    /// Reads what is there.
+    pub(super) fn read(connection: &mut Connection) -> Result<Tables, Trouble> {
+        let here = format!("= BINARY {}", literal(connection.database()));
+        let tables = connection.ask(&format!(
+            "SELECT table_name, table_type = 'BASE TABLE', engine <=> 'InnoDB' FROM information_schema.tables \
+             WHERE table_schema {here}"
+        ))?;
+        let columns = connection.ask(&format!(
+            "SELECT table_name, column_name, concat(column_type, if(extra = '', '', concat(' ', extra))), is_nullable, \
+             collation_name FROM information_schema.columns WHERE table_schema {here} ORDER BY table_name, ordinal_position"
+        ))?;
+        let mut found: BTreeMap<String, Found> = BTreeMap::new();
+        let read = |why: std::io::Error| Trouble::host(format!("{}: {why}", connection.shown()));
+        for row in tables.iter().flat_map(|answer| &answer.rows) {
+            let flag = |column| row.big(column).map(|it| it == 1).map_err(read);
+            let table = Found { is_table: flag(1)?, is_innodb: flag(2)?, columns: Vec::new() };
+            found.insert(row.text(0).map_err(read)?.to_owned(), table);
+        }
+        for row in columns.iter().flat_map(|answer| &answer.rows) {
+            let text = |column| row.text(column).map(str::to_owned).map_err(read);
+            let collation = if row.is_null(4) { None } else { Some(text(4)?) };
+            let kind = without_width(&text(2)?).to_owned();
+            let column = Column { name: text(1)?, kind, nullable: text(3)? == "YES", collation };
+            found.entry(text(0)?).or_default().columns.push(column);
+        }
+        Ok(Tables(found))
+    }
+
+    /// Whether one of this name is there.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.0.contains_key(name)
+    }
+
+    /// The tables of names that a load uses which no load has made; with `others`, those of other names too.
+    pub(super) fn foreign(&self, others: bool) -> Vec<&str> {
+        let is_foreign = |(name, found): &(&String, &Found)| match ours(name) {
+            Some(columns) => !found.is_innodb || !found.has(&columns),
+            None => others,
+        };
+        self.0.iter().filter(is_foreign).map(|(name, _)| name.as_str()).collect()
+    }
+
+    /// The tables of names that a load uses which have other columns: whoever changed the engine of ours still has ours.
+    pub(super) fn with_other_columns(&self) -> Vec<&str> {
+        let is_other = |(name, found): &(&String, &Found)| ours(name).is_some_and(|columns| !found.has(&columns));
+        self.0.iter().filter(is_other).map(|(name, _)| name.as_str()).collect()
+    }
+
+    /// The workload's tables that have rows.
+    pub(super) fn filled(&self, connection: &mut Connection) -> Result<Vec<&'static str>, Trouble> {
+        let mut filled = Vec::new();
+        for name in Table::ALL.into_iter().map(Table::name).filter(|name| self.has(name)) {
+            let answers = connection.ask(&format!("SELECT EXISTS (SELECT 1 FROM @{name})"))?;
+            let row = answers.first().and_then(|answer| answer.one());
+            // What cannot be read may be a row of somebody.
+            if !row.is_some_and(|row| row.big(0).is_ok_and(|it| it == 0)) {
+                filled.push(name);
+            }
+        }
+        Ok(filled)
+    }
+}
+
+/// What is not as a load makes it, as a refusal.
+pub(super) fn refused(connection: &Connection, names: &[&str]) -> Result<(), Trouble> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    Err(Trouble::refused(format!(
+        "{}: something that no load has made is there, and is left as it is: name another database, or remove it first ({})",
+        connection.shown(),
+        names.join(", ")
+    )))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mysql::schema;
+    use assay_model::tpcc::ColumnKind;
+
+    /// Each of our tables as the server describes it.
+    fn described() -> Tables {
+        let width = |column: Column| {
+            let kind = match column.kind.as_str() {
+                "int" => "int(11)",
+                "bigint" => "bigint(20)",
+                other => other,
+            };
+            Column { kind: without_width(kind).to_owned(), ..column }
+        };
+        let found = |name: &str| {
+            let columns = ours(name).unwrap().into_iter().map(width).collect();
+            (name.to_owned(), Found { is_table: true, is_innodb: true, columns })
+        };
+        Tables(schema::names().map(found).collect())
+    }
+
+    #[test]
+    fn only_what_is_exactly_as_a_load_makes_it_is_ours() {
+        assert_eq!(described().foreign(true), Vec::<&str>::new());
+        let spoils: [fn(&mut Found); 6] = [
+            |it| it.is_table = false,
+            |it| drop(it.columns.pop()),
+            |it| it.columns.push(Column::new("more", "int", true)),
+            |it| it.columns[0].kind = "int(10) unsigned".to_owned(),
+            |it| it.columns[0].nullable = true,
+            |it| it.columns[0].name = "id".to_owned(),
+        ];
+        for spoil in spoils {
+            for name in ["item", "customer", "assay_parts"] {
+                let mut tables = described();
+                spoil(tables.0.get_mut(name).unwrap());
+                assert_eq!((tables.foreign(false), tables.with_other_columns()), (vec![name], vec![name]));
+            }
+        }
+        let mut tables = described();
+        tables.0.get_mut("item").unwrap().is_innodb = false;
+        assert_eq!((tables.foreign(false), tables.with_other_columns()), (vec!["item"], Vec::new()));
+        let mut tables = described();
+        tables.0.insert("mine".to_owned(), Found::default());
+        assert_eq!((tables.foreign(false), tables.foreign(true)), (Vec::new(), vec!["mine"]));
+        assert_eq!(without_width("int(10) unsigned"), "int(10) unsigned");
+        assert_eq!(kind(ColumnKind::Rate), "decimal(4, 4)");
+    }
+}
