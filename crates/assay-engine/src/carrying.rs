@@ -14,7 +14,7 @@ use assay_model::content::Content;
 use assay_model::generator::FOR_CONTENT;
 
 impl<D: BlockDevice> Worker<D, Blocks, Data> {
-    /// A worker for its part of `plan` on `device`, which has [`Worker::slots`]. `None` when a rate does not fit.
+    /// A worker for its part of `plan` on `device`, which has as many slots as `Worker::slots` says. `None` when a rate does not fit.
     pub fn new(plan: &Plan, device: D, setup: Setup) -> Option<Self> {
         let Setup { part, bound, run, ref ledger, .. } = setup;
         let geometries: Vec<Geometry> = (0..plan.targets).map(|target| device.geometry(target)).collect();
