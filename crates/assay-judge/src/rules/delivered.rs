@@ -59,7 +59,7 @@ fn delivered(stream: usize, cell: &Counters, flow: Option<usize>, window: &Windo
             // What it issued in its first moments is carried into the next window, and judged there.
             return None;
         }
-        if is_on_its_way(cell, layout) {
+        if window.end_ns < layout.planned_ns && is_on_its_way(cell, layout) {
             return None;
         }
         let cause = nothing_completed(cell);
@@ -102,9 +102,9 @@ fn found(
     Found { target: flow.map(|flow| usize::from(layout.flows[flow].target)), figure, fault }
 }
 
-/// Whether the few operations that were due are all being carried when the window ends: they are carried into the next
-/// window, which says whether they complete. After the last window they are waited for. Operations that wait for a slot
-/// count only where the plan allows a backlog.
+/// Whether the few operations that were due are all being carried when a window ends, which is not the last one: they are
+/// carried into the next window, which says whether they complete. Operations that wait for a slot count only where the
+/// plan allows a backlog.
 fn is_on_its_way(cell: &Counters, layout: &Layout) -> bool {
     let waiting = if layout.backlog.is_zero() { 0 } else { cell.waiting };
     let few = cell.carried_in == 0 && cell.scheduled < TOO_FEW;
