@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 /// Collects the frames of all workers and returns complete intervals, the oldest first. Workers that drain longer than
 /// others continue alone once the others have finished.
 #[derive(Debug)]
-pub struct Merger {
+pub(crate) struct Merger {
     queues: Vec<VecDeque<Frame>>,
     finished: Vec<bool>,
 }
@@ -24,27 +24,28 @@ pub struct Merged {
 
 impl Merger {
     /// For `workers` workers.
-    pub fn new(workers: usize) -> Merger {
+    pub(crate) fn new(workers: usize) -> Merger {
         Merger { queues: (0..workers).map(|_| VecDeque::new()).collect(), finished: vec![false; workers] }
     }
 
     /// Takes a worker's next frame.
-    pub fn push(&mut self, worker: usize, frame: Frame) {
+    pub(crate) fn push(&mut self, worker: usize, frame: Frame) {
         self.queues[worker].push_back(frame);
     }
 
     /// Notes that a worker sends no more frames.
-    pub fn finish(&mut self, worker: usize) {
+    pub(crate) fn finish(&mut self, worker: usize) {
         self.finished[worker] = true;
     }
 
     /// True when every worker has finished and all frames were returned.
-    pub fn is_over(&self) -> bool {
+    #[cfg(test)]
+    pub(crate) fn is_over(&self) -> bool {
         self.finished.iter().all(|finished| *finished) && self.queues.iter().all(VecDeque::is_empty)
     }
 
     /// The next interval, once every worker that still runs has sent its frame for it.
-    pub fn pop(&mut self) -> Option<Merged> {
+    pub(crate) fn pop(&mut self) -> Option<Merged> {
         let complete = self.queues.iter().zip(&self.finished).all(|(queue, finished)| *finished || !queue.is_empty());
         if !complete {
             return None;

@@ -9,7 +9,7 @@ const GROUP: u32 = 10;
 /// Goes through the intervals of a run. After the last phase it continues, in that phase, for as long as operations are
 /// drained.
 #[derive(Clone, Debug)]
-pub struct Timeline {
+pub(crate) struct Timeline {
     interval: Span,
     slice: Span,
     /// The ends of the phases that have one.
@@ -25,22 +25,22 @@ pub struct Timeline {
 
 /// One interval that has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Closed {
+pub(crate) struct Closed {
     /// 0-based.
-    pub index: u64,
+    pub(crate) index: u64,
     /// Begin.
-    pub start: Instant,
+    pub(crate) start: Instant,
     /// End, exclusive.
-    pub end: Instant,
+    pub(crate) end: Instant,
     /// Index of its phase.
-    pub phase: u16,
+    pub(crate) phase: u16,
     /// Whether the log gets the distributions together with it.
-    pub close_group: bool,
+    pub(crate) close_group: bool,
 }
 
 impl Timeline {
     /// The timeline of a plan whose run begins at `start`.
-    pub fn new(plan: &Plan, start: Instant) -> Timeline {
+    pub(crate) fn new(plan: &Plan, start: Instant) -> Timeline {
         let mut end = start;
         let timed = plan.phases.iter().filter(|phase| phase.kind != PhaseKind::ReadBack);
         let phases = timed.map(|phase| {
@@ -73,17 +73,17 @@ impl Timeline {
     }
 
     /// Length of an interval.
-    pub fn interval(&self) -> Span {
+    pub(crate) fn interval(&self) -> Span {
         self.interval
     }
 
     /// The end of the last phase.
-    pub fn end(&self) -> Instant {
+    pub(crate) fn end(&self) -> Instant {
         self.phases[self.phases.len() - 1]
     }
 
     /// The end of the interval that is open now.
-    pub fn boundary(&self) -> Instant {
+    pub(crate) fn boundary(&self) -> Instant {
         let next = self.start + self.interval;
         // Once the last phase is over, its end is in the past, and only intervals of the drain follow.
         if self.phases[self.phase] > self.start { next.min(self.phases[self.phase]) } else { next }
@@ -91,7 +91,7 @@ impl Timeline {
 
     /// Ends the open interval at `end`, which is its boundary or, when a run is cut, earlier. `last`: no interval
     /// follows.
-    pub fn close(&mut self, end: Instant, last: bool) -> Closed {
+    pub(crate) fn close(&mut self, end: Instant, last: bool) -> Closed {
         assert!(end >= self.start, "an interval ends after it begins");
         let phase_ends = end >= self.phases[self.phase];
         let slice_ends =
@@ -113,15 +113,10 @@ impl Timeline {
 
     /// Begins the phase after the last one with an end, at the beginning of the open interval. It lasts until the run
     /// is over.
-    pub fn read_back(&mut self) {
+    pub(crate) fn read_back(&mut self) {
         self.phase = self.phases.len();
         self.phases.push(Instant::FAR);
         self.phase_start = self.start;
-    }
-
-    /// Number of intervals closed so far.
-    pub fn closed(&self) -> u64 {
-        self.index
     }
 
     /// Whether intervals were closed whose distributions are not in the log yet.

@@ -47,7 +47,7 @@ pub fn open(path: &Path) -> Result<File, Failure> {
 }
 
 /// The directories of the runs of a search or a curve, by name, if `dir` is its directory.
-pub fn runs_in(dir: &Path) -> Vec<PathBuf> {
+pub(crate) fn runs_in(dir: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
     let mut runs: Vec<_> = entries.map(|entry| entry.path()).filter(|run| run.join("run.jsonl").is_file()).collect();
     runs.sort();

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 /// A plan as JSON, as in the log.
-pub fn json_of(plan: &Plan) -> Result<serde_json::Value, Failure> {
+pub(crate) fn json_of(plan: &Plan) -> Result<serde_json::Value, Failure> {
     serde_json::to_value(plan).map_err(|e| Failure::bug(format!("a plan that is not JSON: {e}")))
 }
 

@@ -35,7 +35,7 @@ pub use marker::{Marker, VERSION};
 pub use mode::Mode;
 pub use retry::Retry;
 pub use sessions::{
-    Account, Acknowledge, Asking, Call, Converse, Counted, Execute, ROLLED_BACK, SKIPPED, Sessions, Tally, Unknown,
+    Account, Acknowledge, Asking, Call, Converse, Counted, Execute, ROLLED_BACK, Sessions, Tally, Unknown,
 };
 pub use trouble::{Kind, Trouble};
 pub use url::{Host, Journal, MysqlUrl, Password, PostgresUrl, SqliteUrl, Synchronous, Tls, Url};

@@ -16,7 +16,7 @@ mod waiting;
 pub use account::{Account, Counted};
 pub use call::{Asking, Call};
 pub use execute::{Acknowledge, Converse, Execute};
-pub use tally::{ROLLED_BACK, SKIPPED, Tally, Unknown};
+pub use tally::{ROLLED_BACK, Tally, Unknown};
 
 use crate::trouble::Trouble;
 use assay_base::{Code, Device, Done, Instant, Span, Ticket};

@@ -13,9 +13,9 @@ use assay_base::{Bound, Criterion, Measure, Multiple, Rate, Share, Span};
 use serde::{Deserialize, Serialize};
 
 /// Reads per second and device at 1x.
-pub const READ_RATE: Rate = Rate::per_second(2000);
+pub(crate) const READ_RATE: Rate = Rate::per_second(2000);
 /// Writes per second and device at 1x.
-pub const WRITE_RATE: Rate = Rate::per_second(1000);
+pub(crate) const WRITE_RATE: Rate = Rate::per_second(1000);
 
 /// Rates as a multiple of 1x on one device; `None` where reads and writes are in another proportion.
 pub fn standard(reads: u64, writes: u64) -> Option<Multiple> {

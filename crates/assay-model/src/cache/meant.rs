@@ -6,9 +6,9 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 
 /// Name of the stream that writes evicted blocks.
-pub const EVICTIONS: &str = "evictions";
+pub(crate) const EVICTIONS: &str = "evictions";
 /// The most bytes of an operation of that stream.
-pub const LONGEST_EVICTION: u64 = 1 << 20;
+pub(crate) const LONGEST_EVICTION: u64 = 1 << 20;
 /// Memory for each block in the cache, in bytes: its place in the order, and its entry in a map that is at least half full.
 const MEMORY_OF_A_BLOCK: u64 = 96;
 

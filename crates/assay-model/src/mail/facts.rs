@@ -13,27 +13,27 @@ pub(super) const READS_OF_TWO: u64 = 116;
 pub(super) const WRITES_OF_TWO: u64 = 651;
 
 /// The share of reads in the reads and writes of a database \[S\].
-pub const USUAL_READS: Share = Share::from_ppb(494_600_000);
+pub(crate) const USUAL_READS: Share = Share::from_ppb(494_600_000);
 /// The share of a database's writes by which it grows \[S\]: 98,832 pages in two hours.
-pub const USUAL_GROWTH: Share = Share::from_ppb(26_800_000);
+pub(crate) const USUAL_GROWTH: Share = Share::from_ppb(26_800_000);
 /// The number of log writes, as a share of the number of reads and writes of the database \[S\].
-pub const USUAL_LOG_WRITES: Share = Share::from_ppb(161_100_000);
+pub(crate) const USUAL_LOG_WRITES: Share = Share::from_ppb(161_100_000);
 /// The mean size of a log write \[S\].
-pub const USUAL_LOG_MEAN: Bytes = Bytes::new(7864);
+pub(crate) const USUAL_LOG_MEAN: Bytes = Bytes::new(7864);
 
 /// The size of a log file \[M\]. A log consists of a whole number of log files.
-pub const LOG_FILE: Bytes = Bytes::from_kib(1024);
+pub(crate) const LOG_FILE: Bytes = Bytes::from_kib(1024);
 /// The largest log write: 126 sectors \[E\].
-pub const LARGEST_LOG_WRITE: Bytes = Bytes::new(126 * 512);
+pub(crate) const LARGEST_LOG_WRITE: Bytes = Bytes::new(126 * 512);
 /// The size of the reads by which a copy reads the log \[A\].
 pub(super) const LOG_READ: Bytes = Bytes::from_kib(256);
 /// How far behind the writer of the log a copy reads it \[A\].
 pub const DISTANCE: Bytes = Bytes::from_kib(64 * 1024);
 /// The smallest log that copies may read. A smaller one could be overwritten before they have read it.
-pub const LEAST_LOG_OF_COPIES: Bytes = Bytes::from_kib(256 * 1024);
+pub(crate) const LEAST_LOG_OF_COPIES: Bytes = Bytes::from_kib(256 * 1024);
 
 /// The size of the reads of the scan that checks all pages \[S\].
-pub const BLOCK_OF_SCAN: Bytes = Bytes::from_kib(256);
+pub(crate) const BLOCK_OF_SCAN: Bytes = Bytes::from_kib(256);
 /// The pause of the scan after each of its reads in the edition of 2010 \[E\]. \[S\] agrees: its mean read of 19.557 ms
 /// gives 1/(20 ms + 19.557 ms), which is 25.3 reads/s, and it reports 24.8 reads/s.
 pub(super) const REST: Span = Span::from_ms(20);
@@ -55,7 +55,7 @@ pub const SAMPLE: Span = Span::from_secs(15);
 /// The sentence that stands in every text about such a run.
 pub const NOT_COMPARABLE: &str = "Jetstress-like, not comparable with Microsoft's results: the I/O that Jetstress reported, without its database engine";
 /// The watermark that says the same.
-pub const LIKENESS: &str = "JETSTRESS-LIKE: not comparable with Microsoft's results";
+pub(crate) const LIKENESS: &str = "JETSTRESS-LIKE: not comparable with Microsoft's results";
 /// The sentence that says what is assumed, because nobody has published it.
 pub(super) const ASSUMED: &str = "assumed: page and log writes come independently of each other (Poisson); log sizes become rarer by the same \
 factor with each block; copies read the log in 256 KiB, 64 MiB behind its writer; the largest means are of samples of 15s, 100ms in a \

@@ -10,9 +10,9 @@ mod lowered;
 mod meant;
 mod spread;
 
-pub use facts::{
-    BLOCK_OF_SCAN, DISTANCE, LARGEST_LOG_WRITE, LEAST_LOG_OF_COPIES, LIKENESS, LOG_FILE, NOT_COMPARABLE, PAGE, SAMPLE,
-    USUAL_GROWTH, USUAL_LOG_MEAN, USUAL_LOG_WRITES, USUAL_READS,
+pub use facts::{DISTANCE, NOT_COMPARABLE, PAGE, SAMPLE};
+pub(crate) use facts::{
+    LEAST_LOG_OF_COPIES, LIKENESS, LOG_FILE, USUAL_GROWTH, USUAL_LOG_MEAN, USUAL_LOG_WRITES, USUAL_READS,
 };
 pub use meant::{Check, Edition, Flow, LogPlace, Mail, Maintenance, Storage, Test};
 

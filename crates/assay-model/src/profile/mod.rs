@@ -192,6 +192,6 @@ impl Drive {
 }
 
 /// `node/drive`.
-pub fn drive_path(node: &str, drive: &str) -> String {
+pub(crate) fn drive_path(node: &str, drive: &str) -> String {
     if node.is_empty() { drive.to_owned() } else { format!("{node}/{drive}") }
 }

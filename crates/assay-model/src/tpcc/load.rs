@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 const AT_1X: (u128, u128) = (643, 1350);
 
 /// Terminals of a warehouse (TPC-C 5.11, clause 4.2.1: one for each district).
-pub const TERMINALS: u32 = 10;
+pub(crate) const TERMINALS: u32 = 10;
 
 /// Sessions that carry an open loop, where neither the workload nor the kind of database says otherwise.
 pub const SESSIONS: u32 = 32;

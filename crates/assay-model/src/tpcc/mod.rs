@@ -24,7 +24,7 @@ mod table;
 
 pub use load::Load;
 pub use mix::{Deck, Kind, Mix};
-pub use nurand::{Constants, NuRand, c_load, c_run_choices};
+pub use nurand::{Constants, NuRand, c_load};
 pub use outcome::{Delivered, LastOrder, LineStatus, Ordered, OrderedLine, Outcome, Paid, Status};
 pub use pacing::{keying, think};
 pub use parameters::{
@@ -32,7 +32,6 @@ pub use parameters::{
 };
 pub use population::{LOADED, LoadPart, Population};
 pub use scale::Scale;
-pub use strings::last_name;
 pub use table::{Column, Kind as ColumnKind, Table, Value};
 
 /// The sentence that every report and result shows.

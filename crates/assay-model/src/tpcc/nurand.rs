@@ -53,7 +53,7 @@ pub fn c_load(seed: u64) -> i32 {
 }
 
 /// The constants of last names that a run may use on data loaded with `c_load`.
-pub fn c_run_choices(c_load: i32) -> Vec<i32> {
+pub(crate) fn c_run_choices(c_load: i32) -> Vec<i32> {
     let allowed = |c: &i32| {
         let distance = (c - c_load).abs();
         (65..=119).contains(&distance) && distance != 96 && distance != 112

@@ -12,11 +12,11 @@ pub type Micros = i64;
 /// The credit of a customer whose data a payment extends.
 pub const BAD_CREDIT: &str = "BC";
 /// The credit of all others.
-pub const GOOD_CREDIT: &str = "GC";
+pub(crate) const GOOD_CREDIT: &str = "GC";
 /// What the data of an item and of its stock both contain where an order of it is of the brand.
 pub const ORIGINAL: &str = "ORIGINAL";
 /// The length of the text that a stock row holds for each district.
-pub const DIST: usize = 24;
+pub(crate) const DIST: usize = 24;
 
 /// Where a warehouse, a district or a customer is.
 #[derive(Clone, Debug, PartialEq, Eq)]

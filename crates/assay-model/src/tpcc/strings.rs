@@ -53,7 +53,7 @@ fn of(prng: &mut Prng, alphabet: &[u8], length: usize) -> String {
 }
 
 /// The last name with a number from 0 to 999: a syllable for each of its three digits.
-pub fn last_name(number: i32) -> String {
+pub(crate) fn last_name(number: i32) -> String {
     let syllable = |digit: i32| SYLLABLES[(digit % 10) as usize];
     [syllable(number / 100), syllable(number / 10), syllable(number)].concat()
 }

@@ -56,7 +56,7 @@ impl Unknown {
 /// The figure that counts new orders that were rolled back because they name an item that does not exist.
 pub const ROLLED_BACK: &str = "rolled-back";
 /// The figure that counts districts in which a delivery found no new order.
-pub const SKIPPED: &str = "skipped";
+pub(crate) const SKIPPED: &str = "skipped";
 
 impl Tally {
     pub(crate) fn count(&mut self, transaction: &Transaction, outcome: &Outcome) {
