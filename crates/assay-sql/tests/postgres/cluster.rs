@@ -127,6 +127,7 @@ impl Cluster {
             let _ = rustix::process::kill_process(process, rustix::process::Signal::KILL);
         }
         self.stop();
+        self.wait_for_children();
         let _ = std::fs::remove_file(self.dir.join("data/postmaster.pid"));
         self.start(options);
     }
@@ -141,6 +142,19 @@ impl Cluster {
         let mut shell = self.shell.lock().unwrap().take().unwrap();
         std::io::Write::write_all(&mut shell.stdin.take().unwrap(), line).unwrap();
         shell.wait().unwrap();
+    }
+
+    /// Waits until no process works in the data directory. A session that began while the others were killed ends a moment
+    /// later by itself, and a server does not start while one has its memory.
+    fn wait_for_children(&self) {
+        let data = self.dir.join("data");
+        let is_at_work =
+            |process: std::fs::DirEntry| std::fs::read_link(process.path().join("cwd")).is_ok_and(|it| it == data);
+        let begin = Instant::now();
+        while std::fs::read_dir("/proc").unwrap().flatten().any(is_at_work) {
+            assert!(begin.elapsed() < Duration::from_secs(60), "processes of the server do not end");
+            std::thread::sleep(Duration::from_millis(10));
+        }
     }
 
     /// Stops the server in order, so that it writes everything first, and leaves its files.
