@@ -40,7 +40,7 @@ const BLOCK: u32 = 4096;
 /// Hit rates of reads in the cache device and in the simulated cache, counted after the log has come round.
 fn rates(size: u64, operations: u64) -> [f64; 2] {
     let mut workload = oltp("oltp", 10, (ReadShares::Published, 1), None).unwrap();
-    workload.cache_device = Some(CacheDevice::on("cache"));
+    workload.caches.device = Some(CacheDevice::on("cache"));
     let adjust = Adjust { targets: 3, seed: 5, measure: Some(Span::from_secs(3600 * 24 * 30)), ..Adjust::default() };
     let plan = workload.plan(&adjust).unwrap();
     let geometry = |size| Geometry { size, block: 512 };

@@ -85,13 +85,13 @@ fn section(name: &str) -> Choice {
 
 /// The plans of its steps.
 fn plans(lowered: &Lowered) -> Vec<Plan> {
-    let targets = lowered.workload.targets.len() as u16;
+    let targets = lowered.workload.targets.paths.len() as u16;
     let adjust = Adjust { targets, ..Adjust::default() };
     lowered.workload.in_steps().iter().map(|step| step.plan(&adjust).unwrap_or_else(|e| panic!("{e}"))).collect()
 }
 
 fn plan(lowered: &Lowered) -> Plan {
-    let targets = lowered.workload.targets.len() as u16;
+    let targets = lowered.workload.targets.paths.len() as u16;
     lowered.workload.plan(&Adjust { targets, ..Adjust::default() }).unwrap()
 }
 
@@ -403,6 +403,7 @@ fn how_a_job_ends_is_never_guessed() {
         let lowered = job(keys).unwrap_or_else(|fault| panic!("{keys}: {fault}"));
         let found: Vec<(Option<u64>, Option<u64>)> = lowered
             .workload
+            .load
             .streams
             .iter()
             .map(|stream| (stream.life.operations, stream.life.bytes.map(Bytes::get)))
@@ -437,7 +438,7 @@ fn how_a_job_ends_is_never_guessed() {
     }
     let apart = job("rw=read\n[b]\nstonewall\nfilename=data.img\nwait_for=a").unwrap();
     assert_eq!(
-        (apart.workload.steps.len(), plans(&apart)[1].life_of(0).after.clone()),
+        (apart.workload.timing.steps.len(), plans(&apart)[1].life_of(0).after.clone()),
         (2, None),
         "a has ended before"
     );
@@ -523,7 +524,7 @@ fn jobs_use_the_page_cache_as_fio_does_where_that_is_allowed() {
     let cached = |text: &str, page_cache: bool| {
         let choice = Choice { page_cache, ..Choice::default() };
         let lowered = of(text, &choice, &around()).map_err(|fault| panic!("{text}: {fault}")).unwrap();
-        serde_json::to_string(&lowered.workload.page_cache).unwrap()
+        serde_json::to_string(&lowered.workload.caches.page).unwrap()
     };
     let job = |keys: &str| format!("[a]\nfilename=data.img\nsize=1m\n{keys}\n");
     for (keys, told) in [
@@ -623,7 +624,7 @@ fn a_mix_is_a_loop_for_each_copy() {
     let shares = |keys: &str| -> Vec<(String, u64)> {
         let text = format!("[a]\nfilename=data.img\ntime_based\nruntime=2\nrw=randrw\n{keys}\n");
         let streams =
-            of(&text, &Choice::default(), &around()).unwrap_or_else(|fault| panic!("{fault}")).workload.streams;
+            of(&text, &Choice::default(), &around()).unwrap_or_else(|fault| panic!("{fault}")).workload.load.streams;
         let share =
             |stream: &assay_model::Stream| stream.arrival.share().map_or(0, |share| share.as_ppb() / 10_000_000);
         streams.iter().map(|stream| (stream.name.clone(), share(stream))).collect()
@@ -641,7 +642,7 @@ fn a_mix_is_a_loop_for_each_copy() {
         assert_eq!(shares(keys), expected, "{keys}");
     }
     let think = "[a]\nfilename=data.img\ntime_based\nruntime=2\nrw=randread\nthinktime=50000\nthinktime_blocks=10\n";
-    let own = of(think, &Choice::default(), &around()).unwrap().workload.loops.remove(0);
+    let own = of(think, &Choice::default(), &around()).unwrap().workload.load.loops.remove(0);
     let think = own.think.unwrap();
     assert_eq!((own.in_flight, think.every, think.time), (1, 10, assay_base::Span::from_ms(50)));
 }
@@ -651,7 +652,7 @@ fn sections_set_defaults_for_those_behind_them() {
     let text = "[global]\ntime_based\nruntime=1\nfilename=data.img\nbs=8k\n[one]\n[global-more]\nbs=16k\n[two]\n[three]\nbs=1k\nbs=${BS}\n[four]\nbs=$pagesize*2 ; twice\n";
     let sizes = |text: &str| -> Vec<String> {
         let lowered = of(text, &Choice::default(), &around()).unwrap_or_else(|fault| panic!("{fault}"));
-        lowered.workload.streams.iter().map(|stream| stream.block().unwrap().size.to_string()).collect()
+        lowered.workload.load.streams.iter().map(|stream| stream.block().unwrap().size.to_string()).collect()
     };
     assert_eq!(sizes(text), ["8KiB", "16KiB", "16KiB", "8KiB"]);
     let lines = of(text, &section("three"), &around()).unwrap().keys;
@@ -665,7 +666,7 @@ fn sections_set_defaults_for_those_behind_them() {
         .replace("ioengine=psync", "ioengine=psync\ntime_based\nruntime=1");
     let lowered = of(&text, &Choice::default(), &inherits).unwrap_or_else(|fault| panic!("{fault}"));
     let sizes: Vec<String> =
-        lowered.workload.streams.iter().map(|stream| stream.block().unwrap().size.to_string()).collect();
+        lowered.workload.load.streams.iter().map(|stream| stream.block().unwrap().size.to_string()).collect();
     assert_eq!(sizes, ["32KiB", "16KiB", "4KiB"]);
     assert!(lowered.keys.iter().any(|line| line.file == "include-common.inc"));
 }
@@ -673,7 +674,7 @@ fn sections_set_defaults_for_those_behind_them() {
 #[test]
 fn files_may_be_other_targets() {
     let text = "[global]\ntime_based\nruntime=1\nsize=1m\n[a]\nfilename=E\\:\\test\n[b]\ndirectory=/x:/y\nnumjobs=3\n[c]\nioengine=null\nsize=8m\n";
-    let targets = |choice: &Choice| of(text, choice, &around()).map(|lowered| lowered.workload.targets);
+    let targets = |choice: &Choice| of(text, choice, &around()).map(|lowered| lowered.workload.targets.paths);
     let plain = ["E:\\test", "/x/b.0.0", "/y/b.1.0", "/x/b.2.0", "null:8388608B"];
     assert_eq!(targets(&Choice::default()).unwrap(), plain);
     let map = |from: &str| Choice { maps: vec![(from.to_owned(), "/dev/sdz".to_owned())], ..Choice::default() };
@@ -776,7 +777,7 @@ fn several_files_of_a_copy_are_one_loop_that_takes_turns() {
 
 /// The files of a job.
 fn files_of(text: &str) -> Vec<String> {
-    of(text, &Choice::default(), &around()).unwrap_or_else(|fault| panic!("{fault}")).workload.targets
+    of(text, &Choice::default(), &around()).unwrap_or_else(|fault| panic!("{fault}")).workload.targets.paths
 }
 
 #[test]
@@ -832,8 +833,8 @@ fn a_recording_takes_the_place_of_a_jobs_own_operations() {
         assert!(notes.contains(told), "{told}: {notes}");
     }
     let reads = of("read_iolog=reads.log").unwrap();
-    assert_eq!((reads.workload.streams.len(), reads.workload.streams[0].name.as_str()), (1, "a"));
-    assert_eq!(reads.workload.targets, ["data.img"], "the recording names its file");
+    assert_eq!((reads.workload.load.streams.len(), reads.workload.load.streams[0].name.as_str()), (1, "a"));
+    assert_eq!(reads.workload.targets.paths, ["data.img"], "the recording names its file");
     for (keys, line, told) in [
         ("read_iolog=absent.log", 2, "there is none"),
         ("read_iolog=untimed.log", 2, "an operation without a time"),

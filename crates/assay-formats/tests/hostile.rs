@@ -151,7 +151,7 @@ fn job_files_of_fio() {
                 // A section without a key is a job of fio's defaults.
                 let is_key = |line: &str| !line.trim().is_empty() && !line.trim_start().starts_with([';', '#', '[']);
                 let has_keys = !lowered.keys.is_empty() || !text.lines().any(is_key);
-                assert!(!lowered.workload.streams.is_empty() && has_keys, "{text}");
+                assert!(!lowered.workload.load.streams.is_empty() && has_keys, "{text}");
             }
             Err(fault) => {
                 refused += 1;

@@ -25,7 +25,7 @@ fn workloads(config: &Config, spec: Option<&str>, (stem, file): (&str, &str)) ->
     let one = |(step, number)| {
         let text = write(config, step, &name(number), file).map_err(told)?;
         let workload = workload::read("imported.toml", &text).unwrap_or_else(|fault| panic!("{fault}\n{text}"));
-        let targets = workload.target_names.len().max(1) as u16;
+        let targets = workload.targets.names.len().max(1) as u16;
         workload.plan(&Adjust { targets, ..Adjust::default() }).unwrap();
         Ok(text)
     };

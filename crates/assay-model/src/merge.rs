@@ -198,7 +198,7 @@ mod tests {
     fn plan(name: &str, change: impl FnOnce(&mut Workload), adjust: &Adjust) -> Plan {
         let streams = Storage::default().streams().unwrap();
         let mut workload = Workload::new(name, "act-storage", streams, standard_criteria);
-        workload.lanes = Storage::lanes(32);
+        workload.load.lanes = Storage::lanes(32);
         change(&mut workload);
         workload.plan(adjust).unwrap()
     }
@@ -207,7 +207,7 @@ mod tests {
     fn streams_and_criteria_of_each_are_there_under_its_name() {
         let adjust = Adjust { targets: 2, seed: 7, verify: true, ..Adjust::default() };
         let (users, events) =
-            (plan("users", |_| {}, &adjust), plan("my events", |it| it.in_flight_bound = 40, &adjust));
+            (plan("users", |_| {}, &adjust), plan("my events", |it| it.load.in_flight_bound = 40, &adjust));
         let streams = users.streams.len();
         let whole = merge(vec![users.clone(), events]).unwrap();
         let names: Vec<&str> = whole.streams.iter().map(|stream| stream.name.as_str()).collect();
@@ -232,8 +232,10 @@ mod tests {
     #[test]
     fn the_whole_ends_when_all_is_done_only_if_all_streams_end() {
         let adjust = Adjust { targets: 1, ..Adjust::default() };
-        let (end, last) =
-            (|it: &mut Workload| it.streams.iter_mut().for_each(|it| it.life.operations = Some(9)), |_: &mut _| {});
+        let (end, last) = (
+            |it: &mut Workload| it.load.streams.iter_mut().for_each(|it| it.life.operations = Some(9)),
+            |_: &mut _| {},
+        );
         let (a, b, c) = (plan("a", end, &adjust), plan("b", end, &adjust), plan("c", last, &adjust));
         assert!(merge(vec![a.clone(), b]).unwrap().ends_when_done());
         assert!(!merge(vec![a, c]).unwrap().ends_when_done());
@@ -244,17 +246,20 @@ mod tests {
         let adjust = Adjust { targets: 1, ..Adjust::default() };
         let first = plan("a", |_| {}, &adjust);
         for (what, change) in [
-            ("the duration of a is 24h and of b 1h", (|it| it.duration = Span::from_secs(3600)) as fn(&mut Workload)),
-            ("the warm-up", |it| it.warm_up = crate::WarmUp::For(Span::from_secs(9))),
-            ("the slice", |it| it.slice = Span::from_secs(60)),
-            ("the longest lag", |it| it.max_lag = Span::ZERO),
+            (
+                "the duration of a is 24h and of b 1h",
+                (|it| it.timing.duration = Span::from_secs(3600)) as fn(&mut Workload),
+            ),
+            ("the warm-up", |it| it.timing.warm_up = crate::WarmUp::For(Span::from_secs(9))),
+            ("the slice", |it| it.timing.slice = Span::from_secs(60)),
+            ("the longest lag", |it| it.timing.max_lag = Span::ZERO),
             ("two of the workloads are called a", |it| it.name = "a".into()),
         ] {
             let told = merge(vec![first.clone(), plan("b", change, &adjust)]).unwrap_err();
             assert!(told.contains(what), "{what}: {told}");
         }
         let same = Adjust { measure: Some(Span::from_secs(60)), ..adjust };
-        let short = |name: &str| plan(name, |it| it.duration = Span::from_secs(3600), &same);
+        let short = |name: &str| plan(name, |it| it.timing.duration = Span::from_secs(3600), &same);
         assert_eq!(merge(vec![short("a"), plan("b", |_| {}, &same)]).unwrap().measured(), Span::from_secs(60));
         // `x` with `y.reads` and `x.y` with `reads`.
         let odd = |name: &str, stream: &str| {
@@ -262,8 +267,8 @@ mod tests {
                 name,
                 |it| {
                     it.criteria.clear();
-                    it.streams.truncate(1);
-                    it.streams[0].name = stream.into();
+                    it.load.streams.truncate(1);
+                    it.load.streams[0].name = stream.into();
                 },
                 &same,
             )
@@ -274,7 +279,9 @@ mod tests {
 
     #[test]
     fn plans_together_are_read_back_if_one_of_them_asks_for_it_and_use_each_target_in_one_way() {
-        let how = |how: Sealing| move |it: &mut Workload| it.sealed = vec![("large-block-writes".to_owned(), how)];
+        let how = |how: Sealing| {
+            move |it: &mut Workload| it.verification.sealed = vec![("large-block-writes".to_owned(), how)]
+        };
         let adjust = Adjust { targets: 1, seed: 7, ..Adjust::default() };
         for (one, other, left) in [
             (Sealing::Left, Sealing::Left, true),
@@ -288,7 +295,7 @@ mod tests {
         let whole = merge(vec![plan("a", how(Sealing::Left), &adjust), plan("b", |_| {}, &adjust)]).unwrap();
         assert!(whole.verify && whole.sealed_only, "who does not verify asks for no read-back");
         let cached =
-            |advice, keep| move |it: &mut Workload| it.page_cache = vec![PageCached { target: 0, advice, keep }];
+            |advice, keep| move |it: &mut Workload| it.caches.page = vec![PageCached { target: 0, advice, keep }];
         let (random, kept) = (cached(Advice::Random, false), cached(Advice::Random, true));
         let whole = merge(vec![plan("a", random, &adjust), plan("b", kept, &adjust)]).unwrap();
         assert_eq!(whole.page_cache, [PageCached { target: 0, advice: Advice::Random, keep: false }]);

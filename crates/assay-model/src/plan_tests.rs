@@ -43,11 +43,11 @@ fn a_plan_reads_back_from_what_it_is_written_as() {
     let kib = |n| Bytes::from_kib(n);
     let bar = |at: u64, weight| Sizes { from: kib(at), to: kib(2 * at), weight };
     let several = plan(3, |workload| {
-        let Work::Block(block) = &mut workload.streams[0].work else { panic!("it reads") };
+        let Work::Block(block) = &mut workload.load.streams[0].work else { panic!("it reads") };
         block.size = Size::histogram(vec![bar(1, 3), bar(4, 2)]).unwrap();
         block.extent = Some(Extent::new(Amount::Bytes(kib(64)), Some(Amount::Bytes(kib(4096)))));
-        workload.streams[1].targets = vec![0, 2];
-        workload.streams.push(Stream {
+        workload.load.streams[1].targets = vec![0, 2];
+        workload.load.streams.push(Stream {
             name: "orders".into(),
             work: Work::Other { operation: "new-order".into() },
             arrival: Arrival::Closed { in_flight: 8 },
@@ -77,7 +77,7 @@ fn what_is_no_plan_does_not_read_back() {
 
 #[test]
 fn a_stream_on_some_targets_has_its_rate_there_and_nowhere_else() {
-    let one = plan(3, |workload| workload.streams[0].targets = vec![1]).unwrap();
+    let one = plan(3, |workload| workload.load.streams[0].targets = vec![1]).unwrap();
     assert_eq!(one.streams[0].arrival.rate(), Some(Rate::per_second(2000)));
     let flows: Vec<_> = one.flows().collect();
     assert_eq!(flows, [(0, 1), (1, 0), (1, 1), (1, 2), (2, 0), (2, 1), (2, 2)]);
@@ -91,15 +91,15 @@ fn a_stream_on_some_targets_has_its_rate_there_and_nowhere_else() {
     };
     assert!((due(&one, whole) - 1.0).abs() < 0.1, "2000 in a second on one target");
     assert!((due(&one, Part { index: 1, of: 2 }) - 2.0).abs() < 0.2, "of two workers each has half");
-    let told = plan(2, |workload| workload.streams[0].targets = vec![2]).unwrap_err();
+    let told = plan(2, |workload| workload.load.streams[0].targets = vec![2]).unwrap_err();
     assert!(told.contains("reads names a target beyond the 2"), "{told}");
 }
 
 #[test]
 fn an_extent_is_kept_to() {
     let plan = plan(1, |workload| {
-        workload.verify = false;
-        for stream in &mut workload.streams {
+        workload.verification.verify = false;
+        for stream in &mut workload.load.streams {
             let Work::Block(block) = &mut stream.work else { panic!("blocks") };
             block.extent =
                 Some(Extent::new(Amount::Bytes(Bytes::new(1_000_000)), Some(Amount::Bytes(Bytes::from_kib(99)))));

@@ -25,7 +25,7 @@ fn streams(text: &str) -> Vec<String> {
         assert!(!block.durable || block.direction == Direction::Write);
         format!("{} {rate:.3}{sync}", stream.name)
     };
-    workload(text).streams.iter().map(one).collect()
+    workload(text).load.streams.iter().map(one).collect()
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn each_key_reaches_its_stream() {
 fn sizes_are_drawn_as_the_histogram_says() {
     let mean = |position: &str| {
         let workload = workload(&namespace(&format!("{READS}position = \"{position}\"\n")));
-        workload.streams[0].block().unwrap().size.in_blocks(512).mean()
+        workload.load.streams[0].block().unwrap().size.in_blocks(512).mean()
     };
     assert_eq!(mean("100%"), 1536.0);
     assert!((mean("150%") / 2304.0 - 1.0).abs() < 0.12 && mean("150%") > 2304.0, "{}", mean("150%"));
@@ -98,7 +98,7 @@ fn sizes_are_drawn_as_the_histogram_says() {
 fn lanes_criteria_and_derivations_go_with_the_streams() {
     let text = namespace(&format!("{READS}[namespace.large_blocks]\nwrites = \"100/s\"\n"));
     let workload = workload(&text);
-    let lanes: Vec<&str> = workload.lanes.iter().map(|lane| lane.streams[0].as_str()).collect();
+    let lanes: Vec<&str> = workload.load.lanes.iter().map(|lane| lane.streams[0].as_str()).collect();
     assert_eq!(lanes, ["large-block-reads", "large-block-writes"]);
     assert_eq!((workload.criteria.len(), workload.criteria[0].stream.as_str()), (3, "reads"));
     let sources: Vec<&str> = workload.derivation.iter().map(|step| step.source.as_str()).collect();

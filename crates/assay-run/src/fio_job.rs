@@ -20,7 +20,7 @@ pub(crate) fn read(file: &str, text: &str, choice: &Choice) -> Result<Lowered, F
 
 /// Refuses the page cache on what is a block device, before anything is opened. The safety gate refuses it too.
 fn files_only(workload: &Workload) -> Result<(), Failure> {
-    let cached = workload.page_cache.iter().filter_map(|it| workload.targets.get(usize::from(it.target)));
+    let cached = workload.caches.page.iter().filter_map(|it| workload.targets.paths.get(usize::from(it.target)));
     let device = |name: &&String| Path::new(name).metadata().is_ok_and(|found| found.file_type().is_block_device());
     match { cached }.find(device) {
         Some(name) => Err(Failure::refused(format!(

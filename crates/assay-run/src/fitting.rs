@@ -11,7 +11,6 @@ use crate::targets::Named;
 use assay_base::{Knobs, Multiple, Share, Span};
 use assay_judge::Verdict;
 use assay_judge::fit::{Expected, Fit as Machine, Goal, Measured, Next, Outcome, SCHEMA, Trail, Why, moved};
-use assay_model::workload::Workload;
 use std::path::{Path, PathBuf};
 
 /// The file of the rounds and the result.
@@ -94,7 +93,8 @@ impl Fitting {
             match machine.next() {
                 Next::RunAt(knobs) => {
                     // What is read back would be counted as load.
-                    let workload = Workload { verify: false, ..production.at(&knobs)? };
+                    let mut workload = production.at(&knobs)?;
+                    workload.verification.verify = false;
                     several.now_runs(workload, several.pace().clone())?;
                     self.one(several, &mut machine, knobs, observer)?;
                 }

@@ -30,7 +30,7 @@ pub struct Pace {
 impl Pace {
     /// The warm-up that is asked for, if any; the length of a round is the workload's where it has one.
     fn warm_up(&self, workload: &Workload) -> Option<WarmUp> {
-        let round = match workload.warm_up {
+        let round = match workload.timing.warm_up {
             WarmUp::UntilSteady { round, .. } => round,
             WarmUp::For(_) => WarmUp::ROUND,
         };
@@ -55,7 +55,7 @@ impl Pace {
     fn fitted(&self, workload: &Workload, named: &[(String, Named)]) -> Result<Option<Workload>, Failure> {
         let databases = databases(named);
         if databases.is_empty() {
-            return match (&workload.tpcc, named.first()) {
+            return match (&workload.load.tpcc(), named.first()) {
                 (Some(_), Some((name, _))) => Err(Failure::usage(format!(
                     "{} drives a database, and {} is none: name one that assay prep has loaded, such as sqlite:shop.db",
                     one_line(&workload.name),
@@ -65,8 +65,8 @@ impl Pace {
             };
         };
         let meaningless = [
-            (workload.cache.is_some(), "--behind", "a database has a cache of its own"),
-            (workload.cache_device.is_some(), "--cache", "a cache device lies before block devices"),
+            (workload.caches.simulated.is_some(), "--behind", "a database has a cache of its own"),
+            (workload.caches.device.is_some(), "--cache", "a cache device lies before block devices"),
         ];
         match meaningless.into_iter().find(|(there, ..)| *there) {
             Some((_, option, why)) => Err(Failure::usage(format!("{option} makes no sense on a database: {why}"))),
@@ -84,10 +84,10 @@ impl Pace {
         let fitted = self.fitted(workload, named)?;
         let workload = fitted.as_ref().unwrap_or(workload);
         let seed = seed(self.seed.or(workload.seed), named);
-        let targets = if named.is_empty() { workload.target_names.len() } else { named.len() }.max(1) as u16;
+        let targets = if named.is_empty() { workload.targets.names.len() } else { named.len() }.max(1) as u16;
         let keep_data = named.iter().all(|(_, named)| matches!(named, Named::Path(_)));
         // Of transactions the commits are verified, not the data of blocks.
-        let verify = workload.tpcc.is_none() && (self.verify || workload.verify_if_possible && keep_data);
+        let verify = workload.load.tpcc().is_none() && (self.verify || workload.verification.if_possible && keep_data);
         let adjust = Adjust { load, verify, ..self.adjust(workload, seed, targets) };
         let mut plan = workload.plan(&adjust).map_err(Failure::workload)?;
         if let Some(load) = plan.tpcc.as_mut().filter(|_| self.verify) {

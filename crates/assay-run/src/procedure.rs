@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::workloads;
 use assay_base::{Multiple, Span};
 use assay_model::Plan;
-use assay_model::workload::{Adjust, Workload};
+use assay_model::workload::{Adjust, Load, Workload};
 
 /// ACT's usual load (README, "Process for Certifying Device(s) for 30x Performance").
 const FULL_LOAD: Multiple = Multiple::whole(30);
@@ -61,10 +61,10 @@ impl Procedure {
         let profile = if quick { "act-storage-quick" } else { "act-storage" };
         let name = named.map_or(profile, String::as_str);
         let workload = workloads::find(name)?;
-        let targets = if targets.is_empty() { workload.targets.clone() } else { targets.to_vec() };
+        let targets = if targets.is_empty() { workload.targets.paths.clone() } else { targets.to_vec() };
         let workload = for_each(workload, targets.len())?;
         // A configuration itself determines which multiple of ACT's 1x it is.
-        let usual = if PROFILES.contains(&name) { FULL_LOAD } else { workload.own_load(1) };
+        let usual = if PROFILES.contains(&name) { FULL_LOAD } else { workload.load.own(1) };
         if workload.criteria.is_empty() {
             let name = crate::failure::one_line(name);
             let why =
@@ -85,7 +85,7 @@ impl Procedure {
             let step = |title: String, stress, load, measure| Step { title, stress, load, targets, measure };
             let mut pair = vec![step(format!("load test at {load}, {on}"), false, load, measure)];
             // A closed loop has no rate that could be doubled.
-            if self.workload.streams.iter().any(|stream| stream.arrival.rate().is_some()) {
+            if self.workload.load.streams.iter().any(|stream| stream.arrival.rate().is_some()) {
                 pair.push(step(format!("stress test at {stress}, {on}"), true, stress, stress_time));
             }
             pair
@@ -106,20 +106,20 @@ impl Procedure {
     /// How long one of its steps measures unless it is shortened.
     pub fn whole(&self) -> Span {
         let act = self.workload.model.starts_with("act-");
-        if act && !self.quick { self.workload.duration.max(DAY) } else { self.workload.duration }
+        if act && !self.quick { self.workload.timing.duration.max(DAY) } else { self.workload.timing.duration }
     }
 }
 
 /// The same workload with rates for each target. Those of an ACT configuration are for all devices that it names
 /// together or, where it names none, for all given targets.
 fn for_each(workload: Workload, targets: usize) -> Result<Workload, Failure> {
-    if workload.per_target {
+    if workload.load.per_target {
         return Ok(workload);
     }
-    let among = if workload.targets.is_empty() { targets } else { workload.targets.len() }.max(1) as u64;
-    let standard = workload.standard.and_then(|all| all.per(Multiple::whole(among)));
+    let among = if workload.targets.paths.is_empty() { targets } else { workload.targets.paths.len() }.max(1) as u64;
+    let standard = workload.load.standard.and_then(|all| all.per(Multiple::whole(among)));
     let part = Multiple::ratio(1, among).ok_or_else(|| Failure::bug("a part that is not a number"))?;
-    let mut streams = workload.streams.clone();
+    let mut streams = workload.load.streams.clone();
     for stream in &mut streams {
         let arrival = stream.arrival.scaled(part);
         stream.arrival = arrival.ok_or_else(|| Failure::workload("its rates are too large to be divided"))?;
@@ -130,5 +130,5 @@ fn for_each(workload: Workload, targets: usize) -> Result<Workload, Failure> {
             "each device gets one part in {among} of the configuration's rates, which are for {among} devices"
         ));
     }
-    Ok(Workload { per_target: true, standard, streams, notes, ..workload })
+    Ok(Workload { load: Load { per_target: true, standard, streams, ..workload.load }, notes, ..workload })
 }

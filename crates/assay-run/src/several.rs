@@ -82,7 +82,7 @@ impl<'a> Several<'a> {
         mut settings: Settings<'a>,
         check: &dyn Fn(&Plan) -> Result<(), Failure>,
     ) -> Result<Several<'a>, Failure> {
-        let names = if targets.is_empty() { workload.targets.clone() } else { targets.to_vec() };
+        let names = if targets.is_empty() { workload.targets.paths.clone() } else { targets.to_vec() };
         if names.is_empty() {
             return Err(Failure::usage(format!("{verb} needs a target: a device, a file or sim:flash")));
         }
@@ -96,14 +96,14 @@ impl<'a> Several<'a> {
         let smallest = |target, block| plan.smallest_target(target, block);
         let all = match named.first() {
             Some((_, Named::Database(_))) => named.clone(),
-            _ => targets::beside(&names, workload.cache_device.as_ref())?,
+            _ => targets::beside(&names, workload.caches.device.as_ref())?,
         };
         let beside = all.len() - named.len();
         let (writes, page_cache) = (plan.writes(), plan.page_cache.as_slice());
         let needs = TargetNeeds { writes, smallest: &smallest, beside, log_dir: &planned, page_cache };
         let opened = (settings.open)(&all, needs)?;
         let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
-        let _scheduler = Schedulers::set(workload.scheduler.as_deref(), &opened, settings.tell)?;
+        let _scheduler = Schedulers::set(workload.targets.scheduler.as_deref(), &opened, settings.tell)?;
         Ok(Several { settings, workload, named, opened, stop, names, plan, plan_sum, planned, _scheduler })
     }
 
@@ -125,13 +125,14 @@ impl<'a> Several<'a> {
 
     /// From now on runs the same workload without the cache before its targets.
     pub fn without_cache(&mut self) -> Result<(), Failure> {
-        let workload = Workload { cache_device: None, ..self.workload.clone() };
+        let mut workload = self.workload.clone();
+        workload.caches.device = None;
         self.now_runs(workload, self.settings.pace.clone())
     }
 
     /// Whether there is a cache before its targets.
     pub fn has_cache(&self) -> bool {
-        self.workload.cache_device.is_some()
+        self.workload.caches.device.is_some()
     }
 
     /// A message for the user that belongs to no run.
@@ -168,7 +169,7 @@ impl<'a> Several<'a> {
 
     /// How long each run measures, and why, for the user who waits.
     pub fn length(&self) -> String {
-        let (measured, own) = (self.plan.measured(), self.workload.duration);
+        let (measured, own) = (self.plan.measured(), self.workload.timing.duration);
         let why = match own.cmp(&measured) {
             _ if measured != own.min(RUN) => "as asked by --for".to_owned(),
             std::cmp::Ordering::Equal => "the workload's duration; --for asks for another".to_owned(),
@@ -227,7 +228,7 @@ impl<'a> Several<'a> {
                 one_line(&self.workload.name)
             ))
         })?;
-        let warm_up = pace.until_steady.or(pace.warm_up).unwrap_or(self.workload.warm_up.longest());
+        let warm_up = pace.until_steady.or(pace.warm_up).unwrap_or(self.workload.timing.warm_up.longest());
         let measure = Span::from_ns(span.as_ns().saturating_mul(shares.len() as u64));
         let pace = Pace { measure: Some(measure), warm_up: Some(warm_up), until_steady: None, ..pace.clone() };
         let plan = pace.plan(&workload, &self.named, Some(Multiple::ONE))?;
@@ -245,7 +246,7 @@ impl<'a> Several<'a> {
     ) -> Result<(Judgement, Vec<Judgement>, PathBuf), Failure> {
         let (whole, dir) = self.run_of((&ramp.workload, &ramp.pace), (below, name), (load, seed), observer)?;
         let log = Log::open(&dir.join("run.jsonl"))?;
-        let phases = log.judge_phases(self.settings.judge_on, &ramp.workload.phases)?;
+        let phases = log.judge_phases(self.settings.judge_on, &ramp.workload.timing.phases)?;
         Ok((whole, phases, dir))
     }
 
@@ -274,7 +275,7 @@ impl<'a> Several<'a> {
         let mut log = LogFile::create(&dir.join("run.jsonl"))?;
         let how = Drive {
             manner: manner.clone(),
-            watermarks: header::short(plan.measured(), workload.duration).into_iter().collect(),
+            watermarks: header::short(plan.measured(), workload.timing.duration).into_iter().collect(),
             prepared: Records::host().preparations(self.opened.real(), *tell),
             ..Drive::default()
         };
@@ -293,7 +294,7 @@ pub struct Ramp {
 
 /// A pace with a length: the workload's duration, at most six hours, where none was asked for.
 fn bounded(pace: Pace, workload: &Workload) -> Pace {
-    Pace { measure: Some(pace.measure.unwrap_or(workload.duration.min(RUN))), ..pace }
+    Pace { measure: Some(pace.measure.unwrap_or(workload.timing.duration.min(RUN))), ..pace }
 }
 
 /// The plan of a workload at 1x, and the checksum of what distinguishes it from others.

@@ -51,11 +51,11 @@ pub fn of(
     let first = seed(pace.seed.or(workload.seed), named);
     let parts = workload.in_steps();
     let of = parts.len() as u32;
-    let known = |criterion: &Criterion| workload.streams.iter().any(|stream| stream.name == criterion.stream);
+    let known = |criterion: &Criterion| workload.load.streams.iter().any(|stream| stream.name == criterion.stream);
     for text in criteria {
-        let criterion = Criterion::typed(text, workload.slice).map_err(Failure::workload)?;
+        let criterion = Criterion::typed(text, workload.timing.slice).map_err(Failure::workload)?;
         if !known(&criterion) {
-            let names: Vec<&str> = workload.streams.iter().map(|stream| stream.name.as_str()).collect();
+            let names: Vec<&str> = workload.load.streams.iter().map(|stream| stream.name.as_str()).collect();
             return Err(Failure::workload(format!(
                 "criterion \"{}\": no stream is called {}\n  = the streams are {}",
                 text.escape_debug(),
@@ -70,7 +70,7 @@ pub fn of(
         if !criteria.is_empty() {
             let is_here = |text: &&String| {
                 let typed = Criterion::typed(text, plan.slice);
-                typed.is_ok_and(|criterion| part.streams.iter().any(|stream| stream.name == criterion.stream))
+                typed.is_ok_and(|criterion| part.load.streams.iter().any(|stream| stream.name == criterion.stream))
             };
             let own: Vec<String> = criteria.iter().filter(is_here).cloned().collect();
             plan.criteria.clear();
@@ -85,7 +85,7 @@ pub fn of(
 /// The names of its streams, or of their loops.
 fn title(part: &Workload) -> String {
     let mut names: Vec<&str> = Vec::new();
-    for stream in &part.streams {
+    for stream in &part.load.streams {
         let name = stream.arrival.loop_name().map_or(stream.name.as_str(), String::as_str);
         names.extend((!names.contains(&name)).then_some(name));
     }

@@ -12,7 +12,7 @@ use crate::note::Note;
 use assay_base::{Bytes, Rate, Share, Span};
 use assay_model::act::{self, Index, Pace, Rates, Storage, standard, standard_criteria};
 use assay_model::size::Size;
-use assay_model::workload::{LARGEST_BOUND, Workload};
+use assay_model::workload::{LARGEST_BOUND, Load, Targets, Workload};
 
 /// Upper bound on the interval of a run log: a run that is cut short loses no more than that.
 const INTERVAL_MAX: Span = Span::from_secs(60);
@@ -22,16 +22,16 @@ const THREADS_PER_CPU: u32 = 5;
 /// The workload of `conf`, called `name`. The error says what cannot be run and what to write.
 pub fn native(name: &str, conf: &Conf, notes: &[Note]) -> Result<Workload, Unrunnable> {
     let mut workload = lowered(name, conf, Rates::Exact, Pace::Poisson)?;
-    workload.lanes = match conf.kind {
+    workload.load.lanes = match conf.kind {
         Kind::Storage => Storage::lanes(act::storage::LARGE_IN_FLIGHT),
-        Kind::Index => Index::lanes(workload.in_flight_bound),
+        Kind::Index => Index::lanes(workload.load.in_flight_bound),
     };
-    workload.duration = conf.test_duration;
-    workload.interval = conf.report_interval.min(INTERVAL_MAX);
+    workload.timing.duration = conf.test_duration;
+    workload.timing.interval = conf.report_interval.min(INTERVAL_MAX);
     workload.notes.extend(notes.iter().map(|note| note.to_string().trim_start_matches("note: ").to_owned()));
     workload.notes.extend(remarks(conf));
     workload.notes.push(
-        match workload.standard {
+        match workload.load.standard {
             Some(_) => {
                 "1x is ACT's: 2000 reads and 1000 writes a second on each device; the load is that many times it"
             }
@@ -48,11 +48,11 @@ pub fn like_act(conf: &Conf, cpus: u32) -> Result<Workload, Unrunnable> {
     let mut workload = lowered(conf.kind.program(), conf, Rates::Act, Pace::Steady)?;
     // ACT ends with a report: a test of 10 s with a report every 3 s takes 12 s.
     let reports = conf.test_duration.as_ns().div_ceil(conf.report_interval.as_ns().max(1));
-    workload.duration = Span::from_ns(reports.saturating_mul(conf.report_interval.as_ns()));
-    workload.interval = Span::from_secs(1);
+    workload.timing.duration = Span::from_ns(reports.saturating_mul(conf.report_interval.as_ns()));
+    workload.timing.interval = Span::from_secs(1);
     let service = conf.service_threads.unwrap_or(cpus.saturating_mul(THREADS_PER_CPU));
-    workload.in_flight_bound = share(conf, service);
-    workload.lanes = match conf.kind {
+    workload.load.in_flight_bound = share(conf, service);
+    workload.load.lanes = match conf.kind {
         // One thread for each device.
         Kind::Storage => Storage::lanes(1),
         Kind::Index => Index::lanes(share(conf, conf.cache_threads)),
@@ -78,18 +78,16 @@ fn lowered(name: &str, conf: &Conf, rates: Rates, pace: Pace) -> Result<Workload
     let reads = streams.iter().any(|stream| stream.name == "reads");
     let criteria = |window| if reads { standard_criteria(window) } else { Vec::new() };
     let standard = standard(conf.read_reqs_per_sec.into(), conf.write_reqs_per_sec.into());
-    Ok(Workload { standard, ..of(Workload::new(name, model, streams, criteria), conf) })
+    let load = Load { standard, ..Load::of(streams) };
+    Ok(of(Workload { load, ..Workload::new(name, model, Vec::new(), criteria) }, conf))
 }
 
 /// Applies what a config says besides its load.
-fn of(workload: Workload, conf: &Conf) -> Workload {
-    Workload {
-        per_target: false,
-        targets: conf.device_names.clone(),
-        max_lag: conf.max_lag,
-        scheduler: conf.scheduler_mode.clone(),
-        ..workload
-    }
+fn of(mut workload: Workload, conf: &Conf) -> Workload {
+    workload.load.per_target = false;
+    workload.timing.max_lag = conf.max_lag;
+    let (paths, scheduler) = (conf.device_names.clone(), conf.scheduler_mode.clone());
+    Workload { targets: Targets { paths, scheduler, ..workload.targets }, ..workload }
 }
 
 fn storage(conf: &Conf, rates: Rates, pace: Pace) -> Storage {
@@ -276,7 +274,7 @@ mod tests {
             let workload = like_act(&conf, 2).unwrap();
             let plan = workload.plan(&Adjust { targets: 2, ..Adjust::default() }).unwrap();
             assert_eq!(
-                (format!("{}{}", plan.in_flight_bound, plan.lanes_in_words()).as_str(), workload.duration),
+                (format!("{}{}", plan.in_flight_bound, plan.lanes_in_words()).as_str(), workload.timing.duration),
                 (bound, Span::from_secs(seconds)),
                 "{more}"
             );

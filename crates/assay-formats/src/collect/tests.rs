@@ -446,7 +446,7 @@ fn a_trace_becomes_an_application() {
     assert!(part.writes.as_ref().unwrap().durable && !part.reads.as_ref().unwrap().durable);
     let text = assay_model::profile::write(&out.profile, "traced", &[]);
     let workload = assay_model::workload::read("p.toml", &text).unwrap_or_else(|fault| panic!("{fault}\n{text}"));
-    let directions: Vec<Direction> = workload.streams.iter().filter_map(assay_model::Stream::direction).collect();
+    let directions: Vec<Direction> = workload.load.streams.iter().filter_map(assay_model::Stream::direction).collect();
     assert_eq!(directions, [Direction::Read, Direction::Write]);
     assert!(out.missing.iter().any(|one| one.what.contains("hours of the day")));
     let out = of(&[sample!("iostat-12.6.json")], Kind::Application);

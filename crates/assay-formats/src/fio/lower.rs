@@ -19,7 +19,9 @@ use assay_model::lives::{all_over, life_of};
 use assay_model::mix::{Loop, Think};
 use assay_model::plan::{Arrival, Block, Lane, Stream, WarmUp, Work};
 use assay_model::size::Size;
-use assay_model::workload::{IN_FLIGHT_BOUND, LARGEST_BOUND, MOST_STREAMS, Sealing, Workload};
+use assay_model::workload::{
+    Caches, IN_FLIGHT_BOUND, LARGEST_BOUND, Load, MOST_STREAMS, Sealing, Targets, Timing, Workload,
+};
 use assay_model::{Address, Extent, Flush, Life};
 
 /// A job file as a workload.
@@ -55,10 +57,11 @@ pub fn lower(name: &str, file: &JobFile, choice: &Choice, around: &dyn Surroundi
     for (at, job) in jobs.iter().enumerate() {
         step += u32::from(job.flag("stonewall")? && at > 0);
         let ends = ends(job, waits_for(job, &done, step)?)?;
-        let (streams, loops) = (made.workload.streams.len(), made.workload.loops.len());
+        let (streams, loops) = (made.workload.load.streams.len(), made.workload.load.loops.len());
         made.job(job, &ends)?;
-        let streams: Vec<String> = made.workload.streams[streams..].iter().map(|stream| stream.name.clone()).collect();
-        let loops: Vec<String> = made.workload.loops[loops..].iter().map(|it| it.name.clone()).collect();
+        let streams: Vec<String> =
+            made.workload.load.streams[streams..].iter().map(|stream| stream.name.clone()).collect();
+        let loops: Vec<String> = made.workload.load.loops[loops..].iter().map(|it| it.name.clone()).collect();
         let last = std::mem::take(&mut made.last);
         let names = match () {
             // A job that flushes at its end has ended when that flush is done.
@@ -68,8 +71,8 @@ pub fn lower(name: &str, file: &JobFile, choice: &Choice, around: &dyn Surroundi
         };
         let sealing = made.sealing.take();
         let of_stream = |name: &String| Some((name.clone(), sealing?));
-        made.workload.sealed.extend(streams.iter().filter_map(of_stream));
-        made.workload.verify |= sealing.is_some();
+        made.workload.verification.sealed.extend(streams.iter().filter_map(of_stream));
+        made.workload.verification.verify |= sealing.is_some();
         done.push(Done { job: job.name.clone(), step, names, streams, sealing });
     }
     lasts(&jobs, &done, &mut made.workload)?;
@@ -93,8 +96,8 @@ pub fn lower(name: &str, file: &JobFile, choice: &Choice, around: &dyn Surroundi
         return Err(file.whole(format!("no job has a file {}", strange.escape_debug()), remedy));
     }
     let of = |stream: &Stream| if let Arrival::Closed { in_flight } = stream.arrival { in_flight.into() } else { 1 };
-    let in_flight: u64 = made.workload.streams.iter().map(of).sum();
-    let all = made.workload.lanes.iter().fold(in_flight, |sum, lane| sum + u64::from(lane.in_flight_bound));
+    let in_flight: u64 = made.workload.load.streams.iter().map(of).sum();
+    let all = made.workload.load.lanes.iter().fold(in_flight, |sum, lane| sum + u64::from(lane.in_flight_bound));
     if all > LARGEST_BOUND.into() {
         return Err(file.whole(
             format!("{all} operations would be in flight"),
@@ -108,13 +111,11 @@ pub fn lower(name: &str, file: &JobFile, choice: &Choice, around: &dyn Surroundi
     }
     let workload = Workload {
         description: jobs.iter().find_map(|job| job.text("description").ok().flatten()).unwrap_or_default().to_owned(),
-        per_target: false,
-        target_names: files.names(),
-        targets: files.targets,
-        page_cache,
+        load: Load { per_target: false, in_flight_bound: IN_FLIGHT_BOUND.max(in_flight as u32), ..workload.load },
+        targets: Targets { names: files.names(), paths: files.targets, ..workload.targets },
+        caches: Caches { page: page_cache, ..workload.caches },
         // fio does not stop a job that lags behind its rate.
-        max_lag: Span::ZERO,
-        in_flight_bound: IN_FLIGHT_BOUND.max(in_flight as u32),
+        timing: Timing { max_lag: Span::ZERO, ..workload.timing },
         ..workload
     };
     Ok(Lowered { workload, keys: explain::lines(file, &jobs, choice.page_cache) })
@@ -177,22 +178,22 @@ fn lasts(jobs: &[Job<'_>], done: &[Done], workload: &mut Workload) -> Result<(),
     for job in jobs {
         before = before.max(job.time("ramp_time", Span::from_secs(1))?.unwrap_or(Span::ZERO));
     }
-    workload.warm_up = WarmUp::For(before);
-    let own = |stream: &Stream| life_of(stream, &workload.loops).clone();
-    let first = workload.streams.first().map(own).unwrap_or_default();
+    workload.timing.warm_up = WarmUp::For(before);
+    let own = |stream: &Stream| life_of(stream, &workload.load.loops).clone();
+    let first = workload.load.streams.first().map(own).unwrap_or_default();
     let plain = Life { lasts: first.lasts, ..Life::default() };
-    let alike = first.lasts.filter(|_| workload.streams.iter().all(|stream| own(stream) == plain));
+    let alike = first.lasts.filter(|_| workload.load.streams.iter().all(|stream| own(stream) == plain));
     if let Some(duration) = alike {
-        workload.duration = duration;
-        workload.streams.iter_mut().for_each(|stream| stream.life = Life::default());
-        workload.loops.iter_mut().for_each(|it| it.life = Life::default());
-    } else if let Some(over) = all_over(&workload.streams, &workload.loops) {
-        workload.duration = over;
+        workload.timing.duration = duration;
+        workload.load.streams.iter_mut().for_each(|stream| stream.life = Life::default());
+        workload.load.loops.iter_mut().for_each(|it| it.life = Life::default());
+    } else if let Some(over) = all_over(&workload.load.streams, &workload.load.loops) {
+        workload.timing.duration = over;
     }
     let last = done.last().map_or(1, |done| done.step);
     if last > 1 {
         let of = |step| done.iter().filter(move |done| done.step == step).flat_map(|done| done.streams.clone());
-        workload.steps = (1..=last).map(|step| of(step).collect()).collect();
+        workload.timing.steps = (1..=last).map(|step| of(step).collect()).collect();
     }
     Ok(())
 }
@@ -230,7 +231,7 @@ impl Made<'_> {
         let service = service(job)?;
         let copies = job.within::<u64>("numjobs", 1, MOST_STREAMS as u64)?.unwrap_or(1);
         let of_each = mode.directions().count() + usize::from(flushes.every.is_some()) + usize::from(flushes.at_end);
-        if self.workload.streams.len() as u64 + copies * of_each as u64 > MOST_STREAMS as u64 {
+        if self.workload.load.streams.len() as u64 + copies * of_each as u64 > MOST_STREAMS as u64 {
             let place = job.entry("numjobs").map_or(job.section.place, |entry| entry.place);
             return Err(job.file.fault(
                 place,
@@ -247,7 +248,7 @@ impl Made<'_> {
             let rates = [0, 1].map(|direction| pace.arrivals[direction].as_ref().and_then(Arrival::rate));
             let lives = ends.lives(job, length, (&sizes, mode, rates))?;
             shared |= before.replace((used.targets.clone(), extent)) == Some((used.targets.clone(), extent));
-            let made = self.workload.streams.len();
+            let made = self.workload.load.streams.len();
             let looped = pace.looped.map(|think| self.looped(job, (copy, copies), (engine.depth, think), &lives[0]));
             for direction in mode.directions() {
                 let Some(arrival) = pace.arrivals[index(direction)].clone() else { continue };
@@ -261,16 +262,21 @@ impl Made<'_> {
                 let name = self.name(job, copy, own.copies, mode, direction);
                 let arrival = match (arrival, &looped) {
                     (Arrival::Looped { share, line, .. }, Some(looped)) => {
-                        self.workload.lanes.last_mut().into_iter().for_each(|lane| lane.streams.push(name.clone()));
+                        self.workload
+                            .load
+                            .lanes
+                            .last_mut()
+                            .into_iter()
+                            .for_each(|lane| lane.streams.push(name.clone()));
                         Arrival::Looped { looped: looped.clone(), share, line }
                     }
                     (arrival, _) => arrival,
                 };
                 if arrival.rate().is_some() {
-                    self.workload.lanes.push(Lane::of(&name, engine.depth));
+                    self.workload.load.lanes.push(Lane::of(&name, engine.depth));
                 }
                 self.criteria(job, &name, direction)?;
-                self.workload.streams.push(Stream {
+                self.workload.load.streams.push(Stream {
                     name,
                     work,
                     arrival,
@@ -280,8 +286,8 @@ impl Made<'_> {
                 });
             }
             if used.targets.len() > 1 {
-                let turns = turns(job, service, &used, &self.workload.streams[made..])?;
-                self.workload.loops.last_mut().into_iter().for_each(|it| it.turns = Some(turns));
+                let turns = turns(job, service, &used, &self.workload.load.streams[made..])?;
+                self.workload.load.loops.last_mut().into_iter().for_each(|it| it.turns = Some(turns));
             }
             self.flush(job, (copy, copies), (used.targets, looped), flushes);
         }
@@ -302,30 +308,37 @@ impl Made<'_> {
         (depth, think): (u32, Option<Think>),
         life: &Life,
     ) -> String {
-        let name = free(stem(job, copy, copies), |name| self.workload.loops.iter().any(|it| it.name == *name));
+        let name = free(stem(job, copy, copies), |name| self.workload.load.loops.iter().any(|it| it.name == *name));
         let (lines, life) = (Vec::new(), life.clone());
         let it = Loop { name: name.clone(), in_flight: depth, copies: 1, think, lines, turns: None, life };
-        self.workload.lanes.push(Lane { streams: Vec::new(), in_flight_bound: it.slots() });
-        self.workload.loops.push(it);
+        self.workload.load.lanes.push(Lane { streams: Vec::new(), in_flight_bound: it.slots() });
+        self.workload.load.loops.push(it);
         name
     }
 
     /// Adds the flushes of a copy, whose streams are the last ones in the workload.
     fn flush(&mut self, job: &Job<'_>, (copy, copies): (u64, u64), of: (Vec<u16>, Option<String>), flushes: Flushes) {
         let (targets, looped) = of;
-        let writes = self.workload.streams.last().map(|stream| stream.name.clone());
+        let writes = self.workload.load.streams.last().map(|stream| stream.name.clone());
         let stem = stem(job, copy, copies);
         let mut add = |behind: &str, every, arrival, life| {
-            let taken = |name: &String| self.workload.streams.iter().any(|stream| stream.name == *name);
+            let taken = |name: &String| self.workload.load.streams.iter().any(|stream| stream.name == *name);
             let name = free(format!("{stem}{behind}"), taken);
             let (work, targets) = (Work::Flush(Flush::new(every)), targets.clone());
-            self.workload.streams.push(Stream { name: name.clone(), work, arrival, per_target: true, targets, life });
+            self.workload.load.streams.push(Stream {
+                name: name.clone(),
+                work,
+                arrival,
+                per_target: true,
+                targets,
+                life,
+            });
             name
         };
         if let (Some(every), Some(looped)) = (flushes.every, looped.clone()) {
             let arrival = Arrival::Looped { looped, share: Share::default(), line: None };
             let name = add(AFTER_WRITES, Some(every), arrival, Life::default());
-            self.workload.lanes.last_mut().into_iter().for_each(|lane| lane.streams.push(name.clone()));
+            self.workload.load.lanes.last_mut().into_iter().for_each(|lane| lane.streams.push(name.clone()));
         }
         if flushes.at_end {
             let life = Life { operations: Some(1), after: looped.or(writes), ..Life::default() };
@@ -338,7 +351,7 @@ impl Made<'_> {
     pub(super) fn name(&self, job: &Job<'_>, copy: u64, copies: u64, mode: Mode, direction: Direction) -> String {
         let way = if mode.both() { format!(".{direction}s") } else { String::new() };
         let plain = format!("{}{way}", stem(job, copy, copies));
-        free(plain, |name| self.workload.streams.iter().any(|stream| stream.name == *name))
+        free(plain, |name| self.workload.load.streams.iter().any(|stream| stream.name == *name))
     }
 
     /// Reads the keys whose effect is on the whole run.
@@ -352,11 +365,11 @@ impl Made<'_> {
         let scheduler = job.text("ioscheduler")?.map(str::to_owned);
         if let (Some(entry), Some(_)) = (
             job.entry("ioscheduler"),
-            self.workload.scheduler.as_ref().filter(|other| Some(*other) != scheduler.as_ref()),
+            self.workload.targets.scheduler.as_ref().filter(|other| Some(*other) != scheduler.as_ref()),
         ) {
             return Err(job.fault(entry, "another job asks for another scheduler", "write it once, in [global]"));
         }
-        self.workload.scheduler = self.workload.scheduler.take().or(scheduler);
+        self.workload.targets.scheduler = self.workload.targets.scheduler.take().or(scheduler);
         self.sealing = sealing(job, mode)?;
         Ok(())
     }
@@ -368,7 +381,7 @@ impl Made<'_> {
         };
         if let Some(longest) = job.time("max_latency", Span::from_us(1))?.filter(|longest| !longest.is_zero()) {
             let over = Span::from_ns(longest.as_ns() + 1);
-            add(Measure::Service, Bound::OverAtMost { over, at_most: Share::from_ppb(0) }, self.workload.slice);
+            add(Measure::Service, Bound::OverAtMost { over, at_most: Share::from_ppb(0) }, self.workload.timing.slice);
             if let Some(entry) = job.entry("max_latency") {
                 job.differs(entry, entry.key.told);
             }

@@ -62,7 +62,7 @@ impl Made<'_> {
         let own = Own { content: content(job)?, durable: durable(job)?, copies };
         let has = |direction| played.lines.iter().any(|line| line.direction == direction);
         let mode = Mode::of(has(Direction::Read), has(Direction::Write));
-        if self.workload.streams.len() as u64 + 2 * copies > MOST_STREAMS as u64 {
+        if self.workload.load.streams.len() as u64 + 2 * copies > MOST_STREAMS as u64 {
             let remedy = format!("write jobs whose copies and directions come to {MOST_STREAMS}");
             return Err(job.file.fault(entry.place, "more streams than a workload can have", remedy));
         }
@@ -74,10 +74,10 @@ impl Made<'_> {
                 let name = self.name(job, copy, copies, mode, direction);
                 let recording = Recording::named(value.text.clone(), Multiple::ONE, false);
                 let arrival = Arrival::Recorded { rate: Rate::per_second(1), recording };
-                self.workload.lanes.push(Lane::of(&name, engine.depth));
+                self.workload.load.lanes.push(Lane::of(&name, engine.depth));
                 self.criteria(job, &name, direction)?;
                 let (work, targets, life) = (own.recorded(direction), vec![target], life.clone());
-                self.workload.streams.push(Stream { name, work, arrival, per_target: true, targets, life });
+                self.workload.load.streams.push(Stream { name, work, arrival, per_target: true, targets, life });
             }
         }
         self.workload.play(&value.text, &played.lines).map_err(|why| job.fault(entry, why, remedy))?;

@@ -9,7 +9,7 @@ use assay_base::Criterion;
 impl Mail {
     /// `workload`, whose store this is, for this number of targets. The error says what does not fit.
     pub(crate) fn on(&self, workload: &Workload, targets: u16) -> Result<Workload, String> {
-        let mut own = Workload { mail: Some(self.clone()), ..workload.clone() };
+        let mut own = workload.clone();
         if self.storage.log == LogPlace::Last {
             let databases = self.databases(targets);
             if databases == 0 {
@@ -17,16 +17,16 @@ impl Mail {
                             one more for the logs, or write log = \"same\""
                     .to_owned());
             }
-            own.streams = self.with_logs_on_the_last(&workload.streams, databases);
-            if own.streams.len() >= MOST_STREAMS {
+            own.load.streams = self.with_logs_on_the_last(&workload.load.streams, databases);
+            if own.load.streams.len() >= MOST_STREAMS {
                 return Err(format!(
                     "{databases} databases with logs of their own are more than {MOST_STREAMS} streams: give fewer targets"
                 ));
             }
             own.criteria = workload.criteria.iter().flat_map(|criterion| of_each_log(criterion, databases)).collect();
         }
-        own.unscaled = vec![MAINTENANCE.to_owned()];
-        own.check_all = if self.storage.check == Check::All { vec![READS.to_owned()] } else { Vec::new() };
+        own.load.unscaled = vec![MAINTENANCE.to_owned()];
+        own.verification.check_all = if self.storage.check == Check::All { vec![READS.to_owned()] } else { Vec::new() };
         Ok(own)
     }
 

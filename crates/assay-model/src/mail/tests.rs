@@ -28,8 +28,8 @@ fn extent(plan: &Plan, name: &str, size: u64, block: u32) -> (u64, u64) {
 #[test]
 fn a_store_without_keys_is_the_edition_of_2013() {
     let workload = read("").unwrap();
-    assert_eq!((workload.duration, workload.slice), (Span::from_secs(7200), Span::from_secs(300)));
-    assert!(workload.verify_if_possible && !workload.verify);
+    assert_eq!((workload.timing.duration, workload.timing.slice), (Span::from_secs(7200), Span::from_secs(300)));
+    assert!(workload.verification.if_possible && !workload.verification.verify);
     let plan = plan("", 1).unwrap();
     let rates: Vec<String> = plan
         .streams

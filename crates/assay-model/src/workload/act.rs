@@ -1,7 +1,8 @@
 //! `model = "act-storage"` and `model = "act-index"`. Rates are for each target, at 1x.
 
 use super::address::text_or_table;
-use super::common::{Workload, workload_file};
+use super::common::workload_file;
+use super::definition::Workload;
 use super::source::Source;
 use crate::act::{Impossible, Index, Pace, Rates, Storage, standard_criteria, storage};
 use crate::plan::Stream;
@@ -71,7 +72,7 @@ pub(super) fn read_storage(source: Source<'_>) -> Result<Workload, Fault> {
     inputs.pace = file.arrival.unwrap_or(inputs.pace);
     inputs.record = file.record.map_or(inputs.record, |Record(size)| size);
     let mut workload = workload(source, "act-storage", inputs.streams())?.with(source, common)?;
-    workload.lanes = Storage::lanes(storage::LARGE_IN_FLIGHT.min(workload.in_flight_bound));
+    workload.load.lanes = Storage::lanes(storage::LARGE_IN_FLIGHT.min(workload.load.in_flight_bound));
     let how = if inputs.rates == Rates::Exact { "exact arithmetic" } else { "ACT 6.6's whole records per block" };
     workload.notes.push(format!("derived rates use {how}"));
     Ok(workload)
@@ -84,7 +85,7 @@ pub(super) fn read_index(source: Source<'_>) -> Result<Workload, Fault> {
     take!(file => inputs: read_rate, write_rate, replication_factor, defrag_below, durable);
     inputs.pace = file.arrival.unwrap_or(inputs.pace);
     let mut workload = workload(source, "act-index", inputs.streams())?.with(source, common)?;
-    workload.lanes = Index::lanes(workload.in_flight_bound);
+    workload.load.lanes = Index::lanes(workload.load.in_flight_bound);
     Ok(workload)
 }
 

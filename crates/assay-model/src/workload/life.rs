@@ -1,5 +1,6 @@
 //! `start`, `for`, `operations`, `bytes`, `after`: when a stream or a loop begins and ends.
 
+use super::definition::LONGEST_RUN;
 use super::source::Source;
 use crate::life::Life;
 use assay_base::{Bytes, Fault, Span};
@@ -37,9 +38,6 @@ impl AfterKeys {
     }
 }
 
-/// The longest time that is accepted: a year.
-const LONGEST: Span = Span::from_secs(366 * 86_400);
-
 /// Reads the keys of the table of `what`, a stream or a loop.
 pub(super) fn life(source: Source<'_>, keys: LifeKeys<'_>, what: &str) -> Result<Life, Fault> {
     let LifeKeys { start, lasts, operations, bytes, after } = keys;
@@ -51,7 +49,7 @@ pub(super) fn life(source: Source<'_>, keys: LifeKeys<'_>, what: &str) -> Result
         let remedy = format!("write bytes = \"10GiB\", or remove the {what}");
         return Err(source.fault(bytes.span(), format!("a {what} that moves no bytes does nothing"), remedy));
     }
-    let too_long = |span: &&Spanned<Span>| *span.get_ref() > LONGEST;
+    let too_long = |span: &&Spanned<Span>| *span.get_ref() > LONGEST_RUN;
     if let Some(span) = lasts.filter(|lasts| lasts.get_ref().is_zero() || too_long(lasts)).or(start.filter(too_long)) {
         let remedy = "write for = \"1min\" and start = \"30s\", each at most 366d";
         return Err(source.fault(span.span(), format!("a {what} cannot begin or end then"), remedy));

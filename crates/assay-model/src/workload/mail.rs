@@ -1,6 +1,7 @@
 //! `model = "mail"`: the storage of a mail server, Jetstress-like.
 
-use super::common::{Workload, workload_file};
+use super::common::workload_file;
+use super::definition::{Application, Load, Timing, Workload};
 use super::source::Source;
 use crate::mail::{
     Check, Edition, Flow, LEAST_LOG_OF_COPIES, LOG_FILE, LogPlace, Mail, Maintenance, Storage, Test, USUAL_GROWTH,
@@ -53,24 +54,24 @@ pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
     if let Some(check) = file.check.as_ref().filter(|check| *check.get_ref() == Check::All && verify == Some(false)) {
         return Err(source.fault(check.span(), "nothing is checked without verify", "remove check, or verify = false"));
     }
-    let workload = workload.with(source, file.common())?;
+    let mut workload = workload.with(source, file.common())?;
     // Unless the file says otherwise, a run verifies if its targets keep data.
-    Ok(Workload { verify_if_possible: verify.is_none(), ..workload })
+    workload.verification.if_possible = verify.is_none();
+    Ok(workload)
 }
 
 /// The workload of a mail store. `None` if its rates are too large.
 pub fn store(name: &str, mail: Mail) -> Option<Workload> {
     let streams = mail.streams()?;
     let hours = |hours: u64| Span::from_secs(hours * 3600);
+    let duration = if mail.test == Test::Stress { hours(24) } else { hours(2) };
     Some(Workload {
-        duration: if mail.test == Test::Stress { hours(24) } else { hours(2) },
-        slice: SLICE,
+        timing: Timing { duration, slice: SLICE, half_windows: true, ..Timing::default() },
         notes: mail.notes(),
         derivation: mail.derivation(),
         criteria: mail.criteria(),
-        half_windows: true,
-        mail: Some(mail),
-        ..Workload::new(name, "mail", streams, |_| Vec::new())
+        load: Load { application: Some(Application::Mail(mail)), ..Load::of(streams) },
+        ..Workload::new(name, "mail", Vec::new(), |_| Vec::new())
     })
 }
 

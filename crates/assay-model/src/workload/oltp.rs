@@ -1,7 +1,8 @@
 //! `model = "oltp"`: the load of a database on an array, SPC-1-like.
 
 use super::arrival::{PhaseKeys, phases};
-use super::common::{Workload, workload_file};
+use super::common::workload_file;
+use super::definition::{Application, Load, Timing, Workload};
 use super::source::Source;
 use crate::arrival::Curve;
 use crate::oltp::{self, OltpLoad, RATE, ReadShares};
@@ -46,11 +47,12 @@ pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
     let own = common.slice.is_some();
     let mut workload = workload.with(source, common)?;
     if !phases.is_empty() {
-        workload.duration = phases.iter().fold(Span::ZERO, |sum, phase| sum + phase.span);
+        let timing = &mut workload.timing;
+        timing.duration = phases.iter().fold(Span::ZERO, |sum, phase| sum + phase.span);
         // Each phase is judged in slices of its own, so no slice is longer than the shortest phase.
         let shortest = phases.iter().map(|phase| phase.span).min().filter(|_| !own);
-        workload.slice = shortest.map_or(workload.slice, |shortest| workload.slice.min(shortest));
-        workload.phases = phases;
+        timing.slice = shortest.map_or(timing.slice, |shortest| timing.slice.min(shortest));
+        timing.phases = phases;
     }
     Ok(workload)
 }
@@ -76,13 +78,12 @@ fn along(
         bound: Bound::MeanAtMost(MEAN),
         window: None,
     };
+    let application = Some(Application::Oltp(OltpLoad { rate, curve, mix, contexts, asu_targets }));
     Some(Workload {
-        per_target: false,
-        duration: DURATION,
-        slice: SLICE,
-        oltp: Some(OltpLoad { rate, curve, mix, contexts, asu_targets }),
+        load: Load { per_target: false, application, ..Load::of(streams) },
+        timing: Timing { duration: DURATION, slice: SLICE, ..Timing::default() },
         notes: vec![NOT_COMPARABLE.to_owned()],
-        ..Workload::new(name, "oltp", streams, |_| vec![criterion])
+        ..Workload::new(name, "oltp", Vec::new(), |_| vec![criterion])
     })
 }
 

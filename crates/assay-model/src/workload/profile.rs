@@ -1,7 +1,8 @@
 //! `model = "profile"`: what production does, as `assay import` writes it and a person edits it. The source of a number
 //! is the comment behind it, otherwise its place in this file.
 
-use super::common::{Workload, workload_file};
+use super::common::workload_file;
+use super::definition::Workload;
 use super::source::Source;
 use crate::act::standard_criteria;
 use crate::profile::{Drive, Flow, Habits, Kind, LargeBlocks, Lowered, Profile, ProfilePart, Sizes, Sourced, Unfit};
@@ -124,7 +125,7 @@ pub fn workload(name: &str, lowered: Lowered) -> Workload {
         pairs.map(|(stream, criterion)| Criterion { stream: stream.clone(), ..criterion }).collect()
     };
     let mut workload = Workload::new(name, "profile", lowered.streams, criteria);
-    workload.lanes = lowered.lanes;
+    workload.load.lanes = lowered.lanes;
     workload.derivation = lowered.derivation;
     workload.notes = lowered.notes;
     workload

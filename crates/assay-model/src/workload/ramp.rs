@@ -1,6 +1,6 @@
 //! One uninterrupted run that goes through several shares of a load.
 
-use super::common::Workload;
+use super::definition::{Application, Timing, Workload};
 use crate::arrival::Curve;
 use crate::plan::{Phase, PhaseKind};
 use assay_base::{Share, Span};
@@ -14,7 +14,7 @@ impl Workload {
     /// The same load in one run of one measured phase for each share, of `span` each, in the given order. `None` where the load
     /// of a stream cannot change within a run: it has phases, steps, bursts, batches or a recording already.
     pub fn ramp(&self, shares: &[Share], span: Span) -> Option<Workload> {
-        if !self.phases.is_empty() || !self.steps.is_empty() || self.tpcc.is_some() {
+        if !self.timing.phases.is_empty() || !self.timing.steps.is_empty() || self.load.tpcc().is_some() {
             return None;
         }
         let (mut phases, mut points, mut at) = (Vec::new(), Vec::new(), Span::ZERO);
@@ -30,15 +30,15 @@ impl Workload {
             });
         }
         let curve = Curve { points, every: None };
-        let mut ramp = Workload { phases, ..self.clone() };
-        for stream in &mut ramp.streams {
+        let times = u64::try_from(shares.len()).ok()?;
+        let duration = Span::from_ns(self.timing.duration.as_ns().checked_mul(times)?);
+        let mut ramp = Workload { timing: Timing { phases, duration, ..self.timing.clone() }, ..self.clone() };
+        for stream in &mut ramp.load.streams {
             stream.arrival = stream.arrival.along(&curve)?;
         }
-        if let Some(oltp) = &mut ramp.oltp {
+        if let Some(Application::Oltp(oltp)) = &mut ramp.load.application {
             oltp.curve = Some(curve);
         }
-        let times = u64::try_from(shares.len()).ok()?;
-        ramp.duration = Span::from_ns(self.duration.as_ns().checked_mul(times)?);
         Some(ramp)
     }
 }

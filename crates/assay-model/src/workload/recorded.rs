@@ -2,7 +2,7 @@
 //! when the file has been read.
 
 use super::arrival::RecordedKeys;
-use super::common::Workload;
+use super::definition::Workload;
 use super::source::Source;
 use super::stream_keys::{StreamKeys, own_life};
 use crate::plan::{Address, Arrival, Block, Stream, Work};
@@ -68,7 +68,7 @@ impl Workload {
     /// The files of the recordings that the workload plays, each once.
     pub fn recordings(&self) -> Vec<String> {
         let mut files: Vec<String> = Vec::new();
-        for recording in self.streams.iter().filter_map(|stream| stream.arrival.recording()) {
+        for recording in self.load.streams.iter().filter_map(|stream| stream.arrival.recording()) {
             if !files.contains(&recording.file) {
                 files.push(recording.file.clone());
             }
@@ -82,7 +82,7 @@ impl Workload {
     /// # Errors
     /// The error says why a stream cannot be played.
     pub fn play(&mut self, file: &str, lines: &[Line]) -> Result<(), String> {
-        for stream in &mut self.streams {
+        for stream in &mut self.load.streams {
             let (Some(named), Some(direction)) = (stream.arrival.recording(), stream.direction()) else { continue };
             if named.file != file {
                 continue;
@@ -109,7 +109,7 @@ impl Workload {
     /// Checks that all recordings have been read; without their operations no plan can be made.
     pub(super) fn has_its_recordings(&self) -> Result<(), String> {
         let unread = |recording: &&Recording| recording.lines().is_empty();
-        match self.streams.iter().filter_map(|stream| stream.arrival.recording()).find(unread) {
+        match self.load.streams.iter().filter_map(|stream| stream.arrival.recording()).find(unread) {
             Some(recording) => Err(format!("the recording {} has not been read", recording.file)),
             None => Ok(()),
         }

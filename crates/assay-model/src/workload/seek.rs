@@ -1,6 +1,7 @@
 //! `model = "seek"`: SeekMark's threads, each a closed loop of one operation.
 
-use super::common::{Workload, workload_file};
+use super::common::workload_file;
+use super::definition::Workload;
 use super::source::Source;
 use super::stream_keys::RangeKeys;
 use super::streams::range;
@@ -81,10 +82,10 @@ fn in_steps(source: Source<'_>, seek: &Seek, threads: &[u32], span: Range<usize>
     for threads in threads {
         let step = Seek { threads: *threads, ..seek.clone() };
         let (looped, stream, lane) = step.looped().map_err(|why| source.fault_of(why.key, why.what))?;
-        workload.steps.push(vec![stream.name.clone()]);
-        workload.streams.push(stream);
-        workload.loops.push(looped);
-        workload.lanes.push(lane);
+        workload.timing.steps.push(vec![stream.name.clone()]);
+        workload.load.streams.push(stream);
+        workload.load.loops.push(looped);
+        workload.load.lanes.push(lane);
     }
     Ok(workload)
 }

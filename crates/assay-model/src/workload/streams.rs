@@ -2,7 +2,8 @@
 
 use super::address::LARGEST;
 use super::arrival::{PhaseKeys, phases};
-use super::common::{LARGEST_BOUND, Workload, workload_file};
+use super::common::{LARGEST_BOUND, workload_file};
+use super::definition::{Load, Timing, Workload};
 use super::flush;
 use super::looped::{LoopKeys, Membership, loops, whole};
 use super::names::{NAMES, is_name};
@@ -66,21 +67,23 @@ pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
     let steps = steps(source, &file)?;
     flush::follow_writes(source, &file.stream, (&streams, &steps), names.len())?;
     lanes.extend(whole(source, &file.looped, &loops, &mut streams)?);
-    let workload = Workload::new(source.file, "streams", streams, |_| Vec::new());
+    let mut workload = Workload::new(source.file, "streams", streams, |_| Vec::new());
     let common = file.common();
     let said = common.duration.is_some() && !phases.is_empty();
     // If all streams end at times that are known, the last of these is the duration of the workload.
-    let duration = lives::all_over(&workload.streams, &loops).unwrap_or(workload.duration);
-    let workload = Workload { lanes, loops, target_names: names, duration, steps, ..workload }.with(source, common)?;
+    let duration = lives::all_over(&workload.load.streams, &loops).unwrap_or(workload.timing.duration);
+    workload.load = Load { lanes, loops, ..workload.load };
+    workload.targets.names = names;
+    workload.timing = Timing { duration, steps, ..workload.timing };
+    let mut workload = workload.with(source, common)?;
     if said {
         return Err(source.fault_of("duration", "the phases say how long the workload measures: remove duration"));
     }
-    Ok(match phases.is_empty() {
-        true => workload,
-        false => {
-            Workload { duration: phases.iter().fold(Span::ZERO, |sum, phase| sum + phase.span), phases, ..workload }
-        }
-    })
+    if !phases.is_empty() {
+        let duration = phases.iter().fold(Span::ZERO, |sum, phase| sum + phase.span);
+        workload.timing = Timing { duration, phases, ..workload.timing };
+    }
+    Ok(workload)
 }
 
 /// The names of the targets, in the order in which they stand on the command line.

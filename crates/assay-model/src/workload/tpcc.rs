@@ -1,8 +1,9 @@
 //! `model = "tpcc"`: transactions on a database, derived from TPC-C.
 
-use super::common::{Workload, workload_file};
+use super::common::workload_file;
+use super::definition::{self, Application, Timing, Workload};
 use super::source::Source;
-use crate::plan::WarmUp;
+use crate::plan::{Stream, WarmUp};
 use crate::tpcc::Mix;
 use crate::tpcc::load::{Homes, Load, Mode, Pace, Verify};
 use assay_base::{Fault, Rate, Span};
@@ -71,17 +72,19 @@ pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
     let streams = streams
         .ok_or_else(|| Fault::whole(source.file, "the rate is too large to be represented", "write a smaller rate"))?;
     let workload = Workload {
-        duration: DURATION,
-        warm_up: WarmUp::For(WARM_UP),
-        slice: SLICE,
-        max_lag: MAX_LAG,
-        backlog: BACKLOG,
-        in_flight_bound: load.sessions(),
+        timing: Timing {
+            duration: DURATION,
+            warm_up: WarmUp::For(WARM_UP),
+            slice: SLICE,
+            max_lag: MAX_LAG,
+            backlog: BACKLOG,
+            ..Timing::default()
+        },
         derivation: load.derivation(),
         criteria: Load::criteria(SLICE),
         notes: notes(&load),
-        tpcc: Some(load),
-        ..Workload::new(source.file, "tpcc", streams, |_| Vec::new())
+        load: of_sessions(streams, load),
+        ..Workload::new(source.file, "tpcc", Vec::new(), |_| Vec::new())
     };
     workload.with(source, file.common())
 }
@@ -134,26 +137,32 @@ fn notes(load: &Load) -> Vec<String> {
     }
 }
 
+/// The streams of a load on a database, which share its sessions.
+fn of_sessions(streams: Vec<Stream>, load: Load) -> definition::Load {
+    let in_flight_bound = load.sessions();
+    definition::Load { in_flight_bound, application: Some(Application::Tpcc(load)), ..definition::Load::of(streams) }
+}
+
 impl Workload {
     /// The same load on a database with this many warehouses, of a kind that works best with `usual` sessions where the
     /// workload names no number. `None` if the rates do not fit.
     pub fn on_database(&self, warehouses: Option<u32>, usual: u32) -> Option<Workload> {
-        let Some(load) = &self.tpcc else { return Some(self.clone()) };
+        let Some(load) = self.load.tpcc() else { return Some(self.clone()) };
         let mut load = Load { warehouses, ..load.clone() };
         if load.sessions.is_none() {
             load.sessions = Some(load.terminals().map_or(usual, |terminals| terminals.min(usual)));
         }
         let streams = load.streams()?;
-        Some(Workload { in_flight_bound: load.sessions(), streams, tpcc: Some(load), ..self.clone() })
+        Some(Workload { load: of_sessions(streams, load), ..self.clone() })
     }
 
     /// The same as a closed loop of this many sessions, which asks as fast as it is answered. `None` where the workload
     /// does not drive a database.
     pub fn with_sessions(&self, sessions: u32) -> Option<Workload> {
-        let load = Load { pace: Pace::Closed, sessions: Some(sessions), ..self.tpcc.clone()? };
+        let load = Load { pace: Pace::Closed, sessions: Some(sessions), ..self.load.tpcc()?.clone() };
         let streams = load.streams()?;
         let derivation = load.derivation();
-        Some(Workload { in_flight_bound: sessions, streams, derivation, tpcc: Some(load), ..self.clone() })
+        Some(Workload { load: of_sessions(streams, load), derivation, ..self.clone() })
     }
 }
 
@@ -193,20 +202,20 @@ mod tests {
     #[test]
     fn sessions_alone_are_a_closed_loop_and_terminals_come_with_the_warehouses() {
         let closed = workload("sessions = 8\nmix = \"hammerdb\"\nhome = \"session\"\nmode = \"client\"");
-        let load = closed.tpcc.clone().unwrap();
+        let load = closed.load.tpcc().unwrap();
         assert_eq!(
             (load.pace, load.mix, load.home, load.mode),
             (Pace::Closed, Mix::HammerDb, Homes::Session, Mode::Client)
         );
-        assert_eq!(closed.on_database(Some(2), 4).unwrap().in_flight_bound, 8);
+        assert_eq!(closed.on_database(Some(2), 4).unwrap().load.in_flight_bound, 8);
         let adjust = Adjust { load: Some(Multiple::whole(2)), targets: 1, ..Adjust::default() };
         assert!(closed.plan(&adjust).unwrap_err().contains("closed loop"));
         let keyed = workload("pacing = \"keyed\"").on_database(Some(3), 4).unwrap();
-        assert_eq!(keyed.tpcc.as_ref().unwrap().terminals(), Some(30));
-        assert_eq!(keyed.in_flight_bound, 4);
+        assert_eq!(keyed.load.tpcc().as_ref().unwrap().terminals(), Some(30));
+        assert_eq!(keyed.load.in_flight_bound, 4);
         let three = workload("rate = \"20/s\"").with_sessions(3).unwrap();
-        assert_eq!((three.tpcc.clone().unwrap().pace, three.in_flight_bound), (Pace::Closed, 3));
-        assert!(three.streams.iter().all(|stream| stream.arrival.rate().is_none()));
+        assert_eq!((three.load.tpcc().unwrap().pace, three.load.in_flight_bound), (Pace::Closed, 3));
+        assert!(three.load.streams.iter().all(|stream| stream.arrival.rate().is_none()));
     }
 
     #[test]

@@ -76,7 +76,7 @@ impl NamedDatabase {
     pub(crate) fn fitted(all: &[&NamedDatabase], workload: &Workload) -> Result<Workload, Failure> {
         let name = one_line(&workload.name);
         let Some((first, others)) = all.split_first() else { return Err(Failure::bug("no database to fit")) };
-        if workload.tpcc.is_none() {
+        if workload.load.tpcc().is_none() {
             return Err(Failure::usage(format!(
                 "{name} reads and writes blocks, and {first} is a database: use the workload tpcc, or a workload file with model = \"tpcc\""
             )));

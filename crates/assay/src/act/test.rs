@@ -96,7 +96,7 @@ fn unusable(conf: &Conf) -> Option<String> {
 
 fn test(conf: &Conf, cpus: u32) -> Result<u8, Failure> {
     let workload = lower::like_act(conf, cpus).map_err(Failure::workload)?;
-    let named = targets::named(&workload.targets)?;
+    let named = targets::named(&workload.targets.paths)?;
     let adjust = Adjust { seed: seed(None, &named), targets: named.len() as u16, ..Adjust::default() };
     let plan = workload.plan(&adjust).map_err(Failure::workload)?;
     let run_dir = consent::run_dir();

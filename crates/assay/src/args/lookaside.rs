@@ -29,18 +29,18 @@ impl Lookaside {
     /// Gives the workload the cache that was asked for.
     pub(crate) fn apply(&self, workload: &mut Workload) -> Result<(), Failure> {
         match self.cache.as_deref() {
-            Some(NONE) => workload.cache_device = None,
+            Some(NONE) => workload.caches.device = None,
             Some("") => return Err(Failure::usage("--cache names no device: give a path, or none")),
             Some(path) => {
-                let usual = workload.cache_device.take().unwrap_or_else(|| CacheDevice::on(path));
-                workload.cache_device = Some(CacheDevice { path: path.to_owned(), ..usual });
+                let usual = workload.caches.device.take().unwrap_or_else(|| CacheDevice::on(path));
+                workload.caches.device = Some(CacheDevice { path: path.to_owned(), ..usual });
             }
             None => {}
         }
         let metadata = self.cache_metadata.as_ref().map(|path| path.to_string_lossy().into_owned());
         let asked = [(self.cache_size.is_some(), "--cache-size"), (metadata.is_some(), "--cache-metadata")];
         let asked = asked.into_iter().find(|(is, _)| *is);
-        match (&mut workload.cache_device, asked) {
+        match (&mut workload.caches.device, asked) {
             (Some(device), _) => {
                 device.size = self.cache_size.or(device.size);
                 device.metadata = metadata.or(device.metadata.take());

@@ -76,7 +76,7 @@ pub(crate) fn certify(args: &Certify) -> Result<u8, Failure> {
     // Restored after everything else: setting a scheduler waits for operations in flight, for ever where a disk hangs.
     let scheduler;
     let opened = open(&settings, &named, &procedure.workload, &planned)?;
-    scheduler = Schedulers::set(procedure.workload.scheduler.as_deref(), &opened, tell)?;
+    scheduler = Schedulers::set(procedure.workload.targets.scheduler.as_deref(), &opened, tell)?;
     let certifying = Certifying {
         procedure: &procedure,
         named: &named,

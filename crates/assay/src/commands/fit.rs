@@ -10,7 +10,6 @@ use crate::stdout::{print_json, show};
 use assay_base::{Share, Span};
 use assay_judge::fit::{Outcome, text};
 use assay_judge::{Verdict, for_a_shell};
-use assay_model::workload::Workload;
 use assay_run::failure::{Failure, shown};
 use assay_run::fitting::{self, FILE, FITTED, Fitting};
 use assay_run::observer::Observer;
@@ -87,7 +86,8 @@ pub(crate) fn fit(args: &Fit) -> Result<u8, Failure> {
     let measure = Some(args.pace.measure.unwrap_or(ROUND));
     let mut settings = args.output.settings(&args.access, &args.pace, &[]);
     settings.pace.measure = measure;
-    let start = Workload { verify: false, ..production.at(&production.knobs())? };
+    let mut start = production.at(&production.knobs())?;
+    start.verification.verify = false;
     let mut several = Several::open("fit", start, std::slice::from_ref(&args.target), settings)?;
     let dir = several.directory()?;
     let mut progress = Progress::new(false);

@@ -158,8 +158,8 @@ impl Asking {
     pub(crate) fn behind(mut self, asked: &BehindCache) -> Asking {
         for workload in &mut self.workloads {
             let Some(size) = asked.behind else { continue };
-            let cache = workload.cache.unwrap_or_else(|| Caching::of(size));
-            workload.cache = Some(Caching { size, ..cache });
+            let cache = workload.caches.simulated.unwrap_or_else(|| Caching::of(size));
+            workload.caches.simulated = Some(Caching { size, ..cache });
         }
         self
     }
@@ -172,7 +172,7 @@ impl Asking {
 
     /// The device of that cache: of several workloads one has none.
     pub(crate) fn cache_device(&self) -> Option<&CacheDevice> {
-        self.workloads.iter().find_map(|workload| workload.cache_device.as_ref())
+        self.workloads.iter().find_map(|workload| workload.caches.device.as_ref())
     }
 
     /// Parses the workloads, of which there may be several before the targets.
@@ -182,10 +182,10 @@ impl Asking {
         let choice = jobs.choice(if words.len() == 1 { targets } else { &[] })?;
         let found = words.into_iter().map(|word| workloads::asked(word, &choice)).collect::<Result<Vec<_>, _>>()?;
         let (workloads, keys): (Vec<_>, Vec<_>) = found.into_iter().map(|found| (found.workload, found.keys)).unzip();
-        let names = if targets.is_empty() { workloads[0].targets.clone() } else { targets.to_vec() };
+        let names = if targets.is_empty() { workloads[0].targets.paths.clone() } else { targets.to_vec() };
         let alike = |workload: &Workload| {
             let all = |names: &[String]| names.iter().cloned().collect::<std::collections::BTreeSet<_>>();
-            all(&workload.targets) == all(&workloads[0].targets)
+            all(&workload.targets.paths) == all(&workloads[0].targets.paths)
         };
         if targets.is_empty() && !workloads.iter().all(alike) {
             return Err(Failure::usage(
@@ -204,7 +204,7 @@ impl Asking {
         judged: &Judged,
     ) -> Result<Vec<Task>, Failure> {
         match self.workloads.as_slice() {
-            [workload] if !workload.steps.is_empty() => {
+            [workload] if !workload.timing.steps.is_empty() => {
                 steps::of(workload, named, load, &pace.asked(), &judged.criteria)
             }
             _ => Ok(vec![Task::only(self.plan(named, load, pace, judged)?, self.duration())]),
@@ -244,8 +244,8 @@ impl Asking {
 
     /// The I/O scheduler that they ask for.
     fn scheduler(&self) -> Result<Option<&str>, Failure> {
-        let first = self.workloads[0].scheduler.as_deref();
-        match self.workloads.iter().all(|workload| workload.scheduler.as_deref() == first) {
+        let first = self.workloads[0].targets.scheduler.as_deref();
+        match self.workloads.iter().all(|workload| workload.targets.scheduler.as_deref() == first) {
             true => Ok(first),
             false => Err(Failure::workload(
                 "the workloads ask for different I/O schedulers, but a device has only one; set the same scheduler in all, or start one run per workload",

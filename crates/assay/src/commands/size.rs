@@ -14,7 +14,6 @@ use assay_base::{Multiple, Share, Span};
 use assay_judge::limit::Outcome;
 use assay_judge::sizing::{Candidate, Demand, SCHEMA, Sizing, html, text};
 use assay_judge::{Verdict, fit as machine, for_a_shell};
-use assay_model::workload::Workload;
 use assay_run::failure::{Failure, code, one_line, shown};
 use assay_run::fitting::{self, Fitting};
 use assay_run::kept::{keep, kept, page};
@@ -88,7 +87,8 @@ pub(crate) fn size(args: &Size) -> Result<u8, Failure> {
     let search = Bounds { from: Some(first(args.to)), to: args.to, resolution: Some(args.resolution) };
     distinct(&args.targets)?;
     let production = Production::read(&args.profile)?;
-    let start = Workload { verify: false, ..production.at(&production.knobs())? };
+    let mut start = production.at(&production.knobs())?;
+    start.verification.verify = false;
     let open = |target: &String| {
         let mut settings = args.output.settings(&args.access, &args.pace, &args.judged.criteria);
         (settings.pace.measure, settings.pace.verify) = (Some(args.fit_for), false);

@@ -50,7 +50,7 @@ pub(crate) fn workloads(args: &Workloads) -> Result<u8, Failure> {
     let mut rows = Vec::new();
     for (name, _) in SHIPPED {
         let workload = find(name)?;
-        rows.push((name, workload.model, workload.duration.to_string(), workload.description));
+        rows.push((name, workload.model, workload.timing.duration.to_string(), workload.description));
     }
     if args.json {
         let row = |(name, model, duration, description): &(&str, &str, String, String)| serde_json::json!({ "name": name, "model": model, "duration": duration, "description": description });

@@ -85,13 +85,13 @@ fn plan(asked: &Asked, seed: u64, targets: usize) -> Result<Plan, Failure> {
     let contexts = u32::try_from(asked.bsu.div_ceil(100)).unwrap_or(u32::MAX);
     let workload = oltp("pblio", asked.bsu, (ReadShares::Published, contexts), Some(of_each));
     let mut workload = workload.ok_or_else(|| Failure::workload("the rates are too large: write a smaller -bsu"))?;
-    workload.cache_device = asked.cache.as_ref().map(|path| CacheDevice {
+    workload.caches.device = asked.cache.as_ref().map(|path| CacheDevice {
         block: Bytes::from_kib(asked.blocksize),
         metadata: Some(asked.cachemeta.clone()),
         ..CacheDevice::on(path)
     });
-    workload.duration = Span::from_secs(asked.runlen);
-    workload.slice = workload.slice.min(workload.duration);
+    workload.timing.duration = Span::from_secs(asked.runlen);
+    workload.timing.slice = workload.timing.slice.min(workload.timing.duration);
     let targets = u16::try_from(targets).map_err(|_| Failure::usage("too many files and devices"))?;
     let adjust = Adjust { seed, targets, load: Some(Multiple::ONE), ..Adjust::default() };
     workload.plan(&adjust).map_err(Failure::workload)

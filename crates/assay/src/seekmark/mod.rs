@@ -99,7 +99,9 @@ fn workload(asked: &Asked) -> Result<Workload, Failure> {
         let each = (Span::from_secs(1) + asked.pause).as_ns();
         Span::from_ns(each.saturating_mul(seeks)).clamp(SHORTEST, LONGEST)
     });
-    Ok(Workload { duration: longest, ..Workload::new("seekmark", "seek", streams, |_| Vec::new()) })
+    let mut workload = Workload::new("seekmark", "seek", streams, |_| Vec::new());
+    workload.timing.duration = longest;
+    Ok(workload)
 }
 
 /// Refuses a target that is too small for an operation, or smaller than the requested part of it. Tells the user if

@@ -1,0 +1,273 @@
+//! What a workload is: everything except the number of targets and the multiple of its load.
+
+use crate::cache::{CacheDevice, Caching};
+use crate::lives;
+use crate::mail::Mail;
+use crate::mix::Loop;
+use crate::oltp::OltpLoad;
+use crate::page_cache::PageCached;
+use crate::plan::{Lane, Phase, Stream, WarmUp};
+use crate::profile::Derivation;
+use crate::tpcc;
+use assay_base::{Criterion, Multiple, Span};
+
+/// Judging windows of an hour, as in ACT's criteria.
+const SLICE: Span = Span::from_secs(3600);
+/// A day, as in ACT's manual.
+const DURATION: Span = Span::from_secs(86_400);
+/// Recording step.
+const INTERVAL: Span = Span::from_secs(1);
+/// ACT's max-lag-sec.
+const MAX_LAG: Span = Span::from_secs(10);
+/// Upper bound on operations in flight per target. It is enough for a device to use all its parallelism, and limited
+/// because the buffers must be; an operation that finds the queue full waits, and its wait counts.
+pub const IN_FLIGHT_BOUND: u32 = 512;
+/// Longest run, and longest slice: a year.
+pub(super) const LONGEST_RUN: Span = Span::from_secs(366 * 86_400);
+/// Shortest slice and interval.
+pub(super) const SHORTEST_SLICE: Span = Span::from_ms(10);
+
+/// A workload: everything except the number of targets and the multiple of its load.
+#[derive(Clone, Debug)]
+pub struct Workload {
+    /// Its name, or that of the file.
+    pub name: String,
+    /// One line about it; may be empty.
+    pub description: String,
+    /// The model's name.
+    pub model: &'static str,
+    /// The load at 1x.
+    pub load: Load,
+    /// What it says about its targets.
+    pub targets: Targets,
+    /// How long it takes, and how this time is divided.
+    pub timing: Timing,
+    /// Which data is compared with what was written.
+    pub verification: Verification,
+    /// The caches between the load and its targets.
+    pub caches: Caches,
+    /// The file's own seed.
+    pub seed: Option<u64>,
+    /// What decides the verdict.
+    pub criteria: Vec<Criterion>,
+    /// See [`Plan::derivation`](crate::Plan::derivation).
+    pub derivation: Vec<Derivation>,
+    /// What the reader of a report must know.
+    pub notes: Vec<String>,
+}
+
+/// A load at 1x: its streams, and what they share.
+#[derive(Clone, Debug)]
+pub struct Load {
+    /// Streams at 1x. Rates are for each target when `per_target`, otherwise for all targets together.
+    pub streams: Vec<Stream>,
+    /// Whether the rates of `streams` are for each target.
+    pub per_target: bool,
+    /// The rates of `streams` as a multiple of the model's 1x on one target; `None` where they themselves define 1x.
+    pub standard: Option<Multiple>,
+    /// Streams that `--load` does not multiply.
+    pub unscaled: Vec<String>,
+    /// See [`Plan::lanes`](crate::Plan::lanes).
+    pub lanes: Vec<Lane>,
+    /// See [`Plan::loops`](crate::Plan::loops).
+    pub loops: Vec<Loop>,
+    /// See [`Plan::in_flight_bound`](crate::Plan::in_flight_bound).
+    pub in_flight_bound: u32,
+    /// The application whose load the streams are; absent where they stand for themselves.
+    pub application: Option<Application>,
+}
+
+/// An application that has figures of its own, beyond those of its streams. All are for 1x.
+#[derive(Clone, Debug)]
+pub enum Application {
+    /// An OLTP database on an array.
+    Oltp(OltpLoad),
+    /// A mail store.
+    Mail(Mail),
+    /// Transactions on a database.
+    Tpcc(tpcc::Load),
+}
+
+/// What a workload says about its targets.
+#[derive(Clone, Debug, Default)]
+pub struct Targets {
+    /// Targets the workload itself names (an ACT configuration does).
+    pub paths: Vec<String>,
+    /// What the workload calls its targets, in the order in which they are given; empty where it does not tell them apart.
+    pub names: Vec<String>,
+    /// I/O scheduler that the devices are given for the run, by the kernel's name for it.
+    pub scheduler: Option<String>,
+}
+
+/// How long a workload takes, and how this time is divided.
+#[derive(Clone, Debug)]
+pub struct Timing {
+    /// The warm-up before measuring.
+    pub warm_up: WarmUp,
+    /// Measured time.
+    pub duration: Span,
+    /// The names of the streams of each step, where it is carried out in steps, one after another.
+    pub steps: Vec<Vec<String>>,
+    /// The phases of the measured time, where it has some.
+    pub phases: Vec<Phase>,
+    /// Judging window.
+    pub slice: Span,
+    /// See [`Plan::half_windows`](crate::Plan::half_windows).
+    pub half_windows: bool,
+    /// Recording step.
+    pub interval: Span,
+    /// See [`Plan::max_lag`](crate::Plan::max_lag).
+    pub max_lag: Span,
+    /// See [`Plan::backlog`](crate::Plan::backlog).
+    pub backlog: Span,
+}
+
+/// Which data is compared with what was written.
+#[derive(Clone, Debug, Default)]
+pub struct Verification {
+    /// See [`Plan::verify`](crate::Plan::verify).
+    pub verify: bool,
+    /// It verifies where its targets keep data, and does not where they do not.
+    pub if_possible: bool,
+    /// What is done with the data of single streams, where not all are alike; then `verify` is not looked at.
+    pub sealed: Vec<(String, Sealing)>,
+    /// See [`Plan::check_all`](crate::Plan::check_all).
+    pub check_all: Vec<String>,
+}
+
+/// The caches between a load and its targets.
+#[derive(Clone, Debug, Default)]
+pub struct Caches {
+    /// The simulated cache before each target.
+    pub simulated: Option<Caching>,
+    /// The look-aside cache on a device of its own.
+    pub device: Option<CacheDevice>,
+    /// See [`Plan::page_cache`](crate::Plan::page_cache).
+    pub page: Vec<PageCached>,
+}
+
+/// What is done with the data of a stream in a workload that verifies some of its streams.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sealing {
+    /// What it reads is compared with what was written.
+    Compared,
+    /// What it writes is sealed, and read back in the end.
+    ReadBack,
+    /// What it writes is sealed, and left for a later run to compare.
+    Left,
+}
+
+impl Default for Timing {
+    fn default() -> Self {
+        Timing {
+            warm_up: WarmUp::For(Span::ZERO),
+            duration: DURATION,
+            steps: Vec::new(),
+            phases: Vec::new(),
+            slice: SLICE,
+            half_windows: false,
+            interval: INTERVAL,
+            max_lag: MAX_LAG,
+            backlog: Span::ZERO,
+        }
+    }
+}
+
+impl Load {
+    /// Streams with rates for each target, which share nothing and define 1x themselves.
+    pub fn of(streams: Vec<Stream>) -> Load {
+        Load {
+            streams,
+            per_target: true,
+            standard: None,
+            unscaled: Vec::new(),
+            lanes: Vec::new(),
+            loops: Vec::new(),
+            in_flight_bound: IN_FLIGHT_BOUND,
+            application: None,
+        }
+    }
+
+    /// The transactions on a database that its streams are.
+    pub fn tpcc(&self) -> Option<&tpcc::Load> {
+        match &self.application {
+            Some(Application::Tpcc(load)) => Some(load),
+            _ => None,
+        }
+    }
+
+    /// The load as written, on this many targets: 1x, unless its rates are known as another multiple of the model's 1x.
+    pub fn own(&self, targets: u16) -> Multiple {
+        let shared = if self.per_target { 1 } else { u64::from(targets) };
+        let of_each = |standard: Multiple| standard.per(Multiple::whole(shared));
+        self.standard.and_then(of_each).unwrap_or(Multiple::ONE)
+    }
+
+    /// These of its streams alone.
+    fn of_streams(&self, names: &[String]) -> Load {
+        let is_here = |name: &String| names.contains(name);
+        let streams: Vec<Stream> = self.streams.iter().filter(|stream| is_here(&stream.name)).cloned().collect();
+        let loops = self.loops.iter().filter(|it| streams.iter().any(|own| own.arrival.loop_name() == Some(&it.name)));
+        let loops = loops.cloned().collect();
+        Load { streams, loops, ..self.clone() }
+    }
+}
+
+impl Workload {
+    /// A workload with a model's streams and the common defaults.
+    pub fn new(
+        name: &str,
+        model: &'static str,
+        streams: Vec<Stream>,
+        criteria: impl FnOnce(Span) -> Vec<Criterion>,
+    ) -> Workload {
+        Workload {
+            name: name.to_owned(),
+            description: String::new(),
+            model,
+            load: Load::of(streams),
+            targets: Targets::default(),
+            timing: Timing::default(),
+            verification: Verification::default(),
+            caches: Caches::default(),
+            seed: None,
+            criteria: criteria(SLICE),
+            derivation: Vec::new(),
+            notes: Vec::new(),
+        }
+    }
+
+    /// Its steps, each a workload of its own; itself where it has none.
+    pub fn in_steps(&self) -> Vec<Workload> {
+        if self.timing.steps.is_empty() {
+            return vec![self.clone()];
+        }
+        self.timing.steps.iter().map(|names| self.of_streams(names)).collect()
+    }
+
+    /// The same with these of its streams alone. Where none of them takes part in a warm-up, there is none.
+    fn of_streams(&self, names: &[String]) -> Workload {
+        let load = self.load.of_streams(names);
+        let warms_up = load.streams.iter().any(|stream| lives::life_of(stream, &load.loops).warms_up());
+        let warm_up = if warms_up { self.timing.warm_up } else { WarmUp::For(Span::ZERO) };
+        let criteria = self.criteria.iter().filter(|criterion| names.contains(&criterion.stream));
+        Workload {
+            criteria: criteria.cloned().collect(),
+            timing: Timing { warm_up, steps: Vec::new(), ..self.timing.clone() },
+            load,
+            ..self.clone()
+        }
+    }
+
+    /// How long it measures, or would if all its streams lasted as long as they may.
+    pub fn whole(&self) -> Span {
+        let own = self.timing.duration;
+        lives::all_over(&self.load.streams, &self.load.loops).map_or(own, |over| over.min(own))
+    }
+
+    /// A criterion whose window was the file's slice follows the slice when the command line changes it.
+    pub(super) fn rewindowed(&self, criterion: &Criterion, slice: Span) -> Criterion {
+        let window = criterion.window.map(|window| if window == self.timing.slice { slice } else { window });
+        Criterion { window, ..criterion.clone() }
+    }
+}

@@ -1,0 +1,323 @@
+//! How a plan is made from a workload, the number of targets and what the command line changes.
+
+use super::definition::{Application, LONGEST_RUN, Load, SHORTEST_SLICE, Sealing, Targets, Timing, Workload};
+use crate::cache::Caching;
+use crate::lives;
+use crate::oltp::Oltp;
+use crate::plan::{Address, Amount, Arrival, Before, Extent, Lane, Phase, PhaseKind, Plan, Stream, WarmUp};
+use assay_base::{Bytes, Multiple, Prng, Share, Span};
+
+/// Upper bound on the operations per second of all streams together: more than any array carries, and few enough that
+/// those of an interval, all of which are drawn, are counted within a second or two.
+const MOST_RATE: f64 = 1e8;
+
+/// What the command line changes about a workload.
+#[derive(Clone, Debug, Default)]
+pub struct Adjust {
+    /// `--load`, a multiple of the workload's 1x.
+    pub load: Option<Multiple>,
+    /// `--for`: measured time.
+    pub measure: Option<Span>,
+    /// `--warm-up`.
+    pub warm_up: Option<WarmUp>,
+    /// `--slice`.
+    pub slice: Option<Span>,
+    /// The run's seed, when the file has none or the command line overrides it.
+    pub seed: u64,
+    /// Number of targets.
+    pub targets: u16,
+    /// `--verify`.
+    pub verify: bool,
+}
+
+impl Workload {
+    /// The plan of a run; the error says what is contradictory.
+    pub fn plan(&self, adjust: &Adjust) -> Result<Plan, String> {
+        match &self.load.application {
+            Some(Application::Mail(mail)) => mail.on(self, adjust.targets.max(1))?.planned(adjust),
+            _ => self.planned(adjust),
+        }
+    }
+
+    fn planned(&self, adjust: &Adjust) -> Result<Plan, String> {
+        if !self.timing.steps.is_empty() {
+            return Err(format!(
+                "{} has {} steps, which only run and explain carry out one after another; write the streams of one step into a file of their own",
+                self.name,
+                self.timing.steps.len()
+            ));
+        }
+        let targets = adjust.targets.max(1);
+        self.targets.are_given(targets)?;
+        self.has_its_recordings()?;
+        let own = self.load.own(targets);
+        let load = adjust.load.unwrap_or(own);
+        let times = load.per(own).ok_or_else(|| format!("{load} is too far from the workload's own {own}"))?;
+        let (mut streams, oltp) = self.load.scaled(targets, load, times)?;
+        let mut notes = self.notes.clone();
+        notes.extend(multiplied(&streams, times)?);
+        let timing = self.timing.adjusted(adjust, lives::all_over(&streams, &self.load.loops))?;
+        let mut phases = timing.in_phases(&self.load.streams)?;
+        notes.extend(lives::fit(&streams, &self.load.loops, (timing.warm_up, timing.duration))?);
+        if lives::end_when_done(&streams, &self.load.loops) {
+            let measured = phases.iter_mut().filter(|phase| phase.kind == PhaseKind::Measure);
+            measured.for_each(|phase| phase.until_done = true);
+        }
+        let (own, left) = self.sealing();
+        let verify = own || adjust.verify;
+        // `--verify` asks for both.
+        let sealed_only = left && !adjust.verify;
+        self.load.keeps_places(verify)?;
+        if let Some(cache) = self.in_front(&mut notes)? {
+            streams = super::cached::streams(&cache, streams, verify)?;
+        }
+        if sealed_only && verify {
+            notes.push("what is written is sealed and not read back: a later run that verifies compares it".into());
+        }
+        if let Some((stream, phase)) = Plan::read_back(&streams).filter(|_| verify && !sealed_only) {
+            if streams.iter().any(|other| other.name == stream.name) {
+                return Err(format!("a workload that verifies has a stream {} of its own: rename yours", stream.name));
+            }
+            streams.push(stream);
+            phases.push(phase);
+        }
+        let plan = Plan {
+            name: self.name.clone(),
+            model: self.model.to_owned(),
+            load,
+            seed: adjust.seed,
+            targets,
+            streams,
+            phases,
+            criteria: self.criteria.iter().map(|criterion| self.rewindowed(criterion, timing.slice)).collect(),
+            slice: timing.slice,
+            interval: timing.interval,
+            max_lag: timing.max_lag,
+            in_flight_bound: self.load.in_flight_bound,
+            // What passes one cache is one sequence.
+            lanes: if self.caches.simulated.is_some() { Vec::new() } else { self.load.lanes_of() },
+            cache: self.caches.simulated,
+            cache_device: self.caches.device.clone(),
+            page_cache: self.caches.page.clone(),
+            loops: self.load.loops.clone(),
+            oltp,
+            mail: match &self.load.application {
+                Some(Application::Mail(mail)) => Some(mail.clone()),
+                _ => None,
+            },
+            tpcc: self.load.tpcc().and_then(|it| it.scaled(times)),
+            verify,
+            sealed_only: verify && sealed_only,
+            half_windows: timing.half_windows,
+            backlog: timing.backlog,
+            check_all: if verify { self.verification.check_all.clone() } else { Vec::new() },
+            derivation: self.derivation.clone(),
+            before: self.load.before(adjust.seed),
+            notes,
+        };
+        plan.fits_somewhere().map(|()| plan)
+    }
+
+    /// Whether it verifies, and whether it leaves all that it seals for a later run to compare.
+    fn sealing(&self) -> (bool, bool) {
+        let sealed = &self.verification.sealed;
+        if sealed.is_empty() {
+            return (self.verification.verify, false);
+        }
+        let is_here = |name: &String| self.load.streams.iter().any(|stream| stream.name == *name);
+        let own: Vec<Sealing> = sealed.iter().filter(|(name, _)| is_here(name)).map(|(_, how)| *how).collect();
+        (!own.is_empty(), own.contains(&Sealing::Left) && !own.contains(&Sealing::ReadBack))
+    }
+
+    /// The simulated cache that the streams pass, and a note about the cache in front of the targets, whichever there is.
+    fn in_front(&self, notes: &mut Vec<String>) -> Result<Option<Caching>, String> {
+        match (self.caches.simulated, &self.caches.device) {
+            (Some(_), Some(_)) => {
+                Err("a load lies behind a simulated cache or before a cache device, not both: leave one of them out"
+                    .into())
+            }
+            (Some(cache), None) => {
+                notes.push(format!(
+                    "operations pass a simulated cache before each target, {cache}: rates that were asked for are those of the application; what \
+                     completes, and what criteria judge, is what the target sees"
+                ));
+                Ok(Some(cache))
+            }
+            (None, Some(device)) => {
+                notes.push(format!("a look-aside cache lies before the targets: {device}"));
+                Ok(None)
+            }
+            (None, None) => Ok(None),
+        }
+    }
+}
+
+/// What to say about streams of a load that is `times` what was written, where some have no rate to be multiplied.
+fn multiplied(streams: &[Stream], times: Multiple) -> Result<Option<String>, String> {
+    let closed = streams.iter().filter(|stream| stream.arrival.rate().is_none()).count();
+    match times != Multiple::ONE && closed > 0 {
+        true if closed == streams.len() => {
+            Err(format!("a load of {times} cannot be offered: {}", Plan::ONLY_CLOSED_LOOPS))
+        }
+        true => Ok(Some("closed-loop streams have no rate and are not multiplied by --load".into())),
+        false => Ok(None),
+    }
+}
+
+impl Load {
+    /// Its streams on this many targets, `times` what they are at 1x, which is a load of `load`; and how an OLTP load lies
+    /// on these targets.
+    fn scaled(&self, targets: u16, load: Multiple, times: Multiple) -> Result<(Vec<Stream>, Option<Oltp>), String> {
+        if let Some(beyond) = self.streams.iter().find(|stream| stream.targets.iter().any(|target| *target >= targets))
+        {
+            return Err(format!("the stream {} names a target beyond the {targets} that were given", beyond.name));
+        }
+        let onto = |stream: &Stream| {
+            let own = if stream.targets.is_empty() { u64::from(targets) } else { stream.targets.len() as u64 };
+            let spread = if self.per_target { own } else { 1 };
+            let is_scaled = !self.unscaled.contains(&stream.name);
+            let arrival = stream.arrival.scaled(if is_scaled { times } else { Multiple::ONE })?;
+            Some(Stream { arrival: arrival.on_each_of(spread)?, ..stream.clone() })
+        };
+        let streams: Option<Vec<Stream>> = self.streams.iter().map(onto).collect();
+        let mut streams = streams.ok_or_else(|| format!("at {load} the rates are too large to be represented"))?;
+        let oltp = match &self.application {
+            Some(Application::Oltp(oltp)) => Some(oltp.on(targets, times)?),
+            _ => None,
+        };
+        if let Some(oltp) = &oltp {
+            for stream in &mut streams {
+                if let Some(Address::Asu { asu, .. }) = stream.block().map(|block| &block.address) {
+                    stream.targets = oltp.targets_of(*asu);
+                }
+            }
+        }
+        let rate: f64 = streams.iter().filter_map(|stream| stream.arrival.peak()).sum();
+        match rate > MOST_RATE {
+            true => Err(format!("at {load} {rate:.0} operations a second are asked for; ask for at most {MOST_RATE}")),
+            false => Ok((streams, oltp)),
+        }
+    }
+
+    /// The lanes that have streams, and only those of their streams that exist.
+    fn lanes_of(&self) -> Vec<Lane> {
+        let is_there = |name: &String| self.streams.iter().any(|stream| stream.name == *name);
+        let there = |lane: &Lane| Lane {
+            streams: lane.streams.iter().filter(|name| is_there(name)).cloned().collect(),
+            ..*lane
+        };
+        self.lanes.iter().map(there).filter(|lane| !lane.streams.is_empty()).collect()
+    }
+
+    /// What is seen once begins anywhere, because nothing is known of what was seen before.
+    fn before(&self, seed: u64) -> Before {
+        let seen = match self.streams.iter().any(Stream::goes_once) {
+            true => Prng::child(seed, &[]).next_u64() >> 12,
+            false => 0,
+        };
+        Before { time: Span::ZERO, seen: Bytes::new(seen) }
+    }
+
+    /// What is never seen is kept from the others, and what repeats is not held against what was written.
+    fn keeps_places(&self, verify: bool) -> Result<(), String> {
+        let all = Extent::new(Amount::ZERO, None);
+        let place = |stream: &Stream| stream.block().map(|block| block.extent.unwrap_or(all));
+        let meet = |one: &Stream, other: &Stream| {
+            let together = one.targets.is_empty()
+                || other.targets.is_empty()
+                || one.targets.iter().any(|it| other.targets.contains(it));
+            let extents = place(one).zip(place(other));
+            together && one.name != other.name && extents.is_some_and(|(one, other)| one.may_meet(other))
+        };
+        for one in self.streams.iter().filter(|stream| stream.goes_once()) {
+            if let Some(other) = self.streams.iter().find(|other| meet(one, other)) {
+                return Err(format!(
+                    "the stream {} may go to blocks which {} must not have seen; give both a range or a target of its own, such as \
+                     range = {{ size = \"50%\" }} and range = {{ from = \"50%\" }}",
+                    other.name, one.name
+                ));
+            }
+        }
+        let repeats = |stream: &&Stream| stream.block().is_some_and(|block| block.duplicates > Share::default());
+        match self.streams.iter().find(repeats).filter(|_| verify) {
+            Some(stream) => Err(format!(
+                "the blocks of {} repeat each other, so that they cannot be verified; remove duplicates, or do not verify",
+                stream.name
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Targets {
+    /// A workload that tells its targets apart is given as many.
+    fn are_given(&self, targets: u16) -> Result<(), String> {
+        let names = &self.names;
+        if names.is_empty() || names.len() == usize::from(targets) {
+            return Ok(());
+        }
+        let names =
+            format!("{} {} ({})", names.len(), if names.len() == 1 { "target" } else { "targets" }, names.join(", "));
+        Err(format!("the workload is for {names}, and it is given {targets}: name one for each, in this order"))
+    }
+}
+
+impl Timing {
+    /// The same with what the command line changes; behind `over`, where the last stream ends, there is nothing to measure.
+    fn adjusted(&self, adjust: &Adjust, over: Option<Span>) -> Result<Timing, String> {
+        let measure = adjust.measure.unwrap_or(self.duration);
+        let measure = over.map_or(measure, |over| over.min(measure));
+        let warm_up = adjust.warm_up.unwrap_or(self.warm_up);
+        let before = warm_up.longest();
+        if measure.is_zero() || measure > LONGEST_RUN || before > LONGEST_RUN {
+            return Err(format!(
+                "a run of {measure} after {before} of warm-up cannot be measured; ask for 1s to {LONGEST_RUN}"
+            ));
+        }
+        super::warm_up::fits(warm_up, self.interval)?;
+        let timing = Timing { warm_up, duration: measure, slice: adjust.slice.unwrap_or(self.slice), ..self.clone() };
+        timing.has_whole_intervals().map(|()| timing)
+    }
+
+    /// Slices must consist of whole intervals.
+    fn has_whole_intervals(&self) -> Result<(), String> {
+        let (slice, interval) = (self.slice, self.interval);
+        if slice < SHORTEST_SLICE || slice > LONGEST_RUN {
+            return Err(format!("a slice of {slice} cannot be judged; ask for {SHORTEST_SLICE} to {LONGEST_RUN}"));
+        }
+        if slice < self.duration && !slice.as_ns().is_multiple_of(interval.as_ns()) {
+            let next = interval.as_ns().saturating_mul(slice.as_ns() / interval.as_ns() + 1);
+            return Err(format!(
+                "a slice of {slice} is not a multiple of the interval, {interval}: ask for one that is, such as {}",
+                Span::from_ns(next)
+            ));
+        }
+        Ok(())
+    }
+
+    /// The phases of a run of these streams; the workload's own, where it has some.
+    fn in_phases(&self, streams: &[Stream]) -> Result<Vec<Phase>, String> {
+        let varies = |stream: &Stream| matches!(stream.arrival, Arrival::Varying { .. });
+        if matches!(self.warm_up, WarmUp::UntilSteady { .. }) && streams.iter().any(varies) {
+            return Err(
+                "a load that changes is never steady: give the warm-up a time of its own, such as --warm-up 1min"
+                    .into(),
+            );
+        }
+        let (measure, slice) = (self.duration, self.slice);
+        if self.phases.is_empty() {
+            return Ok(Plan::phases(self.warm_up, measure));
+        }
+        let whole = self.phases.iter().fold(Span::ZERO, |sum, phase| sum + phase.span);
+        if measure != whole {
+            return Err(format!("the phases of the workload take {whole}, and cannot be measured for {measure}"));
+        }
+        match self.phases.iter().find(|phase| !phase.span.as_ns().is_multiple_of(slice.as_ns().max(1))) {
+            Some(phase) => Err(format!(
+                "the phase {} takes {}, which is not a multiple of the slice, {slice}: each is judged in slices of its own",
+                phase.name, phase.span
+            )),
+            None => Ok(Plan::phases_of(self.warm_up, &self.phases, Span::ZERO)),
+        }
+    }
+}
