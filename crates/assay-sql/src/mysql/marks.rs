@@ -38,8 +38,8 @@ impl Mark {
     /// Reads the row after a reconnect, before the next transaction changes it. A row that is missing reads as 0.
     pub(super) fn find(&mut self, connection: &mut Connection) -> Result<(), Trouble> {
         let answers = connection.ask(&format!("SELECT seq FROM @assay_session WHERE {}", self.row()))?;
-        let row = answers.first().and_then(|answer| answer.one());
-        self.found = Some(row.and_then(|row| row.big(0).ok()).map_or(0, |seq| seq as u64));
+        let seq = answers.first().and_then(|answer| answer.one()).map_or(Ok(0), |row| row.big(0));
+        self.found = Some(seq.map_err(|why| connection.trouble(&Failed::from(why)))? as u64);
         Ok(())
     }
 

@@ -37,13 +37,13 @@ impl Mark {
         &self.set
     }
 
-    /// Looks what has become of the row, before anything that follows changes it.
+    /// Looks what has become of the row, before anything that follows changes it. A row that is missing reads as 0.
     pub(super) fn find(&mut self, connection: &mut Connection) -> Result<(), Trouble> {
         let Mark { run, session, .. } = self;
         let sql = format!("SELECT seq FROM @assay_session WHERE run = {} AND session = {session}", literal(run));
         let answers = connection.ask(&sql)?;
-        let row = answers.first().and_then(|answer| answer.one());
-        self.found = Some(row.and_then(|row| row.written(0).ok()).map_or(0, |seq| seq as u64));
+        let seq = answers.first().and_then(|answer| answer.one()).map_or(Ok(0), |row| row.written(0));
+        self.found = Some(seq.map_err(|why| connection.trouble(&Failed::from(why)))? as u64);
         Ok(())
     }
 
