@@ -20,6 +20,7 @@ pub mod mysql;
 mod ordering;
 pub mod postgres;
 mod retry;
+mod seen;
 mod sessions;
 mod socket;
 pub mod sqlite;

@@ -3,7 +3,7 @@
 
 use super::after::compared;
 use super::calls::Calls;
-use super::differences::{changed, did_not_crash, disturbed, unsynced};
+use super::differences::{all_changed, did_not_crash, disturbed, unsynced};
 use super::ledger::{LedgerFile, pause};
 use super::opened::{Counters, Guarded, Life, Opened, Settings};
 use super::target::{Database, seed};
@@ -293,7 +293,7 @@ impl<'a> Carried<'a> {
                 return found.say(EventKind::Unchecked, text);
             }
         };
-        let changed = changed(&self.before.settings, &settings);
+        let changed = all_changed(&self.before.settings, &opened.settings_seen(), &settings);
         let mut details = settings.named;
         details.extend(opened.bytes().map(|bytes| ("bytes".to_owned(), bytes.to_string())));
         let text = "the settings of the database at the end of the run".to_owned();

@@ -9,18 +9,29 @@ use std::collections::BTreeSet;
 /// counters.
 const MANY_COMMITS: u64 = 100;
 
-/// The changes of settings, each as a part of a sentence. They include settings that exist only before or only after
-/// the run, and new reasons why a commit may be lost.
-pub(super) fn changed(before: &Settings, after: &Settings) -> Vec<String> {
+/// All changes of settings between the beginning of a run and its end, each as a part of a sentence. `seen` is what
+/// connections were found with during the run: a change that was taken back before the end shows only there.
+pub(super) fn all_changed(before: &Settings, seen: &[Settings], after: &Settings) -> Vec<String> {
+    let mut all = changed(before, after, "is", "at the end");
+    for other in seen.iter().filter(|other| *other != after) {
+        let new = changed(before, other, "was", "for a time");
+        all.extend(new.into_iter().filter(|text| !all.contains(text)).collect::<Vec<_>>());
+    }
+    all
+}
+
+/// The changes of settings. They include settings that exist only before or only after, and new reasons why a commit may
+/// be lost.
+fn changed(before: &Settings, after: &Settings, is: &str, when: &str) -> Vec<String> {
     let names: BTreeSet<&String> = before.named.keys().chain(after.named.keys()).collect();
     let value = |settings: &Settings, name: &String| settings.named.get(name).map_or("not there", |it| it).to_owned();
     let differs = |name: &String| {
-        let (was, is) = (value(before, name), value(after, name));
-        (was != is).then(|| format!("{name} was {was} at the beginning and is {is} at the end"))
+        let (was, now) = (value(before, name), value(after, name));
+        (was != now).then(|| format!("{name} was {was} at the beginning and {is} {now} {when}"))
     };
     let mut changed: Vec<String> = names.into_iter().filter_map(differs).collect();
     let weaker = after.not_durable.iter().filter(|reason| !before.not_durable.contains(reason));
-    changed.extend(weaker.map(|reason| format!("a commit may be lost since then: {reason}")));
+    changed.extend(weaker.map(|reason| format!("a commit may be lost: {reason}")));
     changed
 }
 
@@ -105,21 +116,37 @@ mod tests {
     #[test]
     fn a_setting_that_changed_came_or_went_is_named_and_so_is_a_new_reason_to_lose_commits() {
         let before = settings(&[("a", "1"), ("b", "2")], &["x"]);
-        assert_eq!(changed(&before, &before.clone()), Vec::<String>::new());
+        let at_the_end = |after: &Settings| all_changed(&before, std::slice::from_ref(&before), after);
+        assert_eq!(at_the_end(&before), Vec::<String>::new());
         let after = settings(&[("a", "9"), ("unlogged tables", "stock")], &["x", "in memory"]);
         assert_eq!(
-            changed(&before, &after),
+            at_the_end(&after),
             [
                 "a was 1 at the beginning and is 9 at the end",
                 "b was 2 at the beginning and is not there at the end",
                 "unlogged tables was not there at the beginning and is stock at the end",
-                "a commit may be lost since then: in memory",
+                "a commit may be lost: in memory",
+            ]
+        );
+        assert_eq!(at_the_end(&settings(&[("a", "1"), ("b", "2")], &[])), Vec::<String>::new(), "safer than before");
+    }
+
+    #[test]
+    fn a_change_that_was_taken_back_is_named_once() {
+        let strong = settings(&[("fsync", "on")], &[]);
+        let weak = settings(&[("fsync", "off")], &["fsync=off"]);
+        let other = settings(&[("fsync", "off"), ("new", "1")], &["fsync=off"]);
+        assert_eq!(
+            all_changed(&strong, &[strong.clone(), weak.clone(), other], &strong),
+            [
+                "fsync was on at the beginning and was off for a time",
+                "a commit may be lost: fsync=off",
+                "new was not there at the beginning and was 1 for a time",
             ]
         );
         assert_eq!(
-            changed(&before, &settings(&[("a", "1"), ("b", "2")], &[])),
-            Vec::<String>::new(),
-            "safer than before"
+            all_changed(&strong, &[strong.clone(), weak.clone()], &weak),
+            ["fsync was on at the beginning and is off at the end", "a commit may be lost: fsync=off"]
         );
     }
 

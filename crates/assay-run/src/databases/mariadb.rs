@@ -59,11 +59,15 @@ impl Protocol for Mysql {
     }
 
     fn settings(connection: &mut Connection) -> Result<Settings, Trouble> {
-        let settings = connection.settings_now()?;
-        let engines = (!settings.other_engines.is_empty())
-            .then(|| ("tables of other engines".to_owned(), settings.other_engines.join(", ")));
-        let named = settings.values.clone().into_iter().chain(engines).collect();
-        Ok(Settings { named, not_durable: settings.not_durable() })
+        connection.settings_now().map(meant)
+    }
+
+    fn begin_run(permit: &Permit) {
+        permit.begin_run();
+    }
+
+    fn settings_seen(permit: &Permit) -> Vec<Settings> {
+        permit.settings_seen().iter().map(meant).collect()
     }
 
     fn memory(connection: &Connection) -> Option<u64> {
@@ -107,4 +111,12 @@ impl Protocol for Mysql {
         };
         directories.flat_map(places).collect()
     }
+}
+
+/// The settings of a server as the log has them.
+fn meant(settings: &mysql::Settings) -> Settings {
+    let engines = (!settings.other_engines.is_empty())
+        .then(|| ("tables of other engines".to_owned(), settings.other_engines.join(", ")));
+    let named = settings.values.clone().into_iter().chain(engines).collect();
+    Settings { named, not_durable: settings.not_durable() }
 }

@@ -22,6 +22,11 @@ pub trait Opened: Debug + Send {
     fn facts(&self, mode: Mode) -> Facts;
     /// Its settings, as they are now.
     fn settings(&mut self) -> Result<Settings, Trouble>;
+    /// The settings that its connections were found with since the sessions of the run were opened, each different set
+    /// once; empty if nobody else can change them.
+    fn settings_seen(&self) -> Vec<Settings> {
+        Vec::new()
+    }
     /// The sums that transactions raise.
     fn totals(&mut self) -> Result<Totals, Trouble>;
     /// Makes sure that no other Assay can work with it, and says whether one could at some time. An error that refuses

@@ -59,11 +59,15 @@ impl Protocol for Postgres {
     }
 
     fn settings(connection: &mut Connection) -> Result<Settings, Trouble> {
-        let settings = connection.settings_now()?;
-        let unlogged =
-            (!settings.unlogged.is_empty()).then(|| ("unlogged tables".to_owned(), settings.unlogged.join(", ")));
-        let named = settings.values.clone().into_iter().chain(unlogged).collect();
-        Ok(Settings { named, not_durable: settings.not_durable() })
+        connection.settings_now().map(meant)
+    }
+
+    fn begin_run(permit: &Permit) {
+        permit.begin_run();
+    }
+
+    fn settings_seen(permit: &Permit) -> Vec<Settings> {
+        permit.settings_seen().iter().map(meant).collect()
     }
 
     fn memory(connection: &Connection) -> Option<u64> {
@@ -107,4 +111,12 @@ impl Protocol for Postgres {
         };
         directories.flat_map(places).collect()
     }
+}
+
+/// The settings of a server as the log has them.
+fn meant(settings: &postgres::Settings) -> Settings {
+    let unlogged =
+        (!settings.unlogged.is_empty()).then(|| ("unlogged tables".to_owned(), settings.unlogged.join(", ")));
+    let named = settings.values.clone().into_iter().chain(unlogged).collect();
+    Settings { named, not_durable: settings.not_durable() }
 }

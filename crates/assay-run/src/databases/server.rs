@@ -42,6 +42,10 @@ pub(super) trait Protocol: Sized + Send + 'static {
     fn kept(connection: &mut Self::Connection, run: &str, loaded: i32) -> Result<Kept, Trouble>;
     fn version(connection: &Self::Connection) -> String;
     fn settings(connection: &mut Self::Connection) -> Result<Settings, Trouble>;
+    /// Begins a run, whose connections are opened after this.
+    fn begin_run(permit: &Self::Permit);
+    /// As [`Opened::settings_seen`].
+    fn settings_seen(permit: &Self::Permit) -> Vec<Settings>;
     /// How much of the data the server keeps in memory, in bytes.
     fn memory(connection: &Self::Connection) -> Option<u64>;
     fn totals(connection: &mut Self::Connection) -> Result<Totals, Trouble>;
@@ -93,6 +97,7 @@ where
     Server<P>: Debug,
 {
     fn sessions(&mut self, count: u32, mode: Mode) -> Result<Vec<Box<dyn Execute>>, Trouble> {
+        P::begin_run(&self.permit);
         let session = |_| P::session(P::connect(&self.permit, &self.url)?, self.scale(), mode, None);
         (0..count).map(session).collect()
     }
@@ -107,6 +112,7 @@ where
     }
 
     fn marked_sessions(&mut self, count: u32, mode: Mode, run: &str) -> Result<Vec<Box<dyn Execute>>, Trouble> {
+        P::begin_run(&self.permit);
         let session = |at| P::session(P::connect(&self.permit, &self.url)?, self.scale(), mode, Some((run, at)));
         (0..count).map(session).collect()
     }
@@ -130,6 +136,10 @@ where
 
     fn settings(&mut self) -> Result<Settings, Trouble> {
         self.asked(P::settings)
+    }
+
+    fn settings_seen(&self) -> Vec<Settings> {
+        P::settings_seen(&self.permit)
     }
 
     fn totals(&mut self) -> Result<Totals, Trouble> {
@@ -177,6 +187,8 @@ pub(super) fn mode_of(mode: Mode) -> assay_sql::Mode {
 
 /// Time between two readings of a server's counters.
 const EVERY: Duration = Duration::from_millis(250);
+/// So many readings of the counters come to one of the settings, which costs the server more.
+const SETTINGS: u32 = 4;
 
 /// The counters of a server. They are read by a thread of their own, because the server may answer slowly.
 struct Account {
@@ -196,13 +208,18 @@ impl Account {
     }
 }
 
-/// Reads the counters until nobody uses them any more, or the server does not answer.
+/// Reads the counters until nobody uses them any more, or the server does not answer. The settings are read now and then,
+/// so that a change shows that is taken back before the end.
 fn ask<P: Protocol>(connection: &mut P::Connection, answers: &Weak<Mutex<Option<Vec<u64>>>>) {
-    while let Some(answer) = answers.upgrade() {
+    for reading in 0_u32.. {
+        let Some(answer) = answers.upgrade() else { return };
         let Ok(counted) = P::counters(connection) else { return };
         let values = counted.into_iter().map(|(_, value)| value).collect();
         *answer.lock().unwrap_or_else(PoisonError::into_inner) = Some(values);
         drop(answer);
+        if reading.is_multiple_of(SETTINGS) && P::settings(connection).is_err() {
+            return;
+        }
         pause();
     }
 }

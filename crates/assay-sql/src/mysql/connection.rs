@@ -37,6 +37,7 @@ impl Connection {
         // Only then: where there is no server, the sessions of a run would wait for each other's attempt to reach it.
         permit.hold()?;
         let settings = started(&mut link, &url.database).map_err(|why| trouble(url, &why))?;
+        permit.has_seen(&settings);
         settings.are_as_needed(&permit.shown())?;
         Ok(Connection { link, permit: Arc::clone(permit), url: url.clone(), settings })
     }
@@ -57,6 +58,7 @@ impl Connection {
     pub fn settings_now(&mut self) -> Result<&Settings, Trouble> {
         let read = Settings::read(&mut self.link, &self.url.database);
         self.settings = read.map_err(|why| trouble(&self.url, &why))?;
+        self.permit.has_seen(&self.settings);
         Ok(&self.settings)
     }
 

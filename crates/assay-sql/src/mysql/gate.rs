@@ -7,7 +7,9 @@
 use super::failed::Failed;
 use super::link::Link;
 use super::schema::{literal, prefix};
+use super::settings::Settings;
 use crate::guard::{self, Guard};
+use crate::seen::Seen;
 use crate::trouble::Trouble;
 use crate::url::MysqlUrl;
 use assay_base::text::one_line;
@@ -75,6 +77,7 @@ impl Drop for Lock {
 #[derive(Debug)]
 pub struct Permit {
     guard: Guard<Lock>,
+    seen: Seen<Settings>,
     url: MysqlUrl,
     found: Found,
 }
@@ -83,7 +86,7 @@ impl Permit {
     /// For a load: the database may be missing or empty.
     pub fn to_load(url: &MysqlUrl) -> Result<Permit, Trouble> {
         let (lock, found) = found(url)?;
-        Ok(Permit { guard: Guard::of_anything(lock), url: url.clone(), found })
+        Ok(Permit { guard: Guard::of_anything(lock), seen: Seen::default(), url: url.clone(), found })
     }
 
     /// For everything else: the database must be ours.
@@ -92,7 +95,9 @@ impl Permit {
         let lacks = match found {
             Found::Nothing => "does not exist",
             Found::Blank => "is empty",
-            Found::Marked => return Ok(Permit { guard: Guard::of_load(lock), url: url.clone(), found }),
+            Found::Marked => {
+                return Ok(Permit { guard: Guard::of_load(lock), seen: Seen::default(), url: url.clone(), found });
+            }
         };
         Err(Trouble::not_ready(format!("{} {lacks}: load it with assay prep", shown(url))))
     }
@@ -105,6 +110,22 @@ impl Permit {
     /// Whether the lock was lost at some time. What was loaded when this permit was given is still there.
     pub fn was_lost(&self) -> bool {
         self.guard.was_lost()
+    }
+
+    /// The settings that the connections of this permit were found with since [`Permit::begin_run`], each different set
+    /// once.
+    pub fn settings_seen(&self) -> Vec<Settings> {
+        self.seen.all()
+    }
+
+    /// Begins a run, whose connections are opened after this.
+    pub fn begin_run(&self) {
+        self.seen.forget();
+    }
+
+    /// Keeps the settings that a connection was found with.
+    pub(super) fn has_seen(&self, settings: &Settings) {
+        self.seen.add(settings);
     }
 
     /// For a load, which does not go on if the lock was lost: another one may have begun meanwhile.

@@ -30,6 +30,7 @@ impl Connection {
         // Only then: where there is no server, the sessions of a run would wait for each other's attempt to reach it.
         permit.hold()?;
         let settings = started(&mut link, permit).map_err(|why| trouble(url, &why))?;
+        permit.has_seen(&settings);
         settings.are_as_needed(&permit.shown())?;
         Ok(Connection { link, permit: Arc::clone(permit), url: url.clone(), settings })
     }
@@ -51,6 +52,7 @@ impl Connection {
         let schema = self.permit.schema().to_owned();
         let read = Settings::read(&mut self.link, &schema);
         self.settings = read.map_err(|why| trouble(&self.url, &why))?;
+        self.permit.has_seen(&self.settings);
         Ok(&self.settings)
     }
 

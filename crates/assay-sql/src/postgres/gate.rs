@@ -6,7 +6,9 @@
 
 use super::link::{Failed, Link};
 use super::schema::{literal, prefix};
+use super::settings::Settings;
 use crate::guard::{self, Guard};
+use crate::seen::Seen;
 use crate::trouble::Trouble;
 use crate::url::PostgresUrl;
 use assay_base::text::one_line;
@@ -80,6 +82,7 @@ impl Drop for Lock {
 #[derive(Debug)]
 pub struct Permit {
     guard: Guard<Lock>,
+    seen: Seen<Settings>,
     url: PostgresUrl,
     found: Found,
 }
@@ -88,7 +91,7 @@ impl Permit {
     /// For a load: the schema may be missing or empty.
     pub fn to_load(url: &PostgresUrl) -> Result<Permit, Trouble> {
         let (lock, found) = found(url)?;
-        Ok(Permit { guard: Guard::of_anything(lock), url: url.clone(), found })
+        Ok(Permit { guard: Guard::of_anything(lock), seen: Seen::default(), url: url.clone(), found })
     }
 
     /// For everything else: the schema must be ours.
@@ -97,7 +100,9 @@ impl Permit {
         let lacks = match found {
             Found::Nothing => "does not exist",
             Found::Blank => "is empty",
-            Found::Marked => return Ok(Permit { guard: Guard::of_load(lock), url: url.clone(), found }),
+            Found::Marked => {
+                return Ok(Permit { guard: Guard::of_load(lock), seen: Seen::default(), url: url.clone(), found });
+            }
         };
         let (at, schema) = (shown(url), &url.schema);
         Err(Trouble::not_ready(format!("{at}: the schema {schema} {lacks}: load it with assay prep")))
@@ -111,6 +116,22 @@ impl Permit {
     /// Whether the lock was lost at some time. What was loaded when this permit was given is still there.
     pub fn was_lost(&self) -> bool {
         self.guard.was_lost()
+    }
+
+    /// The settings that the connections of this permit were found with since [`Permit::begin_run`], each different set
+    /// once.
+    pub fn settings_seen(&self) -> Vec<Settings> {
+        self.seen.all()
+    }
+
+    /// Begins a run, whose connections are opened after this.
+    pub fn begin_run(&self) {
+        self.seen.forget();
+    }
+
+    /// Keeps the settings that a connection was found with.
+    pub(super) fn has_seen(&self, settings: &Settings) {
+        self.seen.add(settings);
     }
 
     /// For a load, which does not go on if the lock was lost: another one may have begun meanwhile.

@@ -1,7 +1,7 @@
 //! The same transactions on a MariaDB server: in both modes, when the server is killed, and when somebody changes what
 //! a commit means.
 
-use super::bed::{Log, Place, Running, Said};
+use super::bed::{Log, Place, Running, Said, until};
 use super::drawn::Drawn;
 use super::maria::{Server, succeeds};
 use super::shop::{CLOSED, OPEN, done, in_one_line, run, says_what_it_is};
@@ -281,11 +281,20 @@ fn a_server_that_is_killed_fails_the_run_and_loses_nothing() {
 fn a_setting_that_somebody_changes_during_the_run_is_noticed() {
     let Some(served) = Served::new("") else { return };
     let running = served.begun();
+    // The run reads the settings now and then.
+    let read = || -> u64 {
+        let said = served.ask("SHOW GLOBAL STATUS LIKE 'Com_show_variables'");
+        said.split_whitespace().last().unwrap().parse().unwrap()
+    };
+    served.ask("SET GLOBAL innodb_flush_log_at_trx_commit = 0");
+    let before = read();
+    until("the settings are read", || read() > before);
     served.ask("SET GLOBAL innodb_flush_log_at_trx_commit = 2");
     let said = running.end();
     assert_eq!(said.is_of_verdict(&served.place.path("run")), "INVALID", "{said:?}");
     let text = in_one_line(&said.out);
     assert!(text.contains("innodb_flush_log_at_trx_commit was 1 at the beginning and is 2 at the end"), "{text}");
+    assert!(text.contains("innodb_flush_log_at_trx_commit was 1 at the beginning and was 0 for a time"), "{text}");
 }
 
 /// At 30 transactions a second this is more than a deck, in which each kind has a card.

@@ -1,7 +1,7 @@
 //! The same transactions on a PostgreSQL server: in both modes, when the server is killed, and when somebody changes what
 //! a commit means.
 
-use super::bed::{Log, Place, Running};
+use super::bed::{Log, Place, Running, until};
 use super::cluster::{Cluster, succeeds};
 use super::drawn::Drawn;
 use super::shop::{CLOSED, OPEN, done, in_one_line, run, says_what_it_is};
@@ -244,15 +244,27 @@ fn a_lock_whose_connection_was_ended_is_taken_again_at_the_end() {
 fn a_setting_that_somebody_changes_during_the_run_is_noticed() {
     let Some(served) = Served::new("-c track_wal_io_timing=on") else { return };
     let running = served.begun();
-    served.ask("ALTER SYSTEM SET synchronous_commit = off");
-    served.ask("SELECT pg_reload_conf()");
+    let reload = |what: &str, sql: &str| {
+        served.ask(sql);
+        served.ask("SELECT pg_reload_conf()");
+        let now = served.ask("SELECT clock_timestamp()");
+        // The run reads the settings now and then, and its connection hears of the change a moment later.
+        let read = format!(
+            "SELECT count(*) > 0 FROM pg_stat_activity WHERE query LIKE '%current_setting(name)%' AND pid <> pg_backend_pid() \
+             AND query_start > '{now}'::timestamptz + interval '500 ms'"
+        );
+        until(what, || served.ask(&read) == "t");
+    };
+    reload("the first value is read", "ALTER SYSTEM SET synchronous_commit = local");
+    reload("the second value is read", "ALTER SYSTEM SET synchronous_commit = off");
     served.ask("ALTER TABLE assay_tpcc.history SET UNLOGGED");
     let said = running.end();
     assert_eq!(said.is_of_verdict(&served.place.path("run")), "INVALID", "{said:?}");
     let text = in_one_line(&said.out);
     assert!(text.contains("synchronous_commit was on at the beginning and is off at the end"), "{text}");
+    assert!(text.contains("synchronous_commit was on at the beginning and was local for a time"), "{text}");
     assert!(text.contains("unlogged tables was not there at the beginning and is history at the end"), "{text}");
-    assert!(text.contains("a commit may be lost since then: synchronous_commit=off"), "{text}");
+    assert!(text.contains("a commit may be lost: synchronous_commit=off"), "{text}");
     let log = Log::of(&served.place.path("run"));
     let page = std::fs::read_to_string(served.place.path("run/report.html")).unwrap();
     says_what_it_is("HTML", &page);
