@@ -96,3 +96,31 @@ fn a_full_disk_of_mariadb_fails_the_run_by_its_code() {
     drop(small);
     std::fs::remove_dir_all(&served.server.dir).unwrap();
 }
+
+/// MariaDB does not answer a commit for whose binary log there is no room: it waits until somebody makes room.
+#[test]
+fn a_mariadb_that_waits_for_room_is_stuck_and_fails_the_run() {
+    if !may_mount() {
+        return;
+    }
+    let Some(served) = mariadb::Served::at_rest() else { return };
+    let at = served.server.dir.join("small");
+    std::fs::create_dir(&at).unwrap();
+    let small = Small::mount(&at, "size=100m,uid=nobody,mode=0700");
+    served.server.start(&format!("--innodb-flush-method=nosync --log-bin={}/log", at.display()));
+    small.leave(ROOM);
+    let lengths = ["--warm-up", "0s", "--for", "8s", "--slice", "2s", "--stuck", "2s", "--drain", "2s", "--out", "run"];
+    let said = served.assay(&[&["run", "closed.toml", &served.url], &lengths[..]].concat());
+    assert_eq!(said.is_of_verdict(&served.place.path("run")), "FAIL", "{said:?}");
+    assert!(in_one_line(&said.out).contains("stuck"), "{said:?}");
+    let log = Log::of(&served.place.path("run"));
+    let told = log.events.iter().find(|event| event.what == "unchecked");
+    assert!(told.is_some_and(|event| event.text.contains("sessions still wait")), "{:?}", log.events);
+    small.grow("100m");
+    let checked = served.assay(&["check", &served.url]);
+    assert_eq!(checked.code, Some(0), "{checked:?}");
+    // The server must not lose a file that it has open.
+    served.server.stop();
+    drop(small);
+    std::fs::remove_dir_all(&served.server.dir).unwrap();
+}
