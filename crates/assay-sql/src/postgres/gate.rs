@@ -134,16 +134,9 @@ impl Permit {
         self.seen.add(settings);
     }
 
-    /// For a load, which does not go on if the lock was lost: another one may have begun meanwhile.
+    /// See [`Guard::has_held`].
     pub(super) fn has_held(&self) -> Result<(), Trouble> {
-        self.hold()?;
-        match self.was_lost() {
-            true => Err(Trouble::host(format!(
-                "{}: the connection whose lock keeps another Assay out was lost: repeat the command to go on",
-                self.shown()
-            ))),
-            false => Ok(()),
-        }
+        self.guard.has_held(&self.url)
     }
 
     /// The database, as it may be shown.
