@@ -154,6 +154,11 @@ impl Fold {
         let foreign = self.foreign(&header);
         let same_step = |step: &StepFold| step.header.step == header.step;
         if header.continues && self.current.as_ref().is_some_and(same_step) {
+            for url in self.current.as_ref().map(StepFold::not_compared).unwrap_or_default() {
+                self.watermark(&format!(
+                    "UNCOMPARED: whether others wrote to {url} before the run was continued is not known"
+                ));
+            }
             let resumed = self.current.as_mut().map_or(Ok(()), |step| step.resume(&header));
             return resumed.unwrap_or_else(|why| self.unreadable(why));
         }

@@ -452,5 +452,7 @@ fn what_was_checked_before_an_interruption_is_checked_again() {
         assert_eq!(judged.verdict, verdict, "{before:?}, then {after:?}: {}", judged.reason);
         let checked = judged.part.databases.into_iter().find_map(|it| it.checked);
         assert_eq!(checked.is_some(), verdict != Verdict::Invalid, "{before:?}, then {after:?}: {checked:?}");
+        let marks = judged.watermarks.iter().filter(|mark| mark.starts_with("UNCOMPARED: ")).count();
+        assert_eq!(marks, usize::from(before.is_empty()), "{before:?}: {:?}", judged.watermarks);
     }
 }

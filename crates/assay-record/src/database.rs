@@ -35,6 +35,9 @@ pub struct DatabaseHead {
     /// What is not as the standard requires it that the workload is derived from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deviations: Vec<String>,
+    /// The name of the run in the database, which its ledger of commits has too; absent where it keeps no ledger.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ledger: Option<String>,
     /// Whether it was asked for that nothing is checked after the run. Otherwise a run that ended without a check proves
     /// nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -51,6 +51,11 @@ impl Databases {
         self.0.get(target).is_some_and(|found| found.told)
     }
 
+    /// Whether the segment that was read last says what was found when a database was looked at after it.
+    pub(crate) fn was_compared(&self, target: usize) -> bool {
+        self.0.get(target).is_some_and(|found| found.checked.is_some() || found.broken > 0)
+    }
+
     /// The figures, with what the header says, and what the servers counted.
     pub(crate) fn finish(&mut self, heads: Vec<DatabaseHead>, meters: &[MeterFigures]) -> Vec<DatabaseFigures> {
         let found = std::mem::take(&mut self.0);

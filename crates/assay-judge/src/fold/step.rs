@@ -103,6 +103,14 @@ impl StepFold {
         })
     }
 
+    /// The databases of which the segment that was read last does not say whether others have written to them, though
+    /// nobody asked to leave that out.
+    pub(crate) fn not_compared(&self) -> Vec<String> {
+        let heads = self.header.databases.iter().enumerate();
+        let lacking = heads.filter(|(target, head)| !head.unchecked && !self.databases.was_compared(*target));
+        lacking.map(|(_, head)| head.url.clone()).collect()
+    }
+
     /// Continues with a segment of the same step. The error says why it cannot be the same step.
     pub(crate) fn resume(&mut self, header: &Header) -> Result<(), String> {
         self.check_same(header)?;

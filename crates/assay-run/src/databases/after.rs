@@ -12,8 +12,9 @@ use super::{Checked, Loaded};
 use crate::databases::kinds::{For, open};
 use crate::failure::{Failure, one_line, shown};
 use crate::{files, reading, rundir};
+use assay_model::tpcc::Kind;
 use assay_record::{BadLedger, Commit, CommitsEnd, CommitsHead, CommitsReader, Committed, Entry, Noted};
-use assay_sql::{Kept, Marker, Totals, Url};
+use assay_sql::{Kept, Marker, ROLLED_BACK, Totals, Url};
 use serde::Serialize;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
@@ -43,6 +44,9 @@ pub struct After {
     pub contradictions: Vec<String>,
     /// Whether the run ended by itself, so that the ledger says what the sessions had sent.
     pub ended: bool,
+    /// The orders and payments among the commits that were acknowledged.
+    #[serde(skip)]
+    claimed: u64,
 }
 
 /// A session some of whose commits are lost.
@@ -194,6 +198,7 @@ fn compare<R: Read>(
     let CommitsEnd { sent, .. } = ledger.read(&mut |noted| claims.take(noted))?;
     claims.sums(&head, now);
     claims.after.ended = sent.is_some();
+    claims.after.claimed = (claims.totals.next_orders + claims.totals.payments).unsigned_abs();
     claims.never_sent(&sent.unwrap_or_default());
     let Claims { after, lacking, .. } = claims;
     Ok(After { lacking: lacking.into_values().collect(), ..after })
@@ -218,36 +223,89 @@ fn bad(path: &Path, why: &BadLedger) -> Failure {
     Failure::invalid(format!("{} {why}: it proves nothing", shown(path)))
 }
 
-/// Whether the log of a run says that the run ended by itself.
-fn has_ended(dir: &Path) -> Result<bool, Failure> {
+/// What the log of a run says about its ledger.
+#[derive(Debug, Default)]
+struct Logged {
+    /// Whether the run ended by itself.
+    closed: bool,
+    /// The name of the run in the database; logs that were written before it was kept have none.
+    run: Option<String>,
+    /// The orders and payments that were committed. Each is in the ledger before it is counted in the log.
+    commits: u64,
+}
+
+impl Logged {
+    fn take(&mut self, entry: &Entry) {
+        match entry {
+            Entry::Header(header) => self.run = header.databases.first().and_then(|it| it.ledger.clone()),
+            Entry::Interval(interval) => {
+                for kind in [Kind::NewOrder, Kind::Payment] {
+                    let Some(flow) = interval.flows.get(kind as usize) else { continue };
+                    let undone = flow.counted.get(ROLLED_BACK).copied().unwrap_or(0);
+                    self.commits += flow.ok.saturating_sub(undone);
+                }
+            }
+            Entry::Close(_) => self.closed = true,
+            _ => {}
+        }
+    }
+
+    /// Refuses a ledger that is not the one of this log.
+    fn has(&self, path: &Path, head: &CommitsHead) -> Result<(), Failure> {
+        match &self.run {
+            Some(run) if *run != head.run => Err(Failure::invalid(format!(
+                "{} belongs to the run {}, and the log beside it to the run {}: it proves nothing",
+                shown(path),
+                one_line(&head.run),
+                one_line(run)
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses a ledger that lacks its end, or commits that the log counts.
+    fn is_whole(&self, path: &Path, after: &After) -> Result<(), Failure> {
+        let (counted, claimed) = (self.commits, after.claimed);
+        let lacks = match self.closed && !after.ended {
+            true => "ends before its run did".to_owned(),
+            false if counted > claimed => {
+                format!("has {claimed} orders and payments, and the log beside it counts {counted}")
+            }
+            false => return Ok(()),
+        };
+        let text = format!("{} {lacks}: it was cut, or could not be written in full", shown(path));
+        Err(Failure::invalid(format!("{text}; it proves nothing")))
+    }
+}
+
+/// Reads what the log of a run says about its ledger.
+fn logged(dir: &Path) -> Result<Logged, Failure> {
     let path = rundir::log_in(dir);
     let file = reading::open(&path)?;
     if reading::is_being_written(&file) {
         return Err(Failure::usage(format!("the run {} still goes on: wait until it has ended", shown(dir))));
     }
-    let (mut reader, mut closed) = (reading::reader(file), false);
+    let (mut reader, mut logged) = (reading::reader(file), Logged::default());
     let unreadable = |e: std::io::Error| Failure::workload(format!("the log {} cannot be read: {e}", shown(&path)));
     while let Some(Ok(entry)) = reader.next_entry().map_err(unreadable)? {
-        closed |= matches!(entry, Entry::Close(_));
+        logged.take(&entry);
     }
-    Ok(closed)
+    Ok(logged)
 }
 
 /// Checks the conditions of a database, and whether it has everything that it acknowledged to the run in `dir`.
 pub fn check_after(url: &Url, dir: &Path) -> Result<(Checked, After), Failure> {
     let path = dir.join(FILE);
-    let closed = has_ended(dir)?;
+    let logged = logged(dir)?;
     let head = ledger(&path)?.head().clone();
+    logged.has(&path, &head)?;
     let trouble = |trouble| Failure::database(&trouble);
     let (mut opened, marker) = open(url, For::Check).map_err(trouble)?;
     belongs(&head, &marker, (&path, url))?;
     let kept = opened.kept(&head.run).map_err(trouble)?;
     let totals = opened.totals().map_err(trouble)?;
     let after = compared(&path, &kept, &totals)?;
-    if closed && !after.ended {
-        let text = format!("{} ends before its run did: it was cut, or could not be written in full", shown(&path));
-        return Err(Failure::invalid(format!("{text}; it proves nothing")));
-    }
+    logged.is_whole(&path, &after)?;
     let violations = opened.check().map_err(trouble)?;
     Ok((Checked { loaded: Loaded::of(url, &marker), violations }, after))
 }

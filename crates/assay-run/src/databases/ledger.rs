@@ -25,7 +25,7 @@ const SYNC: Duration = Duration::from_secs(1);
 pub(crate) struct LedgerFile {
     path: PathBuf,
     /// The name of the run in the database.
-    pub(super) run: String,
+    pub(crate) run: String,
     state: Mutex<State>,
     synced: File,
 }

@@ -174,6 +174,7 @@ impl Database {
             settings: settings.named,
             not_durable: settings.not_durable,
             deviations: DEVIATIONS.map(str::to_owned).to_vec(),
+            ledger: None,
             unchecked,
         })
     }

@@ -30,7 +30,7 @@ use assay_device::facts::EngineFacts;
 use assay_engine::{Coordinator, Gates, Peers, Report};
 use assay_model::Plan;
 use assay_model::arrival::Part;
-use assay_record::{CloseReason, Entry, Event, EventKind, FlowInterval, Frame};
+use assay_record::{CloseReason, DatabaseHead, Entry, Event, EventKind, FlowInterval, Frame};
 use assay_sql::Account;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -167,7 +167,8 @@ impl<'a> Real<'a> {
             let unchecked = self.how.manner.unchecked;
             let mut databases = Vec::new();
             for (target, database) in self.databases() {
-                databases.push(database.head(self.plan, target, unchecked)?);
+                let ledger = self.commits.get().map(|ledger| ledger.run.clone());
+                databases.push(DatabaseHead { ledger, ..database.head(self.plan, target, unchecked)? });
             }
             let fit = fit_in_memory(self.targets.databases(), &databases);
             let lacks_disk = beneath.lacks_disk(self.targets);

@@ -76,6 +76,9 @@ pub(crate) fn run(args: &Run) -> Result<u8, Failure> {
     let named = targets::any_named(&asked.names)?;
     args.output.manner(args.access.engine).suits(&named)?;
     let mut tasks = asked.tasks(&named, args.load, &args.pace, &args.judged)?;
+    if args.crash_test && args.output.no_check {
+        return Err(Failure::usage("--crash-test compares the database with what it acknowledged: remove --no-check"));
+    }
     if args.crash_test {
         tasks.iter_mut().try_for_each(|task| expects_a_crash(&named, &mut task.plan))?;
     }

@@ -1,7 +1,10 @@
 //! Runs that are cut short: by a signal, by kill -9, in the background; and how they go on.
 
 use super::bed::{Log, until};
-use super::shop::{DB, FAST, run, shop};
+use super::shop::{DB, FAST, in_one_line, run, shop};
+
+/// What is said if the sums of a run that was cut short rose by what it committed.
+const ALONE: &str = "nobody else wrote to it until the run was cut short";
 
 const LONG: [&str; 6] = ["--warm-up", "1s", "--for", "6s", "--slice", "2s"];
 
@@ -21,6 +24,7 @@ fn after_a_signal_transactions_end_and_the_run_goes_on() {
     assert!(last.flows.iter().all(|flow| flow.in_flight == 0 && flow.errors.is_empty()), "{last:?}");
     let told = log.events.iter().any(|event| event.text.contains("was not checked: assay check does it"));
     assert!(told, "{:?}", log.events);
+    assert!(log.events.iter().any(|event| event.text == ALONE), "{:?}", log.events);
     assert_eq!(place.assay(&["check", DB]).code, Some(0));
     let other = place.assay(&["run", "closed.toml", DB, "--resume", "run"]);
     assert!(other.code == Some(2) && other.err.contains("holds another run"), "{other:?}");
@@ -28,7 +32,25 @@ fn after_a_signal_transactions_end_and_the_run_goes_on() {
     done.is_of_verdict(&place.path("run"));
     assert!(done.passed_or_late(), "{done:?}");
     let log = Log::of(&place.path("run"));
-    assert!(log.events.iter().any(|event| event.what == "checked"));
+    assert!(log.events.iter().any(|event| event.text.contains("conditions hold")), "{:?}", log.events);
+    assert!(!done.out.contains("UNCOMPARED"), "{done:?}");
+}
+
+/// A part that is continued does not forgive what somebody else did to the part before.
+#[test]
+fn what_others_wrote_before_a_signal_is_not_forgiven() {
+    let place = shop();
+    let running = place.start(&long(&[]), 3);
+    let change = "UPDATE customer SET c_payment_cnt = c_payment_cnt + 50 WHERE c_w_id = 1 AND c_d_id = 1 AND c_id = 1";
+    let connection = rusqlite::Connection::open(place.path("shop.db")).unwrap();
+    connection.busy_timeout(std::time::Duration::from_secs(20)).unwrap();
+    assert_eq!(connection.execute(change, []), Ok(1));
+    drop(connection);
+    running.signal(libc::SIGINT);
+    running.end();
+    let done = place.assay(&long(&["--resume", "run"]));
+    assert_eq!(done.is_of_verdict(&place.path("run")), "INVALID", "{done:?}");
+    assert!(in_one_line(&done.out).contains("the sum of C_PAYMENT_CNT rose by"), "{done:?}");
 }
 
 #[test]
@@ -45,6 +67,7 @@ fn after_kill_9_the_database_is_whole_and_the_run_goes_on() {
         let done = place.assay(&[&args[..], &["--resume", "run"]].concat());
         done.is_of_verdict(&place.path("run"));
         assert!(done.passed_or_late(), "{journal}: {done:?}");
+        assert!(in_one_line(&done.out).contains("UNCOMPARED: whether others wrote"), "{done:?}");
         assert_eq!(place.assay(&["check", DB]).code, Some(0), "{journal}");
     }
 }

@@ -10,6 +10,7 @@ fn what_is_about_blocks_is_refused() {
     let before = fs::metadata(place.path("shop.db")).unwrap().modified().unwrap();
     for (more, says) in [
         ("--crash-test", "SQLite is a part of this program"),
+        ("--crash-test --no-check", "remove --no-check"),
         ("--workers 2", "write sessions in the workload"),
         ("--engine threads", "--engine makes no sense on a database"),
         ("--destroy-data abcd-efgh", "--destroy-data makes no sense on a database"),
