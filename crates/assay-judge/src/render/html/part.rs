@@ -13,7 +13,7 @@ use super::still;
 use super::targets::{self, TargetRow, TargetTable};
 use crate::judgement::{
     CriterionOutcome, Figure, Gap, Outcome, PerMinuteFigures, PhaseFigures, PhaseStream, Steadiness, StepFigures,
-    StreamTotals, TimesSummary,
+    StreamFigures, StreamTotals, TimesSummary,
 };
 use crate::render::chart::Chart;
 use crate::words::{change, clock, level};
@@ -186,34 +186,34 @@ impl<'a> PartView<'a> {
             head,
             part,
             decided: false,
-            planned: Span::from_ns(part.planned_ns).to_string(),
-            measured: clock(part.measured_ns),
+            planned: Span::from_ns(part.time.planned_ns).to_string(),
+            measured: clock(part.time.measured_ns),
             criteria: criteria(part, &root),
             streams: streams(part, &root),
-            phases: phases(part, &root),
+            phases: phases(&part.streams, &root),
             charts: charts::charts(part),
             beneath: beneath::beneath(part, &root),
             slices: slices::together(part, &root),
             target_slices,
             target_slices_left_out,
-            slice: Span::from_ns(part.slice_ns).to_string(),
-            targets: targets::rows(part, &root),
+            slice: Span::from_ns(part.time.slice_ns).to_string(),
+            targets: targets::rows(&part.targets, &root),
             target_tables: targets::tables(part, &root),
             multiples: multiples::multiples(part),
             checks: checks::checks(part),
             warnings,
             happenings: happenings(part),
-            steadiness: part.steadiness.iter().map(SteadyRow::new).collect(),
-            plan: PlanView::of(&part.plan),
-            plan_json: serde_json::to_string_pretty(&part.plan).unwrap_or_default(),
+            steadiness: part.course.steadiness.iter().map(SteadyRow::new).collect(),
+            plan: PlanView::of(&part.plan.json),
+            plan_json: serde_json::to_string_pretty(&part.plan.json).unwrap_or_default(),
             minutes: minutes(part),
-            counted: counted(part),
+            counted: counted(&part.streams),
         }
     }
 
     /// True when the data of the charts are present.
     pub(crate) fn has_series(&self) -> bool {
-        !self.part.series.at_ns.is_empty()
+        !self.part.course.series.at_ns.is_empty()
     }
 
     /// True when the target is a database, or there are figures per minute.
@@ -231,11 +231,11 @@ impl<'a> PartView<'a> {
             (self.has_series(), ("time", "Over time")),
             (self.beneath.is_some(), ("beneath", "Beneath")),
             (!self.steadiness.is_empty(), ("steady", "Was it steady?")),
-            (!self.part.slices.is_empty(), ("slices", "Slices")),
+            (!self.part.slices.listed.is_empty(), ("slices", "Slices")),
             (!self.target_tables.is_empty(), ("beside", "Targets side by side")),
             (true, ("proof", "Can it be believed?")),
             (true, ("tested", "What was tested")),
-            (!self.part.plan.is_null(), ("plan", "The plan")),
+            (!self.part.plan.json.is_null(), ("plan", "The plan")),
         ];
         all.into_iter().filter(|(there, _)| *there).map(|(_, section)| section).collect()
     }
@@ -243,7 +243,7 @@ impl<'a> PartView<'a> {
 
 fn minutes(part: &StepFigures) -> Vec<MinuteView<'_>> {
     let mut views = Vec::new();
-    for it in &part.per_minute {
+    for it in &part.streams.per_minute {
         let on_each = part.databases.iter().zip(&it.targets).map(|(database, value)| {
             (format!("{} on {}", it.name, database.head.url), Cell::figure(PerMinuteFigures::shown(*value)))
         });
@@ -258,8 +258,8 @@ fn minutes(part: &StepFigures) -> Vec<MinuteView<'_>> {
 }
 
 /// What else the operations of each stream report.
-fn counted(part: &StepFigures) -> Vec<(&str, &str, u64)> {
-    let each = part.whole_streams();
+fn counted(streams: &StreamFigures) -> Vec<(&str, &str, u64)> {
+    let each = streams.whole();
     each.flat_map(|stream| stream.counts.counted.iter().map(move |(name, n)| (stream.name.as_str(), name.as_str(), *n)))
         .collect()
 }
@@ -324,14 +324,14 @@ fn streams<'a>(part: &'a StepFigures, root: &str) -> Vec<StreamRow<'a>> {
         }
     };
     // With several targets only the sum; each single target is in a table of its own.
-    let several = part.targets.len() > 1;
+    let several = part.targets.each.len() > 1;
     let shown = |(_, totals): &(usize, &StreamTotals)| !several || totals.target.is_none();
-    let streams = part.streams.iter().enumerate().filter(shown);
-    let together = part.together.iter().map(|totals| ("together".to_owned(), totals));
+    let streams = part.streams.each.iter().enumerate().filter(shown);
+    let together = part.streams.together.iter().map(|totals| ("together".to_owned(), totals));
     together.chain(streams.map(|(index, totals)| (format!("streams/{index}"), totals))).map(row).collect()
 }
 
-fn phases<'a>(part: &'a StepFigures, root: &str) -> Vec<PhaseRow<'a>> {
+fn phases<'a>(streams: &'a StreamFigures, root: &str) -> Vec<PhaseRow<'a>> {
     let rows = |(index, phase): (usize, &'a PhaseFigures)| {
         let row = move |(at, stream): (usize, &'a PhaseStream)| {
             let at = |field: &str| format!("{root}/phases/{index}/streams/{at}/{field}");
@@ -358,16 +358,17 @@ fn phases<'a>(part: &'a StepFigures, root: &str) -> Vec<PhaseRow<'a>> {
         let busy = |(_, stream): &(usize, &PhaseStream)| stream.response.operations > 0 || stream.failed > 0;
         phase.streams.iter().enumerate().filter(busy).map(row).collect::<Vec<_>>()
     };
-    part.phases.iter().enumerate().flat_map(rows).collect()
+    streams.phases.iter().enumerate().flat_map(rows).collect()
 }
 
 fn happenings(part: &StepFigures) -> Vec<Happening<'_>> {
     // Simulated time has no date at which the run could have continued.
-    let simulated = part.targets.iter().any(|target| target.head.kind == "simulated");
+    let simulated = part.targets.each.iter().any(|target| target.head.kind == "simulated");
     let resumed = |gap: &Gap| if simulated { "resumed".to_owned() } else { format!("resumed {}", gap.resumed) };
     let gap = |gap: &Gap| (gap.at_ns, format!("{}; {}", gap.before, resumed(gap)));
-    let gaps = part.gaps.iter().map(gap).map(|(at_ns, text)| Happening { at_ns, at: clock(at_ns), what: "gap", text });
-    let events = part.events.iter().map(|event| {
+    let gaps =
+        part.course.gaps.iter().map(gap).map(|(at_ns, text)| Happening { at_ns, at: clock(at_ns), what: "gap", text });
+    let events = part.course.events.iter().map(|event| {
         let details: Vec<String> = event.details.iter().map(|(name, value)| format!("{name} {value}")).collect();
         let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };
         let text = format!("{}{details}", event.text);
