@@ -19,6 +19,16 @@ const MOST_ROWS: usize = 200;
 /// Upper bound on the rows of all tables of single targets together.
 const MOST_TARGET_ROWS: usize = 600;
 
+/// The tables of slices.
+pub(crate) struct SlicesView<'a> {
+    /// One for each stream over all its targets.
+    pub together: Vec<SliceTable<'a>>,
+    /// One for each target of each stream that a criterion judges, where there are several targets.
+    pub per_target: Vec<SliceTable<'a>>,
+    /// True when those are too many to show.
+    pub per_target_left_out: bool,
+}
+
 /// One stream's table.
 pub(crate) struct SliceTable<'a> {
     pub stream: &'a str,
@@ -45,26 +55,31 @@ pub(crate) struct SliceRow<'a> {
 }
 
 /// Which rows the tables show when there are too many: first those with a problem, then the beginning.
-pub(crate) fn shown(slices: &SliceList) -> BTreeSet<usize> {
-    let bad = |index: &usize| {
-        !(slices.listed[*index].within && slices.listed[*index].valid && slices.listed[*index].complete)
-    };
-    let all = 0..slices.listed.len();
-    if slices.listed.len() <= MOST_ROWS {
+pub(crate) fn shown(slices: &[Slice]) -> BTreeSet<usize> {
+    let bad = |index: &usize| !(slices[*index].within && slices[*index].valid && slices[*index].complete);
+    let all = 0..slices.len();
+    if slices.len() <= MOST_ROWS {
         return all.collect();
     }
     all.clone().filter(bad).take(MOST_ROWS * 3 / 4).chain(all.take(MOST_ROWS / 4)).collect()
 }
 
+impl<'a> SlicesView<'a> {
+    pub(crate) fn of(part: &'a StepFigures, root: &str) -> SlicesView<'a> {
+        let (per_target, per_target_left_out) = per_target(part, root);
+        SlicesView { together: together(part, root), per_target, per_target_left_out }
+    }
+}
+
 /// One table for each stream over all its targets.
-pub(crate) fn together<'a>(part: &'a StepFigures, root: &str) -> Vec<SliceTable<'a>> {
+fn together<'a>(part: &'a StepFigures, root: &str) -> Vec<SliceTable<'a>> {
     let several = part.targets.each.len() > 1;
     let keys = keys(&part.slices).into_iter().filter(|(_, target)| !several || target.is_none());
     keys.map(|key| table(part, root, key)).collect()
 }
 
 /// One table for each target of each stream that a criterion judges; true when there are too many to show.
-pub(crate) fn per_target<'a>(part: &'a StepFigures, root: &str) -> (Vec<SliceTable<'a>>, bool) {
+fn per_target<'a>(part: &'a StepFigures, root: &str) -> (Vec<SliceTable<'a>>, bool) {
     if part.targets.each.len() < 2 {
         return (Vec::new(), false);
     }
@@ -100,7 +115,7 @@ fn table<'a>(part: &'a StepFigures, root: &str, key: (&'a str, Option<&'a str>))
         entries().flat_map(|(_, entry)| entry.response.over.keys().chain(entry.service.over.keys())).copied().collect();
     let thresholds: Vec<Span> = thresholds.into_iter().collect();
     let marks = Marks::new(part, key.0);
-    let shown = shown(&part.slices);
+    let shown = shown(&part.slices.listed);
     let rows = shown.iter().filter_map(|&index| {
         let slice = &part.slices.listed[index];
         let (at, entry) = entry(slice, key)?;

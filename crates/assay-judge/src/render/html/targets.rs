@@ -1,7 +1,7 @@
 //! The targets: what they are, what their block devices counted, and how each compares with the others.
 
 use super::figures::{Cell, percent};
-use super::multiples;
+use super::multiples::{self, Multiples};
 use crate::judgement::{StepFigures, StreamTotals, TargetFigures, TargetTotals};
 use assay_base::Bytes;
 
@@ -18,6 +18,12 @@ pub(crate) struct TargetRow<'a> {
     pub disk: Option<String>,
 }
 
+/// The targets beside each other, where there are several.
+pub(crate) struct BesideView<'a> {
+    pub tables: Vec<TargetTable<'a>>,
+    pub multiples: Vec<Multiples<'a>>,
+}
+
 /// One stream on each of several targets.
 pub(crate) struct TargetTable<'a> {
     pub stream: &'a str,
@@ -29,6 +35,12 @@ pub(crate) struct FigureRow<'a> {
     pub target: &'a str,
     pub outlier: Option<String>,
     pub cells: Vec<Cell>,
+}
+
+impl<'a> BesideView<'a> {
+    pub(crate) fn of(part: &'a StepFigures, root: &str) -> BesideView<'a> {
+        BesideView { tables: tables(part, root), multiples: multiples::multiples(part) }
+    }
 }
 
 /// All targets.
@@ -51,7 +63,7 @@ pub(crate) fn rows<'a>(targets: &'a TargetFigures, root: &str) -> Vec<TargetRow<
 }
 
 /// A table for each stream that runs on several targets.
-pub(crate) fn tables<'a>(part: &'a StepFigures, root: &str) -> Vec<TargetTable<'a>> {
+fn tables<'a>(part: &'a StepFigures, root: &str) -> Vec<TargetTable<'a>> {
     let mut tables: Vec<TargetTable<'a>> = Vec::new();
     for (index, totals) in part.streams.each.iter().enumerate() {
         let Some(target) = totals.target.as_deref().filter(|_| part.targets.each.len() > 1) else { continue };
