@@ -280,8 +280,13 @@ fn left_undone(finished: &[Finished], of: u32) -> Option<String> {
     let last = finished.last().filter(|done| done.until_certain)?;
     let part = &last.step.part;
     let human = |ns| Span::from_ns(ns).human();
-    let cut = (part.closed != Some(CloseReason::Completed)).then(|| {
-        format!("step {} ended after {} of {}", last.step.number, human(part.measured_ns), human(part.planned_ns))
+    let cut = (part.history.closed != Some(CloseReason::Completed)).then(|| {
+        format!(
+            "step {} ended after {} of {}",
+            last.step.number,
+            human(part.time.measured_ns),
+            human(part.time.planned_ns)
+        )
     });
     let behind = last.step.number < of;
     let behind = behind.then(|| match of - last.step.number {
@@ -308,9 +313,9 @@ fn add_gains(model: &str, steps: &mut [Step]) {
     }
     let mut first = None;
     for step in steps {
-        let own = step.part.streams.iter().filter(|stream| stream.target.is_some());
+        let own = step.part.streams.each.iter().filter(|stream| stream.target.is_some());
         let operations: u64 = own.map(|stream| stream.counts.operations).sum();
-        let seconds = step.part.measured_ns as f64 / 1e9;
+        let seconds = step.part.time.measured_ns as f64 / 1e9;
         let per_second = if seconds > 0.0 { operations as f64 / seconds } else { 0.0 };
         let first = *first.get_or_insert(per_second);
         step.gain = Some(Gain { per_second, over_first: (first > 0.0).then(|| per_second / first) });

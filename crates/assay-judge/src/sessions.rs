@@ -76,7 +76,7 @@ impl Point {
     pub fn of(sessions: u32, judgement: &Judgement, directory: String) -> Point {
         let part = &judgement.part;
         let named = part.criteria.iter().find_map(|outcome| outcome.asked.stream.as_deref());
-        let stream = part.whole_streams().find(|totals| Some(totals.name.as_str()) == named);
+        let stream = part.streams.whole().find(|totals| Some(totals.name.as_str()) == named);
         let value = |figure: &PerMinuteFigures| Some((figure.name.clone(), figure.value?));
         let mut deviations = Vec::new();
         add_new(&mut deviations, judgement.deviations());
@@ -85,7 +85,7 @@ impl Point {
             verdict: judgement.verdict,
             reason: judgement.reason.clone(),
             deviations,
-            per_minute: part.per_minute.iter().filter_map(value).collect(),
+            per_minute: part.streams.per_minute.iter().filter_map(value).collect(),
             service_p99_ns: stream.and_then(|totals| totals.service.p99_ns),
             bytes: part.databases_bytes(),
             bytes_at_end: part.databases_bytes_at_end(),

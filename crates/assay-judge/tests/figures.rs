@@ -55,16 +55,16 @@ fn a_generator_that_let_the_target_rest_proves_no_bound_that_held() {
         assert_eq!(judged.verdict, verdict, "{idle_ms}: {}", judged.reason);
         let told = judged.warnings.iter().filter(|it| it.contains("without work")).count();
         assert_eq!(told, warnings, "once, whatever the number of slices: {:?}", judged.warnings);
-        let totals = judged.part.targets[0].lateness.unwrap();
+        let totals = judged.part.targets.each[0].lateness.unwrap();
         // What is shorter than the schedule's own gap is none of the generator's.
         let rest = if idle_ms > 200 { idle_ms as f64 / 60_000.0 } else { 0.0 };
         assert!((totals.rest_share_max - rest).abs() < 1e-9, "{idle_ms}: {}", totals.rest_share_max);
         assert_eq!(totals.idle.sum_ns, 120 * idle_ms * 1_000_000, "two hours, without the warm-up");
         let flaw = (verdict == Verdict::Invalid).then_some("the test machine was too late to prove anything");
-        let notes: Vec<_> = judged.part.slices.iter().map(|slice| slice.note.as_deref()).collect();
+        let notes: Vec<_> = judged.part.slices.listed.iter().map(|slice| slice.note.as_deref()).collect();
         assert_eq!(notes, [flaw; 2]);
         let valid = if verdict == Verdict::Pass { 120 } else { 0 };
-        assert_eq!(judged.part.intervals.valid, valid, "{idle_ms}");
+        assert_eq!(judged.part.time.intervals.valid, valid, "{idle_ms}");
     }
     // An open loop asks for as much, however late completions are found.
     assert_eq!(late(1, 0, 6000, good).verdict, Verdict::Pass);
@@ -106,9 +106,9 @@ fn a_lost_interval_makes_its_slice_incomplete() {
         let run = Scenario::new(header(3, 1)).run(good).completed();
         let judged = judge_bytes(&changed(run, |entry| !matches!(entry, Entry::Interval(it) if it.index == 2 + lost)));
         assert_ne!(judged.verdict, Verdict::Pass, "{}", judged.reason);
-        let found: Vec<bool> = judged.part.slices.iter().map(|slice| slice.complete).collect();
+        let found: Vec<bool> = judged.part.slices.listed.iter().map(|slice| slice.complete).collect();
         assert_eq!(found, complete, "minute {lost}");
-        assert_eq!((judged.part.intervals.planned, judged.part.intervals.valid), (180, 120));
+        assert_eq!((judged.part.time.intervals.planned, judged.part.time.intervals.valid), (180, 120));
     }
 }
 
@@ -123,7 +123,7 @@ fn a_closing_line_that_contradicts_the_intervals_is_counted() {
         });
         let judged = judge_bytes(&bytes);
         assert_eq!(
-            (judged.part.contradictions, judged.verdict == Verdict::Pass),
+            (judged.part.history.contradictions, judged.verdict == Verdict::Pass),
             (more, more == 0),
             "{}",
             judged.reason
@@ -149,7 +149,9 @@ fn a_pass_names_the_criterion_that_came_nearest_to_its_bound() {
 fn the_totals_of_a_stream_agree_with_what_was_done() {
     let behave = |minute, flow| Minute { own_us: 40, ..good(minute, flow) };
     let judged = Scenario::new(header(1, 2)).run(behave).completed().judge();
-    let [together, a, b] = judged.part.streams.as_slice() else { panic!("two targets: {:?}", judged.part.streams) };
+    let [together, a, b] = judged.part.streams.each.as_slice() else {
+        panic!("two targets: {:?}", judged.part.streams.each)
+    };
     assert_eq!(
         (together.target.as_deref(), a.target.as_deref(), b.target.as_deref()),
         (None, Some("sim:a"), Some("sim:b"))
@@ -184,9 +186,9 @@ fn a_hand_over_that_blocked_is_told() {
         }
         true
     }));
-    let blocked = judged.part.streams[0].blocked_submit.as_ref().unwrap();
+    let blocked = judged.part.streams.each[0].blocked_submit.as_ref().unwrap();
     assert_eq!((blocked.sum_ns, blocked.max_ns), (600, 5), "sixty minutes, without the warm-up");
-    let cost = judged.part.generator.unwrap();
+    let cost = judged.part.generator.cost.unwrap();
     assert_eq!((cost.cpu_ns, cost.run_queue_ns, cost.steal_ns, cost.sampled_ns), (420, 120, 60, HOUR));
     assert_eq!(cost.resident_bytes_max, 61);
 }
@@ -200,7 +202,7 @@ fn the_lines_of_the_charts_follow_what_happened() {
         _ => good(minute, flow),
     };
     let judged = Scenario::new(header(1, 2)).run(behave).completed().judge();
-    let series = &judged.part.series;
+    let series = &judged.part.course.series;
     assert_eq!((series.at_ns.len(), series.at_ns[59], series.width_ns[59]), (60, 59 * MINUTE, MINUTE));
     let (line, flow) = (&series.streams[0], &series.flows[1]);
     for (minute, share, rate) in [(0, Some(0.01), 20.0), (25, None, 0.0), (35, Some(0.1), 20.0), (59, Some(0.01), 20.0)]
@@ -220,7 +222,7 @@ fn criteria_follow_the_slice_that_the_options_name() {
     let bytes = Scenario::new(header(2, 1)).run(good).completed().bytes();
     let judged = judge_with(&bytes, &Options { slice: Some(Span::from_ns(HOUR / 2)), ..Options::default() });
     let windows: Vec<u64> = judged.part.criteria.iter().map(|it| it.asked.window_ns).collect();
-    assert_eq!((windows, judged.part.slices.len()), (vec![HOUR / 2; 4], 4), "{}", judged.reason);
+    assert_eq!((windows, judged.part.slices.listed.len()), (vec![HOUR / 2; 4], 4), "{}", judged.reason);
     let mut own = header(2, 1);
     own.criteria =
         criteria(&["reads response over 1ms below 5% per 10min", "reads response over 1ms below 5% per 10s"]);
@@ -251,9 +253,9 @@ fn a_step_does_not_go_on_with_another_layout() {
         change(&mut head);
         let first = Scenario::new(first).warm_up().minutes(0..60, good).close(CloseReason::Interrupted, "SIGINT");
         let judged = first.segment(head).completed().judge();
-        assert_eq!(judged.part.segments, if same { 2 } else { 1 }, "{at}: {}", judged.reason);
+        assert_eq!(judged.part.history.segments, if same { 2 } else { 1 }, "{at}: {}", judged.reason);
         assert_eq!(
-            judged.part.gaps.iter().map(|gap| gap.before.as_str()).collect::<Vec<_>>(),
+            judged.part.course.gaps.iter().map(|gap| gap.before.as_str()).collect::<Vec<_>>(),
             vec!["interrupted"; same.into()]
         );
     }
@@ -291,7 +293,7 @@ fn a_criterion_of_an_unfinished_run_without_its_stream_proves_nothing() {
     let judged = Scenario::new(head).warm_up().minutes(0..30, good).close(CloseReason::Interrupted, "").judge();
     let outcomes: Vec<Outcome> = judged.part.criteria.iter().map(|it| it.outcome).collect();
     assert_eq!(outcomes, [Outcome::Incomplete, Outcome::Invalid, Outcome::Incomplete]);
-    assert_eq!(judged.part.intervals.valid, 0);
+    assert_eq!(judged.part.time.intervals.valid, 0);
 }
 
 /// One slice in which more than one stream or target is not delivered is one broken slice.
@@ -320,7 +322,7 @@ fn a_load_that_the_generator_did_not_offer_is_not_proven() {
         "{}",
         judged.reason
     );
-    assert_eq!(judged.part.slices.iter().map(|slice| slice.valid).collect::<Vec<_>>(), [false, true]);
+    assert_eq!(judged.part.slices.listed.iter().map(|slice| slice.valid).collect::<Vec<_>>(), [false, true]);
 }
 
 /// A slice that one criterion broke is valid, even if another one is over its bound only by the generator's lag.
@@ -331,7 +333,7 @@ fn a_broken_slice_is_valid_whatever_else_is_not_proven_in_it() {
     let judged = Scenario::new(head).run(|m, f| Minute { pushed: 9, slow: 60, ..good(m, f) }).completed().judge();
     let outcomes: Vec<Outcome> = judged.part.criteria.iter().map(|it| it.outcome).collect();
     assert_eq!(outcomes, [Outcome::Pass, Outcome::Fail, Outcome::Invalid], "{}", judged.reason);
-    let slice = &judged.part.slices[0];
+    let slice = &judged.part.slices.listed[0];
     assert_eq!((slice.valid, slice.within, slice.note.as_deref()), (true, false, None));
 }
 
@@ -349,7 +351,7 @@ fn rests_are_counted_once_for_each_whole_slice() {
         }
         true
     }));
-    assert_eq!(judged.part.targets[0].lateness.unwrap().idle.count, 60, "{}", judged.reason);
+    assert_eq!(judged.part.targets.each[0].lateness.unwrap().idle.count, 60, "{}", judged.reason);
 }
 
 /// A schedule thinner than the plan's proves nothing, as far as chance does not explain it.
@@ -371,7 +373,7 @@ fn a_thin_schedule_proves_nothing() {
         }
         let judged = run.completed().judge();
         assert_eq!(judged.verdict, verdict, "{arrival} {missing}: {}", judged.reason);
-        let slice = &judged.part.slices[0];
+        let slice = &judged.part.slices.listed[0];
         let proves = verdict == Verdict::Pass;
         assert_eq!((slice.valid, slice.note.as_deref()), (proves, (!proves).then_some("the load was not offered")));
         assert_eq!(judged.part.criteria[0].outcome == Outcome::Invalid, !proves, "{arrival} {missing}");
@@ -389,7 +391,7 @@ fn changes_of_level_are_told_with_their_time() {
         if minute >= 60 { Minute { unscheduled: 300, ..good(minute, flow) } } else { good(minute, flow) }
     };
     let judged = Scenario::new(head).run(drop).completed().judge();
-    let [line] = judged.part.steadiness.as_slice() else { panic!("{:?}", judged.part.steadiness) };
+    let [line] = judged.part.course.steadiness.as_slice() else { panic!("{:?}", judged.part.course.steadiness) };
     assert_eq!((line.measure.as_str(), line.rounds, line.round_ns), ("throughput", 120, MINUTE));
     assert_eq!(line.steady_from_ns, Some(0), "the first five rounds");
     let last = line.last.unwrap();
@@ -399,7 +401,7 @@ fn changes_of_level_are_told_with_their_time() {
     let slower =
         |minute, flow| if minute >= 60 { Minute { queue_us: 50, ..good(minute, flow) } } else { good(minute, flow) };
     let judged = Scenario::new(open).run(slower).completed().judge();
-    let line = &judged.part.steadiness[0];
+    let line = &judged.part.course.steadiness[0];
     let changes: Vec<_> = line.changes.iter().map(|it| (it.at_ns, it.before, it.after)).collect();
     // 1 % take 2 ms and the others 200 µs.
     assert_eq!((line.measure.as_str(), changes), ("mean response", vec![(HOUR, 218_000.0, 268_000.0)]));
@@ -411,7 +413,7 @@ fn a_window_of_rounds_begins_where_its_first_round_does() {
     let mut head = header(1, 1);
     head.phases[1].steady_round_ns = Some(3 * MINUTE);
     let judged = Scenario::new(head.clone()).run(good).completed().judge();
-    let line = &judged.part.steadiness[0];
+    let line = &judged.part.course.steadiness[0];
     let window = |line: &Steadiness| line.last.map(|last| (last.start_ns / MINUTE, last.end_ns / MINUTE));
     assert_eq!((line.rounds, line.steady_from_ns, window(line)), (20, Some(0), Some((45, 60))));
 
@@ -419,8 +421,13 @@ fn a_window_of_rounds_begins_where_its_first_round_does() {
     (rest.continues, rest.measured_before_ns, rest.phases[1].span_ns) = (true, 31 * MINUTE, 29 * MINUTE);
     let first = Scenario::new(head).warm_up().minutes(0..31, good).close(CloseReason::Interrupted, "SIGINT");
     let judged = first.segment(rest).run(good).completed().judge();
-    let line = &judged.part.steadiness[0];
-    assert_eq!((judged.part.segments, line.rounds, window(line)), (2, 10 + 9, Some((43, 58))), "{}", judged.reason);
+    let line = &judged.part.course.steadiness[0];
+    assert_eq!(
+        (judged.part.history.segments, line.rounds, window(line)),
+        (2, 10 + 9, Some((43, 58))),
+        "{}",
+        judged.reason
+    );
 }
 
 #[test]
@@ -432,7 +439,7 @@ fn nothing_is_said_of_a_stream_that_ended_no_round_or_did_nothing() {
         let mut head = header(1, 1);
         (head.phases[1].steady_round_ns, head.streams[0].rate) = (Some(round_ns), None);
         let judged = Scenario::new(head).run(behave).completed().judge();
-        assert_eq!(judged.part.steadiness.len(), lines, "{round_ns}: {:?}", judged.part.steadiness);
+        assert_eq!(judged.part.course.steadiness.len(), lines, "{round_ns}: {:?}", judged.part.course.steadiness);
     }
 }
 
@@ -457,14 +464,14 @@ fn each_measured_phase_has_percentiles_of_its_own() {
     }
     let judged = run.completed().judge();
     let medians: Vec<u64> =
-        judged.part.phases.iter().map(|phase| phase.streams[0].response.p50_ns.unwrap() / 100_000).collect();
+        judged.part.streams.phases.iter().map(|phase| phase.streams[0].response.p50_ns.unwrap() / 100_000).collect();
     assert_eq!(medians, [2, 20], "a tenth of a millisecond: {}", judged.reason);
 }
 
 #[test]
 fn where_nothing_was_measured_there_is_no_rate_and_no_percentile() {
     let judged = Scenario::new(header(1, 1)).completed().judge();
-    let totals = &judged.part.streams[0];
+    let totals = &judged.part.streams.each[0];
     assert_eq!((totals.rate_achieved, totals.response.nines.as_slice(), totals.response.p50_ns), (None, &[][..], None));
 }
 
@@ -479,7 +486,7 @@ fn percentiles_are_those_of_the_measured_time() {
     }
     let judged = run.minutes(0..60, good).completed().judge();
     let told: Vec<_> = judged.warnings.iter().filter(|it| it.contains("percentiles")).collect();
-    let p50 = judged.part.streams[0].response.p50_ns.unwrap();
+    let p50 = judged.part.streams.each[0].response.p50_ns.unwrap();
     assert!(told.is_empty() && p50 < 300_000, "{told:?} {p50}");
 }
 
@@ -534,7 +541,7 @@ fn what_happened_to_the_clocks_is_told() {
         let found: Vec<&String> =
             judged.warnings.iter().filter(|it| told.is_some_and(|told| it.contains(told))).collect();
         assert_eq!(found.len(), usize::from(told.is_some()), "{:?}", judged.warnings);
-        let clocks = judged.part.clocks.unwrap();
+        let clocks = judged.part.history.clocks.unwrap();
         assert_eq!((clocks.events.len(), clocks.start.at_ns, clocks.end.at_ns), (found.len(), 0, HOUR + 2 * MINUTE));
     }
 }
@@ -554,7 +561,7 @@ fn all_streams_together_have_figures_where_a_criterion_is_about_them() {
         head.flows.push(FlowHead { stream: 1, target: 0 });
         let judged = Scenario::new(head).run(good).completed().judge();
         assert_eq!(judged.verdict, Verdict::Pass, "{criterion}: {}", judged.reason);
-        let all = judged.part.together;
+        let all = judged.part.streams.together;
         assert_eq!(all.as_ref().map(|all| all.arrival.as_str()), told, "{criterion}");
         let Some(all) = all else { continue };
         assert_eq!((all.name.as_str(), all.rate_asked, all.counts.operations), ("all", Some(20.0), 72_000));
@@ -604,11 +611,12 @@ fn a_target_behind_a_cache_is_compared_with_the_reads_that_went_on() {
         let judged = judge_bytes(&log);
         let case = format!("{cached} {counted} {errors}: {} {:?}", judged.reason, judged.warnings);
         assert_eq!(judged.verdict, verdict, "{case}");
-        let found = judged.part.targets[0].disk.as_ref().unwrap().mismatch;
+        let found = judged.part.targets.each[0].disk.as_ref().unwrap().mismatch;
         assert!((found - mismatch).abs() < 1e-9, "{found} {case}");
         let failed = judged.warnings.iter().filter(|it| it.contains("the cache's device failed")).count();
         assert_eq!(failed, usize::from(errors > 0), "{case}");
-        let told = judged.part.cache.as_ref().map(|it| (it.counted.reads, it.read_hit_rate, it.errors_of_all_phases));
+        let told =
+            judged.part.targets.cache.as_ref().map(|it| (it.counted.reads, it.read_hit_rate, it.errors_of_all_phases));
         assert_eq!(told, cached.then_some((60 * PER_MINUTE, Some(0.75), errors)), "{case}");
     }
 }

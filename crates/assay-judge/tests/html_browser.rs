@@ -287,7 +287,7 @@ fn axes_have_units_and_the_heat_map_has_a_scale_and_can_be_read() {
            document.querySelector('figure[data-chart=rate] .u-legend').textContent].join('|');";
     let said = browser.ask("heat", &page, 1280, script);
     let parts: Vec<&str> = said.split('|').collect();
-    let heat = &judgement.part.series.streams[0].heat;
+    let heat = &judgement.part.course.series.streams[0].heat;
     let most = heat.columns.iter().flat_map(|column| column.chunks_exact(2)).map(|pair| pair[1]).max().unwrap();
     assert_eq!(parts[0], "0", "idle legends are quiet: {said}");
     let grouped = assay_judge_count(most);
@@ -318,7 +318,7 @@ fn the_read_out_of_the_heat_map_is_the_count_of_the_json() {
     let Some(browser) = Browser::find() else { return };
     let judgement = fixture::passed();
     // The cell is chosen here, and located in the page by its place on the chart.
-    let heat = &judgement.part.series.streams[0].heat;
+    let heat = &judgement.part.course.series.streams[0].heat;
     let (column, pair) = (100, heat.columns[100].chunks_exact(2).nth(3).unwrap());
     let script = "const u = document.querySelector('figure[data-chart=heat] .u-over'); const box = u.getBoundingClientRect(); \
          const out = document.querySelector('figure[data-chart=heat] .readout'); const seen = new Set(); \
@@ -339,10 +339,11 @@ fn the_read_out_of_the_heat_map_is_the_count_of_the_json() {
 fn on_paper_a_table_keeps_its_head_and_foot_and_idle_legends_are_gone() {
     let Some(browser) = Browser::find() else { return };
     let mut judgement = fixture::passed();
-    let slice = judgement.part.slices[0].clone();
-    judgement.part.slices = (1..=120).map(|number| assay_judge::judgement::Slice { number, ..slice.clone() }).collect();
-    judgement.part.streams.truncate(1);
-    judgement.part.slices.iter_mut().for_each(|slice| slice.streams.truncate(1));
+    let slice = judgement.part.slices.listed[0].clone();
+    judgement.part.slices.listed =
+        (1..=120).map(|number| assay_judge::judgement::Slice { number, ..slice.clone() }).collect();
+    judgement.part.streams.each.truncate(1);
+    judgement.part.slices.listed.iter_mut().for_each(|slice| slice.streams.truncate(1));
     let Some(sheets) = browser.print("print", &page(&judgement)) else { return };
     let rows = |sheet: &str| sheet.lines().filter(|line| line.contains('✓') && line.contains("0:00:00")).count();
     let with_rows: Vec<&String> = sheets.iter().filter(|sheet| rows(sheet) > 0).collect();

@@ -101,9 +101,9 @@ fn a_certificate_has_a_summary_and_a_section_for_each_step() {
 #[test]
 fn a_slice_with_more_operations_weighs_more_here_and_in_the_terminal() {
     let mut judgement = fixture::passed();
-    judgement.part.slices.truncate(2);
+    judgement.part.slices.listed.truncate(2);
     let shares = [(1000, 20), (3000, 180)];
-    for (slice, (operations, over)) in judgement.part.slices.iter_mut().zip(shares) {
+    for (slice, (operations, over)) in judgement.part.slices.listed.iter_mut().zip(shares) {
         let times = &mut slice.streams[0].response;
         times.operations = operations;
         *times.over.values_mut().next().unwrap() = over;
@@ -139,9 +139,9 @@ fn between<'a>(page: &'a str, from: &str, to: &str) -> &'a str {
 fn what_was_tested_and_how_much_it_did_stand_beside_the_verdict() {
     let mut judgement = fixture::passed();
     let facts = [("model", "SAMSUNG MZ7L3"), ("serial", "S5YJNX"), ("device", "sdb")];
-    judgement.part.targets[0].head.kind = "block device".into();
-    judgement.part.targets[0].head.facts = facts.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
-    judgement.part.targets[0].head.size_bytes = 960_197_124_096;
+    judgement.part.targets.each[0].head.kind = "block device".into();
+    judgement.part.targets.each[0].head.facts = facts.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+    judgement.part.targets.each[0].head.size_bytes = 960_197_124_096;
     let page = page(&judgement);
     let first = between(&page, "<header>", "<nav");
     assert!(first.contains("<li>/dev/nvme0n1: SAMSUNG MZ7L3, serial S5YJNX, 894 GiB</li>"), "{first}");
@@ -155,8 +155,8 @@ fn what_was_tested_and_how_much_it_did_stand_beside_the_verdict() {
 
 fn page_of_largest_head() -> String {
     let mut judgement = fixture::failed();
-    let target = judgement.part.targets[0].clone();
-    judgement.part.targets.resize(24, target);
+    let target = judgement.part.targets.each[0].clone();
+    judgement.part.targets.each.resize(24, target);
     between(&page(&judgement), "<header>", "<nav").to_owned()
 }
 
@@ -165,10 +165,10 @@ fn simulated_time_has_no_date() {
     let mut judgement = fixture::passed();
     judgement.created = "1970-01-01T00:00:00Z".into();
     judgement.watermarks = vec!["SIMULATED: no device was tested".into()];
-    judgement.part.targets.iter_mut().for_each(|target| target.head.kind = "simulated".into());
+    judgement.part.targets.each.iter_mut().for_each(|target| target.head.kind = "simulated".into());
     let gap =
         assay_judge::judgement::Gap { at_ns: 5, before: "interrupted".into(), resumed: "1970-01-01T00:00:00Z".into() };
-    judgement.part.gaps = vec![gap];
+    judgement.part.course.gaps = vec![gap];
     let simulated = page(&judgement);
     let shown = simulated.split_once("<script type=\"application/json\"").unwrap().0;
     assert!(!shown.contains("1970"), "{}", between(shown, "<header>", "<nav"));
@@ -181,7 +181,7 @@ fn simulated_time_has_no_date() {
 fn what_never_happened_is_said_in_words() {
     let mut judgement = fixture::passed();
     assert!(page(&judgement).contains("data-chart=\"lag\""));
-    for line in &mut judgement.part.series.streams {
+    for line in &mut judgement.part.course.series.streams {
         line.lag_max_ns.iter_mut().for_each(|ns| *ns = 0);
         line.lag_mean_ns.iter_mut().for_each(|ns| *ns = Some(0));
         line.share_over.iter_mut().for_each(|share| *share = Some(0.0));
@@ -191,7 +191,7 @@ fn what_never_happened_is_said_in_words() {
     assert!(!quiet.contains("data-chart=\"lag\"") && !quiet.contains("data-chart=\"share\""));
     assert!(quiet.contains("full queue: always 0.</p>") && quiet.contains("over 1ms: always 0.</p>"));
     // Where nothing completed, no time is known either.
-    for line in &mut judgement.part.series.streams {
+    for line in &mut judgement.part.course.series.streams {
         line.lag_mean_ns.iter_mut().for_each(|ns| *ns = None);
     }
     assert!(!page(&judgement).contains("full queue: always 0"));
@@ -200,7 +200,7 @@ fn what_never_happened_is_said_in_words() {
 #[test]
 fn the_plan_is_a_table_and_its_json_is_folded() {
     let mut judgement = fixture::passed();
-    judgement.part.plan = serde_json::json!({
+    judgement.part.plan.json = serde_json::json!({
         "name": "orders", "streams": [
             { "name": "reads", "size": { "from": "1536B", "to": "1536B" }, "arrival": { "poisson": { "rate": "2000/s" } } },
             { "name": fixture::HOSTILE_IMAGE, "durable": true },

@@ -52,7 +52,7 @@ fn a_slice_is_judged_over_the_part_in_which_the_stream_lives() {
     let lived = judged(life.clone(), within(30..105), &[]);
     assert_eq!(lived.verdict, Verdict::Pass, "{}", lived.reason);
     assert_eq!(lived.part.criteria.last().unwrap().windows, 2, "there is nothing to judge in the third slice");
-    let rate = lived.part.streams[0].rate_achieved.unwrap();
+    let rate = lived.part.streams.each[0].rate_achieved.unwrap();
     assert!((9.9..10.1).contains(&rate), "its rate is that of its life: {rate}");
     let idle = judged(life.clone(), within(30..90), &[]);
     assert_eq!(idle.verdict, Verdict::Fail, "a quarter of an hour of its life is missing: {}", idle.reason);
@@ -71,7 +71,7 @@ fn what_was_in_flight_at_its_end_is_judged_with_the_slice_in_which_it_ended() {
     };
     let judged_ = judged(life.clone(), at, &[]);
     assert_eq!(judged_.verdict, Verdict::Pass, "5 of 36000 are slow: {}", judged_.reason);
-    assert_eq!(judged_.part.slices[0].streams[0].counts.operations, 36_000, "all of them are in its only slice");
+    assert_eq!(judged_.part.slices.listed[0].streams[0].counts.operations, 36_000, "all of them are in its only slice");
     let never = |minute| match minute {
         59 => Minute { in_flight: 5, ..DEFAULT },
         60.. => Minute { in_flight: 5, ..NOTHING },
@@ -115,9 +115,9 @@ fn a_life_is_remembered_over_an_interruption() {
     let first = Scenario::new(head).minutes(0..90, |_, _| DEFAULT).event_with("stream-end", "told", &details);
     let first = first.minutes(90..100, |_, _| NOTHING).close(assay_record::CloseReason::Interrupted, "SIGINT");
     let judged = first.segment(rest).minutes(100..180, |_, _| NOTHING).completed().judge();
-    let slices: Vec<_> = judged.part.slices.iter().map(|slice| (slice.valid, slice.within)).collect();
-    assert_eq!((judged.part.segments, slices[2]), (2, (true, true)), "{}: {slices:?}", judged.reason);
-    let rate = judged.part.streams[0].rate_achieved.unwrap();
+    let slices: Vec<_> = judged.part.slices.listed.iter().map(|slice| (slice.valid, slice.within)).collect();
+    assert_eq!((judged.part.history.segments, slices[2]), (2, (true, true)), "{}: {slices:?}", judged.reason);
+    let rate = judged.part.streams.each[0].rate_achieved.unwrap();
     assert!((9.99..10.01).contains(&rate), "over the ninety minutes in which it lived: {rate}");
 }
 
@@ -134,7 +134,7 @@ fn a_slice_that_waits_when_the_log_ends_is_judged() {
     };
     let run = Scenario::new(head).minutes(0..130, never);
     let judged = run.close(assay_record::CloseReason::Interrupted, "SIGINT").judge();
-    let slices: Vec<_> = judged.part.slices.iter().map(|slice| (slice.number, slice.complete)).collect();
+    let slices: Vec<_> = judged.part.slices.listed.iter().map(|slice| (slice.number, slice.complete)).collect();
     assert_eq!(slices[..2], [(1, true), (2, true)], "{}", judged.reason);
     assert_eq!(judged.part.criteria.iter().map(|it| it.windows).max(), Some(2), "{slices:?}");
 }

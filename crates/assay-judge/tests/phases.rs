@@ -41,7 +41,7 @@ fn only(log: &[u8], phase: &str) -> Judgement {
 fn each_phase_has_its_own_verdict_and_figures() {
     let log = three().completed().bytes();
     let whole = judge_with(&log, &Options::default());
-    assert_eq!((whole.verdict, whole.part.planned_ns), (Verdict::Fail, 3 * HOUR));
+    assert_eq!((whole.verdict, whole.part.time.planned_ns), (Verdict::Fail, 3 * HOUR));
     for (index, (name, verdict, over)) in
         [("low", Verdict::Pass, 0.005), ("high", Verdict::Pass, 0.04), ("beyond", Verdict::Fail, 0.06)]
             .into_iter()
@@ -49,10 +49,15 @@ fn each_phase_has_its_own_verdict_and_figures() {
     {
         let judged = only(&log, name);
         let part = &judged.part;
-        assert_eq!((judged.verdict, part.planned_ns, part.measured_ns), (verdict, HOUR, HOUR), "{}", judged.reason);
-        assert_eq!((part.slices.len(), part.phases.len()), (1, 0), "{name}");
-        let found = &part.streams[0];
-        let of_whole = &whole.part.phases[index].streams[0];
+        assert_eq!(
+            (judged.verdict, part.time.planned_ns, part.time.measured_ns),
+            (verdict, HOUR, HOUR),
+            "{}",
+            judged.reason
+        );
+        assert_eq!((part.slices.listed.len(), part.streams.phases.len()), (1, 0), "{name}");
+        let found = &part.streams.each[0];
+        let of_whole = &whole.part.streams.phases[index].streams[0];
         assert_eq!(found.rate_achieved, of_whole.rate_achieved, "{name}");
         assert_eq!(found.response.operations, of_whole.response.operations, "{name}");
         let share = part.criteria[1].worst.as_ref().unwrap().value;

@@ -31,7 +31,7 @@ fn a_good_device_passes_and_says_what_was_closest() {
     let part = &judged.part;
     assert_eq!(part.criteria[0].asked.title, "load delivered");
     assert!(part.criteria.iter().all(|criterion| criterion.outcome == Outcome::Pass && criterion.windows == 3));
-    let reads = &part.streams[0];
+    let reads = &part.streams.each[0];
     assert_eq!((reads.counts.scheduled, reads.counts.operations), (108_000, 108_000));
     assert_eq!(reads.response.over[&Span::from_ms(1)], 1080);
     assert_eq!(reads.response.max_ns, Some(2_000_000));
@@ -48,7 +48,7 @@ fn twelve_hours_of_a_device_that_degrades_after_five_fail_in_slice_six() {
     assert_eq!(judged.verdict, Verdict::Fail);
     let deciding = judged.deciding.as_ref().unwrap();
     assert_eq!((deciding.slice, deciding.measured.as_deref()), (Some(6), Some("20.00%")));
-    let within: Vec<bool> = judged.part.slices.iter().map(|slice| slice.within).collect();
+    let within: Vec<bool> = judged.part.slices.listed.iter().map(|slice| slice.within).collect();
     assert_eq!(within, [true, true, true, true, true, false, false, false, false, false, false, false]);
     assert!(
         judged.reason.contains("slice 6 (5 h to 6 h)") && judged.reason.contains("held in 5 before"),
@@ -62,9 +62,13 @@ fn twelve_hours_of_a_device_that_degrades_after_five_fail_in_slice_six() {
 fn a_slice_that_only_own_lag_broke_is_called_so() {
     let pushed = |m, f| Minute { pushed: if m >= 60 { 9 } else { 0 }, slow: 45, ..good(m, f) };
     let judged = Scenario::new(header(2, 1)).run(pushed).completed().judge();
-    let marks: Vec<_> = judged.part.slices.iter().map(|slice| (slice.valid, slice.within)).collect();
+    let marks: Vec<_> = judged.part.slices.listed.iter().map(|slice| (slice.valid, slice.within)).collect();
     assert_eq!(marks, [(true, true), (false, true)]);
-    assert!(judged.part.slices[1].note.as_ref().unwrap().contains("own lag"), "{:?}", judged.part.slices[1]);
+    assert!(
+        judged.part.slices.listed[1].note.as_ref().unwrap().contains("own lag"),
+        "{:?}",
+        judged.part.slices.listed[1]
+    );
 }
 
 #[test]
@@ -237,7 +241,7 @@ fn counts_that_do_not_add_up_are_invalid() {
     let judged = judge_bytes(&writer.into_inner());
     assert_eq!(judged.verdict, Verdict::Invalid);
     assert!(judged.reason.contains("does not add up: interval 30, reads on sim:a"), "{}", judged.reason);
-    assert!(!judged.part.slices[0].valid && judged.part.slices[1].valid);
+    assert!(!judged.part.slices.listed[0].valid && judged.part.slices.listed[1].valid);
 }
 
 #[test]
@@ -251,7 +255,7 @@ fn a_bad_one_of_four_devices_is_named() {
     let all = |minute, flow| if minute >= 60 { BAD } else { good(minute, flow) };
     let judged = Scenario::new(header(3, 4)).run(all).completed().judge();
     assert_eq!(judged.deciding.unwrap().target, None, "all are bad, none is named");
-    assert_eq!(judged.part.streams.len(), 5);
+    assert_eq!(judged.part.streams.each.len(), 5);
     assert_eq!(judged.part.criteria[1].targets.len(), 4);
 }
 
@@ -266,7 +270,7 @@ fn a_short_run_is_judged_over_what_it_planned() {
     let tail = |minute, flow| if minute >= 60 { BAD } else { good(minute, flow) };
     let judged = Scenario::new(short).run(tail).completed().judge();
     assert_eq!(judged.verdict, Verdict::Fail, "a planned trailing slice counts");
-    assert_eq!(judged.part.slices[1].note.as_deref(), Some("30 min long"));
+    assert_eq!(judged.part.slices.listed[1].note.as_deref(), Some("30 min long"));
 }
 
 #[test]
@@ -281,10 +285,13 @@ fn the_drain_belongs_to_the_last_slice() {
         let judged = scenario.completed().judge();
         assert_eq!(judged.verdict, verdict, "{}", judged.reason);
         let part = &judged.part;
-        assert_eq!(part.slices.len(), 2);
-        assert_eq!(part.slices[1].streams[0].counts.operations, 36_000);
-        assert_eq!((part.intervals.planned, part.intervals.present, part.intervals.valid), (120, 120, 120));
-        let achieved = part.streams[0].rate_achieved.unwrap() * 7200.0;
+        assert_eq!(part.slices.listed.len(), 2);
+        assert_eq!(part.slices.listed[1].streams[0].counts.operations, 36_000);
+        assert_eq!(
+            (part.time.intervals.planned, part.time.intervals.present, part.time.intervals.valid),
+            (120, 120, 120)
+        );
+        let achieved = part.streams.each[0].rate_achieved.unwrap() * 7200.0;
         assert_eq!(achieved.round() as u64, 72_000 - waiting - 10, "what was drained was not in time");
     }
 }
@@ -306,7 +313,7 @@ fn a_slice_that_was_seen_whole_counts_though_it_is_measured_again() {
     assert_eq!(judged.verdict, Verdict::Fail, "{}", judged.reason);
     let judged = cut(good, good);
     assert_eq!(judged.verdict, Verdict::Pass, "{}", judged.reason);
-    assert_eq!(judged.part.intervals.valid, 180);
+    assert_eq!(judged.part.time.intervals.valid, 180);
     assert!(judged.reason.contains("in all 3 slices"), "{}", judged.reason);
 }
 
@@ -321,7 +328,7 @@ fn a_slice_that_lacks_a_part_of_its_last_interval_is_not_whole() {
         };
         let judged = cut().judge();
         assert_eq!(judged.verdict, Verdict::Incomplete, "{ms} ms of a minute: {}", judged.reason);
-        let complete: Vec<bool> = judged.part.slices.iter().map(|slice| slice.complete).collect();
+        let complete: Vec<bool> = judged.part.slices.listed.iter().map(|slice| slice.complete).collect();
         assert_eq!(complete, [true, false], "{ms} ms");
 
         let mut head = header(2, 1);
@@ -573,8 +580,8 @@ fn a_machine_that_changed_makes_its_slice_prove_nothing() {
     let run = run.event("environment-changed", text).event("environment", "a remark").minutes(30..120, good);
     let judged = run.completed().judge();
     assert_eq!(judged.verdict, Verdict::Invalid, "{}", judged.reason);
-    let valid: Vec<bool> = judged.part.slices.iter().map(|slice| slice.valid).collect();
-    assert_eq!((valid, judged.part.environment_changes), (vec![false, true], 1));
+    let valid: Vec<bool> = judged.part.slices.listed.iter().map(|slice| slice.valid).collect();
+    assert_eq!((valid, judged.part.history.environment_changes), (vec![false, true], 1));
     let outcomes: Vec<Outcome> = judged.part.criteria.iter().map(|it| it.outcome).collect();
     assert_eq!(outcomes, [Outcome::Invalid; 4], "a criterion that held in the other slice is not proven either");
     assert!(judged.warnings.iter().any(|it| it == text), "{:?}", judged.warnings);
@@ -603,7 +610,10 @@ fn a_broken_slice_names_what_happened_in_it() {
     assert_eq!(judged.deciding.as_ref().and_then(|it| it.slice), Some(2), "{}", judged.reason);
     assert!(judged.reason.contains("2 × knock"), "{}", judged.reason);
     let health = |it: &Event| it.what == assay_record::EventKind::Health;
-    assert!(!judged.part.events.iter().any(health), "what targets report about their health is told with the targets");
+    assert!(
+        !judged.part.course.events.iter().any(health),
+        "what targets report about their health is told with the targets"
+    );
     for other in ["drum", "warning", "steady", "health"] {
         assert!(!judged.reason.contains(other), "{other}: {}", judged.reason);
     }
@@ -774,7 +784,7 @@ fn a_phase_that_ends_when_all_is_done_was_planned_for_as_long_as_it_lasted() {
     };
     let judged = log(true, true).completed().judge();
     assert_eq!(judged.verdict, Verdict::Pass, "{}", judged.reason);
-    assert_eq!((judged.part.planned_ns, judged.part.slices.len()), (30 * MINUTE, 1));
+    assert_eq!((judged.part.time.planned_ns, judged.part.slices.listed.len()), (30 * MINUTE, 1));
     let closing = |scenario: Scenario, reason| scenario.close(reason, "said").judge().verdict;
     assert_eq!(closing(log(true, true), CloseReason::Interrupted), Verdict::Incomplete, "it was cut");
     assert_eq!(closing(log(true, false), CloseReason::Completed), Verdict::Incomplete, "one stream was not done");
@@ -803,10 +813,10 @@ fn a_continued_step_counts_only_uninterrupted_slices() {
     let in_the_middle = resumed(90);
     assert_eq!(in_the_middle.verdict, Verdict::Incomplete, "{}", in_the_middle.reason);
     assert!(in_the_middle.reason.contains("2 of 3 slices"), "{}", in_the_middle.reason);
-    assert_eq!(in_the_middle.part.gaps.len(), 1);
+    assert_eq!(in_the_middle.part.course.gaps.len(), 1);
     let at_the_slice = resumed(60);
     assert_eq!(at_the_slice.verdict, Verdict::Pass, "the cut slice was measured again: {}", at_the_slice.reason);
-    let complete: Vec<bool> = in_the_middle.part.slices.iter().map(|slice| slice.complete).collect();
+    let complete: Vec<bool> = in_the_middle.part.slices.listed.iter().map(|slice| slice.complete).collect();
     assert_eq!(complete, [true, false, true]);
 }
 
@@ -848,7 +858,7 @@ fn block_devices_that_counted_something_else() {
 fn what_a_block_device_counted_is_told() {
     let disks = |n, bytes| DiskCounters { reads: n * 5 / 4, read_bytes: bytes * 3 / 2, ..DiskCounters::default() };
     let judged = Scenario::new(header(1, 1)).with_disks(disks).run(good).completed().judge();
-    let disk = judged.part.targets[0].disk.as_ref().unwrap();
+    let disk = judged.part.targets.each[0].disk.as_ref().unwrap();
     let (own, bytes) = (62 * PER_MINUTE, 62 * PER_MINUTE * 512);
     assert_eq!((disk.own_operations, disk.own_bytes), (own, bytes));
     assert_eq!((disk.operations, disk.bytes), (own * 5 / 4, bytes * 3 / 2));
@@ -871,18 +881,18 @@ fn an_error_is_placed() {
 #[test]
 fn the_series_are_thin_and_agree_with_the_totals() {
     let judged = Scenario::new(header(48, 4)).run(good).completed().judge();
-    let series = &judged.part.series;
+    let series = &judged.part.course.series;
     assert!(series.at_ns.len() <= 2001 && series.at_ns.len() > 1000, "{}", series.at_ns.len());
     let total: f64 =
         series.streams[0].achieved.iter().zip(&series.width_ns).map(|(rate, ns)| rate * *ns as f64 / 1e9).sum();
-    assert_eq!(total.round() as u64, judged.part.streams[0].counts.operations);
+    assert_eq!(total.round() as u64, judged.part.streams.each[0].counts.operations);
     let moved: f64 =
         series.streams[0].bytes_per_second.iter().zip(&series.width_ns).map(|(rate, ns)| rate * *ns as f64 / 1e9).sum();
     assert!((moved / total - 512.0).abs() < 1e-6, "each moved 512 bytes: {}", moved / total);
     assert_eq!(series.flows.len(), 4);
     assert!(series.streams[0].bands.p99_ns.iter().any(Option::is_some));
     let heat: u64 = series.streams[0].heat.columns.iter().flat_map(|column| column.chunks(2).map(|pair| pair[1])).sum();
-    assert_eq!(heat, judged.part.streams[0].counts.operations);
+    assert_eq!(heat, judged.part.streams.each[0].counts.operations);
     assert!(series.streams[0].heat.at_ns.len() <= 241);
 }
 
@@ -905,14 +915,15 @@ fn events_stand_in_measured_time_and_own_windows_are_not_called_slices() {
     scenario = scenario.minutes(3..60, slow);
     scenario.writer.write(&event(62 * MINUTE, "last")).unwrap();
     let judged = scenario.completed().judge();
-    let at: Vec<(u64, &str)> = judged.part.events.iter().map(|event| (event.at_ns, event.what.as_str())).collect();
+    let at: Vec<(u64, &str)> =
+        judged.part.course.events.iter().map(|event| (event.at_ns, event.what.as_str())).collect();
     assert_eq!(at, [(0, "early"), (1, "boundary"), (3 * MINUTE + 7, "later"), (60 * MINUTE, "last")]);
     assert!(judged.reason.starts_with("in window 3 of 10 min (20 min to 30 min)"), "{}", judged.reason);
     let deciding = judged.deciding.unwrap();
     assert_eq!((deciding.slice, deciding.window_ns), (Some(3), Some(10 * MINUTE)));
-    assert_eq!((judged.part.intervals.planned, judged.part.intervals.present), (60, 60));
-    assert_eq!((judged.part.segments, judged.part.contradictions), (1, 0));
-    assert_eq!(judged.part.closed, Some(CloseReason::Completed));
+    assert_eq!((judged.part.time.intervals.planned, judged.part.time.intervals.present), (60, 60));
+    assert_eq!((judged.part.history.segments, judged.part.history.contradictions), (1, 0));
+    assert_eq!(judged.part.history.closed, Some(CloseReason::Completed));
 }
 
 fn may_fail(texts: &[&str], behave: impl Fn(u64, usize) -> Minute) -> assay_judge::judgement::Judgement {

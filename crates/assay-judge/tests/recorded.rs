@@ -193,7 +193,7 @@ fn what_an_interval_counts_is_not_counted_again() {
         let [lost, counted] = [lost, counted].map(|log| judge_bytes(&log));
         for judged in [&lost, &counted] {
             assert!(judged.reason.contains(fault.told), "{}: {}", fault.name, judged.reason);
-            let reads = &judged.part.streams[0].counts;
+            let reads = &judged.part.streams.each[0].counts;
             let n = reads.errors.values().sum::<u64>() + reads.short + reads.stuck;
             assert_eq!(n, fault.events.len() as u64, "{}: {reads:?}", fault.name);
         }
@@ -216,7 +216,7 @@ fn damage_in_an_interval_that_was_lost_is_damage() {
             "{}",
             judged.reason
         );
-        assert_eq!(judged.part.integrity.as_ref().map(|it| (it.damaged, it.places.len())), Some((2, 2)));
+        assert_eq!(judged.part.targets.integrity.as_ref().map(|it| (it.damaged, it.places.len())), Some((2, 2)));
         let mut text = String::new();
         render::text(&judged, &mut text).unwrap();
         assert!(!text.contains("every one as written") && text.contains("DAMAGED: 2 places"), "{text}");
@@ -230,7 +230,7 @@ fn errors_of_a_lost_warm_up_decide() {
     let lost = event(Scenario::new(head())).bytes();
     let judged = judge_bytes(&to_the_end(resumed(&lost, lost.len())));
     assert_eq!(judged.verdict, Verdict::Fail, "{}", judged.reason);
-    assert!(judged.part.streams[0].counts.errors.is_empty());
+    assert!(judged.part.streams.each[0].counts.errors.is_empty());
 }
 
 /// An error that only an event reports is placed at the time of the event.
@@ -296,7 +296,7 @@ fn a_slice_that_was_broken_already_when_it_was_cut_is_broken() {
             assert!(criterion.measured.as_ref().unwrap().text.starts_with("at least 5."));
             let on: Vec<&str> = criterion.broken_on.iter().map(|on| on.target.as_str()).collect();
             assert_eq!(on, ["sim:b"]);
-            let cut: Vec<_> = judged.part.slices.iter().filter(|slice| !slice.complete).collect();
+            let cut: Vec<_> = judged.part.slices.listed.iter().filter(|slice| !slice.complete).collect();
             assert_eq!((cut.len(), cut[0].within, cut[0].number), (1, false, 2));
         }
     }

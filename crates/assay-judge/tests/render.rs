@@ -139,8 +139,8 @@ fn the_worst_stream_is_never_left_out() {
     let judged = Scenario::new(header(2, 1)).run(good).completed().judge();
     let with = |worst: usize, deciding: Option<usize>| {
         let mut judged = judged.clone();
-        let only = judged.part.streams[0].clone();
-        judged.part.streams = (0..9)
+        let only = judged.part.streams.each[0].clone();
+        judged.part.streams.each = (0..9)
             .map(|n| {
                 let mut stream = StreamTotals { name: format!("stream-{n}"), ..only.clone() };
                 stream.response.p99_ns = Some(if n == worst { 9_000_000 } else { 1_000_000 });
@@ -175,9 +175,9 @@ fn deciding_place() -> Deciding {
 #[test]
 fn the_exit_code_and_the_processor_time_are_always_there() {
     let mut judged = Scenario::new(header(48, 4)).run(BAD).completed().judge();
-    judged.part.generator = Some(GeneratorCost { cpu_ns: 1, sampled_ns: 3, ..GeneratorCost::default() });
+    judged.part.generator.cost = Some(GeneratorCost { cpu_ns: 1, sampled_ns: 3, ..GeneratorCost::default() });
     judged.warnings = vec!["it is a long way to the end of the line, and to that of the next one too".into(); 3];
-    for stream in &mut judged.part.streams {
+    for stream in &mut judged.part.streams.each {
         stream.lag.p99_ns = Some(5_240_000);
         stream.own_lag.max_ns = Some(16_500_000);
         (stream.in_flight_max, stream.waiting_max) = (256, 140_000);
@@ -236,19 +236,24 @@ fn a_summary_with_too_much_of_everything_fits() {
         let broken = judged.part.criteria[1].clone();
         let noted = CriterionOutcome { note: Some(long.clone()), ..broken };
         judged.part.criteria.extend(vec![noted; many]);
-        let stream = judged.part.streams[0].clone();
-        judged.part.streams.extend((0..many).map(|n| StreamTotals { name: format!("{n}{long}"), ..stream.clone() }));
-        judged.part.gaps =
+        let stream = judged.part.streams.each[0].clone();
+        judged
+            .part
+            .streams
+            .each
+            .extend((0..many).map(|n| StreamTotals { name: format!("{n}{long}"), ..stream.clone() }));
+        judged.part.course.gaps =
             vec![Gap { at_ns: HOUR, before: "interrupted".into(), resumed: "1970-01-01T01:00:00Z".into() }; many];
         let place = DamagedPlace { target: long.clone(), damage: "torn".into(), ..DamagedPlace::default() };
-        judged.part.integrity = Some(Integrity {
+        judged.part.targets.integrity = Some(Integrity {
             verified_reads: 1_000_000_000,
             unverified_reads: many as u64,
             damaged: many as u64,
             places: vec![place; many],
         });
         let changes = vec![Change { before: 1.0, after: 2.0, ..Change::default() }; many];
-        judged.part.steadiness = vec![Steadiness { stream: long.clone(), changes, ..Steadiness::default() }; many];
+        judged.part.course.steadiness =
+            vec![Steadiness { stream: long.clone(), changes, ..Steadiness::default() }; many];
         let part = StepFigures { criteria: Vec::new(), ..judged.part.clone() };
         let step = Step {
             number: 1,

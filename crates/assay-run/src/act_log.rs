@@ -82,8 +82,8 @@ fn without_the_unknown(mut judgement: Judgement, head: Option<&Header>) -> Judge
 }
 
 fn clear(part: &mut StepFigures, waits: &dyn Fn(&str) -> bool) {
-    part.targets.retain(|target| target.head.kind != import::TOGETHER_KIND);
-    for stream in &mut part.streams {
+    part.targets.each.retain(|target| target.head.kind != import::TOGETHER_KIND);
+    for stream in &mut part.streams.each {
         let (known, unknown) = match waits(&stream.name) {
             true => (&mut stream.response, &mut stream.service),
             false => (&mut stream.service, &mut stream.response),
@@ -94,7 +94,7 @@ fn clear(part: &mut StepFigures, waits: &dyn Fn(&str) -> bool) {
             *unknown = TimesSummary::default();
         }
     }
-    for slice in &mut part.slices {
+    for slice in &mut part.slices.listed {
         for stream in &mut slice.streams {
             let (known, unknown) = match waits(&stream.stream) {
                 true => (&mut stream.response, &mut stream.service),

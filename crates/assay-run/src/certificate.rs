@@ -72,7 +72,7 @@ pub fn judge(log: impl Read + Send, options: &Options) -> Result<Judged, JudgeEr
 
 /// Id of the key that, according to the certificate, signs it.
 pub fn signer(certificate: &[u8]) -> Option<String> {
-    serde_json::from_slice::<Judgement>(certificate).ok()?.part.signer
+    serde_json::from_slice::<Judgement>(certificate).ok()?.part.history.signer
 }
 
 /// Compares a certificate with its log.
@@ -100,7 +100,7 @@ fn compare(certificate: &[u8], log: impl Read + Send) -> Result<Standing, String
         return Err(format!("the log is damaged in line {}: {}", place.line, place.what));
     }
     let parts = std::iter::once(&judgement.part).chain(judgement.steps.iter().map(|step| &step.part));
-    if parts.map(|part| part.contradictions).sum::<u64>() > 0 {
+    if parts.map(|part| part.history.contradictions).sum::<u64>() > 0 {
         return Err("the log does not add up".into());
     }
     if let Some(head) = heads.iter().find(|head| misdated(head)) {

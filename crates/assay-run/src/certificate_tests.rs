@@ -10,7 +10,7 @@ use crate::signals::StopCell;
 use crate::targets::{Named, Targets};
 use crate::{header, workloads};
 use assay_base::{Bytes, Multiple, Prng, Span};
-use assay_judge::judgement::StepFigures;
+use assay_judge::judgement::{Clocks, LogHistory, MeasuredTime, StepFigures, StreamFigures};
 use assay_model::workload::Adjust;
 use assay_record::{CloseReason, PhaseKind, Preparation, StepHead, TargetHead, Writer};
 
@@ -226,7 +226,7 @@ fn judgement(verdict: Verdict, heads: &[Header]) -> Judgement {
         let planned_ns =
             head.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure).map(|phase| phase.span_ns).sum();
         let stream = |stream: &assay_record::StreamHead| {
-            let mut totals = judgement.part.streams[0].clone();
+            let mut totals = judgement.part.streams.each[0].clone();
             totals.name.clone_from(&stream.name);
             totals.counts.scheduled = (stream.rate.unwrap().as_f64() * planned_ns as f64 / 1e9).round() as u64;
             totals
@@ -234,12 +234,14 @@ fn judgement(verdict: Verdict, heads: &[Header]) -> Judgement {
         let start = assay_record::ClockSample { at_ns: 1, ..Default::default() };
         let end = assay_record::ClockSample { at_ns: 2 * planned_ns, ..Default::default() };
         let part = StepFigures {
-            planned_ns,
-            measured_ns: planned_ns,
-            segments: 1,
-            closed: Some(CloseReason::Completed),
-            clocks: Some(assay_judge::judgement::Clocks { start, end, events: Vec::new() }),
-            streams: head.streams.iter().map(stream).collect(),
+            time: MeasuredTime { planned_ns, measured_ns: planned_ns, ..MeasuredTime::default() },
+            history: LogHistory {
+                segments: 1,
+                closed: Some(CloseReason::Completed),
+                clocks: Some(Clocks { start, end, events: Vec::new() }),
+                ..LogHistory::default()
+            },
+            streams: StreamFigures { each: head.streams.iter().map(stream).collect(), ..StreamFigures::default() },
             ..StepFigures::default()
         };
         let told = head.step.as_ref().unwrap();
@@ -307,9 +309,9 @@ fn what_limits_a_run_keeps_it_from_being_a_certification() {
             heads[0].targets[0].prepared.as_mut().unwrap().foreign_bytes = None;
         }),
         ("met blocks that were never written", |_, judged| {
-            let mut target = judged.part.targets[0].clone();
+            let mut target = judged.part.targets.each[0].clone();
             target.blank_reads = 1;
-            part(judged).targets.push(target);
+            part(judged).targets.each.push(target);
         }),
         ("other targets than the steps before", |heads, _| heads[1].targets[0].name += "x"),
         ("the serial of its target", |heads, _| {
@@ -322,12 +324,12 @@ fn what_limits_a_run_keeps_it_from_being_a_certification() {
             heads.push(again);
         }),
         ("continues a run that is not there", |heads, _| heads.iter_mut().for_each(|head| head.continues = true)),
-        ("clocks were not recorded", |_, judged| part(judged).clocks = None),
-        ("step 2: the machine changed", |_, judged| part(judged).environment_changes = 1),
-        ("longer than the time that went by", |_, judged| part(judged).clocks.as_mut().unwrap().end.at_ns = 5),
+        ("clocks were not recorded", |_, judged| part(judged).history.clocks = None),
+        ("step 2: the machine changed", |_, judged| part(judged).history.environment_changes = 1),
+        ("longer than the time that went by", |_, judged| part(judged).history.clocks.as_mut().unwrap().end.at_ns = 5),
         // Twice 120,000 reads per second for a day: six standard deviations are 600,000 operations.
-        ("reads scheduled", |_, judged| part(judged).streams[0].counts.scheduled += 700_000),
-        ("reads scheduled", |_, judged| part(judged).streams[0].counts.scheduled -= 700_000),
+        ("reads scheduled", |_, judged| part(judged).streams.each[0].counts.scheduled += 700_000),
+        ("reads scheduled", |_, judged| part(judged).streams.each[0].counts.scheduled -= 700_000),
         ("shorter", |heads, _| heads[1].phases.iter_mut().for_each(|phase| phase.span_ns -= 1)),
         ("load are not", |heads, _| heads[1].plan["load"] = "30x".into()),
         ("criteria are not", |heads, _| heads[0].plan["criteria"] = serde_json::json!([])),
@@ -370,7 +372,7 @@ fn even_arrivals_are_checked_to_the_operation() {
     heads.iter_mut().flat_map(|head| &mut head.streams).for_each(|stream| stream.arrival = "steady".into());
     let mut judged = judgement(Verdict::Pass, &heads);
     assert_eq!(schedule(&judged.steps[0].part, &heads[0]), None);
-    judged.steps[0].part.streams[1].counts.scheduled += 3;
+    judged.steps[0].part.streams.each[1].counts.scheduled += 3;
     let why = schedule(&judged.steps[0].part, &heads[0]).unwrap();
     assert!(why.starts_with("large-block-reads scheduled"), "{why}");
 }
@@ -458,12 +460,12 @@ fn a_wall_clock_that_jumps_changes_no_figure() {
                 clocks.real_ns = clocks.real_ns.saturating_add_signed(by);
             }
         }));
-        let clocks = jumped.part.clocks.clone().unwrap();
+        let clocks = jumped.part.history.clocks.clone().unwrap();
         assert_eq!((clocks.events.len(), clocks.events[0].by_ns), (1, by));
         assert!(jumped.warnings.iter().any(|warning| warning.contains(words)), "{:?}", jumped.warnings);
         let mut without = jumped;
         (without.log, without.warnings) = (good.log.clone(), good.warnings.clone());
-        without.part.clocks.clone_from(&good.part.clocks);
+        without.part.history.clocks.clone_from(&good.part.history.clocks);
         assert_eq!(without, good, "nothing else differs");
     }
 }
@@ -482,8 +484,8 @@ fn a_machine_that_slept_proves_nothing() {
     assert_eq!(judged.verdict, Verdict::Invalid, "{}", judged.reason);
     assert!(judged.reason.contains("slept for 5 s"), "{}", judged.reason);
     let part = &judged.part;
-    assert_eq!(part.slices.iter().map(|slice| slice.valid).collect::<Vec<_>>(), [true, false, true, true]);
-    assert_eq!((part.intervals.present, part.intervals.valid, part.environment_changes), (12, 9, 1));
+    assert_eq!(part.slices.listed.iter().map(|slice| slice.valid).collect::<Vec<_>>(), [true, false, true, true]);
+    assert_eq!((part.time.intervals.present, part.time.intervals.valid, part.history.environment_changes), (12, 9, 1));
 }
 
 #[test]

@@ -120,7 +120,7 @@ impl<'a> Curving<'a> {
             for (share, judgement) in self.curve.asked.clone().into_iter().rev().zip(&points) {
                 let load = part(maximum, share)?;
                 // If the targets do not take a load, the run ends: there are no lower points.
-                if whole.verdict == Verdict::Fail && judgement.part.measured_ns == 0 {
+                if whole.verdict == Verdict::Fail && judgement.part.time.measured_ns == 0 {
                     continue;
                 }
                 observer.say(&format!("{share}: {load} {}", judgement.verdict));

@@ -111,14 +111,14 @@ mod tests {
             let sample = machine(clock)?;
             Some(ClockSample { real_ns: sample.real_ns + if late { HOUR as u64 } else { 0 }, ..sample })
         });
-        let clocks = judged.part.clocks.unwrap();
+        let clocks = judged.part.history.clocks.unwrap();
         assert_eq!(clocks.events.len(), 1, "{clocks:?}");
         assert!(clocks.events[0].what == "wall-clock-set" && clocks.events[0].by_ns.abs_diff(HOUR) < 20_000_000);
         let told = |warning: &String| warning.contains("the wall clock was set forward by 1 h");
         assert!(judged.warnings.iter().any(told), "{:?}", judged.warnings);
-        assert_eq!((judged.part.measured_ns, judged.part.contradictions), (3_000_000_000, 0));
-        let longest = judged.part.streams[0].response.max_ns.unwrap();
-        assert!(longest < HOUR as u64 && judged.part.slices.iter().all(|slice| slice.complete), "{longest}");
+        assert_eq!((judged.part.time.measured_ns, judged.part.history.contradictions), (3_000_000_000, 0));
+        let longest = judged.part.streams.each[0].response.max_ns.unwrap();
+        assert!(longest < HOUR as u64 && judged.part.slices.listed.iter().all(|slice| slice.complete), "{longest}");
     }
 
     #[test]
@@ -129,7 +129,12 @@ mod tests {
             let sample = machine(clock)?;
             Some(ClockSample { real_ns: sample.real_ns + slept, boot_ns: sample.boot_ns + slept, ..sample })
         });
-        assert_eq!((judged.verdict, judged.part.environment_changes), (Verdict::Invalid, 1), "{}", judged.reason);
+        assert_eq!(
+            (judged.verdict, judged.part.history.environment_changes),
+            (Verdict::Invalid, 1),
+            "{}",
+            judged.reason
+        );
         assert!(judged.reason.contains("the machine slept for 5 s"), "{}", judged.reason);
     }
 

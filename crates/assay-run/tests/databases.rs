@@ -176,7 +176,7 @@ fn drive<C: Fn() -> Instant + Clone + Send + 'static>(
 fn streams(log: &[u8], totals: Totals) -> BTreeMap<String, u64> {
     assert_eq!((totals.issued, totals.stuck), (totals.completed, 0));
     let judgement: Judgement = judge(Reader::new(log), &Options::default()).unwrap();
-    let streams = &judgement.part.streams;
+    let streams = &judgement.part.streams.each;
     // On a machine that is busy with other tests a session may find the database in use eleven times.
     let errors: Vec<&String> = streams.iter().flat_map(|stream| stream.counts.errors.keys()).collect();
     assert!(errors.iter().all(|name| *name == "SQLITE_BUSY"), "{errors:?}: {:?}", judgement.reason);

@@ -364,7 +364,7 @@ fn html(judgement: &Judgement) -> String {
 
 /// Number of operations that each stream completed in full, by name.
 fn done(judgement: &Judgement) -> BTreeMap<String, u64> {
-    judgement.part.streams.iter().map(|stream| (stream.name.clone(), stream.counts.operations)).collect()
+    judgement.part.streams.each.iter().map(|stream| (stream.name.clone(), stream.counts.operations)).collect()
 }
 
 #[test]

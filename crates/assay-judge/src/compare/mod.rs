@@ -168,12 +168,12 @@ pub struct Figure {
 impl Run {
     fn summary(&self) -> RunSummary {
         let part = &self.judgement.part;
-        let (rate, bytes_per_second) = part.throughput().unzip();
+        let (rate, bytes_per_second) = part.streams.throughput().unzip();
         RunSummary {
             label: self.label.clone(),
-            devices: part.targets.iter().map(TargetTotals::device).collect(),
+            devices: part.targets.each.iter().map(TargetTotals::device).collect(),
             when: self.judgement.when(),
-            measured_ns: part.measured_ns,
+            measured_ns: part.time.measured_ns,
             rate,
             bytes_per_second,
         }
@@ -194,7 +194,7 @@ impl Run {
     /// Whether a step (any step for `None`) ended because the device fell too far behind its schedule.
     fn was_stopped(&self, step: Option<u32>) -> bool {
         let mine = |at: Option<u32>| step.is_none() || at == step;
-        self.parts().any(|(at, part)| mine(at) && part.closed == Some(CloseReason::DeviceLag))
+        self.parts().any(|(at, part)| mine(at) && part.history.closed == Some(CloseReason::DeviceLag))
     }
 }
 
@@ -287,7 +287,7 @@ fn criteria(runs: &[Run]) -> Vec<CriterionRow> {
 fn per_minute(runs: &[Run]) -> Vec<PerMinuteRow> {
     let Some(first) = runs.first() else { return Vec::new() };
     let value = |run: &Run, step: Option<u32>, name: &str| {
-        let mut figures = run.parts().filter(|(at, _)| *at == step).flat_map(|(_, part)| &part.per_minute);
+        let mut figures = run.parts().filter(|(at, _)| *at == step).flat_map(|(_, part)| &part.streams.per_minute);
         figures.find(|figure| figure.name == name).and_then(|figure| figure.value)
     };
     let row = |step: Option<u32>, name: &str| PerMinuteRow {
@@ -295,7 +295,8 @@ fn per_minute(runs: &[Run]) -> Vec<PerMinuteRow> {
         name: name.to_owned(),
         runs: runs.iter().map(|run| value(run, step, name)).collect(),
     };
-    let names = first.parts().flat_map(|(step, part)| part.per_minute.iter().map(move |figure| (step, &figure.name)));
+    let names =
+        first.parts().flat_map(|(step, part)| part.streams.per_minute.iter().map(move |figure| (step, &figure.name)));
     names.map(|(step, name)| row(step, name)).collect()
 }
 

@@ -127,7 +127,7 @@ fn a_tenfold_difference_is_told_from_few_blocks_and_less_is_not() {
 fn a_run_that_its_lag_ended_is_worse_whatever_it_had_measured_by_then() {
     let stopped = |mut run: Run| {
         run.judgement.verdict = Verdict::Fail;
-        run.judgement.part.closed = Some(CloseReason::DeviceLag);
+        run.judgement.part.history.closed = Some(CloseReason::DeviceLag);
         run
     };
     let failed = |mut run: Run| {

@@ -135,10 +135,10 @@ impl Curve {
     pub fn add_run(&mut self, share: Share, load: Multiple, judgement: &Judgement, directory: String) {
         add_new(&mut self.watermarks, &judgement.watermarks);
         add_new(&mut self.deviations, judgement.deviations());
-        if !judgement.part.targets.is_empty() {
-            self.devices = judgement.part.targets.iter().map(TargetTotals::device).collect();
+        if !judgement.part.targets.each.is_empty() {
+            self.devices = judgement.part.targets.each.iter().map(TargetTotals::device).collect();
         }
-        if let Some(cache) = &judgement.part.cache {
+        if let Some(cache) = &judgement.part.targets.cache {
             self.cache = Some(cache.head.device.name.clone());
         }
         self.add(Point::of(share, load, judgement, &self.stream, directory));
@@ -243,7 +243,7 @@ impl Point {
             p99_ns: response.and_then(|times| times.p99_ns),
             p99_9_ns: response.and_then(|times| times.p99_9_ns),
             nines: response.map_or_else(Vec::new, |times| times.nines.clone()),
-            hit_rate: part.cache.as_ref().and_then(|cache| cache.read_hit_rate),
+            hit_rate: part.targets.cache.as_ref().and_then(|cache| cache.read_hit_rate),
             bytes: part.databases_bytes_at_end().or(part.databases_bytes()),
             directory,
         }
@@ -257,10 +257,10 @@ impl Point {
 
 /// The totals of a stream over all targets, or of the only one.
 fn totals<'a>(judgement: &'a Judgement, stream: &str) -> Option<&'a StreamTotals> {
-    if let Some(together) = judgement.part.together.as_ref().filter(|together| together.name == stream) {
+    if let Some(together) = judgement.part.streams.together.as_ref().filter(|together| together.name == stream) {
         return Some(together);
     }
-    let mine = || judgement.part.streams.iter().filter(|totals| totals.name == stream);
+    let mine = || judgement.part.streams.each.iter().filter(|totals| totals.name == stream);
     mine().find(|totals| totals.target.is_none()).or_else(|| mine().next())
 }
 

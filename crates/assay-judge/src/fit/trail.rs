@@ -106,14 +106,14 @@ impl Measured {
         let part = &judgement.part;
         let sum = |direction: Direction, of: fn(&StreamTotals) -> Option<f64>| {
             let word = direction.to_string();
-            part.streams.iter().filter(|totals| totals.direction == word).filter_map(of).sum::<f64>()
+            part.streams.each.iter().filter(|totals| totals.direction == word).filter_map(of).sum::<f64>()
         };
         let [reads, writes] = [Direction::Read, Direction::Write]
             .map(|direction| [sum(direction, |it| it.rate_achieved), sum(direction, StreamTotals::bytes_per_second)]);
         let own = [reads[0], writes[0], reads[1], writes[1]];
-        let durable = part.streams.iter().filter(|totals| is_durable(&part.plan, &totals.name));
+        let durable = part.streams.each.iter().filter(|totals| is_durable(&part.plan.json, &totals.name));
         let durable: f64 = durable.filter_map(|totals| totals.rate_achieved).sum();
-        let disk = part.targets.first().and_then(|target| target.disk);
+        let disk = part.targets.each.first().and_then(|target| target.disk);
         let device = disk.map(|disk| {
             let times = |device: DiskCount, own: DiskCount| {
                 let of = |device: u64, own: u64| if own == 0 { 1.0 } else { device as f64 / own as f64 };
@@ -122,7 +122,7 @@ impl Measured {
             let (reads, writes) = (times(disk.reads, disk.own_reads), times(disk.writes, disk.own_writes));
             [own[0] * reads[0], own[1] * writes[0], own[2] * reads[1], own[3] * writes[1]]
         });
-        let flushed = part.targets.first().is_some_and(|target| counts_flushes(&target.head.facts));
+        let flushed = part.targets.each.first().is_some_and(|target| counts_flushes(&target.head.facts));
         let (device, flushes) = match device {
             Some([r, w, rb, wb]) if flushed => {
                 let flushes = durable.min(w - own[1]).max(0.0);
@@ -135,7 +135,7 @@ impl Measured {
             own,
             device,
             flushes,
-            seconds: part.measured_ns as f64 / 1e9,
+            seconds: part.time.measured_ns as f64 / 1e9,
             verdict: judgement.verdict,
             delivered: built_in.is_some_and(|criterion| criterion.outcome == Met::Pass),
         }
@@ -147,7 +147,7 @@ impl Trail {
     pub fn add(&mut self, knobs: Knobs, judgement: &Judgement, figures: Vec<Compared>, directory: String) {
         // Rounds are short on purpose.
         add_new(&mut self.watermarks, judgement.watermarks.iter().filter(|mark| !mark.starts_with("SHORT")));
-        if let Some(target) = judgement.part.targets.first() {
+        if let Some(target) = judgement.part.targets.each.first() {
             self.device = Some(TargetTotals::device(target));
             self.size_bytes = Some(target.head.size_bytes);
         }
@@ -155,7 +155,7 @@ impl Trail {
         if measured.flushes > 0.0 && !self.notes.iter().any(|note| note == FLUSHES) {
             self.notes.push(FLUSHES.to_owned());
         }
-        let reads = judgement.part.streams.iter().find(|totals| totals.direction == Direction::Read.to_string());
+        let reads = judgement.part.streams.each.iter().find(|totals| totals.direction == Direction::Read.to_string());
         self.rounds.push(Round {
             knobs,
             verdict: judgement.verdict,

@@ -5,7 +5,10 @@ use crate::fold::reason::decide;
 use crate::fold::step::StepFold;
 use crate::fold::streams::{streams, together};
 use crate::fold::{lacks, per_minute};
-use crate::judgement::{CacheFigures, CriterionOutcome, Intervals, Step, StepFigures, StreamTotals, TargetTotals};
+use crate::judgement::{
+    CacheFigures, Course, CriterionOutcome, GeneratorFigures, Intervals, LogHistory, MeasuredTime, PlanAsRun,
+    SliceList, Step, StepFigures, StreamFigures, StreamTotals, TargetFigures, TargetTotals,
+};
 use crate::rules::criterion::Tracker;
 use crate::rules::disk;
 use assay_record::CloseReason;
@@ -42,7 +45,7 @@ pub(crate) fn finish(mut fold: StepFold) -> Finished {
     let streams = streams(&fold, &mut notes.warnings);
     let together = together(&fold);
     let head = fold.header.clone();
-    let part = StepFigures { together, ..part(fold, targets, streams, (ended, notes.contradictions)) };
+    let part = part(fold, targets, (streams, together), (ended, notes.contradictions));
     let (verdict, reason, deciding) = decide(&notes.findings, &part);
     let step = head.step.as_ref();
     Finished {
@@ -73,7 +76,7 @@ fn gather(fold: &mut StepFold, notes: &mut Notes) {
 fn part(
     mut fold: StepFold,
     targets: Vec<TargetTotals>,
-    streams: Vec<StreamTotals>,
+    (each, together): (Vec<StreamTotals>, Option<StreamTotals>),
     (closed, contradictions): (Option<CloseReason>, u64),
 ) -> StepFigures {
     let slice_ns = fold.slices.windows().length_ns();
@@ -87,46 +90,57 @@ fn part(
     let load = fold.slices.load.outcome(slice_ns);
     let (series, over_time, meters) = fold.measured.series.finish(&fold.layout);
     let per_minute = per_minute::figures(&fold.layout, &fold.measured.totals, &fold.slices.kept.slices, over_time);
+    let listed = fold.slices.kept.slices;
     StepFigures {
         stress: fold.slices.stress,
-        planned_ns: fold.layout.planned_ns,
-        measured_ns: fold.measured.totals.measured_ns,
-        slice_ns,
-        intervals: Intervals {
-            planned: fold.layout.planned_ns.div_ceil(fold.layout.interval_ns.max(1)),
-            present: fold.measured.totals.intervals,
-            valid: fold.slices.valid_intervals,
+        time: MeasuredTime {
+            planned_ns: fold.layout.planned_ns,
+            measured_ns: fold.measured.totals.measured_ns,
+            slice_ns,
+            intervals: Intervals {
+                planned: fold.layout.planned_ns.div_ceil(fold.layout.interval_ns.max(1)),
+                present: fold.measured.totals.intervals,
+                valid: fold.slices.valid_intervals,
+            },
         },
-        segments: fold.placement.segments(),
-        clocks: fold.environment.clocks.finish(),
-        signer: fold.header.signer,
-        closed,
-        contradictions,
-        environment_changes: fold.environment.changes,
+        history: LogHistory {
+            segments: fold.placement.segments(),
+            clocks: fold.environment.clocks.finish(),
+            signer: fold.header.signer,
+            closed,
+            contradictions,
+            environment_changes: fold.environment.changes,
+        },
         criteria: std::iter::once(load).chain(criteria.into_iter().map(|(_, outcome)| outcome)).collect(),
-        phases: std::mem::take(&mut fold.measured.phases).finish(&fold.layout, &fold.slices.kept.slices),
-        slices: fold.slices.kept.slices,
-        slices_left_out: fold.slices.kept.left_out,
+        streams: StreamFigures {
+            per_minute,
+            each,
+            together,
+            phases: std::mem::take(&mut fold.measured.phases).finish(&fold.layout, &listed),
+        },
+        slices: SliceList { listed, left_out: fold.slices.kept.left_out },
         databases: fold.databases.finish(fold.header.databases, &meters),
-        per_minute,
-        streams,
-        together: None,
-        generator: fold.measured.totals.cost,
-        engine: fold.header.engine,
-        host: fold.header.host,
-        targets,
-        cache: fold.header.cache.map(|head| {
-            let errors = fold.targets.cache_errors;
-            CacheFigures::new(head, std::mem::take(&mut fold.measured.totals.cache), errors)
-        }),
-        meters,
-        integrity: fold.integrity.finish(&fold.header.plan),
-        gaps: fold.events.gaps,
-        events: fold.events.kept,
-        events_left_out: fold.events.left_out,
-        steadiness: fold.measured.steady.finish(&fold.layout),
-        series,
-        plan: fold.header.plan,
-        plan_blake3: None,
+        generator: GeneratorFigures {
+            cost: fold.measured.totals.cost,
+            engine: fold.header.engine,
+            host: fold.header.host,
+        },
+        targets: TargetFigures {
+            each: targets,
+            cache: fold.header.cache.map(|head| {
+                let errors = fold.targets.cache_errors;
+                CacheFigures::new(head, std::mem::take(&mut fold.measured.totals.cache), errors)
+            }),
+            meters,
+            integrity: fold.integrity.finish(&fold.header.plan),
+        },
+        course: Course {
+            gaps: fold.events.gaps,
+            events: fold.events.kept,
+            events_left_out: fold.events.left_out,
+            steadiness: fold.measured.steady.finish(&fold.layout),
+            series,
+        },
+        plan: PlanAsRun { json: fold.header.plan, blake3: None },
     }
 }

@@ -1,7 +1,7 @@
 //! The reason for the verdict of a step, in one or two sentences.
 
 use crate::finding::{Class, Finding, deciding};
-use crate::judgement::{CriterionOutcome, Deciding, StepFigures};
+use crate::judgement::{Course, CriterionOutcome, Deciding, StepFigures};
 use crate::rules::value::limit;
 use crate::verdict::Verdict;
 use crate::words::{change, clock, happened};
@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 pub(crate) fn decide(findings: &[Finding], part: &StepFigures) -> (Verdict, String, Option<Deciding>) {
     let Some(finding) = deciding(findings) else { return (Verdict::Pass, pass_reason(part), None) };
     let reason = match finding.class() {
-        Class::Broken => finding.text() + &meanwhile(part, &finding.deciding),
+        Class::Broken => finding.text() + &meanwhile(&part.course, &finding.deciding),
         Class::Errors => also_failed(findings, finding),
         Class::Between | Class::Unproven | Class::Missing => finding.text(),
     };
@@ -49,16 +49,16 @@ fn also_failed(findings: &[Finding], first: &Finding) -> String {
 
 /// What else changed in the deciding window: the largest change of level, and the kinds of events in it. Empty when
 /// nothing did.
-fn meanwhile(part: &StepFigures, window: &Deciding) -> String {
+fn meanwhile(course: &Course, window: &Deciding) -> String {
     let within = |at_ns: u64| (window.start_ns..window.end_ns).contains(&at_ns);
-    let changed = part
+    let changed = course
         .largest_change(window.start_ns..window.end_ns)
         .map(|(it, at)| format!("{} at {}", change(it, at), clock(at.at_ns)));
     let mut kinds: BTreeMap<&str, (&EventKind, u64)> = BTreeMap::new();
     let relevant = |event: &&Event| {
         within(event.at_ns) && !matches!(event.what, EventKind::Health | EventKind::Warning | EventKind::Steady)
     };
-    for event in part.events.iter().filter(relevant) {
+    for event in course.events.iter().filter(relevant) {
         kinds.entry(event.what.as_str()).or_insert((&event.what, 0)).1 += 1;
     }
     let events = kinds.values().map(|(kind, times)| happened(kind, *times));
@@ -69,11 +69,11 @@ fn meanwhile(part: &StepFigures, window: &Deciding) -> String {
 /// Why it passed, and which criterion came nearest to its bound.
 fn pass_reason(part: &StepFigures) -> String {
     // A slice may have been measured twice.
-    let kept: BTreeSet<u64> = part.slices.iter().map(|slice| slice.number).collect();
-    let slices = kept.len() as u64 + part.slices_left_out;
+    let kept: BTreeSet<u64> = part.slices.listed.iter().map(|slice| slice.number).collect();
+    let slices = kept.len() as u64 + part.slices.left_out;
     let over = match slices {
-        1 => format!("over the measured {}", Span::from_ns(part.planned_ns).human()),
-        n => format!("in all {n} slices of {}", Span::from_ns(part.slice_ns).human()),
+        1 => format!("over the measured {}", Span::from_ns(part.time.planned_ns).human()),
+        n => format!("in all {n} slices of {}", Span::from_ns(part.time.slice_ns).human()),
     };
     if part.stress {
         return format!("the load was delivered {over}, without an error; latencies do not count in a stress test");
@@ -99,17 +99,15 @@ fn pass_reason(part: &StepFigures) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::judgement::{MeasuredTime, SliceList};
 
     #[test]
     fn slices_that_are_not_listed_have_passed_too() {
         for (left_out, expected) in [(1, "over the measured 2 h"), (3, "in all 3 slices of 1 h")] {
             let hour = 3_600_000_000_000;
-            let part = StepFigures {
-                slices_left_out: left_out,
-                slice_ns: hour,
-                planned_ns: 2 * hour,
-                ..StepFigures::default()
-            };
+            let time = MeasuredTime { slice_ns: hour, planned_ns: 2 * hour, ..MeasuredTime::default() };
+            let slices = SliceList { left_out, ..SliceList::default() };
+            let part = StepFigures { time, slices, ..StepFigures::default() };
             let (verdict, reason, _) = decide(&[], &part);
             assert!(verdict == Verdict::Pass && reason.contains(expected), "{reason}");
         }

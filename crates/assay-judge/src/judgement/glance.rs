@@ -2,15 +2,10 @@
 
 use crate::judgement::database::DatabaseFigures;
 use crate::judgement::result::{Judgement, StepFigures};
-use crate::judgement::series::{Change, Steadiness};
 use crate::judgement::streams::StreamTotals;
 use crate::judgement::targets::TargetTotals;
 use crate::words::clock;
 use assay_base::Bytes;
-use std::ops::Range;
-
-/// What a stream of flushes does, in a log.
-const FLUSH: &str = "flush";
 
 impl StepFigures {
     /// The size of its databases when the run began; nothing where there are none, or one's size is not known.
@@ -26,40 +21,6 @@ impl StepFigures {
     fn sum_of_databases(&self, of: fn(&DatabaseFigures) -> Option<u64>) -> Option<u64> {
         let sum = |sum: u64, bytes: Option<u64>| sum.checked_add(bytes?);
         (!self.databases.is_empty()).then(|| self.databases.iter().map(of).try_fold(0, sum))?
-    }
-
-    /// The streams over all their targets: for each the entry of all targets together, or its only entry.
-    pub(crate) fn whole_streams(&self) -> impl Iterator<Item = &StreamTotals> {
-        let only = |stream: &StreamTotals| self.streams.iter().filter(|other| other.name == stream.name).count() == 1;
-        let whole =
-            move |stream: &&StreamTotals| stream.target.is_none() || only(stream) && !self.is_counted_twice(stream);
-        self.streams.iter().filter(whole)
-    }
-
-    /// Whether its operations are reads or writes, so that they have bytes.
-    pub(crate) fn moves_bytes(&self) -> bool {
-        self.streams.iter().any(|stream| stream.direction.parse::<assay_base::Direction>().is_ok())
-    }
-
-    /// Whether a stream is the part of another one on one device, as a log of ACT names it: `/dev/sdb-reads` beside
-    /// `reads`.
-    fn is_counted_twice(&self, stream: &StreamTotals) -> bool {
-        let of = stream.target.as_ref().and_then(|target| stream.name.strip_prefix(target.as_str())?.strip_prefix('-'));
-        of.is_some_and(|whole| self.streams.iter().any(|other| other.name == whole))
-    }
-
-    /// Operations and bytes per second of all streams together, while the load was offered; `None` where no time was measured.
-    /// Flushes, which move nothing, are not counted among them.
-    pub(crate) fn throughput(&self) -> Option<(f64, f64)> {
-        let counted = || self.whole_streams().filter(|totals| totals.direction != FLUSH);
-        let rate = counted().filter_map(|totals| totals.rate_achieved).reduce(|a, b| a + b)?;
-        Some((rate, counted().filter_map(StreamTotals::bytes_per_second).sum()))
-    }
-
-    /// The largest change of level within a period of measured time, and the stream it belongs to.
-    pub(crate) fn largest_change(&self, within: Range<u64>) -> Option<(&Steadiness, &Change)> {
-        let changes = self.steadiness.iter().flat_map(|it| it.changes.iter().map(move |at| (it, at)));
-        changes.filter(|(_, at)| within.contains(&at.at_ns)).max_by(|a, b| a.1.size().total_cmp(&b.1.size()))
     }
 }
 
@@ -100,8 +61,8 @@ impl Judgement {
         if !self.is_simulated() {
             return self.created.clone();
         }
-        let steps = || self.steps.iter().map(|step| step.part.measured_ns);
-        let elapsed = if self.steps.is_empty() { self.part.measured_ns } else { steps().sum() };
+        let steps = || self.steps.iter().map(|step| step.part.time.measured_ns);
+        let elapsed = if self.steps.is_empty() { self.part.time.measured_ns } else { steps().sum() };
         format!("simulated time, {} elapsed", clock(elapsed))
     }
 
@@ -142,26 +103,5 @@ mod tests {
         assert_eq!(named(&target("scratch file", &disk)), "x: scratch file on SAMSUNG MZ7L3, serial S5YJ, 1 GiB");
         assert_eq!(named(&target("simulated", &[("model", "flash")])), "x: simulated flash, 1 GiB");
         assert_eq!(named(&target("null", &[])), "x: null, 1 GiB");
-    }
-
-    #[test]
-    fn what_each_device_did_of_a_stream_is_not_added_to_it() {
-        let stream = |name: &str, target: Option<&str>, rate: f64| StreamTotals {
-            name: name.to_owned(),
-            target: target.map(str::to_owned),
-            rate_achieved: Some(rate),
-            ..StreamTotals::default()
-        };
-        let part = |streams| StepFigures { streams, ..StepFigures::default() };
-        // As this program and ACT's logs record several targets, with a stream that exists on only one of them.
-        let ours = vec![stream("r", None, 40.0), stream("r", Some("a"), 15.0), stream("r", Some("b"), 25.0)];
-        let acts = vec![stream("r", Some("all"), 40.0), stream("a-r", Some("a"), 15.0), stream("b-r", Some("b"), 25.0)];
-        let one = vec![stream("r", None, 30.0), stream("r", Some("a"), 15.0), stream("log", Some("b"), 10.0)];
-        let rate = |streams| part(streams).throughput().map(|(rate, _)| rate);
-        assert_eq!([rate(ours), rate(acts), rate(one), rate(Vec::new())], [Some(40.0), Some(40.0), Some(40.0), None]);
-        // A stream of its own whose name only looks like a part.
-        assert_eq!(rate(vec![stream("w", None, 1.0), stream("a-r", Some("a"), 2.0)]), Some(3.0));
-        let flushes = StreamTotals { direction: "flush".to_owned(), ..stream("f", None, 7.0) };
-        assert_eq!(rate(vec![stream("w", None, 1.0), flushes]), Some(1.0), "a flush is no operation on data");
     }
 }

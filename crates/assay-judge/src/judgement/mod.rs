@@ -5,31 +5,45 @@
 //! zero. Stream and target names are taken from the log: hostile input for every renderer.
 
 mod cache;
-mod conditions;
+mod course;
 mod criteria;
 mod database;
 mod gain;
+mod generator;
 mod glance;
+mod history;
 mod log;
 mod meters;
 mod phases;
+mod plan;
 mod result;
 mod series;
 mod skip;
+mod slices;
+mod stream_figures;
 mod streams;
 mod targets;
+mod time;
 
 pub use cache::CacheFigures;
-pub use conditions::{ClockEvent, Clocks, Gap, GeneratorCost, Intervals};
+pub use course::{Course, Gap};
 pub use criteria::{Asked, BrokenTarget, CriterionOutcome, Deciding, Figure, Outcome};
 pub use database::{DatabaseFigures, PerMinuteFigures};
 pub use gain::Gain;
+pub use generator::{GeneratorCost, GeneratorFigures};
+pub use history::{ClockEvent, Clocks, LogHistory};
 pub use log::{Damaged, LogSum};
 pub(crate) use meters::Counted;
 pub use meters::MeterFigures;
 pub use phases::{PhaseFigures, PhaseStream};
+pub use plan::PlanAsRun;
 pub use result::{Judgement, SCHEMA, Step, StepFigures};
 pub use series::{Bands, Change, FlowSeries, Heat, Series, Steadiness, SteadyWindow, StreamSeries};
+pub use slices::{Slice, SliceList, SliceStream, SliceTimes};
+pub use stream_figures::StreamFigures;
 pub(crate) use streams::percent_of;
-pub use streams::{Blocked, Counts, Slice, SliceStream, SliceTimes, StreamTotals, TimesSummary};
-pub use targets::{DamagedPlace, DiskCount, DiskTotals, Health, Integrity, LatenessTotals, TargetTotals};
+pub use streams::{Blocked, Counts, StreamTotals, TimesSummary};
+pub use targets::{
+    DamagedPlace, DiskCount, DiskTotals, Health, Integrity, LatenessTotals, TargetFigures, TargetTotals,
+};
+pub use time::{Intervals, MeasuredTime};

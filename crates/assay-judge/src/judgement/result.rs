@@ -1,21 +1,20 @@
 //! The result of judging one log: the whole, each step of a certification, and the figures of a step.
 
-use crate::judgement::cache::CacheFigures;
-use crate::judgement::conditions::{Clocks, Gap, GeneratorCost, Intervals};
+use crate::judgement::course::Course;
 use crate::judgement::criteria::{CriterionOutcome, Deciding};
-use crate::judgement::database::{DatabaseFigures, PerMinuteFigures};
+use crate::judgement::database::DatabaseFigures;
 use crate::judgement::gain::Gain;
+use crate::judgement::generator::GeneratorFigures;
+use crate::judgement::history::LogHistory;
 use crate::judgement::log::{Damaged, LogSum};
-use crate::judgement::meters::MeterFigures;
-use crate::judgement::phases::PhaseFigures;
-use crate::judgement::series::{Series, Steadiness};
-use crate::judgement::streams::{Slice, StreamTotals};
-use crate::judgement::targets::{Integrity, TargetTotals};
+use crate::judgement::plan::PlanAsRun;
+use crate::judgement::slices::SliceList;
+use crate::judgement::stream_figures::StreamFigures;
+use crate::judgement::targets::TargetFigures;
+use crate::judgement::time::MeasuredTime;
 use crate::verdict::Verdict;
 use assay_base::Measure;
-use assay_record::{CloseReason, Event};
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
 
 /// The version of the JSON shape.
 pub const SCHEMA: u32 = 1;
@@ -97,88 +96,35 @@ pub struct Step {
 pub struct StepFigures {
     /// True where criteria on times do not apply and only completion does.
     pub stress: bool,
-    /// Planned length of the measured phase.
-    pub planned_ns: u64,
-    /// The part of it that the log contains, without gaps.
-    pub measured_ns: u64,
-    /// Length of a slice.
-    pub slice_ns: u64,
-    /// How many intervals there should be, and how many there are.
-    #[serde(default)]
-    pub intervals: Intervals,
-    /// Segments of the log: 1, and one more for each continuation.
-    #[serde(default)]
-    pub segments: u64,
-    /// The machine's clocks at both ends and what happened to them; absent where no clock was read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub clocks: Option<Clocks>,
-    /// Id of the key that signs the result; absent where no key does.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub signer: Option<String>,
-    /// How the last segment ended; absent when it was cut off without a closing line.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub closed: Option<CloseReason>,
-    /// Places where the log contradicts itself: intervals that do not add up, overlap or disagree with the closing line.
-    #[serde(default, skip_serializing_if = "crate::judgement::skip::is_zero")]
-    pub contradictions: u64,
-    /// How often a change of the machine was found: it slept, or its clock source or the queue of a target changed.
-    #[serde(default, skip_serializing_if = "crate::judgement::skip::is_zero")]
-    pub environment_changes: u64,
+    /// How long it was measured.
+    #[serde(flatten)]
+    pub time: MeasuredTime,
+    /// How its log was written.
+    #[serde(flatten)]
+    pub history: LogHistory,
     /// The built-in criterion of delivered load first, then the plan's in their order.
     pub criteria: Vec<CriterionOutcome>,
-    /// In order of time; the first 2000, and after them only those in which something was broken.
-    pub slices: Vec<Slice>,
-    /// Number of slices that are not listed.
-    #[serde(default, skip_serializing_if = "crate::judgement::skip::is_zero")]
-    pub slices_left_out: u64,
+    /// The windows that were judged one by one.
+    #[serde(flatten)]
+    pub slices: SliceList,
     /// The databases that were the targets, in the order of the targets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub databases: Vec<DatabaseFigures>,
-    /// Figures per minute, where the log names some.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub per_minute: Vec<PerMinuteFigures>,
-    /// One entry for each stream on each target, and one over all targets together (`target` absent) where there are several.
-    pub streams: Vec<StreamTotals>,
-    /// The operations of all streams together, where a criterion is about them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub together: Option<StreamTotals>,
-    /// Each measured phase, where there are several.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub phases: Vec<PhaseFigures>,
-    /// The generator's own cost.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub generator: Option<GeneratorCost>,
-    /// How the operations were carried: engine, workers, in-flight bound, clock.
-    pub engine: BTreeMap<String, String>,
-    /// The machine.
-    pub host: BTreeMap<String, String>,
-    /// The targets that were driven.
-    pub targets: Vec<TargetTotals>,
-    /// What a look-aside cache before the targets did; absent where there was none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache: Option<CacheFigures>,
-    /// What else was counted while the load ran, such as by the disk below a file.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub meters: Vec<MeterFigures>,
-    /// What was read, compared with what was written; absent where the plan does not verify.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub integrity: Option<Integrity>,
-    /// Interruptions after which the run continued.
-    pub gaps: Vec<Gap>,
-    /// Events at a moment; the first 1000.
-    pub events: Vec<Event>,
-    /// Number of further events.
-    pub events_left_out: u64,
-    /// Whether it was steady and where its level changed, for each stream over all targets.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub steadiness: Vec<Steadiness>,
-    /// Data of the charts.
-    pub series: Series,
+    /// What the streams did.
+    #[serde(flatten)]
+    pub streams: StreamFigures,
+    /// What generated the load.
+    #[serde(flatten)]
+    pub generator: GeneratorFigures,
+    /// What was driven.
+    #[serde(flatten)]
+    pub targets: TargetFigures,
+    /// What happened along the measured time.
+    #[serde(flatten)]
+    pub course: Course,
     /// The plan as it was run.
-    pub plan: serde_json::Value,
-    /// BLAKE3 of the plan as compact JSON, in hexadecimal: equal plans have equal checksums.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub plan_blake3: Option<String>,
+    #[serde(flatten)]
+    pub plan: PlanAsRun,
 }
 
 impl Judgement {
@@ -186,9 +132,44 @@ impl Judgement {
     /// because this crate does not need one otherwise.
     pub fn sealed(mut self, log: LogSum, hash: impl Fn(&[u8]) -> String) -> Judgement {
         let parts = std::iter::once(&mut self.part).chain(self.steps.iter_mut().map(|step| &mut step.part));
-        for part in parts {
-            part.plan_blake3 = serde_json::to_vec(&part.plan).ok().map(|plan| hash(&plan));
-        }
+        parts.for_each(|part| part.plan.seal(&hash));
         Judgement { log: Some(log), ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The least that a file of an earlier version says of a step, in the order of the format.
+    const LEAST: &str = concat!(
+        r#"{"stress":true,"planned_ns":3,"measured_ns":2,"slice_ns":1,"criteria":[],"slices":[],"streams":[],"#,
+        r#""engine":{"engine":"inline"},"host":{},"targets":[],"gaps":[],"events":[],"events_left_out":4,"#,
+        r#""series":{"at_ns":[],"width_ns":[],"threshold":"0s","streams":[]},"plan":{"seed":5}}"#
+    );
+
+    #[test]
+    fn the_parts_of_a_step_are_members_of_one_object_and_those_of_later_versions_may_be_absent() {
+        let step: StepFigures = serde_json::from_str(LEAST).unwrap();
+        let expected = StepFigures {
+            stress: true,
+            time: MeasuredTime { planned_ns: 3, measured_ns: 2, slice_ns: 1, ..MeasuredTime::default() },
+            generator: GeneratorFigures {
+                engine: [("engine".to_owned(), "inline".to_owned())].into(),
+                ..GeneratorFigures::default()
+            },
+            course: Course { events_left_out: 4, ..Course::default() },
+            plan: PlanAsRun { json: serde_json::json!({"seed": 5}), blake3: None },
+            ..StepFigures::default()
+        };
+        assert_eq!(step, expected);
+        let later = r#""intervals":{"planned":0,"present":0,"valid":0},"segments":0,"#;
+        let written = LEAST.replace(r#""criteria""#, &format!(r#"{later}"criteria""#));
+        assert_eq!(serde_json::to_string(&step).unwrap(), written);
+        for absent in ["planned_ns", "criteria", "streams", "engine", "targets", "gaps", "plan"] {
+            let lacking = LEAST.replace(&format!("\"{absent}\":"), "\"x\":");
+            let error = serde_json::from_str::<StepFigures>(&lacking).unwrap_err().to_string();
+            assert!(error.contains(&format!("missing field `{absent}`")), "{error}");
+        }
     }
 }

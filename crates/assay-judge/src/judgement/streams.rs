@@ -4,49 +4,6 @@ use assay_base::Span;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
-/// One slice of the measured time.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Slice {
-    /// 1-based.
-    pub number: u64,
-    /// Begin in measured time.
-    pub start_ns: u64,
-    /// Planned end in measured time.
-    pub end_ns: u64,
-    /// False when it was cut, has a gap, or lines of it are missing; then it does not count.
-    pub complete: bool,
-    /// False when something in it proves nothing (generator lag, the log does not add up).
-    pub valid: bool,
-    /// False when a criterion is broken in it.
-    pub within: bool,
-    /// What is special about it: `30 min long`, `interrupted`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub note: Option<String>,
-    /// As in [`StepFigures::streams`](crate::judgement::StepFigures::streams): each stream on each target and, where there are
-    /// several targets, all together.
-    pub streams: Vec<SliceStream>,
-}
-
-/// One stream (on one target or on all) in one slice.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct SliceStream {
-    /// Stream name.
-    pub stream: String,
-    /// Target; absent for all targets together.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub target: Option<String>,
-    /// Counters and errors.
-    #[serde(flatten)]
-    pub counts: Counts,
-    /// Completed − intended.
-    pub response: SliceTimes,
-    /// Completed − issued.
-    pub service: SliceTimes,
-    /// The generator's own part of issued − intended: upper bound of its 99th percentile from the exact counters.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub own_lag_p99_below_ns: Option<u64>,
-}
-
 /// What happened to the operations of a stream.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Counts {
@@ -74,21 +31,6 @@ pub struct Counts {
     pub waiting: u64,
     /// See `in_flight`.
     pub stuck: u64,
-}
-
-/// Times within a slice.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct SliceTimes {
-    /// Operations counted.
-    pub operations: u64,
-    /// The mean; absent when nothing was counted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub mean_ns: Option<u64>,
-    /// The maximum; absent when nothing was counted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub max_ns: Option<u64>,
-    /// Operations at or over each threshold, exact.
-    pub over: BTreeMap<Span, u64>,
 }
 
 /// The totals of one stream over all measured time.
@@ -185,21 +127,6 @@ pub struct TimesSummary {
     pub nines: Vec<(f64, u64)>,
 }
 
-impl SliceTimes {
-    /// Share of operations at or over `threshold` (0 to 1); `None` when nothing completed or it was not counted.
-    pub fn share_over(&self, threshold: Span) -> Option<f64> {
-        let over = *self.over.get(&threshold)?;
-        (self.operations > 0).then(|| over as f64 / self.operations as f64)
-    }
-
-    /// The same in percent, with a single division: for a share times 100 the last digit shown may differ (0.46 of 93
-    /// in 20000, where ACT's analyzer has 0.47).
-    pub fn percent_over(&self, threshold: Span) -> Option<f64> {
-        let over = *self.over.get(&threshold)?;
-        percent_of(over.into(), self.operations.into())
-    }
-}
-
 /// `part` in percent of `whole`, as ACT's analyzer computes it; `None` when `whole` is 0.
 pub(crate) fn percent_of(part: u128, whole: u128) -> Option<f64> {
     (whole > 0).then(|| (part * 100) as f64 / whole as f64)
@@ -214,14 +141,5 @@ impl Counts {
     /// The share of the scheduled operations that were issued by the end (0 to 1); `None` when nothing was scheduled.
     pub fn delivered(&self) -> Option<f64> {
         (self.scheduled > 0).then(|| 1.0 - self.waiting.min(self.scheduled) as f64 / self.scheduled as f64)
-    }
-}
-
-impl Slice {
-    /// The figures of `stream` on `target` (`None`: all targets together; with a single target that is the same).
-    pub fn stream(&self, stream: &str, target: Option<&str>) -> Option<&SliceStream> {
-        let mine = || self.streams.iter().filter(|entry| entry.stream == stream);
-        let exact = mine().find(|entry| entry.target.as_deref() == target);
-        exact.or_else(|| if target.is_none() && mine().count() == 1 { mine().next() } else { None })
     }
 }

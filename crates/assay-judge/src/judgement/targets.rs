@@ -1,9 +1,28 @@
 //! The targets: what was done to each, what its block device counted, its health, and whether its data are what was
 //! written.
 
+use crate::judgement::cache::CacheFigures;
+use crate::judgement::meters::MeterFigures;
 use assay_record::{Pauses, TargetHead};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+/// The figures of what was driven in a step: the targets, the cache before them, and what was counted beneath them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct TargetFigures {
+    /// The targets that were driven.
+    #[serde(rename = "targets")]
+    pub each: Vec<TargetTotals>,
+    /// What a look-aside cache before the targets did; absent where there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<CacheFigures>,
+    /// What else was counted while the load ran, such as by the disk below a file.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub meters: Vec<MeterFigures>,
+    /// What was read, compared with what was written; absent where the plan does not verify.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub integrity: Option<Integrity>,
+}
 
 /// One target and what its block device counted.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

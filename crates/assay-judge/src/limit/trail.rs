@@ -81,8 +81,8 @@ impl Trail {
     pub fn add(&mut self, load: Multiple, judgement: &Judgement, directory: PathBuf) {
         add_new(&mut self.watermarks, &judgement.watermarks);
         add_new(&mut self.deviations, judgement.deviations());
-        if !judgement.part.targets.is_empty() {
-            self.devices = judgement.part.targets.iter().map(TargetTotals::device).collect();
+        if !judgement.part.targets.each.is_empty() {
+            self.devices = judgement.part.targets.each.iter().map(TargetTotals::device).collect();
         }
         self.runs.push(Run::of(load, judgement, directory));
     }
@@ -124,7 +124,7 @@ impl Run {
             Some(format!("{} {} (bound {})", criterion.asked.title, figure.text, criterion.asked.bound))
         });
         let totals = decided(judgement);
-        let (rate, bytes_per_second) = judgement.part.throughput().unzip();
+        let (rate, bytes_per_second) = judgement.part.streams.throughput().unzip();
         Run {
             load,
             verdict: judgement.verdict,
@@ -150,7 +150,12 @@ fn decided(judgement: &Judgement) -> Option<&StreamTotals> {
     let part = &judgement.part;
     let named = judgement.decisive().and_then(|criterion| criterion.asked.stream.as_deref());
     let name = named.or_else(|| part.criteria.iter().find_map(|criterion| criterion.asked.stream.as_deref()));
-    let mine =
-        || part.together.iter().chain(&part.streams).filter(|totals| name.is_none_or(|name| name == totals.name));
+    let mine = || {
+        part.streams
+            .together
+            .iter()
+            .chain(&part.streams.each)
+            .filter(|totals| name.is_none_or(|name| name == totals.name))
+    };
     mine().find(|totals| totals.target.is_none()).or_else(|| mine().next())
 }

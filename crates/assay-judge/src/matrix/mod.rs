@@ -15,7 +15,9 @@ mod render;
 pub use page::html;
 pub use render::text;
 
-use crate::judgement::{Judgement, StepFigures, StreamTotals, TargetTotals, TimesSummary};
+use crate::judgement::{
+    GeneratorFigures, Judgement, StepFigures, StreamFigures, StreamTotals, TargetTotals, TimesSummary,
+};
 use crate::verdict::Verdict;
 use crate::words::add_new;
 use assay_base::Share;
@@ -112,8 +114,8 @@ impl Matrix {
     /// Adds the run of a point; it replaces an earlier one at the same place.
     pub fn add_run(&mut self, place: Place, judgement: &Judgement, directory: String) {
         add_new(&mut self.watermarks, &judgement.watermarks);
-        if !judgement.part.targets.is_empty() {
-            self.devices = judgement.part.targets.iter().map(TargetTotals::device).collect();
+        if !judgement.part.targets.each.is_empty() {
+            self.devices = judgement.part.targets.each.iter().map(TargetTotals::device).collect();
         }
         self.add(Point::of(place, judgement, directory));
     }
@@ -150,7 +152,7 @@ impl Point {
     /// The point of a run.
     pub fn of(place: Place, judgement: &Judgement, directory: String) -> Point {
         let part = &judgement.part;
-        let (small, large) = (figures(part, SMALL), figures(part, LARGE));
+        let (small, large) = (figures(&part.streams, SMALL), figures(&part.streams, LARGE));
         let coloured = coloured(part, [(place.small, small), (place.large, large)]);
         let (verdict, reason) = match coloured.filter(|_| judgement.verdict == Verdict::Pass) {
             Some(why) => (Verdict::Invalid, why),
@@ -173,7 +175,7 @@ impl Point {
 /// How the generator distorted a point, if it did. `kinds` has, for the small and the large operations, the number
 /// asked for on each target and the figures.
 fn coloured(part: &StepFigures, kinds: [(u32, Option<Figures>); 2]) -> Option<String> {
-    let targets = part.targets.len().max(1) as f64;
+    let targets = part.targets.each.len().max(1) as f64;
     for (asked, did) in kinds.into_iter().filter(|(asked, _)| *asked > 0) {
         let (asked, flying) = (f64::from(asked) * targets, did.map_or(0.0, |it| it.in_flight));
         if flying < asked * IN_FLIGHT {
@@ -182,7 +184,7 @@ fn coloured(part: &StepFigures, kinds: [(u32, Option<Figures>); 2]) -> Option<St
             ));
         }
     }
-    let busy = busy(part).filter(|busy| *busy >= NO_REST)?;
+    let busy = busy(&part.generator).filter(|busy| *busy >= NO_REST)?;
     let busy = busy.min(1.0) * 100.0;
     Some(format!(
         "the workers of the generator had no rest for {busy:.0}% of the time: the target may be faster than they were"
@@ -191,16 +193,16 @@ fn coloured(part: &StepFigures, kinds: [(u32, Option<Figures>); 2]) -> Option<St
 
 /// The share of their time for which the workers ran or waited for a processor; `None` where it was not measured, as in
 /// a simulation.
-fn busy(part: &StepFigures) -> Option<f64> {
-    let cost = part.generator.filter(|cost| cost.sampled_ns > 0)?;
-    let workers: f64 = part.engine.get("workers")?.parse().ok()?;
+fn busy(generator: &GeneratorFigures) -> Option<f64> {
+    let cost = generator.cost.filter(|cost| cost.sampled_ns > 0)?;
+    let workers: f64 = generator.engine.get("workers")?.parse().ok()?;
     let wanted = cost.cpu_ns.saturating_add(cost.run_queue_ns).saturating_add(cost.steal_ns);
     Some(wanted as f64 / (cost.sampled_ns as f64 * workers.max(1.0)))
 }
 
 /// What the streams of one kind did together: their rates add up, and the mean is over all their operations.
-fn figures(part: &StepFigures, kind: &str) -> Option<Figures> {
-    let streams: Vec<&StreamTotals> = part.whole_streams().filter(|stream| stream.name.starts_with(kind)).collect();
+fn figures(streams: &StreamFigures, kind: &str) -> Option<Figures> {
+    let streams: Vec<&StreamTotals> = streams.whole().filter(|stream| stream.name.starts_with(kind)).collect();
     let rate = streams.iter().filter_map(|stream| stream.rate_achieved).reduce(|a, b| a + b)?;
     let bytes = streams.iter().filter_map(|stream| stream.bytes_per_second()).sum();
     let mean = |times: fn(&StreamTotals) -> &TimesSummary| {

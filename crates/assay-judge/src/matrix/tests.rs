@@ -1,5 +1,5 @@
 use super::*;
-use crate::judgement::GeneratorCost;
+use crate::judgement::{GeneratorCost, GeneratorFigures, StreamFigures};
 
 fn stream(name: &str, rate: f64, (operations, bytes, mean): (u64, u64, u64)) -> StreamTotals {
     let mut stream = StreamTotals { name: name.to_owned(), rate_achieved: Some(rate), ..StreamTotals::default() };
@@ -11,13 +11,17 @@ fn stream(name: &str, rate: f64, (operations, bytes, mean): (u64, u64, u64)) -> 
 
 fn part(cpu_ns: u64) -> StepFigures {
     let cost = GeneratorCost { cpu_ns, sampled_ns: 1_000_000_000, ..GeneratorCost::default() };
-    let streams = vec![
+    let each = vec![
         stream("small-reads", 300.0, (300, 8192, 1000)),
         stream("small-writes", 100.0, (100, 8192, 5000)),
         stream("large", 10.0, (10, 1 << 20, 9000)),
     ];
     let engine = [("workers".to_owned(), "2".to_owned())].into();
-    StepFigures { streams, generator: Some(cost), engine, ..StepFigures::default() }
+    StepFigures {
+        streams: StreamFigures { each, ..StreamFigures::default() },
+        generator: GeneratorFigures { cost: Some(cost), engine, ..GeneratorFigures::default() },
+        ..StepFigures::default()
+    }
 }
 
 fn point(small: u32, large: u32, verdict: Verdict, rate: f64) -> Point {
@@ -59,21 +63,21 @@ fn matrix(points: Vec<Point>) -> Matrix {
 
 #[test]
 fn figures_are_those_of_all_streams_of_a_kind() {
-    let small = figures(&part(0), SMALL).unwrap();
+    let small = figures(&part(0).streams, SMALL).unwrap();
     assert_eq!((small.rate, small.bytes_per_second, small.mean_ns), (400.0, 400.0 * 8192.0, 2000));
-    assert_eq!(figures(&part(0), LARGE).unwrap().mean_ns, 9000);
-    assert_eq!(figures(&StepFigures::default(), LARGE), None);
+    assert_eq!(figures(&part(0).streams, LARGE).unwrap().mean_ns, 9000);
+    assert_eq!(figures(&StreamFigures::default(), LARGE), None);
 }
 
 #[test]
 fn workers_without_rest_say_nothing_about_the_target() {
     // Two workers have two seconds of processor time in each second.
-    assert_eq!(busy(&part(1_900_000_000)), Some(0.95));
-    assert_eq!(busy(&part(950_000_000)), Some(0.475));
-    assert_eq!(busy(&StepFigures { generator: None, ..part(1) }), None, "a simulation has no such cost");
+    assert_eq!(busy(&part(1_900_000_000).generator), Some(0.95));
+    assert_eq!(busy(&part(950_000_000).generator), Some(0.475));
+    assert_eq!(busy(&GeneratorFigures::default()), None, "a simulation has no such cost");
     let mut waited = part(950_000_000);
-    waited.generator.as_mut().unwrap().run_queue_ns = 950_000_000;
-    assert_eq!(busy(&waited), Some(0.95), "who wants to run has no rest");
+    waited.generator.cost.as_mut().unwrap().run_queue_ns = 950_000_000;
+    assert_eq!(busy(&waited.generator), Some(0.95), "who wants to run has no rest");
 }
 
 #[test]
@@ -92,9 +96,9 @@ fn a_generator_that_does_not_keep_in_flight_what_was_asked_for_colours_the_point
         assert!(told.is_none_or(|told| found.as_ref().unwrap().contains(told)), "{found:?}");
     }
     let mut two = part(0);
-    two.targets = vec![TargetTotals::default(), TargetTotals::default()];
+    two.targets.each = vec![TargetTotals::default(), TargetTotals::default()];
     assert!(coloured(&two, [(4, figures(4.0)), (0, None)]).unwrap().contains("of 8 operations"));
-    let small = super::figures(&part(0), SMALL).unwrap();
+    let small = super::figures(&part(0).streams, SMALL).unwrap();
     assert!((small.in_flight - 400.0 * 1000.0 / 1e9).abs() < 1e-9, "{small:?}");
 }
 

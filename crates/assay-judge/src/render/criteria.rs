@@ -1,6 +1,6 @@
 //! The criteria of a part, one per line.
 
-use crate::judgement::{CriterionOutcome, Outcome, StepFigures};
+use crate::judgement::{CriterionOutcome, MeasuredTime, Outcome, StepFigures};
 use crate::render::page::Page;
 use crate::render::room::{LISTED, Room};
 use crate::words::broken_on;
@@ -22,13 +22,13 @@ pub(crate) fn criteria(page: &mut Page, part: &StepFigures, room: Room) {
         page.line(format!(
             "{mark:<12}{title:<37}{:>9} {measured:>9}  {}",
             criterion.asked.bound,
-            place(criterion, part)
+            place(criterion, &part.time)
         ));
         // A target that is already named in the row needs no line of its own.
         let named =
             criterion.broken_on.len() == 1 && criterion.measured.as_ref().is_some_and(|figure| figure.target.is_some());
         if !criterion.broken_on.is_empty() && !named && room.broken_on > 0 {
-            page.words("            ", &broken_on(&criterion.broken_on, part.targets.len()), room.broken_on);
+            page.words("            ", &broken_on(&criterion.broken_on, part.targets.each.len()), room.broken_on);
         }
     }
     if part.criteria.len() > listed {
@@ -50,11 +50,11 @@ fn mark(outcome: Outcome) -> &'static str {
 }
 
 /// `slice 6, sim:c`; empty where the window is the whole run.
-fn place(criterion: &CriterionOutcome, part: &StepFigures) -> String {
+fn place(criterion: &CriterionOutcome, time: &MeasuredTime) -> String {
     let Some(figure) = &criterion.measured else { return String::new() };
     let window = match criterion.asked.window_ns {
-        length if length >= part.planned_ns => None,
-        length if length == part.slice_ns => Some(format!("slice {}", figure.window)),
+        length if length >= time.planned_ns => None,
+        length if length == time.slice_ns => Some(format!("slice {}", figure.window)),
         length => Some(format!("{} no. {}", Span::from_ns(length).human(), figure.window)),
     };
     window.into_iter().chain(figure.target.clone()).collect::<Vec<_>>().join(", ")

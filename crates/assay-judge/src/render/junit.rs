@@ -50,13 +50,14 @@ fn write_suite(judgement: &Judgement, suite: &Suite, out: &mut dyn Write) -> fmt
         escaped(&suite.title),
         all.len() + 1,
         having(&[Outcome::NotApplied]),
-        suite.part.map_or(0.0, |part| part.measured_ns as f64 / 1e9),
+        suite.part.map_or(0.0, |part| part.time.measured_ns as f64 / 1e9),
         escaped(&judgement.created),
     )?;
     writeln!(out, "    <properties>")?;
     let seed = judgement.seed.to_string();
     let facts = [("tool", judgement.tool.as_str()), ("model", &judgement.model), ("seed", &seed)];
-    let targets = suite.part.iter().flat_map(|part| &part.targets).map(|target| ("target", target.head.name.as_str()));
+    let targets =
+        suite.part.iter().flat_map(|part| &part.targets.each).map(|target| ("target", target.head.name.as_str()));
     let marks = judgement.watermarks.iter().map(|mark| ("watermark", mark.as_str()));
     for (name, value) in facts.into_iter().chain(targets).chain(marks) {
         writeln!(out, "      <property name=\"{name}\" value=\"{}\"/>", escaped(value))?;
@@ -69,7 +70,7 @@ fn write_suite(judgement: &Judgement, suite: &Suite, out: &mut dyn Write) -> fmt
         verdict_of(suite.verdict).map(|(tag, kind)| (tag, kind, suite.reason.into())),
     )?;
     for criterion in all {
-        let targets = suite.part.map_or(0, |part| part.targets.len());
+        let targets = suite.part.map_or(0, |part| part.targets.each.len());
         write_case(
             out,
             judgement,

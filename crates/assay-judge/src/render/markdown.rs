@@ -35,7 +35,7 @@ pub fn markdown(judgement: &Judgement, out: &mut dyn Write) -> fmt::Result {
 }
 
 fn part(part: &StepFigures, out: &mut dyn Write) -> fmt::Result {
-    for target in &part.targets {
+    for target in &part.targets.each {
         let (name, kind) = (plain(&target.head.name), plain(&target.head.kind));
         // The size of a database is among its facts.
         match target.head.size_bytes {
@@ -43,17 +43,17 @@ fn part(part: &StepFigures, out: &mut dyn Write) -> fmt::Result {
             size => writeln!(out, "- {name}: {kind}, {size} bytes")?,
         }
     }
-    if let Some(cache) = &part.cache {
+    if let Some(cache) = &part.targets.cache {
         writeln!(out, "- {}", plain(&cache.in_words()))?;
     }
-    for meter in &part.meters {
+    for meter in &part.targets.meters {
         writeln!(out, "- {}", plain(&meter.in_words()))?;
     }
-    for it in &part.per_minute {
+    for it in &part.streams.per_minute {
         writeln!(out, "- {}", plain(&it.in_words()))?;
     }
     for (target, database) in part.databases.iter().enumerate() {
-        let own: Vec<String> = part.per_minute.iter().filter_map(|it| it.on(target)).collect();
+        let own: Vec<String> = part.streams.per_minute.iter().filter_map(|it| it.on(target)).collect();
         if !own.is_empty() {
             writeln!(out, "- on {}: {}", plain(&database.head.url), plain(&own.join(", ")))?;
         }
@@ -66,7 +66,7 @@ fn part(part: &StepFigures, out: &mut dyn Write) -> fmt::Result {
         let measured = criterion.measured.as_ref().map_or("-", |figure| figure.text.as_str());
         let (title, bound) = (plain(&criterion.asked.title), plain(&criterion.asked.bound));
         let (broken, windows) = (criterion.broken, criterion.windows);
-        let on = match broken_on(&criterion.broken_on, part.targets.len()) {
+        let on = match broken_on(&criterion.broken_on, part.targets.each.len()) {
             on if on.is_empty() => on,
             on => format!(" {}", plain(&on)),
         };
@@ -81,7 +81,7 @@ fn part(part: &StepFigures, out: &mut dyn Write) -> fmt::Result {
         out,
         "\n| stream | length | operations | mean | p50 | p90 | p99 | p99.9 | max |\n|---|---|---:|---:|---:|---:|---:|---:|---:|"
     )?;
-    for stream in part.together.iter().chain(&part.streams) {
+    for stream in part.streams.together.iter().chain(&part.streams.each) {
         let target = stream.target.as_ref().map_or(String::new(), |target| format!(" on {target}"));
         let name = plain(&format!("{}{target}", stream.name));
         row(&name, "response", &stream.response, out)?;
@@ -114,8 +114,8 @@ fn slices_of(part: &StepFigures, stream: &str, out: &mut dyn Write) -> fmt::Resu
         thresholds.iter().try_for_each(|threshold| write!(out, " {length} {threshold} |"))?;
     }
     writeln!(out, " |\n|---:|{}---|", "---:|".repeat(2 * thresholds.len()))?;
-    let many = part.slices.len() > SLICES;
-    let shown = part.slices.iter().filter(|slice| !many || !slice.within || slice.number as usize <= SLICES);
+    let many = part.slices.listed.len() > SLICES;
+    let shown = part.slices.listed.iter().filter(|slice| !many || !slice.within || slice.number as usize <= SLICES);
     for slice in shown {
         let Some(figures) = slice.stream(stream, None) else { continue };
         write!(out, "| {} |", slice.number)?;
@@ -137,7 +137,7 @@ fn slices_of(part: &StepFigures, stream: &str, out: &mut dyn Write) -> fmt::Resu
         writeln!(out, " {word} |")?;
     }
     if many {
-        writeln!(out, "\nOf {} slices the first {SLICES} and the broken ones are listed.", part.slices.len())?;
+        writeln!(out, "\nOf {} slices the first {SLICES} and the broken ones are listed.", part.slices.listed.len())?;
     }
     Ok(())
 }

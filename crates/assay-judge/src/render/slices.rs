@@ -1,6 +1,6 @@
 //! The table of slices × thresholds, as ACT's README prints it: response and service side by side, avg and max below.
 
-use crate::judgement::{Judgement, Outcome, Slice, SliceTimes, StepFigures, percent_of};
+use crate::judgement::{Judgement, Outcome, Slice, SliceTimes, StepFigures, StreamFigures, percent_of};
 use crate::render::page::{Page, cut};
 use assay_base::{Bound, Criterion, Measure, Span};
 use std::collections::BTreeSet;
@@ -24,7 +24,7 @@ pub fn table(judgement: &Judgement, out: &mut dyn fmt::Write) -> fmt::Result {
             page.line(title);
         }
         for stream in shown_streams(part) {
-            for target in targets_of(part, &stream) {
+            for target in targets_of(&part.streams, &stream) {
                 page.blank();
                 page.append(one(part, &stream, target.as_deref(), usize::MAX));
             }
@@ -37,20 +37,20 @@ pub fn table(judgement: &Judgement, out: &mut dyn fmt::Write) -> fmt::Result {
 pub(crate) fn shown_streams(part: &StepFigures) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for name in part.criteria.iter().filter_map(|criterion| criterion.asked.stream.clone()) {
-        if !names.contains(&name) && part.streams.iter().any(|stream| stream.name == name) {
+        if !names.contains(&name) && part.streams.each.iter().any(|stream| stream.name == name) {
             names.push(name);
         }
     }
     if names.is_empty() {
-        names.extend(part.streams.first().map(|stream| stream.name.clone()));
+        names.extend(part.streams.each.first().map(|stream| stream.name.clone()));
     }
     names
 }
 
 /// All targets together first, then each target where there are several.
-fn targets_of(part: &StepFigures, stream: &str) -> Vec<Option<String>> {
+fn targets_of(streams: &StreamFigures, stream: &str) -> Vec<Option<String>> {
     let each: Vec<_> =
-        part.streams.iter().filter(|entry| entry.name == stream).map(|entry| entry.target.clone()).collect();
+        streams.each.iter().filter(|entry| entry.name == stream).map(|entry| entry.target.clone()).collect();
     if each.len() > 1 { each } else { vec![None] }
 }
 
@@ -61,6 +61,7 @@ pub(crate) fn thresholds(part: &StepFigures, stream: &str) -> Vec<Span> {
     if own.is_empty() {
         own = part
             .slices
+            .listed
             .first()
             .and_then(|slice| slice.stream(stream, None))
             .map_or(own, |entry| entry.response.over.keys().copied().collect());
@@ -71,21 +72,21 @@ pub(crate) fn thresholds(part: &StepFigures, stream: &str) -> Vec<Span> {
 /// One table of at most about `most` lines.
 pub(crate) fn one(part: &StepFigures, stream: &str, target: Option<&str>, most: usize) -> Page {
     let columns = thresholds(part, stream);
-    let device = device_stream(part, stream);
+    let device = device_stream(&part.streams, stream);
     let mut page = Page::default();
     heading(&mut page, part, stream, target, &columns);
-    let rows = keep(&part.slices, stream, target, columns.first().copied(), most.saturating_sub(7));
+    let rows = keep(&part.slices.listed, stream, target, columns.first().copied(), most.saturating_sub(7));
     let mut next = 0;
-    for index in rows.iter().copied().chain([part.slices.len()]) {
-        left_out(&mut page, &part.slices[next..index]);
-        if let Some(slice) = part.slices.get(index) {
+    for index in rows.iter().copied().chain([part.slices.listed.len()]) {
+        left_out(&mut page, &part.slices.listed[next..index]);
+        if let Some(slice) = part.slices.listed.get(index) {
             let over = is_over(part, slice, stream, target);
             row(&mut page, slice, (stream, &device), target, &columns, over);
         }
         next = index + 1;
     }
-    if part.slices_left_out > 0 {
-        page.line(format!("    … {} more slices that are not listed", part.slices_left_out));
+    if part.slices.left_out > 0 {
+        page.line(format!("    … {} more slices that are not listed", part.slices.left_out));
     }
     totals(&mut page, part, stream, target, &columns);
     page
@@ -95,7 +96,8 @@ pub(crate) fn one(part: &StepFigures, stream: &str, target: Option<&str>, most: 
 /// kept its own bounds must not be marked. Where no stream explains the slice (the load was not delivered, or a window
 /// is longer than a slice), all are marked.
 pub(crate) fn is_over(part: &StepFigures, slice: &Slice, stream: &str, target: Option<&str>) -> bool {
-    let breaks = |name: &str| targets_of(part, name).iter().any(|on| broke_in(part, slice, name, on.as_deref()));
+    let breaks =
+        |name: &str| targets_of(&part.streams, name).iter().any(|on| broke_in(part, slice, name, on.as_deref()));
     let explained = || part.criteria.iter().filter_map(|criterion| criterion.asked.stream.as_deref()).any(breaks);
     match slice.within {
         true => false,
@@ -109,7 +111,7 @@ fn broke_in(part: &StepFigures, slice: &Slice, stream: &str, target: Option<&str
     let Some(entry) = slice.stream(stream, target) else { return false };
     let of_stream = part.criteria.iter().filter(|criterion| criterion.asked.stream.as_deref() == Some(stream));
     let judged = of_stream.filter(|criterion| criterion.outcome != Outcome::NotApplied);
-    let by_slices = judged.filter(|criterion| criterion.asked.window_ns == part.slice_ns);
+    let by_slices = judged.filter(|criterion| criterion.asked.window_ns == part.time.slice_ns);
     let bounds = by_slices.filter_map(|outcome| outcome.asked.criterion.parse::<Criterion>().ok());
     let bounds: Vec<Criterion> = bounds.collect();
     let may_fail = bounds.iter().any(|criterion| matches!(criterion.bound, Bound::ErrorsAtMost(_)));
@@ -152,9 +154,9 @@ fn broke_a_bound(part: &StepFigures, stream: &str, target: &str) -> bool {
 }
 
 /// The stream that has the service times of `stream`: a log of ACT up to 5.x has a separate one.
-fn device_stream(part: &StepFigures, stream: &str) -> String {
+fn device_stream(streams: &StreamFigures, stream: &str) -> String {
     let device = format!("device-{}", stream.trim_start_matches("trans-"));
-    if part.streams.iter().any(|entry| entry.name == device) { device } else { stream.to_owned() }
+    if streams.each.iter().any(|entry| entry.name == device) { device } else { stream.to_owned() }
 }
 
 fn heading(page: &mut Page, part: &StepFigures, stream: &str, target: Option<&str>, columns: &[Span]) {
@@ -163,7 +165,7 @@ fn heading(page: &mut Page, part: &StepFigures, stream: &str, target: Option<&st
         page.line(format!("{stream} on {target}"));
     }
     let name = cut(&format!("{stream} response"), width.max(16));
-    let device = device_stream(part, stream);
+    let device = device_stream(&part.streams, stream);
     let device = if device == stream { format!("device-{stream} service") } else { format!("{device} service") };
     page.line(format!("      {name:<w$}   {device}", w = width.max(16)));
     let unit = "%>(ms)";
@@ -272,10 +274,15 @@ fn totals(page: &mut Page, part: &StepFigures, stream: &str, target: Option<&str
 type Pair = [Vec<Option<f64>>; 2];
 
 fn ends(part: &StepFigures, stream: &str, target: Option<&str>, columns: &[Span]) -> (Pair, Pair) {
-    let entries: Vec<_> =
-        part.slices.iter().filter(|slice| slice.complete).filter_map(|slice| slice.stream(stream, target)).collect();
-    let device = device_stream(part, stream);
-    let complete = part.slices.iter().filter(|slice| slice.complete);
+    let entries: Vec<_> = part
+        .slices
+        .listed
+        .iter()
+        .filter(|slice| slice.complete)
+        .filter_map(|slice| slice.stream(stream, target))
+        .collect();
+    let device = device_stream(&part.streams, stream);
+    let complete = part.slices.listed.iter().filter(|slice| slice.complete);
     let services = complete.filter_map(|slice| slice.stream(&device, target).or(slice.stream(stream, target)));
     let sides: [Vec<&SliceTimes>; 2] =
         [entries.iter().map(|entry| &entry.response).collect(), services.map(|entry| &entry.service).collect()];
@@ -297,7 +304,7 @@ fn ends(part: &StepFigures, stream: &str, target: Option<&str>, columns: &[Span]
 pub(crate) fn by_target(part: &StepFigures, stream: &str) -> Page {
     let mut page = Page::default();
     let columns = thresholds(part, stream);
-    let names: Vec<String> = targets_of(part, stream).into_iter().flatten().collect();
+    let names: Vec<String> = targets_of(&part.streams, stream).into_iter().flatten().collect();
     if names.is_empty() {
         return page;
     }

@@ -13,14 +13,14 @@ const COLUMNS: usize = 48;
 /// the highest slice where that is over it.
 pub(crate) fn line(part: &StepFigures) -> Option<String> {
     // Slices have figures of streams, and none of all streams together.
-    let has_slices = |stream: &Option<String>| part.together.as_ref().map(|all| &all.name) != stream.as_ref();
+    let has_slices = |stream: &Option<String>| part.streams.together.as_ref().map(|all| &all.name) != stream.as_ref();
     let judged = |outcome: &&CriterionOutcome| {
         let stream = &outcome.asked.stream;
         stream.is_some() && has_slices(stream) && outcome.outcome != Outcome::NotApplied
     };
     let outcome = part.criteria.iter().find(judged)?;
     let criterion: Criterion = outcome.asked.criterion.parse().ok()?;
-    let values: Vec<Option<f64>> = part.slices.iter().map(|slice| value(slice, outcome, &criterion)).collect();
+    let values: Vec<Option<f64>> = part.slices.listed.iter().map(|slice| value(slice, outcome, &criterion)).collect();
     if values.len() < 2 {
         return None;
     }
@@ -33,7 +33,7 @@ pub(crate) fn line(part: &StepFigures) -> Option<String> {
         LEVELS.get(level as usize).copied()
     };
     let columns: String = values.chunks(each).map(|slices| column(slices).unwrap_or('·')).collect();
-    let length = Span::from_ns(part.slice_ns.saturating_mul(each as u64)).human();
+    let length = Span::from_ns(part.time.slice_ns.saturating_mul(each as u64)).human();
     let top = match criterion.bound {
         Bound::MeanAtMost(_) => Span::from_ns(top as u64).human(),
         Bound::Over { .. } | Bound::OverAtMost { .. } => format!("{:.2}%", top * 100.0),

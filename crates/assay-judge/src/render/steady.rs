@@ -12,7 +12,7 @@ pub(crate) fn lines(judgement: &Judgement) -> Vec<String> {
     let part = &judgement.part;
     let judged = part.criteria.iter().find_map(|criterion| criterion.asked.stream.as_deref());
     let mine = |it: &&Steadiness| judged.is_none_or(|judged| judged == it.stream);
-    let Some(steadiness) = part.steadiness.iter().find(mine) else { return Vec::new() };
+    let Some(steadiness) = part.course.steadiness.iter().find(mine) else { return Vec::new() };
     let end = steadiness.last.as_ref().filter(|last| !last.steady).map(|last| {
         format!(
             "not steady at the end: {} {} within {:.1}%, slope {:+.1}%, {ROUNDS} rounds of {}",
@@ -26,7 +26,7 @@ pub(crate) fn lines(judgement: &Judgement) -> Vec<String> {
     let largest = steadiness.changes.iter().max_by(|a, b| a.size().total_cmp(&b.size()));
     // Where a window decided a FAIL, the reason mentions what changed in it.
     let decided = judgement.deciding.as_ref().filter(|it| judgement.verdict == Verdict::Fail && it.slice.is_some());
-    let reported = decided.and_then(|window| part.largest_change(window.start_ns..window.end_ns));
+    let reported = decided.and_then(|window| part.course.largest_change(window.start_ns..window.end_ns));
     let is_reported =
         |largest: &&Change| reported.is_some_and(|(it, at)| it.stream == steadiness.stream && at == *largest);
     let largest = largest.filter(|largest| !is_reported(largest));

@@ -1,6 +1,6 @@
 //! The summary at the end of a run: the verdict first, then what decided it, then the figures, then what to do next.
 
-use crate::judgement::{Judgement, StepFigures};
+use crate::judgement::{Judgement, MeasuredTime};
 use crate::render::criteria::criteria;
 use crate::render::page::{Page, Reader};
 use crate::render::room::{LINES, LISTED, ROOMS, Room, WARNINGS};
@@ -40,7 +40,7 @@ fn composed(judgement: &Judgement, log: &str, (room, reader): (Room, Reader)) ->
     let mut tail = Page::of(reader);
     percentiles(&mut tail, judgement, room);
     by_slice(&mut tail, spark::line(part), room);
-    phases(&mut tail, part, room);
+    phases(&mut tail, &part.streams, room);
     tail.blank();
     figures(&mut tail, judgement, room);
     warnings(&mut tail, judgement, room);
@@ -57,12 +57,12 @@ fn composed(judgement: &Judgement, log: &str, (room, reader): (Room, Reader)) ->
 
 fn head(page: &mut Page, judgement: &Judgement, room: Room) {
     let part = &judgement.part;
-    let targets = match part.targets.as_slice() {
+    let targets = match part.targets.each.as_slice() {
         [] => "no target".to_owned(),
         [only] => only.head.name.clone(),
         several => format!("{} targets", several.len()),
     };
-    let what = format!("{} at {} on {targets}, {}", judgement.name, judgement.load, length(part));
+    let what = format!("{} at {} on {targets}, {}", judgement.name, judgement.load, length(&part.time));
     page.line(format!("{:<10}  {what}", judgement.verdict.to_string()));
     if let Some(device) = device(part) {
         page.words("            ", &device, 2);
@@ -86,11 +86,11 @@ fn is_quick(judgement: &Judgement) -> bool {
     judgement.watermarks.iter().any(|mark| mark.starts_with("QUICK"))
 }
 
-fn length(part: &StepFigures) -> String {
+fn length(time: &MeasuredTime) -> String {
     let human = |ns| Span::from_ns(ns).human();
-    let measured = part.measured_ns.min(part.planned_ns);
-    if measured < part.planned_ns {
-        format!("{} of {} measured", human(measured), human(part.planned_ns))
+    let measured = time.measured_ns.min(time.planned_ns);
+    if measured < time.planned_ns {
+        format!("{} of {} measured", human(measured), human(time.planned_ns))
     } else {
         format!("{} measured", human(measured))
     }
@@ -113,7 +113,7 @@ fn steps(page: &mut Page, judgement: &Judgement, room: Room) {
             step.number,
             step.load,
             step.verdict,
-            length(&step.part)
+            length(&step.part.time)
         );
         page.line(line);
         if let Some(gain) = &step.gain {
@@ -159,7 +159,7 @@ fn warnings(page: &mut Page, judgement: &Judgement, room: Room) {
         };
         page.words("damage: ", &format!("line {}: {}{more}", damage.line, damage.what), room.of(2, 1));
     }
-    for gap in judgement.part.gaps.iter().take(room.of(2, 1)) {
+    for gap in judgement.part.course.gaps.iter().take(room.of(2, 1)) {
         page.words(
             "gap: ",
             &format!("at {} ({}), went on {}", Span::from_ns(gap.at_ns).human(), gap.before, gap.resumed),

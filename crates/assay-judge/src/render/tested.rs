@@ -1,6 +1,6 @@
 //! What was tested and what it did, in a line of the summary.
 
-use crate::judgement::{StepFigures, TargetTotals};
+use crate::judgement::{StepFigures, StreamFigures, TargetTotals};
 use assay_base::Bytes;
 
 /// Number of models that are named where there are several targets.
@@ -11,7 +11,7 @@ const MODELS: usize = 3;
 pub(crate) fn device(part: &StepFigures) -> Option<String> {
     let fact =
         |target: &TargetTotals, name: &str| target.head.facts.get(name).filter(|fact| *fact != "absent").cloned();
-    let known = match part.targets.as_slice() {
+    let known = match part.targets.each.as_slice() {
         [only] => ["model", "serial"].iter().filter_map(|name| fact(only, name)).collect::<Vec<_>>().join(" "),
         several => {
             let mut models: Vec<(String, u64)> = Vec::new();
@@ -27,18 +27,22 @@ pub(crate) fn device(part: &StepFigures) -> Option<String> {
             listed.chain((more > 0).then(|| format!("{more} more models"))).collect::<Vec<_>>().join(", ")
         }
     };
-    let size = part.targets.iter().fold(0u64, |sum, target| sum.saturating_add(target.head.size_bytes));
+    let size = part.targets.each.iter().fold(0u64, |sum, target| sum.saturating_add(target.head.size_bytes));
     let size = (size > 0).then(|| Bytes::new(size).human());
     let what = Some(known).filter(|known| !known.is_empty()).into_iter().chain(size).collect::<Vec<_>>().join(", ");
-    Some(what).into_iter().chain(throughput(part)).filter(|text| !text.is_empty()).reduce(|a, b| format!("{a}; {b}"))
+    Some(what)
+        .into_iter()
+        .chain(throughput(&part.streams))
+        .filter(|text| !text.is_empty())
+        .reduce(|a, b| format!("{a}; {b}"))
 }
 
 /// Operations and bytes per second over all streams and targets, while the load was offered.
-fn throughput(part: &StepFigures) -> Option<String> {
-    let (iops, bytes) = part.throughput().filter(|(iops, _)| *iops > 0.0)?;
+fn throughput(streams: &StreamFigures) -> Option<String> {
+    let (iops, bytes) = streams.throughput().filter(|(iops, _)| *iops > 0.0)?;
     // People at terminals do less than one operation a second.
     let iops = format!("{iops:.*}", usize::from(iops < 10.0));
-    Some(match part.moves_bytes() {
+    Some(match streams.moves_bytes() {
         true => format!("{iops} IOPS, {:.1} MB/s", bytes / 1e6),
         false => format!("{iops} operations/s"),
     })

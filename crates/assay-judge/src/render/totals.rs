@@ -1,6 +1,9 @@
 //! The figures of a whole part in the summary: percentiles, rates, errors, bytes, what was verified.
 
-use crate::judgement::{Integrity, Judgement, PhaseFigures, StepFigures, StreamTotals, TargetTotals, TimesSummary};
+use crate::judgement::{
+    Integrity, Judgement, PhaseFigures, StepFigures, StreamFigures, StreamTotals, TargetFigures, TargetTotals,
+    TimesSummary,
+};
 use crate::render::page::{Page, Reader};
 use crate::render::room::{LISTED, Room};
 use crate::render::steady;
@@ -12,7 +15,7 @@ pub(crate) fn percentiles(page: &mut Page, judgement: &Judgement, room: Room) {
     page.line(format!("{:<31}{:>9}{:>9}{:>9}{:>9}{:>9}", "", "mean", "p50", "p99", "p99.9", "max"));
     // Over all targets where there are several, otherwise the only one.
     let mut streams: Vec<&StreamTotals> = Vec::new();
-    for stream in part.together.iter().chain(&part.streams).filter(|stream| !is_idle(stream)) {
+    for stream in part.streams.together.iter().chain(&part.streams.each).filter(|stream| !is_idle(stream)) {
         if streams.iter().all(|seen| seen.name != stream.name) {
             streams.push(stream);
         }
@@ -38,16 +41,16 @@ pub(crate) fn percentiles(page: &mut Page, judgement: &Judgement, room: Room) {
 }
 
 /// Each phase with the streams that did something in it, where a run has several phases.
-pub(crate) fn phases(page: &mut Page, part: &StepFigures, room: Room) {
-    if part.phases.is_empty() {
+pub(crate) fn phases(page: &mut Page, streams: &StreamFigures, room: Room) {
+    if streams.phases.is_empty() {
         return;
     }
     page.blank();
     page.line(format!("{:<31}{:>9}{:>9}{:>9}{:>9}{:>9}", "phase", "rate/s", "mean", "p50", "p99", "max"));
     let busy = |phase: &PhaseFigures| phase.streams.iter().filter(|it| it.response.operations > 0).count();
-    let rows: usize = part.phases.iter().map(busy).sum();
+    let rows: usize = streams.phases.iter().map(busy).sum();
     let listed = if page.reader == Reader::Pipe { usize::MAX } else { room.of(LISTED, 2) };
-    let all = part.phases.iter().flat_map(|phase| phase.streams.iter().map(move |stream| (phase, stream)));
+    let all = streams.phases.iter().flat_map(|phase| phase.streams.iter().map(move |stream| (phase, stream)));
     for (phase, stream) in all.filter(|(_, stream)| stream.response.operations > 0).take(listed) {
         let [of, name] = [&phase.name, &stream.name].map(|name| page.reader.cut(name, 14));
         let rate = stream.rate_achieved.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.0}"));
@@ -85,13 +88,14 @@ pub(crate) fn by_slice(page: &mut Page, lines: impl IntoIterator<Item = String>,
 pub(crate) fn figures(page: &mut Page, judgement: &Judgement, room: Room) {
     let part = &judgement.part;
     database(page, part, room);
-    let together = || part.whole_streams();
+    let together = || part.streams.whole();
     let most = |of: fn(&StreamTotals) -> u64| together().map(of).max().unwrap_or(0);
     let lag = together().filter_map(|stream| stream.lag.p99_ns).max();
     let own = together().filter_map(|stream| stream.own_lag.max_ns).max();
     let human = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), |ns| Span::from_ns(ns).human());
     let cpu = part
         .generator
+        .cost
         .filter(|cost| cost.sampled_ns > 0)
         .map(|cost| format!(", CPU {:.0}% of one", cost.cpu_ns as f64 * 100.0 / cost.sampled_ns as f64));
     let load = format!(
@@ -103,10 +107,10 @@ pub(crate) fn figures(page: &mut Page, judgement: &Judgement, room: Room) {
         cpu.unwrap_or_default()
     );
     page.words("", &load, 2);
-    let (rates, errors) = (rates(judgement), errors(part));
+    let (rates, errors) = (rates(judgement), errors(&part.streams));
     let failed = match &errors {
         // Without streams no operation could fail, so nothing is said.
-        _ if part.streams.is_empty() => String::new(),
+        _ if part.streams.each.is_empty() => String::new(),
         errors if errors.is_empty() => "no errors while measured".to_owned(),
         errors => format!("errors: {}", errors.join(", ")),
     };
@@ -115,31 +119,32 @@ pub(crate) fn figures(page: &mut Page, judgement: &Judgement, room: Room) {
     let both: Vec<String> = both.into_iter().filter(|said| !said.is_empty()).collect();
     page.words("", &both.join("; "), 2);
     if part.databases.is_empty() {
-        page.line(bytes(part));
+        page.line(bytes(&part.targets));
     }
-    if let Some(cache) = &part.cache {
+    if let Some(cache) = &part.targets.cache {
         page.words("", &cache.in_words(), 2);
     }
-    part.meters.iter().for_each(|meter| page.words("", &meter.in_words(), 2));
+    part.targets.meters.iter().for_each(|meter| page.words("", &meter.in_words(), 2));
     by_slice(page, steady::lines(judgement), room);
-    integrity(page, part, room);
+    integrity(page, &part.targets, room);
 }
 
 /// A database: its figures per minute, what else was counted, what it is, and what its checks found.
 fn database(page: &mut Page, part: &StepFigures, room: Room) {
-    let minutes: Vec<String> = part.per_minute.iter().map(|it| it.in_words()).collect();
+    let minutes: Vec<String> = part.streams.per_minute.iter().map(|it| it.in_words()).collect();
     if !minutes.is_empty() {
         page.line(minutes.join(", "));
     }
     let counted = part
-        .whole_streams()
+        .streams
+        .whole()
         .flat_map(|stream| stream.counts.counted.iter().map(move |(name, n)| format!("{} {name} {n}", stream.name)));
     let counted: Vec<String> = counted.collect();
     if !counted.is_empty() {
         page.words("", &format!("of these: {}", counted.join(", ")), room.of(2, 1));
     }
     for (target, database) in part.databases.iter().enumerate() {
-        let own: Vec<String> = part.per_minute.iter().filter_map(|it| it.on(target)).collect();
+        let own: Vec<String> = part.streams.per_minute.iter().filter_map(|it| it.on(target)).collect();
         let (words, checked) = (database.in_words(), database.in_words_of_check());
         match own.is_empty() {
             true => [words, checked].iter().for_each(|said| page.words("", said, 2)),
@@ -152,8 +157,8 @@ fn database(page: &mut Page, part: &StepFigures, room: Room) {
 }
 
 /// What was verified, and the first damaged places.
-fn integrity(page: &mut Page, part: &StepFigures, room: Room) {
-    let Some(integrity) = &part.integrity else { return };
+fn integrity(page: &mut Page, targets: &TargetFigures, room: Room) {
+    let Some(integrity) = &targets.integrity else { return };
     let Integrity { verified_reads, unverified_reads, damaged, places } = integrity;
     let found = match damaged {
         0 => "every one as written".to_owned(),
@@ -179,7 +184,7 @@ fn is_idle(stream: &StreamTotals) -> bool {
 /// With many streams, the worst comes first: there may be no space for the others.
 fn rates(judgement: &Judgement) -> String {
     let part = &judgement.part;
-    let mut whole: Vec<_> = part.whole_streams().filter(|stream| !is_idle(stream)).collect();
+    let mut whole: Vec<_> = part.streams.whole().filter(|stream| !is_idle(stream)).collect();
     if whole.len() > LISTED / 2 {
         let worst = worst(judgement, &whole).to_owned();
         whole.sort_by_key(|stream| stream.name != worst);
@@ -193,9 +198,9 @@ fn rates(judgement: &Judgement) -> String {
 }
 
 /// The errors while measuring.
-fn errors(part: &StepFigures) -> Vec<String> {
+fn errors(streams: &StreamFigures) -> Vec<String> {
     let mut met: Vec<String> = Vec::new();
-    for stream in part.whole_streams() {
+    for stream in streams.whole() {
         let counts = &stream.counts;
         met.extend(counts.errors.iter().map(|(name, n)| format!("{n} {name} in {}", stream.name)));
         met.extend((counts.short > 0).then(|| format!("{} short in {}", counts.short, stream.name)));
@@ -204,9 +209,9 @@ fn errors(part: &StepFigures) -> Vec<String> {
     met
 }
 
-fn bytes(part: &StepFigures) -> String {
+fn bytes(targets: &TargetFigures) -> String {
     let sum =
-        |of: fn(&TargetTotals) -> u64| part.targets.iter().fold(0u64, |sum, target| sum.saturating_add(of(target)));
+        |of: fn(&TargetTotals) -> u64| targets.each.iter().fold(0u64, |sum, target| sum.saturating_add(of(target)));
     let (read, written, size) = (sum(|t| t.read_bytes), sum(|t| t.written_bytes), sum(|t| t.head.size_bytes));
     let full = if size > 0 { format!(" ({:.2} drive writes)", written as f64 / size as f64) } else { String::new() };
     format!("read {}, wrote {}{full}, warm-up included", Bytes::new(read).human(), Bytes::new(written).human())

@@ -364,53 +364,52 @@ fn part(size: Size) -> StepFigures {
         details: text_map(&[("address", "0x1f400000")]),
     };
     StepFigures {
-        phases: Vec::new(),
-        together: None,
         stress: false,
-        planned_ns: size.hours * HOUR,
-        measured_ns: size.hours * HOUR,
-        slice_ns: HOUR,
-        intervals: Intervals { planned: size.hours * 3600, present: size.hours * 3600, valid: size.hours * 3600 },
-        segments: 1,
-        clocks: None,
-        signer: None,
-        closed: None,
-        contradictions: 0,
-        environment_changes: 0,
+        time: MeasuredTime {
+            planned_ns: size.hours * HOUR,
+            measured_ns: size.hours * HOUR,
+            slice_ns: HOUR,
+            intervals: Intervals { planned: size.hours * 3600, present: size.hours * 3600, valid: size.hours * 3600 },
+        },
+        history: LogHistory { segments: 1, ..LogHistory::default() },
         criteria: criteria(size),
-        slices: slices(size),
-        slices_left_out: 0,
-        streams: each(size).map(|(stream, target)| totals(size, stream, target)).collect(),
-        generator: Some(GeneratorCost {
-            cpu_ns: 9_000 * SECOND,
-            run_queue_ns: 3 * SECOND,
-            steal_ns: 0,
-            resident_bytes_max: 96 << 20,
-            sampled_ns: size.hours * HOUR,
-        }),
-        engine: text_map(&[
-            ("engine", "io_uring"),
-            ("workers", "4"),
-            ("in flight", "256"),
-            ("clock", "CLOCK_MONOTONIC_RAW"),
-        ]),
-        host: text_map(&[("cpu", "AMD EPYC 7543"), ("kernel", "6.1.0-25-amd64"), ("name", "rack7<b>-12")]),
-        targets: targets(size),
-        cache: None,
-        meters: Vec::new(),
+        slices: SliceList { listed: slices(size), left_out: 0 },
         databases: Vec::new(),
-        per_minute: Vec::new(),
-        integrity: None,
-        gaps: Vec::new(),
-        events: vec![
-            event(size.hours * HOUR / 3, "io-error", &format!("read failed with EIO on {HOSTILE_IMAGE}")),
-            event(5 * HOUR, "environment", "temperature of the device rose from 41 °C to 78 °C"),
-        ],
-        events_left_out: 0,
-        steadiness: steadiness(size),
-        series: series(size),
-        plan: serde_json::json!({ "name": "orders volume", "model": "act-storage", "streams": (0..size.streams).map(stream_name).collect::<Vec<_>>(), "note": HOSTILE_SCRIPT }),
-        plan_blake3: None,
+        streams: StreamFigures {
+            each: each(size).map(|(stream, target)| totals(size, stream, target)).collect(),
+            ..StreamFigures::default()
+        },
+        generator: GeneratorFigures {
+            cost: Some(GeneratorCost {
+                cpu_ns: 9_000 * SECOND,
+                run_queue_ns: 3 * SECOND,
+                steal_ns: 0,
+                resident_bytes_max: 96 << 20,
+                sampled_ns: size.hours * HOUR,
+            }),
+            engine: text_map(&[
+                ("engine", "io_uring"),
+                ("workers", "4"),
+                ("in flight", "256"),
+                ("clock", "CLOCK_MONOTONIC_RAW"),
+            ]),
+            host: text_map(&[("cpu", "AMD EPYC 7543"), ("kernel", "6.1.0-25-amd64"), ("name", "rack7<b>-12")]),
+        },
+        targets: TargetFigures { each: targets(size), ..TargetFigures::default() },
+        course: Course {
+            gaps: Vec::new(),
+            events: vec![
+                event(size.hours * HOUR / 3, "io-error", &format!("read failed with EIO on {HOSTILE_IMAGE}")),
+                event(5 * HOUR, "environment", "temperature of the device rose from 41 °C to 78 °C"),
+            ],
+            events_left_out: 0,
+            steadiness: steadiness(size),
+            series: series(size),
+        },
+        plan: PlanAsRun {
+            json: serde_json::json!({ "name": "orders volume", "model": "act-storage", "streams": (0..size.streams).map(stream_name).collect::<Vec<_>>(), "note": HOSTILE_SCRIPT }),
+            blake3: None,
+        },
     }
 }
 
@@ -452,7 +451,7 @@ pub fn failed() -> Judgement {
         end_ns: 6 * HOUR,
     });
     failed.damage = vec![Damaged { line: 812, offset: 99_331, torn_tail: true, what: "the line has no end".into() }];
-    failed.part.gaps =
+    failed.part.course.gaps =
         vec![Gap { at_ns: 9 * HOUR, before: "interrupted by SIGTERM".into(), resumed: "2026-11-20T18:20:00Z".into() }];
     failed
 }

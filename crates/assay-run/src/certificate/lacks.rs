@@ -74,18 +74,18 @@ fn untouched(steps: &[&Header]) -> Option<String> {
 
 /// Checks that the data existed, that the machine stayed the same from beginning to end, and that its clocks were read.
 fn surroundings(part: &StepFigures) -> Option<String> {
-    let Some(clocks) = &part.clocks else {
+    let Some(clocks) = &part.history.clocks else {
         return Some("the machine's clocks were not recorded".into());
     };
-    if let Some(target) = part.targets.iter().find(|target| target.blank_reads > 0) {
+    if let Some(target) = part.targets.each.iter().find(|target| target.blank_reads > 0) {
         return Some(format!("reads of {} met blocks that were never written", target.head.name));
     }
-    if part.environment_changes > 0 {
+    if part.history.environment_changes > 0 {
         return Some("the machine changed during the run".into());
     }
     let went = |from: u64, to: u64| to.saturating_sub(from);
     let ran = went(clocks.start.at_ns, clocks.end.at_ns);
-    if ran < part.measured_ns && part.segments == 1 {
+    if ran < part.time.measured_ns && part.history.segments == 1 {
         return Some("its measured time is longer than the time that went by".into());
     }
     None
@@ -94,14 +94,14 @@ fn surroundings(part: &StepFigures) -> Option<String> {
 /// Checks that each stream scheduled as many operations as its rate and the measured time give: exactly where arrivals
 /// are even, within six standard deviations of a Poisson count otherwise. Each flow may differ by one at either end.
 pub(super) fn schedule(part: &StepFigures, head: &Header) -> Option<String> {
-    if part.closed != Some(CloseReason::Completed) || part.segments != 1 {
+    if part.history.closed != Some(CloseReason::Completed) || part.history.segments != 1 {
         return None;
     }
     head.streams.iter().enumerate().find_map(|(index, stream)| {
         let rate = stream.rate?.as_f64();
-        let totals = part.streams.iter().find(|totals| totals.name == stream.name)?;
+        let totals = part.streams.each.iter().find(|totals| totals.name == stream.name)?;
         let flows = head.flows.iter().filter(|flow| usize::from(flow.stream) == index).count() as f64;
-        let expected = rate * part.planned_ns as f64 / 1e9;
+        let expected = rate * part.time.planned_ns as f64 / 1e9;
         let spread = if stream.arrival == "steady" { 0.0 } else { 6.0 * expected.sqrt() };
         let scheduled = totals.counts.scheduled;
         // The last term covers the rounding of a double.

@@ -93,7 +93,7 @@ fn what_was_measured_before_a_worker_died_is_closed_and_judged() {
     assert_eq!((close.reason, close.issued, close.completed), (CloseReason::EngineFailed, 15, 15));
     assert!(close.text.contains("worker 1 died") && close.text.contains("on purpose"), "{}", close.text);
     let judged = certificate::judge(std::fs::File::open(&path).unwrap(), &Options::default()).unwrap().judgement;
-    assert_eq!((judged.verdict, judged.part.contradictions), (Verdict::Invalid, 0), "{}", judged.reason);
+    assert_eq!((judged.verdict, judged.part.history.contradictions), (Verdict::Invalid, 0), "{}", judged.reason);
     assert!(judged.reason.contains("worker 1 died"), "{}", judged.reason);
 }
 

@@ -169,7 +169,7 @@ fn no_late_generator_accuses_or_excuses() {
             wrong.push(format!(
                 "{number} {name}: twin {} ({:?}), late {} ({:?})\n  {}\n  {}\n  {kind:?} {draw:?} found {} bound {} {at:?} {:?} {by:?}\n  {:?}",
                 twin.verdict, share(&twin), late.verdict, share(&late), twin.reason, late.reason, trial.when_found, trial.bound, trial.criterion,
-                late.part.targets[0].lateness,
+                late.part.targets.each[0].lateness,
             ));
         }
     }

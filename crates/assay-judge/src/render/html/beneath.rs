@@ -34,7 +34,7 @@ type Line = (String, Vec<Option<f64>>);
 
 /// Nothing where nothing else was counted.
 pub(crate) fn beneath(part: &StepFigures, root: &str) -> Option<Beneath> {
-    if part.meters.is_empty() {
+    if part.targets.meters.is_empty() {
         return None;
     }
     let all = [
@@ -70,25 +70,25 @@ fn rows(part: &StepFigures, root: &str) -> Vec<Row> {
         };
         (0..meter.head.counters.len()).filter_map(row).collect::<Vec<_>>()
     };
-    part.meters.iter().enumerate().flat_map(of).collect()
+    part.targets.meters.iter().enumerate().flat_map(of).collect()
 }
 
 /// The figures per minute, such as of a database.
 fn per_minute(part: &StepFigures) -> Vec<Line> {
     let line =
         |it: &PerMinuteFigures| (it.name.clone(), it.over_time.iter().take(offered(part)).copied().map(Some).collect());
-    part.per_minute.iter().map(line).collect()
+    part.streams.per_minute.iter().map(line).collect()
 }
 
 /// The number of points at which load was offered. After the planned end the run only drains, for moments in which a few
 /// events would be a rate without meaning.
 fn offered(part: &StepFigures) -> usize {
-    part.series.at_ns.partition_point(|at| *at < part.planned_ns)
+    part.course.series.at_ns.partition_point(|at| *at < part.time.planned_ns)
 }
 
 /// All operations together first, then the events of each meter.
 fn events(part: &StepFigures) -> Vec<Line> {
-    let at = |point: usize| part.series.streams.iter().filter_map(|line| line.achieved.get(point)).sum::<f64>();
+    let at = |point: usize| part.course.series.streams.iter().filter_map(|line| line.achieved.get(point)).sum::<f64>();
     let operations = ("operations completed".to_owned(), (0..offered(part)).map(|point| Some(at(point))).collect());
     std::iter::once(operations).chain(of_kind(part, |it| *it == Counted::Events, 1.0)).collect()
 }
@@ -96,7 +96,7 @@ fn events(part: &StepFigures) -> Vec<Line> {
 /// The lines of the counters of a kind, without those that never rose.
 fn of_kind(part: &StepFigures, wanted: impl Fn(&Counted) -> bool, unit: f64) -> Vec<Line> {
     let mut lines = Vec::new();
-    for meter in &part.meters {
+    for meter in &part.targets.meters {
         let rose = |index: &usize| meter.counted.get(*index).is_some_and(|total| *total > 0);
         let of_this = |index: &usize| meter.kind(*index).is_some_and(|kind| wanted(&kind));
         for index in (0..meter.head.counters.len()).filter(rose).filter(of_this) {
@@ -104,7 +104,7 @@ fn of_kind(part: &StepFigures, wanted: impl Fn(&Counted) -> bool, unit: f64) -> 
                 let rose = |index: usize| *meter.series.get(index)?.get(point)?;
                 meter.figure(index, rose, *width).map(|figure| figure / unit)
             };
-            let values = part.series.width_ns.iter().take(offered(part)).enumerate().map(at).collect();
+            let values = part.course.series.width_ns.iter().take(offered(part)).enumerate().map(at).collect();
             lines.push((format!("{} {}", meter.head.name, meter.label(index)), values));
         }
     }
@@ -120,21 +120,22 @@ fn panel(part: &StepFigures, title: &'static str, axis: &str, unit: Unit, lines:
         let known: Vec<f64> = list.iter().flatten().copied().collect();
         (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
     };
-    let mark =
-        |(series, (_, values)): (usize, &Line)| drawn(series, thin(&part.series.at_ns[..offered(part)], values, mean));
+    let mark = |(series, (_, values)): (usize, &Line)| {
+        drawn(series, thin(&part.course.series.at_ns[..offered(part)], values, mean))
+    };
     let marks = lines.iter().enumerate().flat_map(mark).collect();
     let keys: Vec<(String, String)> =
         lines.iter().enumerate().map(|(series, (name, _))| (series_class(series), name.clone())).collect();
     let names: Vec<&str> = lines.iter().map(|(name, _)| name.as_str()).collect();
     let alternative = format!("{title} over time: {}.", names.join(", "));
     let y = Axis::linear(axis, unit, highest * 1.08);
-    Some(Panel { title, keys, chart: Chart { alternative, x: time(part), y, height: HEIGHT, marks } })
+    Some(Panel { title, keys, chart: Chart { alternative, x: time(&part.time), y, height: HEIGHT, marks } })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judgement::{Series, StreamSeries};
+    use crate::judgement::{Course, MeasuredTime, Series, StreamSeries, TargetFigures};
     use assay_record::MeterHead;
 
     fn part(series: Vec<Vec<Option<u64>>>) -> StepFigures {
@@ -142,16 +143,18 @@ mod tests {
         let counted = series.iter().map(|line| line.iter().flatten().sum()).collect();
         let head = MeterHead { name: "vda".into(), kind: "disk".into(), counters, ..MeterHead::default() };
         let achieved = StreamSeries { achieved: vec![3.0, 5.0, 7.0], ..StreamSeries::default() };
+        let time = MeasuredTime { planned_ns: 2_000_000_000, measured_ns: 2_000_000_000, ..MeasuredTime::default() };
+        let meters = vec![MeterFigures { head, counted, read_ns: 2_000_000_000, series }];
+        let series = Series {
+            at_ns: vec![0, 1_000_000_000, 2_000_000_000],
+            width_ns: vec![1_000_000_000, 1_000_000_000, 1_000],
+            streams: vec![achieved.clone(), achieved],
+            ..Series::default()
+        };
         StepFigures {
-            planned_ns: 2_000_000_000,
-            measured_ns: 2_000_000_000,
-            series: Series {
-                at_ns: vec![0, 1_000_000_000, 2_000_000_000],
-                width_ns: vec![1_000_000_000, 1_000_000_000, 1_000],
-                streams: vec![achieved.clone(), achieved],
-                ..Series::default()
-            },
-            meters: vec![MeterFigures { head, counted, read_ns: 2_000_000_000, series }],
+            time,
+            targets: TargetFigures { meters, ..TargetFigures::default() },
+            course: Course { series, ..Course::default() },
             ..StepFigures::default()
         }
     }

@@ -5,7 +5,7 @@ use super::figures::megabytes;
 use super::figures::{per_second, percent, time};
 
 use super::still::{Still, still};
-use crate::judgement::{StepFigures, StreamSeries, StreamTotals};
+use crate::judgement::{StepFigures, StreamFigures, StreamSeries, StreamTotals};
 use crate::words::clock;
 use assay_base::Span;
 
@@ -41,8 +41,8 @@ pub(crate) struct StreamCharts<'a> {
 /// The charts of all streams.
 pub(crate) fn charts(part: &StepFigures) -> Vec<StreamCharts<'_>> {
     let judged = |stream: &str| part.criteria.iter().any(|outcome| outcome.asked.stream.as_deref() == Some(stream));
-    let none_judged = !part.series.streams.iter().any(|line| judged(&line.stream));
-    let lines = part.series.streams.iter().enumerate();
+    let none_judged = !part.course.series.streams.iter().any(|line| judged(&line.stream));
+    let lines = part.course.series.streams.iter().enumerate();
     lines
         .map(|(series, line)| {
             let chart = chart(part, series, line);
@@ -54,15 +54,15 @@ pub(crate) fn charts(part: &StepFigures) -> Vec<StreamCharts<'_>> {
 }
 
 fn chart<'a>(part: &StepFigures, series: usize, line: &'a StreamSeries) -> StreamCharts<'a> {
-    let index = totals_of(part, &line.stream);
-    let totals = index.map(|index| &part.streams[index]);
-    let bound = bound_over(part, &line.stream, part.series.threshold);
+    let index = totals_of(&part.streams, &line.stream);
+    let totals = index.map(|index| &part.streams.each[index]);
+    let bound = bound_over(part, &line.stream, part.course.series.threshold);
     StreamCharts {
         stream: &line.stream,
         series,
         totals: index.map_or(-1, |index| i64::try_from(index).unwrap_or(-1)),
         judged: false,
-        threshold: part.series.threshold,
+        threshold: part.course.series.threshold,
         bound: bound.map(|share| share.to_string()).unwrap_or_default(),
         errors: line.errors.iter().any(|n| *n > 0),
         over_counted: line.share_over.iter().flatten().next().is_some(),
@@ -79,10 +79,10 @@ fn chart<'a>(part: &StepFigures, series: usize, line: &'a StreamSeries) -> Strea
 }
 
 /// Index of a stream's totals over all targets.
-fn totals_of(part: &StepFigures, stream: &str) -> Option<usize> {
+fn totals_of(streams: &StreamFigures, stream: &str) -> Option<usize> {
     let mine = |totals: &StreamTotals| totals.name == stream;
-    let together = part.streams.iter().position(|totals| mine(totals) && totals.target.is_none());
-    together.or_else(|| part.streams.iter().position(mine))
+    let together = streams.each.iter().position(|totals| mine(totals) && totals.target.is_none());
+    together.or_else(|| streams.each.iter().position(mine))
 }
 
 /// Smallest and largest of the counted values.

@@ -5,7 +5,9 @@
 
 use super::figures::of;
 use super::figures::{count, percent, time};
-use crate::judgement::{CriterionOutcome, DamagedPlace, Outcome, StepFigures, TargetTotals};
+use crate::judgement::{
+    CriterionOutcome, DamagedPlace, GeneratorFigures, Outcome, StepFigures, TargetFigures, TargetTotals,
+};
 use assay_base::Bytes;
 
 /// Above `OFF`, a difference between the block device's counters and our own is a warning; above `FAR_OFF` the run
@@ -46,17 +48,17 @@ pub(crate) fn checks(part: &StepFigures) -> Vec<Check> {
         part.criteria.iter().filter(|outcome| outcome.asked.stream.is_none()).map(delivered).collect();
     checks.extend([
         own_lag(part),
-        rest(part),
+        rest(&part.targets),
         overslept(part),
         slices(part),
         accounting(part),
         errors(part),
-        disks(part),
-        prepared(part),
-        blanks(part),
+        disks(&part.targets),
+        prepared(&part.targets),
+        blanks(&part.targets),
     ]);
-    checks.extend(integrity(part));
-    checks.extend(generator(part));
+    checks.extend(integrity(&part.targets));
+    checks.extend(generator(&part.generator));
     checks
 }
 
@@ -75,8 +77,8 @@ fn delivered(outcome: &CriterionOutcome) -> Check {
 /// Rule of proof: 99 % of the own lag must lie below the smallest threshold that a criterion counts against.
 fn own_lag(part: &StepFigures) -> Check {
     let below =
-        part.slices.iter().flat_map(|slice| &slice.streams).filter_map(|entry| entry.own_lag_p99_below_ns).max();
-    let largest = part.streams.iter().filter_map(|totals| totals.own_lag.max_ns).max();
+        part.slices.listed.iter().flat_map(|slice| &slice.streams).filter_map(|entry| entry.own_lag_p99_below_ns).max();
+    let largest = part.streams.each.iter().filter_map(|totals| totals.own_lag.max_ns).max();
     let smallest = part.criteria.iter().filter_map(|outcome| outcome.asked.threshold).min();
     let text = |ns: Option<u64>| ns.map_or("not counted".to_owned(), time);
     let found = format!("99 % below {} in the worst slice; largest {}", text(below), text(largest));
@@ -92,12 +94,12 @@ fn own_lag(part: &StepFigures) -> Check {
 /// oversleep.
 const LATE: f64 = 0.01;
 
-fn rest(part: &StepFigures) -> Check {
-    let late = part.targets.iter().filter_map(|target| target.lateness.as_ref());
+fn rest(targets: &TargetFigures) -> Check {
+    let late = targets.each.iter().filter_map(|target| target.lateness.as_ref());
     let worst = late.max_by(|a, b| a.rest_share_max.total_cmp(&b.rest_share_max));
     let found = worst.map_or("not counted".to_owned(), |late| {
         let counted = figures_of(late.rest_share_max, &late.idle);
-        let ordered = reordered(part);
+        let ordered = reordered(targets);
         match ordered.is_empty() {
             true => counted,
             false => format!("{counted}; {ordered} may change the order of operations, of which nothing is proven"),
@@ -109,18 +111,18 @@ fn rest(part: &StepFigures) -> Check {
 
 /// Targets with an I/O scheduler, which may let later operations overtake earlier ones: what is proven for queues is
 /// not proven for them.
-fn reordered(part: &StepFigures) -> String {
+fn reordered(targets: &TargetFigures) -> String {
     let elevator = |target: &&TargetTotals| {
         target.head.facts.get("scheduler").is_some_and(|it| !matches!(it.as_str(), "none" | "absent"))
     };
-    part.targets.iter().filter(elevator).map(|target| target.head.name.as_str()).collect::<Vec<_>>().join(", ")
+    targets.each.iter().filter(elevator).map(|target| target.head.name.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 fn overslept(part: &StepFigures) -> Check {
-    let late = part.targets.iter().filter_map(|target| target.lateness.as_ref());
+    let late = part.targets.each.iter().filter_map(|target| target.lateness.as_ref());
     let worst = late.max_by(|a, b| a.overslept_share_max.total_cmp(&b.overslept_share_max));
     let found = worst.map_or("not counted".to_owned(), |late| figures_of(late.overslept_share_max, &late.overslept));
-    let closed = part.streams.iter().any(|totals| totals.rate_asked.is_none());
+    let closed = part.streams.each.iter().any(|totals| totals.rate_asked.is_none());
     let share = worst.map(|late| if closed { late.overslept_share_max } else { 0.0 });
     check(
         marked(share),
@@ -144,13 +146,13 @@ fn marked(share: Option<f64>) -> Mark {
 }
 
 fn slices(part: &StepFigures) -> Check {
-    let complete = part.slices.iter().filter(|slice| slice.complete).count();
-    let nothing = part.slices.iter().filter(|slice| !slice.valid).count();
-    let whole = complete == part.slices.len() && nothing == 0 && part.gaps.is_empty();
+    let complete = part.slices.listed.iter().filter(|slice| slice.complete).count();
+    let nothing = part.slices.listed.iter().filter(|slice| !slice.valid).count();
+    let whole = complete == part.slices.listed.len() && nothing == 0 && part.course.gaps.is_empty();
     let found = format!(
         "{} complete; {nothing} that prove nothing; gaps: {}",
-        of(complete as u64, part.slices.len() as u64),
-        part.gaps.len()
+        of(complete as u64, part.slices.listed.len() as u64),
+        part.course.gaps.len()
     );
     let mark = if whole { Mark::Good } else { Mark::Warn };
     check(
@@ -162,8 +164,9 @@ fn slices(part: &StepFigures) -> Check {
 }
 
 fn accounting(part: &StepFigures) -> Check {
-    let several = part.targets.len() > 1;
-    let totals = part.streams.iter().filter(|totals| !several || totals.target.is_some()).map(|totals| &totals.counts);
+    let several = part.targets.each.len() > 1;
+    let totals =
+        part.streams.each.iter().filter(|totals| !several || totals.target.is_some()).map(|totals| &totals.counts);
     let (mut scheduled, mut ended, mut open) = (0u64, 0u64, 0u64);
     for counts in totals {
         scheduled = scheduled.saturating_add(counts.scheduled);
@@ -178,9 +181,9 @@ fn accounting(part: &StepFigures) -> Check {
 }
 
 fn errors(part: &StepFigures) -> Check {
-    let several = part.targets.len() > 1;
+    let several = part.targets.each.len() > 1;
     let mut by_name = std::collections::BTreeMap::<&str, u64>::new();
-    for totals in part.streams.iter().filter(|totals| !several || totals.target.is_some()) {
+    for totals in part.streams.each.iter().filter(|totals| !several || totals.target.is_some()) {
         let short = (totals.counts.short > 0).then_some(("short", totals.counts.short));
         for (name, n) in totals.counts.errors.iter().map(|(name, n)| (name.as_str(), *n)).chain(short) {
             let sum = by_name.entry(name).or_default();
@@ -192,8 +195,8 @@ fn errors(part: &StepFigures) -> Check {
     check(mark, "I/O errors", found, "Failed operations are in no distribution, and no run with them passes.")
 }
 
-fn disks(part: &StepFigures) -> Check {
-    let worst = part.targets.iter().filter_map(|target| Some((target.disk?.mismatch, &target.head.name)));
+fn disks(targets: &TargetFigures) -> Check {
+    let worst = targets.each.iter().filter_map(|target| Some((target.disk?.mismatch, &target.head.name)));
     let worst = worst.max_by(|a, b| a.0.total_cmp(&b.0));
     let (mark, found) = match worst {
         None => (Mark::Note, "no block device counters".to_owned()),
@@ -209,15 +212,15 @@ fn disks(part: &StepFigures) -> Check {
     )
 }
 
-fn prepared(part: &StepFigures) -> Check {
-    let done = part.targets.iter().filter(|target| target.head.prepared.is_some()).count();
-    let found = of(done as u64, part.targets.len() as u64) + " targets written full before the test";
-    let mark = if done == part.targets.len() { Mark::Good } else { Mark::Note };
+fn prepared(targets: &TargetFigures) -> Check {
+    let done = targets.each.iter().filter(|target| target.head.prepared.is_some()).count();
+    let found = of(done as u64, targets.each.len() as u64) + " targets written full before the test";
+    let mark = if done == targets.each.len() { Mark::Good } else { Mark::Note };
     check(mark, "Preparation", found, "Reads of blocks that were never written are answered without the medium.")
 }
 
-fn blanks(part: &StepFigures) -> Check {
-    let sum = |figure: fn(&TargetTotals) -> u64| part.targets.iter().map(figure).fold(0, u64::saturating_add);
+fn blanks(targets: &TargetFigures) -> Check {
+    let sum = |figure: fn(&TargetTotals) -> u64| targets.each.iter().map(figure).fold(0, u64::saturating_add);
     let (blank, sampled) = (sum(|target| target.blank_reads), sum(|target| target.sampled_reads));
     let mark = match (blank, sampled) {
         (_, 0) => Mark::Note,
@@ -228,8 +231,8 @@ fn blanks(part: &StepFigures) -> Check {
     check(mark, "Reads of blank blocks", found, "The device may answer them without looking.")
 }
 
-fn integrity(part: &StepFigures) -> Option<Check> {
-    let integrity = part.integrity.as_ref()?;
+fn integrity(targets: &TargetFigures) -> Option<Check> {
+    let integrity = targets.integrity.as_ref()?;
     let seen = integrity.verified_reads.saturating_add(integrity.unverified_reads);
     let mut found = of(integrity.verified_reads, seen) + " reads verified";
     if integrity.damaged > 0 {
@@ -244,8 +247,8 @@ fn integrity(part: &StepFigures) -> Option<Check> {
     Some(check(mark, "Integrity of the data", found, "What is read must be what was written."))
 }
 
-fn generator(part: &StepFigures) -> Option<Check> {
-    let cost = part.generator?;
+fn generator(generator: &GeneratorFigures) -> Option<Check> {
+    let cost = generator.cost?;
     let of_time = |ns: u64| percent(ns as f64 / cost.sampled_ns.max(1) as f64);
     let found = format!(
         "{} of one CPU, {} waiting for a CPU, {} stolen by the hypervisor, {} resident at most",

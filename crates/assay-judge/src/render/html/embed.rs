@@ -46,25 +46,28 @@ type Thinning = (&'static str, fn(&mut Judgement));
 const THINNINGS: [Thinning; 5] = [
     ("the time lines of the deciding step a second time", |j| {
         if !j.steps.is_empty() {
-            j.part.series = Series::default();
+            j.part.course.series = Series::default();
         }
     }),
-    ("the time lines of each target", |j| parts(j).for_each(|part| part.series.flows.clear())),
+    ("the time lines of each target", |j| parts(j).for_each(|part| part.course.series.flows.clear())),
     ("the distributions by nines of each target", |j| {
-        let streams = parts(j).filter(|part| part.targets.len() > 1).flat_map(|part| &mut part.streams);
+        let streams = parts(j).filter(|part| part.targets.each.len() > 1).flat_map(|part| &mut part.streams.each);
         streams.filter(|totals| totals.target.is_some()).for_each(|totals| {
             let kinds = [&mut totals.response, &mut totals.service, &mut totals.lag, &mut totals.own_lag];
             kinds.into_iter().for_each(|times| times.nines.clear());
         });
     }),
     ("the slices of each target", |j| {
-        parts(j).filter(|part| part.targets.len() > 1).for_each(|part| {
-            part.slices.iter_mut().for_each(|slice| slice.streams.retain(|entry| entry.target.is_none()));
+        parts(j).filter(|part| part.targets.each.len() > 1).for_each(|part| {
+            part.slices.listed.iter_mut().for_each(|slice| slice.streams.retain(|entry| entry.target.is_none()));
         });
     }),
     ("the time lines of all steps but the deciding one", |j| {
         let deciding = j.deciding.as_ref().map_or(1, |deciding| deciding.step);
-        j.steps.iter_mut().filter(|step| step.number != deciding).for_each(|step| step.part.series = Series::default());
+        j.steps
+            .iter_mut()
+            .filter(|step| step.number != deciding)
+            .for_each(|step| step.part.course.series = Series::default());
     }),
 ];
 

@@ -2,7 +2,7 @@
 
 use super::figures::{ABSENT, count, megabytes, per_second, time};
 use crate::Judgement;
-use crate::judgement::{StepFigures, StreamTotals, TargetTotals};
+use crate::judgement::{StepFigures, StreamFigures, StreamTotals, TargetTotals};
 use crate::words::clock;
 use assay_base::Span;
 
@@ -32,7 +32,7 @@ impl Headline {
         let part = &judgement.part;
         let shown = judgement.deciding.as_ref().map_or(1, |deciding| deciding.step);
         let step = judgement.steps.iter().find(|step| step.number == shown);
-        let devices: Vec<String> = part.targets.iter().map(TargetTotals::device).collect();
+        let devices: Vec<String> = part.targets.each.iter().map(TargetTotals::device).collect();
         Headline {
             step: step.map(|step| format!("step {} of {}, {}", step.number, step.of, step.title)),
             more: devices.len().saturating_sub(MOST_DEVICES),
@@ -44,30 +44,30 @@ impl Headline {
 
 fn figures(part: &StepFigures) -> Vec<HeadFigure> {
     let figure = |label: &str, value, note| HeadFigure { label: label.to_owned(), value, note };
-    let (rate, bytes) = part.throughput().unzip();
-    let each = directions(part, |totals| totals.rate_achieved.map(iops));
-    let name = if part.moves_bytes() { "IOPS" } else { "Operations/s" };
-    let minutes = part.per_minute.iter().map(|it| figure(&it.name, it.figure(), "per minute".to_owned()));
+    let (rate, bytes) = part.streams.throughput().unzip();
+    let each = directions(&part.streams, |totals| totals.rate_achieved.map(iops));
+    let name = if part.streams.moves_bytes() { "IOPS" } else { "Operations/s" };
+    let minutes = part.streams.per_minute.iter().map(|it| figure(&it.name, it.figure(), "per minute".to_owned()));
     let mut figures: Vec<HeadFigure> = minutes.collect();
     figures.push(figure(name, rate.map_or(ABSENT.into(), iops), each));
-    if part.moves_bytes() {
-        let each = directions(part, |totals| totals.bytes_per_second().map(megabytes));
+    if part.streams.moves_bytes() {
+        let each = directions(&part.streams, |totals| totals.bytes_per_second().map(megabytes));
         figures.push(figure("MB/s", bytes.map_or(ABSENT.into(), megabytes), each));
     }
     if let Some(totals) = judged(part) {
         let p99 = totals.response.p99_ns.map_or(ABSENT.to_owned(), time);
         figures.push(figure("p99 response", p99, format!("of {}", totals.name)));
     }
-    let planned = format!("of {} planned", Span::from_ns(part.planned_ns).human());
-    figures.push(figure("Measured", clock(part.measured_ns), planned));
+    let planned = format!("of {} planned", Span::from_ns(part.time.planned_ns).human());
+    figures.push(figure("Measured", clock(part.time.measured_ns), planned));
     figures
 }
 
 /// The stream of the first criterion, otherwise the first.
 fn judged(part: &StepFigures) -> Option<&StreamTotals> {
     let named = part.criteria.iter().find_map(|outcome| outcome.asked.stream.as_deref());
-    let mut all = part.together.iter().chain(part.whole_streams());
-    all.find(|totals| Some(totals.name.as_str()) == named).or_else(|| part.whole_streams().next())
+    let mut all = part.streams.together.iter().chain(part.streams.whole());
+    all.find(|totals| Some(totals.name.as_str()) == named).or_else(|| part.streams.whole().next())
 }
 
 fn iops(rate: f64) -> String {
@@ -76,9 +76,9 @@ fn iops(rate: f64) -> String {
 
 /// The part of each stream, where there are several: `reads 4,000 · writes 47`; where there are many, only their
 /// number.
-fn directions(part: &StepFigures, figure: impl Fn(&StreamTotals) -> Option<String>) -> String {
+fn directions(streams: &StreamFigures, figure: impl Fn(&StreamTotals) -> Option<String>) -> String {
     let each: Vec<String> =
-        part.whole_streams().filter_map(|totals| Some(format!("{} {}", totals.name, figure(totals)?))).collect();
+        streams.whole().filter_map(|totals| Some(format!("{} {}", totals.name, figure(totals)?))).collect();
     match each.len() {
         0 | 1 => String::new(),
         2 | 3 => each.join(" · "),

@@ -43,7 +43,7 @@ type Line = Vec<(f64, Option<f64>)>;
 /// The streams that a criterion judges, or the first stream; nothing for a single target.
 pub(crate) fn multiples(part: &StepFigures) -> Vec<Multiples<'_>> {
     let judged = |stream: &str| part.criteria.iter().any(|outcome| outcome.asked.stream.as_deref() == Some(stream));
-    let flows = &part.series.flows;
+    let flows = &part.course.series.flows;
     let mut streams: Vec<&str> = Vec::new();
     for flow in flows.iter().filter(|flow| judged(&flow.stream)).chain(flows.first()) {
         if !streams.contains(&flow.stream.as_str()) && (streams.is_empty() || judged(&flow.stream)) {
@@ -54,7 +54,7 @@ pub(crate) fn multiples(part: &StepFigures) -> Vec<Multiples<'_>> {
 }
 
 fn of_stream<'a>(part: &'a StepFigures, stream: &'a str) -> Multiples<'a> {
-    let series = &part.series;
+    let series = &part.course.series;
     let bound = bound_over(part, stream, series.threshold);
     let flows = series.flows.iter().filter(|flow| flow.stream == stream);
     let lines: Vec<(&FlowSeries, Line)> = flows.map(|flow| (flow, thin(series, flow))).collect();
@@ -128,7 +128,7 @@ pub(crate) struct Outlier {
 /// in the worst window of a criterion.
 pub(crate) fn outlier(part: &StepFigures, stream: &str, target: &str) -> Option<Outlier> {
     let totals = |pick: fn(&TimesSummary) -> Option<u64>| {
-        let mine = part.streams.iter().filter(|totals| totals.name == stream);
+        let mine = part.streams.each.iter().filter(|totals| totals.name == stream);
         mine.filter_map(|totals| Some((totals.target.as_deref()?, pick(&totals.response)? as f64))).collect::<Vec<_>>()
     };
     let whole = [("p99".to_owned(), totals(|times| times.p99_ns)), ("mean".to_owned(), totals(|times| times.mean_ns))];

@@ -13,6 +13,8 @@ pub(crate) struct PlanView {
     /// Members that are not tables.
     pub facts: Vec<(String, Vec<String>)>,
     pub tables: Vec<PlanTable>,
+    /// All of it, as it was run.
+    pub json: String,
 }
 
 /// A list of objects with members: streams, phases.
@@ -25,8 +27,9 @@ pub(crate) struct PlanTable {
 
 impl PlanView {
     pub(crate) fn of(plan: &Value) -> PlanView {
-        let Value::Object(plan) = plan else { return PlanView::default() };
-        let mut view = PlanView::default();
+        let json = serde_json::to_string_pretty(plan).unwrap_or_default();
+        let mut view = PlanView { json, ..PlanView::default() };
+        let Value::Object(plan) = plan else { return view };
         for name in ordered(plan.keys()) {
             match &plan[name] {
                 Value::Array(all) if !all.is_empty() && all.iter().all(Value::is_object) => {

@@ -7,7 +7,7 @@
 
 use super::bounds::bounds;
 use super::figures::{Cell, percent};
-use crate::judgement::{Slice, SliceStream, SliceTimes, StepFigures};
+use crate::judgement::{Slice, SliceList, SliceStream, SliceTimes, StepFigures};
 use crate::render::slices::is_over;
 use crate::words::clock;
 use assay_base::{Bound, Measure, Span};
@@ -18,6 +18,16 @@ use std::collections::BTreeSet;
 const MOST_ROWS: usize = 200;
 /// Upper bound on the rows of all tables of single targets together.
 const MOST_TARGET_ROWS: usize = 600;
+
+/// The tables of slices.
+pub(crate) struct SlicesView<'a> {
+    /// One for each stream over all its targets.
+    pub together: Vec<SliceTable<'a>>,
+    /// One for each target of each stream that a criterion judges, where there are several targets.
+    pub per_target: Vec<SliceTable<'a>>,
+    /// True when those are too many to show.
+    pub per_target_left_out: bool,
+}
 
 /// One stream's table.
 pub(crate) struct SliceTable<'a> {
@@ -45,41 +55,47 @@ pub(crate) struct SliceRow<'a> {
 }
 
 /// Which rows the tables show when there are too many: first those with a problem, then the beginning.
-pub(crate) fn shown(part: &StepFigures) -> BTreeSet<usize> {
-    let bad =
-        |index: &usize| !(part.slices[*index].within && part.slices[*index].valid && part.slices[*index].complete);
-    let all = 0..part.slices.len();
-    if part.slices.len() <= MOST_ROWS {
+pub(crate) fn shown(slices: &[Slice]) -> BTreeSet<usize> {
+    let bad = |index: &usize| !(slices[*index].within && slices[*index].valid && slices[*index].complete);
+    let all = 0..slices.len();
+    if slices.len() <= MOST_ROWS {
         return all.collect();
     }
     all.clone().filter(bad).take(MOST_ROWS * 3 / 4).chain(all.take(MOST_ROWS / 4)).collect()
 }
 
+impl<'a> SlicesView<'a> {
+    pub(crate) fn of(part: &'a StepFigures, root: &str) -> SlicesView<'a> {
+        let (per_target, per_target_left_out) = per_target(part, root);
+        SlicesView { together: together(part, root), per_target, per_target_left_out }
+    }
+}
+
 /// One table for each stream over all its targets.
-pub(crate) fn together<'a>(part: &'a StepFigures, root: &str) -> Vec<SliceTable<'a>> {
-    let several = part.targets.len() > 1;
-    let keys = keys(part).into_iter().filter(|(_, target)| !several || target.is_none());
+fn together<'a>(part: &'a StepFigures, root: &str) -> Vec<SliceTable<'a>> {
+    let several = part.targets.each.len() > 1;
+    let keys = keys(&part.slices).into_iter().filter(|(_, target)| !several || target.is_none());
     keys.map(|key| table(part, root, key)).collect()
 }
 
 /// One table for each target of each stream that a criterion judges; true when there are too many to show.
-pub(crate) fn per_target<'a>(part: &'a StepFigures, root: &str) -> (Vec<SliceTable<'a>>, bool) {
-    if part.targets.len() < 2 {
+fn per_target<'a>(part: &'a StepFigures, root: &str) -> (Vec<SliceTable<'a>>, bool) {
+    if part.targets.each.len() < 2 {
         return (Vec::new(), false);
     }
     let judged = |stream: &str| part.criteria.iter().any(|outcome| outcome.asked.stream.as_deref() == Some(stream));
     let single = |(stream, target): &(&str, Option<&str>)| target.is_some() && judged(stream);
-    let keys: Vec<_> = keys(part).into_iter().filter(single).collect();
-    if keys.len() * part.slices.len().min(MOST_ROWS) > MOST_TARGET_ROWS {
+    let keys: Vec<_> = keys(&part.slices).into_iter().filter(single).collect();
+    if keys.len() * part.slices.listed.len().min(MOST_ROWS) > MOST_TARGET_ROWS {
         return (Vec::new(), true);
     }
     (keys.into_iter().map(|key| table(part, root, key)).collect(), false)
 }
 
 /// Streams and targets in the order in which the slices name them.
-fn keys(part: &StepFigures) -> Vec<(&str, Option<&str>)> {
+fn keys(slices: &SliceList) -> Vec<(&str, Option<&str>)> {
     let mut keys = Vec::new();
-    for entry in part.slices.iter().flat_map(|slice| &slice.streams) {
+    for entry in slices.listed.iter().flat_map(|slice| &slice.streams) {
         let key = (entry.stream.as_str(), entry.target.as_deref());
         if !keys.contains(&key) {
             keys.push(key);
@@ -94,14 +110,14 @@ fn entry<'a>(slice: &'a Slice, key: (&str, Option<&str>)) -> Option<(usize, &'a 
 }
 
 fn table<'a>(part: &'a StepFigures, root: &str, key: (&'a str, Option<&'a str>)) -> SliceTable<'a> {
-    let entries = || part.slices.iter().filter_map(move |slice| Some((slice, entry(slice, key)?.1)));
+    let entries = || part.slices.listed.iter().filter_map(move |slice| Some((slice, entry(slice, key)?.1)));
     let thresholds: BTreeSet<Span> =
         entries().flat_map(|(_, entry)| entry.response.over.keys().chain(entry.service.over.keys())).copied().collect();
     let thresholds: Vec<Span> = thresholds.into_iter().collect();
     let marks = Marks::new(part, key.0);
-    let shown = shown(part);
+    let shown = shown(&part.slices.listed);
     let rows = shown.iter().filter_map(|&index| {
-        let slice = &part.slices[index];
+        let slice = &part.slices.listed[index];
         let (at, entry) = entry(slice, key)?;
         let over = is_over(part, slice, key.0, key.1);
         Some(row((slice, over), entry, format!("{root}/slices/{index}/streams/{at}"), &thresholds, &marks))
@@ -111,7 +127,7 @@ fn table<'a>(part: &'a StepFigures, root: &str, key: (&'a str, Option<&'a str>))
     SliceTable {
         stream: key.0,
         target: key.1,
-        left_out: part.slices_left_out.saturating_add((part.slices.len() - shown.len()) as u64),
+        left_out: part.slices.left_out.saturating_add((part.slices.listed.len() - shown.len()) as u64),
         rows,
         summaries: [
             ("avg of all operations", summary(&complete, &thresholds, false)),
@@ -184,7 +200,8 @@ struct Marks {
 impl Marks {
     fn new(part: &StepFigures, stream: &str) -> Marks {
         let of = |measure| {
-            let per_slice = bounds(part, stream, measure).into_iter().filter(|(window, _)| *window == part.slice_ns);
+            let per_slice =
+                bounds(part, stream, measure).into_iter().filter(|(window, _)| *window == part.time.slice_ns);
             per_slice.map(move |(_, bound)| (measure, bound))
         };
         Marks { bounds: [Measure::Response, Measure::Service].into_iter().flat_map(of).collect() }

@@ -2,7 +2,7 @@
 //! that fits the width of the page. With scripts, the browser draws finer ones in their place, which can be zoomed and
 //! read.
 
-use crate::judgement::{PerMinuteFigures, StepFigures, StreamSeries};
+use crate::judgement::{MeasuredTime, PerMinuteFigures, StepFigures, StreamSeries};
 use crate::render::chart::{Axis, Chart, Mark, Unit};
 use assay_base::Span;
 
@@ -41,7 +41,7 @@ fn response(part: &StepFigures, line: &StreamSeries, words: &str) -> Chart {
     let (low, high) = values.fold((f64::INFINITY, 0f64), |(low, high), ns| (low.min(ns), high.max(ns)));
     let marks = lines.into_iter().zip(CLASSES).flat_map(|(places, series)| drawn(series, places)).collect();
     let y = Axis::log("response (logarithmic)", Unit::Time, low, high);
-    Chart { alternative: words.to_owned(), x: time(part), y, height: HEIGHT, marks }
+    Chart { alternative: words.to_owned(), x: time(&part.time), y, height: HEIGHT, marks }
 }
 
 /// Colours of p50, p99 and p99.9, the same as in the chart that the script draws.
@@ -50,34 +50,34 @@ const CLASSES: [usize; 3] = [0, 5, 1];
 fn rate(part: &StepFigures, line: &StreamSeries, words: &str) -> Chart {
     let mean = |list: &[f64]| (!list.is_empty()).then(|| list.iter().sum::<f64>() / list.len() as f64);
     // After the planned end the run only drains: there is no rate.
-    let offered = part.series.at_ns.partition_point(|at| *at < part.planned_ns);
-    let at = &part.series.at_ns[..offered];
+    let offered = part.course.series.at_ns.partition_point(|at| *at < part.time.planned_ns);
+    let at = &part.course.series.at_ns[..offered];
     let lines = [&line.asked, &line.achieved].map(|list| thin(at, list, mean));
     let highest = lines.iter().flatten().filter_map(|(_, rate)| *rate).fold(1.0, f64::max);
     let [asked, achieved] = lines;
     let marks = drawn(ASKED, asked).into_iter().chain(drawn(0, achieved)).collect();
     let y = Axis::linear("operations per second", Unit::PerSecond, highest * 1.08);
-    Chart { alternative: words.to_owned(), x: time(part), y, height: HEIGHT, marks }
+    Chart { alternative: words.to_owned(), x: time(&part.time), y, height: HEIGHT, marks }
 }
 
 /// A figure per minute over time.
 pub(crate) fn minutes(part: &StepFigures, it: &PerMinuteFigures) -> Chart {
     let mean = |list: &[f64]| (!list.is_empty()).then(|| list.iter().sum::<f64>() / list.len() as f64);
-    let offered = part.series.at_ns.partition_point(|at| *at < part.planned_ns);
-    let places = thin(&part.series.at_ns[..offered], &it.over_time, mean);
+    let offered = part.course.series.at_ns.partition_point(|at| *at < part.time.planned_ns);
+    let places = thin(&part.course.series.at_ns[..offered], &it.over_time, mean);
     let values = || places.iter().filter_map(|(_, value)| *value);
     let (low, high) = values().fold((f64::INFINITY, 0f64), |(low, high), value| (low.min(value), high.max(value)));
     let between = if low.is_finite() { format!("between {low:.0} and {high:.0}") } else { "nothing".to_owned() };
     let alternative = format!("{} over time: {between}.", it.name);
     let y = Axis::linear(&format!("{} (per minute)", it.name), Unit::PerSecond, high.max(1.0) * 1.08);
-    Chart { alternative, x: time(part), y, height: HEIGHT, marks: drawn(0, places) }
+    Chart { alternative, x: time(&part.time), y, height: HEIGHT, marks: drawn(0, places) }
 }
 
 /// The dashed series of the rate that was asked for.
 const ASKED: usize = 7;
 
-pub(crate) fn time(part: &StepFigures) -> Axis {
-    Axis::linear("measured time (h:mm:ss)", Unit::Clock, part.measured_ns as f64)
+pub(crate) fn time(time: &MeasuredTime) -> Axis {
+    Axis::linear("measured time (h:mm:ss)", Unit::Clock, time.measured_ns as f64)
 }
 
 /// Merges neighbours with `joined`, so that few enough are left.

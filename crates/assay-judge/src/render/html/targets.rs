@@ -1,8 +1,8 @@
 //! The targets: what they are, what their block devices counted, and how each compares with the others.
 
 use super::figures::{Cell, percent};
-use super::multiples;
-use crate::judgement::{StepFigures, StreamTotals, TargetTotals};
+use super::multiples::{self, Multiples};
+use crate::judgement::{StepFigures, StreamTotals, TargetFigures, TargetTotals};
 use assay_base::Bytes;
 
 /// One target and its facts.
@@ -18,21 +18,33 @@ pub(crate) struct TargetRow<'a> {
     pub disk: Option<String>,
 }
 
+/// The targets beside each other, where there are several.
+pub(crate) struct BesideView<'a> {
+    pub tables: Vec<TargetTable<'a>>,
+    pub multiples: Vec<Multiples<'a>>,
+}
+
 /// One stream on each of several targets.
 pub(crate) struct TargetTable<'a> {
     pub stream: &'a str,
-    pub rows: Vec<TargetFigures<'a>>,
+    pub rows: Vec<FigureRow<'a>>,
 }
 
 /// One stream on one target.
-pub(crate) struct TargetFigures<'a> {
+pub(crate) struct FigureRow<'a> {
     pub target: &'a str,
     pub outlier: Option<String>,
     pub cells: Vec<Cell>,
 }
 
+impl<'a> BesideView<'a> {
+    pub(crate) fn of(part: &'a StepFigures, root: &str) -> BesideView<'a> {
+        BesideView { tables: tables(part, root), multiples: multiples::multiples(part) }
+    }
+}
+
 /// All targets.
-pub(crate) fn rows<'a>(part: &'a StepFigures, root: &str) -> Vec<TargetRow<'a>> {
+pub(crate) fn rows<'a>(targets: &'a TargetFigures, root: &str) -> Vec<TargetRow<'a>> {
     let row = |(index, target): (usize, &'a TargetTotals)| TargetRow {
         target,
         size: Bytes::new(target.head.size_bytes).human(),
@@ -47,17 +59,17 @@ pub(crate) fn rows<'a>(part: &'a StepFigures, root: &str) -> Vec<TargetRow<'a>> 
         }),
         disk: target.disk.as_ref().map(|disk| percent(disk.mismatch)),
     };
-    part.targets.iter().enumerate().map(row).collect()
+    targets.each.iter().enumerate().map(row).collect()
 }
 
 /// A table for each stream that runs on several targets.
-pub(crate) fn tables<'a>(part: &'a StepFigures, root: &str) -> Vec<TargetTable<'a>> {
+fn tables<'a>(part: &'a StepFigures, root: &str) -> Vec<TargetTable<'a>> {
     let mut tables: Vec<TargetTable<'a>> = Vec::new();
-    for (index, totals) in part.streams.iter().enumerate() {
-        let Some(target) = totals.target.as_deref().filter(|_| part.targets.len() > 1) else { continue };
+    for (index, totals) in part.streams.each.iter().enumerate() {
+        let Some(target) = totals.target.as_deref().filter(|_| part.targets.each.len() > 1) else { continue };
         let outlier = multiples::outlier(part, &totals.name, target);
         let outlier = outlier.map(|outlier| format!("{:.1}× the others' {}", outlier.factor, outlier.by));
-        let figures = TargetFigures { target, outlier, cells: cells(totals, &format!("{root}/streams/{index}")) };
+        let figures = FigureRow { target, outlier, cells: cells(totals, &format!("{root}/streams/{index}")) };
         match tables.iter_mut().find(|table| table.stream == totals.name) {
             Some(table) => table.rows.push(figures),
             None => tables.push(TargetTable { stream: &totals.name, rows: vec![figures] }),

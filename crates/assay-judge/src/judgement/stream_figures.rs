@@ -1,0 +1,82 @@
+//! What the streams of a step did: each by itself, all together, in each phase, and per minute.
+
+use crate::judgement::database::PerMinuteFigures;
+use crate::judgement::phases::PhaseFigures;
+use crate::judgement::streams::StreamTotals;
+use serde::{Deserialize, Serialize};
+
+/// What a stream of flushes does, in a log.
+const FLUSH: &str = "flush";
+
+/// The figures of the streams of a step over all measured time.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StreamFigures {
+    /// Figures per minute, where the log names some.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub per_minute: Vec<PerMinuteFigures>,
+    /// One entry for each stream on each target, and one over all targets together (`target` absent) where there are several.
+    #[serde(rename = "streams")]
+    pub each: Vec<StreamTotals>,
+    /// The operations of all streams together, where a criterion is about them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub together: Option<StreamTotals>,
+    /// Each measured phase, where there are several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub phases: Vec<PhaseFigures>,
+}
+
+impl StreamFigures {
+    /// The streams over all their targets: for each the entry of all targets together, or its only entry.
+    pub(crate) fn whole(&self) -> impl Iterator<Item = &StreamTotals> {
+        let only = |stream: &StreamTotals| self.each.iter().filter(|other| other.name == stream.name).count() == 1;
+        let whole =
+            move |stream: &&StreamTotals| stream.target.is_none() || only(stream) && !self.is_counted_twice(stream);
+        self.each.iter().filter(whole)
+    }
+
+    /// Whether its operations are reads or writes, so that they have bytes.
+    pub(crate) fn moves_bytes(&self) -> bool {
+        self.each.iter().any(|stream| stream.direction.parse::<assay_base::Direction>().is_ok())
+    }
+
+    /// Whether a stream is the part of another one on one device, as a log of ACT names it: `/dev/sdb-reads` beside
+    /// `reads`.
+    fn is_counted_twice(&self, stream: &StreamTotals) -> bool {
+        let of = stream.target.as_ref().and_then(|target| stream.name.strip_prefix(target.as_str())?.strip_prefix('-'));
+        of.is_some_and(|whole| self.each.iter().any(|other| other.name == whole))
+    }
+
+    /// Operations and bytes per second of all streams together, while the load was offered; `None` where no time was measured.
+    /// Flushes, which move nothing, are not counted among them.
+    pub(crate) fn throughput(&self) -> Option<(f64, f64)> {
+        let counted = || self.whole().filter(|totals| totals.direction != FLUSH);
+        let rate = counted().filter_map(|totals| totals.rate_achieved).reduce(|a, b| a + b)?;
+        Some((rate, counted().filter_map(StreamTotals::bytes_per_second).sum()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_each_device_did_of_a_stream_is_not_added_to_it() {
+        let stream = |name: &str, target: Option<&str>, rate: f64| StreamTotals {
+            name: name.to_owned(),
+            target: target.map(str::to_owned),
+            rate_achieved: Some(rate),
+            ..StreamTotals::default()
+        };
+        let all = |each| StreamFigures { each, ..StreamFigures::default() };
+        // As this program and ACT's logs record several targets, with a stream that exists on only one of them.
+        let ours = vec![stream("r", None, 40.0), stream("r", Some("a"), 15.0), stream("r", Some("b"), 25.0)];
+        let acts = vec![stream("r", Some("all"), 40.0), stream("a-r", Some("a"), 15.0), stream("b-r", Some("b"), 25.0)];
+        let one = vec![stream("r", None, 30.0), stream("r", Some("a"), 15.0), stream("log", Some("b"), 10.0)];
+        let rate = |streams| all(streams).throughput().map(|(rate, _)| rate);
+        assert_eq!([rate(ours), rate(acts), rate(one), rate(Vec::new())], [Some(40.0), Some(40.0), Some(40.0), None]);
+        // A stream of its own whose name only looks like a part.
+        assert_eq!(rate(vec![stream("w", None, 1.0), stream("a-r", Some("a"), 2.0)]), Some(3.0));
+        let flushes = StreamTotals { direction: "flush".to_owned(), ..stream("f", None, 7.0) };
+        assert_eq!(rate(vec![stream("w", None, 1.0), flushes]), Some(1.0), "a flush is no operation on data");
+    }
+}

@@ -1,0 +1,69 @@
+//! The section on the criteria: what was measured of each, and its bound.
+
+use crate::judgement::{CriterionOutcome, Figure, MeasuredTime, Outcome, StepFigures};
+use crate::words::clock;
+use assay_base::Span;
+
+/// The table of criteria, and the time over which they were judged.
+pub(crate) struct CriteriaView<'a> {
+    pub rows: Vec<CriterionRow<'a>>,
+    pub planned: String,
+    pub measured: String,
+    pub slice: String,
+    /// Criteria on times do not apply.
+    pub stress: bool,
+}
+
+/// A row of the criteria table.
+pub(crate) struct CriterionRow<'a> {
+    pub class: &'static str,
+    pub sign: &'static str,
+    pub word: &'static str,
+    pub outcome: &'a CriterionOutcome,
+    pub measured: Option<FigureView<'a>>,
+    pub worst: Option<FigureView<'a>>,
+}
+
+/// A measured value with its place in time and in the JSON.
+pub(crate) struct FigureView<'a> {
+    pub figure: &'a Figure,
+    pub json: String,
+    pub place: String,
+}
+
+impl<'a> CriteriaView<'a> {
+    pub(crate) fn of(part: &'a StepFigures, root: &str) -> CriteriaView<'a> {
+        let MeasuredTime { planned_ns, measured_ns, slice_ns, .. } = part.time;
+        CriteriaView {
+            rows: rows(&part.criteria, root),
+            planned: Span::from_ns(planned_ns).to_string(),
+            measured: clock(measured_ns),
+            slice: Span::from_ns(slice_ns).to_string(),
+            stress: part.stress,
+        }
+    }
+}
+
+fn rows<'a>(criteria: &'a [CriterionOutcome], root: &str) -> Vec<CriterionRow<'a>> {
+    let view = |figure: &'a Option<Figure>, index: usize, name: &str| {
+        let json = format!("{root}/criteria/{index}/{name}/value");
+        figure.as_ref().map(|figure| FigureView { place: place(figure), figure, json })
+    };
+    let row = |(index, outcome): (usize, &'a CriterionOutcome)| {
+        let (class, sign, word) = match outcome.outcome {
+            Outcome::Pass => ("pass", "✓", "held"),
+            Outcome::Fail => ("fail", "✗", "broken"),
+            Outcome::Invalid => ("invalid", "⚠", "proves nothing"),
+            Outcome::Incomplete => ("incomplete", "◌", "incomplete"),
+            Outcome::NotApplied => ("incomplete", "–", "not applied"),
+        };
+        let (measured, worst) = (view(&outcome.measured, index, "measured"), view(&outcome.worst, index, "worst"));
+        CriterionRow { class, sign, word, outcome, measured, worst }
+    };
+    criteria.iter().enumerate().map(row).collect()
+}
+
+fn place(figure: &Figure) -> String {
+    let target = figure.target.as_ref().map(|target| format!(", {target}")).unwrap_or_default();
+    format!("window {} ({} to {}){target}", figure.window, clock(figure.start_ns), clock(figure.end_ns))
+}

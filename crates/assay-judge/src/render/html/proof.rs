@@ -1,0 +1,47 @@
+//! The section on whether the result can be believed: checks, warnings, and what happened during the run.
+
+use super::checks::{self, Check};
+use crate::judgement::{Gap, StepFigures};
+use crate::words::clock;
+
+/// What speaks for and against the result.
+pub(crate) struct ProofView<'a> {
+    pub checks: Vec<Check>,
+    pub warnings: &'a [String],
+    pub happenings: Vec<Happening<'a>>,
+    /// Events that are not among them.
+    pub events_left_out: u64,
+}
+
+/// An event, or an interruption.
+pub(crate) struct Happening<'a> {
+    pub at_ns: u64,
+    pub at: String,
+    pub what: &'a str,
+    pub text: String,
+}
+
+impl<'a> ProofView<'a> {
+    pub(crate) fn of(part: &'a StepFigures, warnings: &'a [String]) -> ProofView<'a> {
+        let events_left_out = part.course.events_left_out;
+        ProofView { checks: checks::checks(part), warnings, happenings: happenings(part), events_left_out }
+    }
+}
+
+fn happenings(part: &StepFigures) -> Vec<Happening<'_>> {
+    // Simulated time has no date at which the run could have continued.
+    let simulated = part.targets.each.iter().any(|target| target.head.kind == "simulated");
+    let resumed = |gap: &Gap| if simulated { "resumed".to_owned() } else { format!("resumed {}", gap.resumed) };
+    let gap = |gap: &Gap| (gap.at_ns, format!("{}; {}", gap.before, resumed(gap)));
+    let gaps =
+        part.course.gaps.iter().map(gap).map(|(at_ns, text)| Happening { at_ns, at: clock(at_ns), what: "gap", text });
+    let events = part.course.events.iter().map(|event| {
+        let details: Vec<String> = event.details.iter().map(|(name, value)| format!("{name} {value}")).collect();
+        let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };
+        let text = format!("{}{details}", event.text);
+        Happening { at_ns: event.at_ns, at: clock(event.at_ns), what: event.what.as_str(), text }
+    });
+    let mut all: Vec<Happening<'_>> = gaps.chain(events).collect();
+    all.sort_by_key(|happening| happening.at_ns);
+    all
+}

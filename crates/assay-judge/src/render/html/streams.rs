@@ -1,0 +1,108 @@
+//! The sections on the streams: what each was asked for and what it did, over all measured time and in each phase.
+
+use super::figures::Cell;
+use crate::judgement::{PhaseFigures, PhaseStream, StepFigures, StreamFigures, StreamTotals, TimesSummary};
+use assay_base::Span;
+
+/// The tables of streams and of phases.
+pub(crate) struct StreamsView<'a> {
+    pub rows: Vec<StreamRow<'a>>,
+    pub phases: Vec<PhaseRow<'a>>,
+}
+
+/// A row of the table of streams.
+pub(crate) struct StreamRow<'a> {
+    pub totals: &'a StreamTotals,
+    pub asked: Cell,
+    pub counts: Vec<Cell>,
+    pub response: Vec<Cell>,
+    pub service: Vec<Cell>,
+}
+
+/// A row of the table of phases: one stream in one phase.
+pub(crate) struct PhaseRow<'a> {
+    pub name: &'a str,
+    pub measured: String,
+    pub within: String,
+    pub stream: &'a str,
+    pub cells: Vec<Cell>,
+}
+
+impl<'a> StreamsView<'a> {
+    pub(crate) fn of(part: &'a StepFigures, root: &str) -> StreamsView<'a> {
+        let several = part.targets.each.len() > 1;
+        StreamsView { rows: rows(&part.streams, several, root), phases: phases(&part.streams, root) }
+    }
+}
+
+/// With several targets only the sums; each single target is in a table of its own.
+fn rows<'a>(streams: &'a StreamFigures, several: bool, root: &str) -> Vec<StreamRow<'a>> {
+    let row = |(place, totals): (String, &'a StreamTotals)| {
+        let at = |field: &str| format!("{root}/{place}/{field}");
+        let counts = &totals.counts;
+        let times = |name: &str, times: &TimesSummary| {
+            let figures = [
+                ("mean_ns", times.mean_ns),
+                ("p50_ns", times.p50_ns),
+                ("p90_ns", times.p90_ns),
+                ("p99_ns", times.p99_ns),
+                ("p99_9_ns", times.p99_9_ns),
+                ("p99_99_ns", times.p99_99_ns),
+                ("max_ns", times.max_ns),
+            ];
+            figures.map(|(field, ns)| Cell::time(ns, at(&format!("{name}/{field}")))).to_vec()
+        };
+        StreamRow {
+            totals,
+            asked: Cell::rate(totals.rate_asked, at("rate_asked")),
+            counts: vec![
+                Cell::rate(totals.rate_achieved, at("rate_achieved")),
+                Cell::count(counts.operations, at("operations")),
+                if counts.bytes == 0 && totals.size.is_empty() {
+                    Cell::absent()
+                } else {
+                    Cell::bytes(counts.bytes, at("bytes"))
+                },
+                Cell::count(counts.failed().saturating_add(counts.short), String::new()).marked(counts.failed() > 0),
+                Cell::count(totals.in_flight_max, at("in_flight_max")),
+                Cell::count(totals.waiting_max, at("waiting_max")),
+            ],
+            response: times("response", &totals.response),
+            service: times("service", &totals.service),
+        }
+    };
+    let shown = |(_, totals): &(usize, &StreamTotals)| !several || totals.target.is_none();
+    let each = streams.each.iter().enumerate().filter(shown);
+    let together = streams.together.iter().map(|totals| ("together".to_owned(), totals));
+    together.chain(each.map(|(index, totals)| (format!("streams/{index}"), totals))).map(row).collect()
+}
+
+fn phases<'a>(streams: &'a StreamFigures, root: &str) -> Vec<PhaseRow<'a>> {
+    let rows = |(index, phase): (usize, &'a PhaseFigures)| {
+        let row = move |(at, stream): (usize, &'a PhaseStream)| {
+            let at = |field: &str| format!("{root}/phases/{index}/streams/{at}/{field}");
+            let times = &stream.response;
+            let figures = [
+                ("mean_ns", times.mean_ns),
+                ("p50_ns", times.p50_ns),
+                ("p90_ns", times.p90_ns),
+                ("p99_ns", times.p99_ns),
+                ("p99_9_ns", times.p99_9_ns),
+                ("max_ns", times.max_ns),
+            ];
+            let times = figures.map(|(field, ns)| Cell::time(ns, at(&format!("response/{field}"))));
+            let rate = Cell::rate(stream.rate_achieved, at("rate_achieved"));
+            let failed = Cell::count(stream.failed, at("failed")).marked(stream.failed > 0);
+            PhaseRow {
+                name: &phase.name,
+                measured: Span::from_ns(phase.measured_ns).human(),
+                within: format!("{} of {}", phase.slices_within, phase.slices),
+                stream: &stream.name,
+                cells: [rate, failed].into_iter().chain(times).collect(),
+            }
+        };
+        let busy = |(_, stream): &(usize, &PhaseStream)| stream.response.operations > 0 || stream.failed > 0;
+        phase.streams.iter().enumerate().filter(busy).map(row).collect::<Vec<_>>()
+    };
+    streams.phases.iter().enumerate().flat_map(rows).collect()
+}
