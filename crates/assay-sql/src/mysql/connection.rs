@@ -1,5 +1,6 @@
 //! One connection to a database that the gate has let through, with its settings read back.
 
+use super::definitions;
 use super::failed::Failed;
 use super::flight::Answer;
 use super::gate::{Permit, trouble};
@@ -159,5 +160,6 @@ pub fn ready(url: &MysqlUrl, warehouses: Option<i32>) -> Result<(Arc<Permit>, Co
     let mut connection = Connection::open(&permit, url)?;
     let marker = marker(&mut connection)?;
     marker.serves(warehouses, &connection.shown())?;
+    definitions::usable(&mut connection)?;
     Ok((permit, connection, marker))
 }

@@ -5,7 +5,7 @@
 //! this program makes it.
 
 use super::connection::Connection;
-use super::schema::{kind, literal};
+use super::schema::{self, kind, literal};
 use crate::trouble::Trouble;
 use assay_model::tpcc::Table;
 use std::collections::BTreeMap;
@@ -142,6 +142,65 @@ impl Tables {
     }
 }
 
+/// What a whole load needs beside its marker: all tables, their keys and indexes, and no trigger of somebody. Another
+/// engine is reported by the settings.
+pub(super) fn usable(connection: &mut Connection) -> Result<(), Trouble> {
+    let tables = Tables::read(connection)?;
+    refused(connection, &tables.with_other_columns())?;
+    let here = format!("= BINARY {}", literal(connection.database()));
+    let ours: Vec<String> = schema::names().map(literal).collect();
+    let triggers = names(
+        connection,
+        &format!(
+            "SELECT trigger_name FROM information_schema.triggers WHERE event_object_schema {here} \
+             AND event_object_table IN ({}) ORDER BY 1",
+            ours.join(", ")
+        ),
+    )?;
+    refused(connection, &triggers.iter().map(String::as_str).collect::<Vec<_>>())?;
+    let is_missing = |name: &&str| *name != "assay_session" && !tables.has(name);
+    let missing: Vec<&str> = schema::names().filter(is_missing).collect();
+    let (at, again) = (connection.shown(), "load it again with assay prep --clear");
+    if !missing.is_empty() {
+        return Err(Trouble::damaged(format!("{at} is damaged: it lacks {}: {again}", missing.join(", "))));
+    }
+    let indexes = names(
+        connection,
+        &format!(
+            "SELECT concat(table_name, ' ', index_name, ' (', group_concat(column_name ORDER BY seq_in_index \
+             SEPARATOR ', '), ')') FROM information_schema.statistics WHERE table_schema {here} AND non_unique = 0 \
+             AND sub_part IS NULL GROUP BY table_name, index_name"
+        ),
+    )?;
+    let missing: Vec<String> = keys().filter(|key| !indexes.contains(key)).collect();
+    if missing.is_empty() {
+        return Ok(());
+    }
+    Err(Trouble::not_ready(format!(
+        "{at} is not as a load makes it: it lacks the keys {}: {again}",
+        missing.join(", ")
+    )))
+}
+
+/// All keys and indexes, each with its table and columns.
+fn keys() -> impl Iterator<Item = String> {
+    Table::ALL.into_iter().flat_map(|table| {
+        let columns: Vec<&str> = table.key().iter().map(|column| column.name).collect();
+        let of = |name: &str, columns: &[&str]| format!("{} {name} ({})", table.name(), columns.join(", "));
+        let key = (!columns.is_empty()).then(|| of("PRIMARY", &columns));
+        let index = table.index().map(|(name, columns)| of(name, columns));
+        [key, index].into_iter().flatten().collect::<Vec<_>>()
+    })
+}
+
+/// The texts that a query answers.
+fn names(connection: &mut Connection, sql: &str) -> Result<Vec<String>, Trouble> {
+    let answers = connection.ask(sql)?;
+    let rows = answers.iter().flat_map(|answer| &answer.rows);
+    let text = |row: &super::row::Row| row.text(0).map(str::to_owned);
+    rows.map(text).collect::<Result<_, _>>().map_err(|why| Trouble::host(format!("{}: {why}", connection.shown())))
+}
+
 /// What is not as a load makes it, as a refusal.
 pub(super) fn refused(connection: &Connection, names: &[&str]) -> Result<(), Trouble> {
     if names.is_empty() {
@@ -157,7 +216,6 @@ pub(super) fn refused(connection: &Connection, names: &[&str]) -> Result<(), Tro
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mysql::schema;
     use assay_model::tpcc::ColumnKind;
 
     /// Each of our tables as the server describes it.

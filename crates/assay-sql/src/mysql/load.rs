@@ -55,6 +55,8 @@ pub fn load(loading: &Loading, watch: Watch<'_>) -> Result<Marker, Trouble> {
     }
     there.takes(loading.population, &connection.shown())?;
     if there.complete {
+        // Whatever is missing, the load goes on only with --clear.
+        definitions::usable(&mut connection).map_err(Trouble::refused)?;
         routines::renew(&mut connection)?;
         return Ok(there);
     }

@@ -16,11 +16,18 @@ pub struct Directories {
     pub log: PathBuf,
     /// The binary log, if there is one.
     pub binary_log: Option<PathBuf>,
+    /// The directory of the database and the files of our tables, as far as they are not below the data: a link, or
+    /// `DATA DIRECTORY` in the definition of a table, leads elsewhere.
+    pub elsewhere: Vec<PathBuf>,
 }
 
 impl Directories {
     /// Those of the server with this process, if this process may look into them.
-    pub(super) fn find(process: i32, data: &str, log: &str, binary_log: &str) -> Option<Directories> {
+    pub(super) fn find(
+        process: i32,
+        database: &str,
+        (data, log, binary_log): (&str, &str, &str),
+    ) -> Option<Directories> {
         let id = |path: &Path| std::fs::metadata(path).ok().map(|it| (it.dev(), it.ino()));
         let data = Path::new(data);
         let works_in = id(Path::new(&format!("/proc/{process}/cwd")))?;
@@ -30,12 +37,53 @@ impl Directories {
         // Relative paths are below the data.
         let log = data.join(log).canonicalize().ok()?;
         let binary_log = Path::new(binary_log).parent().and_then(|path| data.join(path).canonicalize().ok());
-        Some(Directories { data: data.canonicalize().ok()?, log, binary_log })
+        let data = data.canonicalize().ok()?;
+        let elsewhere = elsewhere(&data, database);
+        Some(Directories { data, log, binary_log, elsewhere })
     }
 
     /// Whether one of them is in memory, and which.
     pub(super) fn in_memory(&self) -> Option<&Path> {
-        let all = [Some(&self.data), Some(&self.log), self.binary_log.as_ref()];
-        all.into_iter().flatten().map(PathBuf::as_path).find(|path| in_memory(path))
+        let all = [Some(&self.data), Some(&self.log), self.binary_log.as_ref()].into_iter().flatten();
+        all.chain(&self.elsewhere).map(PathBuf::as_path).find(|path| in_memory(path))
+    }
+}
+
+/// What of a database is not below the data.
+fn elsewhere(data: &Path, database: &str) -> Vec<PathBuf> {
+    let directory = data.join(database);
+    let tables = super::schema::names().flat_map(|name| {
+        let file = directory.join(format!("{name}.ibd"));
+        // A file with this ending holds the path of the table's file.
+        let link = std::fs::read_to_string(directory.join(format!("{name}.isl"))).ok();
+        [Some(file), link.map(|path| directory.join(path.trim_end()))].into_iter().flatten()
+    });
+    let all = std::iter::once(directory.clone()).chain(tables);
+    let real = all.filter_map(|path| path.canonicalize().ok());
+    let mut elsewhere: Vec<PathBuf> = real.filter(|path| !path.starts_with(data)).collect();
+    elsewhere.dedup();
+    elsewhere
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_of_a_database_and_of_its_tables_are_followed() {
+        let [data, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+        let place = |path: &Path| path.canonicalize().unwrap();
+        std::fs::create_dir(data.path().join("shop")).unwrap();
+        std::fs::write(data.path().join("shop/item.ibd"), "").unwrap();
+        let of = |name: &str| elsewhere(&place(data.path()), name);
+        assert_eq!(of("shop"), Vec::<PathBuf>::new());
+        let stock = other.path().join("stock.ibd");
+        std::fs::write(&stock, "").unwrap();
+        std::fs::write(data.path().join("shop/stock.isl"), stock.display().to_string()).unwrap();
+        assert_eq!(of("shop"), [place(&stock)]);
+        std::os::unix::fs::symlink(other.path(), data.path().join("linked")).unwrap();
+        assert_eq!(of("linked"), [place(other.path()), place(&stock)]);
+        let directories = |elsewhere| Directories { data: "/".into(), log: "/".into(), binary_log: None, elsewhere };
+        assert_eq!(directories(vec!["/dev/shm".into()]).in_memory().is_some(), in_memory(Path::new("/dev/shm")));
     }
 }

@@ -1,5 +1,6 @@
 //! One connection to a schema that the gate has let through, with its settings read back.
 
+use super::definitions;
 use super::gate::{Permit, trouble};
 use super::link::{Answer, Failed, Link};
 use super::schema::of;
@@ -12,7 +13,9 @@ use std::io;
 use std::sync::Arc;
 
 /// The roles and the database may carry other values: what a transaction sees is set for each session.
-const ISOLATION: &str = "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED";
+/// A row that a policy hides is an error.
+const SESSION: &str =
+    "SET SESSION CHARACTERISTICS AS TRANSACTION ISOLATION LEVEL READ COMMITTED; SET row_security = off";
 
 /// A connection.
 #[derive(Debug)]
@@ -110,7 +113,7 @@ impl Connection {
 }
 
 fn started(link: &mut Link, permit: &Permit) -> Result<Settings, Failed> {
-    link.run(ISOLATION)?;
+    link.run(SESSION)?;
     Settings::read(link, permit.schema())
 }
 
@@ -149,5 +152,6 @@ pub fn ready(url: &PostgresUrl, warehouses: Option<i32>) -> Result<(Arc<Permit>,
     let mut connection = Connection::open(&permit, url)?;
     let marker = marker(&mut connection)?;
     marker.serves(warehouses, &connection.shown())?;
+    definitions::usable(&mut connection)?;
     Ok((permit, connection, marker))
 }

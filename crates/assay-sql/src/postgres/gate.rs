@@ -41,6 +41,10 @@ impl guard::Lock for Lock {
     type Url = PostgresUrl;
 
     fn take(url: &PostgresUrl) -> Result<Lock, Trouble> {
+        // Nobody can connect to some of them.
+        if ["postgres", "template0", "template1"].contains(&url.database()) {
+            return Err(of_the_server(url));
+        }
         let mut link = Link::open(url)?;
         server(&mut link, url)?;
         let mut lock = lock(link, url)?;
@@ -193,9 +197,16 @@ fn server(link: &mut Link, url: &PostgresUrl) -> Result<(), Trouble> {
         return refused("is on a standby, which follows another server: name that one");
     }
     if flag(2) || flag(3) {
-        return refused("is a database of the server itself: create one for this purpose (CREATE DATABASE shop)");
+        return Err(of_the_server(url));
     }
     Ok(())
+}
+
+fn of_the_server(url: &PostgresUrl) -> Trouble {
+    let at = shown(url);
+    Trouble::refused(format!(
+        "{at} is a database of the server itself: create one for this purpose (CREATE DATABASE shop)"
+    ))
 }
 
 /// Takes the lock and looks into the schema.

@@ -4,6 +4,7 @@
 
 use super::connection::{Connection, marker};
 use super::copy::Copied;
+use super::definitions;
 use super::functions;
 use super::gate::{Found, Permit};
 use super::link::{Failed, Link};
@@ -43,11 +44,15 @@ pub fn load(loading: &Loading, watch: Watch<'_>) -> Result<Marker, Trouble> {
         Found::Marked => {}
     }
     let mut there = marker(&mut connection)?;
+    let mut found = definitions::Found::read(&mut connection)?;
+    found.refuse_foreign(&connection)?;
     if loading.clear {
         clear(&mut connection, &fresh)?;
         there = marker(&mut connection)?;
+        found = definitions::Found::read(&mut connection)?;
     }
     there.takes(loading.population, &connection.shown())?;
+    definitions::loadable(&connection, &found, there.complete)?;
     if there.complete {
         functions::renew(&mut connection)?;
         return Ok(there);

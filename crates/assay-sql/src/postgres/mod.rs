@@ -7,6 +7,7 @@ mod checks;
 mod client;
 mod connection;
 mod copy;
+mod definitions;
 mod flight;
 mod functions;
 pub mod gate;

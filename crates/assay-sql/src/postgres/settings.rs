@@ -1,6 +1,7 @@
 //! The settings of a server that decide what a commit means, read in the session itself: a role can carry others than the
 //! server has.
 
+use super::definitions;
 use super::link::{Failed, Link};
 use super::local::Directories;
 use super::schema::literal;
@@ -59,15 +60,22 @@ impl Settings {
              SELECT pg_tablespace_location(oid) FROM pg_tablespace WHERE pg_tablespace_location(oid) <> '' \
              AND (oid IN (SELECT reltablespace FROM pg_class WHERE relnamespace = \
              (SELECT oid FROM pg_namespace WHERE nspname = {schema})) \
-             OR oid = (SELECT dattablespace FROM pg_database WHERE datname = current_database())) ORDER BY 1",
+             OR oid = (SELECT dattablespace FROM pg_database WHERE datname = current_database())) ORDER BY 1; {}",
             names.join(", "),
+            definitions::number(schema),
             schema = literal(schema)
         );
         let answers = link.simple(&sql)?;
-        let [values, unlogged, cluster, tablespaces] = answers.as_slice() else { return Ok(Settings::default()) };
+        let [values, unlogged, cluster, tablespaces, definitions] = answers.as_slice() else {
+            return Ok(Settings::default());
+        };
         let mut settings = Settings::default();
         for row in &values.rows {
             settings.values.insert(row.text(0)?.to_owned(), row.text(1)?.to_owned());
+        }
+        // A schema in which nothing is yet has no number.
+        if let Some(number) = definitions.one().and_then(|row| row.text(0).ok()) {
+            settings.values.insert("definitions".to_owned(), number.to_owned());
         }
         for row in &unlogged.rows {
             settings.unlogged.push(row.text(0)?.to_owned());

@@ -219,6 +219,7 @@ mod tests {
             ("mysql://me@host/shop?socket", Kind::Usage, "has no value"),
             ("mysql://me@host/Shop", Kind::Usage, "lower-case letters"),
             ("mysql://me@host/a`b", Kind::Usage, "lower-case letters"),
+            (&format!("mysql://me@host/{}", "n".repeat(64)), Kind::Usage, "at most 63 letters, and this one has 64"),
             ("mysql://me@host/mysql", Kind::Refused, "of the server itself"),
             ("mysql://me@host/SYS", Kind::Refused, "of the server itself"),
         ] {

@@ -117,9 +117,15 @@ pub(super) fn port(text: &str) -> Result<u16, Trouble> {
 /// A name of a schema or a database that every server takes as it is.
 pub(super) fn plain(name: String, what: &str) -> Result<String, Trouble> {
     let plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_';
-    if name.len() > NAME_MOST || !name.chars().all(plain) || name.starts_with(|it: char| it.is_ascii_digit()) {
+    if name.len() > NAME_MOST {
+        let text = format!("the name of a {what} has at most {NAME_MOST} letters, and this one has {}", name.len());
+        return Err(Trouble::usage(text));
+    }
+    if !name.chars().all(plain) || name.starts_with(|it: char| it.is_ascii_digit()) {
         let name = repeated(&name);
-        let text = format!("a {what} has a name of lower-case letters, digits and underscores, and not {name:?}");
+        let text = format!(
+            "a {what} has a name of lower-case letters, digits and underscores that begins with no digit, and not {name:?}"
+        );
         return Err(Trouble::usage(text));
     }
     Ok(name)

@@ -97,6 +97,29 @@ fn a_run_needs_a_whole_load_of_this_version_with_enough_warehouses() {
 }
 
 #[test]
+fn what_is_not_as_a_load_makes_it_is_neither_loaded_nor_ready() {
+    for (spoil, kind, says) in [
+        ("DROP TABLE history", Kind::Damaged, "lacks history: load it again with assay prep --clear"),
+        (
+            "ALTER TABLE customer DROP INDEX customer_by_name",
+            Kind::NotReady,
+            "lacks the keys customer customer_by_name",
+        ),
+        ("ALTER TABLE stock DROP PRIMARY KEY", Kind::NotReady, "lacks the keys stock PRIMARY (s_w_id, s_i_id)"),
+        ("CREATE TRIGGER t BEFORE INSERT ON history FOR EACH ROW SET @x = 1", Kind::Refused, "remove it first (t)"),
+        ("RENAME TABLE history TO h; CREATE VIEW history AS SELECT * FROM h", Kind::Refused, "first (history)"),
+    ] {
+        let Some(bed) = Bed::loaded() else { return };
+        bed.ask(spoil);
+        for (trouble, kind) in
+            [(ready(&bed.url(), None).unwrap_err(), kind), (bed.load(small(), 1).unwrap_err(), Kind::Refused)]
+        {
+            assert!(trouble.kind == kind && trouble.to_string().contains(says), "{spoil}: {trouble}");
+        }
+    }
+}
+
+#[test]
 fn procedures_that_are_not_ours_are_not_called_and_a_load_makes_them_anew() {
     let Some(bed) = Bed::loaded() else { return };
     bed.ask("DROP PROCEDURE stock_level_v1; CREATE PROCEDURE stock_level_v1(a int, b int, c int) SELECT 0");

@@ -49,10 +49,59 @@ fn a_schema_without_a_marker_of_ours_is_refused() {
     }
 }
 
+/// A marker can be copied, and says nothing about what stands beside it.
+#[test]
+fn tables_that_no_load_has_made_are_refused_and_left_as_they_are() {
+    let ours = "something that no load has made";
+    for (spoil, says) in [
+        ("DROP TABLE customer; CREATE TABLE customer (a integer); INSERT INTO customer VALUES (1)", "first (customer)"),
+        ("ALTER TABLE history RENAME TO other; CREATE VIEW history AS SELECT * FROM other", "first (history)"),
+        ("ALTER TABLE stock ALTER s_data DROP NOT NULL", "first (stock)"),
+        ("CREATE TABLE more () INHERITS (history)", "first (history)"),
+        ("CREATE RULE r AS ON INSERT TO history DO INSTEAD NOTHING", "the rule r of history"),
+        ("CREATE POLICY p ON orders", "the policy p of orders"),
+        ("ALTER TABLE orders ENABLE ROW LEVEL SECURITY", "row-level security of orders"),
+        (
+            "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END'; \
+             CREATE TRIGGER t BEFORE INSERT ON history FOR EACH ROW EXECUTE FUNCTION f()",
+            "the trigger t of history",
+        ),
+    ] {
+        let Some(bed) = Bed::loaded() else { return };
+        bed.ask(spoil);
+        refused(&bed, &bed.url(), Kind::Refused, says);
+        let trouble = ready(&bed.url(), None).unwrap_err();
+        let text = trouble.to_string();
+        assert!(trouble.kind == Kind::Refused && text.contains(says) && text.contains(ours), "{text}");
+    }
+}
+
+#[test]
+fn what_lacks_a_table_or_a_key_is_neither_loaded_nor_ready_and_clear_makes_it_anew() {
+    for (complete, spoil, kind, says) in [
+        (1, "DROP TABLE history, stock", Kind::Damaged, "history, stock are missing"),
+        (1, "DROP INDEX customer_by_name", Kind::NotReady, "customer_by_name is missing"),
+        (1, "ALTER TABLE orders DROP CONSTRAINT orders_pkey", Kind::NotReady, "orders_pkey is missing"),
+        (0, "DROP TABLE assay_parts", Kind::NotReady, "something that no load has made: assay_parts is missing"),
+    ] {
+        let Some(bed) = Bed::loaded() else { return };
+        let before = bed.connection().settings().value("definitions").to_owned();
+        bed.ask(&format!("{spoil}; UPDATE assay_tpcc SET complete = {complete}"));
+        assert_ne!(bed.connection().settings().value("definitions"), before, "{spoil}");
+        let trouble = ready(&bed.url(), None).unwrap_err();
+        assert!(trouble.kind == kind && (complete == 0 || trouble.to_string().contains(says)), "{trouble}");
+        let trouble = bed.load(small(), 1).unwrap_err();
+        assert!(trouble.kind == Kind::Refused && trouble.to_string().contains(says), "{trouble}");
+        let clearing = Loading { clear: true, ..bed.loading(small(), 2) };
+        assert!(load(&clearing, &mut |_| ControlFlow::Continue(())).unwrap().complete);
+        drop(ready(&bed.url(), None).unwrap());
+    }
+}
+
 #[test]
 fn databases_of_the_server_itself_are_refused() {
     let Some(bed) = Bed::new() else { return };
-    for database in ["postgres", "template1"] {
+    for database in ["postgres", "template0", "template1"] {
         let url = PostgresUrl { database: Some(database.into()), ..bed.url() };
         refused(&bed, &url, Kind::Refused, "is a database of the server itself");
     }

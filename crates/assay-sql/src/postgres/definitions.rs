@@ -1,0 +1,199 @@
+//! Whether the tables of a schema are those that a load makes.
+//!
+//! Anybody can copy a marker, or put a view or a table of their own in the place of one of ours: a load goes on, `--clear`
+//! deletes, and a run uses, only what is exactly as this program makes it.
+
+use super::connection::Connection;
+use super::schema::{self, literal};
+use crate::trouble::Trouble;
+use assay_model::tpcc::{ColumnKind, Table};
+use std::collections::BTreeMap;
+
+/// One query for all relations of our names: what they are, their unique indexes, and what others hang on them.
+///
+/// A table is described by its columns; what only looks like one, or shares rows with others, by the letter of its kind.
+pub(super) fn query(schema: &str) -> String {
+    let names: Vec<String> = schema::names().map(literal).collect();
+    format!(
+        "WITH ours AS (SELECT oid, relname, relkind, relispartition, relrowsecurity FROM pg_class \
+         WHERE relnamespace = (SELECT oid FROM pg_namespace WHERE nspname = {schema}) AND relname IN ({names})) \
+         SELECT 'table' AS what, relname::text AS name, CASE WHEN relkind <> 'r' OR relispartition \
+         OR EXISTS (SELECT 1 FROM pg_inherits WHERE ours.oid IN (inhrelid, inhparent)) THEN 'of kind ' || relkind::text \
+         ELSE coalesce((SELECT string_agg(attname || ' ' || format_type(atttypid, atttypmod) \
+         || CASE WHEN collname IS NULL OR collname = 'default' THEN '' ELSE ' ' || collname END \
+         || CASE WHEN attnotnull THEN ' not null' ELSE '' END || CASE WHEN atthasdef OR attidentity <> '' THEN ' by default' \
+         ELSE '' END, ', ' ORDER BY attnum) FROM pg_attribute LEFT JOIN pg_collation AS l ON l.oid = attcollation \
+         WHERE attrelid = ours.oid AND attnum > 0 AND NOT attisdropped), '') END AS made FROM ours \
+         UNION ALL SELECT 'index', c.relname, ours.relname || CASE WHEN indisprimary THEN ' primary ' ELSE ' ' END \
+         || substring(pg_get_indexdef(indexrelid) FROM ' USING (.*)$') FROM ours JOIN pg_index ON indrelid = ours.oid \
+         JOIN pg_class AS c ON c.oid = indexrelid WHERE indisunique AND indisvalid \
+         UNION ALL SELECT 'other', 'the trigger ' || tgname || ' of ' || relname, tgenabled::text FROM ours \
+         JOIN pg_trigger ON tgrelid = ours.oid WHERE NOT tgisinternal \
+         UNION ALL SELECT 'other', 'the rule ' || rulename || ' of ' || relname, ev_enabled::text FROM ours \
+         JOIN pg_rewrite ON ev_class = ours.oid WHERE relkind = 'r' \
+         UNION ALL SELECT 'other', 'the policy ' || polname || ' of ' || relname, '' FROM ours \
+         JOIN pg_policy ON polrelid = ours.oid \
+         UNION ALL SELECT 'other', 'row-level security of ' || relname, '' FROM ours WHERE relrowsecurity \
+         UNION ALL SELECT 'other', 'the constraint ' || conname || ' of ' || relname, '' FROM ours \
+         JOIN pg_constraint ON conrelid = ours.oid WHERE contype IN ('c', 'f', 'x')",
+        schema = literal(schema),
+        names = names.join(", ")
+    )
+}
+
+/// One number for all of it, and for the bodies of the functions. The sessions' own table, which a run makes, is not in it.
+pub(super) fn number(schema: &str) -> String {
+    format!(
+        "SELECT hashtextextended(string_agg(concat_ws(' ', what, name, made), chr(10) ORDER BY what, name, made), 0) FROM ({} \
+         UNION ALL SELECT 'function', proname::text, concat_ws(' ', proargtypes, provolatile, prosecdef, proconfig, prosrc) \
+         FROM pg_proc WHERE pronamespace = (SELECT oid FROM pg_namespace WHERE nspname = {})) AS it \
+         WHERE name <> 'assay_session' AND made NOT LIKE 'assay_session %'",
+        query(schema),
+        literal(schema)
+    )
+}
+
+/// What stands in a schema under our names.
+#[derive(Debug, Default)]
+pub(super) struct Found {
+    tables: BTreeMap<String, String>,
+    indexes: BTreeMap<String, String>,
+    others: Vec<String>,
+}
+
+impl Found {
+    /// Reads what is there.
+    pub(super) fn read(connection: &mut Connection) -> Result<Found, Trouble> {
+        let sql = query(connection.schema());
+        let answers = connection.link.simple(&sql).map_err(|why| connection.trouble(&why))?;
+        let mut found = Found::default();
+        for row in answers.iter().flat_map(|answer| &answer.rows) {
+            let text = |column| {
+                row.text(column)
+                    .map(str::to_owned)
+                    .map_err(|why| Trouble::host(format!("{}: the definitions of tables: {why}", connection.shown())))
+            };
+            let (what, name, is) = (text(0)?, text(1)?, text(2)?);
+            match what.as_str() {
+                "table" => drop(found.tables.insert(name, is)),
+                "index" => drop(found.indexes.insert(name, is)),
+                _ => found.others.push(name),
+            }
+        }
+        found.others.sort();
+        Ok(found)
+    }
+
+    /// Refuses what no load has made.
+    pub(super) fn refuse_foreign(&self, connection: &Connection) -> Result<(), Trouble> {
+        let is_foreign = |(name, is): &(&String, &String)| ours(name).as_ref() != Some(is);
+        let foreign = self.tables.iter().filter(is_foreign).map(|(name, _)| name);
+        let all: Vec<&str> = foreign.chain(&self.others).map(String::as_str).collect();
+        if all.is_empty() {
+            return Ok(());
+        }
+        Err(Trouble::refused(format!(
+            "{}: the schema {} holds something that no load has made, and it is left as it is: write another schema \
+             (schema=…), or remove it first ({})",
+            connection.shown(),
+            connection.schema(),
+            all.join(", ")
+        )))
+    }
+
+    /// The tables that are missing. That of the sessions is made by a run.
+    pub(super) fn missing_tables(&self) -> Vec<&'static str> {
+        schema::names().filter(|name| *name != "assay_session" && !self.tables.contains_key(*name)).collect()
+    }
+
+    /// The keys and indexes of tables that are there which are missing or are not as a load makes them.
+    pub(super) fn missing_keys(&self) -> Vec<String> {
+        let has_table = |is: &str| is.split(' ').next().is_some_and(|table| self.tables.contains_key(table));
+        let is_missing = |(name, is): &(String, String)| has_table(is) && self.indexes.get(name) != Some(is);
+        keys().filter(is_missing).map(|(name, _)| name).collect()
+    }
+}
+
+/// What a load that goes on, or has nothing left to do, needs.
+pub(super) fn loadable(connection: &Connection, found: &Found, complete: bool) -> Result<(), Trouble> {
+    let mut missing: Vec<String> = found.missing_tables().into_iter().map(str::to_owned).collect();
+    if complete {
+        missing.extend(found.missing_keys());
+    }
+    if missing.is_empty() {
+        return Ok(());
+    }
+    let what = if complete { "a whole load" } else { "a load in part, but is something that no load has made" };
+    Err(Trouble::refused(format!(
+        "{}: the schema {} says that it holds {what}: {} missing: load it again with assay prep --clear",
+        connection.shown(),
+        connection.schema(),
+        are(&missing)
+    )))
+}
+
+/// What a run needs, and a check.
+pub(super) fn usable(connection: &mut Connection) -> Result<(), Trouble> {
+    let found = Found::read(connection)?;
+    found.refuse_foreign(connection)?;
+    let at = format!("{}: the schema {}", connection.shown(), connection.schema());
+    let (tables, keys) = (found.missing_tables(), found.missing_keys());
+    let again = "load it again with assay prep --clear";
+    if !tables.is_empty() {
+        return Err(Trouble::damaged(format!("{at} is damaged: {} missing: {again}", are(&tables))));
+    }
+    if !keys.is_empty() {
+        return Err(Trouble::not_ready(format!("{at} is not as a load makes it: {} missing: {again}", are(&keys))));
+    }
+    Ok(())
+}
+
+fn are<T: AsRef<str>>(names: &[T]) -> String {
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    format!("{} {}", names.join(", "), if names.len() == 1 { "is" } else { "are" })
+}
+
+/// The columns of one of our tables, as [`query`] describes them.
+fn ours(name: &str) -> Option<String> {
+    let whole = |text: &str| Some(text.split(", ").map(|it| format!("{it} not null")).collect::<Vec<_>>().join(", "));
+    match name {
+        "assay_tpcc" => whole(
+            "version bigint, run text, warehouses bigint, seed text, c_load bigint, items bigint, customers bigint, \
+             complete bigint",
+        ),
+        "assay_parts" => whole("name text"),
+        "assay_session" => whole("run text, session integer, seq bigint"),
+        name => {
+            let table = Table::ALL.into_iter().find(|table| table.name() == name)?;
+            let columns = table.columns().iter().map(|it| {
+                let null = if it.nullable { "" } else { " not null" };
+                format!("{} {}{null}", it.name, kind(it.name, it.kind))
+            });
+            Some(columns.collect::<Vec<_>>().join(", "))
+        }
+    }
+}
+
+/// A type as the server writes it.
+fn kind(name: &str, kind: ColumnKind) -> String {
+    let order = if ["c_last", "c_first"].contains(&name) { " C" } else { "" };
+    match kind {
+        ColumnKind::Integer => "integer".to_owned(),
+        ColumnKind::Varchar(most) => format!("character varying({most}){order}"),
+        ColumnKind::Char(length) => format!("character({length})"),
+        ColumnKind::Money(digits) => format!("numeric({digits},2)"),
+        ColumnKind::Rate => "numeric(4,4)".to_owned(),
+        ColumnKind::Time => "timestamp with time zone".to_owned(),
+    }
+}
+
+/// The names of all keys and indexes, and how [`query`] describes them.
+fn keys() -> impl Iterator<Item = (String, String)> {
+    Table::ALL.into_iter().flat_map(|table| {
+        let columns: Vec<&str> = table.key().iter().map(|column| column.name).collect();
+        let of = |is: &str, columns: &[&str]| format!("{}{is} btree ({})", table.name(), columns.join(", "));
+        let key = (!columns.is_empty()).then(|| (format!("{}_pkey", table.name()), of(" primary", &columns)));
+        let index = table.index().map(|(name, columns)| (name.to_owned(), of("", columns)));
+        [key, index].into_iter().flatten().collect::<Vec<_>>()
+    })
+}
