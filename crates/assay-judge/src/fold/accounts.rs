@@ -93,7 +93,7 @@ impl Accounts {
         });
         self.carried = Some(interval.flows.iter().map(FlowInterval::carried_out).collect());
         let result = fault.map_or(Ok(()), |(index, why)| {
-            let stream = layout.streams[usize::from(layout.flows[index].stream)].name.clone();
+            let stream = layout.stream_of(index).head.name.clone();
             let target = layout.target_of(index).to_owned();
             Err(Contradiction::Counts { index: interval.index, stream, target, why })
         });

@@ -45,7 +45,7 @@ impl Distributions {
             self.unpacker.unpack_into(text, overflow, into)?;
         }
         let stream = usize::from(head.stream);
-        let alone = layout.of_stream[stream].len() == 1;
+        let alone = layout.streams[stream].flows.len() == 1;
         if !alone && layout.flows.len() <= FLOW_TIMES {
             add(&mut self.flows[index], &self.latest);
         }

@@ -44,7 +44,7 @@ impl FlowFailures {
         notes: &mut Notes,
     ) {
         let unexcused;
-        let interval = if layout.may_fail[usize::from(layout.flows[flow].stream)].is_some() {
+        let interval = if layout.stream_of(flow).may_fail.is_some() {
             unexcused = self.excuse(flow, start_ns, interval, layout);
             &unexcused
         } else {
@@ -95,7 +95,7 @@ impl FlowFailures {
             })
         };
         for (flow, Allowed { failures, ended }) in std::mem::take(&mut self.allowed) {
-            let Some(share) = layout.may_fail[usize::from(layout.flows[flow].stream)] else { continue };
+            let Some(share) = layout.stream_of(flow).may_fail else { continue };
             let failed = failures.errors.values().fold(0u64, |sum, n| sum.saturating_add(*n));
             if share.holds(failed, ended) || broken(&failures.stream, notes) {
                 continue;
@@ -115,7 +115,7 @@ fn is_broken(found: &CriterionFinding, stream: &str) -> bool {
 }
 
 fn of_flow(flow: usize, first_ns: u64, layout: &Layout) -> Failures {
-    let head = &layout.streams[usize::from(layout.flows[flow].stream)];
+    let head = &layout.stream_of(flow).head;
     let placeless = head.operation.as_deref().is_some_and(|operation| operation != "flush");
     let stream = head.name.clone();
     let target = layout.target_of(flow).to_owned();
@@ -205,7 +205,7 @@ mod tests {
     fn found(intervals: &[(u64, FlowInterval)], beside: Vec<CriterionFinding>) -> Option<(String, String, u64)> {
         let header = crate::fold::fixture::header();
         let mut layout = Layout::new(&header, &["reads errors at most 1% per run".parse().unwrap()]).unwrap();
-        layout.may_fail[1] = None;
+        layout.streams[1].may_fail = None;
         let (mut fold, mut notes) = (FlowFailures::default(), Notes::new(1));
         for (start_ns, interval) in intervals {
             fold.add(0, *start_ns, interval, (0, &layout), &mut notes);

@@ -2,6 +2,7 @@
 
 use crate::fold::counters::Counters;
 use crate::fold::layout::Layout;
+use crate::fold::stream_layout::StreamLayout;
 use crate::fold::window::Window;
 use crate::judgement::{Slice, SliceStream};
 use assay_base::Span;
@@ -66,15 +67,15 @@ fn note(window: &Window, CameOut { within, flaw }: CameOut, usual_ns: u64) -> Op
 
 fn streams(window: &Window, layout: &Layout) -> Vec<SliceStream> {
     let entry = |stream: usize, target: Option<&str>, cell: &Counters| SliceStream {
-        stream: layout.streams[stream].name.clone(),
+        stream: layout.streams[stream].head.name.clone(),
         target: target.map(str::to_owned),
         counts: cell.counts(),
-        response: cell.response.slice_times(&layout.thresholds, &layout.shown),
-        service: cell.service.slice_times(&layout.thresholds, &layout.shown),
-        own_lag_p99_below_ns: cell.own_lag.p99_between(&layout.thresholds).and_then(|(_, upper)| upper),
+        response: cell.response.slice_times(&layout.times.thresholds, &layout.times.shown),
+        service: cell.service.slice_times(&layout.times.thresholds, &layout.times.shown),
+        own_lag_p99_below_ns: cell.own_lag.p99_between(&layout.times.thresholds).and_then(|(_, upper)| upper),
     };
     let mut entries = Vec::new();
-    for (stream, flows) in layout.of_stream.iter().enumerate() {
+    for (stream, StreamLayout { flows, .. }) in layout.streams.iter().enumerate() {
         if flows.len() != 1 {
             entries.push(entry(stream, None, &window.streams[stream]));
         }

@@ -36,7 +36,7 @@ pub(crate) fn unseen(fold: &StepFold, notes: &mut Notes) {
         return;
     }
     for (flow, Looked { read, seen }) in fold.targets.looked.iter().enumerate() {
-        let head = &fold.layout.streams[usize::from(fold.layout.flows[flow].stream)];
+        let head = &fold.layout.stream_of(flow).head;
         if head.direction == Some(Direction::Read) && *read > 0 && *seen == 0 {
             let (stream, target) = (head.name.clone(), fold.layout.target_of(flow).to_owned());
             notes.find(TargetFinding::Unseen { stream, target, reads: *read });
@@ -67,7 +67,7 @@ pub(crate) fn missing(fold: &StepFold, ended: Option<CloseReason>, notes: &mut N
     }
     // A run that was cut says so; one that is complete must not pass for a stream that was never there.
     for (stream, after) in fold.layout.lives.never_began() {
-        let (stream, after) = (fold.layout.streams[stream].name.clone(), after.to_owned());
+        let (stream, after) = (fold.layout.streams[stream].head.name.clone(), after.to_owned());
         miss(CourseFinding::NeverBegan { stream, after });
     }
     let (complete, planned) = (fold.slices.load.complete(), fold.slices.windows().planned());

@@ -35,7 +35,7 @@ pub(crate) fn figures(
         let flows = layout.flows.iter().zip(&totals.flows);
         let mut done = vec![0u64; layout.targets.len()];
         for (head, flow) in flows {
-            let stream = &layout.streams[usize::from(head.stream)].name;
+            let stream = &layout.streams[usize::from(head.stream)].head.name;
             let own = counting(it, stream, flow.in_time, &flow.counted_in_time);
             if let Some(done) = done.get_mut(usize::from(head.target)) {
                 *done = done.saturating_add(own);

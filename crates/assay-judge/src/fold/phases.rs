@@ -36,7 +36,7 @@ impl Phases {
         let judged: Vec<_> = header.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure).collect();
         let streams = layout.streams.len();
         let responses = if distributions && judged.len() * streams <= DISTRIBUTIONS { streams } else { 0 };
-        let counters = (Counters::new(layout.thresholds.buckets()), 0);
+        let counters = (Counters::new(layout.times.thresholds.buckets()), 0);
         let sum = |phase: &&assay_record::PhaseHead| Sum {
             name: phase.name.clone(),
             planned_ns: phase.span_ns,
@@ -96,7 +96,7 @@ impl Phases {
             let (of, within) = own.fold((0, 0), |(of, within), slice| (of + 1, within + u64::from(slice.within)));
             begin = end;
             let stream = |(index, (counters, in_time)): (usize, &(Counters, u64))| PhaseStream {
-                name: layout.streams[index].name.clone(),
+                name: layout.streams[index].head.name.clone(),
                 rate_achieved: (sum.measured_ns > 0).then(|| *in_time as f64 * 1e9 / sum.measured_ns as f64),
                 failed: counters.failed().saturating_add(counters.short),
                 response: summary(&counters.response, sum.responses.get(index), layout),

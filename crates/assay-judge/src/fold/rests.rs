@@ -17,7 +17,7 @@ pub(crate) struct Rests {
 impl Rests {
     /// The state before the first window.
     pub(crate) fn new(layout: &Layout) -> Rests {
-        let targets = if layout.lateness { layout.targets.len() } else { 0 };
+        let targets = if layout.times.lateness { layout.targets.len() } else { 0 };
         Rests { targets: vec![LatenessTotals::default(); targets], reported: false }
     }
 

@@ -72,25 +72,25 @@ impl SeriesFold {
     pub(crate) fn new(header: &Header, layout: &Layout, threshold: Span) -> SeriesFold {
         let width =
             |most: u64, least: u64| (layout.planned_ns / most).max(least).div_ceil(least).saturating_mul(least).max(1);
-        let heat = Heat { bounds_ns: layout.thresholds.bounds().to_vec(), ..Heat::default() };
+        let heat = Heat { bounds_ns: layout.times.thresholds.bounds().to_vec(), ..Heat::default() };
         let stream =
             |name: &String| StreamSeries { stream: name.clone(), heat: heat.clone(), ..StreamSeries::default() };
         let flow = |flow: usize| FlowSeries {
-            stream: layout.streams[usize::from(layout.flows[flow].stream)].name.clone(),
+            stream: layout.stream_of(flow).head.name.clone(),
             target: layout.target_of(flow).to_owned(),
             ..FlowSeries::default()
         };
         let several = layout.targets.len() > 1;
         let series = Series {
             threshold,
-            streams: layout.streams.iter().map(|head| stream(&head.name)).collect(),
+            streams: layout.streams.iter().map(|it| stream(&it.head.name)).collect(),
             flows: if several { (0..layout.flows.len()).map(flow).collect() } else { Vec::new() },
             ..Series::default()
         };
         SeriesFold {
             series,
             meters: Meters::new(header),
-            first_over: layout.thresholds.first_over(threshold),
+            first_over: layout.times.thresholds.first_over(threshold),
             width_ns: width(POINTS, layout.interval_ns),
             point: None,
             per_minute: vec![Vec::new(); layout.per_minute.len()],
@@ -147,9 +147,9 @@ impl SeriesFold {
         self.series.width_ns.push(length);
         self.meters.end_point();
         let per_second = |n: u64| if length == 0 { 0.0 } else { n as f64 / (length as f64 / 1e9) };
-        for (line, flows) in self.series.streams.iter_mut().zip(&layout.of_stream) {
+        for (line, stream) in self.series.streams.iter_mut().zip(&layout.streams) {
             let mut sum = Point::default();
-            flows.iter().for_each(|&flow| sum.add(&points[flow]));
+            stream.flows.iter().for_each(|&flow| sum.add(&points[flow]));
             line.asked.push(per_second(sum.scheduled));
             line.achieved.push(per_second(sum.ok));
             line.bytes_per_second.push(per_second(sum.bytes));
@@ -161,7 +161,7 @@ impl SeriesFold {
             line.response_max_ns.push(sum.response_max_ns);
         }
         for (line, it) in self.per_minute.iter_mut().zip(&layout.per_minute) {
-            let name = |flow: usize| layout.streams[usize::from(layout.flows[flow].stream)].name.as_str();
+            let name = |flow: usize| layout.stream_of(flow).head.name.as_str();
             let own = points.iter().enumerate().map(|(flow, point)| counting(it, name(flow), point.ok, &point.counted));
             line.push(rate(own.fold(0, u64::saturating_add), length).unwrap_or(0.0));
         }
@@ -176,7 +176,7 @@ impl SeriesFold {
         if self.column.as_ref().is_some_and(|(open, _)| *open != begin) {
             self.close_column();
         }
-        let rows = layout.thresholds.buckets();
+        let rows = layout.times.thresholds.buckets();
         let (_, columns) = self.column.get_or_insert_with(|| (begin, vec![vec![0; rows]; layout.streams.len()]));
         for (head, flow) in layout.flows.iter().zip(&placed.interval.flows) {
             // The windows report a bucket that does not exist.

@@ -59,7 +59,7 @@ impl Slices {
         let slice_ns = options.slice.map_or(header.slice_ns, Span::as_ns).max(1);
         let stress = header.step.as_ref().is_some_and(|step| step.stress);
         let judged = windows_of(criteria, slice_ns, options, layout);
-        let threshold = layout.counted_threshold().filter(|_| !stress);
+        let threshold = layout.times.counted_threshold().filter(|_| !stress);
         Slices {
             step,
             stress,
@@ -188,7 +188,7 @@ impl Slices {
         let flaw = match () {
             () if !within || window.invalid.is_some() => None,
             () if !seen.proves => Some("the load was not offered"),
-            () if pushed && layout.lateness => Some("the test machine was too late to prove anything"),
+            () if pushed && layout.times.lateness => Some("the test machine was too late to prove anything"),
             () if pushed => Some("over a bound only by the test machine's own lag"),
             () => None,
         };

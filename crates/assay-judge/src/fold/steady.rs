@@ -3,6 +3,7 @@
 use crate::fold::changes::changes;
 use crate::fold::layout::Layout;
 use crate::fold::placement::Placed;
+use crate::fold::stream_layout::StreamLayout;
 use crate::judgement::{Change, Steadiness, SteadyWindow};
 use assay_base::steady::{ROUNDS, Rounds};
 use assay_record::Header;
@@ -66,8 +67,8 @@ impl SteadyFold {
         let asked = header.phases.iter().find_map(|phase| phase.steady_round_ns);
         let fifth = (layout.planned_ns / ROUNDS as u64).min(ROUND_NS) / layout.interval_ns * layout.interval_ns;
         let round_ns = asked.unwrap_or(fifth).max(layout.interval_ns);
-        let watched = |head: &assay_record::StreamHead| Watched {
-            rounds: Rounds::new(round_ns, head.is_open_loop()),
+        let watched = |stream: &StreamLayout| Watched {
+            rounds: Rounds::new(round_ns, stream.head.is_open_loop()),
             begin_ns: Vec::new(),
             steady_from_ns: None,
             last: None,
@@ -83,13 +84,13 @@ impl SteadyFold {
         if layout.drains(at) {
             return;
         }
-        for (stream, (watched, flows)) in self.streams.iter_mut().zip(&layout.of_stream).enumerate() {
+        for (stream, (watched, it)) in self.streams.iter_mut().zip(&layout.streams).enumerate() {
             // A part of an interval says nothing about a level.
             if !layout.lives.covers(stream, at, at.saturating_add(length_ns)) {
                 continue;
             }
             let mut value = Value { begin_ns: at, length_ns, ..Value::default() };
-            for flow in flows.iter().filter_map(|flow| interval.flows.get(*flow)) {
+            for flow in it.flows.iter().filter_map(|flow| interval.flows.get(*flow)) {
                 let (operations, response_ns) = (flow.ok, u128::from(flow.response.sum_ns));
                 value.add(&Value { operations, response_ns, ..Value::default() });
             }
@@ -114,7 +115,7 @@ impl SteadyFold {
     /// The result, a line for each stream that was active for at least a round.
     pub(crate) fn finish(self, layout: &Layout) -> Vec<Steadiness> {
         let round_ns = self.round_ns;
-        let in_words = |(watched, head): (Watched, &assay_record::StreamHead)| {
+        let in_words = |(watched, StreamLayout { head, .. }): (Watched, &StreamLayout)| {
             let open_loop = head.is_open_loop();
             let idle = watched.values.iter().all(|value| value.operations == 0);
             (watched.rounds.ended() > 0 && !idle).then(|| Steadiness {

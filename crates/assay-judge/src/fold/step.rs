@@ -77,7 +77,7 @@ impl StepFold {
         let layout = Layout::new(&header, &criteria)?;
         let mut environment = Environment::default();
         environment.clocks.begin(header.clocks);
-        let threshold = layout.counted_threshold().unwrap_or(Span::from_ms(1));
+        let threshold = layout.times.counted_threshold().unwrap_or(Span::from_ms(1));
         Ok(StepFold {
             segment: Segment::new(&header),
             placement: Placement::new(&header),
@@ -338,7 +338,7 @@ impl StepFold {
             certifies: self.header.step.as_ref().is_some_and(StepHead::certifies),
             measured: self.placement.has_measured(),
             damaged: self.notes.damaged,
-            generator_behind_ns: if self.layout.lateness { self.targets.generator_behind_ns() } else { 0 },
+            generator_behind_ns: if self.layout.times.lateness { self.targets.generator_behind_ns() } else { 0 },
             max_lag_ns: self.header.max_lag_ns,
             tolerance_ns: self.layout.tolerance_ns(),
         };

@@ -3,6 +3,7 @@
 use crate::fold::counters::{Counters, Lengths};
 use crate::fold::layout::Layout;
 use crate::fold::step::StepFold;
+use crate::fold::stream_layout::StreamLayout;
 use crate::fold::times::summary;
 use crate::fold::totals::Most;
 use crate::judgement::{Blocked, StreamTotals};
@@ -13,13 +14,13 @@ use assay_record::{StreamHead, Times};
 pub(crate) fn streams(fold: &StepFold, warnings: &mut Vec<String>) -> Vec<StreamTotals> {
     let layout = &fold.layout;
     let mut entries = Vec::new();
-    for (stream, flows) in layout.of_stream.iter().enumerate() {
+    for (stream, StreamLayout { head, flows, .. }) in layout.streams.iter().enumerate() {
         let times = fold.measured.distributions.streams[stream].as_ref().map(|it| it.as_slice());
         let together =
             crate::fold::window::sum(flows.iter().map(|&flow| &fold.measured.totals.flows[flow].cell), layout);
         let covered = times.map_or(0, |times| times[0].count());
         if covered != together.ok && fold.measured.distributions.expected {
-            let name = &layout.streams[stream].name;
+            let name = &head.name;
             warnings.push(format!("percentiles of {name} cover {covered} of {} operations", together.ok));
         }
         let only = if let [flow] = flows.as_slice() { Some(layout.target_of(*flow)) } else { None };
@@ -54,8 +55,8 @@ pub(crate) fn together(fold: &StepFold) -> Option<StreamTotals> {
     for own in measured.distributions.streams.iter().flatten() {
         times.get_or_insert_default().iter_mut().zip(own).for_each(|(sum, own)| sum.add(own));
     }
-    let arrival = layout.streams.first().map(|head| head.arrival.clone());
-    let arrival = arrival.filter(|first| layout.streams.iter().all(|head| head.arrival == *first));
+    let arrival = layout.streams.first().map(|stream| stream.head.arrival.clone());
+    let arrival = arrival.filter(|first| layout.streams.iter().all(|stream| stream.head.arrival == *first));
     let head = StreamHead {
         name: Criterion::ALL.to_owned(),
         direction: None,
@@ -68,7 +69,7 @@ pub(crate) fn together(fold: &StepFold) -> Option<StreamTotals> {
     let (measured_ns, most) = (measured.totals.measured_ns, measured.totals.all);
     let whole =
         totals(fold, (&head, measured_ns), None, (&cell, in_time), times.as_ref().map(|it| it.as_slice()), most);
-    let rates = layout.streams.iter().map(|head| head.rate.map(|rate| rate.as_f64()));
+    let rates = layout.streams.iter().map(|stream| stream.head.rate.map(|rate| rate.as_f64()));
     Some(StreamTotals { rate_asked: rates.sum(), ..whole })
 }
 
@@ -76,7 +77,7 @@ pub(crate) fn together(fold: &StepFold) -> Option<StreamTotals> {
 fn lived(fold: &StepFold, stream: usize) -> (&StreamHead, u64) {
     let (layout, totals) = (&fold.layout, &fold.measured.totals);
     // Its rate is that of the time in which it lives.
-    (&layout.streams[stream], if layout.lives.is_some() { totals.lived_ns[stream] } else { totals.measured_ns })
+    (&layout.streams[stream].head, if layout.lives.is_some() { totals.lived_ns[stream] } else { totals.measured_ns })
 }
 
 fn totals(
@@ -115,6 +116,6 @@ fn totals(
 
 /// The exact counts, each with the time at which its bucket begins.
 fn counted(lengths: &Lengths, layout: &Layout) -> Vec<(u64, u64)> {
-    let from = std::iter::once(0).chain(layout.thresholds.bounds().iter().copied());
+    let from = std::iter::once(0).chain(layout.times.thresholds.bounds().iter().copied());
     from.zip(lengths.counts.iter().copied()).filter(|(_, n)| *n > 0).collect()
 }

@@ -110,7 +110,7 @@ impl Targets {
             }
             let here = layout.flows.iter().zip(&interval.flows).filter(|(head, _)| usize::from(head.target) == index);
             for (head, flow) in here {
-                let direction = layout.streams[usize::from(head.stream)].direction;
+                let direction = layout.streams[usize::from(head.stream)].head.direction;
                 // A read that the cache answers moves no bytes of the target: the cache says how many went on.
                 let compared = disk.is_some() && (onward.is_none() || direction != Some(Direction::Read));
                 sums.add_flow(flow, direction, compared);

@@ -12,7 +12,7 @@ const NINES: [f64; 17] = [
 
 /// The figures of these times; percentiles where there is a distribution.
 pub(crate) fn summary(lengths: &Lengths, times: Option<&Times>, layout: &Layout) -> TimesSummary {
-    let slice = lengths.slice_times(&layout.thresholds, &layout.shown);
+    let slice = lengths.slice_times(&layout.times.thresholds, &layout.times.shown);
     // A histogram has three digits; the largest value is known exactly, and no quantile may exceed it.
     let value = |quantile| Some(times?.quantile(quantile)?.as_ns().min(lengths.max_ns));
     let counted = times.map_or(0, Times::count);

@@ -60,7 +60,7 @@ impl Totals {
     /// The state before the first interval.
     pub(crate) fn new(layout: &Layout) -> Totals {
         let fresh = FlowTotals {
-            cell: Counters::new(layout.thresholds.buckets()),
+            cell: Counters::new(layout.times.thresholds.buckets()),
             in_time: 0,
             counted_in_time: BTreeMap::new(),
             most: Most::default(),

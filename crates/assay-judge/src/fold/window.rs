@@ -103,7 +103,7 @@ impl Open {
     fn add_lateness(&mut self, interval: &Interval, layout: &Layout) -> Result<(), u64> {
         for lateness in &interval.lateness {
             let Some(late) = self.late.get_mut(usize::from(lateness.target)) else { continue };
-            late.add(lateness, &layout.thresholds)?;
+            late.add(lateness, &layout.times.thresholds)?;
         }
         for disk in &interval.disks {
             let Some(late) = self.late.get_mut(usize::from(disk.target)) else { continue };
@@ -112,11 +112,11 @@ impl Open {
             {
                 let stream = usize::from(head.stream);
                 // What neither reads nor writes is none of the requests that a disk counts as such.
-                let Some(direction) = layout.streams[stream].direction else { continue };
+                let Some(direction) = layout.streams[stream].head.direction else { continue };
                 let writes = direction == Direction::Write;
                 let own = &mut late.own[usize::from(writes)];
                 *own = own.plus(DiskCount { operations: flow.ended(), bytes: flow.bytes });
-                if writes && layout.durable[stream] {
+                if writes && layout.streams[stream].durable {
                     late.durable = late.durable.saturating_add(flow.ok);
                 }
             }
@@ -126,7 +126,7 @@ impl Open {
 
     fn add(&mut self, placed: &Placed<'_>, layout: &Layout) {
         let drains = layout.drains(placed.at_ns);
-        if layout.lateness
+        if layout.times.lateness
             && let Err(bucket) = self.add_lateness(placed.interval, layout)
         {
             self.invalid.get_or_insert(Flaw::NoBucket(bucket));
@@ -249,7 +249,7 @@ impl Windows {
         let Placed { at_ns: at, joins, carried, .. } = *placed;
         let repeated = self.last_given.is_some_and(|last| index <= last);
         let late = at > index.saturating_mul(self.length_ns).saturating_add(layout.tolerance_ns());
-        let mut flows = vec![Counters::new(layout.thresholds.buckets()); layout.flows.len()];
+        let mut flows = vec![Counters::new(layout.times.thresholds.buckets()); layout.flows.len()];
         flows.iter_mut().zip(carried).for_each(|(cell, carried)| cell.carried_in = *carried);
         Open {
             index,
@@ -262,7 +262,7 @@ impl Windows {
             mixed: false,
             flows,
             rest: Vec::new(),
-            late: if layout.lateness { vec![Late::default(); layout.targets.len()] } else { Vec::new() },
+            late: if layout.times.lateness { vec![Late::default(); layout.targets.len()] } else { Vec::new() },
         }
     }
 
@@ -311,8 +311,8 @@ impl Windows {
     }
 
     fn window(&self, open: Open, layout: &Layout) -> Window {
-        let streams =
-            layout.of_stream.iter().map(|flows| sum(flows.iter().map(|&flow| &open.flows[flow]), layout)).collect();
+        let together = |flows: &[usize]| sum(flows.iter().map(|&flow| &open.flows[flow]), layout);
+        let streams = layout.streams.iter().map(|stream| together(&stream.flows)).collect();
         Window {
             number: open.index.saturating_add(1),
             start_ns: open.index.saturating_mul(self.length_ns),
@@ -331,7 +331,7 @@ impl Windows {
 
 /// The sum of flows.
 pub(crate) fn sum<'a>(flows: impl Iterator<Item = &'a Counters>, layout: &Layout) -> Counters {
-    let mut sum = Counters::new(layout.thresholds.buckets());
+    let mut sum = Counters::new(layout.times.thresholds.buckets());
     flows.for_each(|cell| sum.merge(cell));
     sum
 }
@@ -339,6 +339,8 @@ pub(crate) fn sum<'a>(flows: impl Iterator<Item = &'a Counters>, layout: &Layout
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fold::counted_times::CountedTimes;
+    use crate::fold::stream_layout::StreamLayout;
     use assay_record::{FlowInterval, Header, Thresholds};
     use std::collections::BTreeSet;
 
@@ -348,15 +350,13 @@ mod tests {
             streams: Vec::new(),
             flows: Vec::new(),
             targets: Vec::new(),
-            of_stream: Vec::new(),
-            thresholds: Thresholds::new([]),
-            shown: BTreeSet::new(),
-            lateness: false,
-            smallest: None,
-            sequential: Vec::new(),
-            durable: Vec::new(),
+            times: CountedTimes {
+                thresholds: Thresholds::new([]),
+                shown: BTreeSet::new(),
+                smallest: None,
+                lateness: false,
+            },
             lives: crate::fold::lives::Lives::default(),
-            may_fail: Vec::new(),
             backlog: assay_base::Span::ZERO,
             per_minute: Vec::new(),
             half_windows: false,
@@ -465,29 +465,33 @@ mod tests {
     #[test]
     fn lateness_and_what_disks_counted_belong_to_their_targets() {
         use assay_record::{DiskCounters, FlowHead, Lateness, StreamHead};
-        let stream = |direction| StreamHead {
-            name: String::new(),
-            direction: Some(direction),
-            operation: None,
-            arrival: "steady".into(),
-            rate: None,
-            size: String::new(),
-            per_target: true,
+        let stream = |direction: Option<Direction>, flows: &[usize], durable| StreamLayout {
+            head: StreamHead {
+                name: String::new(),
+                direction,
+                operation: direction.is_none().then(|| "flush".into()),
+                arrival: "steady".into(),
+                rate: None,
+                size: String::new(),
+                per_target: true,
+            },
+            flows: flows.to_vec(),
+            sequential: false,
+            durable,
+            may_fail: None,
         };
         let layout = Layout {
             streams: vec![
-                stream(Direction::Read),
-                stream(Direction::Write),
-                stream(Direction::Write),
-                StreamHead { direction: None, operation: Some("flush".into()), ..stream(Direction::Read) },
+                stream(Some(Direction::Read), &[0], true),
+                stream(Some(Direction::Write), &[1, 3], true),
+                stream(Some(Direction::Write), &[2], false),
+                stream(None, &[4], true),
             ],
             flows: [(0, 0), (1, 0), (2, 0), (1, 1), (3, 0)]
                 .map(|(stream, target)| FlowHead { stream, target })
                 .to_vec(),
             targets: vec!["a".into(), "b".into()],
-            of_stream: vec![vec![0], vec![1, 3], vec![2], vec![4]],
-            lateness: true,
-            durable: vec![true, true, false, true],
+            times: CountedTimes { lateness: true, ..layout().times },
             ..layout()
         };
         let flow = |ok, bytes| FlowInterval { ok, bytes, ..FlowInterval::default() };

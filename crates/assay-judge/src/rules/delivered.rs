@@ -44,7 +44,7 @@ impl Found {
 
 /// The outcome for a stream's load: on all targets together, and on each where there are several.
 pub(crate) fn delivered_by(stream: usize, window: &Window, layout: &Layout) -> Vec<Found> {
-    let flows = &layout.of_stream[stream];
+    let flows = &layout.streams[stream].flows;
     let together = delivered(stream, &window.streams[stream], None, window, layout);
     let alone = flows.iter().filter(|_| flows.len() > 1);
     let alone = alone.map(|&flow| delivered(stream, &window.flows[flow], Some(flow), window, layout));
@@ -71,7 +71,7 @@ fn delivered(stream: usize, cell: &Counters, flow: Option<usize>, window: &Windo
     }
     let own = lag_is_the_generators(cell);
     let length = layout.lives.lived_ns(stream, window.start_ns, window.end_ns);
-    let flows = if flow.is_some() { 1 } else { layout.of_stream[stream].len() };
+    let flows = if flow.is_some() { 1 } else { layout.streams[stream].flows.len() };
     let waiting = waiting(cell, flows, (own, layout.backlog), length);
     let within = waiting <= cell.scheduled / LEFT_WAITING;
     let generator = !within && (own || behind_ns(cell, waiting, length) <= shift_ns(stream, flow, window, layout));
@@ -137,7 +137,7 @@ fn behind_ns(cell: &Counters, waiting: u64, length: u64) -> u128 {
 
 /// By how much the operations that wait may have been shifted, because all operations before them were late.
 fn shift_ns(stream: usize, flow: Option<usize>, window: &Window, layout: &Layout) -> u128 {
-    let flows = layout.of_stream[stream].iter().filter(|it| flow.is_none_or(|flow| **it == flow));
+    let flows = layout.streams[stream].flows.iter().filter(|it| flow.is_none_or(|flow| **it == flow));
     let late = flows.filter_map(|it| window.late.get(usize::from(layout.flows[*it].target)));
     late.map(|late| lateness::behind_ns(late, layout)).max().unwrap_or(0).into()
 }
@@ -274,7 +274,7 @@ mod tests {
         let mut window = fixture::window(&layout);
         let late = |shift_ns| {
             let mut late = crate::fold::late::Late::default();
-            late.add(&Lateness { shift_ns, ..Lateness::default() }, &layout.thresholds).unwrap();
+            late.add(&Lateness { shift_ns, ..Lateness::default() }, &layout.times.thresholds).unwrap();
             late
         };
         // A hundred of a thousand wait: one second of the schedule.

@@ -30,7 +30,7 @@ pub(crate) enum Of {
 impl Of {
     /// What the name in a criterion stands for; `None` where the run has no such stream.
     pub(crate) fn named(name: &str, layout: &Layout) -> Option<Of> {
-        let stream = layout.streams.iter().position(|head| head.name == name);
+        let stream = layout.streams.iter().position(|stream| stream.head.name == name);
         stream.map(Of::Stream).or((name == Criterion::ALL).then_some(Of::All))
     }
 
@@ -45,7 +45,7 @@ impl Of {
     /// The flows that are judged alone: those of a stream on several targets.
     fn alone(self, layout: &Layout) -> &[usize] {
         match self {
-            Of::Stream(stream) if layout.of_stream[stream].len() > 1 => &layout.of_stream[stream],
+            Of::Stream(stream) if layout.streams[stream].flows.len() > 1 => &layout.streams[stream].flows,
             _ => &[],
         }
     }
@@ -58,13 +58,13 @@ impl Of {
     /// The targets.
     fn targets(self, layout: &Layout) -> impl Iterator<Item = usize> {
         self.streams(layout)
-            .flat_map(|stream| &layout.of_stream[stream])
+            .flat_map(|stream| &layout.streams[stream].flows)
             .map(|flow| usize::from(layout.flows[*flow].target))
     }
 
     /// Whether some operations may fail.
     fn may_fail(self, layout: &Layout) -> bool {
-        self.streams(layout).any(|stream| layout.may_fail[stream].is_some())
+        self.streams(layout).any(|stream| layout.streams[stream].may_fail.is_some())
     }
 
     /// For how long any of them lives in a stretch of time.
@@ -106,7 +106,7 @@ impl Gauge {
 
     /// Why a bound that holds in a window is not proven: the generator was late on one of the stream's targets.
     pub(crate) fn flaw(&self, window: &Window, layout: &Layout) -> Option<crate::finding::flaw::Late> {
-        if !layout.lateness {
+        if !layout.times.lateness {
             return None;
         }
         self.of.streams(layout).find_map(|stream| lateness::flaw(window, stream, layout))
@@ -124,12 +124,12 @@ impl Gauge {
         let alone = flows.iter().map(|&flow| (&window.flows[flow], target(flow), flows.len()));
         let sum = self.of.together(window, layout);
         let together = (&sum, None, 1);
-        let heads = &layout.streams[self.of.streams(layout)];
+        let streams = &layout.streams[self.of.streams(layout)];
         let broken = [together].into_iter().chain(alone).filter_map(|(cell, target, shares)| {
             let measured = self.value(cell, layout)?;
             let by_the_device = self.without_the_generator(measured, cell, target, window, layout);
             let figure = |value: Value| {
-                let value = at_least(value, cell, window, (heads, shares))?;
+                let value = at_least(value, cell, window, (streams, shares))?;
                 let text = format!("at least {}", value.text(&self.criterion.bound));
                 let figure = self.figure_of(value, text, target, window, layout);
                 (!figure.within).then_some(figure)
@@ -156,7 +156,7 @@ impl Gauge {
     /// The value of a cell; of a bound on work there is none.
     fn value(&self, cell: &Counters, layout: &Layout) -> Option<Value> {
         let Criterion { measure, bound, .. } = &self.criterion;
-        let value = Value::of(cell, *measure, bound, &layout.thresholds);
+        let value = Value::of(cell, *measure, bound, &layout.times.thresholds);
         match self.of.may_fail(layout) {
             true => value.or_else(|| Value::all_failed(cell, bound)).map(|value| value.with_failed(cell, bound)),
             false => value,
@@ -186,8 +186,8 @@ impl Gauge {
         window: &Window,
         layout: &Layout,
     ) -> Value {
-        let (measure, bound, thresholds) = (self.criterion.measure, &self.criterion.bound, &layout.thresholds);
-        if !layout.lateness {
+        let (measure, bound, thresholds) = (self.criterion.measure, &self.criterion.bound, &layout.times.thresholds);
+        if !layout.times.lateness {
             return value.without_own_lag(cell, measure, bound, thresholds);
         }
         let on = self.of.targets(layout).filter(|at| target.is_none_or(|it| it == *at));
@@ -221,7 +221,8 @@ mod tests {
         header.targets.push(TargetHead { name: "other".into(), ..header.targets[0].clone() });
         header.flows = vec![FlowHead { stream: 0, target: 0 }, FlowHead { stream: 0, target: 1 }];
         (header.streams[0].rate, header.streams[0].arrival) = (Some(Rate::per_second(200)), "steady".into());
-        let layout = Layout { lateness, ..Layout::new(&header, &[]).unwrap() };
+        header.lateness = lateness;
+        let layout = Layout::new(&header, &[]).unwrap();
         let mut window = fixture::window(&layout);
         // Below 1 ms, below 8 ms, and above.
         window.flows.iter_mut().for_each(|cell| cell.response.counts = vec![100, 900, 0]);
@@ -235,7 +236,7 @@ mod tests {
         let idle = Pauses { sum_ns: 1_000_000_000, max_ns: 1_000_000_000, count: 1 };
         Lateness {
             idle,
-            idle_in: vec![layout.thresholds.bucket(1_000_000_000) as u64, 1_000_000_000],
+            idle_in: vec![layout.times.thresholds.bucket(1_000_000_000) as u64, 1_000_000_000],
             ..Lateness::default()
         }
     }
@@ -266,7 +267,7 @@ mod tests {
             found.iter().map(|figure| (figure.target.is_some(), figure.generator)).collect::<Vec<_>>()
         };
         assert_eq!(marked(&window), [(false, false), (true, false), (true, false)]);
-        window.late[0].add(&rested(&layout), &layout.thresholds).unwrap();
+        window.late[0].add(&rested(&layout), &layout.times.thresholds).unwrap();
         assert_eq!(marked(&window), [(false, true), (true, true), (true, false)], "the other target is slow by itself");
         window.streams[0].response.counts = vec![2000, 0, 0];
         window.flows.iter_mut().for_each(|cell| cell.response.counts = vec![1000, 0, 0]);
@@ -283,7 +284,7 @@ mod tests {
         header.targets.push(TargetHead { name: "other".into(), ..header.targets[0].clone() });
         header.flows = [(0, 0), (0, 1), (1, 1)].map(|(stream, target)| FlowHead { stream, target }).to_vec();
         header.streams.iter_mut().for_each(|it| (it.rate, it.arrival) = (Some(Rate::per_second(200)), "steady".into()));
-        let layout = Layout { lateness: false, thresholds: layout.thresholds, ..Layout::new(&header, &[]).unwrap() };
+        let layout = Layout { times: layout.times, ..Layout::new(&header, &[]).unwrap() };
         assert_eq!(Of::named("all", &layout), Some(Of::All));
         assert_eq!([Of::named("others", &layout), Of::named("none", &layout)], [Some(Of::Stream(1)), None]);
         let mut window = fixture::window(&layout);
@@ -325,7 +326,7 @@ mod tests {
     fn what_the_generator_did_to_one_target_does_not_excuse_another() {
         let (gauge, mut window, layout) = bad(true);
         window.late = vec![Late::default(); 2];
-        window.late[0].add(&rested(&layout), &layout.thresholds).unwrap();
+        window.late[0].add(&rested(&layout), &layout.times.thresholds).unwrap();
         let figures = gauge.read(&window, &layout).unwrap();
         let alone: Vec<_> = figures.alone.iter().map(|(target, it)| (*target, it.within, it.generator)).collect();
         assert_eq!(alone, [(0, false, true), (1, false, false)]);

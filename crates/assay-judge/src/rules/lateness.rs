@@ -37,7 +37,7 @@ impl LateShare {
     /// The shares of a target in a window of `length_ns`.
     pub(crate) fn of(late: &Late, length_ns: u64, layout: &Layout) -> LateShare {
         let length = length_ns.max(1) as f64;
-        let rest = late.rest_ns(&layout.thresholds, margin_ns(layout));
+        let rest = late.rest_ns(&layout.times.thresholds, margin_ns(layout));
         LateShare { rest: rest as f64 / length, overslept: late.overslept.sum_ns as f64 / length }
     }
 }
@@ -55,12 +55,12 @@ impl LatenessTotals {
 
 /// By how much a rest must be longer than the schedule's own.
 pub(crate) fn margin_ns(layout: &Layout) -> u64 {
-    layout.smallest.map_or(0, |smallest| smallest.as_ns() / MARGIN)
+    layout.times.smallest.map_or(0, |smallest| smallest.as_ns() / MARGIN)
 }
 
 /// Why a window that keeps its bounds does not prove that they hold for a stream; `None` where it does.
 pub(crate) fn flaw(window: &Window, stream: usize, layout: &Layout) -> Option<flaw::Late> {
-    let flows = layout.of_stream[stream].iter();
+    let flows = layout.streams[stream].flows.iter();
     flows.map(|flow| usize::from(layout.flows[*flow].target)).find_map(|target| {
         let what = on_target(window, target, layout)?;
         Some(flaw::Late { target: layout.targets[target].clone(), what })
@@ -70,7 +70,7 @@ pub(crate) fn flaw(window: &Window, stream: usize, layout: &Layout) -> Option<fl
 fn on_target(window: &Window, target: usize, layout: &Layout) -> Option<LateBy> {
     let late = window.late.get(target)?;
     let share = LateShare::of(late, window.end_ns.saturating_sub(window.start_ns), layout);
-    let has = |open| layout.streams_of(target).any(|stream| layout.streams[stream].is_open_loop() == open);
+    let has = |open| layout.streams_of(target).any(|stream| layout.streams[stream].head.is_open_loop() == open);
     if has(true) && share.rest > AT_MOST {
         return Some(LateBy::Rest { share: share.rest, longest_ns: late.idle.max_ns });
     }
@@ -92,7 +92,7 @@ pub(crate) fn given_away_ns(window: &Window, targets: impl Iterator<Item = usize
 
 /// By how much the generator may have delayed the whole schedule of a target.
 pub(crate) fn behind_ns(late: &Late, layout: &Layout) -> u64 {
-    late.shift_ns.saturating_add(late.rest_ns(&layout.thresholds, margin_ns(layout)))
+    late.shift_ns.saturating_add(late.rest_ns(&layout.times.thresholds, margin_ns(layout)))
 }
 
 /// For how long the generator may have left a target with less work than it should have had: it issued due operations
@@ -123,7 +123,9 @@ fn merged(late: &Late, target: usize, layout: &Layout) -> Option<LateBy> {
     let disk = late.disk?;
     let fewer = |counted: u64, own: u64| own as f64 - counted as f64 > own as f64 * MERGED + COUNTED_APART;
     let sequential = |direction| {
-        layout.streams_of(target).any(|at| layout.sequential[at] && layout.streams[at].direction == Some(direction))
+        layout
+            .streams_of(target)
+            .any(|at| layout.streams[at].sequential && layout.streams[at].head.direction == Some(direction))
     };
     for (direction, counted, own) in
         [(Direction::Read, disk.reads, late.own[0]), (Direction::Write, disk.writes, late.own[1])]
@@ -140,6 +142,8 @@ fn merged(late: &Late, target: usize, layout: &Layout) -> Option<LateBy> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fold::counted_times::CountedTimes;
+    use crate::fold::stream_layout::StreamLayout;
     use crate::judgement::DiskCount;
     use assay_base::Rate;
     use assay_base::Span;
@@ -151,27 +155,26 @@ mod tests {
 
     /// One stream on one target, judged by the share over 1 ms.
     fn layout(open: bool, direction: Direction) -> Layout {
+        let head = StreamHead {
+            name: "s".into(),
+            direction: Some(direction),
+            operation: None,
+            arrival: "steady".into(),
+            rate: open.then(|| Rate::per_second(500)),
+            size: "4KiB".into(),
+            per_target: false,
+        };
         Layout {
-            streams: vec![StreamHead {
-                name: "s".into(),
-                direction: Some(direction),
-                operation: None,
-                arrival: "steady".into(),
-                rate: open.then(|| Rate::per_second(500)),
-                size: "4KiB".into(),
-                per_target: false,
-            }],
+            streams: vec![StreamLayout { head, flows: vec![0], sequential: false, durable: false, may_fail: None }],
             flows: vec![FlowHead { stream: 0, target: 0 }],
             targets: vec!["disk".into()],
-            of_stream: vec![vec![0]],
-            thresholds: Thresholds::new([]),
-            shown: BTreeSet::new(),
-            lateness: true,
-            smallest: Some(Span::from_ms(1)),
-            sequential: vec![false],
-            durable: vec![false],
+            times: CountedTimes {
+                thresholds: Thresholds::new([]),
+                shown: BTreeSet::new(),
+                smallest: Some(Span::from_ms(1)),
+                lateness: true,
+            },
             lives: Default::default(),
-            may_fail: vec![None],
             backlog: Span::ZERO,
             per_minute: Vec::new(),
             half_windows: false,
@@ -186,9 +189,9 @@ mod tests {
         let mut late = Late::default();
         for (given, empty) in idle {
             let pauses = Pauses { sum_ns: *given, max_ns: *given, count: 1 };
-            let idle_in = vec![layout.thresholds.bucket(*empty) as u64, *given];
+            let idle_in = vec![layout.times.thresholds.bucket(*empty) as u64, *given];
             let lateness = Lateness { gap_ns: 2 * MS, shift_ns: 7 * MS, idle: pauses, idle_in, ..Lateness::default() };
-            late.add(&lateness, &layout.thresholds).unwrap();
+            late.add(&lateness, &layout.times.thresholds).unwrap();
         }
         late.overslept.record(overslept);
         Window {
@@ -217,12 +220,12 @@ mod tests {
             (&[(50 * MS, 3 * MS), (20 * MS, 5 * MS), (30 * MS, 3_600_000 * MS)], 50 * MS),
         ] {
             let window = window(idle, 0, &layout);
-            assert_eq!(window.late[0].rest_ns(&layout.thresholds, margin_ns(&layout)), rest, "{idle:?}");
+            assert_eq!(window.late[0].rest_ns(&layout.times.thresholds, margin_ns(&layout)), rest, "{idle:?}");
             assert_eq!(behind_ns(&window.late[0], &layout), rest + 7 * MS, "{idle:?}");
         }
         assert_eq!(margin_ns(&layout), 100_000);
-        assert_eq!(Late::default().rest_ns(&layout.thresholds, 0), 0, "nothing was late");
-        assert_eq!(Late { gap_ns: u64::MAX, ..Late::default() }.rest_ns(&layout.thresholds, 9), 0);
+        assert_eq!(Late::default().rest_ns(&layout.times.thresholds, 0), 0, "nothing was late");
+        assert_eq!(Late { gap_ns: u64::MAX, ..Late::default() }.rest_ns(&layout.times.thresholds, 9), 0);
     }
 
     #[test]
@@ -258,7 +261,7 @@ mod tests {
     #[test]
     fn merging_counts_from_a_thousandth_on() {
         let mut layout = layout(true, Direction::Read);
-        layout.sequential[0] = true;
+        layout.streams[0].sequential = true;
         for (rest, overslept, flawed) in
             [(10 * MS, 10 * MS, false), (11 * MS, 0, true), (0, 11 * MS, true), (0, 0, false), (20 * MS, 20 * MS, true)]
         {
@@ -269,7 +272,7 @@ mod tests {
             late.own = [DiskCount { operations: 10_000, bytes: 1 }; 2];
             assert_eq!(flaw(&window, 0, &layout).is_some(), flawed, "{rest} {overslept}");
         }
-        layout.streams[0].direction = Some(Direction::Write);
+        layout.streams[0].head.direction = Some(Direction::Write);
         let mut window = window(&[(20 * MS, SECOND)], 0, &layout);
         window.late[0].add_disk(&DiskCounters { reads: 0, writes: 10_000, ..DiskCounters::default() });
         window.late[0].own = [DiskCount { operations: 10_000, bytes: 1 }; 2];
@@ -294,7 +297,7 @@ mod tests {
             (Direction::Write, false, true, 0, 11, false),
         ] {
             let mut layout = layout(true, direction);
-            (layout.sequential[0], layout.durable[0]) = (sequential, durable);
+            (layout.streams[0].sequential, layout.streams[0].durable) = (sequential, durable);
             let mut window = window(&[(rest * MS, SECOND)], 0, &layout);
             let late = &mut window.late[0];
             let flushes = if durable { counted } else { 0 };

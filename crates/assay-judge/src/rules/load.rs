@@ -74,7 +74,7 @@ impl LoadTracker {
             let found = delivered_by(stream, window, layout);
             broken |= found.iter().any(|found| found.is(Class::Broken));
             unproven |= found.iter().any(|found| found.is(Class::Unproven));
-            self.keep(found, &layout.streams[stream].name, window);
+            self.keep(found, &layout.streams[stream].head.name, window);
         }
         self.tally.broken += u64::from(broken);
         self.tally.unproven += u64::from(unproven);
@@ -84,7 +84,7 @@ impl LoadTracker {
     /// The schedule itself must contain what the plan asks for: within 0.1 % and six standard deviations of a Poisson
     /// count.
     fn is_thin(&mut self, stream: usize, window: &Window, layout: &Layout) -> bool {
-        let (head, cell) = (&layout.streams[stream], &window.streams[stream]);
+        let (head, cell) = (&layout.streams[stream].head, &window.streams[stream]);
         let known = matches!(head.arrival.as_str(), "steady" | "poisson");
         let Some(rate) = head.rate.filter(|_| known && head.is_open_loop()) else { return false };
         // How much of the schedule lies before a number of operations was done is not known from the time.

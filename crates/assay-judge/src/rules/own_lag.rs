@@ -27,9 +27,9 @@ impl OwnLag {
         // Over all operations of the slice together: one late operation among a hundred of a rare stream does not mean
         // that the generator was starved.
         let all = sum(window.streams.iter(), layout);
-        let Some((lower, upper)) = all.own_lag.p99_between(&layout.thresholds) else { return };
+        let Some((lower, upper)) = all.own_lag.p99_between(&layout.times.thresholds) else { return };
         let late = lower >= threshold.as_ns();
-        if late && !layout.lateness {
+        if late && !layout.times.lateness {
             window.invalid = Some(Flaw::OwnLag(lower));
             return;
         }
@@ -51,11 +51,11 @@ impl OwnLag {
     /// Whether the generator delayed so much of a window that was cut short that the complete window would prove
     /// nothing.
     pub(crate) fn is_held_back(&self, window: &Window, layout: &Layout) -> bool {
-        if layout.lateness {
+        if layout.times.lateness {
             return false;
         }
         let all = sum(window.streams.iter(), layout);
-        let p99 = all.own_lag.p99_between(&layout.thresholds);
+        let p99 = all.own_lag.p99_between(&layout.times.thresholds);
         self.threshold.zip(p99).is_some_and(|(threshold, (lower, _))| lower >= threshold.as_ns())
     }
 }

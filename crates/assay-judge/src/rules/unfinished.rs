@@ -5,20 +5,20 @@
 //! many it can have is known where there is a schedule; a closed loop has none, so a part of its slice proves nothing.
 
 use crate::fold::counters::Counters;
+use crate::fold::stream_layout::StreamLayout;
 use crate::fold::window::Window;
 use crate::rules::value::Value;
-use assay_record::StreamHead;
 
 /// `value` of a part of `window`, without what the generator caused, as a share of all operations that the complete
-/// window can have: the final value is at least this. `heads` are the streams, and `shares` is the number of flows among which their
+/// window can have: the final value is at least this. `streams` are those that it covers, and `shares` is the number of flows among which their
 /// schedule is divided; `cell`, the part, covers one of them or all.
 pub(crate) fn at_least(
     value: Value,
     cell: &Counters,
     window: &Window,
-    (heads, shares): (&[StreamHead], usize),
+    (streams, shares): (&[StreamLayout], usize),
 ) -> Option<Value> {
-    let most = most(cell, window, heads, shares)?;
+    let most = most(cell, window, streams, shares)?;
     Some(match value {
         Value::Share { over, of } => Value::Share { over, of: of.max(most) },
         Value::Mean { sum_ns, of } => Value::Mean { sum_ns, of: of.max(most) },
@@ -30,9 +30,9 @@ pub(crate) fn at_least(
 /// Upper bound on the operations that can complete in the whole window: those carried into it and those that its
 /// schedule has. A Poisson count is within six standard deviations of its mean. How much of the schedule was already
 /// issued does not help: while an interrupted run drains, time passes without a schedule.
-fn most(cell: &Counters, window: &Window, heads: &[StreamHead], shares: usize) -> Option<u64> {
+fn most(cell: &Counters, window: &Window, streams: &[StreamLayout], shares: usize) -> Option<u64> {
     let length = window.end_ns.saturating_sub(window.start_ns);
-    let of = |head: &StreamHead| {
+    let of = |StreamLayout { head, .. }: &StreamLayout| {
         let expected = head.rate?.as_f64() * length as f64 / 1e9 / shares.max(1) as f64;
         match head.arrival.as_str() {
             "steady" => Some(expected + 2.0),
@@ -40,7 +40,7 @@ fn most(cell: &Counters, window: &Window, heads: &[StreamHead], shares: usize) -
             _ => None,
         }
     };
-    let planned = heads.iter().map(of).sum::<Option<f64>>()?;
+    let planned = streams.iter().map(of).sum::<Option<f64>>()?;
     // A number too large for the counter is replaced by the counter's maximum.
     Some(cell.carried_in.saturating_add(cell.scheduled.max(planned.ceil() as u64)))
 }
@@ -51,15 +51,16 @@ mod tests {
     use crate::fold::fixture;
     use crate::fold::layout::Layout;
     use assay_base::Rate;
+    use assay_record::StreamHead;
 
     #[test]
     fn a_part_is_a_share_of_all_that_the_whole_can_have() {
         let layout = Layout::new(&fixture::header(), &[]).unwrap();
         let window = fixture::window(&layout);
-        let head = |arrival: &str, rate: Option<u64>| StreamHead {
-            arrival: arrival.into(),
-            rate: rate.map(Rate::per_second),
-            ..layout.streams[0].clone()
+        let stream = |arrival: &str, rate: Option<u64>| {
+            let rate = rate.map(Rate::per_second);
+            let head = StreamHead { arrival: arrival.into(), rate, ..layout.streams[0].head.clone() };
+            StreamLayout { head, ..layout.streams[0].clone() }
         };
         for (arrival, rate, carried_in, scheduled, shares, most) in [
             // A hundred per second, for ten seconds, and two at its ends.
@@ -73,18 +74,18 @@ mod tests {
             ("steady", None, 0, 7, 1, None),
         ] {
             let cell = Counters { carried_in, scheduled, ..Counters::new(1) };
-            let (head, value) = (head(arrival, rate), Value::Share { over: 9, of: 20 });
-            let found = at_least(value, &cell, &window, (std::slice::from_ref(&head), shares));
+            let (stream, value) = (stream(arrival, rate), Value::Share { over: 9, of: 20 });
+            let found = at_least(value, &cell, &window, (std::slice::from_ref(&stream), shares));
             assert_eq!(
                 found,
                 most.map(|of| Value::Share { over: 9, of }),
                 "{arrival} {rate:?} {carried_in} {scheduled}"
             );
             let mean =
-                at_least(Value::Mean { sum_ns: 9, of: 5000 }, &cell, &window, (std::slice::from_ref(&head), shares));
+                at_least(Value::Mean { sum_ns: 9, of: 5000 }, &cell, &window, (std::slice::from_ref(&stream), shares));
             assert_eq!(mean, most.map(|_| Value::Mean { sum_ns: 9, of: 5000 }), "more than it can have were counted");
             let work = Value::Work { operations: 9, bytes: 9, ns: 9 };
-            assert_eq!(at_least(work, &cell, &window, (std::slice::from_ref(&head), shares)), None);
+            assert_eq!(at_least(work, &cell, &window, (std::slice::from_ref(&stream), shares)), None);
         }
     }
 }
