@@ -202,14 +202,47 @@ fn unopened(path: &Path, why: Errno) -> Trouble {
     }
 }
 
+/// The ends of the names of SQLite's own files beside a database.
+const BESIDE: [&str; 3] = ["-journal", "-wal", "-shm"];
+
+/// The path of a file beside a database.
+fn beside(path: &Path, end: &str) -> PathBuf {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(end);
+    PathBuf::from(beside)
+}
+
+/// SQLite writes to the files beside a database without asking what they are: through a link it would destroy the file
+/// of somebody.
+fn only_own_files_beside(path: &Path) -> Result<(), Trouble> {
+    for end in BESIDE {
+        let beside = beside(path, end);
+        let facts = match rustix::fs::lstat(&beside) {
+            Ok(facts) => facts,
+            Err(Errno::NOENT) => continue,
+            Err(why) => return Err(Trouble::host(format!("{} cannot be examined: {why}", shown(&beside)))),
+        };
+        let what = match FileType::from_raw_mode(facts.st_mode) {
+            FileType::RegularFile if facts.st_nlink == 1 => continue,
+            FileType::RegularFile => format!("has {} names (hard links)", facts.st_nlink),
+            FileType::Symlink => "is a symbolic link".to_owned(),
+            _ => "is not a regular file".to_owned(),
+        };
+        return Err(Trouble::refused(format!(
+            "{} {what}, and SQLite would write to it: look what it is, and move it away if it does not belong to {}",
+            shown(&beside),
+            shown(path)
+        )));
+    }
+    Ok(())
+}
+
 /// Journals beside a file without content belong to another database, which SQLite would play back into ours.
 fn no_leftovers(path: &Path) -> Result<(), Trouble> {
-    for end in ["-journal", "-wal", "-shm"] {
-        let mut beside = path.as_os_str().to_owned();
-        beside.push(end);
-        let beside = Path::new(&beside);
+    for end in BESIDE {
+        let beside = beside(path, end);
         if beside.symlink_metadata().is_ok() {
-            let at = shown(beside);
+            let at = shown(&beside);
             return Err(Trouble::refused(format!("{at} exists, which belongs to another database: move it away")));
         }
     }
@@ -227,7 +260,7 @@ fn is_blank(path: &Path, descriptor: &OwnedFd) -> Result<bool, Trouble> {
     let is_sqlite = read == HEADER && header.starts_with(MAGIC);
     let application = u32::from_be_bytes(std::array::from_fn(|at| header[APPLICATION_AT + at]));
     match (is_sqlite, application) {
-        (true, APPLICATION_ID) => Ok(false),
+        (true, APPLICATION_ID) => only_own_files_beside(path).map(|()| false),
         (true, _) => Err(foreign(path, "is a database of something else")),
         (false, _) => Err(foreign(path, "is not a database")),
     }

@@ -4,7 +4,7 @@ use crate::bed::{Bed, small, sums_of};
 use assay_model::tpcc::interpreter::Database;
 use assay_model::tpcc::{Population, Scale, Table};
 use assay_sql::sqlite::gate::Permit;
-use assay_sql::sqlite::{Connection, Loading, Progress, check, load, marker, ready, ready_to_check};
+use assay_sql::sqlite::{Connection, Loading, Progress, check, load, look, marker, ready, ready_to_check};
 use assay_sql::{Journal, Kind, SqliteUrl, Synchronous};
 use std::io::{BufRead, BufReader};
 use std::ops::ControlFlow;
@@ -258,6 +258,36 @@ fn a_journal_of_another_database_is_not_played_back() {
         refused(&path, Kind::Refused, "belongs to another database");
         std::fs::remove_file(beside).unwrap();
     }
+}
+
+/// SQLite writes to these files without asking what they are.
+#[test]
+fn a_link_beside_a_database_is_refused_and_what_it_leads_to_is_left_as_it_is() {
+    let bed = Bed::loaded();
+    let victim = bed.path.with_file_name("victim");
+    std::fs::write(&victim, "of somebody").unwrap();
+    let link = |path: &Path| std::os::unix::fs::symlink(&victim, path);
+    let hard = |path: &Path| std::fs::hard_link(&victim, path);
+    let directory = |path: &Path| std::fs::create_dir(path);
+    type Make<'a> = &'a dyn Fn(&Path) -> std::io::Result<()>;
+    let ways: [(Make<'_>, &str); 3] =
+        [(&link, "is a symbolic link"), (&hard, "has 2 names (hard links)"), (&directory, "is not a regular file")];
+    for end in ["-journal", "-wal", "-shm"] {
+        let beside = bed.path.with_file_name(format!("shop.db{end}"));
+        for (make, says) in ways {
+            make(&beside).unwrap();
+            let says = format!("shop.db{end} {says}, and SQLite would write to it");
+            refused(&bed.path, Kind::Refused, &says);
+            let url = bed.url();
+            for trouble in [ready(&url, None).unwrap_err(), ready_to_check(&url).unwrap_err(), look(&url).unwrap_err()]
+            {
+                assert!(trouble.kind == Kind::Refused && trouble.to_string().contains(&says), "{says}: {trouble}");
+            }
+            assert_eq!(std::fs::read_to_string(&victim).unwrap(), "of somebody", "{says}");
+            std::fs::remove_file(&beside).or_else(|_| std::fs::remove_dir(&beside)).unwrap();
+        }
+    }
+    assert!(ready(&bed.url(), None).is_ok());
 }
 
 #[test]
