@@ -114,7 +114,7 @@ impl SqliteUrl {
         self.journal_mode.unwrap_or(Journal::Wal)
     }
 
-    /// When the writes of a load or a run are waited for; `full` unless written, so that a commit is durable.
+    /// When the writes of a load or a run are waited for; `full` unless written, with which a commit to the log is durable.
     pub fn synchronous(&self) -> Synchronous {
         self.synchronous.unwrap_or(Synchronous::Full)
     }

@@ -2,7 +2,7 @@
 
 use super::gate::Permit;
 use super::schema;
-use super::settings::{Settings, Wanted};
+use super::settings::{BUSY, Settings, Wanted};
 use crate::fault::Fault;
 use crate::marker::{Columns, Marker};
 use crate::trouble::Trouble;
@@ -40,9 +40,14 @@ impl Connection {
             return Err(Trouble::refused(format!("{} was replaced while it was opened: try again", permit.shown())));
         }
         sqlite.set_prepared_statement_cache_capacity(STATEMENTS);
-        let settings = Settings::make(&sqlite, wanted, permit.descriptor()).map_err(failed)?;
-        settings.are_as_asked(wanted, &permit.shown())?;
-        Ok(Connection { sqlite, permit: Arc::clone(permit), settings })
+        sqlite.busy_timeout(BUSY).map_err(failed)?;
+        let settings = Settings::read(&sqlite, permit.descriptor()).map_err(failed)?;
+        let mut connection = Connection { sqlite, permit: Arc::clone(permit), settings };
+        // A setting can be written into the file: what no load has made is refused before.
+        marker(&connection)?;
+        connection.settings = Settings::make(&connection.sqlite, wanted, permit.descriptor()).map_err(failed)?;
+        connection.settings.are_as_asked(wanted, &permit.shown())?;
+        Ok(connection)
     }
 
     /// The settings as they are.

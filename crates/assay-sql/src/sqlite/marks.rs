@@ -25,7 +25,7 @@ pub fn mark(connection: &Connection, run: &str, sessions: u32) -> Result<(), Tro
     let sqlite = &connection.sqlite;
     let marked = || -> rusqlite::Result<()> {
         let synchronous: i64 = sqlite.query_row("PRAGMA synchronous", [], |row| row.get(0))?;
-        sqlite.pragma_update(None, "synchronous", "FULL")?;
+        sqlite.pragma_update(None, "synchronous", "EXTRA")?;
         let transaction = sqlite.unchecked_transaction()?;
         transaction.execute_batch(SESSIONS)?;
         for session in 0..sessions {

@@ -10,6 +10,9 @@ use std::time::Duration;
 const TMPFS: i64 = 0x0102_1994;
 const RAMFS: i64 = 0x8584_58f6;
 
+/// How long a connection that is being opened waits for a file that others use.
+pub(super) const BUSY: Duration = Duration::from_secs(5);
+
 /// The settings that a connection makes; the others stay as they are in the file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted {
@@ -57,7 +60,7 @@ impl Settings {
         descriptor: &OwnedFd,
     ) -> rusqlite::Result<Settings> {
         // Turning on the log needs the file for itself, while other connections of this run may be opening it.
-        sqlite.busy_timeout(Duration::from_secs(5))?;
+        sqlite.busy_timeout(BUSY)?;
         if let Some(journal) = wanted.journal_mode {
             sqlite.pragma_update_and_check(None, "journal_mode", journal.word(), |_| Ok(()))?;
         }
@@ -123,6 +126,11 @@ impl Settings {
         if [Journal::Memory.word(), Journal::Off.word()].contains(&self.journal_mode.as_str()) {
             reasons.push(format!("journal_mode={}", self.journal_mode));
         }
+        // SQLite removes this journal to commit, and makes that durable only with `extra` (sqlite.org/pragma.html).
+        let pair = [Journal::Delete.word(), Synchronous::Full.word()];
+        if pair == [self.journal_mode.as_str(), self.synchronous.as_str()] {
+            reasons.push("journal_mode=delete with synchronous=full instead of extra".to_owned());
+        }
         if self.in_memory {
             reasons.push("the file is on a file system in memory".to_owned());
         }
@@ -160,6 +168,8 @@ mod tests {
         for (journal_mode, synchronous, in_memory, reasons) in [
             ("wal", "full", false, vec![]),
             ("delete", "extra", false, vec![]),
+            ("truncate", "full", false, vec![]),
+            ("delete", "full", false, vec!["journal_mode=delete with synchronous=full instead of extra"]),
             ("wal", "normal", false, vec!["synchronous=normal"]),
             ("off", "off", false, vec!["synchronous=off", "journal_mode=off"]),
             ("memory", "full", false, vec!["journal_mode=memory"]),

@@ -245,6 +245,25 @@ fn what_is_not_ours_is_refused_and_left_as_it_is() {
     assert!(trouble.kind == Kind::Host && trouble.to_string().contains("create it first"), "{trouble}");
 }
 
+/// Its header says that it is ours, and nothing else in it does.
+#[test]
+fn a_file_without_a_marker_is_left_as_it_is_to_the_byte() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("imitated.db");
+    let imitated = rusqlite::Connection::open(&path).unwrap();
+    imitated.execute_batch("PRAGMA application_id = 1098085475; CREATE TABLE letters (text);").unwrap();
+    drop(imitated);
+    let before = std::fs::read(&path).unwrap();
+    let (url, population) = (SqliteUrl::of(&path), small());
+    for clear in [false, true] {
+        let loading = Loading { url: url.clone(), population, run: "other".into(), loaders: 1, clear };
+        let trouble = load(&loading, &mut |_| ControlFlow::Continue(())).unwrap_err();
+        assert!(trouble.kind == Kind::Refused && trouble.to_string().contains("no marker"), "{trouble}");
+    }
+    assert_eq!(ready(&url, None).unwrap_err().kind, Kind::Refused);
+    assert!(std::fs::read(&path).unwrap() == before, "its bytes have changed");
+}
+
 #[test]
 fn a_journal_of_another_database_is_not_played_back() {
     let dir = tempfile::tempdir().unwrap();
