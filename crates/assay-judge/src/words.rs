@@ -101,6 +101,7 @@ pub(crate) fn happened(kind: &EventKind, times: u64) -> String {
         EventKind::Warning => ("warning", "warnings"),
         EventKind::ConditionBroken => ("broken condition", "broken conditions"),
         EventKind::Disturbed => ("change by somebody else", "changes by somebody else"),
+        EventKind::Undisturbed => return "nobody else changed anything until the run was cut short".to_owned(),
         EventKind::Unchecked => ("check that was not possible", "checks that were not possible"),
         EventKind::Checked => ("check after the run", "checks after the run"),
         EventKind::Watermark => ("watermark", "watermarks"),

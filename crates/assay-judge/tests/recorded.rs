@@ -444,6 +444,8 @@ fn what_was_checked_before_an_interruption_is_checked_again() {
         (&["checked"][..], &[][..], Verdict::Invalid),
         (&["checked"], &["checked"], Verdict::Pass),
         (&[], &["checked"], Verdict::Pass),
+        (&["undisturbed"], &["checked"], Verdict::Pass),
+        (&["undisturbed"], &["undisturbed"], Verdict::Invalid),
         (&["condition-broken"], &["checked"], Verdict::Fail),
     ] {
         let first = on_database(Scenario::new(database(head(), false)), before);

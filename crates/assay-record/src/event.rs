@@ -89,6 +89,8 @@ kinds! {
     ConditionBroken = "condition-broken",
     /// Somebody else changed what the run worked on.
     Disturbed = "disturbed",
+    /// Nobody else changed what the run worked on until it was cut short.
+    Undisturbed = "undisturbed",
     /// What the run left could not be checked.
     Unchecked = "unchecked",
     /// What the run left was checked, and is as it must be.

@@ -20,6 +20,8 @@ struct Found {
     settings: Option<BTreeMap<String, String>>,
     checked: Option<String>,
     broken: u64,
+    /// Whether the open segment was cut short, and nobody else had written until then.
+    undisturbed: bool,
     /// Whether the open segment tells how its check went.
     told: bool,
 }
@@ -53,7 +55,7 @@ impl Databases {
 
     /// Whether the segment that was read last says what was found when a database was looked at after it.
     pub(crate) fn was_compared(&self, target: usize) -> bool {
-        self.0.get(target).is_some_and(|found| found.checked.is_some() || found.broken > 0)
+        self.0.get(target).is_some_and(|found| found.undisturbed || found.checked.is_some() || found.broken > 0)
     }
 
     /// The figures, with what the header says, and what the servers counted.
@@ -93,6 +95,10 @@ impl Found {
                 self.checked = Some(before + &event.text);
             }
             EventKind::ConditionBroken => self.broken += 1,
+            EventKind::Undisturbed => {
+                self.undisturbed = true;
+                return;
+            }
             EventKind::Unchecked => {}
             _ => return,
         }

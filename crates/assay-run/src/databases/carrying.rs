@@ -323,7 +323,7 @@ impl<'a> Carried<'a> {
         let Ok(after) = self.database.opened().totals() else { return };
         match disturbed(&self.before.totals, &after, &self.account.tally(), self.ledger.is_some()) {
             Some(text) => found.say(EventKind::Disturbed, text),
-            None => found.say(EventKind::Checked, "nobody else wrote to it until the run was cut short".to_owned()),
+            None => found.say(EventKind::Undisturbed, "nobody else wrote to it until the run was cut short".to_owned()),
         }
     }
 

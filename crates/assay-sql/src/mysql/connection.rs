@@ -1,6 +1,5 @@
 //! One connection to a database that the gate has let through, with its settings read back.
 
-use super::definitions;
 use super::failed::Failed;
 use super::flight::Answer;
 use super::gate::{Permit, trouble};
@@ -152,14 +151,3 @@ pub fn marker(connection: &mut Connection) -> Result<Marker, Trouble> {
 /// Errors of a statement whose table or column is not there.
 pub(super) const NO_TABLE: u16 = 1146;
 pub(super) const NO_COLUMN: u16 = 1054;
-
-/// The gate, the first connection and the marker of a database that is to be used for a run on a number of warehouses,
-/// or on all it has.
-pub fn ready(url: &MysqlUrl, warehouses: Option<i32>) -> Result<(Arc<Permit>, Connection, Marker), Trouble> {
-    let permit = Arc::new(Permit::to_use(url)?);
-    let mut connection = Connection::open(&permit, url)?;
-    let marker = marker(&mut connection)?;
-    marker.serves(warehouses, &connection.shown())?;
-    definitions::usable(&mut connection)?;
-    Ok((permit, connection, marker))
-}

@@ -1,6 +1,5 @@
 //! One connection to a schema that the gate has let through, with its settings read back.
 
-use super::definitions;
 use super::gate::{Permit, trouble};
 use super::link::{Answer, Failed, Link};
 use super::schema::of;
@@ -143,15 +142,4 @@ pub fn marker(connection: &mut Connection) -> Result<Marker, Trouble> {
     };
     let columns = read().map_err(|why| lacks(&format!("has a marker that no load wrote ({})", one_line(why))))?;
     Marker::read(columns).ok_or_else(|| lacks("has a marker that no load wrote"))
-}
-
-/// The gate, the first connection and the marker of a database that is to be used for a run on a number of warehouses,
-/// or on all it has.
-pub fn ready(url: &PostgresUrl, warehouses: Option<i32>) -> Result<(Arc<Permit>, Connection, Marker), Trouble> {
-    let permit = Arc::new(Permit::to_use(url)?);
-    let mut connection = Connection::open(&permit, url)?;
-    let marker = marker(&mut connection)?;
-    marker.serves(warehouses, &connection.shown())?;
-    definitions::usable(&mut connection)?;
-    Ok((permit, connection, marker))
 }

@@ -3,6 +3,7 @@
 //! An advisory lock, which [`gate::Permit`] holds on a connection of its own, keeps another Assay out of the schema. All
 //! names are written with their schema, and sessions look names up in PostgreSQL's own schema only.
 
+mod catalogue;
 mod checks;
 mod client;
 mod connection;
@@ -16,6 +17,7 @@ mod load;
 mod local;
 mod marks;
 mod procedures;
+mod ready;
 mod schema;
 mod session;
 mod settings;
@@ -27,10 +29,11 @@ pub use crate::checks::Totals;
 pub use crate::loaders::{Progress, Watch};
 pub use crate::mode::Mode;
 pub use checks::{check, totals};
-pub use connection::{Connection, marker, ready};
+pub use connection::{Connection, marker};
 pub use load::{Loading, load};
 pub use local::Directories;
 pub use marks::{kept, mark};
+pub use ready::ready;
 pub use session::Session;
 pub use settings::Settings;
 pub use statistics::{Life, Statistics};

@@ -1,7 +1,7 @@
 //! The settings of a server that decide what a commit means, read in the session itself: a role can carry others than the
 //! server has.
 
-use super::definitions;
+use super::catalogue;
 use super::link::{Failed, Link};
 use super::local::Directories;
 use super::schema::literal;
@@ -62,7 +62,7 @@ impl Settings {
              (SELECT oid FROM pg_namespace WHERE nspname = {schema})) \
              OR oid = (SELECT dattablespace FROM pg_database WHERE datname = current_database())) ORDER BY 1; {}",
             names.join(", "),
-            definitions::number(schema),
+            catalogue::number(schema),
             schema = literal(schema)
         );
         let answers = link.simple(&sql)?;

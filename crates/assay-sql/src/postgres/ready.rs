@@ -1,0 +1,20 @@
+//! Opens a database for a run or a check: the gate, its marker, and whether its tables are those that a load makes.
+
+use super::connection::{Connection, marker};
+use super::definitions;
+use super::gate::Permit;
+use crate::marker::Marker;
+use crate::trouble::Trouble;
+use crate::url::PostgresUrl;
+use std::sync::Arc;
+
+/// The gate, the first connection and the marker of a database that is to be used for a run on a number of warehouses,
+/// or on all it has.
+pub fn ready(url: &PostgresUrl, warehouses: Option<i32>) -> Result<(Arc<Permit>, Connection, Marker), Trouble> {
+    let permit = Arc::new(Permit::to_use(url)?);
+    let mut connection = Connection::open(&permit, url)?;
+    let marker = marker(&mut connection)?;
+    marker.serves(warehouses, &connection.shown())?;
+    definitions::usable(&mut connection)?;
+    Ok((permit, connection, marker))
+}
