@@ -35,7 +35,7 @@ fuzz_target!(|bytes: &[u8]| {
     let around = Around(&text);
     let Ok(jobs) = read("fuzz.fio", &text, &around) else { return };
     if let Ok(lowered) = lower("fuzz", &jobs, &Choice::default(), &around) {
-        let targets = lowered.workload.targets.len() as u16;
+        let targets = lowered.workload.targets.paths.len() as u16;
         let _ = lowered.workload.plan(&Adjust { targets, ..Adjust::default() });
     }
 });
