@@ -27,10 +27,10 @@ fn adds_up(log: &Log, before: (u64, u64), after: (u64, u64)) {
 }
 
 /// Locks the districts, waits for a payment, which has locked the warehouse and waits for its district, and asks for the
-/// warehouse. Says whether a payment came in time. The patience of this session is longer, so that it is not the one
-/// that the server ends.
+/// warehouse. Says whether a payment came in time. The server ends the one whose patience is over first, and payments
+/// that queue for the warehouse are ended one after another, a second each. So this session waits for longer than all.
 const CROSSED: &str = "
-    SET deadlock_timeout = '3s';
+    SET deadlock_timeout = '60s';
     BEGIN;
     UPDATE assay_tpcc.district SET d_street_1 = d_street_1;
     DO $$ BEGIN
