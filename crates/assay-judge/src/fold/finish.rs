@@ -69,6 +69,7 @@ pub(crate) fn finish(mut fold: StepFold) -> Finished {
 fn gather(fold: &mut StepFold, notes: &mut Notes) {
     notes.findings.append(&mut fold.slices.load.take_findings());
     notes.warnings.extend(fold.slices.own_lag.warning.take());
+    notes.warnings.extend(fold.measured.silences.finish(&fold.layout));
     notes.findings.extend(fold.slices.of_criteria());
     fold.count_failures(notes);
 }

@@ -2,8 +2,8 @@
 //!
 //! `step` gives each line to state machines that know little of each other: `placement` (its place in measured time),
 //! `segment` with `accounts` (whether it adds up), `warm_up` and `closing`, `slices` with `window`, `kept` and `rests`,
-//! `totals`, `distributions`, `series`, `steady`, `targets`, `failures`, `integrity`, `environment`, `events`. What
-//! they find goes to `notes`; `finish` makes the result from them, with `lacks`, `streams` and `reason`.
+//! `totals`, `distributions`, `series`, `steady`, `targets`, `failures`, `integrity`, `environment`, `events`,
+//! `silences`. What they find goes to `notes`; `finish` makes the result from them, with `lacks`, `streams` and `reason`.
 
 pub(crate) mod accounts;
 pub(crate) mod changes;
@@ -35,6 +35,7 @@ pub(crate) mod reported;
 pub(crate) mod rests;
 pub(crate) mod segment;
 pub(crate) mod series;
+pub(crate) mod silences;
 pub(crate) mod slices;
 pub(crate) mod steady;
 pub(crate) mod step;

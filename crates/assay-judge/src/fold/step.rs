@@ -26,6 +26,7 @@ use crate::fold::placement::{Placed, Placement};
 use crate::fold::reported::Uncounted;
 use crate::fold::segment::{Known, Said, Segment};
 use crate::fold::series::SeriesFold;
+use crate::fold::silences::Silences;
 use crate::fold::slices::Slices;
 use crate::fold::steady::SteadyFold;
 use crate::fold::targets::Targets;
@@ -46,6 +47,7 @@ pub(crate) struct Measured {
     pub(crate) phases: Phases,
     pub(crate) series: SeriesFold,
     pub(crate) steady: SteadyFold,
+    pub(crate) silences: Silences,
 }
 
 /// One step while the log is read.
@@ -88,6 +90,7 @@ impl StepFold {
                 phases: Phases::new(&header, &layout, !options.without_distributions),
                 series: SeriesFold::new(&header, &layout, threshold),
                 steady: SteadyFold::new(&header, &layout),
+                silences: Silences::new(&layout),
             },
             targets: Targets::new(&layout),
             failures: FlowFailures::default(),
@@ -238,6 +241,7 @@ impl StepFold {
         self.measured.series.add(&placed, &self.layout);
         self.measured.phases.add(&placed, &self.layout);
         self.measured.steady.add(&placed, &self.layout);
+        self.measured.silences.add(&placed, &self.layout);
         self.placement.advance(&placed);
     }
 
