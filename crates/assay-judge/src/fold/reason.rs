@@ -1,7 +1,7 @@
 //! The reason for the verdict of a step, in one or two sentences.
 
 use crate::finding::{Class, Finding, deciding};
-use crate::judgement::{Course, CriterionOutcome, Deciding, StepFigures};
+use crate::judgement::{Counts, Course, CriterionOutcome, Deciding, StepFigures, StreamFigures};
 use crate::rules::value::limit;
 use crate::verdict::Verdict;
 use crate::words::{change, clock, happened};
@@ -75,8 +75,11 @@ fn pass_reason(part: &StepFigures) -> String {
         1 => format!("over the measured {}", Span::from_ns(part.time.planned_ns).human()),
         n => format!("in all {n} slices of {}", Span::from_ns(part.time.slice_ns).human()),
     };
+    let allowed = allowed(&part.streams);
+    let clean = if allowed.is_empty() { ", without an error" } else { "" };
+    let also = allowed + &checked(part);
     if part.stress {
-        return format!("the load was delivered {over}, without an error; latencies do not count in a stress test");
+        return format!("the load was delivered {over}{clean}; latencies do not count in a stress test{also}");
     }
     let near = |criterion: &CriterionOutcome| {
         let parsed: Criterion = criterion.asked.criterion.parse().ok()?;
@@ -91,15 +94,65 @@ fn pass_reason(part: &StepFigures) -> String {
     };
     let nearest = part.criteria.iter().filter_map(near).max_by(|a, b| a.0.total_cmp(&b.0));
     match nearest {
-        Some((_, text)) => format!("the load was delivered and every bound held {over}; closest: {text}"),
-        None => format!("the load was delivered {over}, without an error; no other criterion was asked for"),
+        Some((_, text)) => format!("the load was delivered and every bound held {over}; closest: {text}{also}"),
+        None => format!("the load was delivered {over}{clean}; no other criterion was asked for{also}"),
+    }
+}
+
+/// The operations that failed, where the criteria allow some.
+fn allowed(streams: &StreamFigures) -> String {
+    let sum = |of: fn(&Counts) -> u64| streams.whole().fold(0u64, |sum, it| sum.saturating_add(of(&it.counts)));
+    let failed = sum(|counts| counts.failed().saturating_add(counts.short));
+    match failed {
+        0 => String::new(),
+        n => format!(
+            "; {n} of {} operations failed, which the criteria allow",
+            n.saturating_add(sum(|it| it.operations))
+        ),
+    }
+}
+
+/// What was looked at after the run; the same for several databases is said once.
+fn checked(part: &StepFigures) -> String {
+    let found: BTreeSet<&str> = part.databases.iter().filter_map(|it| it.checked.as_deref()).collect();
+    match found.is_empty() {
+        true => String::new(),
+        false => format!("; checked afterwards: {}", found.into_iter().collect::<Vec<_>>().join("; ")),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judgement::{MeasuredTime, SliceList};
+    use crate::judgement::{DatabaseFigures, MeasuredTime, SliceList, StreamTotals};
+
+    #[test]
+    fn a_pass_names_the_failures_that_were_allowed_and_what_was_checked() {
+        let stream = |name: &str, operations, errors: &[(&str, u64)], short| {
+            let errors = errors.iter().map(|(name, n)| ((*name).to_owned(), *n)).collect();
+            let counts = Counts { operations, errors, short, ..Counts::default() };
+            StreamTotals { name: name.to_owned(), counts, ..StreamTotals::default() }
+        };
+        let of = |each, checked: &[Option<&str>], stress| {
+            let database = |found: &Option<&str>| DatabaseFigures {
+                checked: found.map(ToOwned::to_owned),
+                ..DatabaseFigures::default()
+            };
+            let databases = checked.iter().map(database).collect();
+            let streams = StreamFigures { each, ..StreamFigures::default() };
+            pass_reason(&StepFigures { streams, databases, stress, ..StepFigures::default() })
+        };
+        let clean = of(vec![stream("reads", 9, &[], 0)], &[], false);
+        assert!(clean.contains("without an error") && !clean.contains("failed"), "{clean}");
+        for stress in [false, true] {
+            let each = vec![stream("reads", 90, &[("EIO", 3), ("ENOSPC", 2)], 1), stream("writes", 4, &[], 0)];
+            let failed = of(each, &[], stress);
+            assert!(!failed.contains("without an error"), "{failed}");
+            assert!(failed.ends_with("; 6 of 100 operations failed, which the criteria allow"), "{failed}");
+        }
+        let both = of(Vec::new(), &[Some("all 15 conditions hold"), None, Some("all 15 conditions hold")], false);
+        assert!(both.ends_with("; checked afterwards: all 15 conditions hold"), "{both}");
+    }
 
     #[test]
     fn slices_that_are_not_listed_have_passed_too() {

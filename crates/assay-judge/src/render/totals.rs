@@ -9,6 +9,9 @@ use crate::render::room::{LISTED, Room};
 use crate::render::steady;
 use assay_base::{Bytes, Span};
 
+/// Number of streams whose rates are named: all the kinds of a database's transactions.
+const RATES: usize = 5;
+
 /// Mean and percentiles of each stream.
 pub(crate) fn percentiles(page: &mut Page, judgement: &Judgement, room: Room) {
     let part = &judgement.part;
@@ -181,11 +184,11 @@ fn is_idle(stream: &StreamTotals) -> bool {
     stream.rate_asked.is_none() && stream.counts.issued == 0 && stream.counts.scheduled == 0
 }
 
-/// With many streams, the worst comes first: there may be no space for the others.
+/// With many streams, the worst comes first: there may be no space for the others, which are counted.
 fn rates(judgement: &Judgement) -> String {
     let part = &judgement.part;
     let mut whole: Vec<_> = part.streams.whole().filter(|stream| !is_idle(stream)).collect();
-    if whole.len() > LISTED / 2 {
+    if whole.len() > RATES {
         let worst = worst(judgement, &whole).to_owned();
         whole.sort_by_key(|stream| stream.name != worst);
     }
@@ -194,7 +197,12 @@ fn rates(judgement: &Judgement) -> String {
         let asked = stream.rate_asked.map(|asked| format!(" of {asked:.1}")).unwrap_or_default();
         Some(format!("{} {achieved:.1}{asked}/s", stream.name))
     };
-    whole.into_iter().filter_map(rate).take(LISTED / 2).collect::<Vec<_>>().join(", ")
+    let all: Vec<String> = whole.into_iter().filter_map(rate).collect();
+    let more = match all.len().saturating_sub(RATES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    all.into_iter().take(RATES).collect::<Vec<_>>().join(", ") + &more
 }
 
 /// The errors while measuring.

@@ -15,7 +15,7 @@ impl Badge {
     pub(crate) fn of(verdict: Verdict) -> Badge {
         let (class, sign, word, meaning) = match verdict {
             Verdict::Pass => {
-                ("pass", "✓", "PASS", "every bound held in every slice, and the load asked for was delivered")
+                ("pass", "✓", "PASS", "every criterion held in every slice, and the load asked for was delivered")
             }
             Verdict::Fail => ("fail", "✗", "FAIL", "the target did not hold"),
             Verdict::Invalid => ("invalid", "⚠", "INVALID", "the test proves nothing about the target"),
