@@ -4,6 +4,7 @@
 
 use assay_base::Measure;
 use assay_record::{Entry, Header, Histograms, Interval, PhaseKind, Thresholds, Times, Unpacker};
+use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Number of units kept for each stream.
@@ -14,8 +15,8 @@ const UNITS: usize = 512;
 pub struct Sampled {
     header: Option<Header>,
     bounds: Option<Thresholds>,
-    /// Names of the compared parts of a plan, with the values of all steps in order.
-    plan: Vec<(String, String)>,
+    /// The compared parts of a plan, those of all steps in order.
+    plan: Vec<Asked>,
     order: Vec<(Option<u32>, String)>,
     /// By step, stream, and whether it is the service rather than the response.
     series: BTreeMap<Key, Series>,
@@ -23,6 +24,22 @@ pub struct Sampled {
     /// Set where the log has only one measure of each stream: the response where this function returns true, otherwise
     /// the service.
     one_measure: Option<IsResponse>,
+}
+
+/// A part of a plan.
+#[derive(Clone, Debug, Default)]
+struct Asked {
+    name: String,
+    /// In words.
+    value: String,
+    /// All members of a stream.
+    whole: serde_json::Value,
+}
+
+impl Asked {
+    fn new(name: impl Into<String>, value: String) -> Asked {
+        Asked { name: name.into(), value, ..Asked::default() }
+    }
 }
 
 /// Whether the times of a stream in the log are responses.
@@ -170,7 +187,8 @@ impl Sampled {
         let step = header.step.as_ref().map(|step| step.number);
         let at = step.map_or(String::new(), |step| format!("step {step}: "));
         if !header.continues {
-            self.plan.extend(plan_of(header).into_iter().map(|(name, value)| (format!("{at}{name}"), value)));
+            let placed = |asked: Asked| Asked { name: format!("{at}{}", asked.name), ..asked };
+            self.plan.extend(plan_of(header).into_iter().map(placed));
         }
         for stream in &header.streams {
             let key = (step, stream.name.clone());
@@ -288,17 +306,51 @@ impl Sampled {
 
     /// Where the plan differs from that of `other`: what was asked for, not on which targets, when, or with which seed.
     pub(crate) fn plan_differences(&self, other: &Sampled) -> Vec<String> {
-        let names: BTreeSet<&String> = self.plan.iter().chain(&other.plan).map(|(name, _)| name).collect();
-        let of = |plan: &[(String, String)], name: &str| {
-            plan.iter().find(|(known, _)| known == name).map_or("nothing".to_owned(), |(_, value)| value.clone())
-        };
-        let differs = |name: &str| of(&self.plan, name) != of(&other.plan, name);
-        // The complete plan of a stream is long: it is listed only where the short members do not show the difference.
-        let part_differs = |name: &str| name.strip_prefix("plan of ").is_some_and(differs);
-        let differing = names.into_iter().filter(|name| differs(name) && !part_differs(name));
-        differing
-            .map(|name| format!("{name} is {} there and {} here", of(&self.plan, name), of(&other.plan, name)))
-            .collect()
+        let names: BTreeSet<&String> = self.plan.iter().chain(&other.plan).map(|asked| &asked.name).collect();
+        let (nothing, mut lines) = (Asked::new("", "nothing".to_owned()), Vec::new());
+        for name in names {
+            let [there, here] =
+                [self, other].map(|it| it.plan.iter().find(|asked| asked.name == *name).unwrap_or(&nothing));
+            if there.value != here.value {
+                lines.push(differs(name, &there.value, &here.value));
+            } else if there.whole.is_null() != here.whole.is_null() {
+                lines.push(format!("{name} is described in one of the logs only"));
+            } else {
+                let mut found = |path: &str, there: &str, here: &str| {
+                    lines.push(differs(&format!("{name}, {path}"), there, here));
+                };
+                members("", &there.whole, &here.whole, &mut found);
+            }
+        }
+        lines
+    }
+}
+
+fn differs(name: &str, there: &str, here: &str) -> String {
+    format!("{name} is {there} there and {here} here")
+}
+
+/// Gives each member that differs to `found`, with its path, as `addresses.zipf`.
+fn members(path: &str, there: &Value, here: &Value, found: &mut impl FnMut(&str, &str, &str)) {
+    match (there, here) {
+        (Value::Object(a), Value::Object(b)) => {
+            let names: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
+            for name in names {
+                let of = |all: &serde_json::Map<String, Value>| all.get(name).cloned().unwrap_or_default();
+                let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+                members(&path, &of(a), &of(b), found);
+            }
+        }
+        (a, b) if a == b => {}
+        (a, b) => found(path, &shown(a), &shown(b)),
+    }
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "nothing".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
     }
 }
 
@@ -319,21 +371,24 @@ fn by_place(mut header: Header) -> Header {
 }
 
 /// What must be equal: model, load, streams (direction, sizes, rates, arrivals, addresses), criteria.
-fn plan_of(header: &Header) -> Vec<(String, String)> {
-    let mut plan = vec![("model".into(), header.model.clone()), ("load".into(), header.load.clone())];
+fn plan_of(header: &Header) -> Vec<Asked> {
+    let mut plan = vec![Asked::new("model", header.model.clone()), Asked::new("load", header.load.clone())];
     for stream in &header.streams {
         let rate = stream.rate.map_or("no rate".to_owned(), |rate| rate.to_string());
         let (does, arrival) = (stream.does(), &stream.arrival);
         let of = if stream.size.is_empty() { String::new() } else { format!(" of {}", stream.size) };
-        plan.push((format!("stream {}", stream.name), format!("{does}{of}, {arrival}, {rate}")));
+        plan.push(Asked::new(format!("stream {}", stream.name), format!("{does}{of}, {arrival}, {rate}")));
     }
     let streams = header.plan.get("streams").and_then(|streams| streams.as_array());
     for stream in streams.into_iter().flatten() {
-        let name = stream.get("name").and_then(|name| name.as_str()).unwrap_or_default();
-        plan.push((format!("plan of stream {name}"), stream.to_string()));
+        let name = format!("stream {}", stream.get("name").and_then(Value::as_str).unwrap_or_default());
+        match plan.iter_mut().find(|asked| asked.name == name) {
+            Some(asked) => asked.whole = stream.clone(),
+            None => plan.push(Asked { name, whole: stream.clone(), ..Asked::default() }),
+        }
     }
     let criteria: Vec<String> = header.criteria.iter().map(ToString::to_string).collect();
-    plan.push(("criteria".into(), criteria.join("; ")));
+    plan.push(Asked::new("criteria", criteria.join("; ")));
     plan
 }
 

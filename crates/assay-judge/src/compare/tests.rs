@@ -184,6 +184,40 @@ fn another_plan_is_refused_unless_told() {
 }
 
 #[test]
+fn a_member_that_differs_is_named_by_its_path() {
+    let differences = |change: fn(&mut Header)| {
+        let mut other = run(2, 1.0, 16);
+        let (mut planned, mut changed) = (header(), header());
+        let stream = |zipf| serde_json::json!({"streams": [{"name": "reads", "addresses": {"zipf": zipf, "blocks": [1, 2]}, "after": null}]});
+        (planned.plan, changed.plan) = (stream(0.8), stream(0.8));
+        change(&mut changed);
+        let mut first = run(1, 1.0, 16);
+        for (run, header) in [(&mut first, planned), (&mut other, changed)] {
+            run.sampled = Sampled::default();
+            run.sampled.entry(&Entry::Header(Box::new(header))).unwrap();
+        }
+        compare(&[first, other], false).err().unwrap_or_default()
+    };
+    assert!(differences(|_| {}).is_empty());
+    for (change, line) in [
+        (
+            (|it| it.plan["streams"][0]["addresses"]["zipf"] = 0.9.into()) as fn(&mut Header),
+            "stream reads, addresses.zipf is 0.8 there and 0.9 here",
+        ),
+        (|it| it.plan["streams"][0]["after"] = "writes".into(), "stream reads, after is nothing there and writes here"),
+        (
+            |it| it.plan["streams"][0]["addresses"]["blocks"] = serde_json::json!([3]),
+            "stream reads, addresses.blocks is [1,2] there and [3] here",
+        ),
+        (|it| it.plan["streams"] = serde_json::json!([]), "stream reads is described in one"),
+        (|it| it.streams[0].arrival = "steady".into(), "steady, "),
+    ] {
+        let found = differences(change);
+        assert!(found.len() == 1 && found[0].contains(line), "{line}: {found:?}");
+    }
+}
+
+#[test]
 fn the_ranking_ties_what_noise_cannot_tell_apart() {
     let runs = [run(3, 1.5, 64), run(1, 1.0, 64), run(2, 1.0, 64)];
     let ranking = compare(&runs, false).unwrap().ranking;
