@@ -4,6 +4,7 @@
 //! database. All names are written with their database.
 
 mod auth;
+mod catalogue;
 mod checks;
 mod client;
 mod connection;

@@ -1,5 +1,6 @@
 //! The settings of a server that decide what a commit means, read in the session itself.
 
+use super::catalogue;
 use super::failed::Failed;
 use super::link::Link;
 use super::local::Directories;
@@ -62,19 +63,24 @@ impl Settings {
         let sql = format!(
             "SHOW SESSION VARIABLES WHERE Variable_name IN ({}); \
              SELECT table_name, coalesce(engine, 'none') FROM information_schema.tables \
-             WHERE table_schema = BINARY {} AND table_name IN ({}) AND coalesce(engine, 'none') <> 'InnoDB' ORDER BY 1",
+             WHERE table_schema = BINARY {} AND table_name IN ({}) AND coalesce(engine, 'none') <> 'InnoDB' ORDER BY 1; {}",
             names.join(", "),
             literal(database),
-            super::schema::names().map(literal).collect::<Vec<_>>().join(", ")
+            super::schema::names().map(literal).collect::<Vec<_>>().join(", "),
+            catalogue::number(database)
         );
         let answers = link.simple(&sql)?;
-        let [values, engines] = answers.as_slice() else { return Ok(Settings::default()) };
+        let [values, engines, definitions] = answers.as_slice() else { return Ok(Settings::default()) };
         let mut settings = Settings::default();
         for row in &values.rows {
             settings.values.insert(row.text(0)?.to_owned(), row.text(1)?.to_owned());
         }
         for row in &engines.rows {
             settings.other_engines.push(format!("{} ({})", row.text(0)?, row.text(1)?));
+        }
+        // A database in which nothing is yet has no number.
+        if let Some(number) = definitions.one().and_then(|row| row.text(0).ok()) {
+            settings.values.insert("definitions".to_owned(), number.to_owned());
         }
         let of = |name| settings.values.get(name).map_or("", String::as_str);
         let [data, log, binary_log] = ["datadir", "innodb_log_group_home_dir", "log_bin_basename"].map(of);

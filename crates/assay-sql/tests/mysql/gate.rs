@@ -110,7 +110,11 @@ fn what_is_not_as_a_load_makes_it_is_neither_loaded_nor_ready() {
         ("RENAME TABLE history TO h; CREATE VIEW history AS SELECT * FROM h", Kind::Refused, "first (history)"),
     ] {
         let Some(bed) = Bed::loaded() else { return };
+        let definitions = || bed.connection().settings().value("definitions").to_owned();
+        let before = definitions();
+        assert_eq!(definitions(), before);
         bed.ask(spoil);
+        assert!(definitions() != before && before.len() == 32, "{spoil}: {before}");
         for (trouble, kind) in
             [(ready(&bed.url(), None).unwrap_err(), kind), (bed.load(small(), 1).unwrap_err(), Kind::Refused)]
         {
