@@ -5,10 +5,12 @@
 //! stands in the place of an option only if there is no at sign in it: it may be the rest of a password.
 
 mod mysql;
+mod options;
 mod percent;
 mod postgres;
 mod server;
 
+use options::written;
 use percent::repeated;
 
 pub use mysql::MysqlUrl;
@@ -130,15 +132,24 @@ impl SqliteUrl {
         if path.is_empty() {
             return Err(Trouble::usage("sqlite: names no file: write sqlite:FILE, for instance sqlite:shop.db"));
         }
+        if path.starts_with("//") {
+            return Err(Trouble::usage(
+                "a sqlite: URL names a file and no host: write sqlite:shop.db, or sqlite:/home/me/shop.db with one slash",
+            ));
+        }
+        if path == ":memory:" {
+            return Err(Trouble::usage(
+                "a database in memory says nothing about storage: name a file, for which ./ is written before this name",
+            ));
+        }
         let mut url = SqliteUrl::of(Path::new(path));
-        for option in options.split('&').filter(|option| !option.is_empty()) {
-            url.set(option)?;
+        for (name, word) in written(options, "sqlite")? {
+            url.set(name, word)?;
         }
         Ok(url)
     }
 
-    fn set(&mut self, option: &str) -> Result<(), Trouble> {
-        let (name, word) = option.split_once('=').unwrap_or((option, ""));
+    fn set(&mut self, name: &str, word: &str) -> Result<(), Trouble> {
         let (name_shown, word_shown) = (repeated(name), repeated(word));
         let unknown = |words: &[&str]| {
             let text =
@@ -259,6 +270,12 @@ mod tests {
             ("sqlite:a?synchronus=full", "no option \"synchronus\": write journal_mode or synchronous"),
             ("sqlite:a?synchronous=FULL", "is not \"FULL\": write one of off, normal, full, extra"),
             ("sqlite:a?journal_mode", "is not \"\": write one of wal, delete"),
+            ("sqlite:a?journal_mode=wal&synchronous=off&journal_mode=wal", "has the option journal_mode twice"),
+            ("sqlite://shop.db", "names a file and no host"),
+            ("sqlite:///tmp/shop.db", "sqlite:/home/me/shop.db with one slash"),
+            ("sqlite::memory:", "in memory says nothing about storage"),
+            ("postgres://me@host/db?tls=off&tls=verify", "has the option tls twice"),
+            ("mysql://me@host/db?port=1&port=2", "has the option port twice"),
             ("oracle:x", "oracle: is not a database"),
             ("mssql://me@host/db", "mssql: is not a database that this program knows"),
         ] {
@@ -318,6 +335,7 @@ mod tests {
             ("mysql://me@host/canary%40x", "lower-case letters"),
             ("mysql://me@host/canary@x", "lower-case letters"),
             ("sqlite:./shop.db?canary:me@x", "has no option"),
+            ("mysql://me@host/db?canary@x=1&canary@x=1", "twice"),
             ("sqlite:./shop.db?synchronous=canary:x@y", "write one of off"),
         ] {
             let trouble = Url::read(text).unwrap_err();

@@ -82,7 +82,18 @@ fn trouble(at: &str, why: &rusqlite::Error) -> Trouble {
     let fault = fault(why);
     match fault.code.as_str() {
         "SQLITE_CORRUPT" | "SQLITE_NOTADB" => Trouble::damaged(format!("{at} is damaged: {fault}")),
-        _ => Trouble::host(format!("{at}: {fault}")),
+        code => Trouble::host(format!("{at}: {fault}{}", advice(code))),
+    }
+}
+
+/// What to do about a failure whose cause is the storage or the rights to it.
+fn advice(code: &str) -> &'static str {
+    match code {
+        "SQLITE_FULL" => ": make room on its file system",
+        "SQLITE_IOERR" => ": the log of the kernel (dmesg) may say what failed",
+        "SQLITE_READONLY" => ": make its file, its directory and their file system writable",
+        "SQLITE_CANTOPEN" => ": SQLite needs the right to make files beside it",
+        _ => "",
     }
 }
 

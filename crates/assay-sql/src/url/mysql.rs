@@ -3,6 +3,7 @@
 //! A password comes from the environment or from a file that only its owner can read, and stands in nothing that is
 //! printed.
 
+use super::options::written;
 use super::percent::{decode, encode, repeated};
 use super::server::{Host, Password, Tls, plain, port, private, split_port};
 use crate::trouble::Trouble;
@@ -59,8 +60,7 @@ impl MysqlUrl {
         };
         url.set("host", decode(host)?)?;
         url.set("port", port.to_owned())?;
-        for option in options.split('&').filter(|option| !option.is_empty()) {
-            let (name, value) = option.split_once('=').unwrap_or((option, ""));
+        for (name, value) in written(options, "mysql")? {
             let value = decode(value)?;
             if value.is_empty() {
                 let name = repeated(name);
