@@ -73,7 +73,9 @@ fn commands_that_need_no_device() {
             line.replace("--for 12h", "--for 6h --load 0.1x").replace("--for 30s --slice 10s", "--for 2s --slice 1s");
         let told = reader.expect(&line);
         assert!(!told.is_empty() || line.contains('>'), "{line} told nothing");
-        assert!(told.lines().count() < 100, "{line} fills the terminal: {} lines", told.lines().count());
+        // Other tests have devices at the same time, each of which is told in some lines.
+        let lines = told.lines().count();
+        assert!(lines < 100 || line.contains("assay devices"), "{line} fills the terminal: {lines} lines");
         if line.contains("flash-worn") {
             assert!(told.starts_with("FAIL") && told.contains("in slice 6 (5 h to 6 h)"), "{told}");
         }

@@ -14,7 +14,8 @@ mod manual;
 mod overload;
 mod traced;
 
-use bed::{Loop, assay, config, dropin, run, text, unhindered};
+use bed::{Loop, assay, config, dropin, run, run_each, text, unhindered};
+use std::cell::RefCell;
 use std::io::Read;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -59,9 +60,9 @@ fn every_option_issues_what_it_says() {
             &[("reads", 0, 0), ("large-block-reads", 9, 131_072), ("large-block-writes", 9, 131_072)],
         ),
     ] {
-        let before = device.stat();
-        let ran = run("act_storage", &[&device], &format!("{LOAD}{keys}"));
-        let after = device.stat();
+        let before = RefCell::new(device.stat());
+        let ran = run_each("act_storage", &[&device], &format!("{LOAD}{keys}"), || drop(before.replace(device.stat())));
+        let (before, after) = (before.take(), device.stat());
         assert_eq!(ran.output.status.code(), Some(0), "{keys}: {}", text(&ran.output.stderr));
         for (stream, rate, size) in expected {
             let (scheduled, issued, ok) =
