@@ -13,7 +13,7 @@ use crate::searching::{self, Bounds, Searching};
 use crate::several::{Ramp, Several};
 use assay_base::{Multiple, Share};
 use assay_judge::Verdict;
-use assay_judge::curve::{Curve, SCHEMA, html};
+use assay_judge::curve::{Curve, Limits, Measured, SCHEMA, Scale, Shape, html};
 use assay_judge::limit::Outcome;
 use std::path::{Path, PathBuf};
 
@@ -61,22 +61,20 @@ impl<'a> Curving<'a> {
     ) -> Result<Curving<'a>, Failure> {
         let fresh = Curve {
             schema: SCHEMA,
-            workload: several.plan.name.clone(),
-            targets: several.names.clone(),
-            devices: Vec::new(),
-            stream: asked.stream.clone(),
-            seed: several.plan.seed,
-            plan_blake3: Some(several.plan_sum.clone()),
-            run_ns: several.plan.measured().as_ns(),
-            maximum: asked.maximum,
-            searched: asked.maximum.is_none(),
-            watermarks: Vec::new(),
-            deviations: Vec::new(),
-            counted: several.plan.counted(),
+            of: Measured {
+                workload: several.plan.name.clone(),
+                targets: several.names.clone(),
+                devices: Vec::new(),
+                stream: asked.stream.clone(),
+                seed: several.plan.seed,
+                plan_blake3: Some(several.plan_sum.clone()),
+                run_ns: several.plan.measured().as_ns(),
+            },
+            scale: Scale { maximum: asked.maximum, searched: asked.maximum.is_none(), counted: several.plan.counted() },
+            limits: Limits::default(),
             asked: asked.shares.clone(),
             points: Vec::new(),
-            knee: None,
-            overall_response_ns: None,
+            shape: Shape::default(),
             cache: None,
             in_one_run: asked.in_one_run,
             beside: None,
@@ -97,8 +95,8 @@ impl<'a> Curving<'a> {
 
     /// Measures to the end. The result is the outcome of a search that found no maximum.
     pub fn run(&mut self, observer: &mut dyn Observer) -> Result<Option<Outcome>, Failure> {
-        let outcome = if self.curve.maximum.is_none() { Some(self.search(observer)?) } else { None };
-        let Some(maximum) = self.curve.maximum else { return Ok(outcome) };
+        let outcome = if self.curve.scale.maximum.is_none() { Some(self.search(observer)?) } else { None };
+        let Some(maximum) = self.curve.scale.maximum else { return Ok(outcome) };
         match self.ramp.take() {
             Some(ramp) => self.in_one_run(&ramp, maximum, observer)?,
             None => self.points(maximum, observer)?,
@@ -115,7 +113,7 @@ impl<'a> Curving<'a> {
             }
             observer.title("all points");
             let at = (self.dir.as_path(), RAMP);
-            let (whole, points, run) = self.several.run_ramp(ramp, at, (maximum, self.curve.seed), observer)?;
+            let (whole, points, run) = self.several.run_ramp(ramp, at, (maximum, self.curve.of.seed), observer)?;
             let directory = below(&self.dir, &run);
             for (share, judgement) in self.curve.asked.clone().into_iter().rev().zip(&points) {
                 let load = part(maximum, share)?;
@@ -129,7 +127,7 @@ impl<'a> Curving<'a> {
                 let mean =
                     self.curve.asked.iter().map(|share| share.as_ppb() as f64).sum::<f64>() / points.len() as f64;
                 for point in self.curve.points.iter_mut().filter(|point| point.share == share) {
-                    point.rate_asked = point.rate_asked.map(|rate| rate * share.as_ppb() as f64 / mean);
+                    point.rates.asked = point.rates.asked.map(|rate| rate * share.as_ppb() as f64 / mean);
                 }
             }
             self.keep()?;
@@ -147,7 +145,9 @@ impl<'a> Curving<'a> {
         directory(&below)?;
         let outcome = Searching::begin(self.several, self.bounds, below, resumed)?.run(observer)?;
         match outcome {
-            Outcome::Between { passes, .. } | Outcome::NeverFailed { passes } => self.curve.maximum = Some(passes),
+            Outcome::Between { passes, .. } | Outcome::NeverFailed { passes } => {
+                self.curve.scale.maximum = Some(passes)
+            }
             Outcome::NeverPassed { .. } | Outcome::Stopped { .. } => observer.say(&format!("no maximum: it {outcome}")),
         }
         self.keep()?;
@@ -163,7 +163,7 @@ impl<'a> Curving<'a> {
                 observer.title(&share.to_string());
                 let number = self.curve.asked.iter().position(|asked| *asked == share).map_or(0, |index| index + 1);
                 let name = format!("{number:02}-{load}");
-                let (judgement, at) = self.several.run(&self.dir, &name, (load, self.curve.seed), observer)?;
+                let (judgement, at) = self.several.run(&self.dir, &name, (load, self.curve.of.seed), observer)?;
                 observer.say(&format!("{share}: {load} {}", judgement.verdict));
                 self.curve.add_run(share, load, &judgement, below(&self.dir, &at));
                 self.keep()?;
@@ -210,11 +210,12 @@ pub fn directory(below: &Path) -> Result<(), Failure> {
 /// The curve that an earlier call left, which must belong to the same task.
 fn earlier(dir: &Path, ours: &Curve, several: &Several<'_>) -> Result<Curve, Failure> {
     let curve = kept(&dir.join(FILE), |kept: &Curve| {
-        let task = (kept.workload.as_str(), kept.targets.as_slice());
-        let same = several.goes_on(task, kept.run_ns, kept.plan_blake3.as_deref(), kept.seed);
-        let maximum = kept.searched == ours.searched && (ours.searched || kept.maximum == ours.maximum);
+        let task = (kept.of.workload.as_str(), kept.of.targets.as_slice());
+        let same = several.goes_on(task, kept.of.run_ns, kept.of.plan_blake3.as_deref(), kept.of.seed);
+        let maximum = kept.scale.searched == ours.scale.searched
+            && (ours.scale.searched || kept.scale.maximum == ours.scale.maximum);
         let points = kept.asked == ours.asked && kept.in_one_run == ours.in_one_run;
-        same && maximum && points && kept.stream == ours.stream
+        same && maximum && points && kept.of.stream == ours.of.stream
     })?;
     several.same_targets(dir)?;
     // The curve without the cache has a file of its own.

@@ -21,7 +21,7 @@ mod render;
 pub use page::html;
 pub use render::text;
 
-use crate::judgement::{Judgement, Outcome, StreamTotals, TargetTotals};
+use crate::judgement::{Judgement, Outcome, StreamTotals, TargetTotals, TimesSummary};
 use crate::verdict::Verdict;
 use crate::words::add_new;
 use assay_base::{Counted, Multiple, Share};
@@ -38,6 +38,36 @@ pub(crate) const NOT_COMPARABLE: &str = "not comparable with audited results";
 pub struct Curve {
     /// [`SCHEMA`].
     pub schema: u32,
+    /// What was measured.
+    #[serde(flatten)]
+    pub of: Measured,
+    /// What the shares are shares of.
+    #[serde(flatten)]
+    pub scale: Scale,
+    /// What limits the result.
+    #[serde(flatten)]
+    pub limits: Limits,
+    /// The shares that were asked for, ascending.
+    pub asked: Vec<Share>,
+    /// The points that were run, ascending.
+    pub points: Vec<Point>,
+    /// What the points come to.
+    #[serde(flatten)]
+    pub shape: Shape,
+    /// The device of the cache before the targets; absent where there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cache: Option<String>,
+    /// True where all points were measured in one uninterrupted run, from the highest load to the lowest.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_one_run: bool,
+    /// The curve of the same workload on the same targets without the cache, where it was asked for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub beside: Option<Box<Curve>>,
+}
+
+/// What a curve is a curve of.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Measured {
     /// The workload's name.
     pub workload: String,
     /// The targets, as the user named them.
@@ -55,23 +85,34 @@ pub struct Curve {
     pub plan_blake3: Option<String>,
     /// Measured time of each run.
     pub run_ns: u64,
-    /// The load of 100 %; absent until it is found.
+}
+
+/// The load of 100 %.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Scale {
+    /// As a multiple of the workload's 1x; absent until it is found.
     pub maximum: Option<Multiple>,
     /// True where it was searched for, false where the user gave it.
     pub searched: bool,
     /// The unit in which loads are counted beside multiples, such as BSUs; absent where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted: Option<Counted>,
-    /// What limits the result (`SIMULATED`, `SHORT` …), over all runs.
+}
+
+/// What limits a result, over all runs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Limits {
+    /// `SIMULATED`, `SHORT` …
     pub watermarks: Vec<String>,
     /// In what the workload is not as the standard requires from which it is derived; absent where it is derived from none,
     /// and in files of earlier versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deviations: Vec<String>,
-    /// The shares that were asked for, ascending.
-    pub asked: Vec<Share>,
-    /// The points that were run, ascending.
-    pub points: Vec<Point>,
+}
+
+/// What the points of a curve come to.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Shape {
     /// Index of the knee in `points`; absent where the power still grows at the highest point, or where there are fewer
     /// than three points.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -79,15 +120,6 @@ pub struct Curve {
     /// The overall response time; absent where no point belongs to the curve.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub overall_response_ns: Option<u64>,
-    /// The device of the cache before the targets; absent where there was none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cache: Option<String>,
-    /// True where all points were measured in one uninterrupted run, from the highest load to the lowest.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub in_one_run: bool,
-    /// The curve of the same workload on the same targets without the cache, where it was asked for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub beside: Option<Box<Curve>>,
 }
 
 /// One run.
@@ -103,21 +135,12 @@ pub struct Point {
     pub reason: String,
     /// True when the load that was asked for was delivered, so that the point belongs to the curve.
     pub delivered: bool,
-    /// Operations per second that were asked for.
-    pub rate_asked: Option<f64>,
-    /// Operations per second that completed.
-    pub rate_achieved: Option<f64>,
-    /// Mean response in nanoseconds.
-    pub mean_ns: Option<u64>,
-    /// Median of the response.
-    pub p50_ns: Option<u64>,
-    /// 99th percentile of the response.
-    pub p99_ns: Option<u64>,
-    /// 99.9th percentile of the response.
-    pub p99_9_ns: Option<u64>,
-    /// Quantiles of the response: `[share not above, nanoseconds]`, ascending; absent in curves of earlier versions.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub nines: Vec<(f64, u64)>,
+    /// Its throughput.
+    #[serde(flatten)]
+    pub rates: Rates,
+    /// Its response.
+    #[serde(flatten)]
+    pub times: PointTimes,
     /// Share of the blocks that reads asked for which were in the cache before the targets, 0 to 1; absent where there was no
     /// cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -130,24 +153,63 @@ pub struct Point {
     pub directory: String,
 }
 
+/// The throughput of a point, in operations per second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Rates {
+    /// That was asked for.
+    #[serde(rename = "rate_asked")]
+    pub asked: Option<f64>,
+    /// That completed.
+    #[serde(rename = "rate_achieved")]
+    pub achieved: Option<f64>,
+}
+
+/// The response of a point.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PointTimes {
+    /// Mean in nanoseconds.
+    pub mean_ns: Option<u64>,
+    /// Median.
+    pub p50_ns: Option<u64>,
+    /// 99th percentile.
+    pub p99_ns: Option<u64>,
+    /// 99.9th percentile.
+    pub p99_9_ns: Option<u64>,
+    /// Quantiles: `[share not above, nanoseconds]`, ascending; absent in curves of earlier versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nines: Vec<(f64, u64)>,
+}
+
+impl PointTimes {
+    fn of(times: &TimesSummary) -> PointTimes {
+        PointTimes {
+            mean_ns: times.mean_ns,
+            p50_ns: times.p50_ns,
+            p99_ns: times.p99_ns,
+            p99_9_ns: times.p99_9_ns,
+            nines: times.nines.clone(),
+        }
+    }
+}
+
 impl Curve {
     /// Adds the run of a point; it replaces an earlier one at the same share.
     pub fn add_run(&mut self, share: Share, load: Multiple, judgement: &Judgement, directory: String) {
-        add_new(&mut self.watermarks, &judgement.watermarks);
-        add_new(&mut self.deviations, judgement.deviations());
+        add_new(&mut self.limits.watermarks, &judgement.watermarks);
+        add_new(&mut self.limits.deviations, judgement.deviations());
         if !judgement.part.targets.each.is_empty() {
-            self.devices = judgement.part.targets.each.iter().map(TargetTotals::device).collect();
+            self.of.devices = judgement.part.targets.each.iter().map(TargetTotals::device).collect();
         }
         if let Some(cache) = &judgement.part.targets.cache {
             self.cache = Some(cache.head.device.name.clone());
         }
-        self.add(Point::of(share, load, judgement, &self.stream, directory));
+        self.add(Point::of(share, load, judgement, &self.of.stream, directory));
     }
 
     /// Puts the curve without the cache beside this one.
     pub fn put_beside(&mut self, without: Curve) {
-        add_new(&mut self.watermarks, &without.watermarks);
-        add_new(&mut self.deviations, &without.deviations);
+        add_new(&mut self.limits.watermarks, &without.limits.watermarks);
+        add_new(&mut self.limits.deviations, &without.limits.deviations);
         self.beside = Some(Box::new(without));
     }
 
@@ -161,8 +223,8 @@ impl Curve {
         self.points.retain(|known| known.share != point.share);
         self.points.push(point);
         self.points.sort_by_key(|point| point.share.as_ppb());
-        self.knee = self.find_knee();
-        self.overall_response_ns = self.overall_response();
+        self.shape.knee = self.find_knee();
+        self.shape.overall_response_ns = self.overall_response();
     }
 
     /// The shares that remain to be run, ascending: those that were not run, were cut short, or proved nothing.
@@ -200,7 +262,7 @@ impl Curve {
     /// Index, throughput and mean response of the points that belong to the curve, by throughput.
     fn line(&self) -> Vec<(usize, f64, f64)> {
         let place = |(index, point): (usize, &Point)| {
-            let (rate, mean) = (point.rate_achieved?, point.mean_ns? as f64);
+            let (rate, mean) = (point.rates.achieved?, point.times.mean_ns? as f64);
             point.belongs().then_some((index, rate, mean)).filter(|_| rate > 0.0 && mean > 0.0)
         };
         let mut line: Vec<_> = self.points.iter().enumerate().filter_map(place).collect();
@@ -229,20 +291,17 @@ impl Point {
         let part = &judgement.part;
         let built_in = part.criteria.iter().find(|criterion| criterion.asked.stream.is_none());
         let totals = totals(judgement, stream);
-        let response = totals.map(|totals| &totals.response);
         Point {
             share,
             load,
             verdict: judgement.verdict,
             reason: judgement.reason.clone(),
             delivered: built_in.is_some_and(|criterion| criterion.outcome == Outcome::Pass),
-            rate_asked: totals.and_then(|totals| totals.rate_asked),
-            rate_achieved: totals.and_then(|totals| totals.rate_achieved),
-            mean_ns: response.and_then(|times| times.mean_ns),
-            p50_ns: response.and_then(|times| times.p50_ns),
-            p99_ns: response.and_then(|times| times.p99_ns),
-            p99_9_ns: response.and_then(|times| times.p99_9_ns),
-            nines: response.map_or_else(Vec::new, |times| times.nines.clone()),
+            rates: Rates {
+                asked: totals.and_then(|totals| totals.rate_asked),
+                achieved: totals.and_then(|totals| totals.rate_achieved),
+            },
+            times: totals.map(|totals| PointTimes::of(&totals.response)).unwrap_or_default(),
             hit_rate: part.targets.cache.as_ref().and_then(|cache| cache.read_hit_rate),
             bytes: part.databases_bytes_at_end().or(part.databases_bytes()),
             directory,

@@ -19,18 +19,19 @@ const BESIDE: &str = "beside";
 /// Writes the page.
 pub fn html(curve: &Curve, out: &mut dyn fmt::Write) -> fmt::Result {
     let drawn = spread(curve);
-    let labelled = drawn.iter().map(|point| (format!("{} ({})", point.share, point.load), point.nines.as_slice()));
+    let labelled =
+        drawn.iter().map(|point| (format!("{} ({})", point.share, point.load), point.times.nines.as_slice()));
     let view = View {
         frame: Frame::still(),
         curve,
-        targets: curve.targets.join(", "),
+        targets: curve.of.targets.join(", "),
         length: length(curve),
         gain: gain(curve),
         badge: Badge::of(curve.verdict()),
-        watermarks: Watermark::all(&curve.watermarks),
+        watermarks: Watermark::all(&curve.limits.watermarks),
         response: (curve.line().len() >= 2).then(|| response(curve)),
         keys: lines(curve).into_iter().enumerate().map(|(at, line)| (series_class(at), line.name)).collect(),
-        beyond: Overlay::of_nines(&curve.stream, labelled),
+        beyond: Overlay::of_nines(&curve.of.stream, labelled),
         tables: curve.titled().into_iter().map(|(title, of)| table(curve, &title, of)).collect(),
     };
     write(&view, out)
@@ -76,7 +77,7 @@ fn table<'a>(whole: &Curve, title: &str, curve: &'a Curve) -> Table<'a> {
         maximum: maximum(curve),
         summary: summary(curve),
         own: Own::of(curve).map(Own::head),
-        search: match (curve.searched, below) {
+        search: match (curve.scale.searched, below) {
             (false, _) => None,
             (true, "") => Some("maximum/limit.html"),
             (true, _) => Some("beside/maximum/limit.html"),
@@ -103,10 +104,10 @@ fn row<'a>(curve: &Curve, below: &str, index: usize, point: &'a Point) -> Row<'a
     Row {
         point,
         badge: Badge::of(point.verdict),
-        counted: curve.counted.as_ref().map(|counted| counted.of(point.load)),
-        knee: curve.knee == Some(index),
-        rates: [point.rate_asked, point.rate_achieved].map(rate),
-        times: [point.mean_ns, point.p50_ns, point.p99_ns, point.p99_9_ns].map(length),
+        counted: curve.scale.counted.as_ref().map(|counted| counted.of(point.load)),
+        knee: curve.shape.knee == Some(index),
+        rates: [point.rates.asked, point.rates.achieved].map(rate),
+        times: [point.times.mean_ns, point.times.p50_ns, point.times.p99_ns, point.times.p99_9_ns].map(length),
         own: Own::of(curve).map(|own| own.cell(point)),
         report: report_beside(&Path::new(below).join(&point.directory)),
     }
@@ -115,7 +116,8 @@ fn row<'a>(curve: &Curve, below: &str, index: usize, point: &'a Point) -> Row<'a
 /// The points whose distributions are drawn: the lowest, the highest, and as many evenly spaced ones between them as
 /// fit.
 fn spread(curve: &Curve) -> Vec<&Point> {
-    let all: Vec<&Point> = curve.points.iter().filter(|point| point.belongs() && !point.nines.is_empty()).collect();
+    let all: Vec<&Point> =
+        curve.points.iter().filter(|point| point.belongs() && !point.times.nines.is_empty()).collect();
     let Some(last) = all.len().checked_sub(1) else { return all };
     let kept = all.len().min(MOST_DRAWN);
     (0..kept).map(|at| all[if kept > 1 { at * last / (kept - 1) } else { 0 }]).collect()
@@ -124,7 +126,7 @@ fn spread(curve: &Curve) -> Vec<&Point> {
 /// A figure of a point.
 type Figure = fn(&Point) -> Option<u64>;
 const MEASURED: [(&str, Figure); 3] =
-    [("mean", |point| point.mean_ns), ("p50", |point| point.p50_ns), ("p99", |point| point.p99_ns)];
+    [("mean", |point| point.times.mean_ns), ("p50", |point| point.times.p50_ns), ("p99", |point| point.times.p99_ns)];
 
 /// One line of the chart.
 struct Line<'a> {
@@ -163,12 +165,12 @@ fn response(curve: &Curve) -> Chart {
         }
         marks.insert(0, Mark::Line { series, points });
     }
-    let knee = curve.knee.and_then(|index| curve.points[index].rate_achieved);
+    let knee = curve.shape.knee.and_then(|index| curve.points[index].rates.achieved);
     marks.extend(knee.map(|rate| Mark::Vertical { at: rate, text: "knee".to_owned() }));
     let each = |(title, of): (String, &Curve)| {
         let points = of.line();
         let told = points.iter().filter_map(|&(index, rate, _)| {
-            Some(format!("{}: p99 {}", per_second(rate), time(of.points[index].p99_ns?)))
+            Some(format!("{}: p99 {}", per_second(rate), time(of.points[index].times.p99_ns?)))
         });
         let told = told.collect::<Vec<_>>().join(", ");
         if title.is_empty() { told } else { format!("{title}: {told}") }

@@ -13,15 +13,15 @@ const ROWS: usize = 12;
 /// it has a table of its own.
 pub fn text(curve: &Curve, out: &mut dyn fmt::Write) -> fmt::Result {
     let mut page = Page::default();
-    let on = curve.targets.join(", ");
+    let on = curve.of.targets.join(", ");
     let how = if curve.in_one_run { ", in one uninterrupted run" } else { "" };
-    page.words("", &format!("{} of {} on {on}, {} a point{how}", curve.stream, curve.workload, length(curve)), 2);
+    page.words("", &format!("{} of {} on {on}, {} a point{how}", curve.of.stream, curve.of.workload, length(curve)), 2);
     let titled = curve.titled();
     if let [(title, curve)] = &titled[..] {
         page.words("", &of_all(title, curve), 2);
     }
-    if !curve.watermarks.is_empty() {
-        page.words("", &curve.watermarks.join(", "), 2);
+    if !curve.limits.watermarks.is_empty() {
+        page.words("", &curve.limits.watermarks.join(", "), 2);
     }
     for (title, of) in &titled {
         page.blank();
@@ -53,7 +53,7 @@ fn table(page: &mut Page, curve: &Curve) {
     let second = own.map_or("p50", Own::head).to_lowercase();
     page.line(format!("  share      load    achieved     mean {second:>8}      p99    p99.9  verdict"));
     for (index, point) in curve.points.iter().enumerate() {
-        page.line(row(point, own, curve.knee == Some(index)));
+        page.line(row(point, own, curve.shape.knee == Some(index)));
     }
 }
 
@@ -67,34 +67,35 @@ pub(super) fn capital(text: &str) -> String {
 /// one maximum was given for both.
 pub(super) fn gain(curve: &Curve) -> Option<String> {
     let without = curve.beside.as_deref()?;
-    if curve.searched {
-        let (with, without) = (curve.maximum?, without.maximum?);
+    if curve.scale.searched {
+        let (with, without) = (curve.scale.maximum?, without.scale.maximum?);
         let more = with.as_f64() / without.as_f64();
-        let counted = |load| curve.counted.as_ref().map_or_else(|| format!("{load}"), |counted| counted.of(load));
+        let counted = |load| curve.scale.counted.as_ref().map_or_else(|| format!("{load}"), |counted| counted.of(load));
         return Some(format!(
             "With the cache the targets carry {}, without it {}: {more:.2} times as much.",
             counted(with),
             counted(without)
         ));
     }
-    let same = |point: &&Point| point.belongs() && point.mean_ns.is_some();
+    let same = |point: &&Point| point.belongs() && point.times.mean_ns.is_some();
     let other = |point: &Point| without.points.iter().filter(same).find(|other| other.share == point.share);
     let (with, without) = curve.points.iter().filter(same).rev().find_map(|point| Some((point, other(point)?)))?;
     Some(format!(
         "At {} the mean response is {} with the cache, and {} without it.",
         with.load,
-        time(with.mean_ns),
-        time(without.mean_ns)
+        time(with.times.mean_ns),
+        time(without.times.mean_ns)
     ))
 }
 
 pub(super) fn length(curve: &Curve) -> String {
-    Span::from_ns(curve.run_ns).human()
+    Span::from_ns(curve.of.run_ns).human()
 }
 
 pub(super) fn maximum(curve: &Curve) -> String {
-    let counted = |load| curve.counted.as_ref().map_or_else(String::new, |counted| format!(" ({})", counted.of(load)));
-    match (curve.maximum, curve.searched) {
+    let counted =
+        |load| curve.scale.counted.as_ref().map_or_else(String::new, |counted| format!(" ({})", counted.of(load)));
+    match (curve.scale.maximum, curve.scale.searched) {
         (Some(load), true) => format!("100% is {load}{}, the highest load that was found to pass", counted(load)),
         (Some(load), false) => format!("100% is {load}{}, as it was asked for", counted(load)),
         (None, _) => "no maximum was found".to_owned(),
@@ -140,9 +141,9 @@ fn time(ns: Option<u64>) -> String {
 
 /// The row of a point; what only some curves have stands in the place of the median.
 fn row(point: &Point, own: Option<Own>, knee: bool) -> String {
-    let rate = point.rate_achieved.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.1}/s"));
-    let second = own.map_or_else(|| time(point.p50_ns), |own| own.cell(point));
-    let times = [time(point.mean_ns), second, time(point.p99_ns), time(point.p99_9_ns)];
+    let rate = point.rates.achieved.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.1}/s"));
+    let second = own.map_or_else(|| time(point.times.p50_ns), |own| own.cell(point));
+    let times = [time(point.times.mean_ns), second, time(point.times.p99_ns), time(point.times.p99_9_ns)];
     let times: String = times.map(|text| format!(" {text:>8}")).concat();
     let mark = match (knee, point.belongs()) {
         (true, _) => "  <- knee",
@@ -155,17 +156,17 @@ fn row(point: &Point, own: Option<Own>, knee: bool) -> String {
 
 /// The knee and the overall response time, in words.
 pub(super) fn summary(curve: &Curve) -> String {
-    let knee = match curve.knee.and_then(|index| curve.points.get(index)) {
+    let knee = match curve.shape.knee.and_then(|index| curve.points.get(index)) {
         Some(point) => format!(
             "Knee at {} ({}, {:.1}/s): the point of the greatest power, throughput over mean response.",
             point.share,
             point.load,
-            point.rate_achieved.unwrap_or_default()
+            point.rates.achieved.unwrap_or_default()
         ),
-        None if curve.overall_response_ns.is_none() => "No point belongs to the curve.".to_owned(),
+        None if curve.shape.overall_response_ns.is_none() => "No point belongs to the curve.".to_owned(),
         None => "No knee: throughput over mean response still grows at the highest point.".to_owned(),
     };
-    let overall = curve.overall_response_ns.map(|ns| {
+    let overall = curve.shape.overall_response_ns.map(|ns| {
         let ns = Span::from_ns(ns).human();
         format!(" Overall response time {ns} (area under mean response over throughput); {NOT_COMPARABLE}.")
     });
@@ -179,7 +180,7 @@ const MARKS: [[char; 2]; 2] = [['m', '9'], ['o', '8']];
 /// dotted.
 fn draw(page: &mut Page, curve: &Curve) {
     let place = |of: &Curve, marks: [char; 2]| -> Vec<(char, f64, f64)> {
-        let p99 = |index: usize| of.points[index].p99_ns.map(|ns| ns as f64);
+        let p99 = |index: usize| of.points[index].times.p99_ns.map(|ns| ns as f64);
         let line = of.line();
         let p99 = line.iter().filter_map(|&(index, rate, _)| Some((marks[1], rate, p99(index)?)));
         p99.chain(line.iter().map(|&(_, rate, mean)| (marks[0], rate, mean))).collect()
@@ -195,14 +196,14 @@ fn draw(page: &mut Page, curve: &Curve) {
     let column = |rate: f64| ((rate / top * (COLUMNS - 1) as f64).round() as usize).min(COLUMNS - 1);
     let row = |ns: f64| (((ns / low).ln() / (high / low).ln() * (ROWS - 1) as f64).round() as usize).min(ROWS - 1);
     let mut cells = vec![[' '; COLUMNS]; ROWS];
-    if let Some(rate) = curve.knee.and_then(|index| curve.points[index].rate_achieved) {
+    if let Some(rate) = curve.shape.knee.and_then(|index| curve.points[index].rates.achieved) {
         cells.iter_mut().for_each(|cells| cells[column(rate)] = '.');
     }
     for (mark, rate, ns) in places {
         cells[row(ns)][column(rate)] = mark;
     }
     let beside = if curve.beside.is_some() { "; without the cache o mean, 8 p99" } else { "" };
-    let knee = if curve.knee.is_some() { ", : knee" } else { "" };
+    let knee = if curve.shape.knee.is_some() { ", : knee" } else { "" };
     page.line(format!("{:>10}  m mean, 9 p99{knee}{beside}", "response"));
     for (index, cells) in cells.iter().enumerate().rev() {
         let edge = if index == ROWS - 1 { Some(high) } else { (index == 0).then_some(low) };

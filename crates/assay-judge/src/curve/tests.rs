@@ -12,13 +12,14 @@ fn point(percent: u64, rate: f64, mean_ns: u64) -> Point {
         verdict: Verdict::Pass,
         reason: "held".into(),
         delivered: true,
-        rate_asked: Some(rate),
-        rate_achieved: Some(rate),
-        mean_ns: Some(mean_ns),
-        p50_ns: Some(mean_ns),
-        p99_ns: Some(mean_ns * 3),
-        p99_9_ns: Some(mean_ns * 5),
-        nines: Vec::new(),
+        rates: Rates { asked: Some(rate), achieved: Some(rate) },
+        times: PointTimes {
+            mean_ns: Some(mean_ns),
+            p50_ns: Some(mean_ns),
+            p99_ns: Some(mean_ns * 3),
+            p99_9_ns: Some(mean_ns * 5),
+            nines: Vec::new(),
+        },
         hit_rate: None,
         bytes: None,
         directory: format!("{percent}"),
@@ -28,22 +29,19 @@ fn point(percent: u64, rate: f64, mean_ns: u64) -> Point {
 pub(super) fn curve(points: impl IntoIterator<Item = Point>) -> Curve {
     let mut curve = Curve {
         schema: SCHEMA,
-        workload: "orders".into(),
-        targets: vec!["sim:flash".into()],
-        devices: Vec::new(),
-        stream: "reads".into(),
-        seed: 1,
-        plan_blake3: None,
-        run_ns: 60_000_000_000,
-        maximum: Some(Multiple::whole(10)),
-        searched: false,
-        watermarks: vec!["SIMULATED".into()],
-        deviations: Vec::new(),
-        counted: None,
+        of: Measured {
+            workload: "orders".into(),
+            targets: vec!["sim:flash".into()],
+            stream: "reads".into(),
+            seed: 1,
+            run_ns: 60_000_000_000,
+            ..Measured::default()
+        },
+        scale: Scale { maximum: Some(Multiple::whole(10)), ..Scale::default() },
+        limits: Limits { watermarks: vec!["SIMULATED".into()], ..Limits::default() },
         asked: Vec::new(),
         points: Vec::new(),
-        knee: None,
-        overall_response_ns: None,
+        shape: Shape::default(),
         cache: None,
         in_one_run: false,
         beside: None,
@@ -66,20 +64,20 @@ fn the_knee_of_a_single_server_queue_is_at_half_of_its_capacity() {
     // The power u (1 − u) is greatest at u = 1/2, whichever other points are measured.
     for percents in [&[10, 30, 50, 70, 90][..], &[10, 20, 40, 50, 60, 80, 95, 99], &[50, 90, 10]] {
         let curve = queue(percents);
-        assert_eq!(curve.points[curve.knee.unwrap()].share, share(50), "{percents:?}");
+        assert_eq!(curve.points[curve.shape.knee.unwrap()].share, share(50), "{percents:?}");
     }
-    assert_eq!(queue(&[10, 20, 40]).knee, None, "the power still grows");
-    assert_eq!(queue(&[50, 90]).knee, None, "two points have no shape");
-    assert_eq!(queue(&[]).knee, None);
+    assert_eq!(queue(&[10, 20, 40]).shape.knee, None, "the power still grows");
+    assert_eq!(queue(&[50, 90]).shape.knee, None, "two points have no shape");
+    assert_eq!(queue(&[]).shape.knee, None);
 }
 
 #[test]
 fn the_overall_response_is_the_area_over_the_throughput() {
     // 0 to 100/s at 1 ms, 100 to 300/s from 1 to 2 ms, 300 to 400/s from 2 to 6 ms: (100 + 300 + 400) / 400 ms.
     let curve = curve([point(100, 400.0, 6_000_000), point(25, 100.0, 1_000_000), point(75, 300.0, 2_000_000)]);
-    assert_eq!(curve.overall_response_ns, Some(2_000_000));
-    assert_eq!(self::curve([point(10, 100.0, 7_000)]).overall_response_ns, Some(7_000));
-    assert_eq!(self::curve([]).overall_response_ns, None);
+    assert_eq!(curve.shape.overall_response_ns, Some(2_000_000));
+    assert_eq!(self::curve([point(10, 100.0, 7_000)]).shape.overall_response_ns, Some(7_000));
+    assert_eq!(self::curve([]).shape.overall_response_ns, None);
 }
 
 #[test]
@@ -88,11 +86,14 @@ fn what_was_not_delivered_or_proves_nothing_is_no_point_of_the_curve() {
     for spoilt in [
         Point { delivered: false, verdict: Verdict::Fail, ..point(100, 700.0, 10_000_000_000) },
         Point { verdict: Verdict::Invalid, ..point(100, 999.0, 1) },
-        Point { rate_achieved: None, mean_ns: None, ..point(100, 0.0, 0) },
+        Point { rates: Rates::default(), times: PointTimes::default(), ..point(100, 0.0, 0) },
     ] {
         let mut more = whole.clone();
         more.add(spoilt);
-        assert_eq!((more.knee, more.overall_response_ns), (whole.knee, whole.overall_response_ns));
+        assert_eq!(
+            (more.shape.knee, more.shape.overall_response_ns),
+            (whole.shape.knee, whole.shape.overall_response_ns)
+        );
         assert_eq!(more.points.len(), 4, "it is listed nevertheless");
     }
 }
@@ -124,7 +125,7 @@ fn json_reads_back() {
 fn text_fits_the_screen_and_marks_the_knee() {
     let mut curve = queue(&[10, 30, 50, 70, 90, 95]);
     curve.add(Point { delivered: false, verdict: Verdict::Fail, ..point(100, 700.0, 10_000_000_000) });
-    curve.targets = vec!["sim:\u{1b}[31m".into()];
+    curve.of.targets = vec!["sim:\u{1b}[31m".into()];
     let mut text = String::new();
     super::text(&curve, &mut text).unwrap();
     assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
@@ -146,14 +147,15 @@ fn a_curve_without_the_cache_stands_beside_the_one_with_it() {
     with.cache = Some("/dev/SSD<1>".into());
     with.points.iter_mut().for_each(|point| point.hit_rate = Some(0.425));
     let half = |point: &Point| Point {
-        rate_achieved: point.rate_achieved.map(|rate| rate / 2.0),
+        rates: Rates { achieved: point.rates.achieved.map(|rate| rate / 2.0), ..point.rates },
         hit_rate: None,
         ..point.clone()
     };
-    let without = curve(with.points.iter().map(half));
-    let without = Curve { maximum: Some(Multiple::whole(5)), watermarks: vec!["SHORT".into()], ..without };
+    let mut without = curve(with.points.iter().map(half));
+    without.scale.maximum = Some(Multiple::whole(5));
+    without.limits.watermarks = vec!["SHORT".into()];
     with.put_beside(without);
-    assert_eq!(with.watermarks, ["SIMULATED", "SHORT"]);
+    assert_eq!(with.limits.watermarks, ["SIMULATED", "SHORT"]);
     let shown = |curve: &Curve| {
         let mut text = String::new();
         super::text(curve, &mut text).unwrap();
@@ -183,7 +185,7 @@ fn a_curve_without_the_cache_stands_beside_the_one_with_it() {
     }
     assert!(!page.contains("p50 with"), "two curves have two lines each");
     // Where each maximum was searched for, the loads say what is gained.
-    with.searched = true;
+    with.scale.searched = true;
     assert!(shown(&with).0.contains("With the cache the targets carry 10x, without it 5x: 2.00 times as much."));
     assert!(shown(&with).1.contains("href=\"maximum/limit.html\""));
     // If a point of either curve is missing, the verdict is INCOMPLETE; otherwise it is the worst verdict of both
