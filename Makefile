@@ -3,7 +3,7 @@
 #   make test   installs what the tests need, then formatting, lints and all tests
 CARGO ?= cargo
 
-.PHONY: help build demo test needs fmt lint unit campaign fuzz fuzz-smoke mutants bench bench-smoke
+.PHONY: help build demo test needs fmt lint unit soak campaign fuzz fuzz-smoke mutants bench bench-smoke
 
 help:
 	@sed -n 's/^#   //p' $(firstword $(MAKEFILE_LIST))
@@ -33,6 +33,10 @@ lint:
 
 unit:
 	scripts/unit
+
+# All tests ten times, with TIMES=3 three times, and how often each failed: what depends on the pace of the machine.
+soak:
+	scripts/soak $(TIMES)
 
 # A quarter of an hour for each reader; with SECONDS=60 a minute. As many readers at a time as there are processors.
 fuzz:
