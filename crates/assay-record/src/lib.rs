@@ -15,6 +15,7 @@ mod late;
 mod log;
 mod packed;
 mod recorder;
+mod running;
 mod thresholds;
 mod times;
 
@@ -32,5 +33,6 @@ pub use interval::{
 pub use log::{Damage, Entry, Reader, Writer};
 pub use packed::{Filled, Unpacker};
 pub use recorder::{Excess, Failure, FlowCounters, Frame, Recorder};
+pub use running::{LifeNews, PlannedLife, Running, Stretches};
 pub use thresholds::Thresholds;
 pub use times::Times;

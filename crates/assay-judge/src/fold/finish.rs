@@ -4,7 +4,7 @@ use crate::fold::notes::Notes;
 use crate::fold::reason::decide;
 use crate::fold::step::StepFold;
 use crate::fold::streams::{streams, together};
-use crate::fold::{lacks, per_minute};
+use crate::fold::{lacks, laws, per_minute};
 use crate::judgement::{
     CacheFigures, Course, CriterionOutcome, GeneratorFigures, Intervals, LogHistory, MeasuredTime, PlanAsRun,
     SliceList, Step, StepFigures, StreamFigures, StreamTotals, TargetFigures, TargetTotals,
@@ -45,7 +45,9 @@ pub(crate) fn finish(mut fold: StepFold) -> Finished {
     let streams = streams(&fold, &mut notes.warnings);
     let together = together(&fold);
     let head = fold.header.clone();
+    let (layout, peak) = (fold.layout.clone(), fold.measured.totals.peak);
     let part = part(fold, targets, (streams, together), (ended, notes.contradictions));
+    laws::assert_all(&part, &layout, peak);
     let (verdict, reason, deciding) = decide(&notes.findings, &part);
     let step = head.step.as_ref();
     Finished {
@@ -117,8 +119,10 @@ fn part(
             per_minute,
             each,
             together,
+            throughput: None,
             phases: std::mem::take(&mut fold.measured.phases).finish(&fold.layout, &listed),
-        },
+        }
+        .with_throughput(fold.measured.totals.any_ran_ns),
         slices: SliceList { listed, left_out: fold.slices.kept.left_out },
         databases: fold.databases.finish(fold.header.databases, &meters),
         generator: GeneratorFigures {
