@@ -6,6 +6,7 @@
 //! is refused at its place: nothing is ignored silently. The behaviour of fio was measured with fio 3.33 and read in
 //! its manual; nothing here was taken from its source.
 
+mod by_order;
 mod class;
 mod ends;
 mod explain;
