@@ -27,13 +27,15 @@ pub(crate) struct Subject {
 
 impl Subject {
     /// Opens the targets for several runs of the workload.
-    pub(crate) fn open<'a>(&self, verb: &str, settings: Settings<'a>) -> Result<Several<'a>, Failure> {
-        Several::open(verb, self.workload()?, &self.targets, settings)
+    pub(crate) fn open<'a>(&self, verb: &'static str, settings: Settings<'a>) -> Result<Several<'a>, Failure> {
+        Several::open(verb, self.workload(verb)?, &self.targets, settings)
     }
 
-    /// The workload, with the cache that is asked for.
-    pub(crate) fn workload(&self) -> Result<Workload, Failure> {
-        let mut workload = workloads::asked(&self.workload, &self.jobs.choice(&self.targets)?)?.workload;
+    /// The workload for a verb, with the cache that is asked for.
+    pub(crate) fn workload(&self, verb: &'static str) -> Result<Workload, Failure> {
+        let reading = self.jobs.reading(verb, &self.targets)?;
+        let found = workloads::all_asked(&[&self.workload], &reading)?;
+        let mut workload = found.into_iter().map(|found| found.workload).next().expect("each name is one workload");
         self.lookaside.apply(&mut workload)?;
         Ok(workload)
     }
