@@ -27,6 +27,7 @@ mod databases;
 mod documents;
 mod engines;
 mod environment;
+mod figures;
 mod fio_drawn;
 mod fio_files;
 mod fio_jobs;
