@@ -28,7 +28,7 @@ pub use counted::{Counted, Parts};
 pub use criterion::{Bound, Criterion, Measure};
 pub use device::{BlockDevice, Completion, Device, Done, Foretelling, Geometry, Request};
 pub use fault::Fault;
-pub use knobs::Knobs;
+pub use knobs::{KnobValue, Knobs};
 pub use multiple::Multiple;
 pub use number::UnitError;
 pub use op::{Code, Direction, Op, Ticket};

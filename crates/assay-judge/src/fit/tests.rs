@@ -111,6 +111,7 @@ fn every_knob_is_found_within_its_bounds() {
             write_position: share(positions.1),
             read_scale: share(scales.0),
             write_scale: share(scales.1),
+            ..Knobs::default()
         };
         let (outcome, knobs, _) = fitted(drive, drive.expected(&meant).figures, |_, own| own);
         assert_eq!(outcome, Outcome::Agrees { round: 2 }, "{meant:?}");
