@@ -21,8 +21,9 @@ use crate::fold::integrity::IntegrityFold;
 use crate::fold::layout::Layout;
 use crate::fold::lives::News;
 use crate::fold::notes::Notes;
+use crate::fold::others::{Disturbance, Others};
 use crate::fold::phases::Phases;
-use crate::fold::placement::{Placed, Placement};
+use crate::fold::placement::{Disturbing, Placed, Placement};
 use crate::fold::reported::Uncounted;
 use crate::fold::segment::{Known, Said, Segment};
 use crate::fold::series::SeriesFold;
@@ -60,6 +61,7 @@ pub(crate) struct StepFold {
     pub(crate) slices: Slices,
     pub(crate) measured: Measured,
     pub(crate) targets: Targets,
+    pub(crate) others: Others,
     failures: FlowFailures,
     pub(crate) integrity: IntegrityFold,
     pub(crate) environment: Environment,
@@ -93,6 +95,7 @@ impl StepFold {
                 silences: Silences::new(&layout),
             },
             targets: Targets::new(&layout),
+            others: Others::new(&header, &layout),
             failures: FlowFailures::default(),
             integrity: IntegrityFold::default(),
             environment,
@@ -137,6 +140,8 @@ impl StepFold {
         self.environment.clocks.begin(header.clocks);
         self.segment = Segment::new(header);
         self.targets.resume();
+        self.others.resume(header);
+        self.layout.watched = self.others.watched().to_vec();
         Ok(())
     }
 
@@ -188,9 +193,11 @@ impl StepFold {
         self.learn();
         let carried = self.account(interval);
         self.targets.add(interval, &self.layout);
+        let disturbance = self.others.observe(at_ns, interval, &self.layout);
         if let Some(at_ns) = at_ns {
-            self.measured(at_ns, interval, &carried);
+            self.measured(at_ns, interval, &carried, disturbance.as_ref());
         }
+        self.others.passed(interval);
         self.look_at_clocks(interval, at_ns);
         self.spoil_changed();
     }
@@ -230,12 +237,13 @@ impl StepFold {
         carried
     }
 
-    fn measured(&mut self, at_ns: u64, interval: &Interval, carried: &[u64]) {
+    fn measured(&mut self, at_ns: u64, interval: &Interval, carried: &[u64], by: Option<&Disturbance>) {
         let tolerance = self.layout.tolerance_ns();
         if !self.placement.reaches(at_ns, tolerance) {
             self.slices.hole();
         }
-        let placed = Placed { at_ns, joins: self.placement.joins(at_ns, tolerance), interval, carried };
+        let disturbed = by.map(|by| Disturbing { by, previous: self.others.previous() });
+        let placed = Placed { at_ns, joins: self.placement.joins(at_ns, tolerance), interval, carried, disturbed };
         self.slices.add(&placed, &self.layout, &mut self.notes);
         self.measured.totals.add(&placed, &self.layout);
         self.measured.series.add(&placed, &self.layout);
@@ -345,6 +353,8 @@ impl StepFold {
             generator_behind_ns: if self.layout.times.lateness { self.targets.generator_behind_ns() } else { 0 },
             max_lag_ns: self.header.max_lag_ns,
             tolerance_ns: self.layout.tolerance_ns(),
+            others: self.others.use_on_any_target(&self.layout),
+            locked: self.is_locked(),
         };
         for said in self.segment.end(known) {
             match said {
@@ -358,6 +368,16 @@ impl StepFold {
                 Said::Warning(text) => self.notes.warnings.push(text),
             }
         }
+    }
+
+    /// Whether everything that failed met a lock of somebody else.
+    fn is_locked(&self) -> bool {
+        let failed = self.notes.findings.iter().filter_map(|finding| match &finding.kind {
+            Kind::Failed(failures) => Some(failures.are_locks()),
+            _ => None,
+        });
+        let all: Vec<bool> = failed.collect();
+        !all.is_empty() && all.into_iter().all(|lock| lock)
     }
 
     /// The log contradicts itself: the open windows prove nothing.
@@ -428,9 +448,9 @@ impl StepFold {
         if found.is_empty() {
             return false;
         }
-        // Only one class of findings outweighs these, a cache or another user between the run and the device, and it
-        // shows from the first operations on.
-        found.extend(disk::check(&self.target_totals(), self.notes.step()).0);
+        // Only one class of findings outweighs these, a cache between the run and the device, and it shows from the first
+        // operations on.
+        found.extend(disk::check(&self.target_totals(), self.notes.step(), self.others.is_counted()).0);
         deciding(&found).map(Finding::verdict) == Some(Verdict::Fail)
     }
 }

@@ -177,6 +177,7 @@ mod tests {
             lives: Default::default(),
             backlog: Span::ZERO,
             per_minute: Vec::new(),
+            watched: Vec::new(),
             half_windows: false,
             all_judged: false,
             interval_ns: SECOND,
@@ -206,6 +207,7 @@ mod tests {
             flows: Vec::new(),
             streams: Vec::new(),
             late: vec![late],
+            disturbed: None,
         }
     }
 

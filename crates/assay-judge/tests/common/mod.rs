@@ -110,6 +110,8 @@ pub fn header(hours: u64, targets: u64) -> Header {
             .collect(),
         cache: None,
         meters: Vec::new(),
+        watched: Vec::new(),
+        unwatched: Vec::new(),
         databases: Vec::new(),
         per_minute: Vec::new(),
         thresholds_ns: Thresholds::new([]).bounds().to_vec(),
