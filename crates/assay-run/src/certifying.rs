@@ -103,7 +103,8 @@ impl Certifying<'_> {
 
     /// Whether the steps that are over decide: the last window of a step ends with the step.
     fn has_failed(&self, log: &LogFile) -> Result<bool, Failure> {
-        Ok(results::judge(log.path(), self.settings.judge_on)?.verdict == Verdict::Fail)
+        // A log that cannot be read back does not decide; the end of the certification says so.
+        Ok(results::judge(log.path(), self.settings.judge_on).is_ok_and(|judgement| judgement.verdict == Verdict::Fail))
     }
 
     /// A new log, or the one to be continued together with the judgement of what it already contains.

@@ -9,6 +9,7 @@ mod meters;
 mod real;
 mod simulated;
 mod staffing;
+mod target_watch;
 mod worker;
 
 pub use beneath::Disk;
@@ -52,6 +53,9 @@ pub fn drive(
         lookaside::announce(cache, |line| observer.warn(line));
     }
     let marks: Vec<Option<Mark>> = targets.real().iter().map(Mark::of).collect();
+    if !matches!(targets, Targets::Simulated(_)) {
+        log.remember(how.manner.judge_on);
+    }
     let result = match targets {
         Targets::Simulated(all) => {
             let specs = all.iter().take(with_cache(plan)).map(|(_, spec)| spec.clone()).collect();

@@ -2,6 +2,7 @@
 
 use crate::drive::{Drive, drive};
 use crate::failure::{Failure, one_line};
+use crate::files::Held;
 use crate::header;
 use crate::judging::Log;
 use crate::logfile::LogFile;
@@ -244,7 +245,7 @@ impl<'a> Several<'a> {
         (load, seed): (Multiple, u64),
         observer: &mut dyn Observer,
     ) -> Result<(Judgement, Vec<Judgement>, PathBuf), Failure> {
-        let (whole, dir) = self.run_of((&ramp.workload, &ramp.pace), (below, name), (load, seed), observer)?;
+        let (whole, dir, _held) = self.run_of((&ramp.workload, &ramp.pace), (below, name), (load, seed), observer)?;
         let log = Log::open(&dir.join("run.jsonl"))?;
         let phases = log.judge_phases(self.settings.judge_on, &ramp.workload.timing.phases)?;
         Ok((whole, phases, dir))
@@ -258,20 +259,23 @@ impl<'a> Several<'a> {
         (load, seed): (Multiple, u64),
         observer: &mut dyn Observer,
     ) -> Result<(Judgement, PathBuf), Failure> {
-        self.run_of((&self.workload, &self.settings.pace), (below, name), (load, seed), observer)
+        let (judgement, dir, _held) =
+            self.run_of((&self.workload, &self.settings.pace), (below, name), (load, seed), observer)?;
+        Ok((judgement, dir))
     }
 
+    /// As [`run`](Several::run); the directory of the run is held as long as the third value exists.
     fn run_of(
         &self,
         (workload, pace): (&Workload, &Pace),
         (below, name): (&Path, &str),
         (load, seed): (Multiple, u64),
         observer: &mut dyn Observer,
-    ) -> Result<(Judgement, PathBuf), Failure> {
+    ) -> Result<(Judgement, PathBuf, Held), Failure> {
         let Settings { criteria, manner, judge_on, tell, .. } = &self.settings;
         let plan = Pace { seed: Some(seed), ..pace.clone() }.plan(workload, &self.named, Some(load))?;
         let plan = plan.judged_by(criteria).map_err(Failure::workload)?;
-        let dir = rundir::create(&below.join(name), false)?;
+        let (dir, held) = rundir::create_held(&below.join(name), false)?;
         let mut log = LogFile::create(&dir.join("run.jsonl"))?;
         let how = Drive {
             manner: manner.clone(),
@@ -281,7 +285,7 @@ impl<'a> Several<'a> {
         };
         drive(&plan, &self.opened, &how, &mut log, observer, &self.stop)?;
         let (judgement, _) = leave(&dir, *judge_on, *tell)?;
-        Ok((judgement, dir))
+        Ok((judgement, dir, held))
     }
 }
 

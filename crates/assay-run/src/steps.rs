@@ -1,5 +1,6 @@
 //! The steps of a workload: runs one after another on the same targets and in one log, each with its own result.
 
+use crate::databases::LoggedCommits;
 use crate::drive::{Drive, drive};
 use crate::failure::Failure;
 use crate::header;
@@ -28,6 +29,8 @@ pub struct Task {
     pub whole: Span,
     /// Measured time of it that the log already holds, where it is continued.
     pub measured_before_ns: Option<u64>,
+    /// What each database has acknowledged to the part that the log already holds.
+    pub committed_before: Vec<LoggedCommits>,
 }
 
 /// How many names a title lists.
@@ -36,7 +39,7 @@ const LISTED: usize = 4;
 impl Task {
     /// A run that is no step.
     pub fn only(plan: Plan, whole: Span) -> Task {
-        Task { head: None, plan, whole, measured_before_ns: None }
+        Task { head: None, plan, whole, measured_before_ns: None, committed_before: Vec::new() }
     }
 }
 
@@ -77,7 +80,8 @@ pub fn of(
             plan = plan.judged_by(&own).map_err(Failure::workload)?;
         }
         let head = StepHead { number, of, title: title(&part), stress: false, until_certain: false, of_workload: true };
-        Ok(Task { head: Some(head), plan, whole: part.whole(), measured_before_ns: None })
+        let (whole, committed_before) = (part.whole(), Vec::new());
+        Ok(Task { head: Some(head), plan, whole, measured_before_ns: None, committed_before })
     };
     parts.into_iter().zip(1..).map(task).collect()
 }
@@ -113,6 +117,7 @@ pub fn left(
             Some(held) => {
                 let rest = asked.rest(Some(held), dir)?;
                 (task.plan, task.measured_before_ns) = (rest.plan, Some(rest.at_ns));
+                task.committed_before.clone_from(&held.committed);
                 left.push(task);
             }
             None => left.push(task),
@@ -131,13 +136,13 @@ pub fn run(
     observer: &mut dyn Observer,
     stop: &StopCell,
 ) -> Result<(), Failure> {
-    for Task { head, plan, whole, measured_before_ns } in tasks {
+    for Task { head, plan, whole, measured_before_ns, committed_before } in tasks {
         if let Some(head) = &head {
             observer.title(&format!("step {} of {}, {}", head.number, head.of, head.title));
         }
         let measured = plan.measured() + Span::from_ns(measured_before_ns.unwrap_or(0));
         let watermarks = header::short(measured, whole).into_iter().chain(how.watermarks.iter().cloned()).collect();
-        let how = Drive { step: head, watermarks, measured_before_ns, ..how.clone() };
+        let how = Drive { step: head, watermarks, measured_before_ns, committed_before, ..how.clone() };
         let reason = drive(&plan, targets, &how, log, observer, stop)?;
         if !matches!(reason, CloseReason::Completed | CloseReason::DeviceLag | CloseReason::GeneratorLag) {
             break;

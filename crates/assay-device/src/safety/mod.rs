@@ -38,6 +38,7 @@ mod subject;
 mod token;
 mod usage;
 mod watermark;
+mod writers;
 
 pub use examination::Examination;
 pub use fingerprint::usable;
@@ -52,6 +53,7 @@ pub use shape::Shape;
 pub use standing::{Marks, Standing, difference, lasts};
 pub use subject::Kind;
 pub use watermark::Watermark;
+pub use writers::writers;
 
 pub(crate) use roots::{attribute, names_in, number};
 pub(crate) use subject::kind as kind_of;

@@ -7,6 +7,7 @@ use super::facts;
 use super::how::{Drive, header_facts};
 use super::meters::Meters;
 use super::staffing::{Scheduling, Staffing};
+use super::target_watch::TargetWatch;
 use super::worker::{Leaving, Marked, Notice, Recruit, Shared};
 use crate::benchmark::self_benchmark;
 use crate::databases::carrying::{self, Carried};
@@ -165,31 +166,36 @@ impl<'a> Real<'a> {
             let facts = header_facts(self.plan, (self.targets, self.cache), self.how, engine, watch.clocks());
             let beneath = Beneath::new(self.targets, usize::from(self.plan.targets), &self.how.manner.disks);
             let unchecked = self.how.manner.unchecked;
-            let mut databases = Vec::new();
-            for (target, database) in self.databases() {
-                let ledger = self.commits.get().map(|ledger| ledger.run.clone());
-                databases.push(DatabaseHead { ledger, ..database.head(self.plan, target, unchecked)? });
+            let (mut databases, carried) = (Vec::new(), self.carried()?);
+            for ((target, database), carried) in self.databases().zip(&carried) {
+                let (ledger, sums) = (self.commits.get().map(|ledger| ledger.run.clone()), Some(carried.sums()));
+                databases.push(DatabaseHead { ledger, sums, ..database.head(self.plan, target, unchecked)? });
             }
             let fit = fit_in_memory(self.targets.databases(), &databases);
             let lacks_disk = beneath.lacks_disk(self.targets);
             let facts = HeaderFacts { lateness: true, databases, meters: beneath.heads(), ..facts };
-            let carried = self.carried()?;
+            let target_watch = TargetWatch::begin(self.targets);
             let mut collector = Collector::begin(self.plan, header::header(self.plan, facts), log, observer);
             self.health(clock, collector.log);
+            for (carried, commits) in carried.iter().zip(&self.how.committed_before) {
+                carried.lost_before(commits, clock.now()).into_iter().for_each(|event| collector.event(event));
+            }
             // This comes last, because the reads above may have brought something to memory.
             page_cache::begin(self.plan, self.targets, |text| {
                 let (what, details) = (EventKind::Warning, BTreeMap::new());
                 collector.event(Event { at_ns: clock.now().as_ns(), what, text, details });
             });
             let spenders = begin(lines, clock.now() + LEAD);
-            for text in chosen.warning.clone().into_iter().chain(fit).chain(lacks_disk) {
+            let warnings = chosen.warning.clone().into_iter().chain(fit).chain(lacks_disk);
+            for text in warnings.chain(target_watch.warning()) {
                 let (what, details) = (EventKind::Warning, BTreeMap::new());
                 collector.event(Event { at_ns: clock.now().as_ns(), what, text, details });
             }
             let meters = Meters::new(self.plan, self.targets);
             let cached = Meter::default();
             let account = Accounts { meters, cached, carried, beneath };
-            Collecting { real: self, coordinator, receiver, spenders, account, watch, clock }.run(&mut collector)
+            Collecting { real: self, coordinator, receiver, spenders, account, watch, target_watch, clock }
+                .run(&mut collector)
         })
     }
 
@@ -286,6 +292,7 @@ struct Collecting<'a> {
     spenders: Vec<Sender<Frame>>,
     account: Accounts<'a>,
     watch: Watch,
+    target_watch: TargetWatch<'a>,
     clock: Clock,
 }
 
@@ -319,6 +326,7 @@ impl Collecting<'_> {
         }
         if self.coordinator.ended_well() {
             self.real.health(self.clock, collector.log);
+            self.target_watch.end(self.clock.now()).into_iter().for_each(|event| collector.event(event));
         }
         let ending = self.coordinator.ending(self.real.stop.why());
         for carried in &self.account.carried {
@@ -361,6 +369,8 @@ impl Collecting<'_> {
     fn intervals(&mut self, collector: &mut Collector<'_>) {
         while let Some(merged) = self.coordinator.next_interval() {
             self.watch.changes().into_iter().for_each(|event| collector.event(event));
+            let changes = self.target_watch.changes(self.clock.now());
+            changes.into_iter().for_each(|event| collector.event(event));
             let (disks, host) = self.account.meters.sample();
             let cache = self.real.cache.map(|cache| self.account.cached.sample(cache));
             let counted = self.account.counted(&merged.frame);

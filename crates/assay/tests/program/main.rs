@@ -53,5 +53,6 @@ mod seekmark_text;
 mod signals;
 mod simulated;
 mod terminal;
+mod touched;
 mod turns;
 mod watching;
