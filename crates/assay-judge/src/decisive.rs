@@ -1,12 +1,15 @@
 //! Which criterion to show of a run where there is space for only one: the one that decided a FAIL, otherwise the one
-//! that came nearest to its bound.
+//! that came nearest to its bound. A FAIL that no criterion decided, such as a failed operation, has none: one that held
+//! would be taken for the reason.
 
 use crate::judgement::{CriterionOutcome, Judgement, Outcome};
 use crate::rules::value::limit;
+use crate::verdict::Verdict;
 use assay_base::Criterion;
 
 impl Judgement {
-    /// The criterion that decided, or came nearest to deciding; `None` where none was measured.
+    /// The criterion that decided, or came nearest to deciding; `None` where none was measured, or where something else decided a
+    /// FAIL.
     pub fn decisive(&self) -> Option<&CriterionOutcome> {
         let criteria = || self.part.criteria.iter().filter(|outcome| outcome.measured.is_some());
         let failed = || criteria().filter(|outcome| outcome.outcome == Outcome::Fail);
@@ -19,7 +22,11 @@ impl Judgement {
             let judged = criteria().filter_map(|outcome| Some((outcome, share_of_bound(outcome)?)));
             judged.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(outcome, _)| outcome)
         };
-        failed().find(measured).or_else(|| failed().next()).or_else(nearest)
+        match (self.verdict, self.failure()) {
+            (Verdict::Fail, Some(_)) => None,
+            (Verdict::Fail, None) => failed().find(measured).or_else(|| failed().next()),
+            _ => nearest(),
+        }
     }
 }
 

@@ -20,6 +20,7 @@ pub mod judgement;
 pub mod limit;
 pub mod matrix;
 mod options;
+pub mod procedure;
 pub mod render;
 pub mod sessions;
 pub mod sizing;

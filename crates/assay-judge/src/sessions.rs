@@ -3,6 +3,7 @@
 //! Plain data, its text and its page. Names come from logs: hostile input, cleaned here or escaped in the template.
 
 use crate::judgement::{Judgement, PerMinuteFigures};
+use crate::procedure::{self, Aside, Evidence};
 use crate::render::Page;
 use crate::render::chart::{Axis, Chart, Mark, Unit};
 use crate::render::html::{Frame, Watermark, write};
@@ -41,6 +42,9 @@ pub struct SessionsCurve {
     pub asked: Vec<u32>,
     /// What was measured so far, in the order of the numbers.
     pub points: Vec<Point>,
+    /// What failed, and which runs were repeated.
+    #[serde(flatten)]
+    pub aside: Aside,
 }
 
 /// One number of sessions.
@@ -95,13 +99,8 @@ impl Point {
 }
 
 impl SessionsCurve {
-    /// The numbers that are still to be measured.
-    pub fn left(&self) -> Vec<u32> {
-        let known = |asked: &&u32| !self.points.iter().any(|point| point.sessions == **asked);
-        self.asked.iter().filter(known).copied().collect()
-    }
-
-    /// Adds a run, with its watermarks.
+    /// Puts the run of a number of sessions, with its watermarks, in the place of what was known of it. Whether a run may take that
+    /// place is decided by [`procedure::Attempts`].
     pub fn add(&mut self, point: Point, watermarks: &[String]) {
         add_new(&mut self.watermarks, watermarks);
         self.points.retain(|known| known.sessions != point.sessions);
@@ -109,10 +108,28 @@ impl SessionsCurve {
         self.points.sort_by_key(|point| point.sessions);
     }
 
-    /// The worst verdict of its points; INCOMPLETE as long as some are missing.
+    /// The runs that it has, each with its number of sessions.
+    pub fn known(&self) -> impl Iterator<Item = (u32, Evidence)> {
+        let evidence = |point: &Point| self.aside.evidence(&point.directory, point.verdict, &point.reason);
+        self.points.iter().map(move |point| (point.sessions, evidence(point)))
+    }
+
+    /// Whether every number was measured to its end.
+    pub fn is_whole(&self) -> bool {
+        let cut = |point: &Point| point.verdict == Verdict::Incomplete;
+        self.points.len() == self.asked.len() && !self.points.iter().any(cut)
+    }
+
+    /// FAIL where a point failed, INCOMPLETE while one is missing, otherwise the worst verdict of its points.
     pub fn verdict(&self) -> Verdict {
-        let worst = self.points.iter().map(|point| point.verdict).max().unwrap_or(Verdict::Incomplete);
-        if self.left().is_empty() || worst == Verdict::Fail { worst } else { worst.max(Verdict::Incomplete) }
+        procedure::verdict(self.points.iter().map(|point| point.verdict), !self.is_whole(), &self.aside)
+    }
+
+    /// Why it is not PASS: the points that have its verdict, with their reasons, and what failed elsewhere.
+    fn reasons(&self) -> Vec<String> {
+        let others = self.points.iter().filter(|point| point.verdict != Verdict::Pass);
+        let others = others.map(|point| format!("{} sessions: {}", point.sessions, point.reason));
+        others.chain(self.aside.lines()).collect()
     }
 
     /// The names of the figures.
@@ -176,9 +193,7 @@ pub fn text(curve: &SessionsCurve, out: &mut dyn fmt::Write) -> fmt::Result {
         let cells: String = curve.cells(point).iter().map(|cell| format!("{cell:>13}")).collect();
         page.wide(format!("{:>8}  {:<10}{cells}", point.sessions, point.verdict.to_string()));
     }
-    for point in curve.points.iter().filter(|point| point.verdict != Verdict::Pass) {
-        page.words(&format!("{} sessions: ", point.sessions), &point.reason, 3);
-    }
+    curve.reasons().iter().for_each(|reason| page.words("", reason, 3));
     page.write(out)
 }
 
@@ -188,6 +203,7 @@ struct View<'a> {
     frame: Frame,
     curve: &'a SessionsCurve,
     verdict: String,
+    reasons: Vec<String>,
     watermarks: Vec<Watermark<'a>>,
     heads: Vec<String>,
     rows: Vec<(&'a Point, String, Vec<String>)>,
@@ -205,6 +221,7 @@ pub fn html(curve: &SessionsCurve, out: &mut dyn fmt::Write) -> fmt::Result {
         frame: Frame::still(),
         curve,
         verdict: curve.verdict().to_string(),
+        reasons: curve.reasons(),
         watermarks: Watermark::all(&curve.watermarks),
         heads: curve.heads(),
         rows: rows.collect(),
@@ -234,18 +251,36 @@ mod tests {
     fn curve(points: Vec<Point>) -> SessionsCurve {
         let watermarks = vec!["DERIVED: so it is".to_owned()];
         let (workload, targets) = ("shop<i>".into(), vec!["sqlite:a".into()]);
-        let (asked, plan_blake3) = (vec![1, 4], String::new());
-        SessionsCurve { schema: SCHEMA, workload, targets, seed: 1, run_ns: 1, plan_blake3, watermarks, asked, points }
+        let (asked, plan_blake3, aside) = (vec![1, 4], String::new(), Aside::default());
+        SessionsCurve {
+            schema: SCHEMA,
+            workload,
+            targets,
+            seed: 1,
+            run_ns: 1,
+            plan_blake3,
+            watermarks,
+            asked,
+            points,
+            aside,
+        }
     }
 
     #[test]
     fn a_curve_is_incomplete_until_all_is_measured_and_as_bad_as_its_worst_point() {
         let mut curve = curve(Vec::new());
-        assert_eq!((curve.verdict(), curve.left()), (Verdict::Incomplete, vec![1, 4]));
+        assert_eq!(curve.verdict(), Verdict::Incomplete);
         curve.add(point(4, Verdict::Pass, 10.0), &["SHORT".to_owned()]);
-        assert_eq!((curve.verdict(), curve.left()), (Verdict::Incomplete, vec![1]));
+        assert_eq!(curve.verdict(), Verdict::Incomplete);
         curve.add(point(1, Verdict::Pass, 5.0), &["SHORT".to_owned()]);
         assert_eq!((curve.verdict(), curve.watermarks.len()), (Verdict::Pass, 2));
+        let failed = Evidence::from(Verdict::Fail).with_failure("9 commits are lost".to_owned());
+        let with_failure =
+            SessionsCurve { aside: Aside { failures: vec![failed], ..Aside::default() }, ..curve.clone() };
+        assert_eq!(with_failure.verdict(), Verdict::Fail, "also of a run that is no point of it");
+        let mut shown = String::new();
+        text(&with_failure, &mut shown).unwrap();
+        assert!(shown.contains("FAIL") && shown.contains("9 commits are lost"), "{shown}");
         curve.add(point(1, Verdict::Fail, 5.0), &[]);
         assert_eq!((curve.verdict(), curve.points.len()), (Verdict::Fail, 2));
     }

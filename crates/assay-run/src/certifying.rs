@@ -1,27 +1,24 @@
 //! A certification: the steps of the procedure one after the other in one log, judged while it is written, so that the rest is left
 //! out when nothing can change the verdict any more.
 
-use crate::drive::{Drive, drive};
+use crate::drive::Drive;
 use crate::failure::{Failure, one_line, shown};
-use crate::header;
 use crate::logfile::{Listen, LogFile};
 use crate::observer::Observer;
 use crate::prepare::{self, prepare};
 use crate::procedure::{Procedure, Step};
 use crate::reading;
 use crate::records::{Record, Records};
-use crate::rest::{Asked, complete};
 use crate::results;
-use crate::resume::Held;
 use crate::rundir;
 use crate::seed::seed;
 use crate::settings::Settings;
 use crate::signals::StopCell;
+use crate::steps::{self, Course, Ended, Task};
 use crate::targets::{Named, Targets};
 use crate::unfinished::Unfinished;
-use assay_base::{Bytes, Span};
+use assay_base::Bytes;
 use assay_judge::{Fold, Options, Verdict, for_a_shell};
-use assay_model::Plan;
 use assay_record::{CloseReason, Entry, Preparation, StepHead};
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
@@ -54,123 +51,108 @@ impl Certifying<'_> {
         let seed = seed(self.settings.pace.seed.or(self.procedure.workload.seed), self.named_or_scratch());
         let tasks = self.tasks(seed)?;
         let prepared = if self.procedure.quick { self.prepare(observer)? } else { self.require_preparation()? };
-        let (dir, log, held, so_far) = self.log(planned, &tasks)?;
-        let mut certainty = None;
-        let mut log = match self.to_the_end {
-            true => log,
-            false => {
-                let (listener, decided) = Certainty::new(so_far, self.stop);
-                certainty = Some(decided);
-                log.heard_by(Box::new(listener))
+        let (dir, log, tasks, so_far) = match &self.settings.place.resume {
+            None => {
+                let dir = self.settings.place.create(planned)?;
+                let log = LogFile::create(&dir.join("run.jsonl"))?;
+                (dir, log, tasks, self.fold())
             }
+            Some(dir) => match self.continued(dir, tasks, observer)? {
+                Some((log, tasks, so_far)) => (dir.clone(), log, tasks, so_far),
+                None => return Ok(dir.clone()),
+            },
         };
-        for (index, (mut head, mut plan)) in tasks.into_iter().enumerate() {
-            let mut measured_before_ns = None;
-            if let Some(held) = held.get(index) {
-                if held.is_over() {
-                    continue;
-                }
-                // A step keeps the value that it began with, also when it now continues to its end.
-                head.until_certain = held.first.step.as_ref().is_some_and(|step| step.until_certain);
-                let rest = self.asked(&head, &plan).rest(Some(held), &dir)?;
-                (plan, measured_before_ns) = (rest.plan, Some(rest.at_ns));
-            }
-            observer.title(&format!("step {} of {}, {}", head.number, head.of, head.title));
-            let how = Drive {
-                manner: self.settings.manner.clone(),
-                step: Some(head),
-                watermarks: self.watermarks(&plan, measured_before_ns),
-                prepared: prepared.clone(),
-                measured_before_ns,
-                signer: self.signer.clone(),
-                ..Drive::default()
-            };
-            let more = how.step.as_ref().is_some_and(|step| step.number < step.of);
-            let reason = drive(&plan, self.opened, &how, &mut log, observer, self.stop)?;
-            if let Some(certain) = &certainty
-                && (certain.get() || (more && reason == CloseReason::Completed && self.has_failed(&log)?))
-            {
-                observer
-                    .say("the verdict is certain: FAIL. The remaining steps are not run; --keep-going runs all steps");
-                break;
-            }
-            if reason != CloseReason::Completed {
-                break;
-            }
-        }
+        let (listener, certain) = Certainty::new(so_far, self.stop);
+        let mut log = if self.to_the_end { log } else { log.heard_by(Box::new(listener)) };
+        let quick = "QUICK: quick look, not a certification".to_owned();
+        let how = Drive {
+            manner: self.settings.manner.clone(),
+            watermarks: self.procedure.quick.then_some(quick).into_iter().collect(),
+            prepared,
+            signer: self.signer.clone(),
+            ..Drive::default()
+        };
+        let course = Course { targets: self.opened, how: &how, stop: self.stop };
+        course
+            .run(tasks, &mut log, observer, &|log, observer, ended| self.is_decided(log, observer, ended, &certain))?;
         Ok(dir)
     }
 
-    /// Whether the steps that are over decide: the last window of a step ends with the step.
+    fn fold(&self) -> Fold {
+        Fold::new(Options { judge_on: self.settings.judge_on, ..Options::default() })
+    }
+
+    /// The log of an earlier call, to be continued with the steps that are left, and the judgement of what it already contains.
+    /// `None` where that decides.
+    fn continued(
+        &self,
+        dir: &Path,
+        tasks: Vec<Task>,
+        observer: &dyn Observer,
+    ) -> Result<Option<(LogFile, Vec<Task>, Fold)>, Failure> {
+        results::may_be_left(dir)?;
+        let log = Unfinished::open(&rundir::log_in(dir))?;
+        let tasks = steps::left(tasks, log.steps(), (self.opened, self.settings.pace.seed.is_some()), dir)?;
+        let mut fold = self.fold();
+        if !self.to_the_end {
+            read_into(&mut fold, &rundir::log_in(dir))?;
+            if fold.fails_already() {
+                observer.say(&format!(
+                    "{} is decided: its verdict is FAIL whatever follows; --keep-going runs the rest",
+                    shown(dir)
+                ));
+                return Ok(None);
+            }
+        }
+        Ok(Some((log.go_on()?, tasks, fold)))
+    }
+
+    /// Whether the steps that remain cannot change the verdict, or could only make a result of nothing worse.
+    fn is_decided(
+        &self,
+        log: &LogFile,
+        observer: &dyn Observer,
+        ended: Ended,
+        certain: &Cell<bool>,
+    ) -> Result<bool, Failure> {
+        if self.to_the_end {
+            return Ok(false);
+        }
+        // The last window of a step ends with the step.
+        let fails = certain.get() || ended.more && ended.reason == CloseReason::Completed && self.has_failed(log)?;
+        if fails {
+            observer.say("the verdict is certain: FAIL. The remaining steps are not run; --keep-going runs all steps");
+        }
+        Ok(fails || ended.reason != CloseReason::Completed)
+    }
+
+    /// Whether the steps that are over decide.
     fn has_failed(&self, log: &LogFile) -> Result<bool, Failure> {
         Ok(results::judge(log.path(), self.settings.judge_on)?.verdict == Verdict::Fail)
     }
 
-    /// A new log, or the one to be continued together with the judgement of what it already contains.
-    fn log(&self, planned: &Path, tasks: &[(StepHead, Plan)]) -> Result<(PathBuf, LogFile, Vec<Held>, Fold), Failure> {
-        let mut fold = Fold::new(Options { judge_on: self.settings.judge_on, ..Options::default() });
-        let Some(dir) = &self.settings.place.resume else {
-            let dir = self.settings.place.create(planned)?;
-            let log = LogFile::create(&dir.join("run.jsonl"))?;
-            return Ok((dir, log, Vec::new(), fold));
-        };
-        results::may_be_left(dir)?;
-        let log = Unfinished::open(&rundir::log_in(dir))?;
-        let held = log.steps().to_vec();
-        if held.len() == tasks.len() && held.iter().all(Held::is_over) {
-            return Err(complete(dir));
-        }
-        // Also checks the steps that are over: the following ones are judged together with them.
-        for ((head, plan), held) in tasks.iter().zip(&held) {
-            self.asked(head, plan).same(held, dir)?;
-        }
-        if !self.to_the_end {
-            read_into(&mut fold, &rundir::log_in(dir))?;
-            if fold.fails_already() {
-                let typed = for_a_shell(&dir.to_string_lossy());
-                return Err(Failure::usage(format!(
-                    "{} is decided: its verdict is FAIL whatever follows. `assay judge {typed}` shows it; --keep-going runs the rest",
-                    shown(dir)
-                )));
-            }
-        }
-        Ok((dir.clone(), log.go_on()?, held, fold))
-    }
-
-    fn asked<'a>(&'a self, head: &'a StepHead, plan: &'a Plan) -> Asked<'a> {
-        Asked { plan, step: Some(head), targets: self.opened, seed: self.settings.pace.seed.is_some() }
-    }
-
     /// The steps as they appear in the log, each with its plan.
-    fn tasks(&self, seed: u64) -> Result<Vec<(StepHead, Plan)>, Failure> {
+    fn tasks(&self, seed: u64) -> Result<Vec<Task>, Failure> {
         let steps = self.procedure.steps(self.opened.count() as u16, self.settings.pace.measure)?;
         let of = steps.len() as u32;
-        let task = |(step, number): (Step, u32)| {
+        // A quick look is never whole, and has a watermark of its own.
+        let whole = (!self.procedure.quick).then(|| self.procedure.whole());
+        let mut tasks = Vec::new();
+        for (step, number) in steps.into_iter().zip(1..) {
             let seed = seed.wrapping_add(u64::from(number - 1));
-            let mut plan =
-                self.procedure.plan(&step, self.settings.pace.adjust(&self.procedure.workload, seed, step.targets))?;
+            let adjusted = self.settings.pace.adjust(&self.procedure.workload, seed, step.targets);
+            let mut plan = self.procedure.plan(&step, adjusted)?;
             plan.notes.extend(self.notes.iter().cloned());
-            let until_certain = !self.to_the_end;
-            Ok((
-                StepHead { number, of, title: step.title, stress: step.stress, until_certain, of_workload: false },
-                plan,
-            ))
-        };
-        steps.into_iter().zip(1..).map(task).collect()
+            let Step { title, stress, .. } = step;
+            let head = StepHead { number, of, title, stress, until_certain: !self.to_the_end, of_workload: false };
+            tasks.push(Task { head: Some(head), plan, whole, measured_before_ns: None });
+        }
+        Ok(tasks)
     }
 
     /// For the choice of the seed, a scratch file counts as a real target.
     fn named_or_scratch(&self) -> &[(String, Named)] {
         if self.named.is_empty() { std::slice::from_ref(&SCRATCH_NAME) } else { self.named }
-    }
-
-    fn watermarks(&self, plan: &Plan, before_ns: Option<u64>) -> Vec<String> {
-        if self.procedure.quick {
-            return vec!["QUICK: quick look, not a certification".into()];
-        }
-        header::short(plan.measured() + Span::from_ns(before_ns.unwrap_or(0)), self.procedure.whole())
-            .into_iter()
-            .collect()
     }
 
     /// A quick look prepares its targets itself, with salt only, which is all that the reads need.

@@ -1,20 +1,21 @@
 //! Throughput against response at shares of a maximum that is given or searched for: a run for each share, or one
 //! uninterrupted run through all of them.
 //!
-//! The judge computes the figures (`assay_judge::curve`). This file runs the points and stores them in `curve.json`
-//! after each run; an interrupted curve continues from there. A point that proves nothing is run once more.
+//! The judge computes the figures (`assay_judge::curve`). This file says which run measures a point, and stores the points in
+//! `curve.json` after each run; an interrupted curve continues from there.
 
 use crate::failure::{Failure, shown};
 use crate::files;
-use crate::kept::{below, keep, kept, page};
+use crate::kept::{keep, kept, page};
 use crate::observer::Observer;
 use crate::results;
-use crate::searching::{self, Bounds, Searching};
-use crate::several::{Ramp, Several};
+use crate::runner::{self, Made, Series};
+use crate::searching::{Bounds, FILE as PATH, Searching};
+use crate::several::{PlannedRun, Ramp, Several};
 use assay_base::{Multiple, Share};
-use assay_judge::Verdict;
 use assay_judge::curve::{Curve, Limits, Measured, SCHEMA, Scale, Shape, html};
-use assay_judge::limit::Outcome;
+use assay_judge::procedure::{AfterFailure, Aside, Attempts, Evidence};
+use assay_model::Phase;
 use std::path::{Path, PathBuf};
 
 /// What a curve shows.
@@ -39,6 +40,15 @@ const SEARCH: &str = "maximum";
 /// Directory of the run that has all points.
 const RAMP: &str = "ramp";
 
+/// What a run of a curve measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Spot {
+    /// All points, because points from different runs are not an uninterrupted ramp.
+    All,
+    /// The point at a share.
+    At(Share),
+}
+
 /// A curve, and where it is stored.
 #[derive(Debug)]
 pub struct Curving<'a> {
@@ -48,6 +58,9 @@ pub struct Curving<'a> {
     curve: Curve,
     /// The run that has all points, where one run has them.
     ramp: Option<Ramp>,
+    /// What is measured.
+    spots: Vec<Spot>,
+    attempts: Attempts<Spot>,
 }
 
 impl<'a> Curving<'a> {
@@ -59,31 +72,17 @@ impl<'a> Curving<'a> {
         dir: PathBuf,
         resumed: bool,
     ) -> Result<Curving<'a>, Failure> {
-        let fresh = Curve {
-            schema: SCHEMA,
-            of: Measured {
-                workload: several.plan.name.clone(),
-                targets: several.names.clone(),
-                devices: Vec::new(),
-                stream: asked.stream.clone(),
-                seed: several.plan.seed,
-                plan_blake3: Some(several.plan_sum.clone()),
-                run_ns: several.plan.measured().as_ns(),
-            },
-            scale: Scale { maximum: asked.maximum, searched: asked.maximum.is_none(), counted: several.plan.counted() },
-            limits: Limits::default(),
-            asked: asked.shares.clone(),
-            points: Vec::new(),
-            shape: Shape::default(),
-            cache: None,
-            in_one_run: asked.in_one_run,
-            beside: None,
-        };
+        let fresh = fresh(several, asked);
         let falling: Vec<Share> = asked.shares.iter().rev().copied().collect();
         let ramp = asked.in_one_run.then(|| several.ramp(&falling)).transpose()?;
         let curve = if resumed { earlier(&dir, &fresh, several)? } else { fresh };
         results::replaceable(&dir, &[FILE, PAGE])?;
-        let curving = Curving { several, bounds, dir, curve, ramp };
+        let spots = match ramp {
+            Some(_) => vec![Spot::All],
+            None => asked.shares.iter().copied().map(Spot::At).collect(),
+        };
+        let attempts = Attempts::new(AfterFailure::GoOn);
+        let curving = Curving { several, bounds, dir, curve, ramp, spots, attempts };
         curving.keep()?;
         Ok(curving)
     }
@@ -93,101 +92,161 @@ impl<'a> Curving<'a> {
         self.curve
     }
 
-    /// Measures to the end. The result is the outcome of a search that found no maximum.
-    pub fn run(&mut self, observer: &mut dyn Observer) -> Result<Option<Outcome>, Failure> {
-        let outcome = if self.curve.scale.maximum.is_none() { Some(self.search(observer)?) } else { None };
-        let Some(maximum) = self.curve.scale.maximum else { return Ok(outcome) };
-        match self.ramp.take() {
-            Some(ramp) => self.in_one_run(&ramp, maximum, observer)?,
-            None => self.points(maximum, observer)?,
+    /// Measures to the end, or until no further run is made.
+    pub fn run(&mut self, observer: &mut dyn Observer) -> Result<(), Failure> {
+        if self.curve.scale.searched {
+            self.search(observer)?;
         }
-        Ok(None)
+        if self.curve.scale.maximum.is_none() {
+            return Ok(());
+        }
+        let (several, dir) = (self.several, self.dir.clone());
+        runner::take_over(several, self, &dir)?;
+        runner::carry_out(several, self, &dir, observer)
     }
 
-    /// Runs all points in one run. If a point is missing or proves nothing, all points are measured again, because
-    /// points from different runs are not an uninterrupted ramp.
-    fn in_one_run(&mut self, ramp: &Ramp, maximum: Multiple, observer: &mut dyn Observer) -> Result<(), Failure> {
-        for _ in 1..=2 {
-            if self.curve.left().is_empty() {
-                break;
-            }
-            observer.title("all points");
-            let at = (self.dir.as_path(), RAMP);
-            let (whole, points, run) = self.several.run_ramp(ramp, at, (maximum, self.curve.of.seed), observer)?;
-            let directory = below(&self.dir, &run);
-            for (share, judgement) in self.curve.asked.clone().into_iter().rev().zip(&points) {
-                let load = part(maximum, share)?;
-                // If the targets do not take a load, the run ends: there are no lower points.
-                if whole.verdict == Verdict::Fail && judgement.part.time.measured_ns == 0 {
-                    continue;
-                }
-                observer.say(&format!("{share}: {load} {}", judgement.verdict));
-                self.curve.add_run(share, load, judgement, directory.clone());
-                // The log has one rate for all points, their mean, because each point takes the same time.
-                let mean =
-                    self.curve.asked.iter().map(|share| share.as_ppb() as f64).sum::<f64>() / points.len() as f64;
-                for point in self.curve.points.iter_mut().filter(|point| point.share == share) {
-                    point.rates.asked = point.rates.asked.map(|rate| rate * share.as_ppb() as f64 / mean);
-                }
-            }
-            self.keep()?;
-            if !self.curve.points.iter().any(|point| point.verdict == Verdict::Invalid) {
-                break;
-            }
-        }
-        Ok(())
-    }
-
-    /// Searches for the maximum, or continues an interrupted search.
-    fn search(&mut self, observer: &mut dyn Observer) -> Result<Outcome, Failure> {
+    /// Searches for the maximum, or continues an interrupted search. What failed in one that found its maximum counts too.
+    fn search(&mut self, observer: &mut dyn Observer) -> Result<(), Failure> {
         let below = self.dir.join(SEARCH);
-        let resumed = below.join(searching::FILE).exists();
+        let resumed = below.join(PATH).exists();
         directory(&below)?;
-        let outcome = Searching::begin(self.several, self.bounds, below, resumed)?.run(observer)?;
-        match outcome {
-            Outcome::Between { passes, .. } | Outcome::NeverFailed { passes } => {
-                self.curve.scale.maximum = Some(passes)
+        let mut searching = Searching::begin(self.several, self.bounds, below, resumed)?;
+        if self.curve.scale.maximum.is_none() {
+            let outcome = searching.run(observer)?;
+            self.curve.scale.maximum = outcome.limit();
+            self.curve.scale.without_maximum = outcome.limit().is_none().then_some(outcome);
+            if outcome.limit().is_none() {
+                observer.say(&format!("no maximum: {outcome}"));
             }
-            Outcome::NeverPassed { .. } | Outcome::Stopped { .. } => observer.say(&format!("no maximum: it {outcome}")),
         }
-        self.keep()?;
-        Ok(outcome)
+        self.curve.aside = searching.path().aside.clone().in_directory(SEARCH).and(self.own_aside());
+        self.keep()
     }
 
-    /// Runs the remaining points; ends early if one was cut short.
-    fn points(&mut self, maximum: Multiple, observer: &mut dyn Observer) -> Result<(), Failure> {
-        self.take_in_failed(maximum);
-        for share in self.curve.left() {
-            let load = part(maximum, share)?;
-            for attempt in 1..=2 {
-                observer.title(&share.to_string());
-                let number = self.curve.asked.iter().position(|asked| *asked == share).map_or(0, |index| index + 1);
-                let name = format!("{number:02}-{load}");
-                let (judgement, at) = self.several.run(&self.dir, &name, (load, self.curve.of.seed), observer)?;
-                observer.say(&format!("{share}: {load} {}", judgement.verdict));
-                self.curve.add_run(share, load, &judgement, below(&self.dir, &at));
-                self.keep()?;
-                match judgement.verdict {
-                    Verdict::Incomplete => return Ok(()),
-                    Verdict::Invalid if attempt == 1 => {}
-                    _ => break,
+    /// What failed and what was repeated among the points.
+    fn own_aside(&self) -> Aside {
+        let Aside { mut failures, mut repeated } = self.curve.aside.clone();
+        failures.retain(|run| !run.is_in(SEARCH));
+        repeated.retain(|run| !run.is_in(SEARCH));
+        Aside { failures, repeated }
+    }
+
+    /// The loads of the shares that were asked for, in the order of the ramp: the highest first.
+    fn loads(&self) -> Vec<(Share, Multiple)> {
+        let maximum = self.curve.scale.maximum;
+        let load = |share: &Share| Some((*share, part(maximum?, *share).ok()?));
+        self.curve.asked.iter().rev().filter_map(load).collect()
+    }
+
+    fn maximum(&self) -> Result<Multiple, Failure> {
+        self.curve.scale.maximum.ok_or_else(|| Failure::bug("a point of a curve without a maximum"))
+    }
+
+    /// The name of the directory of a run.
+    fn name_of(&self, spot: Spot) -> Result<String, Failure> {
+        let Spot::At(share) = spot else { return Ok(RAMP.to_owned()) };
+        let number = self.curve.asked.iter().position(|asked| *asked == share).map_or(0, |index| index + 1);
+        Ok(format!("{number:02}-{}", part(self.maximum()?, share)?))
+    }
+
+    /// Shows a run as the points that it decides.
+    fn show(&mut self, spot: Spot, directory: &str, made: &Made) {
+        let decides = self.attempts.deciding(&spot).is_some_and(|run| run.directory == directory);
+        match spot {
+            _ if !decides => {}
+            Spot::All => {
+                let loads = self.loads();
+                self.curve.add_ramp(&loads, &made.judgement, &made.phases, directory);
+            }
+            Spot::At(share) => {
+                let load = self.loads().into_iter().find_map(|(of, load)| (of == share).then_some(load));
+                if let Some(load) = load {
+                    self.curve.add_run(share, load, &made.judgement, directory.to_owned());
                 }
             }
         }
-        Ok(())
     }
 
-    /// A point counts as failed if the program was killed when the log of the point showed a failure but `curve.json`
-    /// did not have the point yet.
-    fn take_in_failed(&mut self, maximum: Multiple) {
-        let known: Vec<PathBuf> = self.curve.points.iter().map(|point| self.dir.join(&point.directory)).collect();
-        let known: Vec<&Path> = known.iter().map(PathBuf::as_path).collect();
-        for (load, judgement, at) in self.several.failed_unkept(&self.dir, &known) {
-            let share = self.curve.left().into_iter().find(|share| part(maximum, *share).ok() == Some(load));
-            if let Some(share) = share {
-                self.curve.add_run(share, load, &judgement, below(&self.dir, &at));
+    /// What failed and what was repeated, in the search too.
+    fn learnt(&mut self) {
+        let search = std::mem::take(&mut self.curve.aside).only_in(SEARCH);
+        self.curve.aside = search.and(self.attempts.aside());
+    }
+}
+
+impl Series for Curving<'_> {
+    type Place = Spot;
+
+    fn next(&self) -> Option<Spot> {
+        self.attempts.next_of(&self.spots)
+    }
+
+    fn planned(&self, several: &Several<'_>, spot: &Spot) -> Result<PlannedRun, Failure> {
+        let maximum = self.maximum()?;
+        self.curve.asked.iter().try_for_each(|share| part(maximum, *share).map(drop))?;
+        let (name, seed) = (self.name_of(*spot)?, self.curve.of.seed);
+        Ok(match (spot, &self.ramp) {
+            (Spot::At(share), _) => PlannedRun {
+                name,
+                title: share.to_string(),
+                workload: several.workload().clone(),
+                pace: several.pace().clone(),
+                load: part(maximum, *share)?,
+                seed,
+            },
+            (Spot::All, Some(ramp)) => PlannedRun {
+                name,
+                title: "all points".to_owned(),
+                workload: ramp.workload.clone(),
+                pace: ramp.pace.clone(),
+                load: maximum,
+                seed,
+            },
+            (Spot::All, None) => return Err(Failure::bug("a curve of several runs asks for one")),
+        })
+    }
+
+    fn phases(&self) -> &[Phase] {
+        self.ramp.as_ref().map_or(&[], |ramp| &ramp.workload.timing.phases)
+    }
+
+    fn failures(&self) -> Vec<Evidence> {
+        self.own_aside().failures
+    }
+
+    fn known(&self) -> Vec<(Spot, Evidence)> {
+        let known = || self.curve.known();
+        match self.ramp {
+            None => known().map(|(share, evidence)| (Spot::At(share), evidence)).collect(),
+            Some(_) => {
+                known().max_by_key(|(_, run)| run.verdict).map(|(_, run)| (Spot::All, run)).into_iter().collect()
             }
         }
+    }
+
+    fn place_of(&self, made: &Made) -> Option<Spot> {
+        runner::place_named(&self.spots, &made.evidence.directory, |spot| self.name_of(*spot).unwrap_or_default())
+    }
+
+    fn take_over(&mut self, spot: Option<Spot>, evidence: Evidence, made: Option<&Made>) {
+        let directory = evidence.directory.clone();
+        self.attempts.take_over(spot, evidence);
+        if let (Some(spot), Some(made)) = (spot, made) {
+            self.show(spot, &directory, made);
+        }
+        self.learnt();
+    }
+
+    fn observe(&mut self, spot: Spot, evidence: Evidence, made: &Made, observer: &mut dyn Observer) {
+        let directory = evidence.directory.clone();
+        self.attempts.observe(spot, evidence);
+        self.show(spot, &directory, made);
+        for point in self.curve.points.iter().rev().filter(|point| point.directory == directory) {
+            if spot == Spot::All || spot == Spot::At(point.share) {
+                observer.say(&format!("{}: {} {}", point.share, point.load, point.verdict));
+            }
+        }
+        self.learnt();
     }
 
     fn keep(&self) -> Result<(), Failure> {
@@ -207,6 +266,36 @@ pub fn directory(below: &Path) -> Result<(), Failure> {
         .map_err(|e| Failure::host(format!("the run directory {} cannot be made: {e}", shown(below))))
 }
 
+/// A curve of which nothing was measured.
+fn fresh(several: &Several<'_>, asked: &Asked) -> Curve {
+    Curve {
+        schema: SCHEMA,
+        of: Measured {
+            workload: several.plan.name.clone(),
+            targets: several.names.clone(),
+            devices: Vec::new(),
+            stream: asked.stream.clone(),
+            seed: several.plan.seed,
+            plan_blake3: Some(several.plan_sum.clone()),
+            run_ns: several.plan.measured().as_ns(),
+        },
+        scale: Scale {
+            maximum: asked.maximum,
+            searched: asked.maximum.is_none(),
+            without_maximum: None,
+            counted: several.plan.counted(),
+        },
+        limits: Limits::default(),
+        asked: asked.shares.clone(),
+        points: Vec::new(),
+        shape: Shape::default(),
+        aside: Aside::default(),
+        cache: None,
+        in_one_run: asked.in_one_run,
+        beside: None,
+    }
+}
+
 /// The curve that an earlier call left, which must belong to the same task.
 fn earlier(dir: &Path, ours: &Curve, several: &Several<'_>) -> Result<Curve, Failure> {
     let curve = kept(&dir.join(FILE), |kept: &Curve| {
@@ -217,7 +306,6 @@ fn earlier(dir: &Path, ours: &Curve, several: &Several<'_>) -> Result<Curve, Fai
         let points = kept.asked == ours.asked && kept.in_one_run == ours.in_one_run;
         same && maximum && points && kept.of.stream == ours.of.stream
     })?;
-    several.same_targets(dir)?;
     // The curve without the cache has a file of its own.
     Ok(Curve { beside: None, ..curve })
 }

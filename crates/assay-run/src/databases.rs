@@ -14,6 +14,7 @@ mod postgresql;
 mod server;
 mod target;
 
+pub(crate) use after::lost_commits;
 pub use after::{After, Lacking, check_after};
 pub use calls::Calls;
 pub(crate) use ledger::LedgerFile;

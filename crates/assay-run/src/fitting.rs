@@ -1,16 +1,21 @@
 //! A fit to production: the judge's state machine says what to move next in a profile, and this runs the rounds that it asks for,
-//! each in a directory of its own, and keeps them in a file from which an interrupted fit continues.
+//! each in a directory of its own, and keeps them in a file from which an interrupted fit continues. A round that was complete when
+//! the program was killed, and was not in that file yet, is run again unless something failed in it: no log says with which
+//! knobs it ran.
 
 use crate::failure::Failure;
-use crate::kept::{below, keep, kept, page};
+use crate::kept::{keep, kept, page};
 use crate::observer::Observer;
 use crate::production::Production;
 use crate::results;
-use crate::several::Several;
+use crate::runner::{self, Made, Series};
+use crate::several::{PlannedRun, Several};
 use crate::targets::Named;
 use assay_base::{Knobs, Multiple, Share, Span};
-use assay_judge::Verdict;
 use assay_judge::fit::{Expected, Fit as Machine, Goal, Measured, Next, Outcome, SCHEMA, Trail, Why, moved};
+use assay_judge::procedure::{Aside, Evidence};
+use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// The file of the rounds and the result.
@@ -27,25 +32,35 @@ pub struct Aim {
     pub rounds: u8,
 }
 
+/// What the machine of a fit asks for what is expected at a setting of the knobs.
+type Expecting<'a> = Box<dyn Fn(&Knobs) -> Expected + 'a>;
+
 /// A fit, and where its rounds are kept.
-#[derive(Debug)]
-pub struct Fitting {
-    aim: Aim,
+pub struct Fitting<'a> {
+    production: &'a Production,
     dir: PathBuf,
-    block: u32,
+    machine: Machine<Expecting<'a>>,
+    /// The counts of the rounds that the file had, by their directories.
+    counts: BTreeMap<String, Measured>,
     /// Its rounds so far.
     pub trail: Trail,
 }
 
-impl Fitting {
+impl fmt::Debug for Fitting<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Fitting({:?}, {:?})", self.dir, self.trail)
+    }
+}
+
+impl<'a> Fitting<'a> {
     /// Begins in `dir`, or continues with the rounds that an earlier fit left there.
     pub fn begin(
         several: &Several<'_>,
-        production: &Production,
+        production: &'a Production,
         aim: Aim,
         dir: PathBuf,
         resumed: bool,
-    ) -> Result<Fitting, Failure> {
+    ) -> Result<Fitting<'a>, Failure> {
         results::replaceable(&dir, &[FILE, FITTED])?;
         let fresh = Trail {
             schema: SCHEMA,
@@ -63,75 +78,41 @@ impl Fitting {
             notes: notes(several, production),
             outcome: None,
             rounds: Vec::new(),
+            aside: Aside::default(),
         };
         let mut trail = if resumed { earlier(&dir, &fresh, several)? } else { fresh };
-        // A round that was interrupted is run again.
-        trail.rounds.retain(|round| round.verdict != Verdict::Incomplete);
         trail.outcome = None;
-        let fitting = Fitting { aim, dir, block: several.geometry().block, trail };
-        // So that a fit that is killed in its first round can be continued.
-        fitting.keep()?;
+        let goal = Goal {
+            production: production.figures(),
+            tolerance: aim.tolerance.as_f64(),
+            rounds: usize::from(aim.rounds),
+        };
+        let expecting: Expecting<'a> = Box::new(production.expected(several.geometry().block));
+        let machine = Machine::start(expecting, goal, production.knobs());
+        let counts = trail.known().map(|(_, measured, run)| (run.directory, measured)).collect();
+        let mut fitting = Fitting { production, dir: dir.clone(), machine, counts, trail };
+        runner::take_over(several, &mut fitting, &dir)?;
+        fitting.noise();
         Ok(fitting)
     }
 
     /// Runs the fit to its end.
-    pub fn run(
-        &mut self,
-        several: &mut Several<'_>,
-        production: &Production,
-        observer: &mut dyn Observer,
-    ) -> Result<Outcome, Failure> {
-        let goal = Goal {
-            production: production.figures(),
-            tolerance: self.aim.tolerance.as_f64(),
-            rounds: usize::from(self.aim.rounds),
+    pub fn run(&mut self, several: &Several<'_>, observer: &mut dyn Observer) -> Result<Outcome, Failure> {
+        let dir = self.dir.clone();
+        runner::carry_out(several, self, &dir, observer)?;
+        let outcome = match self.machine.next() {
+            Next::Done(outcome) => outcome,
+            Next::RunAt(_) => return Err(Failure::bug("a fit that ended before it was done")),
         };
-        let mut machine = Machine::start(production.expected(self.block), goal, production.knobs());
-        self.trail.observations().for_each(|(knobs, measured)| machine.observe(knobs, measured));
-        self.noise(machine.quiet_seconds());
-        loop {
-            match machine.next() {
-                Next::RunAt(knobs) => {
-                    // What is read back would be counted as load.
-                    let mut workload = production.at(&knobs)?;
-                    workload.verification.verify = false;
-                    several.now_runs(workload, several.pace().clone())?;
-                    self.one(several, &mut machine, knobs, observer)?;
-                }
-                Next::Done(outcome) => {
-                    self.trail.outcome = Some(outcome.clone());
-                    self.split(&outcome, several);
-                    self.keep()?;
-                    return Ok(outcome);
-                }
-            }
-        }
-    }
-
-    /// Runs one round.
-    fn one<L: Fn(&Knobs) -> Expected>(
-        &mut self,
-        several: &Several<'_>,
-        machine: &mut Machine<L>,
-        knobs: Knobs,
-        observer: &mut dyn Observer,
-    ) -> Result<(), Failure> {
-        let number = self.trail.rounds.len() + 1;
-        observer.title(&format!("round {number}"));
-        // Each round has another seed: noise that repeats must not be taken for a property of the device.
-        let seed = self.trail.seed.wrapping_add(number as u64 - 1);
-        let (judgement, at) = several.run(&self.dir, &format!("{number:02}"), (Multiple::ONE, seed), observer)?;
-        machine.observe(knobs, Measured::of(&judgement));
-        let figures = machine.compared(number);
-        let agree = figures.iter().filter(|one| one.agrees()).count();
-        observer.say(&format!("round {number}: {agree} of {} figures agree", figures.len()));
-        let at = below(&self.dir, &at);
-        self.trail.add(knobs, &judgement, figures, at);
-        self.keep()
+        self.trail.outcome = Some(outcome.clone());
+        self.split(&outcome, several);
+        self.keep()?;
+        Ok(outcome)
     }
 
     /// Adds a note where rounds are so short that counting noise decides.
-    fn noise(&mut self, quiet: f64) {
+    fn noise(&mut self) {
+        let quiet = self.machine.quiet_seconds();
         let round = Span::from_ns(self.trail.round_ns);
         let longer = Span::from_secs((quiet / 60.0).ceil().clamp(1.0, 1e7) as u64 * 60);
         const BEGINS: &str = "in a round of";
@@ -157,21 +138,28 @@ impl Fitting {
         self.trail.notes.extend(note.filter(|note| !self.trail.notes.contains(note)));
     }
 
-    fn keep(&self) -> Result<(), Failure> {
-        keep(&self.dir.join(FILE), &self.trail)
+    /// Lists a round that the machine has taken, with what its log says.
+    fn list(&mut self, knobs: Knobs, made: &Made) {
+        let figures = self.machine.compared(self.machine.rounds());
+        self.trail.add(knobs, &made.judgement, figures, made.evidence.directory.clone());
+    }
+
+    fn learnt(&mut self) {
+        self.trail.aside = self.machine.aside();
     }
 
     /// The text of the fitted workload, also written to the directory; `None` where nothing could be compared.
-    pub fn fitted(&self, production: &Production) -> Result<Option<String>, Failure> {
+    pub fn fitted(&self) -> Result<Option<String>, Failure> {
         let Some(round) = self.trail.result() else { return Ok(None) };
-        let text = production.text(&round.knobs, &self.head(production))?;
+        let text = self.production.text(&round.knobs, &self.head())?;
         page(&self.dir.join(FITTED), |out| out.write_str(&text))?;
         Ok(Some(text))
     }
 
     /// What was changed and why, as lines of comment.
-    fn head(&self, production: &Production) -> Vec<String> {
+    fn head(&self) -> Vec<String> {
         let Some(round) = self.trail.result() else { return Vec::new() };
+        let production = self.production;
         let device = self.trail.device.as_deref().unwrap_or(&self.trail.target);
         let drive = if production.drive.is_empty() { "the drive" } else { &production.drive };
         let mut lines = vec![format!("Fitted to {drive} of production by `assay fit`, on"), format!("  {device}")];
@@ -191,6 +179,74 @@ impl Fitting {
             ));
         }
         lines
+    }
+}
+
+impl Series for Fitting<'_> {
+    type Place = Knobs;
+
+    fn next(&self) -> Option<Knobs> {
+        match self.machine.next() {
+            Next::RunAt(knobs) => Some(knobs),
+            Next::Done(_) => None,
+        }
+    }
+
+    fn planned(&self, several: &Several<'_>, knobs: &Knobs) -> Result<PlannedRun, Failure> {
+        let number = self.trail.rounds.len() + 1;
+        // What is read back would be counted as load.
+        let mut workload = self.production.at(knobs)?;
+        workload.verification.verify = false;
+        Ok(PlannedRun {
+            name: format!("{number:02}"),
+            title: format!("round {number}"),
+            workload,
+            pace: several.pace().clone(),
+            load: Multiple::ONE,
+            // Each round has another seed: noise that repeats must not be taken for a property of the device.
+            seed: self.trail.seed.wrapping_add(number as u64 - 1),
+        })
+    }
+
+    fn failures(&self) -> Vec<Evidence> {
+        self.trail.aside.failures.clone()
+    }
+
+    fn known(&self) -> Vec<(Knobs, Evidence)> {
+        self.trail.known().map(|(knobs, _, evidence)| (knobs, evidence)).collect()
+    }
+
+    fn place_of(&self, _: &Made) -> Option<Knobs> {
+        None
+    }
+
+    fn take_over(&mut self, knobs: Option<Knobs>, evidence: Evidence, made: Option<&Made>) {
+        let known = self.counts.get(&evidence.directory).cloned();
+        let measured = made.map(|made| Measured::of(&made.judgement)).or(known);
+        match (knobs, measured) {
+            (Some(knobs), Some(measured)) => {
+                self.machine.take_over(knobs, measured, evidence);
+                if let Some(made) = made {
+                    self.list(knobs, made);
+                }
+            }
+            _ => self.machine.take_over_unknown(evidence),
+        }
+        self.learnt();
+    }
+
+    fn observe(&mut self, knobs: Knobs, evidence: Evidence, made: &Made, observer: &mut dyn Observer) {
+        self.machine.observe(knobs, Measured::of(&made.judgement), evidence);
+        self.list(knobs, made);
+        let number = self.machine.rounds();
+        let figures = self.machine.compared(number);
+        let agree = figures.iter().filter(|one| one.agrees()).count();
+        observer.say(&format!("round {number}: {agree} of {} figures agree", figures.len()));
+        self.learnt();
+    }
+
+    fn keep(&self) -> Result<(), Failure> {
+        keep(&self.dir.join(FILE), &self.trail)
     }
 }
 
@@ -218,7 +274,6 @@ fn earlier(dir: &Path, ours: &Trail, several: &Several<'_>) -> Result<Trail, Fai
         let of = |trail: &Trail| (trail.profile_blake3.clone(), trail.target.clone(), trail.round_ns);
         of(kept) == of(ours) && (!asked_seed || kept.seed == ours.seed)
     })?;
-    several.same_targets(dir)?;
     // The number of rounds and the tolerance may differ from those before.
     Ok(Trail { tolerance: ours.tolerance, rounds_max: ours.rounds_max, ..trail })
 }

@@ -6,6 +6,7 @@
 use crate::failure::{Failure, shown};
 use crate::reading;
 use assay_base::Span;
+use assay_judge::procedure::Ending;
 use assay_record::{CloseReason, Entry, Header, PhaseKind};
 use std::fs::File;
 use std::path::Path;
@@ -29,7 +30,7 @@ impl Held {
     /// True when nothing of it remains to be run: it was completed, or ended with a verdict that more time cannot
     /// change.
     pub fn is_over(&self) -> bool {
-        !matches!(self.closed, None | Some(CloseReason::Interrupted | CloseReason::LogFailed))
+        Ending::new(self.closed, false) != Ending::CutShort
     }
 
     /// Where it continues: where a slice and a window of every criterion begin, so that each is measured completely,

@@ -1,15 +1,16 @@
-//! The search for the highest load that passes: the judge's state machine says which load to try next, and this runs it, each load
-//! in a directory of its own, and keeps the path in a file from which an interrupted search continues, and on a page.
+//! The search for the highest load that passes: the judge's state machine says which load to try next. Each load is a run in a
+//! directory of its own; the path is kept in a file from which an interrupted search continues, and on a page.
 
 use crate::failure::Failure;
 use crate::kept::{keep, kept, page};
 use crate::observer::Observer;
 use crate::results;
-use crate::several::Several;
+use crate::runner::{self, Made, Series};
+use crate::several::{PlannedRun, Several};
 use assay_base::Multiple;
-use assay_judge::Verdict;
 use assay_judge::limit::{Next, Outcome, SCHEMA, Search, Trail, html};
-use std::path::{Path, PathBuf};
+use assay_judge::procedure::{Aside, Evidence};
+use std::path::PathBuf;
 
 /// How the highest load that passes is searched for.
 #[derive(Clone, Copy, Debug)]
@@ -20,6 +21,18 @@ pub struct Bounds {
     pub to: Option<Multiple>,
     /// The search ends when the loads that pass and fail are this close; what the workload says where it is `None`.
     pub resolution: Option<Multiple>,
+}
+
+impl Bounds {
+    /// The search between them, before its first run.
+    fn search(&self, several: &Several<'_>) -> Result<Search, Failure> {
+        let (usual, exact) = several.plan.search();
+        let search = Search::start(beginning(self, usual)?, self.resolution.unwrap_or(exact));
+        Ok(match self.to {
+            Some(to) => search.up_to(to),
+            None => search,
+        })
+    }
 }
 
 /// The load of the first run; `usual` unless an option says otherwise.
@@ -43,16 +56,16 @@ pub const PAGE: &str = "limit.html";
 #[derive(Debug)]
 pub struct Searching<'a> {
     several: &'a Several<'a>,
-    search: Bounds,
+    search: Search,
     dir: PathBuf,
     path: Trail,
 }
 
 impl<'a> Searching<'a> {
-    /// Begins in `dir`, or continues the path that an earlier search left there.
+    /// Begins in `dir`, or continues what an earlier search left there.
     pub fn begin(
         several: &'a Several<'a>,
-        search: Bounds,
+        bounds: Bounds,
         dir: PathBuf,
         resumed: bool,
     ) -> Result<Searching<'a>, Failure> {
@@ -69,13 +82,19 @@ impl<'a> Searching<'a> {
             counted: several.plan.counted(),
             outcome: None,
             runs: Vec::new(),
+            aside: Aside::default(),
         };
         results::replaceable(&dir, &[FILE, PAGE])?;
-        let path = if resumed { earlier(&dir, several)? } else { fresh };
-        let mut searching = Searching { several, search, dir, path };
-        if resumed {
-            searching.take_in_failed()?;
-        }
+        let path = if resumed {
+            kept(&dir.join(FILE), |kept: &Trail| {
+                several.goes_on((&kept.workload, &kept.targets), kept.run_ns, kept.plan_blake3.as_deref(), kept.seed)
+            })?
+        } else {
+            fresh
+        };
+        let search = bounds.search(several)?;
+        let mut searching = Searching { several, search, dir: dir.clone(), path };
+        runner::take_over(several, &mut searching, &dir)?;
         Ok(searching)
     }
 
@@ -84,66 +103,82 @@ impl<'a> Searching<'a> {
         &self.path
     }
 
-    /// If the search was killed after a load had failed by its log, that load counts as failed.
-    fn take_in_failed(&mut self) -> Result<(), Failure> {
-        let known: Vec<&Path> = self.path.runs.iter().map(|run| run.directory.as_path()).collect();
-        let failed = self.several.failed_unkept(&self.dir, &known);
-        failed.into_iter().for_each(|(load, judgement, dir)| self.path.add(load, &judgement, dir));
-        self.keep()
-    }
-
     /// Searches to the end.
     pub fn run(&mut self, observer: &mut dyn Observer) -> Result<Outcome, Failure> {
-        let Bounds { to, resolution, .. } = self.search;
-        let (usual, exact) = self.several.plan.search();
-        let search = Search::start(beginning(&self.search, usual)?, resolution.unwrap_or(exact))
-            .resume(self.path.observations());
-        let mut search = match to {
-            Some(to) => search.up_to(to),
-            None => search,
+        let (several, dir) = (self.several, self.dir.clone());
+        runner::carry_out(several, self, &dir, observer)?;
+        let outcome = match self.search.next() {
+            Next::Done(outcome) => outcome,
+            Next::RunAt(_) => return Err(Failure::bug("a search that ended before it was done")),
         };
-        loop {
-            match search.next() {
-                Next::RunAt(multiple) => {
-                    let verdict = self.one(multiple, observer)?;
-                    search.observe(multiple, verdict);
-                }
-                Next::Done(outcome) => {
-                    self.path.outcome = Some(outcome);
-                    self.keep()?;
-                    return Ok(outcome);
-                }
-            }
+        self.path.outcome = Some(outcome);
+        self.keep()?;
+        Ok(outcome)
+    }
+
+    fn learnt(&mut self) {
+        self.path.aside = self.search.aside();
+    }
+}
+
+impl Series for Searching<'_> {
+    type Place = Multiple;
+
+    fn next(&self) -> Option<Multiple> {
+        match self.search.next() {
+            Next::RunAt(load) => Some(load),
+            Next::Done(_) => None,
         }
     }
 
-    /// One run of the path.
-    fn one(&mut self, multiple: Multiple, observer: &mut dyn Observer) -> Result<Verdict, Failure> {
+    fn planned(&self, several: &Several<'_>, load: &Multiple) -> Result<PlannedRun, Failure> {
         let number = self.path.runs.len() + 1;
-        observer.title(&format!("run {number}"));
-        let name = format!("{number:02}-{multiple}");
-        let (judgement, dir) = self.several.run(&self.dir, &name, (multiple, self.path.seed), observer)?;
-        observer.say(&format!("run {number}: {multiple} {}", judgement.verdict));
-        self.path.add(multiple, &judgement, dir);
-        self.keep()?;
-        Ok(judgement.verdict)
+        Ok(PlannedRun {
+            name: format!("{number:02}-{load}"),
+            title: format!("run {number}"),
+            workload: several.workload().clone(),
+            pace: several.pace().clone(),
+            load: *load,
+            seed: self.path.seed,
+        })
+    }
+
+    fn failures(&self) -> Vec<Evidence> {
+        self.path.aside.failures.clone()
+    }
+
+    fn known(&self) -> Vec<(Multiple, Evidence)> {
+        self.path.known().collect()
+    }
+
+    fn place_of(&self, made: &Made) -> Option<Multiple> {
+        made.judgement.load.parse().ok()
+    }
+
+    fn take_over(&mut self, load: Option<Multiple>, evidence: Evidence, made: Option<&Made>) {
+        // A run that the path does not know and that proves nothing is no part of it.
+        if let (Some(load), Some(made)) = (load, made)
+            && (evidence.proves() || self.path.has(&evidence.directory))
+        {
+            self.path.add(load, &made.judgement, made.path.clone());
+        }
+        self.search.take_over(load, evidence);
+        self.learnt();
+    }
+
+    fn observe(&mut self, load: Multiple, evidence: Evidence, made: &Made, observer: &mut dyn Observer) {
+        self.path.add(load, &made.judgement, made.path.clone());
+        observer.say(&format!("run {}: {load} {}", self.path.runs.len(), evidence.verdict));
+        self.search.observe(load, evidence);
+        self.learnt();
     }
 
     /// A search continues from the path; the page only shows it, so the search does not end if it cannot be written.
-    pub fn keep(&self) -> Result<(), Failure> {
+    fn keep(&self) -> Result<(), Failure> {
         keep(&self.dir.join(FILE), &self.path)?;
         page(&self.dir.join(PAGE), |text| html(&self.path, text)).unwrap_or_else(|failure| {
             self.several.tell(&format!("error: {}\n  = {FILE} beside it holds the path", failure.message()));
         });
         Ok(())
     }
-}
-
-/// The path that an earlier search left, which must belong to the same search.
-fn earlier(dir: &Path, several: &Several<'_>) -> Result<Trail, Failure> {
-    let trail = kept(&dir.join(FILE), |kept: &Trail| {
-        several.goes_on((&kept.workload, &kept.targets), kept.run_ns, kept.plan_blake3.as_deref(), kept.seed)
-    })?;
-    several.same_targets(dir)?;
-    Ok(trail)
 }

@@ -1,5 +1,7 @@
-//! Several runs on the same targets, each in a directory of its own: what `limit`, `curve`, `fit` and `size` have in common.
+//! Several runs on the same targets, each in a directory of its own: what the procedures of several runs have in common. Which run
+//! comes next is not decided here but in [`crate::runner`].
 
+use crate::databases;
 use crate::drive::{Drive, drive};
 use crate::failure::{Failure, one_line};
 use crate::header;
@@ -7,10 +9,9 @@ use crate::judging::Log;
 use crate::logfile::LogFile;
 use crate::observer::Observer;
 use crate::pace::Pace;
-use crate::reading;
 use crate::records::Records;
 use crate::rest::{decisive, json_of, other};
-use crate::results::leave;
+use crate::results;
 use crate::rundir;
 use crate::schedulers::Schedulers;
 use crate::settings::Settings;
@@ -19,10 +20,10 @@ use crate::targets::{self, Named, TargetNeeds, Targets};
 use assay_base::{Bytes, Geometry, Multiple, Share, Span};
 use assay_device::probe;
 use assay_device::safety::Roots;
-use assay_judge::{Judgement, Verdict};
-use assay_model::Plan;
+use assay_judge::Judgement;
 use assay_model::workload::Workload;
-use assay_record::Entry;
+use assay_model::{Phase, Plan};
+use assay_record::Header;
 use std::path::{Path, PathBuf};
 
 /// Upper bound on the length of one run when the command line gives none: "Running ACT for six hours will give you a
@@ -111,15 +112,23 @@ impl<'a> Several<'a> {
     pub fn now_runs(&mut self, workload: Workload, pace: Pace) -> Result<(), Failure> {
         self.settings.pace = bounded(pace, &workload);
         let (plan, plan_sum) = planned(&workload, &self.named, &self.settings)?;
-        let Geometry { size, block } = self.opened.geometry(0);
-        if size < plan.smallest_target(0, block) {
-            return Err(Failure::usage(format!(
-                "target {} has {}, too little for operations of the size that the fit came to; choose a larger target",
-                one_line(&self.names[0]),
-                Bytes::new(size).human()
-            )));
-        }
+        self.has_room_for(&plan)?;
         (self.workload, self.plan, self.plan_sum) = (workload, plan, plan_sum);
+        Ok(())
+    }
+
+    /// Refuses a plan whose operations are larger than a target. The first plan was checked when the targets were opened.
+    fn has_room_for(&self, plan: &Plan) -> Result<(), Failure> {
+        for (target, name) in (0..plan.targets).zip(&self.names) {
+            let Geometry { size, block } = self.opened.geometry(usize::from(target));
+            if size < plan.smallest_target(target, block) {
+                return Err(Failure::usage(format!(
+                    "target {} has {}, too little for the operations of this run; choose a larger target",
+                    one_line(name),
+                    Bytes::new(size).human()
+                )));
+            }
+        }
         Ok(())
     }
 
@@ -186,14 +195,9 @@ impl<'a> Several<'a> {
             && (self.settings.pace.seed.is_none() || self.plan.seed == seed)
     }
 
-    /// Refuses if the runs in `dir` were made on other devices than those that the names now stand for.
-    pub fn same_targets(&self, dir: &Path) -> Result<(), Failure> {
-        for run in reading::runs_in(dir) {
-            if let Some(Ok(Entry::Header(head))) = reading::read(&run.join("run.jsonl"))?.next_entry().ok().flatten() {
-                self.opened.differ_from(&head.targets).map_or(Ok(()), |what| Err(other(&run, &what)))?;
-            }
-        }
-        Ok(())
+    /// Refuses a run in `dir` that began on other devices than those that the names now stand for.
+    pub(crate) fn began_on(&self, head: &Header, dir: &Path) -> Result<(), Failure> {
+        self.opened.differ_from(&head.targets).map_or(Ok(()), |what| Err(other(dir, &what)))
     }
 
     /// The directory of all runs: the one to be continued, or a new one.
@@ -202,25 +206,37 @@ impl<'a> Several<'a> {
         place.resume.as_ref().map_or_else(|| place.create(&self.planned), |dir| Ok(dir.clone()))
     }
 
-    /// Runs that an earlier call began below `dir` and that failed according to their logs, but whose verdict was not
-    /// stored because the call was killed: each with its load. `known` are the directories of runs with a stored
-    /// verdict. Runs that did not fail are repeated.
-    pub fn failed_unkept(&self, dir: &Path, known: &[&Path]) -> Vec<(Multiple, Judgement, PathBuf)> {
-        let is_known = |run: &Path| known.iter().any(|known| known.file_name() == run.file_name());
-        let mut failed = Vec::new();
-        for run in reading::runs_in(dir).into_iter().filter(|run| !is_known(run)) {
-            // A run that was killed before its first line was complete shows nothing.
-            let Ok((judgement, _)) = leave(&run, self.settings.judge_on, self.settings.tell) else { continue };
-            if let (Verdict::Fail, Ok(load)) = (judgement.verdict, judgement.load.parse()) {
-                failed.push((load, judgement, run));
-            }
+    /// The judgement of the run of an earlier call. If that call was killed before it could leave the results of the run, they are
+    /// left now.
+    pub(crate) fn judged(&self, run: &Path) -> Result<Judgement, Failure> {
+        match run.join("verdict.json").symlink_metadata() {
+            Ok(_) => results::judge(&run.join("run.jsonl"), self.settings.judge_on),
+            Err(_) => Ok(results::leave(run, self.settings.judge_on, self.settings.tell)?.0),
         }
-        failed
+    }
+
+    /// The judgements of these phases of a run, each by itself.
+    pub(crate) fn judged_by_phases(&self, run: &Path, phases: &[Phase]) -> Result<Vec<Judgement>, Failure> {
+        Log::open(&run.join("run.jsonl"))?.judge_phases(self.settings.judge_on, phases)
+    }
+
+    /// What the database has lost since it acknowledged it to the run in this directory, in words; empty where the run kept
+    /// no ledger of commits.
+    pub(crate) fn lost_commits(&self, run: &Path) -> Result<Vec<String>, Failure> {
+        match self.opened.databases() {
+            [database] => databases::lost_commits(database, run),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// The workload of its runs, as it is now.
+    pub(crate) fn workload(&self) -> &Workload {
+        &self.workload
     }
 
     /// The same load in one uninterrupted run through these shares of it, each for as long as a run measures. Where the warm-up
     /// waits until the load is steady, which a load that changes never is, the run warms up for the longest that it may wait.
-    pub fn ramp(&self, shares: &[Share]) -> Result<Ramp, Failure> {
+    pub(crate) fn ramp(&self, shares: &[Share]) -> Result<Ramp, Failure> {
         let (span, pace) = (self.plan.measured(), &self.settings.pace);
         let workload = self.workload.ramp(shares, span).ok_or_else(|| {
             Failure::usage(format!(
@@ -236,41 +252,18 @@ impl<'a> Several<'a> {
         Ok(Ramp { workload, pace })
     }
 
-    /// One run of a ramp to its highest load, in a new directory `below/name`, judged as a whole and phase by phase.
-    pub fn run_ramp(
-        &self,
-        ramp: &Ramp,
-        (below, name): (&Path, &str),
-        (load, seed): (Multiple, u64),
-        observer: &mut dyn Observer,
-    ) -> Result<(Judgement, Vec<Judgement>, PathBuf), Failure> {
-        let (whole, dir) = self.run_of((&ramp.workload, &ramp.pace), (below, name), (load, seed), observer)?;
-        let log = Log::open(&dir.join("run.jsonl"))?;
-        let phases = log.judge_phases(self.settings.judge_on, &ramp.workload.timing.phases)?;
-        Ok((whole, phases, dir))
-    }
-
-    /// One run at `load` with this seed, in a new directory `below/name`, judged.
-    pub fn run(
+    /// Makes a run in a new directory below `below`, and judges it.
+    pub(crate) fn make_run(
         &self,
         below: &Path,
-        name: &str,
-        (load, seed): (Multiple, u64),
+        planned: &PlannedRun,
         observer: &mut dyn Observer,
     ) -> Result<(Judgement, PathBuf), Failure> {
-        self.run_of((&self.workload, &self.settings.pace), (below, name), (load, seed), observer)
-    }
-
-    fn run_of(
-        &self,
-        (workload, pace): (&Workload, &Pace),
-        (below, name): (&Path, &str),
-        (load, seed): (Multiple, u64),
-        observer: &mut dyn Observer,
-    ) -> Result<(Judgement, PathBuf), Failure> {
+        let PlannedRun { name, workload, pace, load, seed, .. } = planned;
         let Settings { criteria, manner, judge_on, tell, .. } = &self.settings;
-        let plan = Pace { seed: Some(seed), ..pace.clone() }.plan(workload, &self.named, Some(load))?;
+        let plan = Pace { seed: Some(*seed), ..pace.clone() }.plan(workload, &self.named, Some(*load))?;
         let plan = plan.judged_by(criteria).map_err(Failure::workload)?;
+        self.has_room_for(&plan)?;
         let dir = rundir::create(&below.join(name), false)?;
         let mut log = LogFile::create(&dir.join("run.jsonl"))?;
         let how = Drive {
@@ -280,16 +273,35 @@ impl<'a> Several<'a> {
             ..Drive::default()
         };
         drive(&plan, &self.opened, &how, &mut log, observer, &self.stop)?;
-        let (judgement, _) = leave(&dir, *judge_on, *tell)?;
+        let (judgement, _) = results::leave(&dir, *judge_on, *tell)?;
         Ok((judgement, dir))
     }
 }
 
+/// A run that a procedure asks for.
+#[derive(Debug)]
+pub(crate) struct PlannedRun {
+    /// Name of its directory, below that of the procedure.
+    pub(crate) name: String,
+    /// What it is called while it goes on.
+    pub(crate) title: String,
+    /// What is run.
+    pub(crate) workload: Workload,
+    /// How it is paced; the seed is the next field.
+    pub(crate) pace: Pace,
+    /// Its load.
+    pub(crate) load: Multiple,
+    /// Its seed.
+    pub(crate) seed: u64,
+}
+
 /// One uninterrupted run through several shares of a load.
 #[derive(Debug)]
-pub struct Ramp {
-    workload: Workload,
-    pace: Pace,
+pub(crate) struct Ramp {
+    /// What is run; its phases are those of the shares.
+    pub(crate) workload: Workload,
+    /// How it is paced.
+    pub(crate) pace: Pace,
 }
 
 /// A pace with a length: the workload's duration, at most six hours, where none was asked for.

@@ -1,4 +1,8 @@
-//! The steps of a workload: runs one after another on the same targets and in one log, each with its own result.
+//! Steps: runs one after another on the same targets and in one log, each with its own result. Those of a workload and those
+//! of a certification are continued, and carried out, here.
+//!
+//! A log is only ever added to, and judged as a whole, so that no step can replace another one. Which steps are over, and
+//! whether one may follow another, is decided in the judge's room ([`Ending`]), as in procedures whose runs have logs of their own.
 
 use crate::drive::{Drive, drive};
 use crate::failure::Failure;
@@ -12,6 +16,7 @@ use crate::seed::seed;
 use crate::signals::StopCell;
 use crate::targets::{Named, Targets};
 use assay_base::{Criterion, Multiple, Span};
+use assay_judge::procedure::Ending;
 use assay_model::Plan;
 use assay_model::workload::Workload;
 use assay_record::{CloseReason, StepHead};
@@ -24,8 +29,8 @@ pub struct Task {
     pub head: Option<StepHead>,
     /// What is run.
     pub plan: Plan,
-    /// How long it measures unless it is shortened.
-    pub whole: Span,
+    /// How long it measures unless it is shortened, which limits the result; `None` where another limit says so.
+    pub whole: Option<Span>,
     /// Measured time of it that the log already holds, where it is continued.
     pub measured_before_ns: Option<u64>,
 }
@@ -36,7 +41,7 @@ const LISTED: usize = 4;
 impl Task {
     /// A run that is no step.
     pub fn only(plan: Plan, whole: Span) -> Task {
-        Task { head: None, plan, whole, measured_before_ns: None }
+        Task { head: None, plan, whole: Some(whole), measured_before_ns: None }
     }
 }
 
@@ -77,7 +82,7 @@ pub fn of(
             plan = plan.judged_by(&own).map_err(Failure::workload)?;
         }
         let head = StepHead { number, of, title: title(&part), stress: false, until_certain: false, of_workload: true };
-        Ok(Task { head: Some(head), plan, whole: part.whole(), measured_before_ns: None })
+        Ok(Task { head: Some(head), plan, whole: Some(part.whole()), measured_before_ns: None })
     };
     parts.into_iter().zip(1..).map(task).collect()
 }
@@ -112,6 +117,10 @@ pub fn left(
             Some(held) if held.is_over() => asked.same(held, dir)?,
             Some(held) => {
                 let rest = asked.rest(Some(held), dir)?;
+                // A step keeps the value that it began with, also when it now continues to its end.
+                if let (Some(head), Some(first)) = (&mut task.head, &held.first.step) {
+                    head.until_certain = first.until_certain;
+                }
                 (task.plan, task.measured_before_ns) = (rest.plan, Some(rest.at_ns));
                 left.push(task);
             }
@@ -121,27 +130,55 @@ pub fn left(
     if left.is_empty() { Err(complete(dir)) } else { Ok(left) }
 }
 
-/// Runs them one after another; `how` is that of each of them. One that ends early for a reason that the next one would
-/// meet too ends all.
-pub fn run(
-    tasks: Vec<Task>,
-    targets: &Targets,
-    how: &Drive,
-    log: &mut LogFile,
-    observer: &mut dyn Observer,
-    stop: &StopCell,
-) -> Result<(), Failure> {
-    for Task { head, plan, whole, measured_before_ns } in tasks {
-        if let Some(head) = &head {
-            observer.title(&format!("step {} of {}, {}", head.number, head.of, head.title));
+/// What steps are carried out with.
+#[derive(Debug)]
+pub struct Course<'a> {
+    /// The targets, open.
+    pub targets: &'a Targets,
+    /// How each step is carried out.
+    pub how: &'a Drive,
+    /// Ends them early.
+    pub stop: &'a StopCell,
+}
+
+/// A step that has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    /// Why it ended.
+    pub reason: CloseReason,
+    /// Whether a step would follow.
+    pub more: bool,
+}
+
+impl Course<'_> {
+    /// Carries steps out one after another. One that was cut short, or that ended for a reason that the next one would meet too,
+    /// ends all; so does one after which `is_decided` says that the others cannot change anything.
+    pub fn run(
+        &self,
+        tasks: Vec<Task>,
+        log: &mut LogFile,
+        observer: &mut dyn Observer,
+        is_decided: &dyn Fn(&LogFile, &dyn Observer, Ended) -> Result<bool, Failure>,
+    ) -> Result<(), Failure> {
+        for Task { head, plan, whole, measured_before_ns } in tasks {
+            if let Some(head) = &head {
+                observer.title(&format!("step {} of {}, {}", head.number, head.of, head.title));
+            }
+            let measured = plan.measured() + Span::from_ns(measured_before_ns.unwrap_or(0));
+            let short = whole.and_then(|whole| header::short(measured, whole));
+            let watermarks = short.into_iter().chain(self.how.watermarks.iter().cloned()).collect();
+            let more = head.as_ref().is_some_and(|step| step.number < step.of);
+            let how = Drive { step: head, watermarks, measured_before_ns, ..self.how.clone() };
+            let reason = drive(&plan, self.targets, &how, log, observer, self.stop)?;
+            if is_decided(log, observer, Ended { reason, more })? || Ending::new(Some(reason), false) != Ending::Over {
+                break;
+            }
         }
-        let measured = plan.measured() + Span::from_ns(measured_before_ns.unwrap_or(0));
-        let watermarks = header::short(measured, whole).into_iter().chain(how.watermarks.iter().cloned()).collect();
-        let how = Drive { step: head, watermarks, measured_before_ns, ..how.clone() };
-        let reason = drive(&plan, targets, &how, log, observer, stop)?;
-        if !matches!(reason, CloseReason::Completed | CloseReason::DeviceLag | CloseReason::GeneratorLag) {
-            break;
-        }
+        Ok(())
     }
-    Ok(())
+}
+
+/// Nothing that a step shows makes the others unnecessary.
+pub fn never_decided(_: &LogFile, _: &dyn Observer, _: Ended) -> Result<bool, Failure> {
+    Ok(false)
 }

@@ -207,6 +207,27 @@ fn one_file_reads_the_clock() {
     assert!(all[0].ends_with("assay-device/src/clock.rs"), "{all:?}");
 }
 
+/// A procedure that made its runs itself would have its own rules for what is repeated and what is replaced. (The drop-ins make one
+/// run each.)
+#[test]
+fn one_runner_makes_the_runs_of_procedures() {
+    let is_shipped = |(path, _): &(PathBuf, String)| !path.to_string_lossy().ends_with("_tests.rs");
+    let without_tests = |text: String| text.split("#[cfg(test)]").next().unwrap_or_default().to_owned();
+    let shipped = sources("assay-run").into_iter().filter(is_shipped);
+    let all: Vec<(PathBuf, String)> = shipped.map(|(path, text)| (path, without_tests(text))).collect();
+    for (way, expected) in [
+        (".make_run(", &["assay-run/src/runner.rs"][..]),
+        (" drive(&plan,", &["assay-run/src/several.rs", "assay-run/src/steps.rs"]),
+    ] {
+        let callers: Vec<&PathBuf> = all.iter().filter(|(_, text)| text.contains(way)).map(|(path, _)| path).collect();
+        let known = |path: &&PathBuf| expected.iter().any(|known| path.ends_with(known));
+        assert!(callers.len() == expected.len() && callers.iter().all(known), "{way}: {callers:?}");
+    }
+    for (path, text) in all.iter().filter(|(_, text)| text.contains("Attempts::new(")) {
+        assert!(text.contains("runner::carry_out("), "{} has a loop of its own", path.display());
+    }
+}
+
 #[test]
 fn the_engine_knows_no_workload_by_name() {
     for (path, text) in sources("assay-engine") {

@@ -140,6 +140,8 @@ fn cut_short_it_is_incomplete_and_goes_on_with_what_is_missing() {
     let _ = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
     let cut = child.wait_with_output().unwrap();
     assert!(cut.status.code() == Some(12) && told(&cut).contains("--resume run"), "{}", told(&cut));
+    let out = String::from_utf8_lossy(&cut.stdout).into_owned();
+    assert!(out.contains("INCOMPLETE: not measured to the end: 100%"), "{out}");
     let other = assay(dir.path(), &line.replace("50%", "40%").replace("--seed 1", "--resume run"));
     assert!(other.status.code() == Some(2) && told(&other).contains("cannot be continued"), "{}", told(&other));
     // A point is measured twice if the machine stands still.

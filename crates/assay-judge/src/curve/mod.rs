@@ -3,29 +3,26 @@
 //! Plain data computed from judgements: each point is one run of the same workload at a share of a maximum. A point
 //! belongs to the curve when its run is valid and delivered the load that was asked for; the others are listed and left
 //! out.
-//!
-//! *The knee* is the point of the greatest power, throughput divided by mean response (L. Kleinrock, "Power and
-//! deterministic rules of thumb for probabilistic problems in computer communications", ICC 1979): below it the
-//! throughput grows by a greater factor than the response, above it by a smaller one. It needs no parameter and no
-//! units, and it does not move when the curve is measured further, unlike methods that normalise to the measured range.
-//! Where the power still grows at the highest point, there is no knee within the curve.
-//!
-//! *The overall response time* is the area under the curve of mean response over throughput, by trapezoids, divided by
-//! the highest throughput: the form of the figure that SPEC SFS 2008 reports under this name. Below the lowest point,
-//! the response of that point is used. Load and rules are not those of SPEC or SPC: the figure is not comparable with
-//! audited results.
 
 mod page;
+mod point;
+mod reason;
 mod render;
+mod shape;
 
 pub use page::html;
+pub use point::{Point, PointTimes, Rates, StreamRates};
 pub use render::text;
+pub use shape::Shape;
 
-use crate::judgement::{Judgement, Outcome, StreamTotals, TargetTotals, TimesSummary};
+use crate::judgement::{Judgement, TargetTotals};
+use crate::limit;
+use crate::procedure::{self, Aside, Evidence};
 use crate::verdict::Verdict;
 use crate::words::add_new;
 use assay_base::{Counted, Multiple, Share};
 use serde::{Deserialize, Serialize};
+use shape::Place;
 
 /// The version of the JSON shape.
 pub const SCHEMA: u32 = 1;
@@ -54,6 +51,9 @@ pub struct Curve {
     /// What the points come to.
     #[serde(flatten)]
     pub shape: Shape,
+    /// What failed, and which runs were repeated.
+    #[serde(flatten)]
+    pub aside: Aside,
     /// The device of the cache before the targets; absent where there was none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<String>,
@@ -94,6 +94,9 @@ pub struct Scale {
     pub maximum: Option<Multiple>,
     /// True where it was searched for, false where the user gave it.
     pub searched: bool,
+    /// How the search ended, where it found no maximum.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub without_maximum: Option<limit::Outcome>,
     /// The unit in which loads are counted beside multiples, such as BSUs; absent where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counted: Option<Counted>,
@@ -110,91 +113,33 @@ pub struct Limits {
     pub deviations: Vec<String>,
 }
 
-/// What the points of a curve come to.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Shape {
-    /// Index of the knee in `points`; absent where the power still grows at the highest point, or where there are fewer
-    /// than three points.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub knee: Option<usize>,
-    /// The overall response time; absent where no point belongs to the curve.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub overall_response_ns: Option<u64>,
-}
+impl Curve {
+    /// Puts the run of a point in the place of what was known of it.
+    pub fn add_run(&mut self, share: Share, load: Multiple, judgement: &Judgement, directory: String) {
+        self.limited_by(judgement);
+        self.add(Point::new(share, load, judgement, &self.of.stream, directory));
+    }
 
-/// One run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Point {
-    /// The share of the maximum.
-    pub share: Share,
-    /// The same as a multiple of the workload's 1x.
-    pub load: Multiple,
-    /// The verdict of the run.
-    pub verdict: Verdict,
-    /// Its reason.
-    pub reason: String,
-    /// True when the load that was asked for was delivered, so that the point belongs to the curve.
-    pub delivered: bool,
-    /// Its throughput.
-    #[serde(flatten)]
-    pub rates: Rates,
-    /// Its response.
-    #[serde(flatten)]
-    pub times: PointTimes,
-    /// Share of the blocks that reads asked for which were in the cache before the targets, 0 to 1; absent where there was no
-    /// cache.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub hit_rate: Option<f64>,
-    /// The size of the databases that were the targets, in bytes, when the run ended; when it began, where the size at the end
-    /// is not known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bytes: Option<u64>,
-    /// Directory of its log, below the directory of the curve.
-    pub directory: String,
-}
-
-/// The throughput of a point, in operations per second.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Rates {
-    /// That was asked for.
-    #[serde(rename = "rate_asked")]
-    pub asked: Option<f64>,
-    /// That completed.
-    #[serde(rename = "rate_achieved")]
-    pub achieved: Option<f64>,
-}
-
-/// The response of a point.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct PointTimes {
-    /// Mean in nanoseconds.
-    pub mean_ns: Option<u64>,
-    /// Median.
-    pub p50_ns: Option<u64>,
-    /// 99th percentile.
-    pub p99_ns: Option<u64>,
-    /// 99.9th percentile.
-    pub p99_9_ns: Option<u64>,
-    /// Quantiles: `[share not above, nanoseconds]`, ascending; absent in curves of earlier versions.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub nines: Vec<(f64, u64)>,
-}
-
-impl PointTimes {
-    fn of(times: &TimesSummary) -> PointTimes {
-        PointTimes {
-            mean_ns: times.mean_ns,
-            p50_ns: times.p50_ns,
-            p99_ns: times.p99_ns,
-            p99_9_ns: times.p99_9_ns,
-            nines: times.nines.clone(),
+    /// Puts the run that has all points in the place of what was known of them. `loads` are the shares and loads of its phases
+    /// in their order, and `phases` the judgements of the same phases.
+    pub fn add_ramp(&mut self, loads: &[(Share, Multiple)], whole: &Judgement, phases: &[Judgement], directory: &str) {
+        self.limited_by(whole);
+        self.points.clear();
+        // The log has one rate for all points, their mean, because each point takes the same time.
+        let sum: f64 = loads.iter().map(|(share, _)| share.as_ppb() as f64).sum();
+        for ((share, load), phase) in loads.iter().zip(phases) {
+            // If the targets do not take a load, the run ends: there are no lower points.
+            if whole.verdict == Verdict::Fail && phase.part.time.measured_ns == 0 {
+                continue;
+            }
+            let times = share.as_ppb() as f64 * loads.len() as f64 / sum;
+            let point = Point::new(*share, *load, phase, &self.of.stream, directory.to_owned());
+            self.add(point.asked_times(times));
         }
     }
-}
 
-impl Curve {
-    /// Adds the run of a point; it replaces an earlier one at the same share.
-    pub fn add_run(&mut self, share: Share, load: Multiple, judgement: &Judgement, directory: String) {
+    /// Takes what limits a run, and what its targets are.
+    fn limited_by(&mut self, judgement: &Judgement) {
         add_new(&mut self.limits.watermarks, &judgement.watermarks);
         add_new(&mut self.limits.deviations, judgement.deviations());
         if !judgement.part.targets.each.is_empty() {
@@ -203,7 +148,6 @@ impl Curve {
         if let Some(cache) = &judgement.part.targets.cache {
             self.cache = Some(cache.head.device.name.clone());
         }
-        self.add(Point::of(share, load, judgement, &self.of.stream, directory));
     }
 
     /// Puts the curve without the cache beside this one.
@@ -218,22 +162,34 @@ impl Curve {
         std::iter::once(self).chain(self.beside.as_deref())
     }
 
-    /// Adds a point, which replaces an earlier one at the same share, and computes the curve again.
+    /// Adds a point in the place of the one at the same share, and computes the curve again. Whether a run may take that
+    /// place is decided by [`procedure::Attempts`].
     pub fn add(&mut self, point: Point) {
         self.points.retain(|known| known.share != point.share);
         self.points.push(point);
         self.points.sort_by_key(|point| point.share.as_ppb());
-        self.shape.knee = self.find_knee();
-        self.shape.overall_response_ns = self.overall_response();
+        self.shape = Shape::new(&self.line());
     }
 
-    /// The shares that remain to be run, ascending: those that were not run, were cut short, or proved nothing.
-    pub fn left(&self) -> Vec<Share> {
-        let proves = |share: &Share| {
-            let run = self.points.iter().find(|point| point.share == *share);
-            run.is_some_and(|point| matches!(point.verdict, Verdict::Pass | Verdict::Fail))
-        };
-        self.asked.iter().copied().filter(|share| !proves(share)).collect()
+    /// The points that belong to the curve, by throughput.
+    fn line(&self) -> Vec<Place> {
+        let mut line = Vec::new();
+        for (index, point) in self.points.iter().enumerate().filter(|(_, point)| point.belongs()) {
+            if let (Some(rate), Some(mean_ns)) = (point.rates.achieved, point.times.mean_ns)
+                && rate > 0.0
+                && mean_ns > 0
+            {
+                line.push(Place { index, rate, mean_ns: mean_ns as f64 });
+            }
+        }
+        line.sort_by(|a, b| a.rate.total_cmp(&b.rate));
+        line
+    }
+
+    /// The runs that it has, each with its share.
+    pub fn known(&self) -> impl Iterator<Item = (Share, Evidence)> {
+        let evidence = |point: &Point| self.aside.evidence(&point.directory, point.verdict, &point.reason);
+        self.points.iter().map(move |point| (point.share, evidence(point)))
     }
 
     /// Both curves, each with the words that tell it from the other; no words where there is no cache.
@@ -247,80 +203,40 @@ impl Curve {
         std::iter::once((with, self)).chain(without).collect()
     }
 
-    /// INCOMPLETE while a point is missing or was cut short, otherwise the worst verdict of the points; where two
-    /// curves are beside each other, the points of both count. One run that ended because a point failed has no lower
-    /// points: the curve is FAIL.
-    pub fn verdict(&self) -> Verdict {
-        let failed = |curve: &Curve| curve.points.iter().any(|point| point.verdict == Verdict::Fail);
-        let cut = |curve: &Curve| curve.points.len() < curve.asked.len() && !(curve.in_one_run && failed(curve));
-        let verdicts = || self.both().flat_map(|curve| &curve.points).map(|point| point.verdict);
-        let cut = self.both().any(cut) || verdicts().any(|verdict| verdict == Verdict::Incomplete);
-        let worst = verdicts().max().unwrap_or(Verdict::Incomplete);
-        if cut { Verdict::Incomplete } else { worst }
+    /// Whether every point was measured to its end; a second curve needs that.
+    pub fn is_whole(&self) -> bool {
+        let cut = |point: &Point| point.verdict == Verdict::Incomplete;
+        self.scale.maximum.is_some() && self.points.len() == self.asked.len() && !self.points.iter().any(cut)
     }
 
-    /// Index, throughput and mean response of the points that belong to the curve, by throughput.
-    fn line(&self) -> Vec<(usize, f64, f64)> {
-        let place = |(index, point): (usize, &Point)| {
-            let (rate, mean) = (point.rates.achieved?, point.times.mean_ns? as f64);
-            point.belongs().then_some((index, rate, mean)).filter(|_| rate > 0.0 && mean > 0.0)
+    /// Whether there is something left to measure, so that the curve can be continued. A search that ended without a maximum
+    /// cannot, and neither can one run through all points that failed before its end: it is not repeated.
+    pub fn is_cut_short(&self) -> bool {
+        let is_left = |curve: &Curve| {
+            let failed = curve.points.iter().any(|point| point.verdict == Verdict::Fail);
+            let decided = curve.in_one_run && (failed || !curve.aside.failures.is_empty());
+            match &curve.scale.without_maximum {
+                Some(outcome) => outcome.verdict() == Verdict::Incomplete,
+                None => !curve.is_whole() && !decided,
+            }
         };
-        let mut line: Vec<_> = self.points.iter().enumerate().filter_map(place).collect();
-        line.sort_by(|a, b| a.1.total_cmp(&b.1));
-        line
+        self.both().any(is_left)
     }
 
-    fn find_knee(&self) -> Option<usize> {
-        let line = self.line();
-        let power = |place: &&(usize, f64, f64)| place.1 / place.2;
-        let knee = line.iter().max_by(|a, b| power(a).total_cmp(&power(b)))?;
-        (line.len() >= 3 && line.last()?.0 != knee.0).then_some(knee.0)
+    /// FAIL where a point failed or anything else did, or where not even the lowest load of the search passed; INCOMPLETE
+    /// while a point is missing; otherwise the worst verdict of the points. Where two curves are beside each other, both
+    /// count.
+    pub fn verdict(&self) -> Verdict {
+        let alone = |curve: &Curve| match &curve.scale.without_maximum {
+            Some(outcome) => outcome.verdict(),
+            None => {
+                let points = curve.points.iter().map(|point| point.verdict);
+                procedure::verdict(points, curve.points.len() < curve.asked.len(), &curve.aside)
+            }
+        };
+        let verdicts: Vec<Verdict> = self.both().map(alone).collect();
+        procedure::verdict(verdicts.iter().copied(), verdicts.contains(&Verdict::Incomplete), &Aside::default())
     }
-
-    fn overall_response(&self) -> Option<u64> {
-        let line = self.line();
-        let (first, last) = (line.first()?, line.last()?);
-        let steps = line.windows(2).map(|pair| (pair[1].1 - pair[0].1) * (pair[0].2 + pair[1].2) / 2.0);
-        Some(((first.1 * first.2 + steps.sum::<f64>()) / last.1).round() as u64)
-    }
-}
-
-impl Point {
-    /// The point of `stream` in the run that was judged.
-    fn of(share: Share, load: Multiple, judgement: &Judgement, stream: &str, directory: String) -> Point {
-        let part = &judgement.part;
-        let built_in = part.criteria.iter().find(|criterion| criterion.asked.stream.is_none());
-        let totals = totals(judgement, stream);
-        Point {
-            share,
-            load,
-            verdict: judgement.verdict,
-            reason: judgement.reason.clone(),
-            delivered: built_in.is_some_and(|criterion| criterion.outcome == Outcome::Pass),
-            rates: Rates {
-                asked: totals.and_then(|totals| totals.rate_asked),
-                achieved: totals.and_then(|totals| totals.rate_achieved),
-            },
-            times: totals.map(|totals| PointTimes::of(&totals.response)).unwrap_or_default(),
-            hit_rate: part.targets.cache.as_ref().and_then(|cache| cache.read_hit_rate),
-            bytes: part.databases_bytes_at_end().or(part.databases_bytes()),
-            directory,
-        }
-    }
-
-    /// True when it belongs to the curve.
-    pub fn belongs(&self) -> bool {
-        self.delivered && matches!(self.verdict, Verdict::Pass | Verdict::Fail)
-    }
-}
-
-/// The totals of a stream over all targets, or of the only one.
-fn totals<'a>(judgement: &'a Judgement, stream: &str) -> Option<&'a StreamTotals> {
-    if let Some(together) = judgement.part.streams.together.as_ref().filter(|together| together.name == stream) {
-        return Some(together);
-    }
-    let mine = || judgement.part.streams.each.iter().filter(|totals| totals.name == stream);
-    mine().find(|totals| totals.target.is_none()).or_else(|| mine().next())
 }
 
 #[cfg(test)]

@@ -1,6 +1,7 @@
 //! A curve as one HTML page without a script. Names are hostile input, escaped in the template.
 
-use super::render::{Own, capital, gain, length, maximum, summary};
+use super::render::{Own, capital, gain, length, maximum, stream, summary};
+use super::shape::Place;
 use super::{Curve, Point};
 use crate::render::chart::{Axis, Chart, Mark, Unit, series_class};
 use crate::render::html::distribution::Overlay;
@@ -25,9 +26,11 @@ pub fn html(curve: &Curve, out: &mut dyn fmt::Write) -> fmt::Result {
         frame: Frame::still(),
         curve,
         targets: curve.of.targets.join(", "),
+        stream: stream(curve),
         length: length(curve),
         gain: gain(curve),
         badge: Badge::of(curve.verdict()),
+        reason: curve.reason(),
         watermarks: Watermark::all(&curve.limits.watermarks),
         response: (curve.line().len() >= 2).then(|| response(curve)),
         keys: lines(curve).into_iter().enumerate().map(|(at, line)| (series_class(at), line.name)).collect(),
@@ -43,9 +46,11 @@ struct View<'a> {
     frame: Frame,
     curve: &'a Curve,
     targets: String,
+    stream: &'a str,
     length: String,
     gain: Option<String>,
     badge: Badge,
+    reason: String,
     watermarks: Vec<Watermark<'a>>,
     response: Option<Chart>,
     /// Colour and name of each line of the chart.
@@ -67,6 +72,11 @@ struct Table<'a> {
     /// Path of the page that shows the search for its maximum, where the maximum was searched for.
     search: Option<&'static str>,
     rows: Vec<Row<'a>>,
+    /// The names of the streams, where there are several, and their throughput at each point.
+    streams: Vec<&'a str>,
+    by_stream: Vec<(String, Vec<String>)>,
+    /// What failed, and which runs were repeated.
+    aside: Vec<String>,
 }
 
 fn table<'a>(whole: &Curve, title: &str, curve: &'a Curve) -> Table<'a> {
@@ -83,7 +93,26 @@ fn table<'a>(whole: &Curve, title: &str, curve: &'a Curve) -> Table<'a> {
             (true, _) => Some("beside/maximum/limit.html"),
         },
         rows: curve.points.iter().enumerate().map(|(index, point)| row(curve, below, index, point)).collect(),
+        streams: stream_names(curve),
+        by_stream: curve.points.iter().map(|point| (point.share.to_string(), by_stream(curve, point))).collect(),
+        aside: curve.aside.lines(),
     }
+}
+
+/// The streams of a load that has several.
+fn stream_names(curve: &Curve) -> Vec<&str> {
+    let first = curve.points.iter().find(|point| !point.streams.is_empty());
+    first.map_or_else(Vec::new, |point| point.streams.iter().map(|stream| stream.name.as_str()).collect())
+}
+
+/// What all streams together and each of them achieved at a point.
+fn by_stream(curve: &Curve, point: &Point) -> Vec<String> {
+    let rate = |rate: Option<f64>| rate.map_or(ABSENT.to_owned(), per_second);
+    let each = stream_names(curve).into_iter().map(|name| {
+        let stream = point.streams.iter().find(|stream| stream.name == name);
+        rate(stream.and_then(|stream| stream.achieved))
+    });
+    std::iter::once(rate(point.rates.together)).chain(each).collect()
 }
 
 struct Row<'a> {
@@ -154,9 +183,7 @@ fn response(curve: &Curve) -> Chart {
     let mut marks = Vec::new();
     let (mut low, mut high, mut most) = (f64::INFINITY, 0f64, 0f64);
     for (series, Line { name, curve, figure }) in lines(curve).into_iter().enumerate() {
-        let place = |&(index, rate, _): &(usize, f64, f64)| {
-            Some((rate, figure(&curve.points[index]).filter(|ns| *ns > 0)? as f64))
-        };
+        let place = |place: &Place| Some((place.rate, figure(&curve.points[place.index]).filter(|ns| *ns > 0)? as f64));
         let points: Vec<(f64, f64)> = curve.line().iter().filter_map(place).collect();
         for (rate, ns) in &points {
             (low, high, most) = (low.min(*ns), high.max(*ns), most.max(*rate));
@@ -169,8 +196,8 @@ fn response(curve: &Curve) -> Chart {
     marks.extend(knee.map(|rate| Mark::Vertical { at: rate, text: "knee".to_owned() }));
     let each = |(title, of): (String, &Curve)| {
         let points = of.line();
-        let told = points.iter().filter_map(|&(index, rate, _)| {
-            Some(format!("{}: p99 {}", per_second(rate), time(of.points[index].times.p99_ns?)))
+        let told = points.iter().filter_map(|place| {
+            Some(format!("{}: p99 {}", per_second(place.rate), time(of.points[place.index].times.p99_ns?)))
         });
         let told = told.collect::<Vec<_>>().join(", ");
         if title.is_empty() { told } else { format!("{title}: {told}") }
@@ -178,7 +205,7 @@ fn response(curve: &Curve) -> Chart {
     let each: Vec<String> = curve.titled().into_iter().map(each).collect();
     Chart {
         alternative: format!("Response over throughput: {}.", each.join("; ")),
-        x: Axis::linear("achieved operations per second", Unit::PerSecond, most * 1.04),
+        x: Axis::linear(&format!("achieved operations per second of {}", stream(curve)), Unit::PerSecond, most * 1.04),
         y: Axis::log("response (logarithmic)", Unit::Time, low, high),
         height: HEIGHT,
         marks,

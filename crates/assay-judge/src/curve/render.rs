@@ -1,8 +1,9 @@
 //! A curve as text. Names are hostile input: cleaned here.
 
+use super::shape::Knee;
 use super::{Curve, NOT_COMPARABLE, Point};
 use crate::render::Page;
-use assay_base::{Bytes, Span};
+use assay_base::{Bytes, Criterion, Span};
 use std::fmt;
 
 /// Columns and rows of the drawing in a terminal, without its axes.
@@ -16,6 +17,7 @@ pub fn text(curve: &Curve, out: &mut dyn fmt::Write) -> fmt::Result {
     let on = curve.of.targets.join(", ");
     let how = if curve.in_one_run { ", in one uninterrupted run" } else { "" };
     page.words("", &format!("{} of {} on {on}, {} a point{how}", curve.of.stream, curve.of.workload, length(curve)), 2);
+    page.words("", &format!("{}: {}", curve.verdict(), curve.reason()), 5);
     let titled = curve.titled();
     if let [(title, curve)] = &titled[..] {
         page.words("", &of_all(title, curve), 2);
@@ -29,6 +31,8 @@ pub fn text(curve: &Curve, out: &mut dyn fmt::Write) -> fmt::Result {
             page.words("", &of_all(title, of), 2);
         }
         table(&mut page, of);
+        streams(&mut page, of);
+        of.aside.lines().iter().for_each(|line| page.words("  ", line, 3));
     }
     page.blank();
     draw(&mut page, curve);
@@ -51,9 +55,38 @@ fn of_all(title: &str, curve: &Curve) -> String {
 fn table(page: &mut Page, curve: &Curve) {
     let own = Own::of(curve);
     let second = own.map_or("p50", Own::head).to_lowercase();
-    page.line(format!("  share      load    achieved     mean {second:>8}      p99    p99.9  verdict"));
+    let achieved = page.reader.cut(stream(curve), 11);
+    page.line(format!("  share      load {achieved:>11}     mean {second:>8}      p99    p99.9  verdict"));
     for (index, point) in curve.points.iter().enumerate() {
         page.line(row(point, own, curve.shape.knee == Some(index)));
+    }
+}
+
+/// The stream whose throughput and response are shown, in words.
+pub(super) fn stream(curve: &Curve) -> &str {
+    if curve.of.stream == Criterion::ALL { "all streams" } else { &curve.of.stream }
+}
+
+/// Number of streams that have a column.
+const COLUMNS_OF_STREAMS: usize = 4;
+
+/// The throughput of all streams together and of each of them, where the load has several.
+fn streams(page: &mut Page, curve: &Curve) {
+    let Some(first) = curve.points.iter().find(|point| !point.streams.is_empty()) else { return };
+    let named: Vec<&str> = first.streams.iter().map(|stream| stream.name.as_str()).collect();
+    let shown = &named[..named.len().min(COLUMNS_OF_STREAMS)];
+    let heads: Vec<String> = shown.iter().map(|name| page.reader.cut(name, 14)).collect();
+    let heads: String = heads.iter().map(|name| format!(" {name:>14}")).collect();
+    page.line(format!("  share  together{heads}  achieved a second"));
+    for point in curve.points.iter().filter(|point| !point.streams.is_empty()) {
+        let rate = |rate: Option<f64>| rate.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.1}"));
+        let achieved = |name: &&str| point.streams.iter().find(|stream| stream.name == *name)?.achieved;
+        let cells: String = shown.iter().map(|name| format!(" {:>14}", rate(achieved(name)))).collect();
+        page.line(format!("{:>7} {:>9}{cells}", point.share.to_string(), rate(point.rates.together)));
+    }
+    let more = named.len() - shown.len();
+    if more > 0 {
+        page.line(format!("        … {more} more streams are in curve.json"));
     }
 }
 
@@ -156,15 +189,24 @@ fn row(point: &Point, own: Option<Own>, knee: bool) -> String {
 
 /// The knee and the overall response time, in words.
 pub(super) fn summary(curve: &Curve) -> String {
-    let knee = match curve.shape.knee.and_then(|index| curve.points.get(index)) {
-        Some(point) => format!(
-            "Knee at {} ({}, {:.1}/s): the point of the greatest power, throughput over mean response.",
-            point.share,
-            point.load,
-            point.rates.achieved.unwrap_or_default()
-        ),
-        None if curve.shape.overall_response_ns.is_none() => "No point belongs to the curve.".to_owned(),
-        None => "No knee: throughput over mean response still grows at the highest point.".to_owned(),
+    let line = curve.line();
+    let knee = match Knee::new(&line) {
+        Knee::At(index) => {
+            let point = &curve.points[index];
+            format!(
+                "Knee at {} ({}, {:.1}/s of {}): the point of the greatest power, throughput over mean response.",
+                point.share,
+                point.load,
+                point.rates.achieved.unwrap_or_default(),
+                stream(curve)
+            )
+        }
+        Knee::TooFewPoints if line.is_empty() => "No point belongs to the curve.".to_owned(),
+        Knee::TooFewPoints => {
+            format!("No knee: {} of the points belong to the curve, and a shape has three.", line.len())
+        }
+        Knee::Falls => "No knee: the response does not rise with the throughput.".to_owned(),
+        Knee::Beyond => "No knee: throughput over mean response still grows at the highest point.".to_owned(),
     };
     let overall = curve.shape.overall_response_ns.map(|ns| {
         let ns = Span::from_ns(ns).human();
@@ -182,8 +224,8 @@ fn draw(page: &mut Page, curve: &Curve) {
     let place = |of: &Curve, marks: [char; 2]| -> Vec<(char, f64, f64)> {
         let p99 = |index: usize| of.points[index].times.p99_ns.map(|ns| ns as f64);
         let line = of.line();
-        let p99 = line.iter().filter_map(|&(index, rate, _)| Some((marks[1], rate, p99(index)?)));
-        p99.chain(line.iter().map(|&(_, rate, mean)| (marks[0], rate, mean))).collect()
+        let p99 = line.iter().filter_map(|place| Some((marks[1], place.rate, p99(place.index)?)));
+        p99.chain(line.iter().map(|place| (marks[0], place.rate, place.mean_ns))).collect()
     };
     // The curve itself is drawn over the one beside it.
     let curves: Vec<&Curve> = curve.both().collect();
@@ -211,7 +253,7 @@ fn draw(page: &mut Page, curve: &Curve) {
         let cells: String = cells.iter().map(|c| if *c == '.' { ':' } else { *c }).collect();
         page.line(format!("{label:>10} |{cells}"));
     }
-    let most = format!("{top:.1}/s");
+    let most = format!("{top:.1}/s of {}", page.reader.cut(stream(curve), 24));
     page.line(format!("{:>10} +{}", "", "-".repeat(COLUMNS)));
     page.line(format!("{:>10}  0{most:>width$}", "", width = COLUMNS - 1));
 }

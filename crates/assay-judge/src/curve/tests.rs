@@ -12,7 +12,8 @@ fn point(percent: u64, rate: f64, mean_ns: u64) -> Point {
         verdict: Verdict::Pass,
         reason: "held".into(),
         delivered: true,
-        rates: Rates { asked: Some(rate), achieved: Some(rate) },
+        rates: Rates { asked: Some(rate), achieved: Some(rate), together: None },
+        streams: Vec::new(),
         times: PointTimes {
             mean_ns: Some(mean_ns),
             p50_ns: Some(mean_ns),
@@ -42,6 +43,7 @@ pub(super) fn curve(points: impl IntoIterator<Item = Point>) -> Curve {
         asked: Vec::new(),
         points: Vec::new(),
         shape: Shape::default(),
+        aside: Aside::default(),
         cache: None,
         in_one_run: false,
         beside: None,
@@ -98,19 +100,99 @@ fn what_was_not_delivered_or_proves_nothing_is_no_point_of_the_curve() {
     }
 }
 
+/// A queue whose response falls as its throughput grows: what the lightest load waits for is something else.
 #[test]
-fn what_is_left_to_run() {
-    let mut curve = queue(&[10, 50]);
-    assert_eq!((curve.left(), curve.verdict()), (vec![], Verdict::Pass));
-    curve.asked.push(share(90));
-    assert_eq!((curve.left(), curve.verdict()), (vec![share(90)], Verdict::Incomplete));
-    for verdict in [Verdict::Incomplete, Verdict::Invalid] {
-        curve.add(Point { verdict, ..point(90, 900.0, 1_000) });
-        assert_eq!((curve.left(), curve.verdict()), (vec![share(90)], verdict), "it is run again");
+fn a_curve_that_does_not_rise_has_no_knee() {
+    let of = |means: &[u64], rates: &[f64]| {
+        let points = means.iter().zip(rates).enumerate();
+        curve(points.map(|(at, (mean, rate))| point(10 * (at as u64 + 1), *rate, *mean)))
+    };
+    let rates = [1000.0, 2000.0, 3000.0, 3010.0];
+    for (means, knee, said) in [
+        // The greatest power is at the third point, because the last one adds nothing to the throughput.
+        ([900_000, 500_000, 300_000, 310_000], None, "does not rise"),
+        ([300_000, 300_000, 300_000, 300_000], None, "still grows"),
+        ([100_000, 110_000, 130_000, 900_000], Some(2), "Knee at 30%"),
+        // It falls first, and rises above where it began.
+        ([200_000, 150_000, 140_000, 900_000], Some(2), "Knee at 30%"),
+        ([900_000, 500_000, 300_000, 200_000], None, "still grows"),
+    ] {
+        let curve = of(&means, &rates);
+        assert_eq!(curve.shape.knee, knee, "{means:?}");
+        let mut text = String::new();
+        super::text(&curve, &mut text).unwrap();
+        let marked = text.contains("<- knee");
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains(said) && marked == knee.is_some(), "{said}: {text}");
     }
-    curve.add(Point { verdict: Verdict::Fail, ..point(90, 900.0, 1_000) });
-    assert_eq!((curve.left(), curve.verdict()), (vec![], Verdict::Fail));
-    assert_eq!(curve.points.len(), 3, "a run takes the place of the one before it");
+    let mut two = String::new();
+    super::text(&of(&[1000, 2000], &[1.0, 2.0]), &mut two).unwrap();
+    assert!(two.contains("No knee: 2 of the points belong to the curve"), "{two}");
+}
+
+#[test]
+fn the_throughput_is_shown_of_all_streams_together_and_of_each() {
+    let mut mixed = queue(&[10, 50, 90]);
+    for point in &mut mixed.points {
+        let reads = point.rates.achieved.unwrap();
+        point.rates.together = Some(reads * 1.5);
+        let rates = |name: &str, rate| StreamRates { name: name.into(), asked: Some(rate), achieved: Some(rate) };
+        point.streams = vec![rates("reads", reads), rates("writes", reads / 2.0)];
+    }
+    let (mut text, mut page) = (String::new(), String::new());
+    super::text(&mixed, &mut text).unwrap();
+    html(&mixed, &mut page).unwrap();
+    let row = text.lines().filter(|line| line.trim_start().starts_with("90%")).nth(1).unwrap();
+    assert_eq!(row.split_whitespace().collect::<Vec<_>>(), ["90%", "1350.0", "900.0", "450.0"], "{text}");
+    assert!(text.contains("together") && text.contains("900.0/s of reads"), "{text}");
+    assert!(text.lines().all(|line| line.chars().count() <= 80) && text.lines().count() <= 40, "{text}");
+    for said in
+        ["<th scope=\"col\" class=\"n\">Together</th>", "<td class=\"n\">1,350.0/s</td><td class=\"n\">900.0/s</td>"]
+    {
+        assert!(page.contains(said), "{said}: {page}");
+    }
+    assert!(page.contains("reads achieved") && page.contains("achieved operations per second of reads"), "{page}");
+}
+
+#[test]
+fn the_verdict_says_why() {
+    let shown = |curve: &Curve| {
+        let (mut text, mut page) = (String::new(), String::new());
+        super::text(curve, &mut text).unwrap();
+        html(curve, &mut page).unwrap();
+        let banner = page.split("<div class=\"why\">").nth(1).unwrap().split("</p>").next().unwrap();
+        let banner = banner.trim_start_matches("<p class=\"meaning\">").to_owned();
+        let first = text
+            .lines()
+            .skip(1)
+            .take_while(|line| !line.starts_with("100%") && !line.starts_with("no maximum"))
+            .collect::<Vec<_>>();
+        let first = first.iter().map(|line| line.trim()).collect::<Vec<_>>().join(" ");
+        assert_eq!(first, format!("{}: {banner}", curve.verdict()));
+        (curve.verdict(), banner)
+    };
+    let whole = queue(&[10, 50, 90]);
+    assert_eq!(shown(&whole), (Verdict::Pass, "every bound held at every point".to_owned()));
+    let failed = |percent| Point { verdict: Verdict::Fail, reason: "too slow".into(), ..point(percent, 500.0, 9) };
+    let mut two = whole.clone();
+    [50, 90].map(failed).into_iter().for_each(|point| two.add(point));
+    assert_eq!(shown(&two), (Verdict::Fail, "50% (5x): too slow; also at 90% (9x)".to_owned()));
+    two.asked.push(share(95));
+    assert_eq!(two.verdict(), Verdict::Fail, "whatever is missing");
+    let mut missing = whole.clone();
+    missing.asked.push(share(95));
+    missing.add(Point { verdict: Verdict::Incomplete, ..point(10, 100.0, 9) });
+    assert_eq!(shown(&missing), (Verdict::Incomplete, "not measured to the end: 10%, 95%".to_owned()));
+    let run = Evidence { directory: "ramp".into(), ..Evidence::from(Verdict::Fail) }.with_failure("3 EIO".to_owned());
+    let aside = Aside { failures: vec![run], ..Aside::default() };
+    let elsewhere = Curve { aside: aside.clone(), ..whole.clone() };
+    assert_eq!(shown(&elsewhere), (Verdict::Fail, "in ramp: 3 EIO".to_owned()), "of a run that is no point");
+    let outcome = limit::Outcome::TargetFailed { at: Some(Multiple::whole(8)), passes: None };
+    let scale = Scale { maximum: None, searched: true, without_maximum: Some(outcome), ..Scale::default() };
+    let none = Curve { scale, aside, points: Vec::new(), shape: Shape::default(), ..whole };
+    let (verdict, banner) = shown(&none);
+    assert_eq!(verdict, Verdict::Fail);
+    assert!(banner.contains("the target failed at 8x") && banner.ends_with("; 3 EIO"), "{banner}");
 }
 
 #[test]
@@ -188,13 +270,13 @@ fn a_curve_without_the_cache_stands_beside_the_one_with_it() {
     with.scale.searched = true;
     assert!(shown(&with).0.contains("With the cache the targets carry 10x, without it 5x: 2.00 times as much."));
     assert!(shown(&with).1.contains("href=\"maximum/limit.html\""));
-    // If a point of either curve is missing, the verdict is INCOMPLETE; otherwise it is the worst verdict of both
-    // curves.
+    // A point of either curve that failed makes both FAIL, and one that is missing makes them INCOMPLETE.
     assert_eq!(with.verdict(), Verdict::Pass);
-    let beside = with.beside.as_mut().unwrap();
-    beside.points[0].verdict = Verdict::Fail;
-    assert_eq!(with.verdict(), Verdict::Fail);
-    with.beside.as_mut().unwrap().points.pop();
+    let missing = with.beside.as_mut().unwrap().points.pop();
     assert_eq!(with.verdict(), Verdict::Incomplete);
+    with.beside.as_mut().unwrap().points[0].verdict = Verdict::Fail;
+    assert_eq!(with.verdict(), Verdict::Fail);
+    with.beside.as_mut().unwrap().points.extend(missing);
+    assert_eq!(with.verdict(), Verdict::Fail);
     assert_eq!(serde_json::from_str::<Curve>(&serde_json::to_string(&with).unwrap()).unwrap(), with);
 }

@@ -118,6 +118,13 @@ impl Finding {
         }
     }
 
+    /// True where something failed which no load excuses: not a bound that was broken, also not one on the share of
+    /// operations that may fail.
+    pub(crate) fn is_failure(&self) -> bool {
+        let excess = matches!(&self.kind, Kind::Failed(failures) if failures.more_than.is_some());
+        self.class() == Class::Errors && !excess
+    }
+
     /// True when it names a place in time.
     pub(crate) fn is_placed(&self) -> bool {
         self.deciding.slice.is_some() || self.deciding.stream.is_some() || self.deciding.target.is_some()

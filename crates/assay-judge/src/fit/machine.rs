@@ -4,6 +4,7 @@ use super::figures::{Compared, Expected, Figure, Figures, Load, Measured, differ
 use super::outcome::Outcome;
 use super::solve::{self, Aim};
 use super::why::{self, Short, Why};
+use crate::procedure::{AfterFailure, Aside, Attempts, Evidence, Halt, Standing};
 use crate::verdict::Verdict;
 use assay_base::Knobs;
 
@@ -47,6 +48,8 @@ pub struct Fit<L> {
     goal: Goal,
     start: Knobs,
     rounds: Vec<Seen>,
+    /// What the rounds showed, by how many had proven something before, and one.
+    attempts: Attempts<usize>,
     /// Ratio of what the device counts to what was issued, from the last round.
     made: Figures,
     /// Ratio of what was issued to what was expected.
@@ -56,11 +59,49 @@ pub struct Fit<L> {
 impl<L: Load> Fit<L> {
     /// Starts a fit from these knobs.
     pub fn start(load: L, goal: Goal, start: Knobs) -> Fit<L> {
-        Fit { load, goal, start, rounds: Vec::new(), made: [1.0; 4], drift: [1.0; 4] }
+        let attempts = Attempts::new(AfterFailure::End);
+        Fit { load, goal, start, rounds: Vec::new(), attempts, made: [1.0; 4], drift: [1.0; 4] }
     }
 
-    /// Records the counts of a round with these knobs.
-    pub fn observe(&mut self, knobs: Knobs, measured: Measured) {
+    /// Records the counts of a round with these knobs, and what it showed.
+    pub fn observe(&mut self, knobs: Knobs, measured: Measured, evidence: Evidence) {
+        self.attempts.observe(self.place(), evidence);
+        self.add(knobs, measured);
+    }
+
+    /// Takes over a round that an earlier call made.
+    pub fn take_over(&mut self, knobs: Knobs, measured: Measured, evidence: Evidence) {
+        self.attempts.take_over(Some(self.place()), evidence);
+        self.add(knobs, measured);
+    }
+
+    /// Takes over what a run of an earlier call showed whose knobs nobody knows any more.
+    pub fn take_over_unknown(&mut self, evidence: Evidence) {
+        self.attempts.take_over(None, evidence);
+    }
+
+    /// What failed, and which rounds were repeated.
+    pub fn aside(&self) -> Aside {
+        self.attempts.aside()
+    }
+
+    /// How many rounds there are.
+    pub fn rounds(&self) -> usize {
+        self.rounds.len()
+    }
+
+    /// The number of the next round that proves something.
+    fn place(&self) -> usize {
+        self.proven().count() + 1
+    }
+
+    /// The rounds that prove something, with their numbers, from 1.
+    fn proven(&self) -> impl DoubleEndedIterator<Item = (usize, &Seen)> {
+        let numbered = self.rounds.iter().enumerate().map(|(index, seen)| (index + 1, seen));
+        numbered.filter(|(_, seen)| proves(seen.measured.verdict))
+    }
+
+    fn add(&mut self, knobs: Knobs, measured: Measured) {
         if measured.delivered && proves(measured.verdict) {
             self.learn(&knobs, &measured);
         }
@@ -89,18 +130,19 @@ impl<L: Load> Fit<L> {
     /// The next step; the same answer until another round is observed.
     #[allow(clippy::should_implement_trait, reason = "it does not advance: only an observation does")]
     pub fn next(&self) -> Next {
-        let Some(last) = self.rounds.last() else { return Next::RunAt(self.start) };
-        let round = self.rounds.len();
-        let stopped = Next::Done(Outcome::Stopped { round, verdict: last.measured.verdict });
-        match last.measured.verdict {
-            Verdict::Incomplete => return stopped,
-            Verdict::Invalid => {
-                let before = self.rounds.iter().rev().nth(1);
-                let again = before.is_some_and(|before| before.measured.verdict == Verdict::Invalid);
-                return if again { stopped } else { Next::RunAt(last.knobs) };
-            }
-            Verdict::Pass | Verdict::Fail => {}
+        if let Some(halt) = self.attempts.halt() {
+            return Next::Done(self.halted(halt));
         }
+        let next = self.follows();
+        match (&next, self.attempts.standing(&self.place())) {
+            (Next::RunAt(_), Standing::GivenUp(verdict)) => Next::Done(self.stopped(verdict)),
+            _ => next,
+        }
+    }
+
+    /// What follows from the last round that proves something.
+    fn follows(&self) -> Next {
+        let Some((round, last)) = self.proven().next_back() else { return Next::RunAt(self.start) };
         if !last.measured.delivered {
             return Next::Done(Outcome::NotCarried { round });
         }
@@ -110,9 +152,21 @@ impl<L: Load> Fit<L> {
         self.go_on(last)
     }
 
+    /// How a fit ended that makes no further round.
+    fn halted(&self, halt: Halt) -> Outcome {
+        match halt {
+            Halt::Failure => self.stopped(Verdict::Fail),
+            Halt::CutShort => self.stopped(Verdict::Incomplete),
+            Halt::LastRun => self.stopped(Verdict::Invalid),
+        }
+    }
+
+    fn stopped(&self, verdict: Verdict) -> Outcome {
+        Outcome::Stopped { round: self.rounds.len(), verdict }
+    }
+
     fn go_on(&self, last: &Seen) -> Next {
-        let proving = self.rounds.iter().filter(|seen| proves(seen.measured.verdict)).count();
-        if proving >= self.goal.rounds {
+        if self.proven().count() >= self.goal.rounds {
             return Next::Done(self.apart());
         }
         let to = self.solved(last);
@@ -148,7 +202,7 @@ impl<L: Load> Fit<L> {
             let short = self.compared(round).into_iter().filter(|one| !one.agrees());
             short.fold((0, 0.0), |(n, sum), one| (n + 1, sum + one.difference.abs()))
         };
-        let proving = (1..=self.rounds.len()).filter(|round| proves(self.rounds[round - 1].measured.verdict));
+        let proving = self.proven().map(|(round, _)| round);
         let nearest = proving.min_by(|a, b| off(*a).0.cmp(&off(*b).0).then(off(*a).1.total_cmp(&off(*b).1)));
         let round = nearest.unwrap_or(self.rounds.len());
         let figures = self.compared(round).into_iter().filter(|one| !one.agrees());
@@ -158,7 +212,7 @@ impl<L: Load> Fit<L> {
 
     fn why(&self, round: usize, figure: Figure) -> Why {
         let seen = &self.rounds[round - 1];
-        let next = self.rounds.last().map_or(seen.knobs, |last| self.solved(last));
+        let next = self.proven().next_back().map_or(seen.knobs, |(_, last)| self.solved(last));
         let state = why::State {
             knobs: &seen.knobs,
             measured: &seen.measured,

@@ -25,7 +25,8 @@ pub enum Outcome {
         /// The round.
         round: usize,
     },
-    /// A round could not be used (INVALID twice, or INCOMPLETE).
+    /// A round could not be used (INVALID twice), something failed in it that no load excuses (FAIL), or the fit was cut short
+    /// (INCOMPLETE).
     Stopped {
         /// The round.
         round: usize,
@@ -40,6 +41,15 @@ impl Outcome {
         match self {
             Outcome::Agrees { round } | Outcome::Apart { round, .. } => Some(*round),
             Outcome::NotCarried { .. } | Outcome::Stopped { .. } => None,
+        }
+    }
+
+    /// What the fit proves: PASS where all figures agree, FAIL where one does not or the load is not carried.
+    pub fn verdict(&self) -> Verdict {
+        match self {
+            Outcome::Agrees { .. } => Verdict::Pass,
+            Outcome::Apart { .. } | Outcome::NotCarried { .. } => Verdict::Fail,
+            Outcome::Stopped { verdict, .. } => *verdict,
         }
     }
 }

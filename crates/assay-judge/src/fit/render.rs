@@ -59,6 +59,14 @@ pub(crate) fn ended(trail: &Trail) -> String {
             let why = trail.rounds.get(round.saturating_sub(1)).map_or("", |round| round.reason.as_str());
             format!("the device does not carry production's load: {why}")
         }
+        Some(Outcome::Stopped { verdict: Verdict::Fail, .. }) => {
+            let failed = trail.aside.failures.first();
+            let what = failed.map_or("", |run| run.failure.as_ref().unwrap_or(&run.reason));
+            format!("the target failed, which no load excuses: {what}")
+        }
+        Some(Outcome::Stopped { verdict: Verdict::Incomplete, round }) => {
+            format!("cut short in round {round}")
+        }
         Some(Outcome::Stopped { round, verdict }) => {
             let why = trail.rounds.get(round.saturating_sub(1)).map_or("", |round| round.reason.as_str());
             format!("round {round} was {verdict}, so nothing is known: {why}")

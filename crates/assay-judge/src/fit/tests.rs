@@ -1,4 +1,5 @@
 use super::*;
+use crate::procedure::{Aside, Ending, Evidence};
 use crate::verdict::Verdict;
 use assay_base::{Knobs, Share};
 
@@ -54,6 +55,12 @@ fn measured(own: Figures, device: Option<Figures>) -> Measured {
     Measured { own, device, flushes: 0.0, seconds: 60.0, verdict: Verdict::Pass, delivered: true }
 }
 
+/// Takes a round whose log showed what its verdict says.
+fn observe<L: Load>(fit: &mut Fit<L>, knobs: Knobs, measured: Measured) {
+    let evidence = Evidence::from(measured.verdict);
+    fit.observe(knobs, measured, evidence);
+}
+
 /// Runs a fit on a device that counts `device` of what is issued in each round.
 fn fitted(
     drive: Drive,
@@ -67,7 +74,7 @@ fn fitted(
             Next::RunAt(at) => {
                 knobs.push(at);
                 let own = drive.expected(&at).figures;
-                fit.observe(at, measured(own, Some(device(knobs.len(), own))));
+                observe(&mut fit, at, measured(own, Some(device(knobs.len(), own))));
                 tables.push(fit.compared(knobs.len()));
                 assert!(knobs.len() <= 5, "it ends");
             }
@@ -141,7 +148,7 @@ fn drifting(drive: Drive, handed_over: impl Fn(usize, Figures) -> Figures) -> (O
         match fit.next() {
             Next::RunAt(at) => {
                 knobs.push(at);
-                fit.observe(at, measured(handed_over(knobs.len(), drive.expected(&at).figures), None));
+                observe(&mut fit, at, measured(handed_over(knobs.len(), drive.expected(&at).figures), None));
             }
             Next::Done(outcome) => return (outcome, knobs.clone(), fit.compared(knobs.len())),
         }
@@ -183,7 +190,7 @@ fn a_round_that_was_off_by_chance_is_run_again() {
     let mut knobs = Vec::new();
     while let Next::RunAt(at) = fit.next() {
         knobs.push(at);
-        fit.observe(at, measured(chance(knobs.len(), drive.expected(&at).figures), None));
+        observe(&mut fit, at, measured(chance(knobs.len(), drive.expected(&at).figures), None));
     }
     assert_eq!((fit.next(), knobs.len()), (Next::Done(Outcome::Agrees { round: 3 }), 3));
     assert_eq!(knobs[1], knobs[2]);
@@ -253,11 +260,11 @@ fn what_is_not_known_is_not_fitted_and_nothing_is_told_from_something() {
     let drive = WORKED;
     let goal = Goal { production: [None, Some(0.0), None, None], tolerance: 0.01, rounds: 5 };
     let mut fit = Fit::start(move |knobs: &Knobs| drive.expected(knobs), goal, Knobs::default());
-    fit.observe(Knobs::default(), measured(drive.expected(&Knobs::default()).figures, None));
+    observe(&mut fit, Knobs::default(), measured(drive.expected(&Knobs::default()).figures, None));
     assert_eq!(fit.compared(1).len(), 1);
     let Next::RunAt(knobs) = fit.next() else { panic!("{:?}", fit.next()) };
     assert_eq!((knobs.write_scale, knobs.read_scale), (Share::from_percent(0), Share::WHOLE));
-    fit.observe(knobs, measured(drive.expected(&knobs).figures, None));
+    observe(&mut fit, knobs, measured(drive.expected(&knobs).figures, None));
     assert_eq!(fit.next(), Next::Done(Outcome::Agrees { round: 2 }));
 }
 
@@ -266,21 +273,45 @@ fn rounds_that_prove_nothing_end_it() {
     let fresh = || Fit::start(|knobs: &Knobs| WORKED.expected(knobs), goal(WORKED_IOSTAT), Knobs::default());
     let own = WORKED.expected(&Knobs::default()).figures;
     let of = |verdict, delivered| Measured { verdict, delivered, ..measured(own, None) };
+    let cut = || Evidence { ending: Ending::CutShort, ..Evidence::from(Verdict::Incomplete) };
     let mut fit = fresh();
-    fit.observe(Knobs::default(), of(Verdict::Incomplete, true));
+    fit.observe(Knobs::default(), of(Verdict::Incomplete, true), cut());
     assert_eq!(fit.next(), Next::Done(Outcome::Stopped { round: 1, verdict: Verdict::Incomplete }));
+    let mut resumed = fresh();
+    resumed.take_over(Knobs::default(), of(Verdict::Incomplete, true), cut());
+    assert_eq!(resumed.next(), Next::RunAt(Knobs::default()), "what an earlier call cut is run again");
     let mut fit = fresh();
-    fit.observe(Knobs::default(), of(Verdict::Invalid, true));
+    observe(&mut fit, Knobs::default(), of(Verdict::Invalid, true));
     assert_eq!(fit.next(), Next::RunAt(Knobs::default()), "once more");
     let mut twice = fit.clone();
-    twice.observe(Knobs::default(), of(Verdict::Invalid, true));
+    observe(&mut twice, Knobs::default(), of(Verdict::Invalid, true));
     assert_eq!(twice.next(), Next::Done(Outcome::Stopped { round: 2, verdict: Verdict::Invalid }));
-    fit.observe(Knobs::default(), of(Verdict::Fail, false));
+    observe(&mut fit, Knobs::default(), of(Verdict::Fail, false));
     assert_eq!(fit.next(), Next::Done(Outcome::NotCarried { round: 2 }));
     // Late answers do not prevent a fit: the load was carried.
     let mut fit = fresh();
-    fit.observe(Knobs::default(), of(Verdict::Fail, true));
+    observe(&mut fit, Knobs::default(), of(Verdict::Fail, true));
     assert!(matches!(fit.next(), Next::RunAt(knobs) if knobs != Knobs::default()));
+}
+
+#[test]
+fn a_round_in_which_something_failed_ends_the_fit_though_its_figures_agree() {
+    let own = WORKED.expected(&Knobs::default()).figures;
+    let fresh = || Fit::start(|knobs: &Knobs| WORKED.expected(knobs), goal(own), Knobs::default());
+    let failed = || Evidence::from(Verdict::Pass).with_failure("3 EIO".to_owned());
+    let stopped = |round| Next::Done(Outcome::Stopped { round, verdict: Verdict::Fail });
+    let mut fit = fresh();
+    let round = Measured { verdict: Verdict::Fail, ..measured(own, None) };
+    fit.observe(Knobs::default(), round.clone(), failed());
+    assert_eq!((fit.next(), fit.aside().failures.len()), (stopped(1), 1));
+    observe(&mut fit, Knobs::default(), measured(own, None));
+    assert_eq!(fit.next(), stopped(2), "no later round makes it undone");
+    let mut resumed = fresh();
+    resumed.take_over_unknown(failed());
+    assert_eq!(resumed.next(), stopped(0));
+    let mut without = fresh();
+    observe(&mut without, Knobs::default(), round);
+    assert_eq!(without.next(), Next::Done(Outcome::Agrees { round: 1 }), "a broken bound is no failure");
 }
 
 #[test]
@@ -332,6 +363,7 @@ fn the_text_holds_every_round_and_reason() {
         notes: vec!["one".into()],
         outcome: Some(outcome),
         rounds: rounds.collect(),
+        aside: Aside::default(),
     };
     let mut text = String::new();
     super::text(&trail, &mut text).unwrap();
@@ -352,4 +384,12 @@ fn the_text_holds_every_round_and_reason() {
     assert!(json.contains("\"figure\":\"w/s\"") && json.contains("\"read_position\":\"100%\""), "{json}");
     let read: Trail = serde_json::from_str(&json).unwrap();
     assert_eq!((read.outcome.unwrap().result(), read.rounds.len()), (Some(2), 2));
+    let run = Evidence::from(Verdict::Fail).with_failure("3 EIO".to_owned());
+    let failed = Trail {
+        outcome: Some(Outcome::Stopped { round: 2, verdict: Verdict::Fail }),
+        aside: Aside { failures: vec![run], ..Aside::default() },
+        ..trail
+    };
+    assert_eq!(ended(&failed), "the target failed, which no load excuses: 3 EIO");
+    assert_eq!(failed.outcome.unwrap().verdict(), Verdict::Fail);
 }

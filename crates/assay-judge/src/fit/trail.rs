@@ -3,6 +3,7 @@
 use super::figures::{Compared, Figures, Measured};
 use super::outcome::Outcome;
 use crate::judgement::{DiskCount, Judgement, Outcome as Met, StreamTotals, TargetTotals};
+use crate::procedure::{Aside, Evidence};
 use crate::verdict::Verdict;
 use crate::words::add_new;
 use assay_base::{Direction, Knobs};
@@ -48,6 +49,9 @@ pub struct Trail {
     pub outcome: Option<Outcome>,
     /// The rounds, in order.
     pub rounds: Vec<Round>,
+    /// What failed, and which rounds were repeated.
+    #[serde(flatten)]
+    pub aside: Aside,
 }
 
 /// One round.
@@ -143,7 +147,7 @@ impl Measured {
 }
 
 impl Trail {
-    /// Adds a round whose log lies in `directory`.
+    /// Adds a round whose log lies in `directory`, in the place of what was known of it.
     pub fn add(&mut self, knobs: Knobs, judgement: &Judgement, figures: Vec<Compared>, directory: String) {
         // Rounds are short on purpose.
         add_new(&mut self.watermarks, judgement.watermarks.iter().filter(|mark| !mark.starts_with("SHORT")));
@@ -156,7 +160,8 @@ impl Trail {
             self.notes.push(FLUSHES.to_owned());
         }
         let reads = judgement.part.streams.each.iter().find(|totals| totals.direction == Direction::Read.to_string());
-        self.rounds.push(Round {
+        let known = self.rounds.iter().position(|round| round.directory == directory);
+        let round = Round {
             knobs,
             verdict: judgement.verdict,
             reason: judgement.reason.clone(),
@@ -168,11 +173,15 @@ impl Trail {
             figures,
             nines: reads.map_or_else(Vec::new, |reads| reads.response.nines.clone()),
             directory,
-        });
+        };
+        match known {
+            Some(at) => self.rounds[at] = round,
+            None => self.rounds.push(round),
+        }
     }
 
-    /// What the fit was given, round by round.
-    pub fn observations(&self) -> impl Iterator<Item = (Knobs, Measured)> {
+    /// The rounds that it has: each with its knobs, what was counted, and what it showed.
+    pub fn known(&self) -> impl Iterator<Item = (Knobs, Measured, Evidence)> {
         self.rounds.iter().map(|round| {
             let measured = Measured {
                 own: round.handed_over,
@@ -182,7 +191,8 @@ impl Trail {
                 verdict: round.verdict,
                 delivered: round.delivered,
             };
-            (round.knobs, measured)
+            let evidence = self.aside.evidence(&round.directory, round.verdict, &round.reason);
+            (round.knobs, measured, evidence)
         })
     }
 

@@ -1,7 +1,7 @@
 //! Ends a step: collects its findings, lets the most severe one decide, and makes the step's result.
 
 use crate::fold::notes::Notes;
-use crate::fold::reason::decide;
+use crate::fold::reason::{decide, failure};
 use crate::fold::step::StepFold;
 use crate::fold::streams::{streams, together};
 use crate::fold::{lacks, per_minute};
@@ -46,6 +46,7 @@ pub(crate) fn finish(mut fold: StepFold) -> Finished {
     let together = together(&fold);
     let head = fold.header.clone();
     let part = part(fold, targets, (streams, together), (ended, notes.contradictions));
+    let part = StepFigures { failure: failure(&notes.findings), ..part };
     let (verdict, reason, deciding) = decide(&notes.findings, &part);
     let step = head.step.as_ref();
     Finished {
@@ -143,5 +144,6 @@ fn part(
             series,
         },
         plan: PlanAsRun { json: fold.header.plan, blake3: None },
+        failure: None,
     }
 }

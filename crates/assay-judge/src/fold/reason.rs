@@ -20,6 +20,13 @@ pub(crate) fn decide(findings: &[Finding], part: &StepFigures) -> (Verdict, Stri
     (finding.verdict(), reason, finding.is_placed().then(|| finding.deciding.clone()))
 }
 
+/// What failed, in words, whatever decided.
+pub(crate) fn failure(findings: &[Finding]) -> Option<String> {
+    let failed = findings.iter().filter(|finding| finding.is_failure());
+    let first = failed.min_by_key(|finding| finding.deciding.start_ns)?;
+    Some(also_failed(findings, first))
+}
+
 /// Upper bound on the error findings that a reason names besides the deciding one.
 const ALSO: usize = 7;
 

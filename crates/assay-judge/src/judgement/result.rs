@@ -125,9 +125,19 @@ pub struct StepFigures {
     /// The plan as it was run.
     #[serde(flatten)]
     pub plan: PlanAsRun,
+    /// What failed, in words: an operation, damaged data, a lost target, a broken condition. A broken bound alone is none. It is of
+    /// use to procedures of several runs; the reason of the verdict says the same, so no file has it.
+    #[serde(skip)]
+    pub failure: Option<String>,
 }
 
 impl Judgement {
+    /// What failed in any of its steps, in words; see [`StepFigures::failure`].
+    pub fn failure(&self) -> Option<&str> {
+        let parts = std::iter::once(&self.part).chain(self.steps.iter().map(|step| &step.part));
+        parts.filter_map(|part| part.failure.as_deref()).next()
+    }
+
     /// Ties it to the bytes of its log. `hash` computes the hexadecimal checksum of some bytes; the caller supplies it,
     /// because this crate does not need one otherwise.
     pub fn sealed(mut self, log: LogSum, hash: impl Fn(&[u8]) -> String) -> Judgement {

@@ -1,7 +1,8 @@
 //! The search for the highest load that still passes: doubling while it passes, halving while it fails, then bisecting.
 //!
-//! A state machine that runs nothing: it says which multiple to run next and gets the verdict. Its state is the list of
-//! past observations, so a search that was interrupted continues from that list.
+//! A state machine that runs nothing: it says which multiple to run next and gets what the run showed. Its state is the
+//! [`Attempts`] so far, so a search that was interrupted continues from the runs that an earlier call made. They also say
+//! which run may be repeated; this file decides only which load follows from what is proven.
 //!
 //! ```
 //! use assay_base::Multiple;
@@ -22,19 +23,11 @@ mod trail;
 pub use page::html;
 pub use trail::{Run, SCHEMA, Trail};
 
+use crate::procedure::{AfterFailure, Aside, Attempts, Evidence, Halt, Standing};
 use crate::verdict::Verdict;
 use assay_base::Multiple;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-
-/// One run of the search.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Observation {
-    /// The load.
-    pub multiple: Multiple,
-    /// The verdict.
-    pub verdict: Verdict,
-}
 
 /// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,7 +59,8 @@ pub enum Outcome {
         /// Failed.
         fails: Multiple,
     },
-    /// A run proved nothing (INVALID twice, or INCOMPLETE); what had passed by then remains valid.
+    /// The search did not end: a run proved nothing (INVALID twice), or the search was cut short (INCOMPLETE); what had passed
+    /// by then remains valid.
     Stopped {
         /// At this load.
         at: Multiple,
@@ -75,6 +69,50 @@ pub enum Outcome {
         /// The highest that had passed.
         passes: Option<Multiple>,
     },
+    /// Something failed that no load excuses, such as an operation. No limit follows from such a run.
+    TargetFailed {
+        /// At this load; absent where it is not known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        at: Option<Multiple>,
+        /// The highest that had passed.
+        passes: Option<Multiple>,
+    },
+}
+
+impl Outcome {
+    /// The highest load that is known to pass.
+    pub fn passes(&self) -> Option<Multiple> {
+        match *self {
+            Outcome::Between { passes, .. } | Outcome::NeverFailed { passes } => Some(passes),
+            Outcome::Stopped { passes, .. } | Outcome::TargetFailed { passes, .. } => passes,
+            Outcome::NeverPassed { .. } => None,
+        }
+    }
+
+    /// The lowest load that does not pass, where the search found the limit.
+    pub fn fails(&self) -> Option<Multiple> {
+        match *self {
+            Outcome::Between { fails, .. } | Outcome::NeverPassed { fails } => Some(fails),
+            Outcome::NeverFailed { .. } | Outcome::Stopped { .. } | Outcome::TargetFailed { .. } => None,
+        }
+    }
+
+    /// The highest load that passes, where the search came to its end.
+    pub fn limit(&self) -> Option<Multiple> {
+        match *self {
+            Outcome::Between { passes, .. } | Outcome::NeverFailed { passes } => Some(passes),
+            Outcome::NeverPassed { .. } | Outcome::Stopped { .. } | Outcome::TargetFailed { .. } => None,
+        }
+    }
+
+    /// What the search proves: PASS where it found a load that passes, FAIL where none does or something failed.
+    pub fn verdict(&self) -> Verdict {
+        match *self {
+            Outcome::Between { .. } | Outcome::NeverFailed { .. } => Verdict::Pass,
+            Outcome::NeverPassed { .. } | Outcome::TargetFailed { .. } => Verdict::Fail,
+            Outcome::Stopped { verdict, .. } => verdict,
+        }
+    }
 }
 
 /// The search.
@@ -83,13 +121,14 @@ pub struct Search {
     start: Multiple,
     resolution: Multiple,
     highest: Multiple,
-    path: Vec<Observation>,
+    attempts: Attempts<Multiple>,
 }
 
 impl Search {
     /// Begins at `start`; ends when pass and fail are no further apart than `resolution`.
     pub fn start(start: Multiple, resolution: Multiple) -> Search {
-        Search { start, resolution, highest: Multiple::whole(u64::MAX), path: Vec::new() }
+        let attempts = Attempts::new(AfterFailure::End);
+        Search { start, resolution, highest: Multiple::whole(u64::MAX), attempts }
     }
 
     /// Never goes above `highest`.
@@ -97,40 +136,59 @@ impl Search {
         Search { highest: highest.max(self.start), ..self }
     }
 
-    /// Continues from past observations. A run that was cut short is repeated.
-    pub fn resume(self, path: impl IntoIterator<Item = Observation>) -> Search {
-        let kept = path.into_iter().filter(|seen| seen.verdict != Verdict::Incomplete).collect();
-        Search { path: kept, ..self }
+    /// Takes over a run that an earlier call made, at this load where it is known.
+    pub fn take_over(&mut self, multiple: Option<Multiple>, evidence: impl Into<Evidence>) {
+        self.attempts.take_over(multiple, evidence.into());
     }
 
-    /// Takes the verdict of a run at `multiple`.
-    pub fn observe(&mut self, multiple: Multiple, verdict: Verdict) {
-        self.path.push(Observation { multiple, verdict });
+    /// Takes what a run at `multiple` showed.
+    pub fn observe(&mut self, multiple: Multiple, evidence: impl Into<Evidence>) {
+        self.attempts.observe(multiple, evidence.into());
     }
 
-    /// The runs so far, in their order.
-    pub fn path(&self) -> &[Observation] {
-        &self.path
+    /// The runs so far, in their order: load and verdict.
+    pub fn path(&self) -> impl Iterator<Item = (Multiple, Verdict)> {
+        self.attempts.path().map(|(multiple, verdict)| (*multiple, verdict))
+    }
+
+    /// What failed, and which runs were repeated.
+    pub fn aside(&self) -> Aside {
+        self.attempts.aside()
     }
 
     /// The highest load that passed below the lowest that failed.
     pub fn highest_pass(&self) -> Option<Multiple> {
         let fails = self.lowest_fail();
-        let passed = self.path.iter().filter(|seen| seen.verdict == Verdict::Pass).map(|seen| seen.multiple);
-        passed.filter(|passed| fails.is_none_or(|fails| *passed < fails)).max()
+        self.proven(Verdict::Pass).filter(|passed| fails.is_none_or(|fails| *passed < fails)).max()
     }
 
     /// The lowest load that failed.
     pub(crate) fn lowest_fail(&self) -> Option<Multiple> {
-        self.path.iter().filter(|seen| seen.verdict == Verdict::Fail).map(|seen| seen.multiple).min()
+        self.proven(Verdict::Fail).min()
+    }
+
+    /// The loads that are proven to have this verdict.
+    fn proven(&self, verdict: Verdict) -> impl Iterator<Item = Multiple> {
+        self.attempts.proven().filter(move |(_, proven)| *proven == verdict).map(|(multiple, _)| *multiple)
     }
 
     /// What to do next; the same answer until something is observed.
     #[allow(clippy::should_implement_trait, reason = "it does not advance: only an observation does")]
     pub fn next(&self) -> Next {
-        if let Some(next) = self.after_nothing_proven() {
-            return next;
+        if let Some(halt) = self.attempts.halt() {
+            return Next::Done(self.halted(halt));
         }
+        let next = self.follows();
+        let Next::RunAt(multiple) = next else { return next };
+        match self.attempts.standing(&multiple) {
+            Standing::GivenUp(verdict) => Next::Done(self.stopped(multiple, verdict)),
+            Standing::Open | Standing::Proven(_) => next,
+        }
+    }
+
+    /// What follows from the loads that are proven. It is never one of them: it lies between the highest that passed and the
+    /// lowest that failed.
+    fn follows(&self) -> Next {
         match (self.highest_pass(), self.lowest_fail()) {
             (None, None) => Next::RunAt(self.start),
             (None, Some(fails)) => self.below(fails),
@@ -140,20 +198,20 @@ impl Search {
         }
     }
 
-    /// After INVALID the same load is run once more, and the second answer counts; INCOMPLETE ends the search
-    /// immediately.
-    fn after_nothing_proven(&self) -> Option<Next> {
-        let last = self.path.last()?;
-        let stopped = Outcome::Stopped { at: last.multiple, verdict: last.verdict, passes: self.highest_pass() };
-        match last.verdict {
-            Verdict::Pass | Verdict::Fail => None,
-            Verdict::Incomplete => Some(Next::Done(stopped)),
-            Verdict::Invalid => {
-                let before = self.path.iter().rev().nth(1);
-                let again = before.is_some_and(|before| before == last);
-                Some(if again { Next::Done(stopped) } else { Next::RunAt(last.multiple) })
+    /// How a search ended that makes no further run.
+    fn halted(&self, halt: Halt) -> Outcome {
+        let at = self.attempts.last_place().copied().unwrap_or(self.start);
+        match halt {
+            Halt::Failure => {
+                Outcome::TargetFailed { at: self.attempts.failed_at().copied(), passes: self.highest_pass() }
             }
+            Halt::CutShort => self.stopped(at, Verdict::Incomplete),
+            Halt::LastRun => self.stopped(at, Verdict::Invalid),
         }
+    }
+
+    fn stopped(&self, at: Multiple, verdict: Verdict) -> Outcome {
+        Outcome::Stopped { at, verdict, passes: self.highest_pass() }
     }
 
     /// Half of the load that failed, in whole steps of the resolution, at least one step.
@@ -180,8 +238,8 @@ impl Search {
     /// The path as a table, one run per line.
     pub fn table(&self, out: &mut dyn fmt::Write) -> fmt::Result {
         writeln!(out, "run       load  verdict")?;
-        for (index, seen) in self.path.iter().enumerate() {
-            writeln!(out, "{:>3}  {:>9}  {}", index + 1, seen.multiple.to_string(), seen.verdict)?;
+        for (index, (multiple, verdict)) in self.path().enumerate() {
+            writeln!(out, "{:>3}  {:>9}  {verdict}", index + 1, multiple.to_string())?;
         }
         match self.next() {
             Next::RunAt(multiple) => writeln!(out, "next {multiple:>9}"),
@@ -203,19 +261,38 @@ impl fmt::Display for Outcome {
             Outcome::NeverPassed { fails } => {
                 write!(f, "fails already at {fails}; a finer --resolution searches below it")
             }
-            Outcome::Stopped { at, verdict, passes: Some(passes) } => {
-                write!(f, "holds {passes}; the run at {at} was {verdict}, so nothing above is known")
+            Outcome::Stopped { at, verdict, passes } => {
+                held(f, *passes)?;
+                match verdict {
+                    Verdict::Incomplete => write!(f, "the search was cut short at {at}")?,
+                    _ => write!(f, "the run at {at} was {verdict}")?,
+                }
+                f.write_str(if passes.is_some() { ", so nothing above is known" } else { "" })
             }
-            Outcome::Stopped { at, verdict, passes: None } => {
-                write!(f, "nothing is known: the run at {at} was {verdict}")
+            Outcome::TargetFailed { at, passes } => {
+                held(f, *passes)?;
+                match at {
+                    Some(at) => write!(f, "the target failed at {at}")?,
+                    None => f.write_str("the target failed")?,
+                }
+                f.write_str(", which no load excuses, so no limit is known")
             }
         }
+    }
+}
+
+/// The beginning of the sentence about a search that found no limit.
+fn held(f: &mut fmt::Formatter<'_>, passes: Option<Multiple>) -> fmt::Result {
+    match passes {
+        Some(passes) => write!(f, "holds {passes}; "),
+        None => f.write_str("nothing is known: "),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::procedure::Ending;
     use Verdict::*;
 
     fn hundredths(n: u64) -> Multiple {
@@ -225,7 +302,7 @@ mod tests {
     fn search(limit: u64, lowest: u64, resolution: u64) -> Search {
         let mut search = Search::start(hundredths(lowest), hundredths(resolution)).up_to(Multiple::whole(1_000_000));
         while let Next::RunAt(multiple) = search.next() {
-            assert!(search.path().len() < 100, "it ends: {:?}", search.path());
+            assert!(search.path().count() < 100, "it ends: {:?}", search.path().collect::<Vec<_>>());
             search.observe(multiple, if multiple <= hundredths(limit) { Pass } else { Fail });
         }
         search
@@ -267,7 +344,7 @@ mod tests {
     fn a_start_that_fails_is_searched_below() {
         let below = |limit, start, resolution| {
             let search = search(limit, start, resolution);
-            let path: Vec<u64> = search.path().iter().map(|seen| seen.multiple.as_millionths() / 10_000).collect();
+            let path: Vec<u64> = search.path().map(|(multiple, _)| multiple.as_millionths() / 10_000).collect();
             (path, search.next())
         };
         let between =
@@ -289,6 +366,7 @@ mod tests {
     fn a_run_that_proves_nothing_is_tried_once_more() {
         let at = Multiple::whole(30);
         let fresh = || Search::start(at, Multiple::whole(5));
+        let cut = || Evidence { ending: Ending::CutShort, ..Evidence::from(Incomplete) };
         let mut search = fresh();
         search.observe(at, Invalid);
         assert_eq!(search.next(), Next::RunAt(at));
@@ -298,18 +376,55 @@ mod tests {
         search.observe(Multiple::whole(60), Invalid);
         let stopped = Outcome::Stopped { at: Multiple::whole(60), verdict: Invalid, passes: Some(at) };
         assert_eq!(search.next(), Next::Done(stopped));
-        let mut cut = fresh();
-        cut.observe(at, Incomplete);
-        assert!(matches!(cut.next(), Next::Done(Outcome::Stopped { verdict: Incomplete, .. })));
-        assert_eq!(fresh().resume(cut.path().to_vec()).next(), Next::RunAt(at), "a cut run is run again");
+        let mut search = fresh();
+        search.observe(at, cut());
+        assert!(matches!(search.next(), Next::Done(Outcome::Stopped { verdict: Incomplete, .. })));
+        let mut resumed = fresh();
+        resumed.take_over(Some(at), cut());
+        assert_eq!(resumed.next(), Next::RunAt(at), "a cut run is run again");
+        let mut resumed = fresh();
+        (0..2).for_each(|_| resumed.take_over(Some(at), Invalid));
+        assert_eq!(resumed.next(), Next::RunAt(at), "and so is what an earlier call gave up");
+    }
+
+    #[test]
+    fn what_no_load_excuses_ends_the_search_wherever_it_was_seen() {
+        let (at, above) = (Multiple::whole(30), Multiple::whole(60));
+        let failed = || Evidence::from(Incomplete).with_failure("3 EIO".to_owned());
+        let mut search = Search::start(at, Multiple::whole(5));
+        search.observe(at, Pass);
+        search.observe(above, failed());
+        let expected = Next::Done(Outcome::TargetFailed { at: Some(above), passes: Some(at) });
+        assert_eq!(search.next(), expected);
+        search.observe(above, Pass);
+        assert_eq!(search.next(), expected, "no later run makes it undone");
+        let mut resumed = Search::start(at, Multiple::whole(5));
+        resumed.take_over(None, failed());
+        assert_eq!(resumed.next(), Next::Done(Outcome::TargetFailed { at: None, passes: None }));
+    }
+
+    #[test]
+    fn a_load_that_failed_when_it_was_cut_is_above_the_limit() {
+        let at = Multiple::whole(30);
+        let cut = || Evidence { ending: Ending::CutShort, ..Evidence::from(Fail) };
+        let mut search = Search::start(at, Multiple::whole(5));
+        search.observe(at, cut());
+        let stopped = Outcome::Stopped { at, verdict: Incomplete, passes: None };
+        assert_eq!(search.next(), Next::Done(stopped), "this call ends, because it was cut short");
+        let mut resumed = Search::start(at, Multiple::whole(5));
+        resumed.take_over(Some(at), cut());
+        assert_eq!(resumed.next(), Next::RunAt(Multiple::whole(15)));
+        resumed.take_over(Some(at), Pass);
+        assert_eq!(resumed.next(), Next::RunAt(Multiple::whole(15)), "a later PASS at that load changes nothing");
     }
 
     #[test]
     fn resuming_anywhere_takes_the_same_path() {
-        let whole = search(6500, 1000, 500);
-        for kept in 0..whole.path().len() {
-            let resumed = Search::start(Multiple::whole(10), Multiple::whole(5)).resume(whole.path()[..kept].to_vec());
-            assert_eq!(resumed.next(), Next::RunAt(whole.path()[kept].multiple));
+        let whole: Vec<(Multiple, Verdict)> = search(6500, 1000, 500).path().collect();
+        for kept in 0..whole.len() {
+            let mut resumed = Search::start(Multiple::whole(10), Multiple::whole(5));
+            whole[..kept].iter().for_each(|(at, verdict)| resumed.take_over(Some(*at), *verdict));
+            assert_eq!(resumed.next(), Next::RunAt(whole[kept].0));
         }
     }
 

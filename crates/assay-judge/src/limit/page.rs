@@ -17,7 +17,8 @@ const HEIGHT: f64 = 300.0;
 /// Writes the page.
 pub fn html(trail: &Trail, out: &mut dyn fmt::Write) -> fmt::Result {
     let drawn = nearest(trail);
-    let labelled = drawn.iter().map(|run| (format!("{} {}", run.load, run.verdict), run.nines.as_slice()));
+    let labelled = drawn.iter().map(|run| (label(trail, run), run.nines.as_slice()));
+    let stream = trail.streams().join(", ");
     let rows = trail.runs.iter().enumerate().map(|(index, run)| row(trail, index, run));
     let view = View {
         frame: Frame::still(),
@@ -28,9 +29,10 @@ pub fn html(trail: &Trail, out: &mut dyn fmt::Write) -> fmt::Result {
         targets: trail.targets.join(", "),
         watermarks: Watermark::all(&trail.watermarks),
         loads: (!trail.runs.is_empty()).then(|| loads(trail)),
-        beyond: Overlay::of_nines(&stream(trail), labelled),
-        stream: stream(trail),
+        beyond: Overlay::of_nines(&stream, labelled),
+        stream,
         rows: rows.collect(),
+        aside: trail.aside.lines(),
     };
     write(&view, out)
 }
@@ -49,6 +51,8 @@ struct View<'a> {
     beyond: Option<Overlay>,
     stream: String,
     rows: Vec<Row<'a>>,
+    /// What failed, and which runs were repeated.
+    aside: Vec<String>,
 }
 
 struct Row<'a> {
@@ -62,15 +66,20 @@ struct Row<'a> {
     rate: String,
     megabytes: String,
     p99: String,
+    /// The stream of that response, where not all rows have the same.
+    stream: Option<&'a str>,
     decided: &'a str,
     report: Option<String>,
 }
 
+/// A run in the list of colours, with its stream where the runs show several.
+fn label(trail: &Trail, run: &Run) -> String {
+    let stream = trail.stream_of(run).map(|stream| format!(", {stream}")).unwrap_or_default();
+    format!("{} {}{stream}", run.load, run.verdict)
+}
+
 fn row<'a>(trail: &'a Trail, index: usize, run: &'a Run) -> Row<'a> {
-    let limit = match trail.outcome {
-        Some(Outcome::Between { passes, .. } | Outcome::NeverFailed { passes }) => run.load == passes,
-        _ => false,
-    };
+    let limit = trail.outcome.and_then(|outcome| outcome.limit()).is_some_and(|limit| limit == run.load);
     Row {
         number: index + 1,
         run,
@@ -80,35 +89,24 @@ fn row<'a>(trail: &'a Trail, index: usize, run: &'a Run) -> Row<'a> {
         rate: run.rate.map_or(ABSENT.to_owned(), per_second),
         megabytes: run.bytes_per_second.map_or(ABSENT.to_owned(), megabytes),
         p99: run.response_p99_ns.map_or(ABSENT.to_owned(), time),
+        stream: trail.stream_of(run),
         decided: run.measured.as_deref().filter(|_| run.proves()).unwrap_or(&run.reason),
         report: run.directory.file_name().and_then(|name| report_beside(name.as_ref())),
     }
 }
 
 fn badge(outcome: Option<Outcome>) -> Badge {
-    Badge::of(match outcome {
-        None => Verdict::Incomplete,
-        Some(Outcome::Between { .. } | Outcome::NeverFailed { .. }) => Verdict::Pass,
-        Some(Outcome::NeverPassed { .. }) => Verdict::Fail,
-        Some(Outcome::Stopped { verdict, .. }) => verdict,
-    })
-}
-
-/// The stream whose response is shown, where all runs have the same.
-fn stream(trail: &Trail) -> String {
-    let mut names: Vec<&str> = trail.runs.iter().filter_map(|run| run.stream.as_deref()).collect();
-    names.sort_unstable();
-    names.dedup();
-    names.join(", ")
+    Badge::of(outcome.map_or(Verdict::Incomplete, |outcome| outcome.verdict()))
 }
 
 /// The runs whose distributions are drawn, by load: the valid ones nearest to the limit.
 fn nearest(trail: &Trail) -> Vec<&Run> {
+    let last = || trail.runs.last().map(|run| run.load);
     let turns = match trail.outcome {
-        Some(Outcome::Between { passes, .. } | Outcome::NeverFailed { passes }) => Some(passes),
-        Some(Outcome::NeverPassed { fails }) => Some(fails),
         Some(Outcome::Stopped { at, .. }) => Some(at),
-        None => trail.runs.last().map(|run| run.load),
+        Some(Outcome::TargetFailed { at, passes }) => at.or(passes).or_else(last),
+        Some(outcome) => outcome.passes().or(outcome.fails()),
+        None => last(),
     };
     let turns = turns.map_or(1.0, |load| load.as_f64());
     let mut runs: Vec<&Run> = trail.runs.iter().filter(|run| run.proves() && !run.nines.is_empty()).collect();
@@ -124,7 +122,7 @@ fn loads(trail: &Trail) -> Chart {
     let p99 = || trail.runs.iter().filter_map(|run| run.response_p99_ns).map(|ns| ns.max(1) as f64);
     let (low, high) = p99().fold((f64::INFINITY, 0f64), |(low, high), ns| (low.min(ns), high.max(ns)));
     let highest = trail.runs.iter().map(|run| run.load.as_f64()).fold(0.0, f64::max) * 1.08;
-    let runs = trail.runs.iter().enumerate().map(|(index, run)| sign(index, run, low));
+    let runs = trail.runs.iter().enumerate().map(|(index, run)| sign(index, run, trail.stream_of(run), low));
     let each: Vec<String> = trail.runs.iter().map(|run| format!("{} {}", run.load, run.verdict)).collect();
     Chart {
         alternative: format!("Loads that were tried and their verdicts: {}.", each.join(", ")),
@@ -138,12 +136,7 @@ fn loads(trail: &Trail) -> Chart {
 
 /// Loads that hold, loads that do not, and a line at the limit.
 fn turn(outcome: Option<Outcome>, highest: f64) -> Vec<Mark> {
-    let (passes, fails) = match outcome {
-        Some(Outcome::Between { passes, fails }) => (Some(passes), Some(fails)),
-        Some(Outcome::NeverFailed { passes }) => (Some(passes), None),
-        Some(Outcome::NeverPassed { fails }) => (None, Some(fails)),
-        Some(Outcome::Stopped { .. }) | None => (None, None),
-    };
+    let (passes, fails) = outcome.map_or((None, None), |outcome| (outcome.limit(), outcome.fails()));
     let held = passes.map(|load| Mark::Stretch { class: "pass", from: 0.0, to: load.as_f64() });
     let not = fails.map(|load| Mark::Stretch { class: "fail", from: load.as_f64(), to: highest });
     let line = passes.map(|load| Mark::Vertical { at: load.as_f64(), text: format!("holds {load}") });
@@ -151,10 +144,45 @@ fn turn(outcome: Option<Outcome>, highest: f64) -> Vec<Mark> {
 }
 
 /// A run without any counted operation is drawn at the bottom.
-fn sign(index: usize, run: &Run, low: f64) -> Mark {
+fn sign(index: usize, run: &Run, stream: Option<&str>, low: f64) -> Mark {
     let badge = Badge::of(run.verdict);
     let ns = run.response_p99_ns.map_or(low, |ns| ns.max(1) as f64);
     let p99 = run.response_p99_ns.map_or("nothing counted".to_owned(), |ns| format!("p99 {}", time(ns)));
-    let text = format!("run {}: {} {}, {p99}", index + 1, run.load, badge.word);
+    let stream = stream.map(|stream| format!(" of {stream}")).unwrap_or_default();
+    let text = format!("run {}: {} {}, {p99}{stream}", index + 1, run.load, badge.word);
     Mark::Sign { class: badge.class, at: (run.load.as_f64(), ns), sign: badge.sign.to_owned(), text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each run shows the criterion that decided it, which may be of another stream than that of the run before.
+    #[test]
+    fn the_response_of_a_run_is_named_where_not_all_runs_show_the_same_stream() {
+        let run = |load, stream: &str, verdict: &str| {
+            serde_json::json!({
+                "load": load, "verdict": verdict, "reason": "why", "measured": format!("{stream} response mean 3 ms (bound < 5 ms)"),
+                "response_p99_ns": 4_000_000, "stream": stream, "nines": [[0.5, 1000], [0.9, 9000]], "directory": load,
+            })
+        };
+        let trail = |runs: Vec<serde_json::Value>| -> Trail {
+            serde_json::from_value(serde_json::json!({
+                "schema": 1, "workload": "w", "targets": ["sim:flash"], "run_ns": 1, "seed": 1,
+                "outcome": { "between": { "passes": "1x", "fails": "2x" } }, "runs": runs,
+            }))
+            .unwrap()
+        };
+        let page = |trail: &Trail| {
+            let mut page = String::new();
+            html(trail, &mut page).unwrap();
+            page
+        };
+        let several = page(&trail(vec![run("1x", "reads", "PASS"), run("2x", "writes", "FAIL")]));
+        for said in ["<small>reads</small>", "<small>writes</small>", "1x PASS, reads", "p99 4 ms of writes"] {
+            assert!(several.contains(said), "{said}: {several}");
+        }
+        let one = page(&trail(vec![run("1x", "reads", "PASS"), run("2x", "reads", "FAIL")]));
+        assert!(!one.contains("<small>reads</small>") && one.contains("Response of reads:"), "{one}");
+    }
 }

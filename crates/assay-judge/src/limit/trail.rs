@@ -1,7 +1,8 @@
 //! The path of a search, as `limit.json` stores it: every run it made, in order, and how it ended.
 
-use super::{Observation, Outcome};
+use super::Outcome;
 use crate::judgement::{Judgement, StreamTotals, TargetTotals};
+use crate::procedure::{Aside, Evidence};
 use crate::verdict::Verdict;
 use crate::words::add_new;
 use assay_base::{Counted, Multiple};
@@ -45,6 +46,9 @@ pub struct Trail {
     pub outcome: Option<Outcome>,
     /// The runs, in their order.
     pub runs: Vec<Run>,
+    /// What failed, and which runs were repeated.
+    #[serde(flatten)]
+    pub aside: Aside,
 }
 
 /// One run of the path.
@@ -56,7 +60,8 @@ pub struct Run {
     pub verdict: Verdict,
     /// The reason.
     pub reason: String,
-    /// The measured value of the criterion that decided, or that came nearest to its bound.
+    /// The measured value of the criterion that decided, or of a PASS the one that came nearest to its bound; absent where a FAIL
+    /// was decided by none.
     pub measured: Option<String>,
     /// For the stream of that criterion, like the distribution below.
     pub response_p99_ns: Option<u64>,
@@ -77,47 +82,67 @@ pub struct Run {
 }
 
 impl Trail {
-    /// Adds a run at `load` whose log is in `directory`.
+    /// Adds a run at `load` whose log is in `directory`, in the place of what was known of that run.
     pub fn add(&mut self, load: Multiple, judgement: &Judgement, directory: PathBuf) {
         add_new(&mut self.watermarks, &judgement.watermarks);
         add_new(&mut self.deviations, judgement.deviations());
         if !judgement.part.targets.each.is_empty() {
             self.devices = judgement.part.targets.each.iter().map(TargetTotals::device).collect();
         }
-        self.runs.push(Run::of(load, judgement, directory));
+        let known = self.runs.iter().position(|run| run.directory.file_name() == directory.file_name());
+        let run = Run::new(load, judgement, directory);
+        match known {
+            Some(at) => self.runs[at] = run,
+            None => self.runs.push(run),
+        }
+    }
+
+    /// The runs that it has, each with its load. Their directories are given relative to that of the search.
+    pub fn known(&self) -> impl Iterator<Item = (Multiple, Evidence)> {
+        self.runs.iter().map(|run| (run.load, self.aside.evidence(&run.name(), run.verdict, &run.reason)))
+    }
+
+    /// The streams whose responses the runs show, each once: that of a run is the stream of the criterion that decided it.
+    pub fn streams(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = self.runs.iter().filter_map(|run| run.stream.as_deref()).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
+    /// The stream whose response a run shows, where not all runs show the same one.
+    pub fn stream_of<'a>(&self, run: &'a Run) -> Option<&'a str> {
+        run.stream.as_deref().filter(|_| self.streams().len() > 1)
+    }
+
+    /// Whether it has the run in this directory, given relative to that of the search.
+    pub fn has(&self, directory: &str) -> bool {
+        self.runs.iter().any(|run| run.name() == directory)
     }
 
     /// How it ended, in words; also by what loads are counted in.
     pub fn said(&self, outcome: Outcome) -> String {
-        let load = match outcome {
-            Outcome::Between { passes, .. } | Outcome::NeverFailed { passes } => Some(passes),
-            Outcome::Stopped { passes, .. } => passes,
-            Outcome::NeverPassed { .. } => None,
-        };
-        let counted =
-            self.counted.as_ref().zip(load).map(|(counted, load)| format!("; {load} is {}", counted.of(load)));
-        format!("{outcome}{}{}", counted.unwrap_or_default(), self.broken_by(outcome).unwrap_or_default())
+        let counted = self
+            .counted
+            .as_ref()
+            .zip(outcome.passes())
+            .map(|(counted, load)| format!("; {load} is {}", counted.of(load)));
+        let failed = self.aside.failures.first().and_then(|run| run.failure.as_ref());
+        let failed = failed.map(|what| format!("; {what}")).unwrap_or_default();
+        format!("{outcome}{}{}{failed}", counted.unwrap_or_default(), self.broken_by(outcome).unwrap_or_default())
     }
 
     /// The criterion that the lowest load above the limit broke, where loads are counted in parts: who counts those asks for it.
     fn broken_by(&self, outcome: Outcome) -> Option<String> {
         self.counted.as_ref()?.parts.as_ref()?;
-        let fails = match outcome {
-            Outcome::Between { fails, .. } | Outcome::NeverPassed { fails } => fails,
-            _ => return None,
-        };
+        let fails = outcome.fails()?;
         let run = self.runs.iter().find(|run| run.load == fails && run.verdict == Verdict::Fail)?;
         Some(format!("; {fails} broke {}", run.measured.as_ref().unwrap_or(&run.reason)))
-    }
-
-    /// The observations of the search.
-    pub fn observations(&self) -> impl Iterator<Item = Observation> {
-        self.runs.iter().map(|run| Observation { multiple: run.load, verdict: run.verdict })
     }
 }
 
 impl Run {
-    fn of(load: Multiple, judgement: &Judgement, directory: PathBuf) -> Run {
+    fn new(load: Multiple, judgement: &Judgement, directory: PathBuf) -> Run {
         let decisive = judgement.decisive();
         let measured = decisive.and_then(|criterion| {
             let figure = criterion.measured.as_ref()?;
@@ -137,6 +162,11 @@ impl Run {
             nines: totals.map_or_else(Vec::new, |totals| totals.response.nines.clone()),
             directory,
         }
+    }
+
+    /// The name of its directory.
+    fn name(&self) -> String {
+        self.directory.file_name().unwrap_or_default().to_string_lossy().into_owned()
     }
 
     /// Whether it proves that the load holds, or that it does not.

@@ -18,6 +18,7 @@ pub use render::text;
 use crate::judgement::{
     GeneratorFigures, Judgement, StepFigures, StreamFigures, StreamTotals, TargetTotals, TimesSummary,
 };
+use crate::procedure::{self, Aside, Evidence};
 use crate::verdict::Verdict;
 use crate::words::add_new;
 use assay_base::Share;
@@ -75,6 +76,9 @@ pub struct Matrix {
     pub asked: Vec<Place>,
     /// The points that were run, in the order of the places.
     pub points: Vec<Point>,
+    /// What failed, and which runs were repeated.
+    #[serde(flatten)]
+    pub aside: Aside,
 }
 
 /// One run.
@@ -111,7 +115,7 @@ pub struct Figures {
 }
 
 impl Matrix {
-    /// Adds the run of a point; it replaces an earlier one at the same place.
+    /// Puts the run of a point in the place of what was known of it.
     pub fn add_run(&mut self, place: Place, judgement: &Judgement, directory: String) {
         add_new(&mut self.watermarks, &judgement.watermarks);
         if !judgement.part.targets.each.is_empty() {
@@ -120,17 +124,18 @@ impl Matrix {
         self.add(Point::of(place, judgement, directory));
     }
 
-    /// Adds a point, which replaces an earlier one at the same place.
+    /// Adds a point in the place of the one at the same numbers. Whether a run may take that place is decided by
+    /// [`procedure::Attempts`].
     pub fn add(&mut self, point: Point) {
         self.points.retain(|known| known.place != point.place);
         self.points.push(point);
         self.points.sort_by_key(|point| (point.place.large, point.place.small));
     }
 
-    /// What remains to be run: places that were not run, were cut short, or proved nothing.
-    pub fn left(&self) -> Vec<Place> {
-        let proves = |place: &Place| self.at(*place).is_some_and(Point::proves);
-        self.asked.iter().copied().filter(|place| !proves(place)).collect()
+    /// The runs that it has, each with its place.
+    pub fn known(&self) -> impl Iterator<Item = (Place, Evidence)> {
+        let evidence = |point: &Point| self.aside.evidence(&point.directory, point.verdict, &point.reason);
+        self.points.iter().map(move |point| (point.place, evidence(point)))
     }
 
     /// The point at a place.
@@ -138,13 +143,15 @@ impl Matrix {
         self.points.iter().find(|point| point.place == place)
     }
 
-    /// INCOMPLETE while a point is missing or was cut short, otherwise the worst verdict of its points.
+    /// Whether every point was measured to its end.
+    pub fn is_whole(&self) -> bool {
+        let is_there = |place: &Place| self.at(*place).is_some_and(|point| point.verdict != Verdict::Incomplete);
+        !self.asked.is_empty() && self.asked.iter().all(is_there)
+    }
+
+    /// FAIL where a point failed, INCOMPLETE while one is missing or was cut short, otherwise the worst verdict of its points.
     pub fn verdict(&self) -> Verdict {
-        let cut = |place: &Place| self.at(*place).is_none_or(|point| point.verdict == Verdict::Incomplete);
-        match self.asked.is_empty() || self.asked.iter().any(cut) {
-            true => Verdict::Incomplete,
-            false => self.points.iter().map(|point| point.verdict).max().unwrap_or(Verdict::Incomplete),
-        }
+        procedure::verdict(self.points.iter().map(|point| point.verdict), !self.is_whole(), &self.aside)
     }
 }
 
@@ -164,11 +171,6 @@ impl Point {
     /// Whether its figures are those of the target, and not of the generator: only a PASS shows that.
     pub fn is_true(&self) -> bool {
         self.verdict == Verdict::Pass
-    }
-
-    /// Whether it proves something, so that it need not be run again.
-    fn proves(&self) -> bool {
-        matches!(self.verdict, Verdict::Pass | Verdict::Fail)
     }
 }
 

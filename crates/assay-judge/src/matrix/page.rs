@@ -19,6 +19,7 @@ pub fn html(matrix: &Matrix, out: &mut dyn fmt::Write) -> fmt::Result {
         targets: matrix.targets.join(", "),
         made: made(matrix),
         summary: summary(matrix),
+        aside: matrix.aside.lines(),
         badge: Badge::of(matrix.verdict()),
         watermarks: Watermark::all(&matrix.watermarks),
         maps: maps(matrix).into_iter().map(drawn).collect(),
@@ -36,6 +37,8 @@ struct View<'a> {
     targets: String,
     made: String,
     summary: String,
+    /// What failed, and which runs were repeated.
+    aside: Vec<String>,
     badge: Badge,
     watermarks: Vec<Watermark<'a>>,
     maps: Vec<Drawn>,

@@ -34,6 +34,7 @@ pub fn text(matrix: &Matrix, out: &mut dyn fmt::Write) -> fmt::Result {
     if more > 0 {
         page.line(format!("  and {more} more"));
     }
+    matrix.aside.lines().iter().take(LISTED).for_each(|line| page.words("  ", line, 3));
     page.write(out)
 }
 

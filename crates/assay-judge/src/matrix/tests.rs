@@ -56,6 +56,7 @@ fn matrix(points: Vec<Point>) -> Matrix {
         watermarks: Vec::new(),
         asked: asked.filter(|place| place.small + place.large > 0).collect(),
         points: Vec::new(),
+        aside: Aside::default(),
     };
     points.into_iter().for_each(|point| matrix.add(point));
     matrix
@@ -137,19 +138,27 @@ fn only_true_points_have_figures_on_the_map_and_colours_go_from_the_least_to_the
 }
 
 #[test]
-fn what_is_missing_or_proves_nothing_is_left_and_a_later_run_replaces_an_earlier_one() {
+fn the_verdict_is_fail_where_a_point_failed_and_incomplete_while_one_is_missing() {
     let mut matrix = matrix(vec![point(1, 0, Verdict::Pass, 1.0), point(2, 0, Verdict::Invalid, 1.0)]);
-    assert_eq!((matrix.asked.len(), matrix.left().len(), matrix.verdict()), (11, 10, Verdict::Incomplete));
+    assert_eq!((matrix.asked.len(), matrix.verdict()), (11, Verdict::Incomplete));
     matrix.add(point(2, 0, Verdict::Fail, 2.0));
-    assert_eq!((matrix.left().len(), matrix.points.len()), (9, 2));
-    for place in matrix.left() {
-        matrix.add(point(place.small, place.large, Verdict::Pass, 5.0));
-    }
-    assert_eq!((matrix.left(), matrix.verdict()), (Vec::new(), Verdict::Fail));
+    assert_eq!((matrix.points.len(), matrix.verdict()), (2, Verdict::Fail), "whatever is missing");
     matrix.add(point(2, 0, Verdict::Invalid, 2.0));
+    for place in matrix.asked.clone() {
+        if matrix.at(place).is_none() {
+            matrix.add(point(place.small, place.large, Verdict::Pass, 5.0));
+        }
+    }
     assert_eq!(matrix.verdict(), Verdict::Invalid);
     matrix.add(point(2, 0, Verdict::Pass, 2.0));
     assert_eq!(matrix.verdict(), Verdict::Pass);
+    let known: Vec<(Place, Verdict)> = matrix.known().map(|(place, run)| (place, run.verdict)).collect();
+    assert_eq!((known.len(), known[0]), (11, (Place { small: 1, large: 0 }, Verdict::Pass)));
+    let run = Evidence::from(Verdict::Fail).with_failure("3 EIO".to_owned());
+    let failed = Matrix { aside: Aside { failures: vec![run], ..Aside::default() }, ..matrix.clone() };
+    let mut words = String::new();
+    text(&failed, &mut words).unwrap();
+    assert!(failed.verdict() == Verdict::Fail && words.contains("3 EIO"), "{words}");
     let empty = super::Matrix { asked: Vec::new(), points: Vec::new(), ..matrix };
     assert_eq!(empty.verdict(), Verdict::Incomplete);
     let mut words = String::new();

@@ -18,12 +18,18 @@ pub use render::text;
 
 use crate::fit;
 use crate::limit::{Outcome, Run, Trail};
+use crate::procedure::Aside;
+use crate::verdict::Verdict;
 use crate::words::add_new;
 use assay_base::{Multiple, Share};
 use serde::{Deserialize, Serialize};
 
 /// The version of the JSON shape.
 pub const SCHEMA: u32 = 1;
+/// Directory of the fit of a candidate, below its own.
+pub const FIT: &str = "fit";
+/// Directory of its search.
+pub const LIMIT: &str = "limit";
 const DAY: f64 = 86_400.0;
 /// An excess over a whole number up to this is a rounding error of the division, not another drive.
 const ALMOST_NOTHING: f64 = 1e-9;
@@ -75,6 +81,9 @@ pub struct Candidate {
     pub fit: String,
     /// Whether all figures agree with production's.
     pub agrees: bool,
+    /// Whether the fit was cut short. No document has it, because a continued sizing fits the candidate again.
+    #[serde(skip)]
+    pub cut_in_fit: bool,
     /// How the search ended; absent where there was none.
     pub limit: Option<Outcome>,
     /// What went wrong, where the candidate could not be tested to the end.
@@ -96,6 +105,9 @@ pub struct Candidate {
     /// Its response at production's load: `[share not above, nanoseconds]`, ascending.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nines: Vec<(f64, u64)>,
+    /// What failed in its fit and its search, and which runs were repeated.
+    #[serde(flatten)]
+    pub aside: Aside,
     /// The directory of its runs, relative to that of the sizing.
     pub directory: String,
 }
@@ -130,7 +142,8 @@ impl Candidate {
     /// A candidate from its fit and from the search after it; `production` is the bytes written per second there, used
     /// where the fit measured nothing.
     pub fn of(demand: &Demand, fitted: &fit::Trail, searched: Option<&Trail>, production: Option<f64>) -> Candidate {
-        let holds = searched.and_then(held);
+        let failed = !fitted.aside.failures.is_empty();
+        let holds = searched.and_then(held).filter(|_| !failed);
         let round = fitted.result();
         let written = round.map(|round| round.counted.unwrap_or(round.handed_over)[3]).or(production);
         let day = written.zip(fitted.size_bytes).map(|(written, size)| written * DAY / size.max(1) as f64);
@@ -142,6 +155,7 @@ impl Candidate {
             size_bytes: fitted.size_bytes,
             fit: fit::ended(fitted),
             agrees: matches!(fitted.outcome, Some(fit::Outcome::Agrees { .. })),
+            cut_in_fit: matches!(fitted.outcome, Some(fit::Outcome::Stopped { verdict: Verdict::Incomplete, .. })),
             limit: searched.and_then(|trail| trail.outcome),
             failure: None,
             holds,
@@ -150,28 +164,44 @@ impl Candidate {
             need: holds.and_then(|holds| demand.need(holds, day)),
             nines: at_one.or_else(|| round.map(|round| round.nines.clone())).unwrap_or_default(),
             runs,
+            aside: aside(fitted, searched),
             directory: String::new(),
         }
     }
 
     /// Whether its limit is known, even if it carries nothing.
     pub fn is_known(&self) -> bool {
-        self.holds.is_some() || matches!(self.limit, Some(Outcome::NeverPassed { .. }))
+        self.holds.is_some() || self.failed() || matches!(self.limit, Some(Outcome::NeverPassed { .. }))
+    }
+
+    /// Whether something failed on it that no load excuses.
+    pub fn failed(&self) -> bool {
+        !self.aside.failures.is_empty()
+    }
+
+    /// Whether its fit or its search was cut short.
+    pub fn is_cut_short(&self) -> bool {
+        self.cut_in_fit || matches!(self.limit, Some(Outcome::Stopped { verdict: Verdict::Incomplete, .. }))
     }
 }
 
-/// The highest load that a search found to hold.
+/// What failed in the fit and in the search of a candidate, and which runs were repeated.
+fn aside(fitted: &fit::Trail, searched: Option<&Trail>) -> Aside {
+    let search = searched.map(|trail| trail.aside.clone().in_directory(LIMIT)).unwrap_or_default();
+    fitted.aside.clone().in_directory(FIT).and(search)
+}
+
+/// The highest load that a search found to hold; none where something failed, because a drive that fails carries nothing.
 fn held(trail: &Trail) -> Option<Multiple> {
     match trail.outcome? {
-        Outcome::Between { passes, .. } | Outcome::NeverFailed { passes } => Some(passes),
-        Outcome::Stopped { passes, .. } => passes,
-        Outcome::NeverPassed { .. } => None,
+        Outcome::TargetFailed { .. } => None,
+        outcome => outcome.passes(),
     }
 }
 
 /// What decided at the lowest load that failed.
 fn broke(trail: &Trail) -> Option<String> {
-    let failed = trail.runs.iter().filter(|run| run.verdict == crate::Verdict::Fail);
+    let failed = trail.runs.iter().filter(|run| run.verdict == Verdict::Fail);
     let lowest = failed.min_by_key(|run| run.load)?;
     let what = lowest.measured.clone().unwrap_or_else(|| lowest.reason.clone());
     Some(format!("at {}: {what}", lowest.load))
@@ -184,6 +214,22 @@ impl Sizing {
         let day = |one: &Candidate| one.need.and_then(|need| need.drive_writes_a_day).unwrap_or(f64::INFINITY);
         let drives = |one: &Candidate| one.need.map_or(u64::MAX, |need| need.drives);
         needed.min_by(|a, b| drives(a).cmp(&drives(b)).then(day(a).total_cmp(&day(b))))
+    }
+
+    /// What the sizing proves: FAIL where something failed on a candidate, or where the limit of none that is known is above
+    /// nothing; INCOMPLETE where it was cut short; PASS where one carries the load or a part of it; INVALID where nothing is
+    /// known of any.
+    pub fn verdict(&self) -> Verdict {
+        let any = |what: fn(&Candidate) -> bool| self.candidates.iter().any(what);
+        if any(Candidate::failed) {
+            return Verdict::Fail;
+        }
+        match (any(Candidate::is_cut_short), any(|one| one.holds.is_some()), any(Candidate::is_known)) {
+            (true, ..) => Verdict::Incomplete,
+            (_, true, _) => Verdict::Pass,
+            (_, _, true) => Verdict::Fail,
+            _ => Verdict::Invalid,
+        }
     }
 
     /// Adds a candidate and the watermarks of its runs.

@@ -25,9 +25,9 @@ pub fn html(sizing: &Sizing, out: &mut dyn fmt::Write) -> fmt::Result {
         formula: formula(&sizing.demand),
         said: best.map_or("no candidate is known to carry production's load".to_owned(), |best| {
             let drives = best.need.map_or(0, |need| need.drives);
-            format!("fewest drives: {drives} of {}", best.target)
+            format!("fewest drives: {drives} of {}{}", best.target, failed(sizing))
         }),
-        badge: Badge::of(if best.is_some() { Verdict::Pass } else { Verdict::Fail }),
+        badge: Badge::of(banner(sizing)),
         watermarks: Watermark::all(&sizing.watermarks),
         devices: sizing.candidates.iter().filter_map(|one| one.device.as_deref()).collect(),
         loads: loads(sizing),
@@ -36,6 +36,21 @@ pub fn html(sizing: &Sizing, out: &mut dyn fmt::Write) -> fmt::Result {
         rows: sizing.candidates.iter().map(row).collect(),
     };
     write(&view, out)
+}
+
+/// The verdict of the banner: while candidates are left, that of those that are there.
+fn banner(sizing: &Sizing) -> Verdict {
+    match sizing.verdict() {
+        Verdict::Invalid => Verdict::Fail,
+        verdict => verdict,
+    }
+}
+
+/// The candidates on which something failed, in words.
+fn failed(sizing: &Sizing) -> String {
+    let failed: Vec<&str> =
+        sizing.candidates.iter().filter(|one| one.failed()).map(|one| one.target.as_str()).collect();
+    if failed.is_empty() { String::new() } else { format!("; failed: {}", failed.join(", ")) }
 }
 
 #[derive(Template)]

@@ -77,6 +77,7 @@ pub(super) fn holds(one: &Candidate) -> String {
         (Some(holds), Some(Outcome::NeverFailed { .. } | Outcome::Stopped { .. })) => format!(">= {holds}"),
         (Some(holds), _) => holds.to_string(),
         (None, Some(Outcome::NeverPassed { .. })) => "none".to_owned(),
+        (None, _) if one.failed() => "failed".to_owned(),
         (None, _) => "?".to_owned(),
     }
 }
@@ -87,5 +88,6 @@ pub(super) fn ended(one: &Candidate) -> String {
     words.extend(one.limit.map(|outcome| outcome.to_string()));
     words.extend(one.broke.as_ref().map(|broke| format!("broken {broke}")));
     words.extend(one.failure.clone());
+    words.extend(one.aside.lines());
     words.join("; ")
 }

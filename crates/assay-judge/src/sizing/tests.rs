@@ -1,6 +1,6 @@
 use super::*;
 use crate::fit::{Compared, Figure, Round};
-use crate::verdict::Verdict;
+use crate::procedure::Evidence;
 use assay_base::Knobs;
 
 fn demand(drives: u32, growth: u64, headroom: u64) -> Demand {
@@ -65,6 +65,7 @@ fn fitted(target: &str, outcome: Option<fit::Outcome>) -> fit::Trail {
             nines: vec![(0.5, 90_000), (0.99, 400_000)],
             directory: "01".into(),
         }],
+        aside: Aside::default(),
     }
 }
 
@@ -94,6 +95,7 @@ fn searched(outcome: Outcome, runs: &[(u64, Verdict)]) -> Trail {
         deviations: Vec::new(),
         outcome: Some(outcome),
         runs: runs.iter().map(run).collect(),
+        aside: Aside::default(),
     }
 }
 
@@ -160,6 +162,61 @@ fn each_candidate_is_a_row_with_what_is_known_of_it() {
     let json = serde_json::to_string(&sizing).unwrap();
     let read: Sizing = serde_json::from_str(&json).unwrap();
     assert_eq!((read.candidates.len(), read.demand), (4, sizing.demand));
+}
+
+/// Whatever else is known: a candidate on which something failed carries nothing, and the sizing is FAIL.
+#[test]
+fn a_candidate_that_failed_holds_nothing_and_makes_the_sizing_fail() {
+    let demand = demand(4, 2, 30);
+    let whole = Multiple::whole;
+    let aside = || {
+        let run = Evidence::from(Verdict::Fail).with_failure("3 EIO".to_owned());
+        Aside { failures: vec![run], ..Aside::default() }
+    };
+    let runs = [(1, Verdict::Pass), (2, Verdict::Fail)];
+    let failed_in_search = Trail {
+        aside: aside(),
+        ..searched(Outcome::TargetFailed { at: Some(whole(2)), passes: Some(whole(1)) }, &runs)
+    };
+    let agrees = fitted("sim:a", Some(fit::Outcome::Agrees { round: 1 }));
+    let stopped = Some(fit::Outcome::Stopped { round: 1, verdict: Verdict::Fail });
+    let failed_in_fit = fit::Trail { aside: aside(), ..fitted("sim:b", stopped) };
+    for candidate in [
+        Candidate::of(&demand, &agrees, Some(&failed_in_search), None),
+        Candidate::of(&demand, &failed_in_fit, None, None),
+    ] {
+        assert_eq!((candidate.holds, candidate.need, candidate.is_known()), (None, None, true));
+        let mut sizing = Sizing { candidates: vec![sizing().candidates[0].clone()], ..sizing() };
+        assert_eq!(sizing.verdict(), Verdict::Pass);
+        sizing.add(candidate, &[]);
+        assert_eq!(sizing.verdict(), Verdict::Fail);
+        let (mut words, mut page) = (String::new(), String::new());
+        super::text(&sizing, &mut words).unwrap();
+        html(&sizing, &mut page).unwrap();
+        assert!(words.contains("3 EIO") && words.contains("failed in") && page.contains("; failed: sim:"), "{words}");
+    }
+}
+
+#[test]
+fn a_sizing_that_was_cut_short_is_incomplete() {
+    let demand = demand(4, 2, 30);
+    let stopped = |verdict| Outcome::Stopped { at: Multiple::ONE, verdict, passes: None };
+    let agrees = fitted("sim:a", Some(fit::Outcome::Agrees { round: 1 }));
+    let in_search = |verdict| Candidate::of(&demand, &agrees, Some(&searched(stopped(verdict), &[])), None);
+    let in_fit = |verdict| {
+        let outcome = Some(fit::Outcome::Stopped { round: 1, verdict });
+        Candidate::of(&demand, &fitted("sim:b", outcome), None, None)
+    };
+    for (candidate, verdict) in [
+        (in_search(Verdict::Incomplete), Verdict::Incomplete),
+        (in_fit(Verdict::Incomplete), Verdict::Incomplete),
+        (in_search(Verdict::Invalid), Verdict::Invalid),
+        (in_fit(Verdict::Invalid), Verdict::Invalid),
+    ] {
+        let alone = Sizing { candidates: vec![candidate], ..sizing() };
+        assert_eq!(alone.verdict(), verdict);
+    }
+    assert_eq!(Sizing { candidates: Vec::new(), ..sizing() }.verdict(), Verdict::Invalid);
 }
 
 #[test]

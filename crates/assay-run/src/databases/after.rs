@@ -8,6 +8,7 @@
 //! may exist or not.
 
 use super::ledger::FILE;
+use super::target::Database;
 use super::{Checked, Loaded};
 use crate::databases::kinds::{For, open};
 use crate::failure::{Failure, one_line, shown};
@@ -273,7 +274,7 @@ pub fn check_after(url: &Url, dir: &Path) -> Result<(Checked, After), Failure> {
     logged.has(&path, &head)?;
     let trouble = |trouble| Failure::database(&trouble);
     let (mut opened, marker) = open(url, For::Check).map_err(trouble)?;
-    belongs(&head, &marker, (&path, url))?;
+    belongs(&head, &marker, &path, &one_line(url))?;
     let kept = opened.kept(&head.run).map_err(trouble)?;
     let totals = opened.totals().map_err(trouble)?;
     let after = compared(&path, &kept, &totals)?;
@@ -285,8 +286,25 @@ pub fn check_after(url: &Url, dir: &Path) -> Result<(Checked, After), Failure> {
     Ok((Checked { loaded: Loaded::of(url, &marker), violations }, after))
 }
 
+/// What a database that this program holds open has lost since it acknowledged it to the run in `dir`: a sentence for each loss; none
+/// where the run kept no ledger. New runs have rows of their own, so that it may be asked at any time.
+pub(crate) fn lost_commits(database: &Database, dir: &Path) -> Result<Vec<String>, Failure> {
+    let path = dir.join(FILE);
+    if path.symlink_metadata().is_err() {
+        return Ok(Vec::new());
+    }
+    let head = ledger(&path)?.head().clone();
+    logged(dir)?.has(&path, &head)?;
+    belongs(&head, database.marker(), &path, database.name())?;
+    let trouble = |trouble| Failure::database(&trouble);
+    let mut opened = database.opened();
+    let kept = opened.kept(&head.run).map_err(trouble)?;
+    let totals = opened.totals().map_err(trouble)?;
+    Ok(compared(&path, &kept, &totals)?.losses())
+}
+
 /// Refuses a ledger of another database.
-fn belongs(head: &CommitsHead, marker: &Marker, (path, url): (&Path, &Url)) -> Result<(), Failure> {
+fn belongs(head: &CommitsHead, marker: &Marker, path: &Path, database: &str) -> Result<(), Failure> {
     if head.load == marker.run {
         return Ok(());
     }
@@ -295,7 +313,7 @@ fn belongs(head: &CommitsHead, marker: &Marker, (path, url): (&Path, &Url)) -> R
         shown(path),
         one_line(&head.database),
         one_line(&head.load),
-        one_line(url),
+        database,
         one_line(&marker.run)
     )))
 }

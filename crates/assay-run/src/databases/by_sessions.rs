@@ -5,15 +5,16 @@
 
 use crate::curving::directory;
 use crate::failure::Failure;
-use crate::kept::{below, keep, kept, page};
+use crate::kept::{keep, kept, page};
 use crate::observer::Observer;
 use crate::results;
-use crate::several::Several;
+use crate::runner::{self, Made, Series};
+use crate::several::{PlannedRun, Several};
 use assay_base::Multiple;
-use assay_judge::Verdict;
+use assay_judge::procedure::{AfterFailure, Aside, Attempts, Evidence};
 use assay_judge::sessions::{Point, SCHEMA, SessionsCurve, html};
 use assay_model::workload::Workload;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Name of the curve's file.
 pub const FILE: &str = "sessions.json";
@@ -29,29 +30,99 @@ pub fn with_sessions(workload: &Workload, sessions: u32) -> Result<Workload, Fai
 
 /// Measures the curve in `dir`, or continues the curve that an earlier call began there.
 pub fn measure(
-    several: &mut Several<'_>,
+    several: &Several<'_>,
     workload: &Workload,
     asked: &[u32],
     (dir, resumed): (&Path, bool),
     observer: &mut dyn Observer,
 ) -> Result<SessionsCurve, Failure> {
-    let mut curve = begin(several, asked, (dir, resumed))?;
+    let mut measuring = BySessions {
+        workload,
+        curve: begin(several, asked, (dir, resumed))?,
+        attempts: Attempts::new(AfterFailure::GoOn),
+        dir: dir.to_path_buf(),
+    };
     results::replaceable(dir, &[FILE, PAGE])?;
-    leave(&curve, dir)?;
-    for sessions in curve.left() {
-        let pace = several.pace().clone();
-        several.now_runs(with_sessions(workload, sessions)?, pace)?;
-        observer.title(&format!("{sessions} sessions"));
-        let (judgement, run) =
-            several.run(dir, &format!("{sessions}-sessions"), (Multiple::ONE, curve.seed), observer)?;
-        observer.say(&format!("{sessions} sessions: {}", judgement.verdict));
-        if judgement.verdict == Verdict::Incomplete {
-            break;
+    runner::take_over(several, &mut measuring, dir)?;
+    runner::carry_out(several, &mut measuring, dir, observer)?;
+    Ok(measuring.curve)
+}
+
+/// A curve, and where it is stored.
+struct BySessions<'a> {
+    workload: &'a Workload,
+    curve: SessionsCurve,
+    attempts: Attempts<u32>,
+    dir: PathBuf,
+}
+
+impl BySessions<'_> {
+    /// Puts a run among the points if it is the one that decides there.
+    fn show(&mut self, sessions: u32, directory: &str, made: &Made) {
+        if self.attempts.deciding(&sessions).is_some_and(|run| run.directory == directory) {
+            let point = Point::of(sessions, &made.judgement, directory.to_owned());
+            self.curve.add(point, &made.judgement.watermarks);
         }
-        curve.add(Point::of(sessions, &judgement, below(dir, &run)), &judgement.watermarks);
-        leave(&curve, dir)?;
+        self.curve.aside = self.attempts.aside();
     }
-    Ok(curve)
+}
+
+impl Series for BySessions<'_> {
+    type Place = u32;
+
+    fn next(&self) -> Option<u32> {
+        self.attempts.next_of(&self.curve.asked)
+    }
+
+    fn planned(&self, several: &Several<'_>, sessions: &u32) -> Result<PlannedRun, Failure> {
+        Ok(PlannedRun {
+            name: name_of(*sessions),
+            title: format!("{sessions} sessions"),
+            workload: with_sessions(self.workload, *sessions)?,
+            pace: several.pace().clone(),
+            load: Multiple::ONE,
+            seed: self.curve.seed,
+        })
+    }
+
+    fn failures(&self) -> Vec<Evidence> {
+        self.curve.aside.failures.clone()
+    }
+
+    fn known(&self) -> Vec<(u32, Evidence)> {
+        self.curve.known().collect()
+    }
+
+    fn place_of(&self, made: &Made) -> Option<u32> {
+        runner::place_named(&self.curve.asked, &made.evidence.directory, |sessions| name_of(*sessions))
+    }
+
+    fn take_over(&mut self, sessions: Option<u32>, evidence: Evidence, made: Option<&Made>) {
+        let directory = evidence.directory.clone();
+        self.attempts.take_over(sessions, evidence);
+        if let (Some(sessions), Some(made)) = (sessions, made) {
+            self.show(sessions, &directory, made);
+        }
+        self.curve.aside = self.attempts.aside();
+    }
+
+    fn observe(&mut self, sessions: u32, evidence: Evidence, made: &Made, observer: &mut dyn Observer) {
+        observer.say(&format!("{sessions} sessions: {}", evidence.verdict));
+        let directory = evidence.directory.clone();
+        self.attempts.observe(sessions, evidence);
+        self.show(sessions, &directory, made);
+    }
+
+    fn keep(&self) -> Result<(), Failure> {
+        directory(&self.dir)?;
+        keep(&self.dir.join(FILE), &self.curve)?;
+        page(&self.dir.join(PAGE), |text| html(&self.curve, text))
+    }
+}
+
+/// Name of the directory of a run.
+fn name_of(sessions: u32) -> String {
+    format!("{sessions}-sessions")
 }
 
 fn begin(several: &Several<'_>, asked: &[u32], (dir, resumed): (&Path, bool)) -> Result<SessionsCurve, Failure> {
@@ -65,21 +136,13 @@ fn begin(several: &Several<'_>, asked: &[u32], (dir, resumed): (&Path, bool)) ->
         watermarks: Vec::new(),
         asked: asked.to_vec(),
         points: Vec::new(),
+        aside: Aside::default(),
     };
     if !resumed {
         return Ok(fresh);
     }
-    let earlier = kept(&dir.join(FILE), |kept: &SessionsCurve| {
+    kept(&dir.join(FILE), |kept: &SessionsCurve| {
         let task = (kept.workload.as_str(), kept.targets.as_slice());
         several.goes_on(task, kept.run_ns, Some(&kept.plan_blake3), kept.seed) && kept.asked == fresh.asked
-    })?;
-    several.same_targets(dir)?;
-    Ok(earlier)
-}
-
-/// Stores a curve with the page that shows it.
-fn leave(curve: &SessionsCurve, dir: &Path) -> Result<(), Failure> {
-    directory(dir)?;
-    keep(&dir.join(FILE), curve)?;
-    page(&dir.join(PAGE), |text| html(curve, text))
+    })
 }

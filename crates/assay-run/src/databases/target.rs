@@ -128,6 +128,11 @@ impl Database {
         &self.name
     }
 
+    /// What is loaded in it.
+    pub(super) fn marker(&self) -> &Marker {
+        &self.marker
+    }
+
     pub(super) fn opened(&self) -> MutexGuard<'_, Box<dyn Opened>> {
         self.opened.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,13 +1,11 @@
 //! `assay curve`: throughput against response, a run for each share of a maximum that is given or searched for.
 
-use super::limit::code;
 use crate::args::{Access, Judged, Output, Pace, Search, Subject};
 use crate::progress::Progress;
 use crate::stdout::print_json;
 use assay_base::{Criterion, Multiple, Rate, Share};
 use assay_judge::curve::{self, text};
-use assay_judge::limit::Outcome;
-use assay_judge::{Verdict, for_a_shell, sessions};
+use assay_judge::{for_a_shell, sessions};
 use assay_model::Plan;
 use assay_run::curving::{Asked, Curving, FILE, PAGE, directory, leave};
 use assay_run::databases::by_sessions::{self, with_sessions};
@@ -21,8 +19,8 @@ use std::path::Path;
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 Without --max, the command first searches for the maximum load, as `assay limit` does (--from, --to, --resolution).
-Exit code: 0 when every point passed, 10 when a point failed (or no load passed), 11 when a point proves nothing,
-12 when the command was cut short.")]
+Exit code: 0 when every point passed, 10 when a point or an operation failed (or no load passed), 11 when a point proves nothing,
+12 when the command was cut short and nothing failed.")]
 pub(crate) struct Curve {
     #[command(flatten)]
     pub subject: Subject,
@@ -99,8 +97,7 @@ impl std::str::FromStr for Maximum {
 /// Directory of the curve without the cache, below that of the curve with it.
 const BESIDE: &str = "beside";
 
-/// Runs the points, shows the curve, and leaves it in the run directory. The exit code is that of its worst point, or
-/// of the search if that found no maximum.
+/// Runs the points, shows the curve, and leaves it in the run directory.
 pub(crate) fn curve(args: &Curve) -> Result<u8, Failure> {
     if !args.sessions.is_empty() {
         return by_sessions(args);
@@ -122,24 +119,18 @@ pub(crate) fn curve(args: &Curve) -> Result<u8, Failure> {
     let mut progress = Progress::new(false);
     progress.say(&several.length());
     let resumed = args.output.resume.is_some();
-    let (mut curve, mut missing) = measure(args, &several, &asked, (&dir, resumed), &mut progress)?;
-    let whole = missing.is_none() && curve.verdict() != Verdict::Incomplete;
-    if args.beside.is_some() && whole {
+    let mut curve = measure(args, &several, &asked, (&dir, resumed), &mut progress)?;
+    if args.beside.is_some() && curve.is_whole() {
         several.without_cache()?;
         let below = dir.join(BESIDE);
         let resumed = below.join(FILE).exists();
         directory(&below)?;
         progress.say("the same without the cache");
-        let (without, none) = measure(args, &several, &asked, (&below, resumed), &mut progress)?;
-        curve.put_beside(without);
-        missing = none;
+        curve.put_beside(measure(args, &several, &asked, (&below, resumed), &mut progress)?);
     }
     leave(&curve, &dir)?;
-    let code = missing.map_or(curve.verdict().exit_code(), code);
-    // A search that ended without a maximum has no points either, and cannot be continued.
-    let cut = code == Verdict::Incomplete.exit_code();
-    show(&curve, &dir, (args.output.json, cut), &progress)?;
-    Ok(code)
+    show(&curve, &dir, args.output.json, &progress)?;
+    Ok(curve.verdict().exit_code())
 }
 
 /// Runs a closed loop for each number of sessions, shows the curve, and leaves it in the run directory.
@@ -150,12 +141,12 @@ fn by_sessions(args: &Curve) -> Result<u8, Failure> {
     let settings = args.output.settings(&args.access, &args.pace, &args.judged.criteria);
     let workload = args.subject.workload()?;
     let first = with_sessions(&workload, asked[0])?;
-    let mut several = Several::open_loops("curve", first, &args.subject.targets, settings)?;
+    let several = Several::open_loops("curve", first, &args.subject.targets, settings)?;
     let dir = several.directory()?;
     let mut progress = Progress::new(false);
     progress.say(&several.length());
     let at = (dir.as_path(), args.output.resume.is_some());
-    let curve = by_sessions::measure(&mut several, &workload, &asked, at, &mut progress)?;
+    let curve = by_sessions::measure(&several, &workload, &asked, at, &mut progress)?;
     if args.output.json {
         print_json(&curve)?;
     } else {
@@ -163,7 +154,7 @@ fn by_sessions(args: &Curve) -> Result<u8, Failure> {
         sessions::text(&curve, &mut printed).map_err(|_| Failure::bug("a curve that cannot be shown"))?;
         crate::stdout::show(&printed);
     }
-    if !curve.left().is_empty() {
+    if !curve.is_whole() {
         let dir = for_a_shell(&dir.to_string_lossy());
         progress.say(&format!("cut short; go on with the same command and --resume {dir}"));
     }
@@ -172,19 +163,19 @@ fn by_sessions(args: &Curve) -> Result<u8, Failure> {
     Ok(curve.verdict().exit_code())
 }
 
-/// Measures one curve in `dir`. The second value is the outcome of a search that found no maximum.
+/// Measures one curve in `dir`, as far as it comes.
 fn measure(
     args: &Curve,
     several: &Several<'_>,
     asked: &Asked,
     (dir, resumed): (&Path, bool),
     progress: &mut Progress,
-) -> Result<(curve::Curve, Option<Outcome>), Failure> {
+) -> Result<curve::Curve, Failure> {
     let mut curving = Curving::begin(several, asked, args.search.bounds(), dir.to_path_buf(), resumed)?;
-    let missing = curving.run(progress)?;
+    curving.run(progress)?;
     let curve = curving.curve();
     leave(&curve, dir)?;
-    Ok((curve, missing))
+    Ok(curve)
 }
 
 /// The shares that were asked for, ascending, without duplicates.
@@ -235,14 +226,14 @@ fn maximum(max: Maximum, plan: &Plan, stream: &str) -> Result<Multiple, Failure>
     })
 }
 
-fn show(curve: &curve::Curve, dir: &Path, (json, cut): (bool, bool), progress: &Progress) -> Result<(), Failure> {
+fn show(curve: &curve::Curve, dir: &Path, json: bool, progress: &Progress) -> Result<(), Failure> {
     if json {
         return print_json(curve);
     }
     let mut printed = String::new();
     text(curve, &mut printed).map_err(|_| Failure::bug("a curve that cannot be shown"))?;
     crate::stdout::show(&printed);
-    if cut {
+    if curve.is_cut_short() {
         let dir = for_a_shell(&dir.to_string_lossy());
         progress.say(&format!("cut short; go on with the same command and --resume {dir}"));
     }

@@ -25,8 +25,8 @@ use std::path::{Path, PathBuf};
 Compared are r/s, w/s, rkB/s and wkB/s of the profile's [[iostat]] with the counters of the target. Moved are where sizes lie in the
 buckets of their histograms, and how many large blocks are read and written. The result, fitted.toml in the run directory, is a
 workload for `assay run`, `assay limit` and `assay explain`.
-Exit code: 0 when all figures agree, 10 when one does not or the load is not carried, 11 when a round proves nothing, 12 when the
-command was cut short.")]
+Exit code: 0 when all figures agree, 10 when one does not, the load is not carried or an operation failed, 11 when a round proves
+nothing, 12 when the command was cut short and nothing failed.")]
 pub(crate) struct Fit {
     /// A profile that `assay import` made, with the iostat of its drive
     #[arg(value_hint = clap::ValueHint::FilePath)]
@@ -88,13 +88,13 @@ pub(crate) fn fit(args: &Fit) -> Result<u8, Failure> {
     settings.pace.measure = measure;
     let mut start = production.at(&production.knobs())?;
     start.verification.verify = false;
-    let mut several = Several::open("fit", start, std::slice::from_ref(&args.target), settings)?;
+    let several = Several::open("fit", start, std::slice::from_ref(&args.target), settings)?;
     let dir = several.directory()?;
     let mut progress = Progress::new(false);
     let resumed = args.output.resume.is_some();
     let mut fitting = Fitting::begin(&several, &production, args.aim.aim(), dir.clone(), resumed)?;
-    let outcome = fitting.run(&mut several, &production, &mut progress)?;
-    let fitted = fitting.fitted(&production)?;
+    let outcome = fitting.run(&several, &mut progress)?;
+    let fitted = fitting.fitted()?;
     if let (Some(file), Some(text)) = (&args.fitted, &fitted) {
         results::write_new(file, text)?;
     }
@@ -104,7 +104,7 @@ pub(crate) fn fit(args: &Fit) -> Result<u8, Failure> {
         show(&rendered(|out| text(&fitting.trail, out))?);
         report_end(&dir, &outcome, fitted.is_some(), &progress);
     }
-    Ok(code(&outcome))
+    Ok(outcome.verdict().exit_code())
 }
 
 /// Reports what is in the directory, and how to continue.
@@ -117,14 +117,5 @@ fn report_end(dir: &Path, outcome: &Outcome, fitted: bool, progress: &Progress) 
     progress.say(&format!("fit in {}: {holds} a run directory for each round", shown(dir)));
     if fitted {
         progress.say(&format!("how far a drive goes with it: assay limit {typed}/{FITTED} TARGET --from 1x"));
-    }
-}
-
-/// The exit code of a fit.
-pub(crate) fn code(outcome: &Outcome) -> u8 {
-    match outcome {
-        Outcome::Agrees { .. } => assay_run::failure::code::DONE,
-        Outcome::Apart { .. } | Outcome::NotCarried { .. } => Verdict::Fail.exit_code(),
-        Outcome::Stopped { verdict, .. } => verdict.exit_code(),
     }
 }

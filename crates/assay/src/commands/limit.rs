@@ -34,7 +34,7 @@ pub(crate) struct Limit {
 const BAR: usize = 40;
 
 /// Searches, shows the path, and leaves it in the run directory. The exit code is 0 when a load that passes was found,
-/// 10 when even the lowest fails, otherwise that of the run that proved nothing.
+/// 10 when even the lowest fails or an operation failed, otherwise that of the run that proved nothing.
 pub(crate) fn limit(args: &Limit) -> Result<u8, Failure> {
     let bounds = args.search.bounds();
     beginning(&bounds, Multiple::ONE)?;
@@ -55,16 +55,7 @@ pub(crate) fn limit(args: &Limit) -> Result<u8, Failure> {
         }
         progress.say(&format!("path in {}: {FILE}, {PAGE}, and a run directory for each load", shown(&dir)));
     }
-    Ok(code(outcome))
-}
-
-/// The exit code of a search.
-pub(crate) fn code(outcome: Outcome) -> u8 {
-    match outcome {
-        Outcome::Between { .. } | Outcome::NeverFailed { .. } => assay_run::failure::code::DONE,
-        Outcome::NeverPassed { .. } => Verdict::Fail.exit_code(),
-        Outcome::Stopped { verdict, .. } => verdict.exit_code(),
-    }
+    Ok(outcome.verdict().exit_code())
 }
 
 /// The path as a table in the order of the runs, and as bars in the order of the loads.
@@ -88,18 +79,22 @@ fn text(path: &Trail, outcome: Outcome) -> Result<String, std::fmt::Error> {
     };
     writeln!(out, "run       load{}  verdict     response p99  measured", counted(None))?;
     let p99 = |run: &Run| run.response_p99_ns.map_or_else(|| "-".into(), |ns| Span::from_ns(ns).human());
+    let stream =
+        |run: &Run| path.stream_of(run).map_or_else(String::new, |name| format!("p99 of {}; ", one_line(name)));
     for (index, run) in path.runs.iter().enumerate() {
         let measured = one_line(run.measured.as_deref().filter(|_| run.proves()).unwrap_or(&run.reason));
         writeln!(
             out,
-            "{:>3}  {:>9}{}  {:10}  {:>12}  {measured}",
+            "{:>3}  {:>9}{}  {:10}  {:>12}  {}{measured}",
             index + 1,
             run.load.to_string(),
             counted(Some(run.load)),
             run.verdict.to_string(),
-            p99(run)
+            p99(run),
+            stream(run)
         )?;
     }
+    path.aside.lines().iter().try_for_each(|line| writeln!(out, "     {}", one_line(line)))?;
     let mut sorted: Vec<&Run> = path.runs.iter().collect();
     sorted.sort_by_key(|run| run.load);
     let highest = sorted.last().map_or(1.0, |run| run.load.as_f64());

@@ -22,7 +22,7 @@ use assay_run::schedulers::Schedulers;
 use assay_run::seed::seed;
 use assay_run::signals;
 use assay_run::signing::Signer;
-use assay_run::steps::{self, Task};
+use assay_run::steps::{self, Course, Task, never_decided};
 use assay_run::targets::{self, Named, TargetNeeds, databases};
 use assay_run::unfinished::Unfinished;
 use assay_run::{with_cache, workloads};
@@ -122,7 +122,7 @@ pub(crate) fn run(args: &Run) -> Result<u8, Failure> {
             (dir.clone(), log.go_on()?, left)
         }
     };
-    steps::run(tasks, &opened, &how, &mut log, &mut progress, &stop)?;
+    Course { targets: &opened, how: &how, stop: &stop }.run(tasks, &mut log, &mut progress, &never_decided)?;
     result::finish(&dir, &args.output, &progress, signer.as_ref())
 }
 

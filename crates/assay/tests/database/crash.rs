@@ -129,9 +129,9 @@ fn the_ledger_of_a_run_that_ended_is_whole_or_proves_nothing() {
 }
 
 /// A file system on a disk whose power can be cut.
-struct Mounted {
-    disk: FaultDisk,
-    place: Place,
+pub struct Mounted {
+    pub disk: FaultDisk,
+    pub place: Place,
     device: Option<FaultLoop>,
 }
 
@@ -140,7 +140,7 @@ fn succeeds(command: &mut Command) -> bool {
 }
 
 impl Mounted {
-    fn new() -> Option<Mounted> {
+    pub fn new() -> Option<Mounted> {
         let place = shop();
         ["disk", "files"].into_iter().for_each(|name| fs::create_dir(place.path(name)).unwrap());
         let disk = FaultDisk::mount(400 << 20, &place.path("disk")).ok();
@@ -166,6 +166,13 @@ impl Mounted {
 
     fn unmount(&self) -> bool {
         succeeds(Command::new("umount").arg(self.place.path("files")))
+    }
+
+    /// Mounts it anew, as after the disk was repaired.
+    pub fn again(&mut self) {
+        assert!(self.unmount());
+        self.device = None;
+        self.mount();
     }
 
     /// Cuts the power, and gives it back: what no flush has written is gone, in memory too.

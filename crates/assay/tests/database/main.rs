@@ -31,6 +31,7 @@ mod hands;
 mod judged;
 mod loops;
 mod mariadb;
+mod procedures;
 mod refused;
 mod searched;
 mod secret;

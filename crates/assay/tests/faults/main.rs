@@ -30,6 +30,7 @@ mod lag;
 mod log;
 mod mail;
 mod page_cache;
+mod procedures;
 mod stuck;
 mod submit;
 mod times;

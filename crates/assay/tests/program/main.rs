@@ -44,6 +44,7 @@ mod patterns;
 mod pblio;
 mod preparing;
 mod procedure;
+mod procedures;
 mod protected;
 mod recorded;
 mod refusals;

@@ -65,7 +65,8 @@ fn a_certification_ends_when_its_verdict_is_certain() {
     assert!(report.contains(undone), "the report says so too");
     // It is over, unless the rest is requested explicitly.
     let over = place.assay(&[&command[..], &["--resume", "run"]].concat());
-    assert!(over.code == Some(2) && over.err.contains("--keep-going"), "{}", over.err);
+    assert!(over.code == Some(10) && over.err.contains("--keep-going"), "{}", over.err);
+    assert!(over.out.contains("step 1 of 4"), "its result is shown: {}", over.out);
     let rest = place.assay(&[&command[..], &["--keep-going", "--resume", "run", "--json"]].concat());
     let json = rest.json();
     let verdicts: Vec<&str> =

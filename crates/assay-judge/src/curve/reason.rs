@@ -1,0 +1,68 @@
+//! Why a curve has its verdict, in words.
+
+use super::{Curve, Point};
+use crate::verdict::Verdict;
+
+impl Curve {
+    /// The reason of the verdict: of FAIL and INVALID the lowest point that is to blame, and which others are.
+    pub(super) fn reason(&self) -> String {
+        let titled = self.titled();
+        let alone = titled.len() == 1;
+        let reasons = titled.iter().filter_map(|(title, curve)| {
+            let reason = curve.own_reason(self.verdict())?;
+            Some(if alone { reason } else { format!("{title}: {reason}") })
+        });
+        let reasons: Vec<String> = reasons.collect();
+        if reasons.is_empty() { "every bound held at every point".to_owned() } else { reasons.join("; ") }
+    }
+
+    /// The part of this curve in the reason for a verdict.
+    fn own_reason(&self, verdict: Verdict) -> Option<String> {
+        if let Some(outcome) = self.scale.without_maximum.filter(|outcome| outcome.verdict() == verdict) {
+            return Some(format!("no maximum was found: {}", self.searched(outcome.to_string())));
+        }
+        match verdict {
+            Verdict::Pass => None,
+            Verdict::Incomplete => self.missing(),
+            Verdict::Fail | Verdict::Invalid => self.blamed(verdict),
+        }
+    }
+
+    /// The sentence about a search, with what failed in it.
+    fn searched(&self, said: String) -> String {
+        match self.aside.failures.first() {
+            Some(run) => format!("{said}; {}", run.failure.as_ref().unwrap_or(&run.reason)),
+            None => said,
+        }
+    }
+
+    /// The points with this verdict, and what failed elsewhere.
+    fn blamed(&self, verdict: Verdict) -> Option<String> {
+        let mut blamed = self.points.iter().filter(|point| point.verdict == verdict);
+        let first = blamed.next().map(|point| format!("{}: {}", place(point), point.reason));
+        let others: Vec<String> = blamed.map(place).collect();
+        let others = (!others.is_empty()).then(|| format!("also at {}", others.join(", ")));
+        let is_elsewhere = |directory: &str| self.points.iter().all(|point| point.directory != directory);
+        let elsewhere = self.aside.failures.iter().find(|run| verdict == Verdict::Fail && is_elsewhere(&run.directory));
+        let elsewhere = elsewhere.map(|run| {
+            let what = run.failure.as_ref().unwrap_or(&run.reason);
+            format!("in {}: {what}", run.directory)
+        });
+        let all: Vec<String> = [first, others, elsewhere].into_iter().flatten().collect();
+        (!all.is_empty()).then(|| all.join("; "))
+    }
+
+    /// The points that are missing or were cut short.
+    fn missing(&self) -> Option<String> {
+        let is_whole = |point: &Point| point.verdict != Verdict::Incomplete;
+        let there = |share| self.points.iter().any(|point| point.share == share && is_whole(point));
+        let missing = self.asked.iter().filter(|share| !there(**share));
+        let missing: Vec<String> = missing.map(ToString::to_string).collect();
+        (!missing.is_empty()).then(|| format!("not measured to the end: {}", missing.join(", ")))
+    }
+}
+
+/// `90% (27x)`
+fn place(point: &Point) -> String {
+    format!("{} ({})", point.share, point.load)
+}

@@ -1,0 +1,193 @@
+//! All runs of a procedure, and what follows from them.
+
+use super::aside::Aside;
+use super::ending::Ending;
+use super::evidence::Evidence;
+use crate::verdict::Verdict;
+use std::collections::BTreeMap;
+
+/// How often one call measures a place that proves nothing.
+const TRIALS: usize = 2;
+
+/// What becomes of a procedure in which something failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AfterFailure {
+    /// It ends, because its next step would follow from the verdict of a run that says nothing about its load.
+    End,
+    /// The runs that remain are known from the start, and are made.
+    GoOn,
+}
+
+/// What is known of a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It may be measured: there is no run, or none proves anything.
+    Open,
+    /// PASS or FAIL, which no further run changes.
+    Proven(Verdict),
+    /// All attempts of this call proved nothing; the verdict is that of the last one.
+    GivenUp(Verdict),
+}
+
+/// Why a procedure makes no further run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Halt {
+    /// Something failed.
+    Failure,
+    /// A run was cut short: the procedure can be continued.
+    CutShort,
+    /// The targets can carry no other run.
+    LastRun,
+}
+
+/// Which call made a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Call {
+    Earlier,
+    This,
+}
+
+#[derive(Clone, Debug)]
+struct Attempt<P> {
+    /// Absent where the procedure does not know the place any more.
+    place: Option<P>,
+    evidence: Evidence,
+    call: Call,
+}
+
+/// See the module.
+#[derive(Clone, Debug)]
+pub struct Attempts<P> {
+    after_failure: AfterFailure,
+    made: Vec<Attempt<P>>,
+    /// Indices of the attempts at each place.
+    at: BTreeMap<P, Vec<usize>>,
+}
+
+impl<P: Clone + Ord> Attempts<P> {
+    /// Before the first run.
+    pub fn new(after_failure: AfterFailure) -> Attempts<P> {
+        Attempts { after_failure, made: Vec::new(), at: BTreeMap::new() }
+    }
+
+    /// Takes over a run of an earlier call; without a place it counts for what failed in it.
+    pub fn take_over(&mut self, place: Option<P>, evidence: Evidence) {
+        self.add(Attempt { place, evidence, call: Call::Earlier });
+    }
+
+    /// Takes a run of this call.
+    pub fn observe(&mut self, place: P, evidence: Evidence) {
+        self.add(Attempt { place: Some(place), evidence, call: Call::This });
+    }
+
+    fn add(&mut self, attempt: Attempt<P>) {
+        if let Some(place) = &attempt.place {
+            self.at.entry(place.clone()).or_default().push(self.made.len());
+        }
+        self.made.push(attempt);
+    }
+
+    /// What is known of a place.
+    pub fn standing(&self, place: &P) -> Standing {
+        match self.deciding_at(place).map(|at| &self.made[at].evidence) {
+            Some(evidence) if evidence.failed() => Standing::Proven(Verdict::Fail),
+            Some(evidence) if evidence.proves() => Standing::Proven(evidence.verdict),
+            Some(evidence) if self.trials(place) >= TRIALS => Standing::GivenUp(evidence.verdict),
+            _ => Standing::Open,
+        }
+    }
+
+    /// The run that decides at a place, and whose figures are those of the place.
+    pub fn deciding(&self, place: &P) -> Option<&Evidence> {
+        self.deciding_at(place).map(|at| &self.made[at].evidence)
+    }
+
+    /// The first of `places` that is to be measured now; `None` where nothing is left, or no further run is made.
+    pub fn next_of(&self, places: &[P]) -> Option<P> {
+        let open = || places.iter().find(|place| self.standing(place) == Standing::Open);
+        if self.halt().is_some() { None } else { open().cloned() }
+    }
+
+    /// How many of `places` may be measured.
+    pub fn open(&self, places: &[P]) -> usize {
+        places.iter().filter(|place| self.standing(place) == Standing::Open).count()
+    }
+
+    /// Why no further run is made, where that is so.
+    pub fn halt(&self) -> Option<Halt> {
+        let failed = self.made.iter().any(|attempt| attempt.evidence.failure.is_some());
+        if failed && self.after_failure == AfterFailure::End {
+            return Some(Halt::Failure);
+        }
+        let last = self.made.last().filter(|last| last.call == Call::This)?;
+        match last.evidence.ending {
+            Ending::Over => None,
+            Ending::CutShort => Some(Halt::CutShort),
+            Ending::Last => Some(Halt::LastRun),
+        }
+    }
+
+    /// Whether this call was interrupted.
+    pub fn was_cut_short(&self) -> bool {
+        self.made.iter().any(|attempt| attempt.call == Call::This && attempt.evidence.ending == Ending::CutShort)
+    }
+
+    /// The runs that the result is not made of, and those in which something failed.
+    pub fn aside(&self) -> Aside {
+        let mut aside = Aside::default();
+        for (at, Attempt { place, evidence, .. }) in self.made.iter().enumerate() {
+            let decides = place.as_ref().is_some_and(|place| self.deciding_at(place) == Some(at));
+            match (&evidence.failure, decides) {
+                (Some(_), _) => aside.failures.push(evidence.clone()),
+                (None, false) => aside.repeated.push(evidence.clone()),
+                (None, true) => {}
+            }
+        }
+        aside
+    }
+
+    /// Every place that is proven, with its verdict, once.
+    pub fn proven(&self) -> impl Iterator<Item = (&P, Verdict)> {
+        self.made.iter().enumerate().filter_map(|(at, attempt)| {
+            let place = attempt.place.as_ref()?;
+            let decides = self.deciding_at(place) == Some(at) && attempt.evidence.proves();
+            let verdict = if attempt.evidence.failed() { Verdict::Fail } else { attempt.evidence.verdict };
+            decides.then_some((place, verdict))
+        })
+    }
+
+    /// The place of the last run, where it has one.
+    pub fn last_place(&self) -> Option<&P> {
+        self.made.last()?.place.as_ref()
+    }
+
+    /// The place of the first run in which something failed.
+    pub fn failed_at(&self) -> Option<&P> {
+        self.made.iter().find(|attempt| attempt.evidence.failure.is_some())?.place.as_ref()
+    }
+
+    /// The places and verdicts of all runs, in their order.
+    pub fn path(&self) -> impl Iterator<Item = (&P, Verdict)> {
+        self.made.iter().filter_map(|attempt| Some((attempt.place.as_ref()?, attempt.evidence.verdict)))
+    }
+
+    /// How many attempts of this call there are at a place.
+    fn trials(&self, place: &P) -> usize {
+        self.attempts_at(place).filter(|at| self.made[*at].call == Call::This).count()
+    }
+
+    fn attempts_at(&self, place: &P) -> impl Iterator<Item = usize> {
+        self.at.get(place).into_iter().flatten().copied()
+    }
+
+    fn first_at(&self, place: &P, is: fn(&Evidence) -> bool) -> Option<usize> {
+        self.attempts_at(place).find(|at| is(&self.made[*at].evidence))
+    }
+
+    fn deciding_at(&self, place: &P) -> Option<usize> {
+        self.first_at(place, |evidence| evidence.failure.is_some())
+            .or_else(|| self.first_at(place, Evidence::failed))
+            .or_else(|| self.first_at(place, Evidence::proves))
+            .or_else(|| self.attempts_at(place).max_by_key(|at| self.made[*at].evidence.verdict))
+    }
+}
