@@ -32,7 +32,10 @@ fn every_point_is_a_run_and_an_interrupted_matrix_goes_on_to_the_same_figures() 
     }
     let page = fs::read_to_string(place.path("m/matrix.html")).unwrap();
     assert!(page.contains("Small operations per second") && page.contains("h8") && !page.contains("<script"));
-    // The state after a kill: `matrix.json` has three points, although more were begun.
+    // The state after a kill: three points were measured. A point whose log is whole would not be measured again.
+    for point in whole["points"].as_array().unwrap().iter().skip(3) {
+        fs::remove_dir_all(place.path("m").join(point["directory"].as_str().unwrap())).unwrap();
+    }
     let mut cut = whole.clone();
     let points = cut["points"].as_array_mut().unwrap();
     points.truncate(3);
