@@ -1,7 +1,9 @@
 //! The operations of one flow of a plan: those of a stream on one target, as one of several workers issues them.
 
 use crate::address::{Offsets, Space};
-use crate::arrival::{Batches, Bursty, Part, Schedule, Standing, Varying};
+use crate::arrival::{
+    Batches, Bursty, Clock, OwnPart, Part, Poisson, Schedule, Shared, SharedSchedule, Standing, Steady, Varying,
+};
 use crate::plan::{Address, Arrival, Block, Plan};
 use crate::size::{BlockSizes, Size};
 use assay_base::{Bytes, Direction, Geometry, Instant, Op, Prng, Share, Span};
@@ -43,12 +45,42 @@ const FOR_ARRIVAL: u64 = 1;
 const FOR_ADDRESS: u64 = 2;
 /// Of a stream on all its targets in all workers, which burst together.
 const FOR_STATES: u64 = 4;
+/// Of the turns over the targets of a schedule that streams share.
+const FOR_TURNS: u64 = 6;
 /// The seed of the orders of places, which is the same in each run.
 const PLACES: u64 = 0x706c_6163_6573;
 /// In the path of the generator of a loop's draws.
 pub const FOR_LOOP: u64 = 5;
 /// The last step of the path of a flow's content generator.
 pub const FOR_CONTENT: u64 = 3;
+
+/// How much later than at the beginning a steady stream has its first operation, in 1024ths of its period. Streams are
+/// shifted against each other by the golden ratio, so that no two begin in step.
+fn shift_of(stream: u16) -> u64 {
+    (u64::from(stream) * 633) % 1024
+}
+
+/// The operations of `stream` in a schedule that it shares with other streams: every flow goes through all of it. `own`
+/// does not say yet which of these streams it is.
+fn shared(plan: &Plan, stream: u16, schedule: &SharedSchedule, begins: Instant, own: OwnPart) -> Option<Shared> {
+    let (mut clocks, mut first, mut place) = (Vec::new(), None, None);
+    for (at, it) in (0..).zip(&plan.streams) {
+        let Arrival::Shared { rate, even, schedule: other } = &it.arrival else { continue };
+        if other.name != schedule.name {
+            continue;
+        }
+        first.get_or_insert(at);
+        place = place.or((at == stream).then_some(clocks.len()));
+        let whole = Part { index: 0, of: 1 };
+        let seed = Prng::child(plan.seed, &[u64::from(at), FOR_STATES]);
+        clocks.push(match even {
+            true => Clock::Even(Steady::new(begins, *rate, whole, shift_of(at))?),
+            false => Clock::Independent(Box::new(Poisson::new(begins, *rate, seed)?)),
+        });
+    }
+    let turns = Prng::child(plan.seed, &[u64::from(first?), FOR_TURNS]);
+    Shared::new(schedule, clocks, plan.targets_of(stream).count(), turns, OwnPart { stream: place?, ..own })
+}
 
 /// How many of `all` operations of a closed loop the worker issues that keeps `in_flight` of them in flight: the workers
 /// that have any divide them.
@@ -113,8 +145,7 @@ impl Generator {
         let place = plan.targets_of(stream).position(|it| it == target)? as u64;
         let part = Part { index: place + targets * worker.index, of: targets * worker.of };
         let (begin, length) = extent.map_or((0, geometry.size), |extent| extent.within(geometry.size, geometry.block));
-        // Streams are shifted against each other by the golden ratio, so that no two begin in step.
-        let shift = (u64::from(stream) * 633) % 1024;
+        let shift = shift_of(stream);
         let zero = start + plan.warm_up().longest();
         let (until_zero, before) = (zero.since(begins), plan.before.time + begins.since(zero));
         let standing = Standing { start: begins, until_zero, before };
@@ -132,6 +163,10 @@ impl Generator {
             }
             Arrival::Batches { rate, batch } => {
                 Some(Schedule::Batches(Batches::new(begins, *rate, *batch, part, seed(FOR_ARRIVAL))?))
+            }
+            Arrival::Shared { schedule, .. } => {
+                let own = OwnPart { stream: 0, target: place as usize, worker };
+                Some(Schedule::Shared(Box::new(shared(plan, stream, schedule, begins, own)?)))
             }
             // It is wanted when the stream that it follows has come far enough.
             Arrival::Following { .. } => None,

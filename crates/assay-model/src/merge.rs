@@ -123,6 +123,9 @@ fn renamed(plan: Plan, name: &str) -> Plan {
         if let Arrival::Following { stream, .. } = &mut stream.arrival {
             *stream = format!("{name}.{stream}");
         }
+        if let Arrival::Shared { schedule, .. } = &mut stream.arrival {
+            schedule.name = format!("{name}.{}", schedule.name);
+        }
         if let Work::Block(Block { places: Some(places), .. }) = &mut stream.work {
             *places = format!("{name}.{places}");
         }

@@ -3,7 +3,7 @@
 
 pub use crate::address::Address;
 use crate::address::whole_unit;
-use crate::arrival::{Bursts, Curve};
+use crate::arrival::{Bursts, Curve, SharedSchedule};
 use crate::cache::{CacheDevice, Caching};
 pub use crate::extent::{Amount, Extent, Frame};
 use crate::flush::Flush;
@@ -305,6 +305,16 @@ pub enum Arrival {
         /// How long and how high.
         bursts: Bursts,
     },
+    /// Of an application that pauses after some of its operations, or takes turns over its targets; see
+    /// [`crate::arrival::Shared`].
+    Shared {
+        /// Without pauses, over all targets.
+        rate: Rate,
+        /// Evenly spaced; otherwise independent clients.
+        even: bool,
+        /// What its streams have in common.
+        schedule: SharedSchedule,
+    },
     /// As another run of operations was recorded, with its places and sizes.
     Recorded {
         /// In the mean, over all targets.
@@ -345,6 +355,7 @@ impl Arrival {
             | Arrival::Bursty { rate, .. }
             | Arrival::Recorded { rate, .. } => Some(*rate),
             Arrival::Varying { rate, curve, .. } => Some(times(*rate, curve.mean(None))),
+            Arrival::Shared { rate, schedule, .. } => Some(schedule.mean(*rate)),
             Arrival::Closed { .. } | Arrival::Paced { .. } | Arrival::Looped { .. } => None,
         }
     }
@@ -386,6 +397,11 @@ impl Arrival {
                 return Some(most + 6.0 * most.sqrt() + 16.0);
             }
             Arrival::Batches { batch, .. } => mean * f64::from(*batch),
+            // What was due in a pause comes when the pause is over.
+            Arrival::Shared { rate, schedule: SharedSchedule { pauses, .. }, .. } => {
+                let caught_up = pauses.map_or(0.0, |pauses| rate.as_f64() * pauses.time.as_secs_f64());
+                return Some(mean + caught_up + 6.0 * mean.sqrt() + 16.0);
+            }
             Arrival::Bursty { rate, bursts } if seconds > 0.0 => mean * bursts.dispersion(rate.as_f64(), seconds),
             _ => mean,
         };
@@ -401,6 +417,7 @@ impl Arrival {
             Arrival::Batches { .. } => "batches",
             Arrival::Following { .. } => "following",
             Arrival::Bursty { .. } => "bursty",
+            Arrival::Shared { .. } => "shared",
             Arrival::Recorded { .. } => "recorded",
             Arrival::Closed { .. } | Arrival::Looped { .. } => "closed",
             Arrival::Paced { .. } => "paced",
@@ -417,6 +434,9 @@ impl Arrival {
             | Arrival::Batches { rate, .. }
             | Arrival::Following { rate, .. }
             | Arrival::Bursty { rate, .. } => *rate = load.of(*rate)?,
+            Arrival::Shared { rate, schedule, .. } => {
+                (*rate, *schedule) = (load.of(*rate)?, schedule.scaled(load)?);
+            }
             Arrival::Recorded { rate, recording } => {
                 *rate = load.of(*rate)?;
                 recording.speed = recording.speed.times(load)?;
@@ -464,6 +484,7 @@ impl Arrival {
             | Arrival::Batches { .. }
             | Arrival::Following { .. }
             | Arrival::Bursty { .. }
+            | Arrival::Shared { .. }
             | Arrival::Recorded { .. } => None,
             Arrival::Closed { .. } | Arrival::Paced { .. } | Arrival::Looped { .. } => Some(self.clone()),
         }
@@ -890,6 +911,11 @@ impl Plan {
             // The read-back uses the units of the writes.
             Address::Written => 0,
             Address::Recorded => blocks,
+            Address::Bands { length: band, gap, .. } => {
+                let [band, gap] = [band, gap].map(|it| it.get().next_multiple_of(blocks));
+                let unit = it.address.unit().get();
+                length | (band + gap) | if unit == 0 { 0 } else { unit.next_multiple_of(blocks) }
+            }
             pattern => length | whole_unit(pattern.unit(), blocks, it.size.in_blocks(block).largest()),
         }
     }

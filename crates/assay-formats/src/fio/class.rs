@@ -40,6 +40,8 @@ pub struct Key {
     /// The difference from fio, or the reason for its class; for an exact key, what is worth knowing about it. May be
     /// empty.
     pub told: &'static str,
+    /// The engines of fio that it belongs to, where these are not driven here.
+    pub engines: &'static [&'static str],
 }
 
 impl Key {
@@ -50,6 +52,22 @@ impl Key {
         means: &'static str,
         told: &'static str,
     ) -> Key {
-        Key { name, aliases, class, means, told }
+        Key { name, aliases, class, means, told, engines: &[] }
+    }
+
+    /// A key that only these engines know, which are not driven here.
+    pub(super) const fn of_engines(
+        name: &'static str,
+        aliases: &'static [&'static str],
+        engines: &'static [&'static str],
+    ) -> Key {
+        let told = "belongs to an engine that is not driven here";
+        Key { name, aliases, class: Class::Refused, means: "", told, engines }
+    }
+
+    /// A key of a profile, which does nothing in a job.
+    pub(super) const fn of_profile(name: &'static str, told: &'static str) -> Key {
+        let means = "nothing: it belongs to a profile of fio";
+        Key { name, aliases: &[], class: Class::Differs, means, told, engines: &[] }
     }
 }

@@ -21,12 +21,14 @@ pub(super) struct Ends {
     pub after: Vec<String>,
 }
 
-/// Reads these keys of a job. `after` are the names of the streams or loops that it waits for.
-pub(super) fn ends(job: &Job<'_>, after: Vec<String>) -> Result<Ends, Fault> {
+/// Reads these keys of a job. `after` are the names of the streams or loops that it waits for; `measure` is how long a
+/// job lasts that is `time_based` and does not say for how long.
+pub(super) fn ends(job: &Job<'_>, after: Vec<String>, measure: Option<Span>) -> Result<Ends, Fault> {
     let based = job.flag("time_based")?;
-    let runtime = job.time("runtime", Span::from_secs(1))?.filter(|runtime| !runtime.is_zero());
+    let own = job.time("runtime", Span::from_secs(1))?.filter(|runtime| !runtime.is_zero());
+    let runtime = own.or(measure.filter(|_| based));
     if let Some(entry) = job.entry("time_based").filter(|_| based && runtime.is_none()) {
-        return Err(job.file.fault(entry.place, "nothing says how long", "add runtime="));
+        return Err(job.file.fault(entry.place, "nothing says how long", "add runtime=, or give --for"));
     }
     let (number, io_size) = (job.count("number_ios")?.filter(|number| *number > 0), job.amount("io_size")?);
     let loops = job.within::<u64>("loops", 1, 1_000_000_000)?.unwrap_or(1);
@@ -35,9 +37,19 @@ pub(super) fn ends(job: &Job<'_>, after: Vec<String>) -> Result<Ends, Fault> {
             job.differs(entry, "without effect: the job is time_based, and goes on until its runtime is over");
         }
     }
-    let delay = job.time("startdelay", Span::from_secs(1))?.unwrap_or(Span::ZERO);
+    let delay = delay(job)?;
     let io_size = io_size.map(|(_, amount)| amount).filter(|amount| *amount != Amount::Bytes(0));
     Ok(Ends { runtime, based, delay, loops, number, io_size, after })
+}
+
+/// How much later a job begins.
+fn delay(job: &Job<'_>) -> Result<Span, Fault> {
+    if let Some((entry, value)) = job.value("startdelay")?
+        && value.text.contains('-')
+    {
+        return Err(job.not_yet(entry, "a beginning that is drawn between two times", "write one time"));
+    }
+    Ok(job.time("startdelay", Span::from_secs(1))?.unwrap_or(Span::ZERO))
 }
 
 impl Ends {
@@ -122,6 +134,13 @@ impl Ends {
     fn warms_up(&self, job: &Job<'_>) -> bool {
         job.time("ramp_time", Span::from_secs(1)).is_ok_and(|ramp| ramp.is_some_and(|ramp| !ramp.is_zero()))
     }
+}
+
+/// The life on each of several files of what has this life on all of them together.
+pub(super) fn on_each_of(life: Life, files: u64) -> Life {
+    let operations = life.operations.map(|operations| operations.div_ceil(files));
+    let bytes = life.bytes.map(|bytes| Bytes::new(bytes.get().div_ceil(files)));
+    Life { operations, bytes, ..life }
 }
 
 /// The lives of reads and writes that together move what `whole` says, each with the part that its rate makes of it.

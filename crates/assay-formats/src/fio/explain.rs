@@ -1,9 +1,9 @@
 //! What `assay explain` says about every key of a job file.
 
+use super::alike::is_as_fio;
 use super::job::Job;
 use super::keys::Class;
-use super::page_cache;
-use super::text::{Entry, JobFile, Section};
+use super::text::{JobFile, Section};
 
 /// A key as it is written, and how it is treated.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,23 +28,6 @@ pub(super) fn lines(file: &JobFile, jobs: &[Job<'_>], page_cache: bool) -> Vec<L
     let last = file.sections.iter().rposition(is_run).unwrap_or(0);
     let sections = file.sections[..=last].iter().filter(|section| section.is_global() || is_run(section));
     sections.flat_map(|section| of_section(file, section, page_cache)).collect()
-}
-
-/// Whether a key has the same effect here as in fio. A key of the class `Differs` has, if its value asks for what is
-/// done here anyway.
-fn is_as_fio(entry: &Entry, page_cache: bool) -> bool {
-    if page_cache && page_cache::KEYS.contains(&entry.key.name) {
-        return true;
-    }
-    let value = entry.value.as_ref().map_or("1", |value| value.text.as_str());
-    match entry.key.name {
-        "direct" => value == "1",
-        "buffered" | "zero_buffers" | "invalidate" | "hipri" | "unlink" => value == "0",
-        "sync" => ["0", "none"].contains(&value),
-        "random_distribution" => value == "random" || value.starts_with("zoned:"),
-        "verify" => ["0", "null", "none"].contains(&value),
-        _ => entry.key.class == Class::Exact,
-    }
 }
 
 fn of_section<'a>(file: &'a JobFile, section: &'a Section, page_cache: bool) -> impl Iterator<Item = Line> + 'a {

@@ -1,11 +1,11 @@
 //! The files of a job, which are its targets, and the part of them that it uses.
 
 use super::Surroundings;
+use super::engines::Engine;
 use super::job::Job;
 use super::number::Amount;
-use super::pace::Engine;
 use crate::collect::Played;
-use assay_base::{Bytes, Fault};
+use assay_base::{Bytes, Fault, Span};
 use assay_model::size::Size;
 use assay_model::{Amount as Part, Extent};
 
@@ -20,6 +20,8 @@ pub struct Choice {
     pub targets: Vec<String>,
     /// Whether jobs that ask for the page cache get it.
     pub page_cache: bool,
+    /// How long jobs last that are `time_based` and do not say for how long.
+    pub measure: Option<Span>,
 }
 
 /// Upper bound on the number of files of all jobs.
@@ -98,6 +100,17 @@ impl<'a> Files<'a> {
         &self.names[usize::from(target)]
     }
 
+    /// Refuses locks between the jobs that use a file.
+    pub(super) fn refuse_locks(job: &Job<'_>) -> Result<(), Fault> {
+        match job.value("lockfile")? {
+            Some((entry, value)) if value.text != "none" => {
+                let remedy = "write lockfile=none, or a job that does both";
+                Err(job.not_yet(entry, "a file that jobs lock for each operation", remedy))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Whether the copies of a job have several files.
     pub(super) fn several(&self, job: &Job<'_>) -> Result<bool, Fault> {
         Ok(names(job, 0)?.len() > 1)
@@ -155,7 +168,7 @@ pub(super) struct Used {
 /// Upper bound on the bytes that a job moves in one pass through its files: its `size`, which may be less than the
 /// total size of its files.
 fn most(job: &Job<'_>, sizes: &[Size; 2]) -> Result<u64, Fault> {
-    let Some((_, Amount::Bytes(size))) = job.amount("size")? else { return Ok(u64::MAX) };
+    let Some((_, Amount::Bytes(size))) = job.length("size")? else { return Ok(u64::MAX) };
     let largest = sizes.iter().map(|size| size.to.get()).max().unwrap_or(1).max(1);
     let one_size = sizes.iter().all(|size| size.from == size.to && size.to.get() == largest);
     Ok(if one_size { size.checked_next_multiple_of(largest).unwrap_or(size) } else { size })
@@ -164,7 +177,7 @@ fn most(job: &Job<'_>, sizes: &[Size; 2]) -> Result<u64, Fault> {
 /// The size of the file that `ioengine=null` pretends to have, in bytes.
 fn null_bytes(job: &Job<'_>, sizes: &[Size; 2]) -> Result<u64, Fault> {
     let bytes =
-        [job.amount("filesize")?, job.amount("size")?].into_iter().flatten().find_map(|(_, amount)| match amount {
+        [job.length("filesize")?, job.length("size")?].into_iter().flatten().find_map(|(_, amount)| match amount {
             Amount::Bytes(bytes) => Some(bytes),
             Amount::Percent(_) => None,
         });
@@ -247,10 +260,16 @@ fn range(
     size: Option<u64>,
     sizes: &[Size; 2],
 ) -> Result<(Extent, Option<u64>), Fault> {
+    if let Some((entry, value)) = job.value("filesize")?
+        && value.text.contains('-')
+    {
+        return Err(job.not_yet(entry, "a length of files that is drawn", "write one length, or a job for each file"));
+    }
     let least = sizes.iter().map(|size| size.from.get()).min().unwrap_or(1);
     let largest = sizes.iter().map(|size| size.to.get()).max().unwrap_or(1);
     let bytes = |key: &'static str| -> Result<Option<u64>, Fault> {
-        match job.amount(key)? {
+        let amount = if key.ends_with("size") { job.length(key)? } else { job.amount(key)? };
+        match amount {
             None => Ok(None),
             Some((_, Amount::Bytes(bytes))) => Ok(Some(bytes)),
             Some((entry, Amount::Percent(percent))) => match size {
@@ -272,7 +291,7 @@ fn range(
     let begin =
         begin.ok_or_else(|| job.file.whole(format!("{}: the offset is too large", job.name), "write a smaller one"))?;
     let of_all = bytes("size")?;
-    let is_share = matches!(job.amount("size")?, Some((_, Amount::Percent(_))));
+    let is_share = matches!(job.length("size")?, Some((_, Amount::Percent(_))));
     let own = of_all.map(|length| if is_share { length } else { length / count });
     let (length, key) = match bytes("filesize")? {
         Some(length) => (Some(length), "filesize"),

@@ -42,6 +42,13 @@ pub(super) fn flushes(job: &Job<'_>, mode: Mode) -> Result<Flushes, Fault> {
             written.push(entry);
         }
     }
+    if let (true, Some(entry)) = (job.flag("end_syncfs")?, job.entry("end_syncfs")) {
+        found.at_end = true;
+        match mode.writes {
+            true => job.differs(entry, entry.key.told),
+            false => written.push(entry),
+        }
+    }
     if mode.writes {
         return Ok(found);
     }

@@ -3,6 +3,8 @@
 //! A job remembers which of its keys the lowering has read. A key that was not read would be ignored silently, so it is
 //! refused.
 
+use super::alike::is_as_fio;
+use super::engine_keys::OF_PROFILES;
 use super::keys::Class;
 use super::number::{Amount, Reading, Wrong, percent, time};
 use super::text::{Entry, JobFile, Section, Value};
@@ -25,13 +27,17 @@ pub(super) struct Job<'a> {
 }
 
 /// Keys that need no reading, because they change no operation: their class says everything about them.
-const REMARKS: [&str; 26] = [
+const REMARKS: [&str; 41] = [
     "allrandrepeat",
     "buffer_compress_chunk",
     "continue_on_error",
+    "dedupe_global",
     "description",
+    "exit_what",
     "exitall",
     "exitall_on_error",
+    "filetype",
+    "group_reporting",
     "hipri",
     "hipri_percentage",
     "ignore_error",
@@ -43,15 +49,48 @@ const REMARKS: [&str; 26] = [
     "iodepth_low",
     "kb_base",
     "name",
+    "new_group",
     "randrepeat",
+    "serialize_overlap",
     "sqthread_poll",
     "stonewall",
     "thinkcycles",
     "thinktime_spin",
     "unlink",
     "unlink_each_loop",
+    "verify_backlog",
+    "verify_backlog_batch",
     "verify_fatal",
+    "verify_interval",
+    "verify_offset",
+    "verify_pattern",
+    "verify_pattern_interval",
+    "verify_policy",
+    "verify_state_load",
+    "verify_state_save",
     "wait_for",
+];
+
+/// Keys that are about writing alone: in a job that only reads they do nothing.
+const OF_WRITES: [&str; 18] = [
+    "atomic",
+    "buffer_compress_chunk",
+    "buffer_compress_percentage",
+    "buffer_pattern",
+    "dedupe_global",
+    "dedupe_mode",
+    "dedupe_percentage",
+    "dedupe_working_set_percentage",
+    "file_append",
+    "sync_file_range",
+    "trim_backlog",
+    "trim_backlog_batch",
+    "trim_percentage",
+    "trim_verify_zero",
+    "write_barrier",
+    "write_hint",
+    "writefua",
+    "zero_buffers",
 ];
 
 /// All jobs of a file, in its order. Sections whose name begins with `global` set defaults for the sections after them.
@@ -77,30 +116,49 @@ impl<'a> Job<'a> {
         Job { file, section, name, keys, asked: RefCell::default(), notes: RefCell::default() }
     }
 
-    /// Refuses the job if it has a key of the class `Refused`.
-    pub(super) fn refuse(&self) -> Result<(), Fault> {
-        let mut keys: Vec<_> = self.keys.values().filter(|(_, entry)| entry.key.class == Class::Refused).collect();
-        keys.sort_by_key(|(at, _)| *at);
-        let Some((_, entry)) = keys.first() else { return Ok(()) };
-        // `zonemode` is refused because of its value, so the fault points at the value and not at the key.
-        let place =
-            entry.value.as_ref().filter(|_| entry.key.name == "zonemode").map_or(entry.place, |value| value.place);
+    /// Refuses variables that are not set in keys that describe the load.
+    pub(super) fn refuse_unset(&self) -> Result<(), Fault> {
+        let described = self.entries().into_iter().filter(|entry| entry.key.class <= Class::Differs);
+        let mut unset = described.filter_map(|entry| entry.value.as_ref()?.unset.as_deref());
+        unset.next().cloned().map_or(Ok(()), Err)
+    }
+
+    /// Refuses the job if it has a key of the class `Refused`. `writes` says that it writes: what is about writing alone
+    /// does nothing otherwise, which is noted.
+    pub(super) fn refuse(&self, writes: bool) -> Result<(), Fault> {
+        let is_idle = |entry: &Entry| !writes && OF_WRITES.contains(&entry.key.name);
+        for entry in self.entries().into_iter().filter(|entry| is_idle(entry)) {
+            self.asked.borrow_mut().insert(entry.key.name);
+            self.differs(entry, "without effect: the job writes nothing");
+        }
+        let mut refused = self.entries().into_iter().filter(|entry| entry.key.class == Class::Refused);
+        let Some(entry) = refused.find(|entry| !is_idle(entry)) else { return Ok(()) };
         let told = entry.key.told;
         // The text is only a remedy: another key does the same better.
         if told.starts_with("use ") || told.starts_with("write ") {
-            return Err(self.file.fault(place, format!("{} is not run here", entry.key.name), told));
+            return Err(self.file.fault(entry.place, format!("{} is not run here", entry.key.name), told));
         }
         let (what, remedy) = told.split_once([';', ':']).unwrap_or((told, "remove this key"));
-        Err(self.file.fault(place, what.trim(), remedy.trim()))
+        Err(self.file.fault(entry.place, what.trim(), remedy.trim()))
     }
 
-    /// Refuses keys that describe the load and that nobody has read. Must be called after everything else has read its
-    /// keys.
-    pub(super) fn left(&self) -> Result<(), Fault> {
-        let asked = self.asked.borrow();
-        let known = |entry: &Entry| asked.contains(entry.key.name) || REMARKS.contains(&entry.key.name);
-        let left = self.entries().into_iter().find(|entry| entry.key.class <= Class::Differs && !known(entry));
-        left.map_or(Ok(()), |entry| Err(self.not_yet(entry, "this key", "remove it, if the job is the same without")))
+    /// Refuses keys that describe the load and that nobody has read, and adds a note about each key that needs no
+    /// reading and differs from fio. Must be called after everything else has read its keys.
+    pub(super) fn left(&self, page_cache: bool) -> Result<(), Fault> {
+        let asked = self.asked.borrow().clone();
+        for entry in self.entries().into_iter().filter(|entry| entry.key.class <= Class::Differs) {
+            let is_remark = REMARKS.contains(&entry.key.name) || OF_PROFILES.contains(entry.key);
+            match (asked.contains(entry.key.name), is_remark) {
+                (false, false) => {
+                    return Err(self.not_yet(entry, "this key", "remove it, if the job is the same without"));
+                }
+                (_, true) if entry.key.class == Class::Differs && !is_as_fio(entry, page_cache) => {
+                    self.differs(entry, entry.key.told);
+                }
+                _ => {}
+            }
+        }
+        Ok(())
     }
 
     /// The keys that have an effect, in their order.
@@ -161,6 +219,7 @@ impl<'a> Job<'a> {
     pub(super) fn value(&self, key: &'static str) -> Result<Option<(&'a Entry, &'a Value)>, Fault> {
         let Some(entry) = self.entry(key) else { return Ok(None) };
         match entry.value.as_ref().filter(|value| !value.text.is_empty()) {
+            Some(Value { unset: Some(fault), .. }) => Err((**fault).clone()),
             Some(value) => Ok(Some((entry, value))),
             None => Err(self.file.fault(entry.place, format!("{key} has no value"), format!("write {key}=…"))),
         }
@@ -197,6 +256,9 @@ impl<'a> Job<'a> {
             "filesize",
             "rate",
             "rate_min",
+            "zonesize",
+            "zonerange",
+            "zoneskip",
         ];
         Reading {
             true_units: base.is_some_and(|base| base.text == "1000"),
@@ -221,6 +283,11 @@ impl<'a> Job<'a> {
         })
     }
 
+    /// A length in bytes, or a share of the file; none if it is zero, which stands for all of the file.
+    pub(super) fn length(&self, key: &'static str) -> Result<Option<(&'a Entry, Amount)>, Fault> {
+        Ok(self.amount(key)?.filter(|(_, amount)| *amount != Amount::Bytes(0)))
+    }
+
     /// A size in bytes, or a share of the file.
     pub(super) fn amount(&self, key: &'static str) -> Result<Option<(&'a Entry, Amount)>, Fault> {
         let Some((entry, value)) = self.value(key)? else { return Ok(None) };
@@ -240,7 +307,8 @@ impl<'a> Job<'a> {
         percent(&value.text).map(Some).map_err(|wrong| self.wrong(value, wrong))
     }
 
-    /// Values for reads and for writes: `a,b`, or one value for both. An empty value is absent.
+    /// Values for reads and for writes: `a,b`, or one value for both. An empty value is absent. A third one is for
+    /// discards; jobs that discard are refused.
     pub(super) fn pair<T: Clone>(
         &self,
         key: &'static str,
@@ -259,13 +327,13 @@ impl<'a> Job<'a> {
         match found.as_slice() {
             [(_, _, both)] => Ok([both.clone(), both.clone()]),
             [(_, _, reads), (_, _, writes)] => Ok([reads.clone(), writes.clone()]),
-            [_, _, (at, length, _), ..] => {
+            [(_, _, reads), (_, _, writes), _] => {
+                self.differs(entry, "the third value is without effect: it is for discards, and the job has none");
+                Ok([reads.clone(), writes.clone()])
+            }
+            [_, _, _, (at, length, _), ..] => {
                 let place = value.part(*at, at + length);
-                Err(self.file.fault(
-                    place,
-                    "a third value is for discards, which are not measured here",
-                    "write one for reads and one for writes",
-                ))
+                Err(self.file.fault(place, "a fourth value", "write one for reads and one for writes"))
             }
             [] => Ok([None, None]),
         }

@@ -2,26 +2,28 @@
 //! refused at its place.
 
 use super::Surroundings;
-use super::ends::{Ends, ends};
+use super::content::{Own, content, durable};
+use super::ends::{Ends, ends, on_each_of};
+use super::engines::{engine, refuse_undriven};
 use super::explain::{self, Line};
 use super::files::{Choice, Files, Used};
 use super::flushes::{Flushes, flushes};
 use super::job::{Job, jobs};
+use super::naming::{Names, stem};
 use super::order::{Mode, absolute, address, index, mode};
-use super::pace::{engine, pace};
+use super::pace::pace;
 use super::page_cache::{Ways, is_buffered};
-use super::seals::{sealing, together};
+use super::seals::{sealing, verifies_only};
 use super::sizes::sizes;
+use super::steps::{Done, refuse_foreign_waits, settle, waits_for};
 use super::text::JobFile;
 use super::turns::{service, turns};
+use super::zones::{up_to_the_end, zones};
 use assay_base::{Bound, Bytes, Criterion, Direction, Fault, Measure, Rate, Share, Span};
-use assay_model::lives::{all_over, life_of};
+use assay_model::arrival::SharedSchedule;
 use assay_model::mix::{Loop, Think};
-use assay_model::plan::{Arrival, Block, Lane, Stream, WarmUp, Work};
-use assay_model::size::Size;
-use assay_model::workload::{
-    Caches, IN_FLIGHT_BOUND, LARGEST_BOUND, Load, MOST_STREAMS, Sealing, Targets, Timing, Workload,
-};
+use assay_model::plan::{Arrival, Lane, Stream, Work};
+use assay_model::workload::{Caches, Load, MOST_STREAMS, Sealing, Targets, Timing, Workload};
 use assay_model::{Address, Extent, Flush, Life};
 
 /// A job file as a workload.
@@ -40,69 +42,38 @@ const AT_END: &str = ".end-flush";
 /// The window of `rate_min` without `rate_cycle`: the default of fio.
 const CYCLE: Span = Span::from_secs(1);
 
+/// Upper bound on the streams of all steps together.
+const MOST_IN_ALL: usize = 65_536;
+
 /// The workload of a job file, called `name`.
 pub fn lower(name: &str, file: &JobFile, choice: &Choice, around: &dyn Surroundings) -> Result<Lowered, Fault> {
     let all = jobs(file)?;
-    waits(&all)?;
+    refuse_foreign_waits(&all)?;
     let jobs = chosen(file, all, choice)?;
-    jobs.iter().try_for_each(Job::refuse)?;
-    let mut made = Made {
-        files: Files::new(choice, around),
-        workload: Workload::new(name, "streams", Vec::new(), |_| Vec::new()),
-        last: Vec::new(),
-        ways: Ways::default(),
-        sealing: None,
-    };
+    for job in &jobs {
+        refuse_undriven(job)?;
+        job.refuse_unset()?;
+        // What is wrong with the mode itself is told where it is read.
+        job.refuse(mode(job).map_or(true, |mode| mode.writes))?;
+    }
+    let mut made = Made::new(name, choice, around);
     let (mut done, mut step): (Vec<Done>, u32) = (Vec::new(), 1);
     for (at, job) in jobs.iter().enumerate() {
-        step += u32::from(job.flag("stonewall")? && at > 0);
-        let ends = ends(job, waits_for(job, &done, step)?)?;
-        let (streams, loops) = (made.workload.load.streams.len(), made.workload.load.loops.len());
-        made.job(job, &ends)?;
-        let streams: Vec<String> =
-            made.workload.load.streams[streams..].iter().map(|stream| stream.name.clone()).collect();
-        let loops: Vec<String> = made.workload.load.loops[loops..].iter().map(|it| it.name.clone()).collect();
-        let last = std::mem::take(&mut made.last);
-        let names = match () {
-            // A job that flushes at its end has ended when that flush is done.
-            () if !last.is_empty() => last,
-            () if loops.is_empty() => streams.clone(),
-            () => loops,
-        };
-        let sealing = made.sealing.take();
-        let of_stream = |name: &String| Some((name.clone(), sealing?));
-        made.workload.verification.sealed.extend(streams.iter().filter_map(of_stream));
-        made.workload.verification.verify |= sealing.is_some();
-        done.push(Done { job: job.name.clone(), step, names, streams, sealing });
-    }
-    lasts(&jobs, &done, &mut made.workload)?;
-    for (job, own) in jobs.iter().zip(&done) {
-        let step = done.iter().filter(|other| other.step == own.step);
-        let others: Vec<Sealing> = step.filter_map(|other| other.sealing).collect();
-        own.sealing.map_or(Ok(()), |sealing| together(job, sealing, &others))?;
-    }
-    // This must come last: only now has everything read its keys.
-    for job in &jobs {
-        job.left()?;
-        for note in job.notes() {
-            // Several jobs may have the same note, because of a global section: it is given once.
-            if !made.workload.notes.contains(&note) {
-                made.workload.notes.push(note);
-            }
+        if job.flag("stonewall")? && at > 0 {
+            step += 1;
+            made.first_of_step = made.workload.load.streams.len();
         }
+        let after = waits_for(job, &done, step)?;
+        let ends = ends(job, after, choice.measure)?;
+        let one = made.done(job, &ends, step)?;
+        done.push(one);
     }
+    settle(&jobs, &done, &mut made.workload)?;
+    // This must come last: only now has everything read its keys.
+    take_notes(&jobs, &done, &mut made.workload, choice)?;
     if let Some(strange) = made.files.strange() {
         let remedy = format!("the files are {}", made.files.names().join(", "));
         return Err(file.whole(format!("no job has a file {}", strange.escape_debug()), remedy));
-    }
-    let of = |stream: &Stream| if let Arrival::Closed { in_flight } = stream.arrival { in_flight.into() } else { 1 };
-    let in_flight: u64 = made.workload.load.streams.iter().map(of).sum();
-    let all = made.workload.load.lanes.iter().fold(in_flight, |sum, lane| sum + u64::from(lane.in_flight_bound));
-    if all > LARGEST_BOUND.into() {
-        return Err(file.whole(
-            format!("{all} operations would be in flight"),
-            format!("write iodepth and numjobs that come to {LARGEST_BOUND} or less"),
-        ));
     }
     let Made { files, mut workload, ways, .. } = made;
     let page_cache = ways.cached();
@@ -111,7 +82,7 @@ pub fn lower(name: &str, file: &JobFile, choice: &Choice, around: &dyn Surroundi
     }
     let workload = Workload {
         description: jobs.iter().find_map(|job| job.text("description").ok().flatten()).unwrap_or_default().to_owned(),
-        load: Load { per_target: false, in_flight_bound: IN_FLIGHT_BOUND.max(in_flight as u32), ..workload.load },
+        load: Load { per_target: false, ..workload.load },
         targets: Targets { names: files.names(), paths: files.targets, ..workload.targets },
         caches: Caches { page: page_cache, ..workload.caches },
         // fio does not stop a job that lags behind its rate.
@@ -121,13 +92,17 @@ pub fn lower(name: &str, file: &JobFile, choice: &Choice, around: &dyn Surroundi
     Ok(Lowered { workload, keys: explain::lines(file, &jobs, choice.page_cache) })
 }
 
-/// Refuses `wait_for` unless the job that it names stands before.
-fn waits(jobs: &[Job<'_>]) -> Result<(), Fault> {
-    for (at, job) in jobs.iter().enumerate() {
-        if let Some((entry, value)) = job.value("wait_for")?
-            && !jobs[..at].iter().any(|before| before.name == value.text)
-        {
-            return Err(job.fault(entry, "no job of this name stands before this one", "name one that does"));
+/// Takes the notes of the jobs, each note once in a step, and refuses keys that nobody has read.
+fn take_notes(jobs: &[Job<'_>], done: &[Done], workload: &mut Workload, choice: &Choice) -> Result<(), Fault> {
+    for (job, done) in jobs.iter().zip(done) {
+        job.left(choice.page_cache)?;
+        let of_step = workload.timing.steps.get_mut(done.step as usize - 1);
+        let notes = of_step.map_or(&mut workload.notes, |step| &mut step.notes);
+        for note in job.notes() {
+            // Several jobs may have the same note, because of a global section.
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
         }
     }
     Ok(())
@@ -147,61 +122,14 @@ fn chosen<'a>(file: &JobFile, jobs: Vec<Job<'a>>, choice: &Choice) -> Result<Vec
     Ok(jobs.into_iter().filter(|job| choice.sections.is_empty() || choice.sections.contains(&job.name)).collect())
 }
 
-/// The names that a job waits for: the loops or streams of all copies of the job that `wait_for` names. None if that job
-/// is in an earlier step, because steps run one after another anyway.
-fn waits_for(job: &Job<'_>, made: &[Done], step: u32) -> Result<Vec<String>, Fault> {
-    let Some((_, value)) = job.value("wait_for")? else { return Ok(Vec::new()) };
-    let Some(done) = made.iter().rfind(|done| done.job == value.text) else {
-        // That job is not among the chosen ones.
-        job.note(format!("{}: wait_for={}: that job is not run", job.name, value.text));
-        return Ok(Vec::new());
-    };
-    Ok(if done.step < step { Vec::new() } else { done.names.clone() })
-}
-
-/// A job that was lowered.
-struct Done {
-    job: String,
-    step: u32,
-    /// The names that others can wait for: those of its last streams, of its loops, or of its streams.
-    names: Vec<String>,
-    /// All its streams.
-    streams: Vec<String>,
-    /// What is done with its data.
-    sealing: Option<Sealing>,
-}
-
-/// Sets how long the workload lasts. If all jobs have the same runtime and nothing else begins or ends them, that is
-/// the duration of the workload; otherwise each job keeps its own life.
-fn lasts(jobs: &[Job<'_>], done: &[Done], workload: &mut Workload) -> Result<(), Fault> {
-    let mut before = Span::ZERO;
-    for job in jobs {
-        before = before.max(job.time("ramp_time", Span::from_secs(1))?.unwrap_or(Span::ZERO));
-    }
-    workload.timing.warm_up = WarmUp::For(before);
-    let own = |stream: &Stream| life_of(stream, &workload.load.loops).clone();
-    let first = workload.load.streams.first().map(own).unwrap_or_default();
-    let plain = Life { lasts: first.lasts, ..Life::default() };
-    let alike = first.lasts.filter(|_| workload.load.streams.iter().all(|stream| own(stream) == plain));
-    if let Some(duration) = alike {
-        workload.timing.duration = duration;
-        workload.load.streams.iter_mut().for_each(|stream| stream.life = Life::default());
-        workload.load.loops.iter_mut().for_each(|it| it.life = Life::default());
-    } else if let Some(over) = all_over(&workload.load.streams, &workload.load.loops) {
-        workload.timing.duration = over;
-    }
-    let last = done.last().map_or(1, |done| done.step);
-    if last > 1 {
-        let of = |step| done.iter().filter(move |done| done.step == step).flat_map(|done| done.streams.clone());
-        workload.timing.steps = (1..=last).map(|step| of(step).collect()).collect();
-    }
-    Ok(())
-}
-
 /// The workload while it is being built.
 pub(super) struct Made<'a> {
     pub files: Files<'a>,
     pub workload: Workload,
+    stream_names: Names,
+    loop_names: Names,
+    /// The index of the first stream of the current step.
+    first_of_step: usize,
     /// The streams of the current job that begin when its other streams have ended.
     last: Vec<String>,
     /// How the jobs use their files.
@@ -210,7 +138,57 @@ pub(super) struct Made<'a> {
     sealing: Option<Sealing>,
 }
 
+impl<'a> Made<'a> {
+    fn new(name: &str, choice: &'a Choice, around: &'a dyn Surroundings) -> Made<'a> {
+        Made {
+            files: Files::new(choice, around),
+            workload: Workload::new(name, "streams", Vec::new(), |_| Vec::new()),
+            stream_names: Names::default(),
+            loop_names: Names::default(),
+            first_of_step: 0,
+            last: Vec::new(),
+            ways: Ways::default(),
+            sealing: None,
+        }
+    }
+}
+
 impl Made<'_> {
+    /// Adds the streams of a job, and says which they are.
+    fn done(&mut self, job: &Job<'_>, ends: &Ends, step: u32) -> Result<Done, Fault> {
+        let (streams, loops) = (self.workload.load.streams.len(), self.workload.load.loops.len());
+        self.job(job, ends)?;
+        let streams: Vec<String> =
+            self.workload.load.streams[streams..].iter().map(|stream| stream.name.clone()).collect();
+        let loops: Vec<String> = self.workload.load.loops[loops..].iter().map(|looped| looped.name.clone()).collect();
+        let last = std::mem::take(&mut self.last);
+        let names = match () {
+            // A job that flushes at its end has ended when that flush is done.
+            () if !last.is_empty() => last,
+            () if loops.is_empty() => streams.clone(),
+            () => loops,
+        };
+        let sealing = self.sealing.take();
+        let of_stream = |name: &String| Some((name.clone(), sealing?));
+        self.workload.verification.sealed.extend(streams.iter().filter_map(of_stream));
+        self.workload.verification.verify |= sealing.is_some();
+        Ok(Done { job: job.name.clone(), step, names, streams, sealing })
+    }
+
+    /// Refuses more streams than a step can have.
+    pub(super) fn has_room(&self, job: &Job<'_>, more: u64) -> Result<(), Fault> {
+        let streams = self.workload.load.streams.len();
+        let of_step = (streams - self.first_of_step) as u64 + more;
+        let (what, most) = match streams as u64 + more > MOST_IN_ALL as u64 {
+            true => ("more streams than all steps of a workload can have", MOST_IN_ALL),
+            false if of_step > MOST_STREAMS as u64 => ("more streams than run together in a step", MOST_STREAMS),
+            false => return Ok(()),
+        };
+        let place = job.entry("numjobs").map_or(job.section.place, |entry| entry.place);
+        let remedy = format!("write jobs whose copies and directions come to {most}; stonewall begins another step");
+        Err(job.file.fault(place, what, remedy))
+    }
+
     fn job(&mut self, job: &Job<'_>, ends: &Ends) -> Result<(), Fault> {
         if let Some(entry) = job
             .entry("kb_base")
@@ -224,29 +202,37 @@ impl Made<'_> {
         let mode = mode(job)?;
         let rounded = !(self.files.may_be_cached() && is_buffered(job)?);
         let sizes = sizes(job, mode.random, rounded)?;
+        let (mode, sizes) = if verifies_only(job, mode)? {
+            (mode.reading(), [sizes[1].clone(), sizes[1].clone()])
+        } else {
+            (mode, sizes)
+        };
         let engine = engine(job)?;
         let flushes = flushes(job, mode)?;
+        Files::refuse_locks(job)?;
         let several = self.files.several(job)?;
-        let pace = pace(job, mode, (engine.depth, flushes, several), &sizes)?;
         let service = service(job)?;
+        let pace = pace(job, mode, (engine.depth, flushes, several.then_some(service)), &sizes)?;
+        let zones = zones(job, mode, several)?;
         let copies = job.within::<u64>("numjobs", 1, MOST_STREAMS as u64)?.unwrap_or(1);
         let of_each = mode.directions().count() + usize::from(flushes.every.is_some()) + usize::from(flushes.at_end);
-        if self.workload.load.streams.len() as u64 + copies * of_each as u64 > MOST_STREAMS as u64 {
-            let place = job.entry("numjobs").map_or(job.section.place, |entry| entry.place);
-            return Err(job.file.fault(
-                place,
-                "more streams than a workload can have",
-                format!("write jobs whose copies and directions come to {MOST_STREAMS}"),
-            ));
-        }
+        self.has_room(job, copies * of_each as u64)?;
         let own = Own { content: content(job)?, durable: durable(job)?, copies };
         let (mut before, mut shared) = (None, false);
         for copy in 0..copies {
             let used = self.files.of_copy(job, copy, engine, &sizes)?;
             self.ways.add(job, mode, &self.files, &used.targets)?;
-            let Used { extent, all: length, .. } = used;
+            let Used { extent, all: length, .. } = used.clone();
             let rates = [0, 1].map(|direction| pace.arrivals[direction].as_ref().and_then(Arrival::rate));
             let lives = ends.lives(job, length, (&sizes, mode, rates))?;
+            let lives = match used.targets.len() as u64 {
+                files @ 2.. if pace.looped.is_none() => {
+                    service.is_even(job, &used, lives.iter().any(Life::ends_by_number))?;
+                    lives.map(|life| on_each_of(life, files))
+                }
+                _ => lives,
+            };
+            let schedule = pace.is_shared().then(|| self.loop_names.take(stem(job, copy, copies)));
             shared |= before.replace((used.targets.clone(), extent)) == Some((used.targets.clone(), extent));
             let made = self.workload.load.streams.len();
             let looped = pace.looped.map(|think| self.looped(job, (copy, copies), (engine.depth, think), &lives[0]));
@@ -255,12 +241,21 @@ impl Made<'_> {
                 let size = &sizes[index(direction)];
                 let several = sizes.iter().any(|size| size.from != size.to) || (mode.both() && sizes[0] != sizes[1]);
                 let address = address(job, mode, direction, size, several, looped.is_some())?;
-                // Where each block comes once per pass, the reads and writes of a loop share the pass.
-                let places = looped.clone().filter(|_| matches!(address, Address::Once { .. }));
+                let address = zones
+                    .map_or(Ok(address.clone()), |zones| zones.over(job, address, mode.both() && looped.is_none()))?;
+                // Where each block comes once per pass, the reads and writes of a loop share the pass, and they share
+                // their zones.
+                let is_shared = matches!(address, Address::Once { .. } | Address::Bands { .. });
+                let places = looped.clone().filter(|_| is_shared);
                 let extent = zoned(job, direction, (extent, length))?;
+                let extent = if zones.is_some() { up_to_the_end(job, extent)? } else { extent };
                 let work = own.block(direction, size.clone(), address, extent, places);
                 let name = self.name(job, copy, own.copies, mode, direction);
                 let arrival = match (arrival, &looped) {
+                    (Arrival::Shared { rate, even, schedule: plain }, _) => {
+                        let name = schedule.clone().unwrap_or_default();
+                        Arrival::Shared { rate, even, schedule: SharedSchedule { name, ..plain } }
+                    }
                     (Arrival::Looped { share, line, .. }, Some(looped)) => {
                         self.workload
                             .load
@@ -285,7 +280,7 @@ impl Made<'_> {
                     life: if looped.is_some() { Life::default() } else { lives[index(direction)].clone() },
                 });
             }
-            if used.targets.len() > 1 {
+            if used.targets.len() > 1 && looped.is_some() {
                 let turns = turns(job, service, &used, &self.workload.load.streams[made..])?;
                 self.workload.load.loops.last_mut().into_iter().for_each(|it| it.turns = Some(turns));
             }
@@ -308,7 +303,7 @@ impl Made<'_> {
         (depth, think): (u32, Option<Think>),
         life: &Life,
     ) -> String {
-        let name = free(stem(job, copy, copies), |name| self.workload.load.loops.iter().any(|it| it.name == *name));
+        let name = self.loop_names.take(stem(job, copy, copies));
         let (lines, life) = (Vec::new(), life.clone());
         let it = Loop { name: name.clone(), in_flight: depth, copies: 1, think, lines, turns: None, life };
         self.workload.load.lanes.push(Lane { streams: Vec::new(), in_flight_bound: it.slots() });
@@ -322,8 +317,7 @@ impl Made<'_> {
         let writes = self.workload.load.streams.last().map(|stream| stream.name.clone());
         let stem = stem(job, copy, copies);
         let mut add = |behind: &str, every, arrival, life| {
-            let taken = |name: &String| self.workload.load.streams.iter().any(|stream| stream.name == *name);
-            let name = free(format!("{stem}{behind}"), taken);
+            let name = self.stream_names.take(format!("{stem}{behind}"));
             let (work, targets) = (Work::Flush(Flush::new(every)), targets.clone());
             self.workload.load.streams.push(Stream {
                 name: name.clone(),
@@ -348,10 +342,9 @@ impl Made<'_> {
     }
 
     /// A name for a stream of a copy, which no other stream has.
-    pub(super) fn name(&self, job: &Job<'_>, copy: u64, copies: u64, mode: Mode, direction: Direction) -> String {
+    pub(super) fn name(&mut self, job: &Job<'_>, copy: u64, copies: u64, mode: Mode, direction: Direction) -> String {
         let way = if mode.both() { format!(".{direction}s") } else { String::new() };
-        let plain = format!("{}{way}", stem(job, copy, copies));
-        free(plain, |name| self.workload.load.streams.iter().any(|stream| stream.name == *name))
+        self.stream_names.take(format!("{}{way}", stem(job, copy, copies)))
     }
 
     /// Reads the keys whose effect is on the whole run.
@@ -420,94 +413,4 @@ fn zoned(job: &Job<'_>, direction: Direction, (extent, length): (Extent, Option<
         ));
     }
     Ok(Extent { length: Some(assay_model::Amount::Bytes(Bytes::new(space))), ..extent })
-}
-
-/// The beginning of the names of a copy's streams: the name of the job, and the number of the copy if there are
-/// several. Characters that a name may not have become `-`.
-fn stem(job: &Job<'_>, copy: u64, copies: u64) -> String {
-    let usable = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
-    let stem: String = job.name.chars().take(40).map(usable).collect();
-    if copies > 1 { format!("{stem}.{copy}") } else { stem }
-}
-
-/// The name `plain`, or if it is taken, that name with a number after it.
-fn free(plain: String, taken: impl Fn(&String) -> bool) -> String {
-    let further = (2..).map(|n| format!("{plain}.{n}"));
-    std::iter::once(plain.clone()).chain(further).find(|name| !taken(name)).unwrap_or_else(|| plain.clone())
-}
-
-/// What all streams of a job have in common.
-pub(super) struct Own {
-    /// What written data compress to, and how much of them repeats.
-    pub content: (Share, Share),
-    pub durable: bool,
-    pub copies: u64,
-}
-
-impl Own {
-    /// What a stream does whose sizes and places come from a recording.
-    pub(super) fn recorded(&self, direction: Direction) -> Work {
-        let whole = Extent::new(assay_model::Amount::ZERO, None);
-        self.block(direction, Size::fixed(Bytes::new(1)), Address::Recorded, whole, None)
-    }
-
-    fn block(
-        &self,
-        direction: Direction,
-        size: assay_model::Size,
-        address: assay_model::Address,
-        extent: assay_model::Extent,
-        places: Option<String>,
-    ) -> Work {
-        let writes = direction == Direction::Write;
-        let plain = (Share::WHOLE, Share::default());
-        let (compress_to, duplicates) = if writes { self.content } else { plain };
-        let whole = assay_model::Extent::new(assay_model::Amount::ZERO, None);
-        let durable = writes && self.durable;
-        let extent = Some(extent).filter(|extent| *extent != whole);
-        Work::Block(Block {
-            direction,
-            durable,
-            size,
-            address,
-            extent,
-            places,
-            compress_to,
-            duplicates,
-            filled_with: None,
-        })
-    }
-}
-
-/// Whether writes are on stable media when they complete.
-pub(super) fn durable(job: &Job<'_>) -> Result<bool, Fault> {
-    let Some((entry, value)) = job.value("sync")? else { return Ok(false) };
-    match value.text.as_str() {
-        "0" | "none" => Ok(false),
-        "1" | "sync" | "dsync" => {
-            job.differs(entry, "O_DSYNC");
-            Ok(true)
-        }
-        _ => Err(job.fault(entry, "no such way to write", "write none, sync or dsync")),
-    }
-}
-
-/// What written data compress to, and how much of them repeats.
-pub(super) fn content(job: &Job<'_>) -> Result<(Share, Share), Fault> {
-    let compressible = job.percent("buffer_compress_percentage")?.unwrap_or(0);
-    let duplicates = job.percent("dedupe_percentage")?.unwrap_or(0);
-    if let Some(entry) = job.entry("dedupe_percentage").filter(|_| duplicates == 100) {
-        return Err(job.fault(entry, "the first of equal blocks repeats none", "write 99 or less"));
-    }
-    if let Some(entry) =
-        job.entry("dedupe_mode").filter(|entry| entry.value.as_ref().is_none_or(|value| value.text != "repeat"))
-    {
-        return Err(job.fault(entry, "not driven here", "write repeat"));
-    }
-    let zeros = job.flag("zero_buffers")?;
-    if let Some(entry) = job.entry("zero_buffers").filter(|_| zeros) {
-        job.differs(entry, entry.key.told);
-    }
-    let compress_to = if zeros { 0 } else { 100 - compressible };
-    Ok((Share::from_percent(compress_to), Share::from_percent(duplicates)))
 }

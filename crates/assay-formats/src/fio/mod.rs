@@ -6,14 +6,19 @@
 //! is refused at its place: nothing is ignored silently. The behaviour of fio was measured with fio 3.33 and read in
 //! its manual; nothing here was taken from its source.
 
+mod alike;
 mod class;
+mod content;
 mod ends;
+mod engine_keys;
+mod engines;
 mod explain;
 mod files;
 mod flushes;
 mod job;
 pub mod keys;
 mod lower;
+mod naming;
 mod number;
 mod order;
 mod pace;
@@ -21,9 +26,11 @@ mod page_cache;
 mod replay;
 mod seals;
 mod sizes;
+mod steps;
 mod table;
 mod text;
 mod turns;
+mod zones;
 
 pub use explain::Line;
 pub use files::Choice;

@@ -62,9 +62,11 @@ impl Reading {
             .ok_or_else(|| Wrong::new(text, "this number is too large", "write a smaller one"))
     }
 
-    /// A number with or without a binary suffix, or a share in percent.
+    /// A number with or without a binary suffix, or a share in percent. Two percent signs are one: a file that was made
+    /// from a template for Python has two.
     pub(super) fn amount(self, text: &str) -> Result<Amount, Wrong> {
-        match text.strip_suffix('%').and_then(digits) {
+        let share = text.strip_suffix("%%").or_else(|| text.strip_suffix('%'));
+        match share.and_then(digits) {
             Some((percent, "")) if (1..=100).contains(&percent) && !self.behind_blank => Ok(Amount::Percent(percent)),
             Some((_, "")) => {
                 Err(Wrong::new(text, "not a share of a file", "write 1% to 100%, directly behind the equals sign"))
@@ -93,7 +95,20 @@ impl Reading {
         if let Some(exact) = self.fraction(number, rest) {
             return Wrong::new(text, format!("fio reads {number}{noun} here"), format!("write {exact}"));
         }
-        Wrong::new(text, format!("fio reads {number} and drops the rest"), format!("write {number}"))
+        let read = self.as_fio_reads(number, rest);
+        let what = format!("fio reads {read}{} and drops the rest", if read == number { "" } else { noun });
+        let remedy = match rest.contains('-') && self.key == "bs" {
+            true => format!("write {read}, or bsrange={text} for sizes between these"),
+            false => format!("write {read}"),
+        };
+        Wrong::new(text, what, remedy)
+    }
+
+    /// The number that fio makes of `number` and the first letters of `rest`, whatever stands behind them.
+    fn as_fio_reads(self, number: u64, rest: &str) -> u64 {
+        let longest = rest.chars().take_while(char::is_ascii_alphabetic).count().min(3);
+        let unit = [longest, 1].into_iter().find_map(|letters| self.multiplier(rest.get(..letters)?));
+        unit.filter(|_| longest > 0).and_then(|unit| number.checked_mul(unit)).unwrap_or(number)
     }
 
     /// The value of `number` together with `rest`, if `rest` is a decimal fraction with or without a suffix.
@@ -196,7 +211,11 @@ mod tests {
         for (reading, text, what, remedy) in [
             (PLAIN, "4.5k", "fio reads 4 bytes here", "write 4608"),
             (PLAIN, "80%", "fio reads 80 and drops the rest", "write 80"),
-            (PLAIN, "4kx", "fio reads 4 and drops the rest", "write 4"),
+            (PLAIN, "4kx", "fio reads 4096 bytes and drops the rest", "write 4096"),
+            (PLAIN, "4kibx", "fio reads 4000 bytes and drops the rest", "write 4000"),
+            (PLAIN, "4xk", "fio reads 4 and drops the rest", "write 4"),
+            (PLAIN, "4k-512k", "fio reads 4096 bytes and drops the rest", "bsrange=4k-512k"),
+            (PLAIN, "4-8k", "fio reads 4 and drops the rest", "bsrange=4-8k"),
             (blank, "8k", "fio reads 8 bytes here, the suffix is lost behind a blank", "write bs=8k"),
             (PLAIN, "-1", "not a whole number", ""),
             (PLAIN, "", "not a whole number", ""),
@@ -209,6 +228,8 @@ mod tests {
         }
         assert_eq!(blank.count("8192"), Ok(8192));
         assert_eq!(PLAIN.amount("10%"), Ok(Amount::Percent(10)));
+        assert_eq!(PLAIN.amount("100%%"), Ok(Amount::Percent(100)));
+        assert!(PLAIN.amount("100%%%").is_err() && PLAIN.amount("%%").is_err() && PLAIN.amount("0%%").is_err());
         assert!(PLAIN.amount("0%").is_err() && PLAIN.amount("101%").is_err() && PLAIN.amount("1.5%").is_err());
     }
 

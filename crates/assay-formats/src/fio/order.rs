@@ -26,6 +26,11 @@ impl Mode {
         Mode { reads, writes, random: false, run: 1, stride: None }
     }
 
+    /// The same mode, which reads what it would write.
+    pub(super) fn reading(self) -> Mode {
+        Mode { reads: true, writes: false, ..self }
+    }
+
     pub(super) fn both(self) -> bool {
         self.reads && self.writes
     }
@@ -201,40 +206,56 @@ const DISTRIBUTIONS: &str = "write random, zipf:1.1, pareto:0.2, normal:10, zone
 fn distribution(job: &Job<'_>, direction: Direction, mode: Mode, unit: Bytes) -> Result<Option<Address>, Fault> {
     let Some((entry, value)) = job.value("random_distribution")? else { return Ok(None) };
     let (word, rest) = value.text.split_once(':').unwrap_or((&value.text, ""));
+    if word == "random" || !mode.random {
+        return Ok(None);
+    }
+    let (parameter, centre) = rest.split_once(':').unwrap_or((rest, ""));
+    let wrong = |text: &str, at: usize, what: &str, remedy: &str| {
+        job.wrong(value, Wrong::new(text, what, remedy).at(word.len() + 1 + at))
+    };
     let law = match word {
-        "random" => return Ok(None),
-        _ if !mode.random => return Ok(None),
+        // The exponent and the skew that fio takes where none is written.
         "zipf" => {
-            let exponent = rest.parse::<f64>().ok().and_then(|theta| Exponent::try_from(theta).ok());
-            let exponent = exponent.ok_or_else(|| {
-                job.wrong(value, Wrong::new(rest, "not an exponent of a Zipf law", "write for example zipf:1.1").at(5))
-            })?;
+            let exponent = if parameter.is_empty() { "1.2" } else { parameter };
+            let exponent = exponent.parse::<f64>().ok().and_then(|theta| Exponent::try_from(theta).ok());
+            let exponent = exponent
+                .ok_or_else(|| wrong(parameter, 0, "not an exponent of a Zipf law", "write for example zipf:1.1"))?;
             job.differs(entry, "the true law of Zipf, whose hot places are the same in every run");
             Law::Zipf { exponent }
         }
         "zoned" => Law::Zones { zones: zones(rest, direction).map_err(|wrong| job.wrong(value, wrong))? },
         "zoned_abs" => Law::Zones { zones: by_share(&absolute(job, direction)?.unwrap_or_default()) },
         "pareto" => {
-            let skew = between(rest, 1.0).ok_or_else(|| {
-                job.wrong(value, Wrong::new(rest, "not a skew of Pareto's law", "write for example pareto:0.2").at(7))
-            })?;
+            let skew = between(if parameter.is_empty() { "0.2" } else { parameter }, 1.0);
+            let skew =
+                skew.ok_or_else(|| wrong(parameter, 0, "not a skew of Pareto's law", "write for example pareto:0.2"))?;
             job.differs(entry, "the law of Pareto, whose hot places are the same in every run");
             Law::Pareto { skew }
         }
         "normal" => {
-            let deviation = between(rest, 100.0).ok_or_else(|| {
-                job.wrong(
-                    value,
-                    Wrong::new(rest, "not a standard deviation in percent", "write for example normal:10").at(7),
-                )
+            let deviation = between(parameter, 100.0).ok_or_else(|| {
+                wrong(parameter, 0, "not a standard deviation in percent", "write for example normal:10")
             })?;
-            job.differs(entry, "a bell around the middle of the file, whose places fio scatters");
+            job.differs(entry, "a bell around its centre, whose places fio scatters");
             Law::Normal { deviation }
         }
         _ => return Err(job.wrong(value, Wrong::new(word, "no such distribution here", DISTRIBUTIONS))),
     };
+    let centre = match (word, centre) {
+        // With -1 fio takes any place.
+        ("zoned" | "zoned_abs", _) | (_, "" | "-1") => None,
+        (_, text) => Some(centre_of(text).ok_or_else(|| {
+            wrong(text, parameter.len() + 1, "not a place in the file", "write 0 for its start to 1 for its end")
+        })?),
+    };
     let scatter = matches!(law, Law::Zipf { .. } | Law::Pareto { .. });
-    Ok(Some(Address::Ranked { law, unit, scatter }))
+    Ok(Some(Address::Ranked { law, unit, scatter, centre }))
+}
+
+/// A place in a file, from 0 at its start to 1 at its end.
+fn centre_of(text: &str) -> Option<Share> {
+    let share = text.parse::<f64>().ok().filter(|share| (0.0..=1.0).contains(share))?;
+    Some(Share::from_ppb((share * 1e9).round() as u64))
 }
 
 /// A number above zero and below `whole`, as a share of `whole`.
@@ -260,7 +281,7 @@ pub(super) fn absolute(job: &Job<'_>, direction: Direction) -> Result<Option<Vec
         Some((operations.parse::<u64>().ok()?, reading.count(space).ok().filter(|space| *space > 0)?))
     };
     let zones: Option<Vec<(u64, u64)>> = list.split(':').map(zone).collect();
-    let zones = zones.filter(|zones| zones.len() <= 64 && lists.len() <= 2);
+    let zones = zones.filter(|zones| zones.len() <= 64 && lists.len() <= 3);
     let zones = zones.ok_or_else(|| wrong("not a list of zones"))?;
     let space = zones.iter().try_fold(0u64, |sum, (_, space)| sum.checked_add(*space));
     if zones.iter().map(|(operations, _)| *operations).sum::<u64>() != 100 || space.is_none() {
@@ -283,35 +304,63 @@ fn by_share(zones: &[(u64, u64)]) -> Vec<(Share, Share)> {
 }
 
 /// The zones of a direction in `operations/space:…`, in percent. A comma separates those of reads from those of writes.
+/// Zones without a space divide equally what the others leave.
 fn zones(text: &str, direction: Direction) -> Result<Vec<(Share, Share)>, Wrong> {
     // Faults point at the whole value, which begins with `zoned:`.
     let wrong =
         |what: String, remedy: &str| Wrong { from: 0, to: text.len() + "zoned:".len(), what, remedy: remedy.into() };
     let lists: Vec<&str> = text.split(',').collect();
     let list = lists.get(index(direction)).or_else(|| lists.first()).copied().unwrap_or("");
-    let part = |text: &str| text.parse::<u64>().ok().filter(|percent| *percent <= 100);
-    let zone = |zone: &str| zone.split_once('/').and_then(|(operations, space)| part(operations).zip(part(space)));
-    let zones: Option<Vec<(u64, u64)>> = list.split(':').map(zone).collect();
-    let zones = zones.filter(|zones| zones.len() <= 64 && lists.len() <= 2);
+    let zones: Option<Vec<Zone>> = list.split(':').map(Zone::parse).collect();
+    let zones = zones.filter(|zones| zones.len() <= 64 && lists.len() <= 3);
     let zones = zones.ok_or_else(|| {
         wrong(
             "not a list of zones".into(),
             "write operations/space in percent, for at most 64 zones: zoned:60/10:40/90",
         )
     })?;
-    for sum in [zones.iter().map(|zone| zone.0).sum::<u64>(), zones.iter().map(|zone| zone.1).sum()] {
-        if sum != 100 {
+    let operations: u64 = zones.iter().map(|zone| zone.operations).sum();
+    let space: u64 = zones.iter().filter_map(|zone| zone.space).sum();
+    let blanks = zones.iter().filter(|zone| zone.space.is_none()).count() as u64;
+    let left = 100u64.saturating_sub(space);
+    for (sum, is_whole) in [(operations, operations == 100), (space, space == 100 || blanks > 0 && space < 100)] {
+        if !is_whole {
             return Err(wrong(
                 format!("the shares make {sum} %"),
                 "write zones whose operations and whose space make 100 each",
             ));
         }
     }
-    if zones.iter().any(|(operations, space)| *operations > 0 && *space == 0) {
+    if zones.iter().any(|zone| zone.operations > 0 && zone.space == Some(0)) || blanks > 0 && left == 0 {
         return Err(wrong("a zone without space has operations".into(), "give it a share of the space"));
     }
-    Ok(zones
-        .iter()
-        .map(|(operations, space)| (Share::from_percent(*operations), Share::from_percent(*space)))
-        .collect())
+    let left = Share::from_percent(left).as_ppb();
+    let mut given = 0;
+    let share = |zone: &Zone| {
+        let space = zone.space.map_or_else(
+            || {
+                given += 1;
+                Share::from_ppb(left * given / blanks - left * (given - 1) / blanks)
+            },
+            Share::from_percent,
+        );
+        (Share::from_percent(zone.operations), space)
+    };
+    Ok(zones.iter().map(share).collect())
+}
+
+/// A zone as it is written, in percent.
+struct Zone {
+    operations: u64,
+    /// None if it is blank.
+    space: Option<u64>,
+}
+
+impl Zone {
+    fn parse(text: &str) -> Option<Zone> {
+        let part = |text: &str| text.parse::<u64>().ok().filter(|percent| *percent <= 100);
+        let (operations, space) = text.split_once('/').unwrap_or((text, ""));
+        let space = if space.is_empty() { None } else { Some(part(space)?) };
+        Some(Zone { operations: part(operations)?, space })
+    }
 }

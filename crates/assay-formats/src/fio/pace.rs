@@ -4,63 +4,12 @@ use super::flushes::Flushes;
 use super::job::Job;
 use super::number::Wrong;
 use super::order::{Mode, index};
+use super::turns::Service;
 use assay_base::{Direction, Fault, Rate, Share, Span};
+use assay_model::arrival::{Pauses, SharedSchedule};
 use assay_model::mix::{Spread, Think};
 use assay_model::plan::Arrival;
 use assay_model::size::Size;
-use assay_model::workload::LARGEST_BOUND;
-
-/// Engines whose callers wait for each operation (`ONE_AT_A_TIME`), and engines that have several in flight
-/// (`SEVERAL`).
-const ONE_AT_A_TIME: [&str; 7] = ["sync", "psync", "vsync", "pvsync", "pvsync2", "mmap", "splice"];
-const SEVERAL: [&str; 5] = ["libaio", "io_uring", "posixaio", "windowsaio", "null"];
-/// Engines that need a library or a server of their own. To test such storage, map it to a block device.
-const ELSEWHERE: [&str; 12] =
-    ["rbd", "rados", "http", "nfs", "libiscsi", "nbd", "gfapi", "gfapi_async", "libhdfs", "pmemblk", "dfs", "libblkio"];
-
-/// How a job reaches its files.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Engine {
-    /// Upper bound on the operations of a copy in flight.
-    pub depth: u32,
-    /// Whether operations go to no device at all (`ioengine=null`).
-    pub null: bool,
-}
-
-/// Reads `ioengine` and `iodepth`.
-pub(super) fn engine(job: &Job<'_>) -> Result<Engine, Fault> {
-    let asked = job.within::<u32>("iodepth", 1, LARGEST_BOUND.into())?.unwrap_or(1);
-    // The default of fio on Linux.
-    let Some((entry, value)) = job.value("ioengine")? else { return Ok(waiting(job, "psync, fio's own,", asked)) };
-    let name = value.text.as_str();
-    if ONE_AT_A_TIME.contains(&name) {
-        job.differs(entry, "one operation of each copy in flight, by the engine that the log names");
-        return Ok(waiting(job, name, asked));
-    }
-    if SEVERAL.contains(&name) {
-        if name != "null" {
-            job.differs(entry, "carried by the engine that the log names");
-        }
-        return Ok(Engine { depth: asked, null: name == "null" });
-    }
-    let (what, remedy) = match name {
-        _ if ELSEWHERE.contains(&name) => {
-            ("needs a library of its own", "map the volume and name its device".to_owned())
-        }
-        _ => (
-            "this engine is not driven here",
-            format!("write one of {}, {}", ONE_AT_A_TIME.join(", "), SEVERAL.join(", ")),
-        ),
-    };
-    Err(job.fault(entry, what, remedy))
-}
-
-fn waiting(job: &Job<'_>, engine: &str, asked: u32) -> Engine {
-    if asked > 1 {
-        job.note(format!("{}: iodepth is {asked}, but {engine} waits for each operation: 1 in flight", job.name));
-    }
-    Engine { depth: 1, null: false }
-}
 
 /// When the operations of one copy are due.
 #[derive(Clone, Debug)]
@@ -71,69 +20,169 @@ pub(super) struct Pace {
     pub looped: Option<Option<Think>>,
 }
 
-/// The pace of a job. `files` says that it has several files. Streams of a loop do not have the loop's name yet: the
-/// caller sets it.
+impl Pace {
+    /// Whether the streams of a copy share a schedule.
+    pub(super) fn is_shared(&self) -> bool {
+        self.arrivals.iter().any(|arrival| matches!(arrival, Some(Arrival::Shared { .. })))
+    }
+}
+
+/// The pace of a job. `service` is the order of its files if it has several. Streams of a loop, and streams that share a
+/// schedule, do not have its name yet: the caller sets it.
 pub(super) fn pace(
     job: &Job<'_>,
     mode: Mode,
-    (depth, flushes, files): (u32, Flushes, bool),
+    (depth, flushes, service): (u32, Flushes, Option<Service<'_>>),
     sizes: &[Size; 2],
 ) -> Result<Pace, Fault> {
-    let rates = rates(job, sizes)?;
-    let poisson = match job.value("rate_process")? {
-        None => false,
-        Some((entry, value)) => match value.text.as_str() {
-            "linear" => false,
-            "poisson" => true,
-            _ => return Err(job.fault(entry, "no such process", "write linear or poisson")),
-        },
-    };
+    let asked = Rates { of: rates(job, sizes)?, even: is_even(job)? };
     let think = think(job, depth)?;
-    let rated = mode.directions().filter(|direction| rates[index(*direction)].is_some()).count();
-    if let Some(entry) = job.entry("thinktime").filter(|_| think.is_some() && rated > 0) {
-        return Err(job.not_yet(entry, "a pause beside a rate", "remove thinktime: a rate has pauses of its own"));
-    }
-    let entry = job.entry("fsync").or_else(|| job.entry("fdatasync"));
-    if let Some(entry) = entry.filter(|_| flushes.every.is_some() && rated > 0) {
-        let remedy = "remove the rate, or write sync=1, by which each write is on stable media when it completes";
-        return Err(job.not_yet(entry, "a flush after writes that have a rate", remedy));
-    }
-    for key in ["rate_iops", "rate"] {
-        if let Some(entry) = job.entry(key).filter(|_| files && rated > 0) {
-            return Err(job.not_yet(
-                entry,
-                "a rate on several files",
-                "write a job for each file, with its part of the rate",
-            ));
-        }
-    }
-    if let Some(entry) = entry.filter(|_| files && flushes.every.is_some()) {
-        let remedy = "write a job for each file, or end_fsync; fio flushes the file whose turn is next, not that which was written";
-        return Err(job.not_yet(entry, "a flush after writes to several files", remedy));
-    }
+    let (asked, pauses) = match think {
+        None => (asked, None),
+        Some(think) => beside(job, mode, asked, think)?,
+    };
+    let rated = mode.directions().filter(|direction| asked.of[index(*direction)].is_some()).count();
+    refuse_flushes(job, flushes, rated > 0, service.is_some())?;
     if mode.both() && rated == 1 {
-        job.note(format!("{}: the direction without a rate is a closed loop of its own, {depth} in flight", job.name));
+        one_direction(job, service.is_some(), depth)?;
     }
     let shares = shares(job, mode, rated)?;
     let several = mode.directions().filter(|direction| shares[index(*direction)] > 0).count() > 1;
     let looped = rated == 0
         && (several
-            || files
+            || service.is_some()
             || flushes.every.is_some()
             || think.is_some_and(|think| think.every > 1 || think.together));
-    let of = |direction: Direction| match (rates[index(direction)], think) {
-        (Some(rate), _) if poisson => Arrival::Poisson { rate },
-        (Some(rate), _) => Arrival::Steady { rate },
+    if let Some(entry) = job.entry("thinktime").filter(|_| rated == 0 && think.is_some_and(|think| think.together)) {
+        job.differs(
+            entry,
+            "after so many completions nothing is issued until those in flight have completed, and then for the pause",
+        );
+    }
+    let schedule = match rated {
+        0 => None,
+        _ => asked.shared(job, mode, pauses, service)?,
+    };
+    let of = |direction: Direction| match (asked.of[index(direction)], &schedule, think) {
+        (Some(rate), Some(schedule), _) => Arrival::Shared { rate, even: asked.even, schedule: schedule.clone() },
+        (Some(rate), None, _) if asked.even => Arrival::Steady { rate },
+        (Some(rate), None, _) => Arrival::Poisson { rate },
         _ if looped => {
             Arrival::Looped { looped: String::new(), share: Share::from_percent(shares[index(direction)]), line: None }
         }
-        (None, Some(think)) => Arrival::Paced { pause: think.time },
-        (None, None) => Arrival::Closed { in_flight: depth },
+        (None, _, Some(think)) => Arrival::Paced { pause: think.time },
+        (None, _, None) => Arrival::Closed { in_flight: depth },
     };
     let mut arrivals = [None, None];
     let wanted = mode.directions().filter(|direction| shares[index(*direction)] > 0);
     wanted.for_each(|direction| arrivals[index(direction)] = Some(of(direction)));
     Ok(Pace { arrivals, looped: looped.then_some(think) })
+}
+
+/// The rates of a job.
+#[derive(Clone, Copy, Debug)]
+struct Rates {
+    /// Operations per second of reads and of writes.
+    of: [Option<Rate>; 2],
+    /// Evenly spaced; otherwise independent clients.
+    even: bool,
+}
+
+impl Rates {
+    /// The rate of these directions together.
+    fn all(&self, job: &Job<'_>, mode: Mode) -> Result<Rate, Fault> {
+        let rates = mode.directions().filter_map(|direction| self.of[index(direction)]);
+        let all = { rates }.try_fold(Rate::ZERO, Rate::plus);
+        all.ok_or_else(|| job.file.whole(format!("{}: the rates are too large", job.name), "write smaller ones"))
+    }
+
+    /// The schedule that the streams of a copy share; `None` if each has one of its own. Without pauses, operations that
+    /// are evenly spaced come to one target after the other by themselves.
+    fn shared(
+        &self,
+        job: &Job<'_>,
+        mode: Mode,
+        pauses: Option<Pauses>,
+        service: Option<Service<'_>>,
+    ) -> Result<Option<SharedSchedule>, Fault> {
+        let turns = service.map_or(Ok(None), |service| service.of_rates(job))?;
+        if pauses.is_none() && turns.is_none() && (service.is_none() || self.even) {
+            return Ok(None);
+        }
+        Ok(Some(SharedSchedule { name: String::new(), all: self.all(job, mode)?, pauses, turns }))
+    }
+}
+
+/// Whether operations with a rate are evenly spaced.
+fn is_even(job: &Job<'_>) -> Result<bool, Fault> {
+    let Some((entry, value)) = job.value("rate_process")? else { return Ok(true) };
+    match value.text.as_str() {
+        "linear" => Ok(true),
+        "poisson" => Ok(false),
+        _ => Err(job.fault(entry, "no such process", "write linear or poisson")),
+    }
+}
+
+/// What becomes of rates beside pauses: rates that the pauses leave no time for are never reached, so that the job is a
+/// closed loop with pauses; otherwise operations have their rates, and wait for the ends of pauses.
+fn beside(job: &Job<'_>, mode: Mode, asked: Rates, think: Think) -> Result<(Rates, Option<Pauses>), Fault> {
+    let stand_still = job.flag("rate_ignore_thinktime")?;
+    let rated: Vec<Direction> = mode.directions().filter(|direction| asked.of[index(*direction)].is_some()).collect();
+    let (false, Some(entry)) = (rated.is_empty(), job.entry("thinktime")) else { return Ok((asked, None)) };
+    if rated.len() < mode.directions().count() {
+        let remedy = "give both a rate, or write a job for each";
+        return Err(job.not_yet(entry, "a pause in a job with a rate for one of its directions", remedy));
+    }
+    if let Some(ignore) = job.entry("rate_ignore_thinktime").filter(|_| stand_still && rated.len() > 1) {
+        return Err(job.not_yet(ignore, "rate_ignore_thinktime of a job with two rates", "write a job for each"));
+    }
+    // What the pauses leave time for.
+    let most = f64::from(think.every) / think.time.as_secs_f64();
+    let shares = shares(job, mode, 0)?;
+    let reached = |direction: &&Direction| {
+        let share = if mode.both() { shares[index(**direction)] as f64 / 100.0 } else { 1.0 };
+        asked.of[index(**direction)].is_some_and(|rate| rate.as_f64() < most * share)
+    };
+    let is_reached = stand_still || asked.all(job, mode)?.as_f64() < most;
+    if !is_reached && rated.iter().any(|direction| reached(&direction)) {
+        let remedy = "write larger thinktime_blocks or smaller rates, or a job for each direction";
+        return Err(job.not_yet(entry, "a pause that leaves time for one of two rates", remedy));
+    }
+    if !is_reached {
+        let told = format!("without effect: thinktime leaves time for {most:.1} operations a second, which are fewer");
+        [job.entry("rate_iops"), job.entry("rate")].into_iter().flatten().for_each(|rate| job.differs(rate, &told));
+        return Ok((Rates { of: [None, None], ..asked }, None));
+    }
+    job.differs(
+        entry,
+        "a pause begins when the last operation before it was due, and not when it completed; what was due in it is due at its end",
+    );
+    Ok((asked, Some(Pauses { every: think.every, time: think.time, stand_still })))
+}
+
+/// Refuses flushes after writes that are not in one closed loop on one file.
+fn refuse_flushes(job: &Job<'_>, flushes: Flushes, rated: bool, files: bool) -> Result<(), Fault> {
+    let entry = job.entry("fsync").or_else(|| job.entry("fdatasync")).filter(|_| flushes.every.is_some());
+    let Some(entry) = entry else { return Ok(()) };
+    if rated {
+        let remedy = "remove the rate, or write sync=1, by which each write is on stable media when it completes";
+        return Err(job.not_yet(entry, "a flush after writes that have a rate", remedy));
+    }
+    if files {
+        let remedy = "write a job for each file, or end_fsync; fio flushes the file whose turn is next, not that which was written";
+        return Err(job.not_yet(entry, "a flush after writes to several files", remedy));
+    }
+    Ok(())
+}
+
+/// A job of which one of two directions has a rate.
+fn one_direction(job: &Job<'_>, files: bool, depth: u32) -> Result<(), Fault> {
+    if let Some(entry) = job.entry("rate_iops").or_else(|| job.entry("rate")).filter(|_| files) {
+        let remedy = "give both a rate, or write a job for each";
+        return Err(job.not_yet(entry, "a rate for one of two directions on several files", remedy));
+    }
+    job.note(format!("{}: the direction without a rate is a closed loop of its own, {depth} in flight", job.name));
+    Ok(())
 }
 
 /// The share of each direction in the operations of a job, in percent. With rates each direction has 100 %.
@@ -193,12 +242,6 @@ fn think(job: &Job<'_>, depth: u32) -> Result<Option<Think>, Fault> {
     let kind = job.value("thinktime_blocks_type")?;
     if let Some((_, value)) = kind.filter(|(_, value)| !["complete", "issue"].contains(&value.text.as_str())) {
         return Err(job.wrong(value, Wrong::new(&value.text, "no such kind of blocks", "write complete or issue")));
-    }
-    if let Some(entry) = job.entry("thinktime").filter(|_| pause.is_some() && depth > 1) {
-        job.differs(
-            entry,
-            "after so many completions nothing is issued until those in flight have completed, and then for the pause",
-        );
     }
     Ok(pause.map(|time| Think { time, every, spread: Spread::None, together: depth > 1 }))
 }

@@ -9,9 +9,6 @@ use assay_base::Fault;
 use assay_model::page_cache::{Advice, PageCached};
 use std::collections::BTreeMap;
 
-/// Keys that mean here what they mean to fio if the page cache is used.
-pub(super) const KEYS: [&str; 4] = ["direct", "buffered", "invalidate", "fadvise_hint"];
-
 /// What the jobs ask for, by target: the name of the job, and `None` for direct I/O.
 #[derive(Debug, Default)]
 pub(super) struct Ways(BTreeMap<u16, (String, Option<PageCached>)>);
@@ -25,6 +22,13 @@ impl Ways {
     /// Adds what a job asks for on its `targets`.
     pub(super) fn add(&mut self, job: &Job<'_>, mode: Mode, files: &Files<'_>, targets: &[u16]) -> Result<(), Fault> {
         let buffered = is_buffered(job)?;
+        if let (true, Some(entry)) = (job.flag("pre_read")?, job.entry("pre_read")) {
+            if buffered && files.may_be_cached() {
+                let remedy = "remove it, or leave out --page-cache";
+                return Err(job.not_yet(entry, "a page cache that holds the files from the beginning", remedy));
+            }
+            job.differs(entry, entry.key.told);
+        }
         if !files.may_be_cached() {
             return remark(job, buffered);
         }

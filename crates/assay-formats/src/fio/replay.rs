@@ -1,10 +1,11 @@
 //! `read_iolog`: a job that plays a recording. The recording's places, sizes and times replace those of the job.
 
+use super::content::{Own, content, durable};
 use super::ends::Ends;
+use super::engines::engine;
 use super::job::Job;
-use super::lower::{Made, Own, content, durable};
+use super::lower::Made;
 use super::order::Mode;
-use super::pace::engine;
 use super::text::{Entry, Value};
 use crate::collect::Played;
 use assay_base::text::one_line;
@@ -62,10 +63,7 @@ impl Made<'_> {
         let own = Own { content: content(job)?, durable: durable(job)?, copies };
         let has = |direction| played.lines.iter().any(|line| line.direction == direction);
         let mode = Mode::of(has(Direction::Read), has(Direction::Write));
-        if self.workload.load.streams.len() as u64 + 2 * copies > MOST_STREAMS as u64 {
-            let remedy = format!("write jobs whose copies and directions come to {MOST_STREAMS}");
-            return Err(job.file.fault(entry.place, "more streams than a workload can have", remedy));
-        }
+        self.has_room(job, 2 * copies)?;
         // fio counts the times of an iolog from the beginning of the job.
         let plain = ends.of_recording();
         let life = Life { start: plain.start + Span::from_ns(played.begin_ns), ..plain };

@@ -26,6 +26,21 @@ pub(super) fn sealing(job: &Job<'_>, mode: Mode) -> Result<Option<Sealing>, Faul
     })
 }
 
+/// Whether the job only reads and compares what an earlier run of it has written (`verify_only`).
+pub(super) fn verifies_only(job: &Job<'_>, mode: Mode) -> Result<bool, Fault> {
+    let Some(entry) = job.entry("verify_only") else { return Ok(false) };
+    if !job.flag("verify_only")? {
+        return Ok(false);
+    }
+    if mode.both() {
+        let what = "verify_only of a job that reads and writes";
+        return Err(job.not_yet(entry, what, "write the job that reads, with verify="));
+    }
+    let told = if mode.writes { entry.key.told } else { "without effect: the job writes nothing" };
+    job.differs(entry, told);
+    Ok(mode.writes)
+}
+
 /// Adds a note to a job whose data are read back although it says that they are not: all jobs of a step have one
 /// read-back. `others` is what is done with the data of all jobs of its step.
 pub(super) fn together(job: &Job<'_>, own: Sealing, others: &[Sealing]) -> Result<(), Fault> {

@@ -11,7 +11,7 @@ const USUAL: u64 = 4096;
 /// The largest operation of a workload, in bytes.
 const LARGEST: u64 = 64 << 20;
 /// Upper bound on the number of different sizes of one job.
-const MOST: usize = 1024;
+const MOST: usize = 4096;
 /// The block size of every target is a multiple of this many bytes.
 const SECTOR: u64 = 512;
 
@@ -54,13 +54,19 @@ fn by_order(job: &Job<'_>, random: bool, sizes: [Option<Size>; 2]) -> Result<[Op
 fn one(reading: Reading, text: &str) -> Result<Bytes, Wrong> {
     match reading.count(text)? {
         bytes @ 1..=LARGEST => Ok(Bytes::new(bytes)),
+        // fio hands it to the kernel as one call, and the kernel divides it into requests of the device.
+        bytes if bytes > LARGEST => Err(Wrong::new(
+            text,
+            format!("an operation has at most {} here; this one has {}", Bytes::new(LARGEST), Bytes::new(bytes)),
+            "write 64m or less: the kernel divides larger ones into requests of the device anyway",
+        )),
         _ => Err(Wrong::new(text, "not a size an operation can have", "write 1 byte to 64m")),
     }
 }
 
-/// `min-max`: min + max·u with u uniform in [0, 1), rounded down to a multiple of min and limited to max.
+/// `min-max`, or `min:max`: min + max·u with u uniform in [0, 1), rounded down to a multiple of min and limited to max.
 fn range(reading: Reading, text: &str, unaligned: bool) -> Result<Size, Wrong> {
-    let Some((from, to)) = text.split_once('-') else {
+    let Some((from, to)) = text.split_once('-').or_else(|| text.split_once(':')) else {
         return Err(Wrong::new(text, "not a range of sizes", "write for example 4k-16k"));
     };
     let (min, max) = (one(reading, from)?.get(), one(reading, to).map_err(|wrong| wrong.at(from.len() + 1))?.get());

@@ -8,8 +8,8 @@ use assay_base::Fault;
 /// Upper bound on the total length of a job file and all that it includes, in bytes.
 const LONGEST: usize = 1 << 20;
 /// Upper bounds on the number of sections and on the number of keys in all sections.
-const MOST_SECTIONS: usize = 512;
-const MOST_KEYS: usize = 8192;
+const MOST_SECTIONS: usize = 4096;
+const MOST_KEYS: usize = 65_536;
 /// Upper bound on the number of included files.
 const MOST_INCLUDES: usize = 32;
 /// Upper bound on the length of a value, in bytes, after its variables were replaced.
@@ -44,6 +44,8 @@ pub(super) struct Value {
     verbatim: bool,
     /// Whether a blank stands before the value.
     pub behind_blank: bool,
+    /// The fault of a variable in it that is not set. The text then has the variable as it is written.
+    pub unset: Option<Box<Fault>>,
 }
 
 impl Value {
@@ -134,6 +136,15 @@ pub fn read(name: &str, text: &str, around: &dyn Surroundings) -> Result<JobFile
     Ok(job)
 }
 
+/// A value whose variables and keywords were replaced.
+struct Expanded {
+    text: String,
+    /// Whether it had neither, so that the text is what is written.
+    verbatim: bool,
+    /// See [`Value::unset`].
+    unset: Option<Box<Fault>>,
+}
+
 struct Reader<'a> {
     job: JobFile,
     around: &'a dyn Surroundings,
@@ -198,7 +209,10 @@ impl Reader<'_> {
     fn include(&mut self, rest: &str, place: Place) -> Result<(), Fault> {
         let name = rest.trim();
         let place = Place { at: place.at + place.width - name.len(), width: name.len(), ..place };
-        let (name, _) = self.expanded(name, place)?;
+        let Expanded { text: name, unset, .. } = self.expanded(name, place)?;
+        if let Some(fault) = unset {
+            return Err(*fault);
+        }
         let beside = self.job.files[place.file].0.clone();
         let text = self.around.include(&name, &beside);
         let text = text.map_err(|why| {
@@ -238,8 +252,8 @@ impl Reader<'_> {
                 let written = value.trim();
                 let at = place.at + place.width - value.trim_start().len();
                 let place = Place { at, width: written.len(), ..place };
-                let (text, verbatim) = self.expanded(written, place)?;
-                Some(Value { text, place, verbatim, behind_blank: value.starts_with([' ', '\t']) })
+                let Expanded { text, verbatim, unset } = self.expanded(written, place)?;
+                Some(Value { text, place, verbatim, behind_blank: value.starts_with([' ', '\t']), unset })
             }
         };
         if let Some(section) = self.job.sections.last_mut() {
@@ -248,21 +262,25 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// The text of a value with its variables and keywords replaced, and whether it had none of them.
-    fn expanded(&self, text: &str, place: Place) -> Result<(String, bool), Fault> {
-        let mut out = String::new();
+    /// Replaces the variables and keywords of a value.
+    fn expanded(&self, text: &str, place: Place) -> Result<Expanded, Fault> {
+        let (mut out, mut unset) = (String::new(), None);
         let mut rest = text;
         while let Some(begin) = rest.find("${") {
             let at = text.len() - rest.len() + begin;
             let Some(end) = rest[begin..].find('}') else { break };
             let name = &rest[begin + 2..begin + end];
             let here = Place { at: place.at + at, width: end + 1, ..place };
-            let value = self.around.variable(name).ok_or_else(|| {
-                let what = format!("the variable {} is not set", name.escape_debug());
-                self.job.fault(here, what, "set it in front of the command: NAME=value assay …")
-            })?;
             out.push_str(&rest[..begin]);
-            out.push_str(&value);
+            match self.around.variable(name) {
+                Some(value) => out.push_str(&value),
+                None => {
+                    out.push_str(&rest[begin..=begin + end]);
+                    let what = format!("the variable {} is not set", name.escape_debug());
+                    let fault = || self.job.fault(here, what, "set it in front of the command: NAME=value assay …");
+                    unset = unset.or_else(|| Some(Box::new(fault())));
+                }
+            }
             if out.len() > LONGEST_VALUE || out.contains('\n') {
                 return Err(self.job.fault(
                     here,
@@ -273,8 +291,9 @@ impl Reader<'_> {
             rest = &rest[begin + end + 1..];
         }
         out.push_str(rest);
-        let (text, computed) = self.computed(&out, place)?;
-        Ok((text, !computed && rest.len() == place.width))
+        // Nothing can be computed with a variable that is not set.
+        let (text, computed) = if unset.is_none() { self.computed(&out, place)? } else { (out, false) };
+        Ok(Expanded { text, verbatim: !computed && rest.len() == place.width, unset })
     }
 
     /// The text of a value in which keywords and their arithmetic are replaced by the result, and whether it had

@@ -46,6 +46,38 @@ pub(super) fn service<'a>(job: &Job<'a>) -> Result<Service<'a>, Fault> {
     Ok(Service { next, operations, entry: Some(entry) })
 }
 
+impl Service<'_> {
+    /// How operations with a rate take turns over the files of their job; `None` if each is on the next file.
+    pub(super) fn of_rates(self, job: &Job<'_>) -> Result<Option<Turns>, Fault> {
+        let Service { next, operations, entry } = self;
+        match (next, entry) {
+            (NextTarget::OneAfterAnother, Some(entry)) => {
+                let what = "one file after the other at a rate";
+                Err(job.not_yet(entry, what, "write roundrobin or random, or a job for each file with wait_for"))
+            }
+            (NextTarget::InTurn | NextTarget::OneAfterAnother, _) if operations == 1 => Ok(None),
+            _ => Ok(Some(Turns { next, operations, passes: false })),
+        }
+    }
+
+    /// Checks that files are used alike by a job with rates. `ends` says that the job ends by what it has moved.
+    pub(super) fn is_even(self, job: &Job<'_>, used: &Used, ends: bool) -> Result<(), Fault> {
+        let unequal = used.lengths.windows(2).any(|pair| pair[0] != pair[1]);
+        let entry = ["filename", "nrfiles"].into_iter().find_map(|key| job.entry(key));
+        if unequal && ends {
+            let place = entry.map_or(job.section.place, |entry| entry.place);
+            let what =
+                "a rate on files of different lengths, in a job that ends by what it has moved, is not driven yet";
+            return Err(job.file.fault(place, what, "write size= for a part that all of them have, or time_based"));
+        }
+        if unequal {
+            job.note(format!("{}: its files are of different lengths, and none is left out at its end", job.name));
+        }
+        job.note(format!("{}: iodepth operations may be in flight on each of its files", job.name));
+        Ok(())
+    }
+}
+
 /// How a copy with these streams takes turns over its files.
 pub(super) fn turns(job: &Job<'_>, service: Service<'_>, used: &Used, streams: &[Stream]) -> Result<Turns, Fault> {
     let blocks = || streams.iter().filter_map(Stream::block);

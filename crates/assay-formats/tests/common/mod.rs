@@ -4,6 +4,8 @@
 // Each test file uses a part of this.
 #![allow(dead_code)]
 
+pub mod fio;
+
 use std::path::{Path, PathBuf};
 
 /// The directories that hold golden files.

@@ -102,6 +102,16 @@ pub struct Zone {
     ranks: u64,
 }
 
+impl Law {
+    /// The most frequent of `n` ranks.
+    pub(super) fn most_frequent(&self, n: u64) -> u64 {
+        match self {
+            Law::Normal { .. } => n / 2,
+            Law::Uniform | Law::Zipf { .. } | Law::Pareto { .. } | Law::Zones { .. } => 0,
+        }
+    }
+}
+
 impl Ranks {
     /// `law` over `n` ranks, at least 1.
     pub fn new(law: &Law, n: u64) -> Ranks {

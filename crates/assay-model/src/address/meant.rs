@@ -1,11 +1,12 @@
 //! The addresses of operations as configured: in a plan and in a log.
 
+use super::bands::Inside;
 use super::fresh::Reread;
 use super::law::Law;
 use super::runs::RunLength;
 use super::working_set::Turnover;
 use crate::oltp::{self, Place};
-use assay_base::Bytes;
+use assay_base::{Bytes, Share};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 
@@ -41,6 +42,9 @@ pub enum Address {
         unit: Bytes,
         /// Whether ranks are scattered; otherwise they are in order, the most frequent at the start.
         scatter: bool,
+        /// Where the most frequent place lies, as a share of all places; wherever the law and the order put it if absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        centre: Option<Share>,
     },
     /// A moving part of all places; see [`super::WorkingSet`].
     WorkingSet {
@@ -95,6 +99,17 @@ pub enum Address {
         #[serde(default, skip_serializing_if = "is_zero")]
         unit: Bytes,
     },
+    /// Bands with gaps between them, one after the other; see [`super::Bands`].
+    Bands {
+        /// Length of a band.
+        length: Bytes,
+        /// From the end of a band to the next one.
+        gap: Bytes,
+        /// Bytes that are moved in a band before the next one is used.
+        moved: Bytes,
+        /// Where operations go within a band.
+        inside: Inside,
+    },
     /// A place in an application storage unit of an OLTP load, whose streams are drawn together.
     Asu {
         /// 1 to 3.
@@ -131,6 +146,7 @@ impl Address {
                 | Address::Once { .. }
                 | Address::Runs { .. }
                 | Address::Walk { .. }
+                | Address::Bands { .. }
         )
     }
 
@@ -145,13 +161,15 @@ impl Address {
             | Address::NeverSeen { unit, .. }
             | Address::Once { unit }
             | Address::Strided { by: unit, .. }
-            | Address::Walk { unit, .. } => *unit,
+            | Address::Walk { unit, .. }
+            | Address::Bands { inside: Inside::Uniform { align: unit } | Inside::Once { unit }, .. } => *unit,
             Address::Sequential
             | Address::Appended
             | Address::Written
             | Address::Recorded
             | Address::Runs { .. }
-            | Address::Repeated { .. } => Bytes::default(),
+            | Address::Repeated { .. }
+            | Address::Bands { inside: Inside::Sequential, .. } => Bytes::default(),
             Address::Asu { .. } => Bytes::new(oltp::BLOCK),
         }
     }
@@ -176,9 +194,10 @@ impl fmt::Display for Address {
             }
             Address::Repeated { times } => write!(f, "uniform over blocks, each place {times} times"),
             Address::Recorded => f.write_str("as recorded"),
-            Address::Ranked { law, unit, scatter } => {
+            Address::Ranked { law, unit, scatter, centre } => {
                 let lie = if *scatter { "scattered" } else { "in order from the start" };
-                write!(f, "{law} over places{}, {lie}", of(unit))
+                write!(f, "{law} over places{}, {lie}", of(unit))?;
+                centre.map_or(Ok(()), |centre| write!(f, ", the most frequent at {centre}"))
             }
             Address::WorkingSet { size, turnover, unit, inside } => {
                 write!(f, "a working set of {size}, {turnover} of it replaced, {inside} over places{}", of(unit))
@@ -190,6 +209,9 @@ impl fmt::Display for Address {
             }
             Address::Once { unit } => write!(f, "each {unit} once a pass, in random order"),
             Address::Runs { length } => write!(f, "sequential runs of {length} from uniform starts"),
+            Address::Bands { length, gap, moved, inside } => {
+                write!(f, "bands of {length} with {gap} between them, {moved} in each and then the next, {inside}")
+            }
             Address::Asu { asu, place } => write!(f, "{place} of ASU {asu}"),
             Address::Walk { reach, unit } => write!(f, "a walk in steps up to {reach} over places{}", of(unit)),
         }

@@ -1,6 +1,7 @@
 //! Where operations go: byte offsets on one target, aligned, never beyond its end. Each form is a small pure value with
 //! its formula and its source in its file. [`Address`] is an address as configured; [`Offsets`] draws the offsets.
 
+mod bands;
 mod behind;
 mod fresh;
 mod grid;
@@ -10,6 +11,7 @@ mod offsets;
 mod once;
 mod order;
 mod pattern;
+mod ranked;
 mod repeated;
 mod runs;
 mod sequential;
@@ -19,6 +21,7 @@ mod walk;
 mod working_set;
 mod zipf;
 
+pub use bands::{Bands, Inside, Layout};
 pub use behind::Behind;
 pub use fresh::{Fresh, Reread};
 pub use grid::Grid;

@@ -1,5 +1,6 @@
 //! The address patterns that need parameters: creates the generator of an address on one target.
 
+use super::bands::{Bands, Inside, Layout};
 use super::behind::Behind;
 use super::fresh::Fresh;
 use super::grid::Grid;
@@ -7,6 +8,7 @@ use super::law::Ranks;
 use super::meant::Address;
 use super::once::Once;
 use super::order::Order;
+use super::ranked::Ranked;
 use super::repeated::Repeated;
 use super::runs::Runs;
 use super::strided::Strided;
@@ -53,8 +55,8 @@ pub(crate) fn whole_unit(unit: Bytes, block: u64, largest: u64) -> u64 {
 /// The offsets of one flow.
 #[derive(Clone, Debug)]
 pub enum Pattern {
-    /// Ranks at their places: in order, or in an order that a key decides.
-    Ranked(Grid, Ranks, Option<Order>),
+    /// See [`Ranked`].
+    Ranked(Ranked),
     /// See [`WorkingSet`].
     WorkingSet(WorkingSet),
     /// See [`Fresh`].
@@ -71,6 +73,8 @@ pub enum Pattern {
     Strided(Strided),
     /// See [`Repeated`].
     Repeated(Repeated),
+    /// See [`Bands`].
+    Bands(Bands),
 }
 
 impl Pattern {
@@ -78,10 +82,10 @@ impl Pattern {
     /// addresses that are drawn together with those of other streams.
     pub fn new(address: &Address, space: Space) -> Option<Pattern> {
         Some(match address {
-            Address::Ranked { law, unit, scatter } => {
+            Address::Ranked { law, unit, scatter, centre } => {
                 let grid = space.grid(*unit);
                 let order = scatter.then(|| Order::new(grid.places, space.key));
-                Pattern::Ranked(grid, Ranks::new(law, grid.places), order)
+                Pattern::Ranked(Ranked::new(grid, law, order, *centre))
             }
             Address::WorkingSet { size, turnover, unit, inside } => {
                 let grid = space.grid(*unit);
@@ -108,6 +112,17 @@ impl Pattern {
             Address::Repeated { times } => {
                 Pattern::Repeated(Repeated::new(Uniform::new(space.length, space.block), *times))
             }
+            Address::Bands { length, gap, moved, inside } => {
+                let [length, gap] = [length, gap].map(|it| it.get().next_multiple_of(space.block));
+                let (moved, largest) = (moved.get(), space.largest);
+                let unit = match inside {
+                    Inside::Sequential => 0,
+                    Inside::Uniform { align } => align.get().next_multiple_of(space.block).max(space.block),
+                    Inside::Once { unit } => whole_unit(*unit, space.block, largest),
+                };
+                let layout = Layout { space: space.length, length, gap, moved, largest };
+                Pattern::Bands(Bands::new(layout, *inside, unit, space.part, space.key))
+            }
             Address::Uniform { .. }
             | Address::Sequential
             | Address::Appended
@@ -121,8 +136,7 @@ impl Pattern {
     #[inline(never)]
     pub fn next(&mut self, len: u32, wanted: Instant, prng: &mut Prng) -> u64 {
         match self {
-            Pattern::Ranked(grid, ranks, None) => grid.offset(ranks.next(prng)),
-            Pattern::Ranked(grid, ranks, Some(order)) => grid.offset(order.at(ranks.next(prng))),
+            Pattern::Ranked(ranked) => ranked.next(prng),
             Pattern::WorkingSet(set) => set.next(wanted, prng),
             Pattern::Fresh(fresh) => fresh.next(prng),
             Pattern::Once(once) => once.next(),
@@ -131,6 +145,7 @@ impl Pattern {
             Pattern::Behind(behind) => behind.next(len),
             Pattern::Strided(strided) => strided.next(len),
             Pattern::Repeated(repeated) => repeated.next(len, prng),
+            Pattern::Bands(bands) => bands.next(len, prng),
         }
     }
 }

@@ -6,6 +6,7 @@ mod bursty;
 mod curve;
 mod part;
 mod poisson;
+mod shared;
 mod steady;
 mod varying;
 
@@ -14,6 +15,7 @@ pub use bursty::{Bursts, Bursty};
 pub use curve::Curve;
 pub use part::Part;
 pub use poisson::Poisson;
+pub use shared::{Clock, OwnPart, Pauses, Shared, SharedSchedule};
 pub use steady::Steady;
 pub use varying::{Standing, Varying};
 
@@ -32,6 +34,8 @@ pub enum Schedule {
     Batches(Batches),
     /// Bursts.
     Bursty(Box<Bursty>),
+    /// One for several streams and targets.
+    Shared(Box<Shared>),
 }
 
 impl Schedule {
@@ -55,6 +59,7 @@ impl Schedule {
             Schedule::Varying(varying) => varying.due(),
             Schedule::Batches(batches) => batches.due(),
             Schedule::Bursty(bursty) => bursty.due(),
+            Schedule::Shared(shared) => shared.due(),
         }
     }
 
@@ -67,6 +72,7 @@ impl Schedule {
             Schedule::Varying(varying) => varying.advance(),
             Schedule::Batches(batches) => batches.advance(),
             Schedule::Bursty(bursty) => bursty.advance(),
+            Schedule::Shared(shared) => shared.advance(),
         }
     }
 }

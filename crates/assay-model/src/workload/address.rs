@@ -1,6 +1,6 @@
 //! `address` of a stream: a word, or a table whose first key names the form.
 
-use crate::address::{Address, Exponent, Law, Reread, RunLength, Turnover};
+use crate::address::{Address, Exponent, Inside, Law, Reread, RunLength, Turnover};
 use crate::size::Size;
 use assay_base::{Bytes, Share};
 use serde::Deserialize;
@@ -13,7 +13,7 @@ const MOST_ZONES: usize = 64;
 const MOST_TIMES: u32 = 1_000_000;
 /// The forms, for messages.
 const FORMS: &str = "\"uniform\", \"sequential\", \"behind\", or a table such as { zipf = 1.1 }: uniform, zipf, hotspot, zones, working_set, \
-                     never_seen, once, runs, walk, behind, pareto, normal, skip, back or repeated";
+                     never_seen, once, runs, walk, behind, pareto, normal, skip, back, repeated or bands";
 
 /// The value as written in the file.
 pub(super) enum AddressKeys {
@@ -32,7 +32,7 @@ pub(super) enum Name {
     Behind,
 }
 
-/// One of the first fifteen keys, and the keys that belong to some of them.
+/// One of the first sixteen keys, and the keys that belong to some of them.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Form {
@@ -51,11 +51,15 @@ pub(super) struct Form {
     skip: Option<Bytes>,
     back: Option<Bytes>,
     repeated: Option<u32>,
+    bands: Option<Bytes>,
     turnover: Option<Turnover>,
     inside: Option<Box<AddressKeys>>,
     reread: Option<Reread>,
     unit: Option<Bytes>,
     scatter: Option<bool>,
+    centre: Option<Share>,
+    gap: Option<Bytes>,
+    moved: Option<Bytes>,
 }
 
 /// `runs = "1MiB"` or `{ mean = "1MiB" }`.
@@ -144,9 +148,9 @@ impl AddressKeys {
 }
 
 impl Form {
-    fn forms(&self) -> [bool; 15] {
+    fn forms(&self) -> [bool; 16] {
         let Form { uniform, zipf, hotspot, zones, working_set, never_seen, once, runs, walk, behind, .. } = self;
-        let Form { pareto, normal, skip, back, repeated, .. } = self;
+        let Form { pareto, normal, skip, back, repeated, bands, .. } = self;
         let bytes = |key: &Option<Bytes>| key.is_some();
         [
             bytes(uniform),
@@ -164,6 +168,7 @@ impl Form {
             bytes(skip),
             bytes(back),
             repeated.is_some(),
+            bytes(bands),
         ]
     }
 
@@ -172,13 +177,16 @@ impl Form {
         self.forms().iter().filter(|set| **set).count()
     }
 
-    fn options(&self) -> [(&'static str, bool); 5] {
+    fn options(&self) -> [(&'static str, bool); 8] {
         [
             ("turnover", self.turnover.is_some()),
             ("inside", self.inside.is_some()),
             ("reread", self.reread.is_some()),
             ("unit", self.unit.is_some()),
             ("scatter", self.scatter.is_some()),
+            ("centre", self.centre.is_some()),
+            ("gap", self.gap.is_some()),
+            ("moved", self.moved.is_some()),
         ]
     }
 
@@ -191,8 +199,15 @@ impl Form {
             is_unit(unit)?;
         }
         if let Some(law) = self.law()? {
-            self.takes(&["unit", "scatter"])?;
-            return Ok(Address::Ranked { law, unit, scatter: self.scatter.unwrap_or(false) });
+            self.takes(&["unit", "scatter", "centre"])?;
+            let (scatter, centre) = (self.scatter.unwrap_or(false), self.centre);
+            if centre.is_some_and(|centre| centre > Share::WHOLE) {
+                return wrong("not a place on the target", "write 0% for its start to 100% for its end");
+            }
+            if centre.is_some() && matches!(law, Law::Zones { .. }) {
+                return wrong("zones have no centre", "write the zones in another order, or zipf, pareto or normal");
+            }
+            return Ok(Address::Ranked { law, unit, scatter, centre });
         }
         self.other(size, unit)
     }
@@ -233,6 +248,10 @@ impl Form {
             holds(unit, size)?;
             return Ok(Address::Once { unit });
         }
+        if let Some(length) = self.bands {
+            self.takes(&["gap", "moved", "inside"])?;
+            return self.in_bands(length, size);
+        }
         if let Some(Runs(length)) = self.runs {
             self.takes(&[])?;
             let (RunLength::Fixed(bytes) | RunLength::Mean(bytes)) = length;
@@ -250,6 +269,29 @@ impl Form {
             return wrong("a walk of no bytes stays where it is", "write walk = \"1MiB\", the longest step");
         }
         Ok(Address::Walk { reach, unit })
+    }
+
+    /// Bands of this length.
+    fn in_bands(&self, length: Bytes, size: &Size) -> Result<Address, Wrong> {
+        let (gap, moved) = (self.gap.unwrap_or_default(), self.moved.unwrap_or(length));
+        if length < size.to || moved.get() == 0 {
+            return wrong(
+                "a band is shorter than one of its operations, or nothing is moved in it",
+                "write bands = \"256MiB\", gap = \"1GiB\", and moved = \"64MiB\" where it is not the whole band",
+            );
+        }
+        let inside = match self.inside.as_ref().map_or(Ok(Address::Sequential), |keys| keys.meant(size))? {
+            Address::Sequential => Inside::Sequential,
+            Address::Uniform { align } => Inside::Uniform { align },
+            Address::Once { unit } => Inside::Once { unit },
+            _ => {
+                return wrong(
+                    "not a possible order inside bands",
+                    "write inside = \"sequential\", \"uniform\" or { once = \"4KiB\" }",
+                );
+            }
+        };
+        Ok(Address::Bands { length, gap, moved, inside })
     }
 
     /// The laws that one share decides.
@@ -319,8 +361,8 @@ impl Form {
         match self.options().into_iter().find(|(key, set)| *set && !known.contains(key)) {
             Some((key, _)) => wrong(
                 format!("{key} does not belong to this form of address"),
-                "turnover and inside go with working_set, reread with never_seen, scatter with zipf, hotspot and zones, and unit with those, \
-                 working_set and walk",
+                "turnover and inside go with working_set, reread with never_seen, scatter with zipf, hotspot and zones, centre with zipf, \
+                 pareto and normal, gap, moved and inside with bands, and unit with those laws, working_set and walk",
             ),
             None => Ok(()),
         }

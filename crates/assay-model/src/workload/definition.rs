@@ -1,5 +1,6 @@
 //! What a workload is: everything except the number of targets and the multiple of its load.
 
+use super::stages::Step;
 use crate::cache::{CacheDevice, Caching};
 use crate::lives;
 use crate::mail::Mail;
@@ -106,8 +107,8 @@ pub struct Timing {
     pub warm_up: WarmUp,
     /// Measured time.
     pub duration: Span,
-    /// The names of the streams of each step, where it is carried out in steps, one after another.
-    pub steps: Vec<Vec<String>>,
+    /// The steps, where it is carried out in steps, one after another.
+    pub steps: Vec<Step>,
     /// The phases of the measured time, where it has some.
     pub phases: Vec<Phase>,
     /// Judging window.
@@ -202,15 +203,6 @@ impl Load {
         let of_each = |standard: Multiple| standard.per(Multiple::whole(shared));
         self.standard.and_then(of_each).unwrap_or(Multiple::ONE)
     }
-
-    /// These of its streams alone.
-    fn of_streams(&self, names: &[String]) -> Load {
-        let is_here = |name: &String| names.contains(name);
-        let streams: Vec<Stream> = self.streams.iter().filter(|stream| is_here(&stream.name)).cloned().collect();
-        let loops = self.loops.iter().filter(|it| streams.iter().any(|own| own.arrival.loop_name() == Some(&it.name)));
-        let loops = loops.cloned().collect();
-        Load { streams, loops, ..self.clone() }
-    }
 }
 
 impl Workload {
@@ -234,28 +226,6 @@ impl Workload {
             criteria: criteria(SLICE),
             derivation: Vec::new(),
             notes: Vec::new(),
-        }
-    }
-
-    /// Its steps, each a workload of its own; itself where it has none.
-    pub fn in_steps(&self) -> Vec<Workload> {
-        if self.timing.steps.is_empty() {
-            return vec![self.clone()];
-        }
-        self.timing.steps.iter().map(|names| self.of_streams(names)).collect()
-    }
-
-    /// The same with these of its streams alone. Where none of them takes part in a warm-up, there is none.
-    fn of_streams(&self, names: &[String]) -> Workload {
-        let load = self.load.of_streams(names);
-        let warms_up = load.streams.iter().any(|stream| lives::life_of(stream, &load.loops).warms_up());
-        let warm_up = if warms_up { self.timing.warm_up } else { WarmUp::For(Span::ZERO) };
-        let criteria = self.criteria.iter().filter(|criterion| names.contains(&criterion.stream));
-        Workload {
-            criteria: criteria.cloned().collect(),
-            timing: Timing { warm_up, steps: Vec::new(), ..self.timing.clone() },
-            load,
-            ..self.clone()
         }
     }
 

@@ -1,6 +1,7 @@
 //! `direction = "flush"`: streams of flushes, and the check that the workload has writes that they flush.
 
 use super::source::Source;
+use super::stages::Step;
 use super::stream_keys::{StreamKeys, own_life};
 use crate::flush::Flush;
 use crate::mix::Loop;
@@ -65,10 +66,10 @@ fn every(source: Source<'_>, keys: &StreamKeys) -> Result<Option<u32>, Fault> {
 pub(super) fn follow_writes(
     source: Source<'_>,
     tables: &[Spanned<StreamKeys>],
-    (streams, steps): (&[Stream], &[Vec<String>]),
+    (streams, steps): (&[Stream], &[Step]),
     targets: usize,
 ) -> Result<(), Fault> {
-    let step = |stream: &Stream| steps.iter().position(|names| names.contains(&stream.name));
+    let step = |stream: &Stream| steps.iter().position(|step| step.streams.contains(&stream.name));
     for (flush, table) in streams.iter().zip(tables).filter(|(stream, _)| stream.flush().is_some()) {
         let keys = table.get_ref();
         let fault = |what: &str, remedy: &str| Err(source.fault(keys.direction.span(), what, remedy));

@@ -24,6 +24,7 @@ mod recorded;
 mod seek;
 mod size;
 mod source;
+mod stages;
 mod stream_keys;
 mod streams;
 mod tpcc;
@@ -39,6 +40,7 @@ pub use mail::store;
 pub use oltp::oltp;
 pub use planning::Adjust;
 pub use profile::{profile as profile_of, workload as of_profile};
+pub use stages::Step;
 
 use assay_base::Fault;
 use assay_base::fault::nearest;

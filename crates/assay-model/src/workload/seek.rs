@@ -3,6 +3,7 @@
 use super::common::workload_file;
 use super::definition::Workload;
 use super::source::Source;
+use super::stages::Step;
 use super::stream_keys::RangeKeys;
 use super::streams::range;
 use crate::act::Impossible;
@@ -82,7 +83,7 @@ fn in_steps(source: Source<'_>, seek: &Seek, threads: &[u32], span: Range<usize>
     for threads in threads {
         let step = Seek { threads: *threads, ..seek.clone() };
         let (looped, stream, lane) = step.looped().map_err(|why| source.fault_of(why.key, why.what))?;
-        workload.timing.steps.push(vec![stream.name.clone()]);
+        workload.timing.steps.push(Step { streams: vec![stream.name.clone()], notes: Vec::new() });
         workload.load.streams.push(stream);
         workload.load.loops.push(looped);
         workload.load.lanes.push(lane);

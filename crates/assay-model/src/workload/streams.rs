@@ -10,6 +10,7 @@ use super::names::{NAMES, is_name};
 use super::pace::RateKeys;
 use super::recorded;
 use super::source::Source;
+use super::stages::Step;
 use super::stream_keys::{ContentKeys, RangeKeys, StreamKeys, Way, own_life};
 use crate::lives;
 use crate::mix::Loop;
@@ -39,9 +40,6 @@ pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
     if file.stream.is_empty() {
         return Err(Fault::whole(source.file, "the workload has no stream", "add a [[stream]] table"));
     }
-    if file.stream.len() > MOST_STREAMS {
-        return Err(Fault::whole(source.file, "too many streams", format!("write at most {MOST_STREAMS}")));
-    }
     let names = target_names(source, &file.targets)?;
     let loops = loops(source, &file.looped)?;
     let (mut streams, mut lanes): (Vec<Stream>, Vec<Lane>) = Default::default();
@@ -65,6 +63,7 @@ pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
     }
     keeps_phases(source, &file)?;
     let steps = steps(source, &file)?;
+    few_enough(source, &file.stream, &steps)?;
     flush::follow_writes(source, &file.stream, (&streams, &steps), names.len())?;
     lanes.extend(whole(source, &file.looped, &loops, &mut streams)?);
     let mut workload = Workload::new(source.file, "streams", streams, |_| Vec::new());
@@ -131,7 +130,7 @@ fn shares_places(source: Source<'_>, keys: &StreamKeys, stream: &Stream, before:
         return fault(
             "this address has no places that streams could share",
             "places go with zipf, hotspot, zones and working_set: streams of one name have the same hot places; in one loop also with \
-             sequential, once, runs and walk: they have one cursor",
+             sequential, once, runs, walk and bands: they have one cursor",
         );
     }
     let alike = before.iter().filter(|it| it.block().is_some_and(|block| block.places == own.places));
@@ -267,8 +266,21 @@ fn keeps_phases(source: Source<'_>, file: &File) -> Result<(), Fault> {
     })
 }
 
-/// The names of the streams of each step. Steps are numbered from 1, without a gap.
-fn steps(source: Source<'_>, file: &File) -> Result<Vec<Vec<String>>, Fault> {
+/// Refuses more streams at the same time than a run can have.
+fn few_enough(source: Source<'_>, streams: &[Spanned<StreamKeys>], steps: &[Step]) -> Result<(), Fault> {
+    let largest = steps.iter().map(|step| step.streams.len()).max().unwrap_or(streams.len());
+    match largest > MOST_STREAMS {
+        true => {
+            let where_they_are = if steps.is_empty() { "" } else { " in a step" };
+            let remedy = format!("write at most {MOST_STREAMS}, or more steps with fewer of them");
+            Err(Fault::whole(source.file, format!("too many streams{where_they_are}: {largest}"), remedy))
+        }
+        false => Ok(()),
+    }
+}
+
+/// The streams of each step. Steps are numbered from 1, without a gap.
+fn steps(source: Source<'_>, file: &File) -> Result<Vec<Step>, Fault> {
     let looped = |keys: &StreamKeys| {
         let name = keys.looped.as_ref()?.get_ref();
         file.looped.iter().map(Spanned::get_ref).find(|it| it.name() == name)
@@ -317,9 +329,11 @@ fn steps(source: Source<'_>, file: &File) -> Result<Vec<Vec<String>>, Fault> {
             "number the steps 1, 2, 3 without a gap",
         ));
     }
-    let names =
-        |number| of.iter().filter(|(step, _)| *step.get_ref() == number).map(|(_, name)| (*name).clone()).collect();
-    Ok((1..=last).map(names).collect())
+    let step = |number| {
+        let own = of.iter().filter(|(step, _)| *step.get_ref() == number);
+        Step { streams: own.map(|(_, name)| (*name).clone()).collect(), notes: Vec::new() }
+    };
+    Ok((1..=last).map(step).collect())
 }
 
 fn address(source: Source<'_>, keys: &StreamKeys, size: &Size) -> Result<Address, Fault> {

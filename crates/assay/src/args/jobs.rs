@@ -1,5 +1,6 @@
 //! What of a job file of fio is run, and on what.
 
+use assay_base::Span;
 use assay_formats::fio::Choice;
 use assay_run::failure::{Failure, one_line};
 
@@ -19,8 +20,8 @@ pub(crate) struct Jobs {
 }
 
 impl Jobs {
-    /// The same, with the targets that are typed.
-    pub(crate) fn choice(&self, targets: &[String]) -> Result<Choice, Failure> {
+    /// The same, with the targets that are typed, and with how long is measured if that is said.
+    pub(crate) fn choice(&self, targets: &[String], measure: Option<Span>) -> Result<Choice, Failure> {
         let map = |map: &String| {
             let parts = map.split_once('=').filter(|(name, target)| !name.is_empty() && !target.is_empty());
             let parts = parts.map(|(name, target)| (name.to_owned(), target.to_owned()));
@@ -37,6 +38,7 @@ impl Jobs {
                 "--map and targets exclude each other: targets take the places of all files, in their order",
             ));
         }
-        Ok(Choice { sections: self.section.clone(), maps, targets: targets.to_vec(), page_cache: self.page_cache })
+        let Jobs { section, page_cache, .. } = self;
+        Ok(Choice { sections: section.clone(), maps, targets: targets.to_vec(), page_cache: *page_cache, measure })
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{Jobs, Lookaside};
 use crate::candidates;
+use assay_base::Span;
 use assay_model::workload::Workload;
 use assay_run::failure::Failure;
 use assay_run::settings::Settings;
@@ -28,12 +29,13 @@ pub(crate) struct Subject {
 impl Subject {
     /// Opens the targets for several runs of the workload.
     pub(crate) fn open<'a>(&self, verb: &str, settings: Settings<'a>) -> Result<Several<'a>, Failure> {
-        Several::open(verb, self.workload()?, &self.targets, settings)
+        Several::open(verb, self.workload(settings.pace.measure)?, &self.targets, settings)
     }
 
-    /// The workload, with the cache that is asked for.
-    pub(crate) fn workload(&self) -> Result<Workload, Failure> {
-        let mut workload = workloads::asked(&self.workload, &self.jobs.choice(&self.targets)?)?.workload;
+    /// The workload, with the cache that is asked for; `measure` is how long it is measured if that is said.
+    pub(crate) fn workload(&self, measure: Option<Span>) -> Result<Workload, Failure> {
+        let choice = self.jobs.choice(&self.targets, measure)?;
+        let mut workload = workloads::asked(&self.workload, &choice)?.workload;
         self.lookaside.apply(&mut workload)?;
         Ok(workload)
     }

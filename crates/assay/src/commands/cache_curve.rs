@@ -2,7 +2,7 @@
 
 use super::outline::{block, sizes_of};
 use super::run::Asking;
-use crate::args::{Jobs, Judged};
+use crate::args::{Jobs, Judged, Pace};
 use crate::candidates;
 use crate::screen::tell;
 use crate::stdout::{print_json, show};
@@ -72,7 +72,7 @@ pub(crate) fn cache_curve(args: &CacheCurveArgs) -> Result<u8, Failure> {
     if args.operations == 0 {
         return Err(Failure::usage("--operations must be at least 1"));
     }
-    let asked = Asking::of(&args.workload, &args.targets, &Jobs::default())?;
+    let asked = Asking::of(&args.workload, &args.targets, &Jobs::default(), &Pace::default())?;
     let named = targets::named(&asked.names)?;
     if named.is_empty() {
         return Err(Failure::usage("name a target, for its size: assay cache-curve WORKLOAD null:1TiB"));
@@ -191,7 +191,7 @@ mod tests {
     fn only_what_is_too_much_to_follow_is_sampled() {
         for (operations, one) in [("1000000", 1), ("100000000", 1), ("100000001", 2), ("300000000", 4)] {
             let args = Alone::parse_from(["x", "random-read", "null:1GiB", "--operations", operations]).args;
-            let asked = Asking::of(&args.workload, &args.targets, &Jobs::default()).unwrap();
+            let asked = Asking::of(&args.workload, &args.targets, &Jobs::default(), &Pace::default()).unwrap();
             let named = targets::named(&asked.names).unwrap();
             let plan = asked.plan(&named, None, &crate::args::Pace::default(), &Judged::default()).unwrap();
             assert_eq!(one_of(&plan, 512, &args), one, "{operations}");

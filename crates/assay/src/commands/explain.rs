@@ -9,8 +9,8 @@ use super::{steps, transactions};
 use crate::args::{BehindCache, Jobs, Judged, Lookaside, Pace};
 use crate::candidates;
 use crate::stdout::{print_json, show};
-use assay_base::{Bytes, Direction, Geometry, Multiple, Share, Span};
-use assay_model::arrival::Bursts;
+use assay_base::{Bytes, Direction, Geometry, Multiple, Rate, Share, Span};
+use assay_model::arrival::{Bursts, Pauses, SharedSchedule};
 use assay_model::mix::{Line, Loop, Spread};
 use assay_model::oltp::{Oltp, Storage};
 use assay_model::{Address, Arrival, Block, PhaseKind, Plan, Stream};
@@ -59,7 +59,8 @@ pub(crate) fn explain(args: &Explain) -> Result<u8, Failure> {
         }
         return steps::explain(&args.targets, args.load, &args.pace, args.json);
     }
-    let asked = Asking::of(&args.workload, &args.targets, &args.jobs)?.behind(&args.behind).beside(&args.lookaside)?;
+    let asked = Asking::of(&args.workload, &args.targets, &args.jobs, &args.pace)?;
+    let asked = asked.behind(&args.behind).beside(&args.lookaside)?;
     let named = targets::any_named(&asked.names)?;
     let unknown = transactions::unknown(&named);
     let tasks = asked.tasks(&named, args.load, &args.pace, &args.judged)?;
@@ -342,6 +343,7 @@ fn changes(arrival: &Arrival) -> Option<String> {
                 "plays {file} at {speed}: {operations} operations on each target in {last}, {rate:.3}/s in the mean over all; up to {reaches} of a target{fit}"
             ))
         }
+        Arrival::Shared { rate, even, schedule } => Some(shared(*rate, *even, schedule)),
         Arrival::Bursty { rate, bursts: Bursts { on, off, quiet } } => {
             let peak = arrival.peak().unwrap_or_default();
             let off = format!("{off} with {quiet} of that between them");
@@ -349,6 +351,23 @@ fn changes(arrival: &Arrival) -> Option<String> {
         }
         _ => None,
     }
+}
+
+/// A schedule that streams and targets share, in words.
+fn shared(rate: Rate, even: bool, schedule: &SharedSchedule) -> String {
+    let spaced = if even { "evenly spaced" } else { "independent" };
+    let pauses = schedule.pauses.map(|Pauses { every, time, stand_still }| {
+        let then =
+            if stand_still { "and the rate goes on from there" } else { "and what was due then comes at its end" };
+        format!(", paused for {time} after every {every} operations of {}, {then}", schedule.name)
+    });
+    let turns = schedule.turns.map(|turns| format!(", {turns}"));
+    format!(
+        "arrivals {spaced}, {:.3}/s without pauses{}{}",
+        rate.as_f64(),
+        pauses.unwrap_or_default(),
+        turns.unwrap_or_default()
+    )
 }
 
 /// The addresses of a stream's operations, in words.

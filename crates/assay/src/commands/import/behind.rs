@@ -50,7 +50,8 @@ pub(super) fn import(args: &Behind) -> Result<u8, Failure> {
         results::free(out)?;
     }
     let behind = BehindCache { behind: args.cache };
-    let asked = Asking::of(&args.workload, std::slice::from_ref(&args.target), &Jobs::default())?.behind(&behind);
+    let asked = Asking::of(&args.workload, std::slice::from_ref(&args.target), &Jobs::default(), &Pace::default())?;
+    let asked = asked.behind(&behind);
     let named = targets::named(&asked.names)?;
     let pace = Pace { seed: Some(1), ..Pace::default() };
     let plan = asked.plan(&named, None, &pace, &Judged::default())?;

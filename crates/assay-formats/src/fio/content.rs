@@ -1,0 +1,84 @@
+//! What the streams of a job write, and whether it is durable.
+
+use super::job::Job;
+use assay_base::{Bytes, Direction, Fault, Share};
+use assay_model::plan::{Block, Work};
+use assay_model::size::Size;
+use assay_model::{Address, Extent};
+
+/// What all streams of a job have in common.
+pub(super) struct Own {
+    /// What written data compress to, and how much of them repeats.
+    pub content: (Share, Share),
+    pub durable: bool,
+    pub copies: u64,
+}
+
+impl Own {
+    /// What a stream does whose sizes and places come from a recording.
+    pub(super) fn recorded(&self, direction: Direction) -> Work {
+        let whole = Extent::new(assay_model::Amount::ZERO, None);
+        self.block(direction, Size::fixed(Bytes::new(1)), Address::Recorded, whole, None)
+    }
+
+    /// What a stream of blocks does.
+    pub(super) fn block(
+        &self,
+        direction: Direction,
+        size: assay_model::Size,
+        address: assay_model::Address,
+        extent: assay_model::Extent,
+        places: Option<String>,
+    ) -> Work {
+        let writes = direction == Direction::Write;
+        let plain = (Share::WHOLE, Share::default());
+        let (compress_to, duplicates) = if writes { self.content } else { plain };
+        let whole = assay_model::Extent::new(assay_model::Amount::ZERO, None);
+        let durable = writes && self.durable;
+        let extent = Some(extent).filter(|extent| *extent != whole);
+        Work::Block(Block {
+            direction,
+            durable,
+            size,
+            address,
+            extent,
+            places,
+            compress_to,
+            duplicates,
+            filled_with: None,
+        })
+    }
+}
+
+/// Whether writes are on stable media when they complete.
+pub(super) fn durable(job: &Job<'_>) -> Result<bool, Fault> {
+    let Some((entry, value)) = job.value("sync")? else { return Ok(false) };
+    match value.text.as_str() {
+        "0" | "none" => Ok(false),
+        "1" | "sync" | "dsync" => {
+            job.differs(entry, "O_DSYNC");
+            Ok(true)
+        }
+        _ => Err(job.fault(entry, "no such way to write", "write none, sync or dsync")),
+    }
+}
+
+/// What written data compress to, and how much of them repeats.
+pub(super) fn content(job: &Job<'_>) -> Result<(Share, Share), Fault> {
+    let compressible = job.percent("buffer_compress_percentage")?.unwrap_or(0);
+    let duplicates = job.percent("dedupe_percentage")?.unwrap_or(0);
+    if let Some(entry) = job.entry("dedupe_percentage").filter(|_| duplicates == 100) {
+        return Err(job.fault(entry, "the first of equal blocks repeats none", "write 99 or less"));
+    }
+    if let Some(entry) =
+        job.entry("dedupe_mode").filter(|entry| entry.value.as_ref().is_none_or(|value| value.text != "repeat"))
+    {
+        return Err(job.fault(entry, "not driven here", "write repeat"));
+    }
+    let zeros = job.flag("zero_buffers")?;
+    if let Some(entry) = job.entry("zero_buffers").filter(|_| zeros) {
+        job.differs(entry, entry.key.told);
+    }
+    let compress_to = if zeros { 0 } else { 100 - compressible };
+    Ok((Share::from_percent(compress_to), Share::from_percent(duplicates)))
+}
