@@ -43,10 +43,15 @@ impl<D: BlockDevice> Worker<D, Blocks, Data> {
             after: after.unwrap_or(sources.len()),
             flows_of,
             sources,
-            payload: Data::new(plan.flows().map(content).collect(), verifier),
+            payload: Data::new(plan.flows().map(|of| (content(of), grid(plan, &geometries, of.1))).collect(), verifier),
         };
         Some(Worker::of(plan, device, parts, setup))
     }
+}
+
+/// The power of two that all offsets and lengths on a target are multiples of.
+fn grid(plan: &Plan, geometries: &[Geometry], target: u16) -> u64 {
+    plan.granule(geometries[usize::from(target)].block).unwrap_or(1)
 }
 
 /// The in-flight bound of one target in the worker of `part`, for the streams without a lane of their own: the worker's

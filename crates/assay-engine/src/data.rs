@@ -15,6 +15,8 @@ struct Flow {
     content: Option<Content>,
     /// Which of its reads are checked.
     looks: Looks,
+    /// The bits that are zero in all its offsets and lengths, as the plan declares them.
+    off_grid: u64,
 }
 
 /// The part of one worker.
@@ -26,9 +28,14 @@ pub struct Data {
 }
 
 impl Data {
-    pub(crate) fn new(contents: Vec<Option<Content>>, verifier: Option<Verifier>) -> Data {
-        let flow = |content| Flow { content, looks: Looks::default() };
-        Data { flows: contents.into_iter().map(flow).collect(), verifier, damages: Vec::new() }
+    /// `flows` has for each flow what fills its writes, and the power of two that its offsets and lengths are multiples
+    /// of.
+    pub(crate) fn new(flows: Vec<(Option<Content>, u64)>, verifier: Option<Verifier>) -> Data {
+        let flow = |(content, grid): (Option<Content>, u64)| {
+            assert!(grid.is_power_of_two(), "a grid is a power of two");
+            Flow { content, looks: Looks::default(), off_grid: grid - 1 }
+        };
+        Data { flows: flows.into_iter().map(flow).collect(), verifier, damages: Vec::new() }
     }
 }
 
@@ -36,6 +43,7 @@ impl<D: BlockDevice> Payload<D> for Data {
     #[inline(always)]
     fn before(&mut self, device: &mut D, At { flow, ticket }: At, op: &Op) -> bool {
         let flow = &mut self.flows[flow];
+        assert!((op.offset | u64::from(op.len)) & flow.off_grid == 0, "an operation lies on the declared grid: {op:?}");
         match &mut flow.content {
             Some(content) => {
                 let buffer = device.buffer(ticket);

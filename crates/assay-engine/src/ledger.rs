@@ -123,10 +123,24 @@ impl TargetLedger {
     /// Index of the unit that contains byte `offset`.
     #[inline]
     pub(crate) fn index(&self, offset: u64) -> usize {
+        let here = self.around(offset);
+        here.first + ((offset - here.region.begin) >> here.shift) as usize
+    }
+
+    /// The region that contains byte `offset`.
+    #[inline]
+    fn around(&self, offset: u64) -> &Numbered {
         // Most targets have one region, and the others a few.
         let last = self.regions.len() - 1;
-        let here = self.regions[..last].iter().find(|it| offset < it.region.end).unwrap_or(&self.regions[last]);
-        here.first + ((offset - here.region.begin) >> here.shift) as usize
+        self.regions[..last].iter().find(|it| offset < it.region.end).unwrap_or(&self.regions[last])
+    }
+
+    /// Whether a write of `len` bytes at `offset` begins where a unit begins and ends where one ends.
+    #[inline]
+    pub(crate) fn is_whole(&self, offset: u64, len: u64) -> bool {
+        let (first, last, end) = (self.around(offset).region, self.around(offset + len - 1).region, offset + len);
+        let ends = end == last.end || (end - last.begin) & (last.unit - 1) == 0;
+        (offset - first.begin) & (first.unit - 1) == 0 && ends && end <= last.end
     }
 
     /// Indices of the units of an operation.

@@ -72,6 +72,7 @@ impl Verifier {
     #[inline]
     pub(crate) fn writing(&mut self, ticket: Ticket, op: &Op, content: &mut Content, buffer: &mut [u8]) {
         let book = self.ledger.book(op.target);
+        assert!(book.is_whole(op.offset, u64::from(op.len)), "a write consists of whole units of the ledger: {op:?}");
         let noted = &mut self.noted[ticket.0 as usize * self.stride..];
         for (noted, index) in noted.iter_mut().zip(book.indexes(op.offset, u64::from(op.len))) {
             *noted = book.change(index, Unit::issue);

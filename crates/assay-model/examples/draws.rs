@@ -63,6 +63,7 @@ fn main() {
         length,
         block: 4096,
         largest: 4096,
+        common: 512,
         part: Part { index: 0, of: 1 },
         key: 1,
         zero: Instant::ZERO,

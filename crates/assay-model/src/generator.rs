@@ -1,6 +1,6 @@
 //! The operations of one flow of a plan: those of a stream on one target, as one of several workers issues them.
 
-use crate::address::{Offsets, Space};
+use crate::address::{Offsets, Space, common_power};
 use crate::arrival::{
     Batches, Bursty, Clock, OwnPart, Part, Poisson, Schedule, Shared, SharedSchedule, Standing, Steady, Varying,
 };
@@ -189,7 +189,8 @@ impl Generator {
         let space = Space {
             length,
             block: geometry.block.into(),
-            largest: sizes.largest(),
+            largest: plan.largest_at_cursor(stream, geometry.block),
+            common: common_power(plan.step_of(stream, geometry.block)),
             part: walk,
             // Independent of the run's seed: what is hot in one run is hot in the next one.
             key: Prng::child(PLACES, &[u64::from(plan.places_of(stream)), u64::from(target)]).next_u64(),

@@ -2,7 +2,7 @@
 //! it.
 
 pub use crate::address::Address;
-use crate::address::whole_unit;
+use crate::address::common_power;
 use crate::arrival::{Bursts, Curve, SharedSchedule};
 use crate::cache::{CacheDevice, Caching};
 pub use crate::extent::{Amount, Extent, Frame};
@@ -564,6 +564,18 @@ pub enum PhaseKind {
 }
 
 impl Block {
+    /// The lowest bit of the answer is the common unit of its lengths and offsets, counted from the begin of its part of
+    /// the target; zero for the read-back, which has the units of the writes.
+    pub(crate) fn step(&self, block: u32) -> u64 {
+        match self.address {
+            Address::Written => 0,
+            ref address => {
+                let largest = self.size.in_blocks(block).largest();
+                self.size.step(block) | address.step(block.into(), largest)
+            }
+        }
+    }
+
     /// How many operations go through its part of a target once, where all have one size; at least one.
     pub fn pass(&self, target: Geometry) -> u64 {
         let length = self.extent.map_or(target.size, |extent| extent.within(target.size, target.block).1);
@@ -881,43 +893,48 @@ impl Plan {
     /// The common unit of all reads and writes on a target with blocks of `block` bytes: the largest power of two that
     /// divides all their lengths and offsets. `None` when that is less than the smallest granule of a seal.
     pub fn granule(&self, block: u32) -> Option<u64> {
-        let step = self.step(block, |_| true).min(seal::LARGEST);
-        (step >= seal::SMALLEST).then_some(step)
+        let common = self.common(block, |_| true).min(seal::LARGEST);
+        (common >= seal::SMALLEST).then_some(common)
     }
 
     /// The common unit of the writes, or of the reads where nothing is written: one generation is counted for each
     /// unit.
     pub fn unit(&self, block: u32) -> u64 {
         let writes = self.writes();
-        self.step(block, |it| (it.direction == Direction::Write) == writes)
+        self.common(block, |it| (it.direction == Direction::Write) == writes)
     }
 
-    fn step(&self, block: u32, which: impl Fn(&Block) -> bool) -> u64 {
+    fn common(&self, block: u32, which: impl Fn(&Block) -> bool) -> u64 {
         let begin = |it: &Block| it.extent.map_or(0, |extent| extent.step(block));
-        let of = |it: &Block| if it.address == Address::Written { 0 } else { begin(it) | Plan::step_of(it, block) };
-        let all = self.blocks().filter(|it| which(it)).fold(0, |all, it| all | of(it));
-        1 << all.trailing_zeros().min(63)
+        let of = |(stream, it): (u16, &Block)| {
+            if it.address == Address::Written { 0 } else { begin(it) | self.step_of(stream, block) }
+        };
+        let blocks = (0..).zip(&self.streams).filter_map(|(at, stream)| Some((at, stream.block()?)));
+        common_power(blocks.filter(|(_, it)| which(it)).fold(0, |all, it| all | of(it)))
     }
 
-    /// The lowest bit of the answer is the common unit of a stream's lengths and offsets, counted from the begin of its part of the target.
-    pub(crate) fn step_of(it: &Block, block: u32) -> u64 {
-        let blocks = u64::from(block);
-        let length = it.size.step(block);
-        match &it.address {
-            Address::Uniform { align } | Address::Behind { align } => {
-                length | align.get().next_multiple_of(blocks).max(blocks)
-            }
-            Address::Sequential | Address::Appended => length,
-            // The read-back uses the units of the writes.
-            Address::Written => 0,
-            Address::Recorded => blocks,
-            Address::Bands { length: band, gap, .. } => {
-                let [band, gap] = [band, gap].map(|it| it.get().next_multiple_of(blocks));
-                let unit = it.address.unit().get();
-                length | (band + gap) | if unit == 0 { 0 } else { unit.next_multiple_of(blocks) }
-            }
-            pattern => length | whole_unit(pattern.unit(), blocks, it.size.in_blocks(block).largest()),
-        }
+    /// The lowest bit of the answer is the common unit of the lengths and offsets of a stream (by its index), counted from
+    /// the begin of its part of the target. Zero if it moves no blocks.
+    pub(crate) fn step_of(&self, stream: u16, block: u32) -> u64 {
+        let own = self.streams[usize::from(stream)].block().map_or(0, |it| it.step(block));
+        own | self.sharing_cursor(stream).fold(0, |all, it| all | it.step(block))
+    }
+
+    /// The largest operation, in bytes, of those that go on from each other's places: a stream's own, and those of the
+    /// streams that share its cursor. Zero if it moves no blocks.
+    pub(crate) fn largest_at_cursor(&self, stream: u16, block: u32) -> u64 {
+        let own = self.streams[usize::from(stream)].block();
+        let largest = |it: &Block| it.size.in_blocks(block).largest();
+        own.into_iter().chain(self.sharing_cursor(stream)).map(largest).max().unwrap_or(0)
+    }
+
+    /// The streams whose operations move the cursor of a stream on: those of its loop that share its places.
+    fn sharing_cursor(&self, stream: u16) -> impl Iterator<Item = &Block> {
+        let own = &self.streams[usize::from(stream)];
+        let name = own.block().filter(|it| it.address.has_cursor()).and_then(|it| it.places.as_ref());
+        let is_one = move |it: &&Stream| name.is_some() && it.arrival.loop_name() == own.arrival.loop_name();
+        let others = self.streams.iter().filter(is_one).filter_map(Stream::block);
+        others.filter(move |it| it.address.has_cursor() && it.places.as_ref() == name)
     }
 
     /// Bytes per second that a stream moves over all its targets, for blocks of `block` bytes; `None` for a closed loop.

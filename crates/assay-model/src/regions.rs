@@ -42,18 +42,20 @@ impl Plan {
         let counts = |block: &Block| {
             (block.direction == Direction::Write) == writes && !matches!(block.address, Address::Written)
         };
+        // Whole granules: what is sealed as one is not read back as two.
+        let granule = self.granule(geometry.block).unwrap_or(geometry.block.into());
         let covered: Vec<Covered> = self
             .blocks_on(target)
-            .filter(|(_, block)| counts(block))
-            .map(|(_, block)| {
-                let (begin, end) = part(block, geometry);
-                Covered { begin, end, step: Plan::step_of(block, geometry.block) }
+            .filter(|(_, _, block)| counts(block))
+            .map(|(at, _, block)| {
+                let (begin, end) = part(block, geometry, granule);
+                Covered { begin, end, step: self.step_of(at, geometry.block) }
             })
             .collect();
         let checked: Vec<(u64, u64)> = self
             .blocks_on(target)
-            .filter(|(name, _)| self.check_all.contains(name))
-            .map(|(_, block)| part(block, geometry))
+            .filter(|(_, name, _)| self.check_all.contains(name))
+            .map(|(_, _, block)| part(block, geometry, granule))
             .collect();
         let ends = covered.iter().map(|it| (it.begin, it.end)).chain(checked.iter().copied());
         let mut cuts: Vec<u64> = ends.flat_map(|(begin, end)| [begin, end]).chain([0, geometry.size]).collect();
@@ -74,18 +76,20 @@ impl Plan {
         cuts.windows(2).map(of).collect()
     }
 
-    /// The streams on a target that move blocks, with their names.
-    fn blocks_on(&self, target: u16) -> impl Iterator<Item = (&String, &Block)> {
+    /// The streams on a target that move blocks, by their index, with their names.
+    fn blocks_on(&self, target: u16) -> impl Iterator<Item = (u16, &String, &Block)> {
         let on = move |at: u16| self.targets_of(at).any(|on| on == target);
         let here = (0..).zip(&self.streams).filter(move |(at, _)| on(*at));
-        here.filter_map(|(_, stream)| Some((&stream.name, stream.block()?)))
+        here.filter_map(|(at, stream)| Some((at, &stream.name, stream.block()?)))
     }
 }
 
-/// The part of the target that a stream keeps to.
-fn part(block: &Block, geometry: Geometry) -> (u64, u64) {
+/// The part of the target that a stream keeps to, in whole granules: an operation ends before an end that lies within
+/// one.
+fn part(block: &Block, geometry: Geometry, granule: u64) -> (u64, u64) {
     let (begin, length) = block.extent.map_or((0, geometry.size), |it| it.within(geometry.size, geometry.block));
-    (begin.min(geometry.size), begin.saturating_add(length).min(geometry.size))
+    let end = begin.saturating_add(length).checked_next_multiple_of(granule).unwrap_or(u64::MAX);
+    (begin.min(geometry.size), end.min(geometry.size))
 }
 
 #[cfg(test)]
@@ -143,5 +147,22 @@ mod tests {
         let regions = plan.regions(0, Geometry { size: 4 << 20, block: 512 });
         let of: Vec<(u64, u64, u64)> = regions.iter().map(|it| (it.begin >> 10, it.end >> 10, it.unit >> 10)).collect();
         assert_eq!(of, [(0, 516, 64), (516, 1024, 4), (1024, 1540, 4), (1540, 4096, 64)]);
+    }
+
+    /// A share of a target ends anywhere, and what is sealed in one piece there is read back in one piece.
+    #[test]
+    fn a_region_ends_between_two_granules() {
+        let stream = |name: &str, range: &str| {
+            format!(
+                "[[stream]]\nname = \"{name}\"\ndirection = \"write\"\nrate = \"1/s\"\nsize = \"8KiB\"\naddress = {{ uniform = \"8KiB\" }}\n{range}\n"
+            )
+        };
+        let plan =
+            plan(&format!("model = \"streams\"\n{}{}", stream("a", ""), stream("b", "range = { size = \"30%\" }")), 1);
+        let size = (1 << 20) + 512;
+        let regions = plan.regions(0, Geometry { size, block: 512 });
+        assert_eq!((plan.granule(512), regions.len()), (Some(4096), 2));
+        assert_eq!((regions[0].end, regions[0].unit), ((size * 3 / 10).next_multiple_of(4096), 8192));
+        assert_eq!((regions[1].begin, regions[1].end, regions[1].unit), (regions[0].end, size, 4096));
     }
 }

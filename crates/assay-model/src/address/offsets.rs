@@ -22,9 +22,8 @@ impl Offsets {
     pub fn new(address: &Address, space: Space) -> Offsets {
         match (address, Pattern::new(address, space)) {
             (_, Some(pattern)) => Offsets::Pattern(Box::new(pattern)),
-            (Address::Uniform { align }, None) => {
-                let align = align.get().next_multiple_of(space.block).max(space.block);
-                Offsets::Uniform(Uniform::new(space.length, align))
+            (Address::Uniform { .. }, None) => {
+                Offsets::Uniform(Uniform::new(space.length, address.step(space.block, space.largest)))
             }
             (_, None) => Offsets::Sequential(Sequential::new(space.length, space.block, space.part)),
         }

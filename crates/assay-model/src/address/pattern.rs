@@ -1,6 +1,6 @@
 //! The address patterns that need parameters: creates the generator of an address on one target.
 
-use super::bands::{Bands, Inside, Layout};
+use super::bands::{Bands, Layout};
 use super::behind::Behind;
 use super::fresh::Fresh;
 use super::grid::Grid;
@@ -27,6 +27,8 @@ pub struct Space {
     pub block: u64,
     /// The largest operation.
     pub largest: u64,
+    /// The largest power of two that divides the lengths of all operations and what their offsets are multiples of.
+    pub common: u64,
     /// Which of the stream's operations are drawn here, among several workers.
     pub part: Part,
     /// The key of keyed orders. It is the same in each run, so that hot places stay where they are.
@@ -41,15 +43,10 @@ pub struct Space {
 }
 
 impl Space {
-    /// The places of `unit` bytes, or of the largest operation's length if `unit` is zero.
-    fn grid(&self, unit: Bytes) -> Grid {
-        Grid::new(self.length, whole_unit(unit, self.block, self.largest), self.largest)
+    /// The places of `unit` bytes.
+    fn grid(&self, unit: u64) -> Grid {
+        Grid::new(self.length, unit, self.largest)
     }
-}
-
-/// The unit rounded up to whole blocks, or the length of the largest operation if the unit is zero.
-pub(crate) fn whole_unit(unit: Bytes, block: u64, largest: u64) -> u64 {
-    if unit.get() == 0 { largest.max(block) } else { unit.get().next_multiple_of(block).max(block) }
 }
 
 /// The offsets of one flow.
@@ -81,45 +78,38 @@ impl Pattern {
     /// The pattern of an address in a space. `None` if the address is not a pattern: uniform, sequential, written, and
     /// addresses that are drawn together with those of other streams.
     pub fn new(address: &Address, space: Space) -> Option<Pattern> {
+        let step = address.step(space.block, space.largest);
         Some(match address {
-            Address::Ranked { law, unit, scatter, centre } => {
-                let grid = space.grid(*unit);
+            Address::Ranked { law, scatter, centre, .. } => {
+                let grid = space.grid(step);
                 let order = scatter.then(|| Order::new(grid.places, space.key));
                 Pattern::Ranked(Ranked::new(grid, law, order, *centre))
             }
-            Address::WorkingSet { size, turnover, unit, inside } => {
-                let grid = space.grid(*unit);
+            Address::WorkingSet { size, turnover, inside, .. } => {
+                let grid = space.grid(step);
                 let (places, order) = (grid.within(size.get()), Order::new(grid.places, space.key));
                 let ranks = (Ranks::new(inside, places), places);
                 Pattern::WorkingSet(WorkingSet::new(grid, order, ranks, *turnover, (space.zero, space.before)))
             }
-            Address::NeverSeen { unit, reread } => {
-                let grid = space.grid(*unit);
-                let from = space.seen.get() / whole_unit(*unit, space.block, space.largest);
+            Address::NeverSeen { reread, .. } => {
+                let (grid, from) = (space.grid(step), space.seen.get() / step);
                 Pattern::Fresh(Fresh::new(grid, Order::new(grid.places, space.key), space.part, from, *reread))
             }
-            Address::Once { unit } => Pattern::Once(Once::new(space.grid(*unit), space.part, space.key)),
-            Address::Runs { length } => Pattern::Runs(Runs::new(space.grid(Bytes::default()), space.length, *length)),
-            Address::Walk { reach, unit } => Pattern::Walk(Walk::new(space.grid(*unit), reach.get())),
-            Address::Behind { align } => {
-                let align = align.get().next_multiple_of(space.block).max(space.block);
-                Pattern::Behind(Behind::new(space.length, align, space.part))
-            }
-            Address::Strided { by, backwards } => {
-                let by = by.get().next_multiple_of(space.block);
-                Pattern::Strided(Strided::new(space.length, by, *backwards, space.part))
+            Address::Once { .. } => Pattern::Once(Once::new(space.grid(step), space.part, space.key)),
+            Address::Runs { length } => Pattern::Runs(Runs::new(space.grid(step), space.length, *length)),
+            Address::Walk { reach, .. } => Pattern::Walk(Walk::new(space.grid(step), reach.get())),
+            Address::Behind { .. } => Pattern::Behind(Behind::new(space.length, step, space.part)),
+            Address::Strided { backwards, .. } => {
+                let by = if *backwards { -i128::from(step) } else { step.into() };
+                Pattern::Strided(Strided::new(space.length, by, space.common, space.part))
             }
             Address::Repeated { times } => {
-                Pattern::Repeated(Repeated::new(Uniform::new(space.length, space.block), *times))
+                Pattern::Repeated(Repeated::new(Uniform::new(space.length, step), space.largest as u32, *times))
             }
             Address::Bands { length, gap, moved, inside } => {
                 let [length, gap] = [length, gap].map(|it| it.get().next_multiple_of(space.block));
                 let (moved, largest) = (moved.get(), space.largest);
-                let unit = match inside {
-                    Inside::Sequential => 0,
-                    Inside::Uniform { align } => align.get().next_multiple_of(space.block).max(space.block),
-                    Inside::Once { unit } => whole_unit(*unit, space.block, largest),
-                };
+                let unit = inside.unit(space.block, largest);
                 let layout = Layout { space: space.length, length, gap, moved, largest };
                 Pattern::Bands(Bands::new(layout, *inside, unit, space.part, space.key))
             }
@@ -144,7 +134,7 @@ impl Pattern {
             Pattern::Walk(walk) => walk.next(prng),
             Pattern::Behind(behind) => behind.next(len),
             Pattern::Strided(strided) => strided.next(len),
-            Pattern::Repeated(repeated) => repeated.next(len, prng),
+            Pattern::Repeated(repeated) => repeated.next(prng),
             Pattern::Bands(bands) => bands.next(len, prng),
         }
     }

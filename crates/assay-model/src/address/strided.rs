@@ -2,7 +2,8 @@
 //! one, or before that end.
 //!
 //! Forwards, the walk begins again at the start when the next operation does not fit. Backwards, the first operation is
-//! at the start, and an operation that would lie before the start is counted from the end. These are fio's `rw=read:4k`
+//! at the start, and an operation that would lie before the start is counted from the end of the last whole unit, so that
+//! offsets stay multiples of what lengths and steps have in common, whatever the size. These are fio's `rw=read:4k`
 //! and `rw=read:-8k` (`get_next_seq_offset` in its `io_u.c`); with operations of 4 KiB the latter reads block after
 //! block backwards.
 
@@ -13,17 +14,18 @@ use crate::arrival::Part;
 pub struct Strided {
     size: i128,
     by: i128,
+    unit: i128,
     next: i128,
     part: Part,
     begun: bool,
 }
 
 impl Strided {
-    /// A walk over `size` bytes, with `by` bytes (a multiple of the target's blocks) between operations, or back from
-    /// the end of each.
-    pub fn new(size: u64, by: u64, backwards: bool, part: Part) -> Strided {
-        let by = if backwards { -i128::from(by) } else { i128::from(by) };
-        Strided { size: size.into(), by, next: 0, part, begun: false }
+    /// A walk over `size` bytes, with `by` bytes between the end of an operation and the next one, or back from that end
+    /// if negative. Lengths and `by` are multiples of `unit`.
+    pub fn new(size: u64, by: i128, unit: u64, part: Part) -> Strided {
+        let unit = i128::from(unit.max(1));
+        Strided { size: i128::from(size) / unit * unit, by, unit, next: 0, part, begun: false }
     }
 
     #[inline]
@@ -35,6 +37,7 @@ impl Strided {
     }
 
     fn step(&mut self, len: i128) -> u64 {
+        assert_eq!((len % self.unit, self.by % self.unit), (0, 0), "lengths and steps are multiples of the unit");
         let last = (self.size - len).max(0);
         let offset = match (0..=last).contains(&self.next) {
             true => self.next,
@@ -52,8 +55,12 @@ mod tests {
 
     const ALL: Part = Part { index: 0, of: 1 };
 
-    fn walk(size: u64, by: u64, backwards: bool, len: u32, n: usize) -> Vec<u64> {
-        let mut walk = Strided::new(size * 4096, by * 4096, backwards, ALL);
+    fn signed(by: i128, backwards: bool) -> i128 {
+        if backwards { -4096 * by } else { 4096 * by }
+    }
+
+    fn walk(size: u64, by: i128, backwards: bool, len: u32, n: usize) -> Vec<u64> {
+        let mut walk = Strided::new(size * 4096, signed(by, backwards), 4096, ALL);
         (0..n).map(|_| walk.next(len * 4096) / 4096).collect()
     }
 
@@ -78,11 +85,22 @@ mod tests {
         }
     }
 
+    /// A size that is no multiple of the operations: what is counted from the end keeps their grid.
+    #[test]
+    fn backwards_from_an_end_between_two_units() {
+        for rest in [0, 512, 3584] {
+            let mut walk = Strided::new(8 * 4096 + rest, -8192, 4096, ALL);
+            let offsets: Vec<u64> = (0..9).map(|_| walk.next(4096) / 512).collect();
+            assert_eq!(offsets, [0, 48, 40, 32, 24, 16, 8, 0, 48], "{rest}");
+        }
+    }
+
     #[test]
     fn workers_share_the_walk() {
         for backwards in [false, true] {
             let whole = walk(64, 2, backwards, 1, 60);
-            let mut parts = [0, 1, 2].map(|index| Strided::new(64 * 4096, 2 * 4096, backwards, Part { index, of: 3 }));
+            let mut parts =
+                [0, 1, 2].map(|index| Strided::new(64 * 4096, signed(2, backwards), 4096, Part { index, of: 3 }));
             let shared: Vec<u64> = (0..60).map(|at| parts[at % 3].next(4096) / 4096).collect();
             assert_eq!(shared, whole);
         }
