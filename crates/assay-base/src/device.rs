@@ -69,6 +69,16 @@ pub struct Completion {
 /// Completions found by one poll, in the order in which they were found.
 pub type Done = Vec<Completion>;
 
+/// A time for which a hand-over held up its caller: what waited to be handed over meanwhile waited for the device or the
+/// kernel. A part in which the calling thread could not run, because it had no processor, does not belong to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HandOver {
+    /// When it began.
+    pub from: Instant,
+    /// When it ended.
+    pub until: Instant,
+}
+
 /// Carries requests to targets and returns their completions. All times are on the caller's time line.
 pub trait Device {
     /// The kind of request it carries.
@@ -93,6 +103,19 @@ pub trait Device {
     /// known: if the caller looks late, the operation seems to have taken longer.
     fn is_stamped_when_found(&self) -> bool {
         false
+    }
+
+    /// Moves the hand-overs since the last call to `into`, one behind the other. Devices whose hand-over never waits for
+    /// anything have none.
+    #[inline]
+    fn take_hand_overs(&mut self, _into: &mut Vec<HandOver>) {}
+
+    /// For how long the thread that carried the last request of this ticket could not run while it carried it: the
+    /// request may have completed so much earlier than its completion says. Known only where such a thread stamps the
+    /// completion itself.
+    #[inline]
+    fn kept_from_running(&self, _ticket: Ticket) -> Span {
+        Span::ZERO
     }
 
     /// The name of a code in its completions, as log and report write it.

@@ -26,7 +26,7 @@ mod serde_text;
 
 pub use counted::{Counted, Parts};
 pub use criterion::{Bound, Criterion, Measure};
-pub use device::{BlockDevice, Completion, Device, Done, Foretelling, Geometry, Request};
+pub use device::{BlockDevice, Completion, Device, Done, Foretelling, Geometry, HandOver, Request};
 pub use fault::Fault;
 pub use knobs::Knobs;
 pub use multiple::Multiple;

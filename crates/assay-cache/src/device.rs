@@ -8,7 +8,9 @@ use crate::racing::Racing;
 use crate::range::{Place, Range, Ranges, Touched};
 use crate::shape::Shape;
 use crate::sub::{Fragment, From, Sub, Subs};
-use assay_base::{BlockDevice, Code, Completion, Device, Direction, Done, Geometry, Instant, Op, Span, Ticket};
+use assay_base::{
+    BlockDevice, Code, Completion, Device, Direction, Done, Geometry, HandOver, Instant, Op, Span, Ticket,
+};
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
@@ -523,6 +525,11 @@ impl<D: BlockDevice> Device for Cached<D> {
 
     fn is_stamped_when_found(&self) -> bool {
         self.inner.is_stamped_when_found()
+    }
+
+    #[inline]
+    fn take_hand_overs(&mut self, into: &mut Vec<HandOver>) {
+        self.inner.take_hand_overs(into);
     }
 
     fn name(&self, code: Code) -> Cow<'static, str> {

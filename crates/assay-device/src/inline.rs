@@ -8,14 +8,16 @@
 //!
 //! `poll` carries out operations in the order of their submission, each with its own time stamps. Use it with one slot
 //! for each target: then an operation that waits for another one waits for a full queue, which is the device's time and
-//! not the generator's.
+//! not the generator's. An operation on another target waits for the call before it, as for a hand-over that blocks. What
+//! the thread spends without a processor is not the device's ([`crate::run_delay`]).
 
 use crate::arena::Arena;
 use crate::call::carry_out;
 use crate::clock::{Clock, sharpen_sleeps};
 use crate::facts::{EngineError, EngineFacts, Slots};
 use crate::open::Target;
-use assay_base::{BlockDevice, Code, Completion, Device, Done, Geometry, Instant, Op, Span, Ticket};
+use crate::run_delay::RunDelay;
+use assay_base::{BlockDevice, Code, Completion, Device, Done, Geometry, HandOver, Instant, Op, Span, Ticket};
 use rustix::thread::{Timespec, nanosleep};
 
 /// The inline engine.
@@ -27,6 +29,12 @@ pub struct Inline {
     queued: Vec<(Ticket, Op, u64)>,
     /// For each ticket, whether it is between submit and completion.
     flying: Vec<bool>,
+    /// For each ticket, how much of its last call the thread could not run.
+    delays: Vec<Span>,
+    /// The calls that nobody has fetched yet.
+    hand_overs: Vec<HandOver>,
+    /// `None` until the first call.
+    run_delay: Option<RunDelay>,
     /// Completions of operations refused without a system call.
     found: Done,
     /// True until the first sleep.
@@ -44,6 +52,9 @@ impl Inline {
             clock,
             queued: Vec::with_capacity(count),
             flying: vec![false; count],
+            delays: vec![Span::ZERO; count],
+            hand_overs: Vec::new(),
+            run_delay: None,
             found: Done::with_capacity(count),
             fresh: true,
             facts: EngineFacts {
@@ -91,15 +102,35 @@ impl Device for Inline {
 
     fn poll(&mut self, _now: Instant, done: &mut Done) {
         done.append(&mut self.found);
+        if self.queued.is_empty() {
+            return;
+        }
+        let run_delay = self.run_delay.get_or_insert_with(|| RunDelay::of_this_thread(self.clock.now()));
         for (ticket, op, offset) in self.queued.drain(..) {
             let data = &mut self.arena.slot(ticket)[..op.len as usize];
-            done.push(carry_out(&self.targets[usize::from(op.target)], self.clock, ticket, &op, offset, data));
+            let target = &self.targets[usize::from(op.target)];
+            let carried = carry_out(target, self.clock, ticket, &op, offset, data);
+            let Completion { issued: from, completed, .. } = carried;
+            let delay = run_delay.of_call(from, completed);
+            self.hand_overs.push(HandOver { from, until: from + completed.since(from).saturating_sub(delay) });
+            self.delays[ticket.0 as usize] = delay;
             self.flying[ticket.0 as usize] = false;
+            done.push(carried);
         }
     }
 
     fn next_wakeup(&self) -> Option<Instant> {
         None
+    }
+
+    #[inline]
+    fn take_hand_overs(&mut self, into: &mut Vec<HandOver>) {
+        into.append(&mut self.hand_overs);
+    }
+
+    #[inline]
+    fn kept_from_running(&self, ticket: Ticket) -> Span {
+        self.delays[ticket.0 as usize]
     }
 
     fn wait(&mut self, span: Span) {

@@ -18,6 +18,7 @@ pub mod open;
 pub mod page_cache;
 pub mod paths;
 pub mod probe;
+mod run_delay;
 pub mod safety;
 pub mod select;
 pub mod sim;

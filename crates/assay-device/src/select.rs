@@ -7,7 +7,7 @@ use crate::null::Null;
 use crate::open::Target;
 use crate::threads::Threads;
 use crate::uring::Uring;
-use assay_base::{BlockDevice, Device, Done, Geometry, Instant, Op, Span, Ticket};
+use assay_base::{BlockDevice, Device, Done, Geometry, HandOver, Instant, Op, Span, Ticket};
 use std::fmt;
 use std::str::FromStr;
 
@@ -126,6 +126,14 @@ impl Device for AnyDevice {
     }
     fn is_stamped_when_found(&self) -> bool {
         each!(self, device => device.is_stamped_when_found())
+    }
+    #[inline]
+    fn take_hand_overs(&mut self, into: &mut Vec<HandOver>) {
+        each!(self, device => device.take_hand_overs(into))
+    }
+    #[inline]
+    fn kept_from_running(&self, ticket: Ticket) -> Span {
+        each!(self, device => device.kept_from_running(ticket))
     }
     fn next_wakeup(&self) -> Option<Instant> {
         each!(self, device => device.next_wakeup())

@@ -5,7 +5,7 @@ use std::fs;
 
 /// How often the calling thread gave up its processor voluntarily, as it does when it blocks in a system call; being
 /// preempted or throttled does not count. Source: getrusage(2), RUSAGE_THREAD, `ru_nvcsw`.
-pub fn voluntary_switches() -> u64 {
+pub(crate) fn voluntary_switches() -> u64 {
     rusage(libc::RUSAGE_THREAD).ru_nvcsw as u64
 }
 

@@ -1,8 +1,9 @@
 //! What must be issued and when: the sources, the time when each is next due, and the flows of their requests.
 
 use crate::queue::Lane;
-use crate::source::{Lived, Source};
+use crate::source::{Lived, Slots, Source};
 use assay_base::{Instant, Span};
+use assay_model::closed_loops::ClosedLoop;
 
 /// A flow as its worker sees it.
 #[derive(Clone, Copy, Debug)]
@@ -14,6 +15,8 @@ pub(crate) struct Flow {
     pub lane: usize,
     /// The number of requests that are issued and not completed.
     pub in_flight: u64,
+    /// The largest such number since it was last recorded.
+    pub most: u64,
     /// The number of those that have been in flight for longer than the stuck limit.
     pub stuck: u64,
 }
@@ -33,11 +36,20 @@ struct Group<S> {
     others: Box<[usize]>,
     /// See [`Source::is_open_loop`].
     open_loop: bool,
-    /// See [`Agenda::has_moment`].
-    has_moment: bool,
+    /// See [`Agenda::shifts`].
+    shifts: bool,
+    /// See [`Agenda::contends`].
+    contends: bool,
+    /// Index of the closed loop of the plan whose slots its requests take.
+    looped: Option<u16>,
 }
 
 impl<S> Group<S> {
+    /// The lanes of all its targets.
+    fn lanes(&self) -> impl Iterator<Item = usize> {
+        std::iter::once(self.lane).chain(self.others.iter().copied())
+    }
+
     /// Whether there is a slot for its next request, whichever of its targets that goes to.
     #[inline(always)]
     fn has_room(&self, lanes: &[Lane]) -> bool {
@@ -51,8 +63,10 @@ pub(crate) struct Back {
     pub lane: usize,
     /// It belongs to a schedule.
     pub open_loop: bool,
-    /// It had an intended time of its own.
-    pub has_moment: bool,
+    /// See [`Agenda::shifts`].
+    pub shifts: bool,
+    /// The closed loop of the plan that it belongs to.
+    pub looped: Option<u16>,
     /// Set if it was the last request of its source: how many requests the source had.
     pub last_of: Option<u64>,
 }
@@ -76,12 +90,12 @@ pub(crate) struct Agenda<S> {
 
 impl<S: Source> Agenda<S> {
     /// `sources` up to `end`; those from index `after` on begin when all others are over. `flows_of` names the flows of
-    /// each.
+    /// each, and `loops` the flows of each closed loop of the plan.
     pub(crate) fn new(
         sources: Vec<S>,
         (flows, flows_of): (Vec<Flow>, &[Vec<usize>]),
-        after: usize,
-        end: Instant,
+        (after, end): (usize, Instant),
+        loops: &[ClosedLoop],
     ) -> Agenda<S> {
         let group = |(source, own): (S, &Vec<usize>)| {
             let mut lanes: Vec<usize> = own.iter().map(|flow| flows[*flow].lane).collect();
@@ -93,8 +107,10 @@ impl<S: Source> Agenda<S> {
             assert_eq!(lanes.len(), targets.len(), "all flows of a source on one target are in one lane");
             let (lane, others) = lanes.split_first().expect("a source has a flow");
             let open_loop = source.is_open_loop();
-            let has_moment = open_loop || !source.pause().is_zero();
-            Group { source, lane: *lane, others: others.into(), open_loop, has_moment }
+            let shifts = open_loop || !source.pause().is_zero();
+            let of_source = |it: &ClosedLoop| own.first().is_some_and(|flow| it.flows.contains(flow));
+            let looped = loops.iter().position(of_source).map(|at| at as u16);
+            Group { source, lane: *lane, others: others.into(), open_loop, shifts, contends: true, looped }
         };
         let groups: Vec<Group<S>> = sources.into_iter().zip(flows_of).map(group).collect();
         let open_loop = groups.iter().all(|group| group.open_loop);
@@ -106,15 +122,50 @@ impl<S: Source> Agenda<S> {
         agenda
     }
 
-    /// Whether some source has intended times for its requests, so that they may be late.
-    pub(crate) fn has_moments(&self) -> bool {
-        (0..self.len()).any(|source| self.has_moment(source))
+    /// Decides which sources may wait for a slot of their lanes, which have `lanes` slots: those of a schedule, and closed
+    /// loops that share a lane with others that may fill it.
+    pub(crate) fn look_at_lanes(&mut self, lanes: &[u32]) {
+        let mut wanted = vec![0u64; lanes.len()];
+        for group in &self.groups {
+            let slots = if group.open_loop { u64::MAX } else { group.source.slots().into() };
+            for lane in group.lanes() {
+                wanted[lane] = wanted[lane].saturating_add(slots);
+            }
+        }
+        for group in &mut self.groups {
+            let contends = group.lanes().any(|lane| wanted[lane] > lanes[lane].into());
+            group.contends = contends;
+        }
     }
 
-    /// Whether a source's next request has an intended time of its own; otherwise it is intended when it is issued.
+    /// Whether some source is such that a late request makes others late.
+    pub(crate) fn has_shifts(&self) -> bool {
+        self.groups.iter().any(|group| group.shifts)
+    }
+
+    /// Whether a late request of a source makes those behind it late: those of a schedule, and of slots that pause. In a
+    /// loop without pauses each slot follows its own completion.
     #[inline(always)]
-    pub(crate) fn has_moment(&self, source: usize) -> bool {
-        self.groups[source].has_moment
+    pub(crate) fn shifts(&self, source: usize) -> bool {
+        self.groups[source].shifts
+    }
+
+    /// Whether a source's requests may wait for a slot that others have. Each slot of other closed loops has a slot of the
+    /// lane: a lane that is full holds nothing of theirs back.
+    #[inline(always)]
+    pub(crate) fn contends(&self, source: usize) -> bool {
+        self.groups[source].contends
+    }
+
+    /// The closed loop of the plan that a source belongs to.
+    #[inline(always)]
+    pub(crate) fn looped(&self, source: usize) -> Option<u16> {
+        self.groups[source].looped
+    }
+
+    /// The slots of a source without requests in flight at `at`.
+    pub(crate) fn free_slots(&mut self, source: usize, at: Instant) -> Slots {
+        self.groups[source].source.free_slots(at)
     }
 
     #[inline(always)]
@@ -136,17 +187,25 @@ impl<S: Source> Agenda<S> {
         self.due[source] = if due < end { due } else { Instant::FAR };
     }
 
+    /// Notes that a request of a flow is issued.
+    #[inline(always)]
+    pub(crate) fn issued(&mut self, flow: usize) {
+        let flow = &mut self.flows[flow];
+        flow.in_flight += 1;
+        flow.most = flow.most.max(flow.in_flight);
+    }
+
     /// Notes that a request of a source completed at `completed`. `goes_on` says whether the run may still issue
     /// requests.
     #[inline(always)]
     pub(crate) fn back(&mut self, source: usize, flow: usize, completed: Instant, goes_on: bool) -> Back {
         self.flows[flow].in_flight -= 1;
         let lane = self.flows[flow].lane;
-        let Group { source: it, open_loop, has_moment, .. } = &mut self.groups[source];
-        let (open_loop, has_moment) = (*open_loop, *has_moment);
+        let Group { source: it, open_loop, shifts, looped, .. } = &mut self.groups[source];
+        let (open_loop, shifts, looped) = (*open_loop, *shifts, *looped);
         it.returned(flow, completed);
         if open_loop {
-            return Back { lane, open_loop, has_moment, last_of: None };
+            return Back { lane, open_loop, shifts, looped, last_of: None };
         }
         let due = it.due();
         if goes_on {
@@ -155,7 +214,7 @@ impl<S: Source> Agenda<S> {
         }
         // A source that has more is due now: this completion was all that it waited for.
         let last_of = if due == Instant::FAR { self.ended(source) } else { None };
-        Back { lane, open_loop, has_moment, last_of }
+        Back { lane, open_loop, shifts, looped, last_of }
     }
 
     /// How many requests a source had, if it has no more and all of them have completed.

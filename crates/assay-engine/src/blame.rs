@@ -1,34 +1,30 @@
-//! Who caused a lag: the time for which an operation waited while the queue was full, or while a submit blocked, is the
-//! device's; the rest of `issued − intended` is the generator's own. `docs/decisions/0005-whose-lag.md` has the
-//! reasons.
+//! Who caused a lag: the time for which an operation waited while the queue was full, or while a hand-over blocked, is the
+//! device's; the rest of `issued − intended` is the generator's own. `docs/decisions/0005-whose-lag.md` and
+//! `0075-closed-loops-obey-littles-law.md` have the reasons.
 
-use assay_base::{Completion, Instant, Span};
+use crate::stretches::Stretches;
+use assay_base::{Completion, HandOver, Instant, Span};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A period in which operations were held back.
+/// A period in which the queue of a target was full.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Stretch {
-    pub from: Instant,
-    pub until: Instant,
+struct Stretch {
+    from: Instant,
+    until: Instant,
 }
 
 impl Stretch {
-    /// An empty one, for a run that begins at `start`.
-    pub(crate) fn none(start: Instant) -> Stretch {
-        Stretch { from: start, until: start }
-    }
-
     /// The part of it during which an operation that was due at `due` waited.
     #[inline]
-    pub(crate) fn behind(&self, due: Instant) -> Span {
+    fn behind(&self, due: Instant) -> Span {
         self.until.since(self.from.max(due))
     }
 
     /// The beginning of a period that an operation due at `due` begins `now`: if the operation also waited during this
     /// period, the two are joined, without the time between them.
     #[inline]
-    pub(crate) fn going_on(&self, due: Instant, now: Instant) -> Instant {
+    fn going_on(&self, due: Instant, now: Instant) -> Instant {
         if due < self.until { self.from + now.since(self.until) } else { now }
     }
 }
@@ -46,7 +42,7 @@ pub(crate) struct Full {
 impl Full {
     /// A queue that was never full, for a run that begins at `start`.
     pub(crate) fn new(start: Instant) -> Full {
-        Full { stretch: Stretch::none(start), seen: start, busy_until: start }
+        Full { stretch: Stretch { from: start, until: start }, seen: start, busy_until: start }
     }
 
     /// How long an operation due at `due` waited for a slot.
@@ -55,10 +51,11 @@ impl Full {
         self.stretch.behind(due)
     }
 
-    /// The last slot was taken `now` by an operation due at `due`.
+    /// The last slot was taken `now` by an operation due at `due`, for which hand-overs had blocked for `blocked`.
     #[inline]
-    pub(crate) fn begins(&mut self, now: Instant, due: Instant, blocked: &Stretch) {
-        self.stretch.from = self.stretch.going_on(due, now).min(blocked.going_on(due, now));
+    pub(crate) fn begins(&mut self, now: Instant, due: Instant, blocked: Span) {
+        let blocked = now.as_ns().saturating_sub(blocked.as_ns());
+        self.stretch.from = self.stretch.going_on(due, now).min(Instant::from_ns(blocked));
     }
 
     /// All slots are still taken `now`.
@@ -84,18 +81,52 @@ impl Full {
 }
 
 /// What delayed the whole worker.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct HeldBack {
-    /// The latest period in which a hand-over blocked.
-    pub blocked: Stretch,
-    /// The latest period in which no thread of the program ran.
-    pub stopped: Stretch,
+    /// When hand-overs blocked.
+    blocked: Stretches,
+    /// When no thread of the program ran.
+    stopped: Stretches,
+    /// The device reports its hand-overs: what they do not cover of a long one was not the device's.
+    reports: bool,
 }
 
+/// A hand-over that takes longer than this may have been interrupted.
+const LONG: Span = Span::from_us(50);
+/// A request that is handed over sooner than this after its step began waited for no other one that is worth a look.
+const LOOKED_AT: Span = Span::from_us(1);
+
 impl HeldBack {
-    /// No delay yet, for a run that begins at `start`.
-    pub(crate) fn new(start: Instant) -> HeldBack {
-        HeldBack { blocked: Stretch::none(start), stopped: Stretch::none(start) }
+    /// Adds what the device reported.
+    #[inline]
+    pub(crate) fn add_hand_overs(&mut self, found: &mut Vec<HandOver>) {
+        if !found.is_empty() {
+            self.reports = true;
+            self.blocked.add_all(found, &self.stopped);
+        }
+    }
+
+    /// No thread of the program ran from `from` to `until`: hand-overs that were under way did not block then.
+    pub(crate) fn stopped(&mut self, from: Instant, until: Instant) {
+        self.stopped.add(from, until);
+        self.blocked.remove(from, until);
+    }
+
+    /// The part of a time in which hand-overs blocked.
+    #[inline(always)]
+    pub(crate) fn blocked_within(&self, from: Instant, to: Instant) -> Span {
+        self.blocked.within(from, to)
+    }
+
+    /// What of a hand-over was not the device's, because the thread could not run.
+    #[inline(always)]
+    fn interrupted(&self, completion: &Completion) -> Span {
+        let Completion { issued, accepted, .. } = *completion;
+        let took = accepted.since(issued);
+        match took > LONG && self.reports {
+            true => took.saturating_sub(self.blocked.within(issued, accepted)),
+            false => Span::ZERO,
+        }
     }
 
     /// The time at which an operation due at `due` and issued `now` would have been issued if the device had never
@@ -104,19 +135,42 @@ impl HeldBack {
     /// for both, and only the device's part of that wait counts as the device's.
     #[inline]
     pub(crate) fn but_for_the_device(&self, full: &Full, now: Instant, due: Instant) -> Instant {
-        let held = full.behind(due).max(self.blocked.behind(due));
-        // Early enough that at least the time in which the program was stopped remains as own lag.
-        due + held.min(now.since(due).saturating_sub(self.stopped.behind(due)))
+        self.but_for(full.behind(due).max(self.blocked.within(due, now)), now, due)
+    }
+
+    /// The same for an operation that waits for no slot: its own slot became free when it was due.
+    #[inline(always)]
+    pub(crate) fn but_for_hand_overs(&self, now: Instant, due: Instant) -> Instant {
+        let blocked = self.blocked.within(due, now);
+        if blocked.is_zero() { due } else { self.but_for(blocked, now, due) }
+    }
+
+    /// Early enough that at least the time in which the program was stopped remains as own lag.
+    #[inline]
+    fn but_for(&self, held: Span, now: Instant, due: Instant) -> Instant {
+        due + held.min(now.since(due).saturating_sub(self.stopped.within(due, now)))
     }
 
     /// The generator's own part of the lag of an operation that was intended at `intended`, submitted in the step at
     /// `submitted` and issued at `issued`; `held` is its issue time if the device had never blocked.
     #[inline(always)]
-    pub(crate) fn own(&self, intended: Instant, held: Instant, submitted: Instant, issued: Instant) -> Span {
+    pub(crate) fn own(&self, intended: Instant, held: Instant, submitted: Instant, issued: Instant) -> OwnLag {
+        let waited = issued.since(submitted);
         // An earlier operation of the same step may have blocked.
-        let behind = Stretch { until: self.blocked.until.min(issued), ..self.blocked }.behind(submitted);
-        issued.since(intended.max(held + behind)).min(issued.since(intended))
+        let behind = if waited > LOOKED_AT { self.blocked.within(submitted, issued) } else { Span::ZERO };
+        let own = issued.since(intended.max(held + behind)).min(issued.since(intended));
+        OwnLag { own, handing_over: waited.saturating_sub(behind) }
     }
+}
+
+/// The generator's own lag of one operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct OwnLag {
+    /// All of it.
+    pub own: Span,
+    /// From the beginning of its step to its hand-over, or until the thread that carries it began: it may be the device's
+    /// that the operation waited before that step.
+    pub handing_over: Span,
 }
 
 /// Completions that may have waited this long or longer to be found count as overslept. Every program that waits on
@@ -149,18 +203,26 @@ impl Watch {
         }
     }
 
-    /// The operations issued in this step are about to be handed over.
+    /// The operations issued in this step are about to be handed over; `held` says when the device kept them waiting.
     #[inline]
-    pub(crate) fn hands_over(&mut self, now: Instant) {
-        self.handed = self.handed.max(now.since(self.stepped));
+    pub(crate) fn hands_over(&mut self, now: Instant, held: &HeldBack) {
+        let since = now.since(self.stepped);
+        if since > self.handed {
+            self.handed = self.handed.max(since.saturating_sub(held.blocked_within(self.stepped, now)));
+        }
+    }
+
+    /// The hand-over of an operation took this long.
+    #[inline(always)]
+    pub(crate) fn handed_over_after(&mut self, span: Span) {
+        self.handed = self.handed.max(span);
     }
 
     /// Upper bound on the time between the beginning of a step and the hand-over, for all operations in flight
-    /// including one `submitted` and `issued` at these times.
-    /// `issued` then included.
+    /// including one for which it took `own`.
     #[inline(always)]
-    pub(crate) fn handed(&self, issued: Instant, submitted: Instant) -> Span {
-        self.handed.max(issued.since(submitted))
+    pub(crate) fn handed(&self, own: Span) -> Span {
+        self.handed.max(own)
     }
 
     /// The worker looks for completions until `until`, whatever happens.
@@ -174,22 +236,23 @@ impl Watch {
         self.watched = self.watched.min(from);
     }
 
-    /// How long a completion may have waited to be found. It is stamped either `when_found`, or by the thread that
-    /// carried it out; the latter can be late only while the whole program stood still.
+    /// How long a completion may have waited to be found, if it is stamped when it is found.
     #[inline(always)]
-    pub(crate) fn slack(&self, completion: &Completion, when_found: bool, held: &HeldBack) -> Span {
-        let Completion { accepted, completed, .. } = *completion;
-        if when_found {
-            // Time in a hand-over that blocked is the device's.
-            let blocked = Stretch { until: held.blocked.until.min(completed), ..held.blocked };
-            let from = self.watched.max(accepted);
-            completed.since(from).saturating_sub(blocked.behind(from))
-        } else if held.stopped.until > accepted {
-            Stretch { until: held.stopped.until.min(completed), ..held.stopped }.behind(accepted)
-        } else {
-            Span::ZERO
-        }
+    pub(crate) fn slack(&self, completion: &Completion, held: &HeldBack) -> Span {
+        let from = self.watched.max(completion.accepted);
+        // Time in a hand-over that blocked is the device's.
+        let unwatched =
+            completion.completed.since(from).saturating_sub(held.blocked.within(from, completion.completed));
+        unwatched + held.interrupted(completion)
     }
+}
+
+/// How much earlier an operation may have completed than the thread says that carried it: it can be late only while the
+/// whole program stood still, or while that thread was `kept` from running.
+#[inline(always)]
+pub(crate) fn late_stamp(completion: &Completion, kept: Span, held: &HeldBack) -> Span {
+    let Completion { accepted, completed, .. } = *completion;
+    (held.stopped.within(accepted, completed) + kept).min(completed.since(accepted))
 }
 
 /// How much later than with a punctual generator the operations on one target arrive there, and how long the target
@@ -383,9 +446,8 @@ mod tests {
 
     #[test]
     fn a_queue_that_was_full_held_back_until_it_was_found_free() {
-        let none = Stretch::none(at(0));
         let mut full = Full::new(at(0));
-        full.begins(at(10), at(10), &none);
+        full.begins(at(10), at(10), us(0));
         assert!(full.freed(at(50), at(40), true, false), "the first that was found of a full queue");
         assert_eq!(full.behind(at(20)), us(30), "others were still busy when it was found");
         assert!(full.freed(at(50), at(45), false, true), "found with it, and the last of all");
@@ -394,51 +456,102 @@ mod tests {
         assert_eq!(full.behind(at(20)), us(25));
     }
 
+    /// What held back, when hand-overs blocked in these periods.
+    fn blocked(periods: &[(u64, u64)]) -> HeldBack {
+        let mut held = HeldBack::default();
+        let mut found = periods.iter().map(|(from, until)| HandOver { from: at(*from), until: at(*until) }).collect();
+        held.add_hand_overs(&mut found);
+        held
+    }
+
     #[test]
     fn a_hand_over_that_blocks_excuses_what_it_held_up_so_far() {
-        let mut held = HeldBack::new(at(0));
-        held.blocked = Stretch { from: at(10), until: at(50) };
-        let own = |held: &HeldBack, issued| held.own(at(5), at(5), at(10), at(issued));
-        assert_eq!(own(&held, 30), us(5), "handed over within it: it had blocked for 20 µs");
-        assert_eq!(own(&held, 60), us(15), "and after it: for 40");
-        assert_eq!(held.own(at(5), at(5), at(60), at(70)), us(65), "submitted after it: it held up nothing");
+        let held = blocked(&[(10, 50)]);
+        let own = |issued| held.own(at(5), at(5), at(10), at(issued)).own;
+        assert_eq!(own(30), us(5), "handed over within it: it had blocked for 20 µs");
+        assert_eq!(own(60), us(15), "and after it: for 40");
+        let after = OwnLag { own: us(65), handing_over: us(10) };
+        assert_eq!(held.own(at(5), at(5), at(60), at(70)), after, "submitted after it: it held up nothing");
+    }
+
+    /// Each of several hand-overs held up what was due before it: sixteen operations go with each of them.
+    #[test]
+    fn hand_overs_one_after_the_other_hold_up_what_waits_behind_them() {
+        let mut held = blocked(&[(100, 1000), (1010, 2000), (2005, 3000)]);
+        assert_eq!(held.but_for_hand_overs(at(3010), at(90)), at(90 + 2885));
+        assert_eq!(held.own(at(90), at(90 + 2885), at(3010), at(3011)).own, us(36), "what lay between them is ours");
+        assert_eq!(held.own(at(90), at(90), at(95), at(2003)).own, us(23), "and within one step");
+        held.stopped(at(1500), at(2500));
+        assert_eq!(held.but_for_hand_overs(at(3010), at(90)), at(90 + 900 + 490 + 500), "a stop is no hand-over");
     }
 
     #[test]
     fn slack_is_what_lies_between_looking_and_finding() {
-        let mut held = HeldBack::new(at(0));
+        let mut held = HeldBack::default();
         let mut watch = Watch::new(at(0));
         watch.until(at(100));
-        let slack = |watch: &Watch, held: &HeldBack, accepted, completed, when_found| {
-            watch.slack(&completion(accepted, completed), when_found, held)
-        };
-        assert_eq!(slack(&watch, &held, 10, 90, true), us(0), "while it looked");
-        assert_eq!(slack(&watch, &held, 10, 130, true), us(30));
-        assert_eq!(slack(&watch, &held, 120, 130, true), us(10), "handed over later than that");
-        assert_eq!(slack(&watch, &held, 10, 130, false), us(0), "the completion knows its time");
-        held.blocked = Stretch { from: at(105), until: at(125) };
-        assert_eq!(slack(&watch, &held, 10, 130, true), us(10), "what a hand-over took is the device's");
-        assert_eq!(slack(&watch, &held, 10, 115, true), us(5), "as far as it had come");
-        held.stopped = Stretch { from: at(50), until: at(120) };
-        assert_eq!(slack(&watch, &held, 10, 130, false), us(70), "nobody could stamp it");
-        assert_eq!(slack(&watch, &held, 60, 110, false), us(50));
+        let slack =
+            |watch: &Watch, held: &HeldBack, accepted, completed| watch.slack(&completion(accepted, completed), held);
+        assert_eq!(slack(&watch, &held, 10, 90), us(0), "while it looked");
+        assert_eq!(slack(&watch, &held, 10, 130), us(30));
+        assert_eq!(slack(&watch, &held, 120, 130), us(10), "handed over later than that");
+        held.add_hand_overs(&mut vec![HandOver { from: at(105), until: at(125) }]);
+        assert_eq!(slack(&watch, &held, 10, 130), us(10), "what a hand-over took is the device's");
+        assert_eq!(slack(&watch, &held, 10, 115), us(5), "as far as it had come");
         watch.not_since(at(50));
-        assert_eq!(slack(&watch, &HeldBack::new(at(0)), 10, 130, true), us(80));
+        assert_eq!(slack(&watch, &HeldBack::default(), 10, 130), us(80));
         watch.not_since(at(60));
-        assert_eq!(slack(&watch, &HeldBack::new(at(0)), 10, 130, true), us(80), "not later than it was");
+        assert_eq!(slack(&watch, &HeldBack::default(), 10, 130), us(80), "not later than it was");
+    }
+
+    /// A thread that stamps its completion itself can be late while nothing runs, or while it has no processor.
+    #[test]
+    fn a_stamp_is_late_by_what_kept_its_thread() {
+        let mut held = HeldBack::default();
+        let late =
+            |held: &HeldBack, accepted, completed, kept| late_stamp(&completion(accepted, completed), us(kept), held);
+        assert_eq!(late(&held, 10, 130, 0), us(0), "the completion knows its time");
+        assert_eq!(late(&held, 10, 130, 20), us(20));
+        held.stopped(at(50), at(60));
+        held.stopped(at(100), at(120));
+        assert_eq!(late(&held, 10, 130, 0), us(30), "of each stop that it saw");
+        assert_eq!(late(&held, 55, 110, 10), us(25));
+        assert_eq!(late(&held, 105, 110, 50), us(5), "and no more than it took");
+        assert_eq!(late(&held, 60, 90, 0), us(0));
+    }
+
+    /// A hand-over during which the thread had no processor, or the program was stopped, took longer than it blocked.
+    #[test]
+    fn what_a_hand_over_did_not_block_is_not_the_devices() {
+        let took = |issued: u64, accepted: u64| Completion { issued: at(issued), ..completion(accepted, 500) };
+        let mut watch = Watch::new(at(0));
+        watch.until(at(500));
+        let mut held = blocked(&[(10, 110)]);
+        assert_eq!(watch.slack(&took(10, 110), &held), us(0));
+        assert_eq!(watch.slack(&took(10, 200), &held), us(90), "its thread was kept from running");
+        held.stopped(at(40), at(70));
+        assert_eq!(watch.slack(&took(10, 110), &held), us(30), "or nothing ran");
+        assert_eq!(watch.slack(&took(10, 59), &held), us(0), "a short one is not looked at");
+        assert_eq!(watch.slack(&took(10, 200), &HeldBack::default()), us(0), "nor one of a device that reports none");
     }
 
     #[test]
     fn the_longest_hand_over_counts_until_nothing_is_in_flight() {
         let mut watch = Watch::new(at(0));
+        let held = blocked(&[(31, 37)]);
         watch.steps(at(10), true);
-        watch.hands_over(at(17));
+        watch.hands_over(at(17), &held);
         watch.steps(at(20), false);
-        watch.hands_over(at(21));
-        assert_eq!(watch.handed(at(23), at(20)), us(7));
-        assert_eq!(watch.handed(at(30), at(20)), us(10), "its own was longer");
+        watch.hands_over(at(21), &held);
+        assert_eq!(watch.handed(us(3)), us(7));
+        assert_eq!(watch.handed(us(10)), us(10), "its own was longer");
+        watch.steps(at(30), false);
+        watch.hands_over(at(40), &held);
+        assert_eq!(watch.handed(us(3)), us(7), "but for what the device kept waiting");
+        watch.handed_over_after(us(9));
+        assert_eq!(watch.handed(us(3)), us(9), "that of another thread too");
         watch.steps(at(40), true);
-        assert_eq!(watch.handed(at(41), at(40)), us(1));
+        assert_eq!(watch.handed(us(1)), us(1));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use crate::living::{Living, Within};
 use crate::looped::Looped;
 use crate::recorded::Recorded;
 use crate::scheduled::Scheduled;
-use crate::source::{Lived, Next, Source};
+use crate::source::{Lived, Next, Slots, Source};
 use assay_base::{Instant, Op, Span};
 use assay_model::cache::Behind;
 use assay_model::generator::Generator;
@@ -95,6 +95,14 @@ impl Source for Blocks {
 
     fn pause(&self) -> Span {
         either!(&self.0, it => it.pause())
+    }
+
+    fn slots(&self) -> u32 {
+        either!(&self.0, it => it.slots())
+    }
+
+    fn free_slots(&mut self, at: Instant) -> Slots {
+        either!(&mut self.0, it => it.free_slots(at))
     }
 
     fn count_until(&mut self, end: Instant, count: impl FnMut(usize, u64, u64)) {

@@ -1,7 +1,9 @@
-//! A stream with a number of operations in flight on one target as a source of block I/O.
+//! A stream with a number of operations in flight on one target as a source of block I/O. Each operation is intended when
+//! the one before it in its slot has completed, or after a pause.
 
 use crate::ledger::Ledger;
-use crate::source::{Next, Source};
+use crate::slots::FreeSlots;
+use crate::source::{Next, Slots, Source};
 use assay_base::{Instant, Op, Span};
 use assay_model::generator::Generator;
 use assay_model::plan::READ_BACK_DEPTH;
@@ -19,10 +21,10 @@ pub(crate) struct Closed {
     /// For a read-back: the ledger of what was written, and where the next place was found.
     written: Option<Arc<Ledger>>,
     found: (u64, u32),
-    /// Number of operations that it may issue now; never more than are left.
-    credits: u32,
-    /// When it may issue the next operation.
-    ready: Instant,
+    /// The slots that are free, or pause until they are; never more than operations are left.
+    free: FreeSlots,
+    /// Time that slots have paused, or will, since it was last counted.
+    paused: Span,
     /// Number of operations that it has from here on, and had when they were counted last, and at its beginning.
     left: u64,
     left_when_counted: u64,
@@ -38,15 +40,14 @@ impl Closed {
         start: Instant,
     ) -> Closed {
         let all = generator.operations;
-        let credits = u64::from(generator.in_flight).min(all) as u32;
         Closed {
             flow,
             target,
+            free: FreeSlots::new(u64::from(generator.in_flight).min(all) as u32, start),
+            paused: Span::ZERO,
             generator,
             written,
             found: (0, 0),
-            credits,
-            ready: start,
             left: all,
             left_when_counted: all,
             all,
@@ -73,7 +74,7 @@ impl Source for Closed {
 
     #[inline(always)]
     fn due(&self) -> Instant {
-        if self.credits > 0 { self.ready } else { Instant::FAR }
+        self.free.first()
     }
 
     #[inline(always)]
@@ -83,18 +84,20 @@ impl Source for Closed {
 
     #[inline(always)]
     fn take(&mut self, _flow: usize) -> Op {
-        self.credits -= 1;
+        let intended = self.free.take();
         self.left -= 1;
         match self.written {
-            None => self.generator.operation(self.ready),
+            None => self.generator.operation(intended),
             Some(_) => self.generator.at(self.found.0, self.found.1),
         }
     }
 
     #[inline(always)]
     fn returned(&mut self, _flow: usize, completed: Instant) {
-        self.credits += u32::from(u64::from(self.credits) < self.left);
-        self.ready = completed + self.generator.pause;
+        if u64::from(self.free.len()) < self.left {
+            self.free.add(completed + self.generator.pause);
+            self.paused = self.paused + self.generator.pause;
+        }
     }
 
     fn operations(&self) -> Option<u64> {
@@ -109,12 +112,20 @@ impl Source for Closed {
         self.generator.pause
     }
 
+    fn slots(&self) -> u32 {
+        self.generator.in_flight
+    }
+
+    fn free_slots(&mut self, at: Instant) -> Slots {
+        Slots { open_ns: self.free.open(at), paused: std::mem::take(&mut self.paused) }
+    }
+
     fn count_until(&mut self, _end: Instant, mut count: impl FnMut(usize, u64, u64)) {
         count(self.flow, std::mem::replace(&mut self.left_when_counted, self.left) - self.left, 0);
     }
 
     fn begin(&mut self, now: Instant) -> Instant {
-        (self.ready, self.credits) = (now, READ_BACK_DEPTH);
+        self.free = FreeSlots::new(READ_BACK_DEPTH, now);
         now
     }
 }
@@ -152,7 +163,7 @@ mod tests {
         closed.returned(0, Instant::from_ns(7));
         assert_eq!((closed.due(), closed.operations()), (Instant::from_ns(7), None));
         closed.returned(0, Instant::from_ns(8));
-        assert_eq!((closed.due(), closed.operations()), (Instant::from_ns(8), None));
+        assert_eq!((closed.due(), closed.operations()), (Instant::from_ns(7), None), "one is left, for the first slot");
         closed.take(0);
         assert_eq!((closed.due(), closed.operations()), (Instant::FAR, Some(3)), "no fourth one");
         closed.returned(0, Instant::from_ns(9));
@@ -182,5 +193,21 @@ mod tests {
         paced.take(0);
         paced.returned(0, Instant::from_ns(5));
         assert_eq!(paced.due(), Instant::from_ns(1_000_005));
+        let slots = paced.free_slots(Instant::from_ns(1_000_000));
+        assert_eq!((slots.open_ns, slots.paused), (-5, Span::from_ms(1)), "it pauses for 5 ns more");
+        assert_eq!(paced.free_slots(Instant::from_ns(1_000_010)).paused, Span::ZERO, "each pause is counted once");
+    }
+
+    #[test]
+    fn each_slot_goes_on_from_its_own_completion() {
+        let mut closed = flow("in_flight = 3");
+        (0..3).for_each(|_| _ = closed.take(0));
+        [7, 9, 8].into_iter().for_each(|ns| closed.returned(0, Instant::from_ns(ns)));
+        let order = [0; 3].map(|_| {
+            let due = closed.due();
+            closed.take(0);
+            due.as_ns()
+        });
+        assert_eq!(order, [7, 8, 9]);
     }
 }

@@ -4,7 +4,7 @@
 //! the writes that it issues.
 
 use crate::looped::Looped;
-use crate::source::{Next, Source};
+use crate::source::{Next, Slots, Source};
 use assay_base::{Direction, Instant, Op, Span};
 use assay_model::generator::Generator;
 
@@ -69,6 +69,14 @@ impl Source for Flushing {
 
     fn pause(&self) -> Span {
         self.inner.pause()
+    }
+
+    fn slots(&self) -> u32 {
+        self.inner.slots()
+    }
+
+    fn free_slots(&mut self, at: Instant) -> Slots {
+        self.inner.free_slots(at)
     }
 
     fn count_until(&mut self, end: Instant, mut count: impl FnMut(usize, u64, u64)) {

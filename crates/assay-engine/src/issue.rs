@@ -100,25 +100,26 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
     ) -> Ticket {
         let lane = self.agenda.flows[index].lane;
         let full = &self.queue.lanes[lane].full;
+        let contends = self.agenda.contends(source);
         let held = if self.lateness.may_be_late {
             let arrival = Arrival {
                 now,
                 due,
                 target: request.target(),
                 scheduled: self.agenda.is_open_loop(source),
-                has_moment: self.agenda.has_moment(source),
+                shifts: self.agenda.shifts(source),
+                contends,
                 rests: self.agenda.rests(index),
             };
             self.lateness.arrives(&arrival, full, &mut self.book.recorder)
-        } else if self.agenda.open_loop {
+        } else if contends {
             self.lateness.held_back.but_for_the_device(full, now, due)
         } else {
-            // The request of a closed loop is intended when it is issued: the device did not delay it.
-            due
+            self.lateness.held_back.but_for_hand_overs(now, due)
         };
         self.agenda.look(source);
-        self.agenda.flows[index].in_flight += 1;
-        let ticket = self.queue.take(lane, now, due, &self.lateness.held_back.blocked);
+        self.agenda.issued(index);
+        let ticket = self.queue.take(lane, now, due, &self.lateness.held_back);
         let look = self.payload.before(&mut self.device, At { flow: index, ticket }, &request);
         self.queue.put(ticket, (source, index), request, [due, now, held], look);
         self.book.recorder.cell(index).issued += 1;

@@ -1,7 +1,7 @@
 //! How late the generator is, and which part of that the device caused: what a worker knows about both, updated by
 //! every arrival and every completion. The state machines are in [`crate::blame`].
 
-use crate::blame::{Full, HeldBack, Peers, Shift, Watch};
+use crate::blame::{Full, HeldBack, OVERSLEPT, OwnLag, Peers, Shift, Watch, late_stamp};
 use assay_base::{Completion, Instant, Span};
 use assay_record::{Excess, Recorder};
 use std::sync::Arc;
@@ -17,8 +17,8 @@ pub(crate) struct Lateness {
     pub peers: Option<Arc<Peers>>,
     /// This worker's share of each schedule: one request in this many.
     of: u64,
-    /// Some source follows a schedule, or completions are found later than they occur: then the generator's lateness
-    /// must be known. Where all sources are closed loops on a device that reports times, only oversleeping matters.
+    /// Some source follows a schedule or pauses, or completions are found later than they occur: then each arrival is
+    /// examined. In closed loops on a device that reports times, only slots that were left idle matter.
     pub may_be_late: bool,
     /// The same, or the program stood still at least once: each completion is examined closely.
     pub looks_close: bool,
@@ -34,8 +34,10 @@ pub(crate) struct Arrival {
     pub target: u16,
     /// It belongs to a schedule.
     pub scheduled: bool,
-    /// It has an intended time of its own.
-    pub has_moment: bool,
+    /// If it comes late, those behind it come late too: it follows a schedule, or a pause.
+    pub shifts: bool,
+    /// Its source may have waited for a slot of its target.
+    pub contends: bool,
     /// Nothing is in flight on its target.
     pub rests: bool,
 }
@@ -44,7 +46,7 @@ impl Lateness {
     /// One worker of `of` on `targets` targets, in a run that begins at `start`.
     pub(crate) fn new(start: Instant, targets: u16, of: u64, may_be_late: bool, when_found: bool) -> Lateness {
         Lateness {
-            held_back: HeldBack::new(start),
+            held_back: HeldBack::default(),
             watch: Watch::new(start),
             shifts: vec![Shift::new(start); usize::from(targets)],
             peers: None,
@@ -79,8 +81,11 @@ impl Lateness {
     /// would have been issued if the device, whose queue was `full`, had not delayed it.
     #[inline(never)]
     pub(crate) fn arrives(&mut self, arrival: &Arrival, full: &Full, recorder: &mut Recorder) -> Instant {
-        let Arrival { now, due, target, scheduled, has_moment, rests } = *arrival;
-        let held = self.held_back.but_for_the_device(full, now, due);
+        let Arrival { now, due, target, scheduled, shifts, contends, rests } = *arrival;
+        let held = match contends {
+            true => self.held_back.but_for_the_device(full, now, due),
+            false => self.held_back.but_for_hand_overs(now, due),
+        };
         let (at, several) = (usize::from(target), self.shifts.len() > 1);
         let shift = &mut self.shifts[at];
         if rests {
@@ -93,8 +98,8 @@ impl Lateness {
                 recorder.idle(target, rest.empty, rest.given, gap);
             }
         }
-        // The request of a closed loop is intended when it is issued.
-        if has_moment {
+        // A slot of a closed loop that comes late makes no other one late.
+        if shifts {
             // It is not known on which target a hand-over blocked: with several targets it may be another one.
             let by_target = if several { due + full.behind(due).min(held.since(due)) } else { held };
             let shifted = shift.issues(due, now.since(due.max(by_target)), by_target > due);
@@ -105,17 +110,27 @@ impl Lateness {
         held
     }
 
-    /// Which part of a request's time the generator may have caused; `own` is its own lag, and it was submitted at
-    /// `submitted`.
+    /// For how long a completion may have been stamped or found too late, if the thread that carried the request was
+    /// `kept` from running.
     #[inline(always)]
-    pub(crate) fn excess(&self, target: u16, own: Span, submitted: Instant, completion: &Completion) -> Excess {
-        let slack = self.watch.slack(completion, self.when_found, &self.held_back);
-        let worst = self.worst(usize::from(target));
-        // Nothing on this target has a schedule, or everything was punctual.
-        if worst.is_zero() && own.is_zero() {
-            return Excess { own_lag: own, response: slack, service: slack };
+    pub(crate) fn slack(&self, completion: &Completion, kept: Span) -> Span {
+        match self.when_found {
+            true => self.watch.slack(completion, &self.held_back),
+            false => late_stamp(completion, kept, &self.held_back),
         }
-        let handed = self.watch.handed(completion.issued, submitted);
+    }
+
+    /// Which part of a request's time the generator may have caused, if its completion may have been found `slack` too
+    /// late. `shifts`: its source follows a schedule, or pauses.
+    #[inline(always)]
+    pub(crate) fn excess(&self, target: u16, lag: OwnLag, slack: Span, shifts: bool) -> Excess {
+        let worst = self.worst(usize::from(target));
+        let own = lag.own;
+        // Nothing on this target has a schedule, or everything was punctual.
+        if worst.is_zero() && (own.is_zero() || !shifts) {
+            return Excess { own_lag: own, response: own + slack, service: slack };
+        }
+        let handed = self.watch.handed(lag.handing_over);
         Excess { own_lag: own, response: (worst + handed).max(own) + slack, service: slack }
     }
 
@@ -126,18 +141,25 @@ impl Lateness {
         &mut self,
         now: Instant,
         target: u16,
-        submitted: Instant,
+        (submitted, lag): (Instant, OwnLag),
         completed: Instant,
         (slack, together): (Span, bool),
         recorder: &mut Recorder,
     ) {
+        if !self.when_found {
+            // Known only now, because another thread began with it.
+            self.watch.handed_over_after(lag.handing_over);
+        }
         let at = usize::from(target);
         let peers = if together { self.of_peers(at) } else { Span::ZERO };
+        let waited = now.since(completed);
         let shift = &mut self.shifts[at];
         if together {
-            shift.leaves(now, submitted, slack + now.since(completed), peers);
+            shift.leaves(now, submitted, slack + waited, peers);
         }
-        let late = slack.max(now.since(completed));
+        // While a hand-over blocked nobody could look.
+        let blocked = if waited < OVERSLEPT { Span::ZERO } else { self.held_back.blocked_within(completed, now) };
+        let late = slack.max(waited.saturating_sub(blocked));
         if shift.oversleeps(now, late) {
             recorder.overslept(target, late);
         }
@@ -153,8 +175,9 @@ impl Lateness {
         }
     }
 
-    /// A completion with a time of its own was found `late`: counts this, once for all that are found together.
-    pub(crate) fn oversleeps(&mut self, now: Instant, target: u16, late: Span, recorder: &mut Recorder) {
+    /// A completion with a time of its own, `completed`, is found `now`: counts by how much that is too late, once for all that are found together.
+    pub(crate) fn oversleeps(&mut self, now: Instant, target: u16, completed: Instant, recorder: &mut Recorder) {
+        let late = now.since(completed).saturating_sub(self.held_back.blocked_within(completed, now));
         if self.shifts[usize::from(target)].oversleeps(now, late) {
             recorder.overslept(target, late);
         }

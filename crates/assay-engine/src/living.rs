@@ -3,7 +3,7 @@
 //! It wraps another source, so that sources that last as long as the run need no code for it.
 
 use crate::gate::Gate;
-use crate::source::{Lived, Next, Source};
+use crate::source::{Lived, Next, Slots, Source};
 use assay_base::{Instant, Op, Span};
 use assay_model::generator::Generator;
 use std::fmt;
@@ -210,6 +210,17 @@ impl<S: Within> Source for Living<S> {
 
     fn pause(&self) -> Span {
         self.inner.pause()
+    }
+
+    fn slots(&self) -> u32 {
+        self.inner.slots()
+    }
+
+    /// Before it begins and after it has ended its slots wait for nothing.
+    fn free_slots(&mut self, at: Instant) -> Slots {
+        let slots = self.inner.free_slots(at);
+        let lives = self.waits.is_none() && self.over == Over::Not;
+        if lives { slots } else { Slots { open_ns: 0, ..slots } }
     }
 
     fn count_until(&mut self, end: Instant, mut count: impl FnMut(usize, u64, u64)) {

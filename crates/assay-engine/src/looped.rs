@@ -4,7 +4,8 @@
 //! Each operation in flight takes one of the loop's slots. When it completes, the slot is free at once, or after a
 //! pause of its own. The next operation is drawn when the first free slot issues it.
 
-use crate::source::{Next, Source};
+use crate::slots::{FreeSlots, difference};
+use crate::source::{self, Next, Source};
 use assay_base::{Instant, Op, Prng, Span};
 use assay_model::address::Offsets;
 use assay_model::generator::Generator;
@@ -50,6 +51,10 @@ pub(crate) struct Looped {
     /// The next operation must not be issued before this, because its burst begins with a delay.
     not_before: Instant,
     pause: Span,
+    /// Time that slots have waited by the rules of the loop, or will, since it was last counted: think times, delays of
+    /// bursts, and what they wait for each other before they all pause together.
+    paused: Span,
+    in_flight: u32,
     prng: Prng,
 }
 
@@ -77,6 +82,8 @@ impl Looped {
             next: 0,
             not_before,
             pause: it.pause(),
+            paused: Span::ZERO,
+            in_flight,
             prng,
         }
     }
@@ -87,7 +94,7 @@ impl Looped {
     /// that operation.
     pub(crate) fn take_slot(&mut self) -> Instant {
         let wanted = self.due();
-        self.slots.take();
+        self.paused = self.paused + wanted.since(self.slots.take());
         wanted
     }
 
@@ -119,8 +126,7 @@ impl Source for Looped {
 
     #[inline(never)]
     fn take(&mut self, _flow: usize) -> Op {
-        let wanted = self.due();
-        self.slots.take();
+        let wanted = self.take_slot();
         self.counts[self.next].pulled += 1;
         // The delay of the next burst begins with the last operation of this one.
         self.not_before = self.mix.begins(wanted, &mut self.prng);
@@ -136,7 +142,7 @@ impl Source for Looped {
 
     #[inline(never)]
     fn returned(&mut self, _flow: usize, completed: Instant) {
-        self.slots.give_back(completed, &mut self.prng);
+        self.paused = self.paused + self.slots.give_back(completed, &mut self.prng);
     }
 
     fn is_open_loop(&self) -> bool {
@@ -145,6 +151,14 @@ impl Source for Looped {
 
     fn pause(&self) -> Span {
         self.pause
+    }
+
+    fn slots(&self) -> u32 {
+        self.in_flight
+    }
+
+    fn free_slots(&mut self, at: Instant) -> source::Slots {
+        source::Slots { open_ns: self.slots.open(at), paused: std::mem::take(&mut self.paused) }
     }
 
     fn count_until(&mut self, _end: Instant, mut count: impl FnMut(usize, u64, u64)) {
@@ -158,8 +172,8 @@ impl Source for Looped {
 /// The slots of the loop: they are free at once when an operation completes, or they pause.
 #[derive(Debug)]
 enum Slots {
-    /// Slots without pauses: how many are free, and when the last of them became free.
-    Plain { free: u32, since: Instant },
+    /// Slots without pauses.
+    Plain(FreeSlots),
     /// Each slot pauses by itself.
     Thinking(Box<Thinking>),
     /// All slots pause together.
@@ -172,9 +186,9 @@ enum Slots {
 struct Together {
     think: Think,
     all: u32,
-    free: u32,
-    /// The time from which the free slots may issue.
-    since: Instant,
+    free: FreeSlots,
+    /// The free slots may not issue before this.
+    not_before: Instant,
     /// Completions since the last pause.
     done: u32,
 }
@@ -184,17 +198,21 @@ impl Together {
         self.done >= self.think.every
     }
 
-    fn free(&self) -> Instant {
-        if self.free == 0 || self.stops() { Instant::FAR } else { self.since }
+    /// When the first slot may issue.
+    fn first(&self) -> Instant {
+        match self.free.first() {
+            _ if self.stops() => Instant::FAR,
+            Instant::FAR => Instant::FAR,
+            free => free.max(self.not_before),
+        }
     }
 
     /// Gives a slot back. Its operation counts as `counts` completions: 0 or 1.
     fn give_back(&mut self, completed: Instant, counts: u32, prng: &mut Prng) {
-        self.free += 1;
+        self.free.add(completed);
         self.done = self.done.saturating_add(counts);
-        self.since = completed;
-        if self.stops() && self.free == self.all {
-            self.since = completed + self.think.next(prng);
+        if self.stops() && self.free.len() == self.all {
+            self.not_before = self.free.last() + self.think.next(prng);
             self.done = 0;
         }
     }
@@ -214,10 +232,11 @@ struct Thinking {
 
 impl Slots {
     fn new(think: Option<Think>, in_flight: u32, start: Instant) -> Slots {
-        let Some(think) = think else { return Slots::Plain { free: in_flight, since: start } };
+        let all_free = FreeSlots::new(in_flight, start);
+        let Some(think) = think else { return Slots::Plain(all_free) };
         if think.together {
-            let (all, free, since, done) = (in_flight, in_flight, start, 0);
-            return Slots::Together(Box::new(Together { think, all, free, since, done }));
+            let (all, free, not_before, done) = (in_flight, all_free, start, 0);
+            return Slots::Together(Box::new(Together { think, all, free, not_before, done }));
         }
         let mut free = BinaryHeap::with_capacity(in_flight as usize);
         free.extend((0..in_flight).map(|_| Reverse((start, 0))));
@@ -228,45 +247,42 @@ impl Slots {
     #[inline(never)]
     fn free(&self) -> Instant {
         match self {
-            Slots::Plain { free: 0, .. } => Instant::FAR,
-            Slots::Plain { since, .. } => *since,
-            Slots::Together(together) => together.free(),
+            Slots::Plain(free) => free.first(),
+            Slots::Together(together) => together.first(),
             Slots::Thinking(thinking) => thinking.free.peek().map_or(Instant::FAR, |Reverse((at, _))| *at),
         }
     }
 
+    /// Uses the first slot, and returns since when it could have been used, but for the rules of the whole loop.
     #[inline(never)]
-    fn take(&mut self) {
+    fn take(&mut self) -> Instant {
         match self {
-            Slots::Plain { free, .. } => *free -= 1,
-            Slots::Together(together) => together.free -= 1,
+            Slots::Plain(free) => free.take(),
+            Slots::Together(together) => together.free.take(),
             Slots::Thinking(thinking) => {
-                let Reverse((_, done)) = thinking.free.pop().expect("a loop is asked when a slot is free");
+                let Reverse((due, done)) = thinking.free.pop().expect("a loop is asked when a slot is free");
                 thinking.flying.push_back(done);
+                due
             }
         }
     }
 
+    /// Gives a slot back; returns for how long it pauses, as far as that is its own pause.
     #[inline(never)]
-    fn give_back(&mut self, completed: Instant, prng: &mut Prng) {
+    fn give_back(&mut self, completed: Instant, prng: &mut Prng) -> Span {
         match self {
-            Slots::Plain { free, since } => {
-                *free += 1;
-                *since = completed;
-            }
+            Slots::Plain(free) => free.add(completed),
             Slots::Together(together) => together.give_back(completed, 1, prng),
-            Slots::Thinking(thinking) => thinking.give_back(completed, prng),
+            Slots::Thinking(thinking) => return thinking.give_back(completed, prng),
         }
+        Span::ZERO
     }
 
     /// Gives back a slot whose operation does not count as a completion.
     #[inline(never)]
     fn give_back_unused(&mut self, completed: Instant, prng: &mut Prng) {
         match self {
-            Slots::Plain { free, since } => {
-                *free += 1;
-                *since = completed;
-            }
+            Slots::Plain(free) => free.add(completed),
             Slots::Together(together) => together.give_back(completed, 0, prng),
             Slots::Thinking(thinking) => {
                 let done = thinking.flying.pop_front().expect("what comes back was in flight");
@@ -274,15 +290,25 @@ impl Slots {
             }
         }
     }
+
+    /// The sum of the times since the free slots could have been used at `at`.
+    fn open(&self, at: Instant) -> i64 {
+        match self {
+            Slots::Plain(free) => free.open(at),
+            Slots::Together(together) => together.free.open(at),
+            Slots::Thinking(thinking) => {
+                let open = |sum: i64, slot: &Reverse<(Instant, u32)>| sum.saturating_add(difference(at, slot.0.0));
+                thinking.free.iter().fold(0, open)
+            }
+        }
+    }
 }
 
 impl Thinking {
-    fn give_back(&mut self, completed: Instant, prng: &mut Prng) {
+    fn give_back(&mut self, completed: Instant, prng: &mut Prng) -> Span {
         let done = self.flying.pop_front().expect("what comes back was in flight") + 1;
-        let slot = match done >= self.think.every {
-            true => (completed + self.think.next(prng), 0),
-            false => (completed, done),
-        };
-        self.free.push(Reverse(slot));
+        let (pause, done) = if done >= self.think.every { (self.think.next(prng), 0) } else { (Span::ZERO, done) };
+        self.free.push(Reverse((completed + pause, done)));
+        pause
     }
 }

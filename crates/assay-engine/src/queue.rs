@@ -1,6 +1,6 @@
 //! The requests in flight: the slots of all targets, and the lanes that divide them.
 
-use crate::blame::{Full, Stretch};
+use crate::blame::{Full, HeldBack};
 use assay_base::{Completion, Instant, Request, Ticket};
 use assay_model::Plan;
 use assay_model::arrival::Part;
@@ -155,11 +155,11 @@ impl<R: Request> Queue<R> {
 
     /// Takes a slot of `lane` for a request that was due at `due` and is issued `now`; [`Queue::put`] fills it.
     #[inline(always)]
-    pub(crate) fn take(&mut self, lane: usize, now: Instant, due: Instant, blocked: &Stretch) -> Ticket {
+    pub(crate) fn take(&mut self, lane: usize, now: Instant, due: Instant, held: &HeldBack) -> Ticket {
         let lane = &mut self.lanes[lane];
         let ticket = lane.free.pop().expect("only a source whose lane has a free slot is asked");
         if lane.free.is_empty() {
-            lane.full.begins(now, due, blocked);
+            lane.full.begins(now, due, held.blocked_within(due, now));
         }
         ticket
     }
@@ -211,6 +211,11 @@ impl<R: Request> Queue<R> {
             slot.stuck = true;
             report(slot);
         }
+    }
+
+    /// The slots that requests have.
+    pub(crate) fn taken(&self) -> impl Iterator<Item = &Slot<R>> {
+        self.slots.iter().filter(|slot| slot.live)
     }
 
     /// Asserts that every slot is either free or taken.

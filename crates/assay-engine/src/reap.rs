@@ -1,13 +1,13 @@
 //! Handles a completion: it is counted, its data are examined, and its slot becomes free.
 
 use crate::agenda::Back;
-use crate::blame::OVERSLEPT;
+use crate::blame::{OVERSLEPT, OwnLag};
 use crate::payload::{At, Fate, Payload};
 use crate::queue::{Begun, Slot};
 use crate::source::Source;
 use crate::worker::{Worker, about};
 use assay_base::{Code, Completion, Device, Done, Instant, Request, Span, Ticket};
-use assay_record::{CloseReason, EventKind, Excess, Failure};
+use assay_record::{CloseReason, EventKind, Excess, Failure, Took};
 
 impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> {
     /// Where time is virtual and the device is sure, it does not matter when completions are looked at.
@@ -24,7 +24,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         for completion in done {
             let flow = self.queue.of(completion.ticket).flow;
             let target = self.agenda.flows[usize::from(flow)].target;
-            self.lateness.oversleeps(now, target, now.since(completion.completed), &mut self.book.recorder);
+            self.lateness.oversleeps(now, target, completion.completed, &mut self.book.recorder);
         }
     }
 
@@ -69,59 +69,58 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
     fn succeeds(&mut self, now: Instant, completion: &Completion) {
         let slot = self.queue.last(completion.ticket);
         let (index, look, bytes) = (usize::from(slot.flow), slot.look, slot.request.bytes());
-        let (intended, own, excess) = self.back(now, completion);
-        let response = completion.completed.since(intended);
+        let took = self.back(now, completion);
         if look || self.payload.verifies() {
             let slot = self.queue.last(completion.ticket);
             let (at, cell) = (At { flow: index, ticket: completion.ticket }, self.book.recorder.cell(index));
             if let Fate::Damaged(kind) = self.payload.after(&mut self.device, at, &slot.request, look, cell) {
-                return self.damaged(now, completion.ticket, kind, response);
+                return self.damaged(now, completion.ticket, kind, &took);
             }
         }
-        let service = completion.completed.since(completion.issued);
-        let recorder = &mut self.book.recorder;
-        match excess {
-            None => recorder.completed(index, bytes, response, service, own),
-            Some(excess) => recorder.completed_late(index, bytes, response, service, excess),
-        }
+        self.book.recorder.completed(index, bytes, took);
     }
 
-    /// Frees the slot of a request that completed, and returns when it was intended and how much of its time the
-    /// generator may have caused.
+    /// Frees the slot of a request that completed, and returns its times, and how much of them the generator may have
+    /// caused.
     #[inline(always)]
-    fn back(&mut self, now: Instant, completion: &Completion) -> (Instant, Span, Option<Excess>) {
+    fn back(&mut self, now: Instant, completion: &Completion) -> Took {
         let slot = self.queue.last(completion.ticket);
         let (target, intended, submitted, held) = (slot.request.target(), slot.intended, slot.submitted, slot.held);
         let (index, source) = (usize::from(slot.flow), usize::from(slot.source));
+        let Completion { issued, accepted, completed, .. } = *completion;
         let reads_back = self.stage.reads_back();
         let goes_on = self.stage.is_scheduled() || reads_back;
-        let Back { lane, open_loop, has_moment, last_of } =
-            self.agenda.back(source, index, completion.completed, goes_on);
-        if reads_back && !open_loop {
+        let back = self.agenda.back(source, index, completed, goes_on);
+        if reads_back && !back.open_loop {
             self.stage.waits_for_read_back(now + self.limits.drain);
         }
-        if let Some(operations) = last_of {
-            self.stream_ends(now, index, operations, completion.completed);
+        if let Some(operations) = back.last_of {
+            self.stream_ends(now, index, operations, completed);
         }
-        // The request of a closed loop is intended when it is issued: it is never late.
-        let (intended, own) = if has_moment {
-            (intended, self.lateness.held_back.own(intended, held, submitted, completion.issued))
-        } else {
-            (completion.issued, Span::ZERO)
-        };
+        let lag = self.lateness.held_back.own(intended, held, submitted, issued);
         self.totals.completed += 1;
-        self.book.recorder.lagged(index, completion.issued.since(intended), own);
-        self.book.recorder.submitted(index, completion.accepted.since(completion.issued));
-        let excess = if self.lateness.looks_close {
-            Some(self.found(now, (lane, index), submitted, completion, own))
+        let kept = self.device.kept_from_running(completion.ticket);
+        let excess = if self.lateness.looks_close || !kept.is_zero() {
+            self.found(now, &back, (index, submitted), completion, (lag, kept))
         } else {
-            self.queue.free(now, lane, completion);
-            None
+            self.queue.free(now, back.lane, completion);
+            Excess { own_lag: lag.own, response: lag.own, service: Span::ZERO }
         };
+        if let Some(looped) = back.looped
+            && excess.own_lag + excess.service >= OVERSLEPT
+        {
+            self.book.recorder.left_idle(looped, excess.own_lag + excess.service);
+        }
         if completion.result.is_ok() {
             self.incidents.succeeded(target);
         }
-        (intended, own, excess)
+        Took {
+            response: completed.since(intended),
+            service: completed.since(issued),
+            lag: issued.since(intended),
+            submit: accepted.since(issued),
+            excess,
+        }
     }
 
     /// Writes that a stream has done its operations, the last of which completed at `completed`.
@@ -137,8 +136,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         self.incidents.say(now, EventKind::StreamEnd, text, details);
     }
 
-    /// Frees the slot of a request that had `own` lag, and returns the part of its time that the generator may have
-    /// caused.
+    /// Frees the slot of a request, and returns the part of its time that the generator may have caused.
     ///
     /// This function and [`Lateness::arrives`](crate::lateness::Lateness::arrives) are not inlined into the path of
     /// closed loops on devices that report times, which need neither (10 % on the null device).
@@ -146,17 +144,18 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
     fn found(
         &mut self,
         now: Instant,
-        (lane, index): (usize, usize),
-        submitted: Instant,
+        back: &Back,
+        (index, submitted): (usize, Instant),
         completion: &Completion,
-        own: Span,
+        (lag, kept): (OwnLag, Span),
     ) -> Excess {
         let target = self.agenda.flows[index].target;
-        let excess = self.lateness.excess(target, own, submitted, completion);
-        let together = self.queue.free(now, lane, completion);
-        let (completed, slack) = (completion.completed, excess.service);
+        let slack = self.lateness.slack(completion, kept);
+        let excess = self.lateness.excess(target, lag, slack, back.shifts);
+        let together = self.queue.free(now, back.lane, completion);
+        let completed = completion.completed;
         let recorder = &mut self.book.recorder;
-        self.lateness.found(now, target, submitted, completed, (slack, together), recorder);
+        self.lateness.found(now, target, (submitted, lag), completed, (slack, together), recorder);
         if self.agenda.rests(index) {
             self.lateness.ends(target, completed, slack);
         }
@@ -189,9 +188,10 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
             (completion.issued, completion.accepted) = (begun.issued, begun.accepted);
             moved = begun.moved;
         }
-        let (intended, ..) = self.back(now, &completion);
+        let took = self.back(now, &completion);
         let index = usize::from(slot.flow);
-        let failure = self.failure(slot, completion.completed.since(intended));
+        let failure = self.failure(slot, took.response);
+        self.book.recorder.fell_short(index, &took);
         self.payload.failed(index, &slot.request);
         match completion.result {
             Ok(len) => {
@@ -222,9 +222,10 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
     }
 
     #[cold]
-    fn damaged(&mut self, now: Instant, ticket: Ticket, kind: Code, response: Span) {
+    fn damaged(&mut self, now: Instant, ticket: Ticket, kind: Code, took: &Took) {
         let slot = &{ *self.queue.last(ticket) };
-        let failure = self.failure(slot, response);
+        let failure = self.failure(slot, took.response);
+        self.book.recorder.fell_short(usize::from(slot.flow), took);
         self.book.recorder.failed(usize::from(slot.flow), self.device.name(kind), failure);
         let target = about(&self.agenda, slot).target;
         for damage in self.payload.damages() {

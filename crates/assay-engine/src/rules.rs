@@ -57,8 +57,6 @@ pub struct Setup {
 pub struct Step {
     /// It has nothing to do before this time, unless an operation completes.
     pub wake: Instant,
-    /// Nothing is issued before this time, whatever completes; the beginning of time where that is not known.
-    pub quiet: Instant,
     /// A request was issued, which [`Worker::send`](crate::Worker::send) hands over.
     pub issued: bool,
     /// The run is over.

@@ -12,10 +12,6 @@ pub trait Host {
     /// The current time.
     fn now(&self) -> Instant;
 
-    /// How often this thread gave up its processor voluntarily. It does so in a submit that blocks in the device, but
-    /// not when it is merely not scheduled.
-    fn voluntary_switches(&self) -> u64;
-
     /// The part of this period in which no thread of the program ran, if there was one: the program was stopped or
     /// frozen, which a thread within a call cannot distinguish from a call that blocks. Called at every step, so it
     /// must be cheap.
@@ -54,9 +50,6 @@ pub trait Sink {
     }
 }
 
-/// A hand-over that takes longer than this is examined: did it block?
-const BLOCKING: Span = Span::from_us(50);
-
 /// Waits end some microseconds later than requested; a wait that ended even later was disturbed.
 const DISTURBED: Span = Span::from_us(100);
 
@@ -65,19 +58,6 @@ const DISTURBED: Span = Span::from_us(100);
 pub struct Waiting {
     /// The last period before an operation is due is spent spinning, not sleeping, because a sleep ends late.
     pub spin: Spin,
-    /// Who is responsible for the time that a hand-over takes.
-    pub hand_over: HandOver,
-}
-
-/// What a long hand-over means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HandOver {
-    /// The device carries operations out during the hand-over: all of the time is the device's.
-    Inline,
-    /// The hand-over may block in the device: a long one is examined.
-    MayBlock,
-    /// The hand-over never waits for the device: a long one was delayed by this machine.
-    Never,
 }
 
 /// How long to spin before an operation is due.
@@ -173,8 +153,6 @@ pub fn run_real<D: Device, S: Source<Request = D::Request>, P: Payload<D>>(
     let mut lateness = Sleeps::new(waiting.spin, host.now());
     let mut idle = false;
     let mut last = host.now();
-    let mut switches = Switches(None);
-    let mut quiet = Instant::ZERO;
     let mut reads_back = false;
     loop {
         if worker.reads_back() && !reads_back {
@@ -197,11 +175,7 @@ pub fn run_real<D: Device, S: Source<Request = D::Request>, P: Payload<D>>(
             }
             None => {}
         }
-        if waiting.hand_over == HandOver::MayBlock && now >= quiet {
-            switches.ask_once(host);
-        }
-        let Step { wake, quiet: until, issued, done } = worker.step(now);
-        quiet = until;
+        let Step { wake, issued, done } = worker.step(now);
         // Failures are reported before anything else is done: a hand-over may hang, and if the program is killed then,
         // the log must have them.
         if worker.has_told() {
@@ -209,11 +183,11 @@ pub fn run_real<D: Device, S: Source<Request = D::Request>, P: Payload<D>>(
         }
         let mut before = now;
         if issued {
-            before = send(worker, host, waiting.hand_over, &mut switches, now);
+            worker.send(host.now());
+            before = host.now();
         }
         if worker.has_news() {
             hand_over(worker, sink, now);
-            switches = Switches(None);
             before = host.now();
         }
         if done {
@@ -224,7 +198,6 @@ pub fn run_real<D: Device, S: Source<Request = D::Request>, P: Payload<D>>(
         worker.watched(before);
         if !sleep.is_zero() {
             worker.wait(sleep);
-            switches = Switches(None);
             let (ended, after) = (before + sleep, host.now());
             // A wait that ends this late was disturbed at some time: it is not known whether the worker could look for
             // completions at all.
@@ -235,45 +208,6 @@ pub fn run_real<D: Device, S: Source<Request = D::Request>, P: Payload<D>>(
             }
         }
     }
-}
-
-/// How often the worker had given up its processor when that was last read, valid as long as it has not waited since:
-/// reading it is a system call, and a queue that is kept full gets many hand-overs between two waits.
-struct Switches(Option<u64>);
-
-impl Switches {
-    fn ask_once(&mut self, host: &impl Host) {
-        self.0.get_or_insert_with(|| host.voluntary_switches());
-    }
-
-    /// Whether the number grew since it was last read.
-    fn grew(&mut self, host: &impl Host) -> bool {
-        let before = self.0.replace(host.voluntary_switches());
-        before != self.0
-    }
-}
-
-/// Hands over what was issued in the step that began at `stepped`, in which some may already have been handed over;
-/// when either blocked, the worker is told. Returns when it was finished.
-fn send<D: Device, S: Source<Request = D::Request>, P: Payload<D>>(
-    worker: &mut Worker<D, S, P>,
-    host: &impl Host,
-    how: HandOver,
-    switches: &mut Switches,
-    stepped: Instant,
-) -> Instant {
-    let examined = how == HandOver::MayBlock;
-    let mut blocks = |from: Instant, until: Instant| examined && until.since(from) > BLOCKING && switches.grew(host);
-    let before = host.now();
-    if blocks(stepped, before) {
-        worker.blocked(stepped, before);
-    }
-    worker.send(before);
-    let after = host.now();
-    if how == HandOver::Inline || blocks(before, after) {
-        worker.blocked(before, after);
-    }
-    after
 }
 
 /// Runs `worker` to its end in virtual time, which jumps from event to event. The device must report when its next

@@ -30,6 +30,16 @@ pub struct Lived {
     pub last: Instant,
 }
 
+/// What a closed loop's slots do that have no request in flight.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Slots {
+    /// The sum of the times since the next request of each is intended, in nanoseconds; negative where it is intended
+    /// later.
+    pub open_ns: i64,
+    /// For how long slots have paused, or will, since this was last called.
+    pub paused: Span,
+}
+
 /// A group of flows. The only times it gets are those of completions: a schedule continues whatever happens.
 pub trait Source {
     /// The kind of its requests.
@@ -57,9 +67,19 @@ pub trait Source {
     }
 
     /// The pause between a completion and the next request; zero where the next one follows immediately, or where there
-    /// is a schedule. After a pause a request has an intended time of its own, and may be late.
+    /// is a schedule. After pauses requests come one by one, so that a late one makes those behind it late.
     fn pause(&self) -> Span {
         Span::ZERO
+    }
+
+    /// The number of its requests that are in flight at most; zero where there is a schedule.
+    fn slots(&self) -> u32 {
+        0
+    }
+
+    /// Its slots that have no request in flight at `at`; called once for each interval.
+    fn free_slots(&mut self, _at: Instant) -> Slots {
+        Slots::default()
     }
 
     /// Counts the requests intended before `end` that no earlier call has counted: `count` gets, for each flow, their

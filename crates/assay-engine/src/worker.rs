@@ -4,17 +4,18 @@
 //! however long it waits for a slot; no request is dropped, and no delay is left out.
 
 use crate::agenda::{Agenda, Flow};
-use crate::blame::{Peers, Stretch};
+use crate::blame::Peers;
 use crate::incidents::{About, Incidents};
 use crate::lateness::Lateness;
 use crate::lives::Lives;
 use crate::payload::Payload;
 use crate::queue::{Queue, Slot, bounds};
 use crate::rules::{Limits, Setup, Step, Totals};
-use crate::source::Source;
+use crate::slots::difference;
+use crate::source::{Slots, Source};
 use crate::stage::Stage;
 use crate::timeline::Timeline;
-use assay_base::{Code, Device, Done, Instant, Span};
+use assay_base::{Code, Device, Done, HandOver, Instant, Span};
 use assay_model::Plan;
 use assay_record::{CloseReason, Event, EventKind, Frame, Recorder};
 use std::borrow::Cow;
@@ -50,6 +51,8 @@ pub struct Worker<D: Device, S, P> {
     pub(crate) max_lag: Span,
     pub(crate) totals: Totals,
     done: Done,
+    /// Reused for what the device reports of its hand-overs.
+    hand_overs: Vec<HandOver>,
 }
 
 /// What is recorded: the counters of the open interval, and the intervals that have ended.
@@ -92,25 +95,28 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
             let lane = usize::from(target) * lanes + plan.lane_of(stream);
             let source =
                 flows_of.iter().position(|flows| flows.contains(&at)).expect("each flow of the plan has its source");
-            Flow { target, source, lane, in_flight: 0, stuck: 0 }
+            Flow { target, source, lane, in_flight: 0, most: 0, stuck: 0 }
         };
         assert_eq!(flows_of.len(), sources.len(), "each source has its flows");
         let flows: Vec<Flow> = plan.flows().enumerate().map(flow).collect();
         let timeline = Timeline::new(plan, start);
         let (when_found, count) = (device.is_stamped_when_found(), flows.len());
-        let agenda = Agenda::new(sources, (flows, &flows_of), after, timeline.end());
+        let (loops, bounds) = (plan.closed_loops(), bounds(plan, part, bound));
+        let mut agenda = Agenda::new(sources, (flows, &flows_of), (after, timeline.end()), &loops);
+        agenda.look_at_lanes(&bounds);
         let lives = Lives::new(&agenda, &flows_of, part.of);
-        let may_be_late = when_found || agenda.has_moments();
+        let may_be_late = when_found || agenda.has_shifts();
+        let recorder = Recorder::new(thresholds, count).with_lateness(plan.targets.into());
         Worker {
             device,
             agenda,
-            queue: Queue::new(&bounds(plan, part, bound), start),
+            queue: Queue::new(&bounds, start),
             payload,
             lateness: Lateness::new(start, plan.targets, part.of, may_be_late, when_found),
             incidents: Incidents::new(limits, plan.targets),
             stage: Stage::new(),
             book: Books {
-                recorder: Recorder::new(thresholds, count).with_lateness(plan.targets.into()),
+                recorder: recorder.with_loops(loops.len()),
                 boundary: timeline.boundary(),
                 timeline,
                 lives,
@@ -122,6 +128,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
             max_lag: plan.max_lag,
             totals: Totals::default(),
             done: Done::new(),
+            hand_overs: Vec::new(),
         }
     }
 
@@ -130,12 +137,12 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
     #[inline(never)]
     pub fn step(&mut self, now: Instant) -> Step {
         if self.stage.is_finished() {
-            return Step { wake: Instant::FAR, quiet: Instant::FAR, issued: false, done: true };
+            return Step { wake: Instant::FAR, issued: false, done: true };
         }
         let now = now.max(self.ahead.reached);
         let before = self.totals.issued;
         self.lateness.watch.steps(now, before == self.totals.completed);
-        self.reap(now);
+        let now = self.reap(now);
         while self.book.boundary <= now {
             self.close_interval(self.book.boundary, false);
             self.look_at_full_lanes(now);
@@ -158,39 +165,52 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         };
         let drained = self.stage.gives_up().unwrap_or(Instant::FAR);
         let issued = self.totals.issued > before;
-        // A closed loop issues when a request completes.
-        let quiet = if self.agenda.open_loop { self.agenda.soonest().1 } else { Instant::ZERO };
         let wake = next.min(device).min(self.book.boundary).min(drained);
         self.lateness.watch.until(wake.max(now));
-        Step { wake, quiet, issued, done: self.stage.is_finished() }
+        Step { wake, issued, done: self.stage.is_finished() }
     }
 
-    fn reap(&mut self, now: Instant) {
-        self.device.poll(now, &mut self.done);
+    /// Looks for completions. Returns the present: a device may have found some after `now`, and what they make due is due
+    /// in this step.
+    fn reap(&mut self, now: Instant) -> Instant {
+        self.poll(now);
         let mut done = std::mem::take(&mut self.done);
+        let now = done.last().map_or(now, |last| now.max(last.completed));
         self.look_for_oversleeping(now, &done);
         for completion in done.drain(..) {
             self.complete(now, &completion);
         }
         self.done = done;
+        now
     }
 
     /// Hands what was issued to the device.
     #[inline]
     pub fn send(&mut self, now: Instant) {
-        self.lateness.watch.hands_over(now);
-        self.device.poll(now, &mut self.done);
+        self.take_hand_overs();
+        let Lateness { watch, held_back, .. } = &mut self.lateness;
+        watch.hands_over(now, held_back);
+        self.poll(now);
     }
 
-    /// Reports that a hand-over blocked from `from` to `until`: what waited meanwhile waited for the device.
-    pub fn blocked(&mut self, from: Instant, until: Instant) {
-        self.lateness.held_back.blocked = Stretch { from, until };
+    /// Asks the device what has completed, and what it reports of its hand-overs.
+    #[inline]
+    fn poll(&mut self, now: Instant) {
+        self.device.poll(now, &mut self.done);
+        self.take_hand_overs();
+    }
+
+    /// What waited while a hand-over held up this thread waited for the device.
+    #[inline]
+    fn take_hand_overs(&mut self) {
+        self.device.take_hand_overs(&mut self.hand_overs);
+        self.lateness.held_back.add_hand_overs(&mut self.hand_overs);
     }
 
     /// Reports that no thread of the program ran from `from` to `until`: requests that were due before the end waited
     /// for the generator, and the device is not responsible for that time, even if they also waited for it.
     pub fn stopped(&mut self, from: Instant, until: Instant) {
-        self.lateness.held_back.stopped = Stretch { from, until };
+        self.lateness.held_back.stopped(from, until);
         self.lateness.watch.not_since(from);
         self.lateness.looks_close = true;
     }
@@ -324,18 +344,39 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
             cell.scheduled += scheduled;
             cell.waiting = waiting;
         });
-        for (index, flow) in self.agenda.flows.iter().enumerate() {
+        // Issuing ahead does not know how many are in flight at a time.
+        let counts_most = self.ahead.how.is_none();
+        for (index, flow) in self.agenda.flows.iter_mut().enumerate() {
             let cell = recorder.cell(index);
             cell.stuck = flow.stuck;
             cell.in_flight = flow.in_flight - flow.stuck;
+            cell.in_flight_max = if counts_most { flow.most } else { 0 };
+            flow.most = flow.in_flight;
         }
         self.lateness.note_peaks(recorder);
+        self.count_slots(end);
         self.tell_of_lives(end);
         let Books { recorder, timeline, boundary, frames, .. } = &mut self.book;
         let closed = timeline.close(end, last);
         *boundary = timeline.boundary();
         let (start, end) = (closed.start.as_ns(), closed.end.as_ns());
         frames.push(recorder.take(closed.index, start, end, closed.phase, closed.close_group));
+    }
+
+    /// Counts what the slots of closed loops do at the end of an interval.
+    fn count_slots(&mut self, end: Instant) {
+        let Worker { agenda, queue, book, .. } = self;
+        for source in 0..agenda.len() {
+            if let Some(looped) = agenda.looped(source) {
+                let Slots { open_ns, paused } = agenda.free_slots(source, end);
+                book.recorder.slots(looped, open_ns, paused);
+            }
+        }
+        for slot in queue.taken() {
+            if let Some(looped) = agenda.looped(usize::from(slot.source)) {
+                book.recorder.slots(looped, difference(end, slot.intended), Span::ZERO);
+            }
+        }
     }
 
     /// Tells which streams have begun and ended in the interval that ends at `end`.

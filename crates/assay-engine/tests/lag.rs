@@ -3,9 +3,9 @@
 
 #![allow(clippy::unwrap_used, reason = "a test panics to fail")]
 
-use assay_base::{BlockDevice, Completion, Device, Done, Geometry, Instant, Op, Span, Ticket};
+use assay_base::{BlockDevice, Completion, Device, Done, Geometry, HandOver, Instant, Op, Span, Ticket};
 use assay_device::sim::{Bank, Spec};
-use assay_engine::shell::{HandOver, Host, Sink, Spin, Stop, Waiting};
+use assay_engine::shell::{Host, Sink, Spin, Stop, Waiting};
 use assay_engine::{Blocks, Data, Limits, Setup, Worker, run_real, run_virtual};
 use assay_model::{Plan, arrival::Part, workload};
 use assay_record::{CloseReason, Event, Frame, Interval, Thresholds};
@@ -22,7 +22,6 @@ struct World {
     late: Cell<u64>,
     /// The generator is away, from the first time on, for the second.
     away: Cell<Option<(u64, u64)>>,
-    switches: Cell<u64>,
 }
 
 impl World {
@@ -38,9 +37,6 @@ impl Host for &World {
     fn now(&self) -> Instant {
         self.pass(100);
         World::now(self)
-    }
-    fn voluntary_switches(&self) -> u64 {
-        self.switches.get()
     }
     fn stood_still(&self, _: Instant, _: Instant) -> Option<(Instant, Instant)> {
         None
@@ -68,6 +64,7 @@ struct Mock<'a> {
     kind: Kind,
     queued: Vec<(Ticket, u32)>,
     pending: Vec<Completion>,
+    hand_overs: Vec<HandOver>,
 }
 
 impl Mock<'_> {
@@ -90,6 +87,9 @@ impl Mock<'_> {
                 Kind::Blocks { ns, .. } => issued + Span::from_ns(ns),
             };
             let accepted = self.world.now();
+            if let Kind::Call { .. } = self.kind {
+                self.hand_overs.push(HandOver { from: issued, until: accepted });
+            }
             self.pending.push(Completion { ticket, result: Ok(len), issued, accepted, completed });
         }
     }
@@ -105,8 +105,9 @@ impl Device for Mock<'_> {
         {
             self.flush();
             if self.world.now.get() >= at {
+                let from = self.world.now();
                 self.world.pass(takes);
-                self.world.switches.set(self.world.switches.get() + u64::from(takes > 0));
+                self.hand_overs.push(HandOver { from, until: self.world.now() });
                 self.kind = Kind::Blocks { ns, at, takes: 0 };
             }
         }
@@ -120,6 +121,9 @@ impl Device for Mock<'_> {
     }
     fn next_wakeup(&self) -> Option<Instant> {
         None
+    }
+    fn take_hand_overs(&mut self, into: &mut Vec<HandOver>) {
+        into.append(&mut self.hand_overs);
     }
     fn wait(&mut self, span: Span) {
         let end = World::now(self.world) + span;
@@ -195,10 +199,9 @@ fn carried_late(kind: Kind, rate: u64, bound: u32, away: Option<(u64, u64)>, lat
     let world = World::default();
     world.late.set(late);
     world.away.set(away);
-    let device = Mock { world: &world, kind, queued: Vec::new(), pending: Vec::new() };
+    let device = Mock { world: &world, kind, queued: Vec::new(), pending: Vec::new(), hand_overs: Vec::new() };
     let mut worker = Worker::new(&plan(rate, "1s", ""), device, setup(bound)).unwrap();
-    let hand_over = if matches!(kind, Kind::Call { .. }) { HandOver::Inline } else { HandOver::MayBlock };
-    let waiting = Waiting { spin: Spin::Fixed(Span::ZERO), hand_over };
+    let waiting = Waiting { spin: Spin::Fixed(Span::ZERO) };
     let mut kept = Kept::default();
     run_real(&mut worker, &&world, &mut kept, waiting);
     // What a device that is too slow leaves over is not issued after the end.

@@ -8,7 +8,7 @@ use assay_base::{Direction, Instant, Op, Span};
 use assay_engine::shell::Sink;
 use assay_engine::{Gates, Limits, Setup, Worker, run_virtual};
 use assay_model::{Plan, arrival::Part, recording::Line, workload};
-use assay_record::{Event, EventKind, Frame, Interval, Thresholds};
+use assay_record::{Event, EventKind, FlowInterval, Frame, Interval, Thresholds};
 use even::Even;
 
 #[derive(Default)]
@@ -371,16 +371,18 @@ fn what_is_due_within_a_life_and_waits_for_the_device_is_counted_and_issued() {
     }
 }
 
-/// Behind a pause, an operation of a closed loop is due at a moment; without one it is due when it is issued.
+/// Behind a pause, an operation of a closed loop is due when that is over, without one when the one before it completed.
+/// Where another loop has the only slot then, it waits for the device.
 #[test]
-fn a_loop_with_a_life_is_late_where_it_pauses() {
-    for (pause, late) in [("pause = \"1ms\"\n", true), ("", false)] {
+fn a_loop_with_a_life_waits_for_a_slot_that_another_one_has() {
+    for pause in ["pause = \"1ms\"\n", ""] {
         let keys = format!("size = \"4KiB\"\nin_flight = 1\n{pause}for = \"500ms\"");
         // Two of them, between which the device has one slot.
-        let plan = plan(&format!("{HEAD}{}{}", stream("a", &keys), stream("b", &keys)));
+        let plan = plan(&format!("{HEAD}{}{}", stream("a", &keys), stream("b", &keys))).in_one_lane();
         let did = slowly(&plan, (Part { index: 0, of: 1 }, 1), None, Span::from_ms(50));
-        let lag: u64 = did.intervals.iter().flat_map(|it| &it.flows).map(|flow| flow.lag.sum_ns).sum();
+        let sum = |of: fn(&FlowInterval) -> u64| did.intervals.iter().flat_map(|it| &it.flows).map(of).sum::<u64>();
         assert!(did.ok.iter().all(|ok| (4..7).contains(ok)), "ten have room: {:?}", did.ok);
-        assert_eq!(lag > 0, late, "{pause}: {lag}");
+        let (lag, own) = (sum(|flow| flow.lag.sum_ns), sum(|flow| flow.own_lag.sum_ns));
+        assert!(lag > 8 * 45_000_000 && own == 0, "{pause}: each waits for the other: {lag}, own {own}");
     }
 }

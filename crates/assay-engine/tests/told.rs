@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test panics to fail")]
 
 use assay_base::{BlockDevice, Code, Completion, Device, Done, Geometry, Instant, Op, Span, Ticket};
-use assay_engine::shell::{HandOver, Host, Sink, Spin, Stop, Waiting};
+use assay_engine::shell::{Host, Sink, Spin, Stop, Waiting};
 use assay_engine::{Limits, Setup, Worker, run_real};
 use assay_model::{arrival::Part, workload};
 use assay_record::{Event, Frame, Thresholds};
@@ -30,9 +30,6 @@ impl World {
 impl Host for &World {
     fn now(&self) -> Instant {
         self.pass(100)
-    }
-    fn voluntary_switches(&self) -> u64 {
-        0
     }
     fn stood_still(&self, _: Instant, _: Instant) -> Option<(Instant, Instant)> {
         None
@@ -108,7 +105,7 @@ fn a_failure_is_told_before_the_next_operation_is_handed_over() {
         gates: None,
     };
     let mut worker = Worker::new(&plan, Failing(&world, Vec::new()), setup).unwrap();
-    let waiting = Waiting { spin: Spin::Fixed(Span::ZERO), hand_over: HandOver::Inline };
+    let waiting = Waiting { spin: Spin::Fixed(Span::ZERO) };
     run_real(&mut worker, &&world, &mut Told(&world), waiting);
     let order = world.order.into_inner();
     let handed: Vec<&str> = order.iter().copied().filter(|what| *what != "counted").collect();

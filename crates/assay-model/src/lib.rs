@@ -9,6 +9,7 @@ pub mod act;
 pub mod address;
 pub mod arrival;
 pub mod cache;
+pub mod closed_loops;
 pub mod content;
 mod extent;
 mod fits;

@@ -360,6 +360,15 @@ impl Arrival {
         }
     }
 
+    /// The operations that a closed loop of a single stream has in flight on each target; `None` for others.
+    pub fn slots(&self) -> Option<u32> {
+        match self {
+            Arrival::Closed { in_flight } => Some(*in_flight),
+            Arrival::Paced { .. } => Some(1),
+            _ => None,
+        }
+    }
+
     /// The loop that a stream belongs to.
     pub fn loop_name(&self) -> Option<&String> {
         match self {

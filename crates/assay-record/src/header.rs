@@ -6,6 +6,7 @@
 
 use crate::database::{DatabaseHead, PerMinute};
 use crate::interval::ClockSample;
+use crate::loops::LoopHead;
 use assay_base::{Criterion, Direction, Rate};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -55,6 +56,10 @@ pub struct Header {
     pub streams: Vec<StreamHead>,
     /// Streams on targets; an interval lists its figures in this order.
     pub flows: Vec<FlowHead>,
+    /// The closed loops, in which each operation's response begins when the one before it in its slot has completed. Absent
+    /// in logs of older versions, in which it begins when the operation is handed over.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub loops: Vec<LoopHead>,
     /// The targets that were driven.
     pub targets: Vec<TargetHead>,
     /// The look-aside cache before the targets, where there is one.

@@ -4,6 +4,8 @@
 //! equals `ok` + errors + `short` plus what is carried out. A closed-loop flow schedules an operation when it issues
 //! it.
 
+use crate::loops::LoopInterval;
+use crate::pauses::Pauses;
 use crate::times::Times;
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -25,6 +27,9 @@ pub struct Interval {
     /// How late the generator was, for each target; targets on which nothing was late are left out.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lateness: Vec<Lateness>,
+    /// What the slots of each closed loop did, in the order of `Header::loops`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub loops: Vec<LoopInterval>,
     /// What each target's block device counted during the interval; empty where there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disks: Vec<DiskCounters>,
@@ -66,6 +71,10 @@ pub struct FlowInterval {
     /// At the end of the interval: handed over and not yet completed, without the stuck ones.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub in_flight: u64,
+    /// The most that were handed over and not yet completed at any time within the interval; of several workers, the sum of
+    /// what each had at most. Absent where it was not counted.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub in_flight_max: u64,
     /// At the end: due and not yet handed over.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub waiting: u64,
@@ -207,38 +216,6 @@ pub struct Lateness {
     /// Oversleeping: operations had completed, or may have, and the generator did not look for them.
     #[serde(default, skip_serializing_if = "Pauses::is_nothing")]
     pub overslept: Pauses,
-}
-
-/// Pauses of one kind.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Pauses {
-    /// Sum in nanoseconds.
-    #[serde(rename = "sum")]
-    pub sum_ns: u64,
-    /// Largest in nanoseconds.
-    #[serde(rename = "max")]
-    pub max_ns: u64,
-    /// Number of pauses.
-    #[serde(rename = "n")]
-    pub count: u64,
-}
-
-impl Pauses {
-    /// Counts a pause of `ns` nanoseconds.
-    pub fn record(&mut self, ns: u64) {
-        self.add(&Pauses { sum_ns: ns, max_ns: ns, count: 1 });
-    }
-
-    /// Adds other pauses.
-    pub fn add(&mut self, other: &Pauses) {
-        self.sum_ns = self.sum_ns.saturating_add(other.sum_ns);
-        self.max_ns = self.max_ns.max(other.max_ns);
-        self.count = self.count.saturating_add(other.count);
-    }
-
-    fn is_nothing(&self) -> bool {
-        self.count == 0
-    }
 }
 
 /// What a block device counted in an interval, from its `stat` file in sysfs.

@@ -1,7 +1,8 @@
 //! Counters of the generator's lateness: what would be left of a time without it, and when a target rested because of
 //! it.
 
-use crate::interval::{Lateness, Pauses, Timing};
+use crate::interval::{Lateness, Timing};
+use crate::pauses::Pauses;
 use assay_base::Span;
 
 /// How much of the times of one kind the generator may have caused. Only differences are counted: most operations stay
@@ -9,47 +10,53 @@ use assay_base::Span;
 #[derive(Clone, Debug)]
 pub(crate) struct Lessened {
     less_ns: u64,
+    /// The largest of what was left of them, and the largest of them before. The times that are not counted here are those
+    /// of which the device caused everything.
     max_ns: u64,
-    /// How many times were counted. The others are not counted here because the device caused all of them.
-    counted: u64,
+    whole_max_ns: u64,
     /// For each bucket: operations at or above it that would be below it without the generator's part.
     fewer: Box<[u64]>,
 }
 
 impl Lessened {
     pub(crate) fn new(buckets: usize) -> Lessened {
-        Lessened { less_ns: 0, max_ns: 0, counted: 0, fewer: vec![0; buckets].into() }
+        Lessened { less_ns: 0, max_ns: 0, whole_max_ns: 0, fewer: vec![0; buckets].into() }
     }
 
-    /// Counts a time of `ns` in bucket `over`, of which the device certainly caused `floor`, which lies in bucket
+    /// Counts `many` times of `ns` in bucket `over`, of which the device certainly caused `floor`, which lies in bucket
     /// `least`. True when the two buckets differ.
     #[inline(always)]
-    pub(crate) fn record(&mut self, ns: u64, over: usize, floor: u64, least: usize) -> bool {
-        self.less_ns = self.less_ns.saturating_add(ns - floor);
+    pub(crate) fn record(&mut self, ns: u64, over: usize, floor: u64, least: usize, many: u64) -> bool {
+        self.less_ns = self.less_ns.saturating_add((ns - floor).saturating_mul(many));
         self.max_ns = self.max_ns.max(floor);
-        self.counted += 1;
+        self.whole_max_ns = self.whole_max_ns.max(ns);
         if least == over {
             return false;
         }
-        self.fewer[least + 1..=over].iter_mut().for_each(|n| *n += 1);
+        self.fewer[least + 1..=over].iter_mut().for_each(|n| *n += many);
         true
     }
 
     pub(crate) fn add(&mut self, other: &Lessened) {
         self.less_ns = self.less_ns.saturating_add(other.less_ns);
         self.max_ns = self.max_ns.max(other.max_ns);
-        self.counted += other.counted;
+        self.whole_max_ns = self.whole_max_ns.max(other.whole_max_ns);
         self.fewer.iter_mut().zip(&other.fewer).for_each(|(mine, theirs)| *mine += theirs);
     }
 
     pub(crate) fn clear(&mut self) {
-        (self.less_ns, self.max_ns, self.counted) = (0, 0, 0);
+        (self.less_ns, self.max_ns, self.whole_max_ns) = (0, 0, 0);
         self.fewer.fill(0);
     }
 
-    /// What is left of times with this sum, largest value and counts; `None` where everything is left. Where some of
-    /// them were not counted here, the largest is that of the original times.
-    pub(crate) fn timing(&self, sum_ns: u64, max_ns: u64, counts: &[u64]) -> Option<Timing> {
+    /// The largest of the times that were counted here, before anything was taken off.
+    pub(crate) fn whole_max_ns(&self) -> u64 {
+        self.whole_max_ns
+    }
+
+    /// What is left of times with this sum and these counts; `others_max_ns` is the largest of those that were not counted
+    /// here. `None` where everything is left.
+    pub(crate) fn timing(&self, sum_ns: u64, others_max_ns: u64, counts: &[u64]) -> Option<Timing> {
         if self.less_ns == 0 {
             return None;
         }
@@ -57,7 +64,7 @@ impl Lessened {
         let fewer = |bucket: usize| self.fewer.get(bucket).copied().unwrap_or(0);
         let left = |(bucket, n): (usize, &u64)| n + fewer(bucket + 1) - if bucket > 0 { fewer(bucket) } else { 0 };
         let left: Vec<u64> = counts.iter().enumerate().map(left).collect();
-        let max_ns = if self.counted == counts.iter().sum::<u64>() { self.max_ns } else { max_ns };
+        let max_ns = self.max_ns.max(others_max_ns);
         Some(Timing { sum_ns: sum_ns.saturating_sub(self.less_ns), max_ns, counts: Timing::sparse(&left) })
     }
 }
@@ -131,17 +138,20 @@ mod tests {
     fn what_is_left_keeps_the_number_of_lengths() {
         // Times in buckets 2, 5 and 7; the second falls to 3, the third to 0.
         let mut lessened = Lessened::new(9);
-        assert!(lessened.record(50, 5, 30, 3) && lessened.record(70, 7, 0, 0));
-        assert!(!lessened.record(51, 5, 50, 5));
-        let left = lessened.timing(191, 70, &[0, 0, 1, 0, 0, 2, 0, 1, 0]).unwrap();
-        assert_eq!((left.sum_ns, left.max_ns), (100, 70));
-        let all = lessened.timing(171, 70, &[0, 0, 0, 0, 0, 2, 0, 1, 0]).unwrap();
-        assert_eq!((all.sum_ns, all.max_ns), (80, 50));
+        assert!(lessened.record(50, 5, 30, 3, 1) && lessened.record(70, 7, 0, 0, 1));
+        assert!(!lessened.record(51, 5, 50, 5, 1));
+        let left = lessened.timing(191, 20, &[0, 0, 1, 0, 0, 2, 0, 1, 0]).unwrap();
+        assert_eq!((left.sum_ns, left.max_ns, lessened.whole_max_ns()), (100, 50, 70));
+        let longer = lessened.timing(231, 60, &[0, 0, 0, 0, 0, 3, 0, 1, 0]).unwrap();
+        assert_eq!((longer.sum_ns, longer.max_ns), (140, 60), "another one is longer");
+        let mut twice = Lessened::new(9);
+        assert!(twice.record(50, 5, 30, 3, 2));
+        assert_eq!(twice.timing(100, 0, &[0, 0, 0, 0, 0, 2, 0, 0, 0]).unwrap().counts, [3, 2]);
         assert_eq!(left.counts, [0, 1, 2, 1, 3, 1, 5, 1]);
         let mut sum = Lessened::new(9);
-        assert_eq!(sum.timing(191, 70, &[0; 9]), None, "nothing was the generator's");
+        assert_eq!(sum.timing(191, 20, &[0; 9]), None, "nothing was the generator's");
         sum.add(&lessened);
-        assert_eq!(sum.timing(191, 70, &[0, 0, 1, 0, 0, 2, 0, 1, 0]), Some(left));
+        assert_eq!(sum.timing(191, 20, &[0, 0, 1, 0, 0, 2, 0, 1, 0]), Some(left));
         sum.clear();
         assert_eq!(sum.timing(1, 1, &[0; 9]), None);
     }

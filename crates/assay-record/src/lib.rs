@@ -13,7 +13,9 @@ pub mod header;
 mod interval;
 mod late;
 mod log;
+mod loops;
 mod packed;
+mod pauses;
 mod recorder;
 mod thresholds;
 mod times;
@@ -27,10 +29,12 @@ pub use header::{
 };
 pub use interval::{
     CacheCounters, ClockSample, DiskCounters, FailureTimes, FlowHistograms, FlowInterval, Histograms, HostSample,
-    Interval, Lateness, Moved, OnwardReads, PARTS, Pauses, Timing,
+    Interval, Lateness, Moved, OnwardReads, PARTS, Timing,
 };
 pub use log::{Damage, Entry, Reader, Writer};
+pub use loops::{LoopHead, LoopInterval};
 pub use packed::{Filled, Unpacker};
-pub use recorder::{Excess, Failure, FlowCounters, Frame, Recorder};
+pub use pauses::Pauses;
+pub use recorder::{Excess, Failure, FlowCounters, Frame, Recorder, Took};
 pub use thresholds::Thresholds;
 pub use times::Times;

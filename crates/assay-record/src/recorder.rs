@@ -6,6 +6,7 @@
 
 use crate::interval::{FailureTimes, FlowHistograms, FlowInterval, Histograms, Interval, PARTS, Timing};
 use crate::late::{Lessened, Rests};
+use crate::loops::LoopInterval;
 use crate::thresholds::Thresholds;
 use crate::times::Times;
 use assay_base::{Code, Span};
@@ -26,9 +27,19 @@ impl Counts {
 
     #[inline]
     fn record(&mut self, ns: u64, bucket: usize) {
-        self.sum_ns = self.sum_ns.saturating_add(ns);
+        self.record_many(ns, bucket, 1);
+    }
+
+    #[inline(always)]
+    fn record_many(&mut self, ns: u64, bucket: usize, many: u64) {
         self.max_ns = self.max_ns.max(ns);
-        self.buckets[bucket] += 1;
+        self.record_but_for_max(ns, bucket, many);
+    }
+
+    #[inline(always)]
+    fn record_but_for_max(&mut self, ns: u64, bucket: usize, many: u64) {
+        self.sum_ns = self.sum_ns.saturating_add(ns.saturating_mul(many));
+        self.buckets[bucket] += many;
     }
 
     fn add(&mut self, other: &Counts) {
@@ -43,7 +54,12 @@ impl Counts {
     }
 
     fn timing(&self) -> Timing {
-        Timing { sum_ns: self.sum_ns, max_ns: self.max_ns, counts: Timing::sparse(&self.buckets) }
+        self.timing_with_max(0)
+    }
+
+    /// The same, where some of the times are kept out of the largest one, which is `max_ns` for those.
+    fn timing_with_max(&self, max_ns: u64) -> Timing {
+        Timing { sum_ns: self.sum_ns, max_ns: self.max_ns.max(max_ns), counts: Timing::sparse(&self.buckets) }
     }
 }
 
@@ -62,6 +78,8 @@ pub struct FlowCounters {
     pub short: u64,
     /// In flight at the end.
     pub in_flight: u64,
+    /// The most that were in flight at any time; 0 where that is not counted.
+    pub in_flight_max: u64,
     /// Waiting at the end.
     pub waiting: u64,
     /// Stuck at the end.
@@ -78,6 +96,7 @@ pub struct FlowCounters {
     pub damaged: u64,
     /// Failed operations by error name.
     errors: Vec<(Cow<'static, str>, u64)>,
+    /// The largest response and service that is kept in `floor` is not in these.
     response: Counts,
     service: Counts,
     lag: Counts,
@@ -103,6 +122,7 @@ impl FlowCounters {
             bytes: 0,
             short: 0,
             in_flight: 0,
+            in_flight_max: 0,
             waiting: 0,
             stuck: 0,
             sampled: 0,
@@ -125,7 +145,7 @@ impl FlowCounters {
         }
     }
 
-    fn scalars(&mut self) -> [&mut u64; 13] {
+    fn scalars(&mut self) -> [&mut u64; 14] {
         let FlowCounters {
             scheduled,
             issued,
@@ -133,6 +153,7 @@ impl FlowCounters {
             bytes,
             short,
             in_flight,
+            in_flight_max,
             waiting,
             stuck,
             sampled,
@@ -142,7 +163,22 @@ impl FlowCounters {
             damaged,
             ..
         } = self;
-        [scheduled, issued, ok, bytes, short, in_flight, waiting, stuck, sampled, blank, verified, unverified, damaged]
+        [
+            scheduled,
+            issued,
+            ok,
+            bytes,
+            short,
+            in_flight,
+            in_flight_max,
+            waiting,
+            stuck,
+            sampled,
+            blank,
+            verified,
+            unverified,
+            damaged,
+        ]
     }
 
     fn clear(&mut self) {
@@ -188,6 +224,7 @@ impl FlowCounters {
             errors: self.errors.iter().map(|(name, n)| (name.to_string(), *n)).collect(),
             counted: std::collections::BTreeMap::new(),
             in_flight: self.in_flight,
+            in_flight_max: self.in_flight_max,
             waiting: self.waiting,
             stuck: self.stuck,
             sampled: self.sampled,
@@ -195,8 +232,8 @@ impl FlowCounters {
             verified: self.verified,
             unverified: self.unverified,
             damaged: self.damaged,
-            response: self.response.timing(),
-            service: self.service.timing(),
+            response: self.response.timing_with_max(self.floor.whole_max_ns()),
+            service: self.service.timing_with_max(self.service_floor.whole_max_ns()),
             submit: Timing { sum_ns: self.submit.0, max_ns: self.submit.1, counts: Vec::new() },
             lag: self.lag.timing(),
             own_lag: self.own_lag.timing(),
@@ -235,6 +272,31 @@ pub struct Excess {
     pub service: Span,
 }
 
+/// The times of an operation that completed in full.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Took {
+    /// completed − intended.
+    pub response: Span,
+    /// completed − issued.
+    pub service: Span,
+    /// issued − intended.
+    pub lag: Span,
+    /// Time inside the hand-over.
+    pub submit: Span,
+    /// What of all this the generator may have caused.
+    pub excess: Excess,
+}
+
+/// Operations of one flow one after the other that are alike, before they are counted: what completes together and is
+/// issued together has the same times, and is then counted at once.
+#[derive(Clone, Copy, Debug, Default)]
+struct Alike {
+    flow: usize,
+    bytes: u32,
+    took: Took,
+    many: u64,
+}
+
 /// Distributions of one flow.
 #[derive(Clone, Debug, Default)]
 struct FlowTimes {
@@ -258,6 +320,8 @@ pub struct Frame {
     pub cells: Vec<FlowCounters>,
     /// One entry for each target whose lateness is counted.
     rests: Vec<Rests>,
+    /// One entry for each closed loop.
+    loops: Vec<LoopInterval>,
     /// Distributions since the last frame that carried them, and the first interval they cover.
     times: Option<(u64, Vec<FlowTimes>)>,
 }
@@ -270,6 +334,7 @@ impl Frame {
         self.end_ns = self.end_ns.max(other.end_ns);
         self.cells.iter_mut().zip(&mut other.cells).for_each(|(mine, theirs)| mine.add(theirs));
         self.rests.iter_mut().zip(&other.rests).for_each(|(mine, theirs)| mine.add(theirs));
+        self.loops.iter_mut().zip(&other.loops).for_each(|(mine, theirs)| mine.add(theirs));
         match (&mut self.times, &other.times) {
             (Some((_, mine)), Some((_, theirs))) => mine.iter_mut().zip(theirs).for_each(|(mine, theirs)| {
                 mine.response.add(&theirs.response);
@@ -287,7 +352,8 @@ impl Frame {
         let Frame { index, start_ns, end_ns, phase, .. } = *self;
         let late = |(target, rests): (usize, &Rests)| rests.lateness(target as u16);
         let lateness = self.rests.iter().enumerate().filter_map(late).collect();
-        Interval { index, start_ns, end_ns, phase, flows, lateness, ..Interval::default() }
+        let loops = self.loops.clone();
+        Interval { index, start_ns, end_ns, phase, flows, lateness, loops, ..Interval::default() }
     }
 
     /// The log line of distributions, where this frame closes a group.
@@ -311,7 +377,9 @@ pub struct Recorder {
     thresholds: Thresholds,
     cells: Vec<FlowCounters>,
     rests: Vec<Rests>,
+    loops: Vec<LoopInterval>,
     times: Vec<FlowTimes>,
+    alike: Alike,
     times_first: u64,
     spare_cells: Vec<(Vec<FlowCounters>, Vec<Rests>)>,
     spare_times: Vec<Vec<FlowTimes>>,
@@ -323,7 +391,31 @@ impl Recorder {
         let cells = vec![FlowCounters::new(thresholds.buckets()); flows];
         let times = vec![FlowTimes::default(); flows];
         let (rests, spare_cells, spare_times) = (Vec::new(), Vec::new(), Vec::new());
-        Recorder { thresholds, cells, rests, times, times_first: 0, spare_cells, spare_times }
+        let (loops, alike) = (Vec::new(), Alike::default());
+        Recorder { thresholds, cells, rests, loops, times, alike, times_first: 0, spare_cells, spare_times }
+    }
+
+    /// The same, also counting what the slots of `loops` closed loops do.
+    pub fn with_loops(mut self, loops: usize) -> Recorder {
+        self.loops = vec![LoopInterval::default(); loops];
+        self
+    }
+
+    /// Counts, for the interval that ends now, since when the slots of a closed loop wait or carry, and how long they
+    /// paused.
+    pub fn slots(&mut self, looped: u16, open_ns: i64, paused: Span) {
+        let (open, pauses) = (open_ns, paused.as_ns());
+        self.loops[usize::from(looped)].add(&LoopInterval {
+            open_ns: open,
+            paused_ns: pauses,
+            ..LoopInterval::default()
+        });
+    }
+
+    /// Counts that the generator left a slot of a closed loop without an operation.
+    #[cold]
+    pub fn left_idle(&mut self, looped: u16, span: Span) {
+        self.loops[usize::from(looped)].idle.record(span.as_ns());
     }
 
     /// The same, also counting the generator's lateness on each of `targets` targets.
@@ -354,88 +446,110 @@ impl Recorder {
         &mut self.cells[flow]
     }
 
-    /// Counts the lag of an operation that completed in any way: it was handed over `lag` after its intended time, and
-    /// the generator caused `own_lag` of that.
+    /// Counts an operation that completed in full.
     #[inline(always)]
-    pub fn lagged(&mut self, flow: usize, lag: Span, own_lag: Span) {
+    pub fn completed(&mut self, flow: usize, bytes: u32, took: Took) {
+        let last = &mut self.alike;
+        if last.took == took && last.flow == flow && last.bytes == bytes {
+            last.many += 1;
+            return;
+        }
+        self.completed_other(Alike { flow, bytes, took, many: 1 });
+    }
+
+    /// Counts the operations that were alike, and begins with another one.
+    #[inline(never)]
+    fn completed_other(&mut self, next: Alike) {
+        let alike = std::mem::replace(&mut self.alike, next);
+        if alike.many == 0 {
+            return;
+        }
+        let Alike { flow, bytes, took, many } = alike;
+        let Took { response, service, lag, submit, excess } = took;
+        self.count_lag(flow, lag, excess.own_lag, many);
+        self.count_submit(flow, submit, many);
+        let cell = &mut self.cells[flow];
+        cell.ok += many;
+        cell.bytes += u64::from(bytes) * many;
+        let over = self.thresholds.bucket(response.as_ns());
+        let bucket = if service == response { over } else { self.thresholds.bucket(service.as_ns()) };
+        cell.response.record_but_for_max(response.as_ns(), over, many);
+        cell.service.record_but_for_max(service.as_ns(), bucket, many);
+        let times = &mut self.times[flow];
+        times.response.record_many(response.as_ns(), many);
+        times.service.record_many(service.as_ns(), many);
+        self.count_excess(&alike, over, bucket);
+    }
+
+    /// Counts what would be left of times in the buckets `over` and `bucket` without the generator's part, and the largest
+    /// times.
+    #[inline(always)]
+    fn count_excess(&mut self, alike: &Alike, over: usize, bucket: usize) {
+        let Alike { flow, took: Took { response, service, excess, .. }, many, .. } = *alike;
+        let cell = &mut self.cells[flow];
+        let mut fell = false;
+        match excess.response {
+            Span::ZERO => cell.response.max_ns = cell.response.max_ns.max(response.as_ns()),
+            part => {
+                let floor = response.saturating_sub(part).as_ns();
+                fell = cell.floor.record(response.as_ns(), over, floor, self.thresholds.bucket(floor), many);
+            }
+        }
+        match excess.service {
+            Span::ZERO => cell.service.max_ns = cell.service.max_ns.max(service.as_ns()),
+            part => {
+                let floor = service.saturating_sub(part).as_ns();
+                cell.service_floor.record(service.as_ns(), bucket, floor, self.thresholds.bucket(floor), many);
+            }
+        }
+        // A time that stays in its bucket without the whole excess also stays there without its own lag.
+        if fell && !excess.own_lag.is_zero() {
+            let without = self.thresholds.bucket(response.saturating_sub(excess.own_lag).as_ns());
+            self.cells[flow].forgiven[without + 1..=over].iter_mut().for_each(|n| *n += many);
+        }
+    }
+
+    /// Counts the lag and the hand-over of an operation that did not complete in full.
+    pub fn fell_short(&mut self, flow: usize, took: &Took) {
+        self.count_lag(flow, took.lag, took.excess.own_lag, 1);
+        self.count_submit(flow, took.submit, 1);
+    }
+
+    #[inline(always)]
+    fn count_lag(&mut self, flow: usize, lag: Span, own_lag: Span, many: u64) {
         let cell = &mut self.cells[flow];
         if lag.is_zero() && own_lag.is_zero() {
-            cell.on_time += 1;
+            cell.on_time += many;
             return;
         }
         let bucket = self.thresholds.bucket(lag.as_ns());
-        cell.lag.record(lag.as_ns(), bucket);
+        cell.lag.record_many(lag.as_ns(), bucket, many);
         let own = if own_lag == lag { bucket } else { self.thresholds.bucket(own_lag.as_ns()) };
-        cell.own_lag.record(own_lag.as_ns(), own);
-        self.times[flow].lag.record(lag.as_ns());
+        cell.own_lag.record_many(own_lag.as_ns(), own, many);
+        self.times[flow].lag.record_many(lag.as_ns(), many);
     }
 
-    /// Adds the time that the hand-over of an operation took.
     #[inline(always)]
-    pub fn submitted(&mut self, flow: usize, took: Span) {
+    fn count_submit(&mut self, flow: usize, submit: Span, many: u64) {
         let (sum, max) = &mut self.cells[flow].submit;
-        *sum = sum.saturating_add(took.as_ns());
-        *max = (*max).max(took.as_ns());
-    }
-
-    /// Counts an operation that completed in full, of whose times the generator may have caused only its own lag.
-    #[inline(always)]
-    pub fn completed(&mut self, flow: usize, bytes: u32, response: Span, service: Span, own_lag: Span) {
-        let (over, _) = self.took(flow, bytes, response, service);
-        if !own_lag.is_zero() {
-            self.forgive(flow, response, own_lag, over);
-        }
-    }
-
-    /// The same, for an operation whose times the generator's lateness may have made longer by `excess`.
-    #[inline(never)]
-    pub fn completed_late(&mut self, flow: usize, bytes: u32, response: Span, service: Span, excess: Excess) {
-        let (over, bucket) = self.took(flow, bytes, response, service);
-        let cell = &mut self.cells[flow];
-        let mut fell = false;
-        if !excess.response.is_zero() {
-            let floor = response.saturating_sub(excess.response).as_ns();
-            fell = cell.floor.record(response.as_ns(), over, floor, self.thresholds.bucket(floor));
-        }
-        if !excess.service.is_zero() {
-            let floor = service.saturating_sub(excess.service).as_ns();
-            cell.service_floor.record(service.as_ns(), bucket, floor, self.thresholds.bucket(floor));
-        }
-        // A time that stays in its bucket without the whole excess also stays there without its own lag.
-        if fell {
-            self.forgive(flow, response, excess.own_lag, over);
-        }
-    }
-
-    /// Counts the times of an operation that completed in full; returns their buckets.
-    #[inline(always)]
-    fn took(&mut self, flow: usize, bytes: u32, response: Span, service: Span) -> (usize, usize) {
-        let cell = &mut self.cells[flow];
-        cell.ok += 1;
-        cell.bytes += u64::from(bytes);
-        let over = self.thresholds.bucket(response.as_ns());
-        cell.response.record(response.as_ns(), over);
-        let bucket = if service == response { over } else { self.thresholds.bucket(service.as_ns()) };
-        cell.service.record(service.as_ns(), bucket);
-        let times = &mut self.times[flow];
-        times.response.record(response.as_ns());
-        times.service.record(service.as_ns());
-        (over, bucket)
-    }
-
-    /// Counts the thresholds that own lag pushed a response in bucket `over` across.
-    #[inline]
-    fn forgive(&mut self, flow: usize, response: Span, own_lag: Span, over: usize) {
-        let without = self.thresholds.bucket(response.saturating_sub(own_lag).as_ns());
-        self.cells[flow].forgiven[without + 1..=over].iter_mut().for_each(|n| *n += 1);
+        *sum = sum.saturating_add(submit.as_ns().saturating_mul(many));
+        *max = (*max).max(submit.as_ns());
     }
 
     /// Counts an operation that was handed over in time, whose hand-over took no time, and that completed in full after
     /// `took`.
     #[inline(always)]
     pub fn prompt(&mut self, flow: usize, bytes: u32, took: Span) {
-        self.lagged(flow, Span::ZERO, Span::ZERO);
-        self.completed(flow, bytes, took, took, Span::ZERO);
+        let cell = &mut self.cells[flow];
+        cell.on_time += 1;
+        cell.ok += 1;
+        cell.bytes += u64::from(bytes);
+        let bucket = self.thresholds.bucket(took.as_ns());
+        cell.response.record(took.as_ns(), bucket);
+        cell.service.record(took.as_ns(), bucket);
+        let times = &mut self.times[flow];
+        times.response.record(took.as_ns());
+        times.service.record(took.as_ns());
     }
 
     /// Counts an operation that failed with the error of this name.
@@ -464,6 +578,7 @@ impl Recorder {
     /// Takes the counters of the interval that ends now and begins the next one. With `close_group` the distributions
     /// are taken too.
     pub fn take(&mut self, index: u64, start_ns: u64, end_ns: u64, phase: u16, close_group: bool) -> Frame {
+        self.completed_other(Alike::default());
         for (cell, times) in self.cells.iter_mut().zip(&mut self.times) {
             let on_time = std::mem::take(&mut cell.on_time);
             let bucket = self.thresholds.bucket(0);
@@ -476,12 +591,14 @@ impl Recorder {
         let (cells, rests) = self.spare_cells.pop().unwrap_or_else(|| (fresh(), idle()));
         let cells = std::mem::replace(&mut self.cells, cells);
         let rests = std::mem::replace(&mut self.rests, rests);
+        let loops = self.loops.clone();
+        self.loops.fill(LoopInterval::default());
         let times = close_group.then(|| {
             let spare = self.spare_times.pop().unwrap_or_else(|| vec![FlowTimes::default(); cells.len()]);
             let first = std::mem::replace(&mut self.times_first, index + 1);
             (first, std::mem::replace(&mut self.times, spare))
         });
-        Frame { index, start_ns, end_ns, phase, cells, rests, times }
+        Frame { index, start_ns, end_ns, phase, cells, rests, loops, times }
     }
 
     /// Takes a frame's memory back for later use.
@@ -505,9 +622,9 @@ mod tests {
     fn record(recorder: &mut Recorder, response: u64, own: u64) {
         recorder.cell(0).scheduled += 1;
         recorder.cell(0).issued += 1;
-        recorder.lagged(0, Span::from_us(own), Span::from_us(own));
-        let service = Span::from_us(response - own);
-        recorder.completed(0, 512, Span::from_us(response), service, Span::from_us(own));
+        let (response, service, lag) = (Span::from_us(response), Span::from_us(response - own), Span::from_us(own));
+        let excess = Excess { own_lag: lag, response: lag, service: Span::ZERO };
+        recorder.completed(0, 512, Took { response, service, lag, submit: Span::ZERO, excess });
     }
 
     #[test]
@@ -550,5 +667,50 @@ mod tests {
             workers[1].recycle(b);
         }
         assert_eq!(workers[0].spare_cells.len(), 1);
+    }
+
+    /// Operations with the same times are counted at once, and nothing of it shows.
+    #[test]
+    fn operations_that_are_alike_are_counted_like_others() {
+        let us = Span::from_us;
+        let excess = Excess { own_lag: us(500), response: us(500), service: us(300) };
+        let one = Took { response: us(1400), service: us(900), lag: us(500), submit: us(3), excess };
+        let other = Took { lag: us(100), ..one };
+        let counted = |order: &[(usize, u32, Took)]| {
+            let mut recorder = Recorder::new(Thresholds::new([]), 2);
+            order.iter().for_each(|(flow, bytes, took)| recorder.completed(*flow, *bytes, *took));
+            recorder.fell_short(1, &one);
+            let frame = recorder.take(0, 0, 1, 0, true);
+            (frame.interval(), frame.histograms())
+        };
+        let together =
+            counted(&[(0, 512, one), (0, 512, one), (0, 512, one), (0, 512, other), (1, 512, one), (0, 4096, one)]);
+        let apart =
+            counted(&[(0, 512, one), (1, 512, one), (0, 512, other), (0, 512, one), (0, 4096, one), (0, 512, one)]);
+        assert_eq!(together, apart);
+        let reads = &together.0.flows[0];
+        assert_eq!((reads.ok, reads.bytes, reads.response.sum_ns), (5, 4 * 512 + 4096, 7_000_000));
+        assert_eq!((reads.submit.sum_ns, reads.own_lag.sum_ns, reads.response.max_ns), (15_000, 2_500_000, 1_400_000));
+        assert_eq!(reads.floor.as_ref().map(|floor| floor.sum_ns), Some(4_500_000));
+        assert_eq!(together.0.flows[1].lag.sum_ns, 1_000_000, "of those that fell short too");
+    }
+
+    #[test]
+    fn the_slots_of_several_workers_are_one_loop() {
+        let mut workers = [0; 2].map(|_| Recorder::new(Thresholds::new([]), 1).with_loops(2));
+        workers[0].slots(1, -5, Span::from_ns(7));
+        workers[0].left_idle(1, Span::from_ms(2));
+        workers[1].slots(1, 20, Span::from_ns(1));
+        workers[1].left_idle(1, Span::from_ms(3));
+        let [mut a, mut b] = workers.each_mut().map(|worker| worker.take(0, 0, 1, 0, false));
+        a.add(&mut b);
+        let idle = crate::pauses::Pauses { sum_ns: 5_000_000, max_ns: 3_000_000, count: 2 };
+        let expected = LoopInterval { open_ns: 15, paused_ns: 8, idle };
+        assert_eq!(a.interval().loops, [LoopInterval::default(), expected]);
+        assert_eq!(
+            workers[0].take(1, 1, 2, 0, false).interval().loops,
+            [LoopInterval::default(); 2],
+            "for each interval"
+        );
     }
 }

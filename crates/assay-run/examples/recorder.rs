@@ -10,7 +10,7 @@
 
 use assay_base::{Completion, Device, Done, Instant, Span, Ticket};
 use assay_device::clock::Clock;
-use assay_engine::shell::{HandOver, Host, Sink, Spin, Stop, Waiting, run_real};
+use assay_engine::shell::{Host, Sink, Spin, Stop, Waiting, run_real};
 use assay_engine::{Limits, Parts, Setup, Worker};
 use assay_model::arrival::Part;
 use assay_model::tpcc::{Deck, Kind, Mix};
@@ -55,9 +55,6 @@ struct Machine(Clock);
 impl Host for Machine {
     fn now(&self) -> Instant {
         self.0.now()
-    }
-    fn voluntary_switches(&self) -> u64 {
-        0
     }
     fn stood_still(&self, _: Instant, _: Instant) -> Option<(Instant, Instant)> {
         None
@@ -115,7 +112,7 @@ fn main() {
     };
     let device = AtOnce { clock, done: Done::new() };
     let mut worker = Worker::of(&plan, device, parts, setup);
-    let waiting = Waiting { spin: Spin::Fixed(Span::ZERO), hand_over: HandOver::Never };
+    let waiting = Waiting { spin: Spin::Fixed(Span::ZERO) };
     let before = used();
     run_real(&mut worker, &Machine(clock), &mut log, waiting);
     println!("{}", (used() - before) as f64 / worker.totals().completed as f64);

@@ -4,7 +4,7 @@
 use assay_base::{Geometry, Instant, Span};
 use assay_device::clock::Clock;
 use assay_device::null::Null;
-use assay_engine::shell::{HandOver, Sink, Spin, Stop, Waiting};
+use assay_engine::shell::{Sink, Spin, Stop, Waiting};
 use assay_engine::{Host, Limits, Setup, Worker, run_real};
 use assay_model::arrival::Part;
 use assay_model::workload;
@@ -30,12 +30,7 @@ pub(crate) fn self_benchmark(clock: Clock) -> Option<f64> {
         Setup { part, thresholds, bound, start, run: 0, limits: Limits::default(), ledger: None, gates: None },
     )?;
     let host = Brief { clock, end: start + BENCHMARK };
-    run_real(
-        &mut worker,
-        &host,
-        &mut Nowhere,
-        Waiting { spin: Spin::Fixed(Span::ZERO), hand_over: HandOver::MayBlock },
-    );
+    run_real(&mut worker, &host, &mut Nowhere, Waiting { spin: Spin::Fixed(Span::ZERO) });
     let passed = clock.now().since(start);
     (!passed.is_zero()).then(|| worker.totals().completed as f64 / (passed.as_ns() as f64 * 1e-9))
 }
@@ -48,9 +43,6 @@ struct Brief {
 impl Host for Brief {
     fn now(&self) -> Instant {
         self.clock.now()
-    }
-    fn voluntary_switches(&self) -> u64 {
-        0
     }
     fn stood_still(&self, _: Instant, _: Instant) -> Option<(Instant, Instant)> {
         None

@@ -4,8 +4,8 @@ use crate::tool::tool;
 use assay_base::Span;
 use assay_model::{PhaseKind as PlannedKind, Plan};
 use assay_record::{
-    CacheHead, ClockSample, DatabaseHead, FlowHead, Header, MeterHead, PhaseHead, PhaseKind, StepHead, StreamHead,
-    TargetHead, Thresholds,
+    CacheHead, ClockSample, DatabaseHead, FlowHead, Header, LoopHead, MeterHead, PhaseHead, PhaseKind, StepHead,
+    StreamHead, TargetHead, Thresholds,
 };
 use std::collections::BTreeMap;
 
@@ -82,6 +82,7 @@ pub fn header(plan: &Plan, facts: HeaderFacts) -> Header {
         phases: plan.phases.iter().map(phase).collect(),
         streams: plan.streams.iter().map(stream).collect(),
         flows: plan.flows().map(|(stream, target)| FlowHead { stream, target }).collect(),
+        loops: loops(plan),
         targets: facts.targets,
         cache: facts.cache,
         meters: facts.meters,
@@ -96,6 +97,12 @@ pub fn header(plan: &Plan, facts: HeaderFacts) -> Header {
         host: facts.host,
         plan: serde_json::to_value(plan).expect("a plan is plain data"),
     }
+}
+
+/// The closed loops of a plan.
+fn loops(plan: &Plan) -> Vec<LoopHead> {
+    let all = plan.closed_loops().into_iter();
+    all.map(|it| LoopHead { flows: it.flows.iter().map(|flow| *flow as u32).collect(), slots: it.slots }).collect()
 }
 
 /// `QUICK`, `SHORT` and the like, when the judged time is shorter than the workload's own.

@@ -4,7 +4,7 @@
 
 use assay_base::{Instant, Multiple, Prng, Rate, Span};
 use assay_device::clock::Clock;
-use assay_engine::shell::{HandOver, Host, Sink, Spin, Stop, Waiting, run_real};
+use assay_engine::shell::{Host, Sink, Spin, Stop, Waiting, run_real};
 use assay_engine::{Limits, Parts, Setup, Totals, Worker};
 use assay_judge::{Judgement, Options, judge};
 use assay_model::arrival::{Part, Schedule};
@@ -31,9 +31,6 @@ struct Machine(Clock);
 impl Host for Machine {
     fn now(&self) -> Instant {
         self.0.now()
-    }
-    fn voluntary_switches(&self) -> u64 {
-        0
     }
     fn stood_still(&self, _: Instant, _: Instant) -> Option<(Instant, Instant)> {
         None
@@ -162,7 +159,7 @@ fn drive<C: Fn() -> Instant + Clone + Send + 'static>(
         gates: None,
     };
     let mut worker = Worker::of(plan, device, parts, setup);
-    let waiting = Waiting { spin: Spin::Fixed(Span::ZERO), hand_over: HandOver::Never };
+    let waiting = Waiting { spin: Spin::Fixed(Span::ZERO) };
     run_real(&mut worker, &Machine(clock), &mut log, waiting);
     let (totals, reason) = (worker.totals(), worker.reason());
     let Totals { issued, completed, stuck } = totals;

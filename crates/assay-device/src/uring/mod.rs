@@ -2,7 +2,9 @@
 //! enter that submits a batch of them.
 //!
 //! Which time is counted as whose? `issued` is read just before the enter that submits the operation and `accepted`
-//! just after it, so a submit that blocks in the kernel is distinguished from the generator's lag. `completed` is read
+//! just after it, so a submit that blocks in the kernel is distinguished from the generator's lag. That time is the
+//! kernel's, also for the operations that wait behind it to be handed over, except for what the thread spent without a
+//! processor ([`crate::run_delay`]). `completed` is read
 //! when completions are found: after that same enter, after a wait, or at the poll that sees them; with deferred
 //! completions the kernel delivers them only then. An enter submits at most [`BATCH`] operations: on a device that
 //! works inside the enter (zram, tmpfs) all operations of one enter share their stamps, and a longer batch would make
@@ -26,7 +28,10 @@ use crate::arena::Arena;
 use crate::clock::{Clock, sharpen_sleeps};
 use crate::facts::{EngineError, EngineFacts, Health, Slots};
 use crate::open::Target;
-use assay_base::{BlockDevice, Code, Completion, Device, Direction, Done, Geometry, Instant, Op, Span, Ticket};
+use crate::run_delay::RunDelay;
+use assay_base::{
+    BlockDevice, Code, Completion, Device, Direction, Done, Geometry, HandOver, Instant, Op, Span, Ticket,
+};
 use flight::{Flight, QueueEntry};
 use io_uring::squeue::{Entry, Flags};
 use io_uring::types::{Fd, FsyncFlags, SubmitArgs, Timespec};
@@ -60,8 +65,10 @@ pub struct Uring {
     found: Done,
     /// Number of entries that the kernel has taken and not completed.
     in_kernel: u32,
-    /// True until a thread has used it.
-    unbound: bool,
+    /// The hand-overs that nobody has fetched yet.
+    hand_overs: Vec<HandOver>,
+    /// How long the thread that uses it could not run; `None` until a thread has used it.
+    run_delay: Option<RunDelay>,
     /// True while the kernel waits for the thread that enables the ring.
     disabled: bool,
     refused_since: Option<Instant>,
@@ -87,7 +94,8 @@ impl Uring {
             queued: Vec::with_capacity(2 * slots.count as usize),
             found: Done::with_capacity(slots.count as usize),
             in_kernel: 0,
-            unbound: true,
+            hand_overs: Vec::new(),
+            run_delay: None,
             disabled: granted.starts_disabled,
             refused_since: None,
             patience: PATIENCE,
@@ -206,7 +214,7 @@ impl Uring {
 
     /// Binds the ring to this thread.
     fn bind(&mut self) -> Result<(), Code> {
-        self.unbound = false;
+        self.run_delay = Some(RunDelay::of_this_thread(self.clock.now()));
         sharpen_sleeps();
         if self.disabled { self.ring.submitter().register_enable_rings().map_err(|e| errno(&e)) } else { Ok(()) }
     }
@@ -227,7 +235,7 @@ impl Uring {
 
     /// Submits one batch; false when the kernel took nothing.
     fn flush_batch(&mut self) -> bool {
-        if self.unbound
+        if self.run_delay.is_none()
             && let Err(e) = self.bind()
         {
             let now = self.clock.now();
@@ -237,6 +245,7 @@ impl Uring {
         let issued = self.clock.now();
         let outcome = self.enter(self.batch());
         let accepted = self.clock.now();
+        self.note_hand_over(issued, accepted);
         let taken = *outcome.as_ref().unwrap_or(&0);
         for (ticket, _) in self.queued.drain(..taken) {
             self.flights[ticket.0 as usize].enter(issued, accepted);
@@ -249,6 +258,13 @@ impl Uring {
         }
         self.reap(accepted);
         taken > 0
+    }
+
+    /// Notes that an enter which submits held up the caller.
+    #[inline]
+    fn note_hand_over(&mut self, from: Instant, until: Instant) {
+        let delay = self.run_delay.as_mut().map_or(Span::ZERO, |delay| delay.of_call(from, until));
+        self.hand_overs.push(HandOver { from, until: from + until.since(from).saturating_sub(delay) });
     }
 
     /// Decides what a refused submission means: another attempt at the next poll, or the end of this ring.
@@ -346,6 +362,11 @@ impl Device for Uring {
         true
     }
 
+    #[inline]
+    fn take_hand_overs(&mut self, into: &mut Vec<HandOver>) {
+        into.append(&mut self.hand_overs);
+    }
+
     fn next_wakeup(&self) -> Option<Instant> {
         None
     }
@@ -358,7 +379,7 @@ impl Device for Uring {
         if !self.found.is_empty() || span.is_zero() {
             return;
         }
-        if self.unbound && self.bind().is_err() {
+        if self.run_delay.is_none() && self.bind().is_err() {
             return;
         }
         // A submission that must be repeated is tried again soon.

@@ -448,6 +448,7 @@ fn header(head: &Head, flows: &[Flow], schedule: &Schedule, planned: Span, slice
         targets,
         cache: None,
         meters: Vec::new(),
+        loops: Vec::new(),
         databases: Vec::new(),
         per_minute: Vec::new(),
         thresholds_ns: (0..=LARGEST).map(|e| head.unit.span().as_ns() << e).collect(),

@@ -16,6 +16,8 @@ pub(crate) enum Flaw {
     Slept(u64),
     /// Operations are counted in a bucket with this number, which does not exist.
     NoBucket(u64),
+    /// In a closed loop, rate × mean response is not what was asked for in flight; both in tenths of an operation.
+    Little { of: String, asked: i64, made: i64 },
     /// The generator issued a hundredth of all operations this many nanoseconds too late, or later.
     OwnLag(u64),
 }
@@ -27,6 +29,15 @@ impl fmt::Display for Flaw {
             Flaw::Changed(how) => f.write_str(how),
             Flaw::Slept(ns) => write!(f, "the machine slept for {}", Span::from_ns(*ns).human()),
             Flaw::NoBucket(bucket) => write!(f, "a count for bucket {bucket}, which does not exist"),
+            Flaw::Little { of, asked, made } => {
+                let number = |tenths: i64| tenths as f64 / 10.0;
+                write!(
+                    f,
+                    "the log does not add up: the closed loop {of} asked for {:.1} in flight, and rate × response makes {:.1}",
+                    number(*asked),
+                    number(*made)
+                )
+            }
             Flaw::OwnLag(ns) => {
                 let lag = Span::from_ns(*ns).human();
                 write!(f, "the test machine issued 1% of all operations {lag} or more too late")
@@ -51,6 +62,8 @@ pub(crate) enum LateBy {
     Rest { share: f64, longest_ns: u64 },
     /// A closed loop asked for less than it should, for this share of the window and this many nanoseconds at a time.
     Overslept { share: f64, longest_ns: u64 },
+    /// Slots of a closed loop had no operation, for this share of their time and this many nanoseconds at a time.
+    LeftIdle { share: f64, longest_ns: u64 },
     /// The block device counted fewer operations than the run issued.
     Merged { direction: Direction, counted: u64, own: u64 },
     /// The block device counted fewer flushes than there were durable writes.
@@ -72,6 +85,13 @@ impl fmt::Display for Late {
                 f,
                 "the test machine looked for completions too late for {} of the time, up to {} at once, in which its closed \
                  loop on {name} asked for less",
+                percent(*share),
+                human(*longest_ns)
+            ),
+            LateBy::LeftIdle { share, longest_ns } => write!(
+                f,
+                "the test machine left slots of its closed loop on {name} without an operation for {} of their time, up to {} \
+                 at once, so that it asked for less",
                 percent(*share),
                 human(*longest_ns)
             ),

@@ -4,6 +4,7 @@ use crate::finding::failed::is_damage;
 use crate::finding::log::{Contradiction, Sums, Unbalanced};
 use crate::fold::counters::sparse_total;
 use crate::fold::layout::Layout;
+use crate::fold::loop_time::open_at_end;
 use assay_record::{Close, FlowInterval, Header, Interval, Timing};
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -16,6 +17,8 @@ pub(crate) struct Accounts {
     ended_ns: Option<u64>,
     /// What each flow carries into the next interval, where that is known.
     carried: Option<Vec<u64>>,
+    /// What each closed loop has open when the next interval begins; empty where that is not known.
+    opened: Vec<i64>,
     found: u64,
     sums: Sums,
     /// No part of it is missing so far.
@@ -41,6 +44,8 @@ impl Accounts {
             next_index: 0,
             ended_ns: None,
             carried: Some(vec![0; header.flows.len()]),
+            // At the beginning all slots are free, and their first operations are due now.
+            opened: vec![0; header.loops.len()],
             found: 0,
             sums: Sums::default(),
             whole: true,
@@ -63,6 +68,7 @@ impl Accounts {
     pub(crate) fn lose(&mut self) {
         self.whole = false;
         self.carried = None;
+        self.opened.clear();
     }
 
     /// Counts an interval. The error says how it contradicts what precedes it: intervals follow each other on the run's
@@ -98,6 +104,11 @@ impl Accounts {
             Err(Contradiction::Counts { index: interval.index, stream, target, why })
         });
         (carried.unwrap_or_else(|| vec![0; interval.flows.len()]), result)
+    }
+
+    /// What each closed loop had open when an interval began, the next one of the segment; empty where that is not known.
+    pub(crate) fn opened(&mut self, interval: &Interval) -> Vec<i64> {
+        std::mem::replace(&mut self.opened, open_at_end(interval))
     }
 
     /// Takes the closing line.

@@ -64,7 +64,7 @@ mod tests {
     use super::*;
     use crate::fold::fixture;
     use assay_base::Span;
-    use assay_record::{FlowHead, Recorder, Thresholds};
+    use assay_record::{FlowHead, Recorder, Thresholds, Took};
 
     /// Those of a flow are kept where its stream has several, up to sixty-four flows.
     #[test]
@@ -74,8 +74,8 @@ mod tests {
             header.flows = vec![FlowHead { stream: 0, target: 0 }; flows];
             let layout = Layout::new(&header, &[]).unwrap();
             let mut recorder = Recorder::new(Thresholds::new([]), 1);
-            recorder.lagged(0, Span::from_us(10), Span::from_us(5));
-            recorder.completed(0, 512, Span::from_us(30), Span::from_us(20), Span::from_us(10));
+            let (response, service, lag) = (Span::from_us(30), Span::from_us(20), Span::from_us(10));
+            recorder.completed(0, 512, Took { response, service, lag, ..Took::default() });
             let lines = recorder.take(0, 0, 1, 0, true).histograms().unwrap();
             let mut distributions = Distributions::new(&layout, true);
             distributions.add(&lines.flows[0], &layout).unwrap();

@@ -10,7 +10,7 @@ use crate::judgement::{
     SliceList, Step, StepFigures, StreamFigures, StreamTotals, TargetFigures, TargetTotals,
 };
 use crate::rules::criterion::Tracker;
-use crate::rules::disk;
+use crate::rules::{disk, loops};
 use assay_record::CloseReason;
 
 /// A step that has ended.
@@ -36,6 +36,7 @@ pub(crate) fn finish(mut fold: StepFold) -> Finished {
                 .to_owned(),
         );
     }
+    notes.warnings.extend(loops::more_than_tags(&fold.header, &fold.layout));
     lacks::blank(&targets, &mut notes);
     lacks::unseen(&fold, &mut notes);
     lacks::missing(&fold, ended, &mut notes);
@@ -118,6 +119,7 @@ fn part(
             per_minute,
             each,
             together,
+            loops: std::mem::take(&mut fold.measured.loops).finish(&fold.layout, &fold.slices.rests),
             phases: std::mem::take(&mut fold.measured.phases).finish(&fold.layout, &listed),
         },
         slices: SliceList { listed, left_out: fold.slices.kept.left_out },

@@ -36,5 +36,6 @@ pub(crate) fn window(layout: &Layout) -> Window {
         flows: vec![nothing.clone(); layout.flows.len()],
         streams: vec![nothing; layout.streams.len()],
         late: Vec::new(),
+        loops: vec![Default::default(); layout.loops.len()],
     }
 }

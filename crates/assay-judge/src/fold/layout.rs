@@ -2,6 +2,7 @@
 
 use crate::fold::counted_times::CountedTimes;
 use crate::fold::lives::Lives;
+use crate::fold::loop_layout::LoopLayout;
 use crate::fold::stream_layout::StreamLayout;
 use assay_base::{Criterion, Span};
 use assay_record::{FlowHead, Header, PerMinute, PhaseKind, Thresholds};
@@ -27,6 +28,8 @@ pub struct Layout {
     pub flows: Vec<FlowHead>,
     /// Names of the targets.
     pub targets: Vec<String>,
+    /// The closed loops; empty in logs that do not count what their slots do.
+    pub loops: Vec<LoopLayout>,
     /// What is counted of times.
     pub times: CountedTimes,
     /// When each stream begins and ends.
@@ -81,6 +84,7 @@ impl Layout {
             streams,
             flows: header.flows.clone(),
             targets: header.targets.iter().map(|target| target.name.clone()).collect(),
+            loops: LoopLayout::all(header)?,
             times: CountedTimes::new(header, thresholds, criteria),
             lives: Lives::of(header),
             per_minute: header.per_minute.iter().take(MOST_PER_MINUTE).cloned().collect(),
@@ -101,6 +105,13 @@ impl Layout {
     /// Name of the target of a flow.
     pub(crate) fn target_of(&self, flow: usize) -> &str {
         &self.targets[usize::from(self.flows[flow].target)]
+    }
+
+    /// The target of a closed loop that goes to one only.
+    pub(crate) fn target_of_loop(&self, looped: &LoopLayout) -> Option<&str> {
+        let first = self.flows[*looped.flows.first()?].target;
+        let alone = looped.flows.iter().all(|flow| self.flows[*flow].target == first);
+        alone.then(|| self.targets[usize::from(first)].as_str())
     }
 
     /// The streams on a target.

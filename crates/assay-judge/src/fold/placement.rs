@@ -16,6 +16,8 @@ pub(crate) struct Placed<'a> {
     pub(crate) interval: &'a Interval,
     /// For each flow, what was carried into it.
     pub(crate) carried: &'a [u64],
+    /// For each closed loop, what was open when it began; empty where that is not known.
+    pub(crate) opened: &'a [i64],
 }
 
 impl Placed<'_> {
@@ -181,7 +183,7 @@ mod tests {
         assert_eq!(placement.place_event(&event("stuck", 99)), 0, "before the first interval");
         let first = interval(1, 50, 60);
         let at_ns = placement.place(&first, true).unwrap();
-        placement.advance(&Placed { at_ns, joins: true, interval: &first, carried: &[] });
+        placement.advance(&Placed { at_ns, joins: true, interval: &first, carried: &[], opened: &[] });
         for (what, at, expected) in [("stuck", 57, 7), ("torn-tail", 57, 10), ("stuck", 3, 0)] {
             assert_eq!(placement.place_event(&event(what, at)), expected, "{what} at {at}");
         }

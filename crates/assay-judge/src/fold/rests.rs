@@ -5,20 +5,30 @@ use crate::fold::notes::Notes;
 use crate::fold::window::Window;
 use crate::judgement::LatenessTotals;
 use crate::rules::lateness;
+use crate::rules::loops;
 
 /// Sums over one step.
 #[derive(Debug)]
 pub(crate) struct Rests {
     /// How late the generator was on each target; empty where that is not counted.
     pub(crate) targets: Vec<LatenessTotals>,
+    /// For each closed loop, the largest share of its slots' time in a slice for which the generator left one without an
+    /// operation, a millisecond or more at a time.
+    pub(crate) loops: Vec<f64>,
     reported: bool,
+    loops_reported: bool,
 }
 
 impl Rests {
     /// The state before the first window.
     pub(crate) fn new(layout: &Layout) -> Rests {
         let targets = if layout.times.lateness { layout.targets.len() } else { 0 };
-        Rests { targets: vec![LatenessTotals::default(); targets], reported: false }
+        Rests {
+            targets: vec![LatenessTotals::default(); targets],
+            loops: vec![0.0; layout.loops.len()],
+            reported: false,
+            loops_reported: false,
+        }
     }
 
     /// Keeps the worst share of each target, and warns once.
@@ -27,10 +37,19 @@ impl Rests {
         for (kept, late) in self.targets.iter_mut().zip(&window.late) {
             kept.add(late, length, layout);
         }
+        for ((kept, time), looped) in self.loops.iter_mut().zip(&window.loops).zip(&layout.loops) {
+            *kept = kept.max(time.idle_share(looped.slots));
+        }
         if !self.reported
             && let Some(text) = lateness::warning(window, layout)
         {
             self.reported = true;
+            notes.warn(text);
+        }
+        if !self.loops_reported
+            && let Some(text) = loops::warning(window, layout)
+        {
+            self.loops_reported = true;
             notes.warn(text);
         }
     }

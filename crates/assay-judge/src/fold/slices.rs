@@ -13,6 +13,7 @@ use crate::fold::window::{Window, Windows};
 use crate::options::Options;
 use crate::rules::criterion::{Over, Tracker};
 use crate::rules::load::{LoadTracker, Seen};
+use crate::rules::loops;
 use crate::rules::own_lag::OwnLag;
 use assay_base::{Criterion, Span};
 use assay_record::Header;
@@ -152,6 +153,7 @@ impl Slices {
         if self.judged[index].windows.length_ns() >= self.windows().length_ns() {
             self.own_lag.check(&mut window, is_slice, layout);
         }
+        loops::check(&mut window, layout);
         if is_slice && window.complete && !self.stress {
             self.rests.look(&window, layout, notes);
         }

@@ -235,7 +235,13 @@ mod tests {
         let mut fold = SteadyFold::new(&header, &layout);
         let interval = Interval { end_ns: 1_000_000_000, ..Interval::default() };
         for turn in 0..2 * VALUES {
-            let placed = Placed { at_ns: turn % 2 * 60_000_000_000, joins: true, interval: &interval, carried: &[] };
+            let placed = Placed {
+                at_ns: turn % 2 * 60_000_000_000,
+                joins: true,
+                interval: &interval,
+                carried: &[],
+                opened: &[],
+            };
             fold.add(&placed, &layout);
         }
         let kept: Vec<u64> = fold.streams.iter().map(|watched| watched.values.len() as u64).collect();

@@ -20,6 +20,7 @@ use crate::fold::failures::FlowFailures;
 use crate::fold::integrity::IntegrityFold;
 use crate::fold::layout::Layout;
 use crate::fold::lives::News;
+use crate::fold::loops::LoopTotals;
 use crate::fold::notes::Notes;
 use crate::fold::phases::Phases;
 use crate::fold::placement::{Placed, Placement};
@@ -45,6 +46,7 @@ pub(crate) struct Measured {
     pub(crate) totals: Totals,
     pub(crate) distributions: Distributions,
     pub(crate) phases: Phases,
+    pub(crate) loops: LoopTotals,
     pub(crate) series: SeriesFold,
     pub(crate) steady: SteadyFold,
     pub(crate) silences: Silences,
@@ -88,6 +90,7 @@ impl StepFold {
                 totals: Totals::new(&layout),
                 distributions: Distributions::new(&layout, !options.without_distributions),
                 phases: Phases::new(&header, &layout, !options.without_distributions),
+                loops: LoopTotals::default(),
                 series: SeriesFold::new(&header, &layout, threshold),
                 steady: SteadyFold::new(&header, &layout),
                 silences: Silences::new(&layout),
@@ -145,6 +148,7 @@ impl StepFold {
             && header.thresholds_ns == self.header.thresholds_ns
             && header.streams == self.header.streams
             && header.interval_ns == self.header.interval_ns
+            && header.loops == self.header.loops
             && header.targets.len() == self.header.targets.len();
         if !same {
             return Err("continues a step with other streams, targets or thresholds".into());
@@ -187,9 +191,10 @@ impl StepFold {
         self.events.place(&self.placement);
         self.learn();
         let carried = self.account(interval);
+        let opened = self.segment.accounts.opened(interval);
         self.targets.add(interval, &self.layout);
         if let Some(at_ns) = at_ns {
-            self.measured(at_ns, interval, &carried);
+            self.measured(at_ns, interval, (&carried, &opened));
         }
         self.look_at_clocks(interval, at_ns);
         self.spoil_changed();
@@ -230,16 +235,17 @@ impl StepFold {
         carried
     }
 
-    fn measured(&mut self, at_ns: u64, interval: &Interval, carried: &[u64]) {
+    fn measured(&mut self, at_ns: u64, interval: &Interval, (carried, opened): (&[u64], &[i64])) {
         let tolerance = self.layout.tolerance_ns();
         if !self.placement.reaches(at_ns, tolerance) {
             self.slices.hole();
         }
-        let placed = Placed { at_ns, joins: self.placement.joins(at_ns, tolerance), interval, carried };
+        let placed = Placed { at_ns, joins: self.placement.joins(at_ns, tolerance), interval, carried, opened };
         self.slices.add(&placed, &self.layout, &mut self.notes);
         self.measured.totals.add(&placed, &self.layout);
         self.measured.series.add(&placed, &self.layout);
         self.measured.phases.add(&placed, &self.layout);
+        self.measured.loops.add(&placed, &self.layout);
         self.measured.steady.add(&placed, &self.layout);
         self.measured.silences.add(&placed, &self.layout);
         self.placement.advance(&placed);

@@ -8,6 +8,7 @@ use crate::finding::flaw::Flaw;
 use crate::fold::counters::Counters;
 use crate::fold::late::Late;
 use crate::fold::layout::Layout;
+use crate::fold::loop_time::LoopTime;
 use crate::fold::placement::Placed;
 use crate::judgement::DiskCount;
 use assay_base::Direction;
@@ -38,6 +39,8 @@ pub(crate) struct Window {
     pub streams: Vec<Counters>,
     /// How late the generator was, one for each target; empty where it is not counted.
     pub late: Vec<Late>,
+    /// What the slots of the closed loops did within the planned time, one for each loop.
+    pub loops: Vec<LoopTime>,
 }
 
 #[derive(Debug)]
@@ -56,6 +59,7 @@ struct Open {
     /// operations belong to the one that waits.
     rest: Vec<bool>,
     late: Vec<Late>,
+    loops: Vec<LoopTime>,
 }
 
 impl Open {
@@ -132,6 +136,10 @@ impl Open {
             self.invalid.get_or_insert(Flaw::NoBucket(bucket));
         }
         self.intervals += u64::from(!drains);
+        if !drains {
+            let own = self.loops.iter_mut().zip(&layout.loops).enumerate();
+            own.for_each(|(index, (time, looped))| time.add(index, looped, placed));
+        }
         self.reached = self.reached.max(placed.at_ns.saturating_add(placed.length_ns()));
         for (index, (cell, flow)) in self.flows.iter_mut().zip(&placed.interval.flows).enumerate() {
             if self.rest.get(index) == Some(&true) {
@@ -263,6 +271,7 @@ impl Windows {
             flows,
             rest: Vec::new(),
             late: if layout.times.lateness { vec![Late::default(); layout.targets.len()] } else { Vec::new() },
+            loops: vec![LoopTime::default(); layout.loops.len()],
         }
     }
 
@@ -325,6 +334,7 @@ impl Windows {
             flows: open.flows,
             streams,
             late: open.late,
+            loops: open.loops,
         }
     }
 }
@@ -350,6 +360,7 @@ mod tests {
             streams: Vec::new(),
             flows: Vec::new(),
             targets: Vec::new(),
+            loops: Vec::new(),
             times: CountedTimes {
                 thresholds: Thresholds::new([]),
                 shown: BTreeSet::new(),
@@ -370,7 +381,7 @@ mod tests {
     fn measured(length: Option<u64>, from: u64, to: u64) -> Windows {
         let mut windows = Windows::new(length, 1000);
         let interval = Interval { start_ns: from, end_ns: to, ..Interval::default() };
-        windows.add(&Placed { at_ns: from, joins: true, interval: &interval, carried: &[] }, &layout());
+        windows.add(&Placed { at_ns: from, joins: true, interval: &interval, carried: &[], opened: &[] }, &layout());
         windows
     }
 
@@ -442,7 +453,10 @@ mod tests {
             windows.hole();
             if then > reached {
                 let interval = Interval { start_ns: reached, end_ns: then, ..Interval::default() };
-                windows.add(&Placed { at_ns: reached, joins: true, interval: &interval, carried: &[] }, &layout());
+                windows.add(
+                    &Placed { at_ns: reached, joins: true, interval: &interval, carried: &[], opened: &[] },
+                    &layout(),
+                );
             }
             assert_eq!(windows.close(&layout()).map(|it| it.complete), Some(complete), "{reached} {then}");
         }
@@ -457,7 +471,7 @@ mod tests {
         for (at, joins, complete) in [(100, false, true), (105, false, true), (106, false, false), (106, true, true)] {
             let mut windows = Windows::new(Some(100), 1000);
             let interval = Interval { start_ns: at, end_ns: 200, ..Interval::default() };
-            windows.add(&Placed { at_ns: at, joins, interval: &interval, carried: &[] }, &layout());
+            windows.add(&Placed { at_ns: at, joins, interval: &interval, carried: &[], opened: &[] }, &layout());
             assert_eq!(windows.close(&layout()).map(|it| it.complete), Some(complete), "{at} {joins}");
         }
     }
@@ -503,7 +517,7 @@ mod tests {
             ..Interval::default()
         };
         let mut windows = Windows::new(Some(100), 1000);
-        windows.add(&Placed { at_ns: 0, joins: true, interval: &interval, carried: &[0; 5] }, &layout);
+        windows.add(&Placed { at_ns: 0, joins: true, interval: &interval, carried: &[0; 5], opened: &[] }, &layout);
         let late = windows.close(&layout).unwrap().late;
         assert_eq!(late.iter().map(|late| late.shift_ns).collect::<Vec<_>>(), [0, 7]);
         let count = |operations, bytes| DiskCount { operations, bytes };
@@ -528,7 +542,7 @@ mod tests {
         let mut windows = measured(Some(100), 100, 150);
         assert!(windows.resume(150, 100, &layout()).is_some_and(|window| !window.complete));
         let interval = Interval { start_ns: 100, end_ns: 200, ..Interval::default() };
-        windows.add(&Placed { at_ns: 100, joins: false, interval: &interval, carried: &[] }, &layout());
+        windows.add(&Placed { at_ns: 100, joins: false, interval: &interval, carried: &[], opened: &[] }, &layout());
         let again = windows.close(&layout()).unwrap();
         assert!(again.complete && !again.repeated, "measured afresh, it counts for the first time");
     }
@@ -544,7 +558,8 @@ mod tests {
             let first = FlowInterval { ok, in_flight, ..FlowInterval::default() };
             let flows = vec![first, FlowInterval { ok: 1, in_flight: 1, ..FlowInterval::default() }];
             let interval = Interval { start_ns: at_ns, end_ns: at_ns + 10, flows, ..Interval::default() };
-            let ended = windows.add(&Placed { at_ns, joins: true, interval: &interval, carried: &[0, 0] }, &layout);
+            let ended = windows
+                .add(&Placed { at_ns, joins: true, interval: &interval, carried: &[0, 0], opened: &[] }, &layout);
             ended.iter().map(|window| (window.number, window.flows[0].ok, window.flows[1].ok)).collect::<Vec<_>>()
         };
         assert!((0..10).all(|turn| add(turn * 10, 3, 5).is_empty()));

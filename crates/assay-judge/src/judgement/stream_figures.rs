@@ -1,6 +1,7 @@
 //! What the streams of a step did: each by itself, all together, in each phase, and per minute.
 
 use crate::judgement::database::PerMinuteFigures;
+use crate::judgement::loops::LoopFigures;
 use crate::judgement::phases::PhaseFigures;
 use crate::judgement::streams::StreamTotals;
 use serde::{Deserialize, Serialize};
@@ -20,6 +21,9 @@ pub struct StreamFigures {
     /// The operations of all streams together, where a criterion is about them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub together: Option<StreamTotals>,
+    /// The closed loops, where the log counts what their slots do.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub loops: Vec<LoopFigures>,
     /// Each measured phase, where there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseFigures>,

@@ -110,6 +110,8 @@ pub(crate) fn figures(page: &mut Page, judgement: &Judgement, room: Room) {
         cpu.unwrap_or_default()
     );
     page.words("", &load, 2);
+    let listed = room.of(LISTED, 1);
+    part.streams.loops.iter().take(listed).for_each(|it| page.words("", &it.in_words(), room.of(2, 1)));
     let (rates, errors) = (rates(judgement), errors(&part.streams));
     let failed = match &errors {
         // Without streams no operation could fail, so nothing is said.

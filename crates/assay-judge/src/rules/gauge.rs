@@ -6,6 +6,7 @@ use crate::fold::layout::Layout;
 use crate::fold::window::{Window, sum};
 use crate::judgement::Figure;
 use crate::rules::lateness;
+use crate::rules::loops;
 use crate::rules::unfinished::at_least;
 use crate::rules::value::Value;
 use assay_base::Criterion;
@@ -192,8 +193,10 @@ impl Gauge {
         }
         let on = self.of.targets(layout).filter(|at| target.is_none_or(|it| it == *at));
         if bound.is_of_work() {
-            let idle = on.filter_map(|at| window.late.get(at)).map(|late| lateness::without_work_ns(late, layout));
-            return value.work_without(idle.max().unwrap_or(0));
+            let on: Vec<usize> = on.collect();
+            let late = on.iter().filter_map(|at| window.late.get(*at));
+            let idle = late.map(|late| lateness::without_work_ns(late, layout)).max().unwrap_or(0);
+            return value.work_without(idle.max(loops::without_work_ns(window, layout, &on)));
         }
         let left = match lateness::given_away_ns(window, on, layout) {
             Some(by_ns) => Value::less(cell, measure, bound, thresholds, by_ns),

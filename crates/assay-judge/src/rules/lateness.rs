@@ -10,6 +10,7 @@ use crate::fold::late::Late;
 use crate::fold::layout::Layout;
 use crate::fold::window::Window;
 use crate::judgement::LatenessTotals;
+use crate::rules::loops;
 use crate::words::percent;
 use assay_base::Direction;
 
@@ -61,10 +62,11 @@ pub(crate) fn margin_ns(layout: &Layout) -> u64 {
 /// Why a window that keeps its bounds does not prove that they hold for a stream; `None` where it does.
 pub(crate) fn flaw(window: &Window, stream: usize, layout: &Layout) -> Option<flaw::Late> {
     let flows = layout.streams[stream].flows.iter();
-    flows.map(|flow| usize::from(layout.flows[*flow].target)).find_map(|target| {
+    let of_targets = flows.map(|flow| usize::from(layout.flows[*flow].target)).find_map(|target| {
         let what = on_target(window, target, layout)?;
         Some(flaw::Late { target: layout.targets[target].clone(), what })
-    })
+    });
+    of_targets.or_else(|| loops::flaw(window, stream, layout))
 }
 
 fn on_target(window: &Window, target: usize, layout: &Layout) -> Option<LateBy> {
@@ -74,7 +76,8 @@ fn on_target(window: &Window, target: usize, layout: &Layout) -> Option<LateBy> 
     if has(true) && share.rest > AT_MOST {
         return Some(LateBy::Rest { share: share.rest, longest_ns: late.idle.max_ns });
     }
-    if has(false) && share.overslept > AT_MOST {
+    // Where the log counts what slots do, that decides about closed loops.
+    if has(false) && layout.loops.is_empty() && share.overslept > AT_MOST {
         return Some(LateBy::Overslept { share: share.overslept, longest_ns: late.overslept.max_ns });
     }
     if share.rest > TELL || share.overslept > TELL { merged(late, target, layout) } else { None }
@@ -168,6 +171,7 @@ mod tests {
             streams: vec![StreamLayout { head, flows: vec![0], sequential: false, durable: false, may_fail: None }],
             flows: vec![FlowHead { stream: 0, target: 0 }],
             targets: vec!["disk".into()],
+            loops: Vec::new(),
             times: CountedTimes {
                 thresholds: Thresholds::new([]),
                 shown: BTreeSet::new(),
@@ -206,6 +210,7 @@ mod tests {
             flows: Vec::new(),
             streams: Vec::new(),
             late: vec![late],
+            loops: Vec::new(),
         }
     }
 

@@ -7,6 +7,7 @@ pub(crate) mod disk;
 pub(crate) mod gauge;
 pub(crate) mod lateness;
 pub(crate) mod load;
+pub(crate) mod loops;
 pub(crate) mod own_lag;
 pub(crate) mod tally;
 pub(crate) mod unfinished;

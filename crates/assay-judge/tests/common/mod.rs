@@ -110,6 +110,7 @@ pub fn header(hours: u64, targets: u64) -> Header {
             .collect(),
         cache: None,
         meters: Vec::new(),
+        loops: Vec::new(),
         databases: Vec::new(),
         per_minute: Vec::new(),
         thresholds_ns: Thresholds::new([]).bounds().to_vec(),
@@ -227,17 +228,20 @@ impl Scenario {
         let issued = waiting + scheduled - minute.waiting;
         let completed = in_flight + issued - minute.in_flight - minute.stuck;
         let own = |n: u64| if n * 1000 < minute.pushed * completed { 1900 } else { minute.own_us };
-        for n in 0..completed {
-            self.recorder.lagged(flow, Span::from_us(own(n) + minute.queue_us), Span::from_us(own(n)));
-        }
+        let took = |n: u64, service_us: u64| {
+            let (own_lag, lag) = (Span::from_us(own(n)), Span::from_us(own(n) + minute.queue_us));
+            let service = Span::from_us(service_us);
+            let excess = Excess { own_lag, response: own_lag, service: Span::ZERO };
+            Took { response: service + lag, service, lag, submit: Span::ZERO, excess }
+        };
+        let ok = completed - minute.errors - minute.short;
+        (ok..completed).for_each(|n| self.recorder.fell_short(flow, &took(n, 0)));
         for _ in 0..minute.errors {
             self.recorder.failed(flow, Code::EIO.name(), Failure { part: 3, response: Span::from_ms(20) });
         }
-        let ok = completed - minute.errors - minute.short;
         for n in 0..ok {
-            let service = if (ok - 1 - n) * 1000 < minute.slow * ok { 2000 } else { 200 };
-            let response = service + own(n) + minute.queue_us;
-            self.recorder.completed(flow, 512, Span::from_us(response), Span::from_us(service), Span::from_us(own(n)));
+            let slow = (ok - 1 - n) * 1000 < minute.slow * ok;
+            self.recorder.completed(flow, 512, took(n, if slow { 2000 } else { 200 }));
         }
         let cell = self.recorder.cell(flow);
         cell.scheduled += scheduled;

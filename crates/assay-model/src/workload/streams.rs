@@ -50,8 +50,8 @@ pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
         }
         let stream = Stream { targets: target(source, keys, &names)?, ..stream(source, table, &loops)? };
         shares_places(source, keys, &stream, &streams)?;
+        lanes.extend(lane(source, keys, &stream)?);
         streams.push(stream);
-        lanes.extend(lane(source, keys)?);
     }
     let (phases, curve) = phases(source, &file.phase)?;
     for (stream, table) in streams.iter_mut().zip(&file.stream).filter(|_| curve.is_some()) {
@@ -152,9 +152,12 @@ fn shares_places(source: Source<'_>, keys: &StreamKeys, stream: &Stream, before:
     Ok(())
 }
 
-/// The lane of a stream that has an in-flight bound of its own.
-fn lane(source: Source<'_>, keys: &StreamKeys) -> Result<Option<Lane>, Fault> {
-    let Some(bound) = &keys.in_flight_bound else { return Ok(None) };
+/// The lane of a stream that has an in-flight bound of its own: the bound that it names, or what a closed loop has in
+/// flight, which no other stream may take from it.
+fn lane(source: Source<'_>, keys: &StreamKeys, stream: &Stream) -> Result<Option<Lane>, Fault> {
+    let Some(bound) = &keys.in_flight_bound else {
+        return Ok(stream.arrival.slots().map(|slots| Lane::of(keys.name.get_ref(), slots)));
+    };
     let fault = |what, remedy: String| Err(source.fault(bound.span(), what, remedy));
     if keys.rate.is_none() {
         return fault("a closed loop (in_flight) has no other bound", "remove in_flight_bound".to_owned());

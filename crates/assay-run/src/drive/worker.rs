@@ -17,8 +17,7 @@ use assay_device::clock::Clock;
 use assay_device::facts::{EngineError, EngineFacts, Slots};
 use assay_device::null::Null;
 use assay_device::select::{AnyDevice, Choice, select};
-use assay_device::usage;
-use assay_engine::shell::{HandOver, Sink, Stop, Waiting};
+use assay_engine::shell::{Sink, Stop, Waiting};
 use assay_engine::{Gates, Host, Ledger, Limits, Peers, Report, Setup, Worker, run_real};
 use assay_model::Plan;
 use assay_model::arrival::Part;
@@ -127,7 +126,7 @@ impl Recruit<'_> {
         let setup = Setup { part: alone, thresholds, bound, start, run: marked.run, limits, ledger: None, gates: None };
         let mut worker = Worker::of(staffing.plan, sessions, parts, setup);
         let mut line = Line { index, notices: &notices, spent, phase_end: shared.phase_end };
-        let waiting = Waiting { spin: staffing.spin(chosen.workers), hand_over: HandOver::Never };
+        let waiting = Waiting { spin: staffing.spin(chosen.workers) };
         run_real(&mut worker, &Machine(shared), &mut line, waiting);
         let (reason, totals) = (worker.reason(), worker.totals());
         line.report(Report::Finished { reason, totals, at: clock.now() });
@@ -158,8 +157,7 @@ impl Recruit<'_> {
         let (thresholds, limits) = (header::thresholds(staffing.plan), staffing.how.manner.limits);
         let setup = Setup { part, thresholds, bound, start, run, limits, ledger, gates };
         let line = Line { index, notices: &notices, spent, phase_end: shared.phase_end };
-        let hand_over = if choice == Choice::Inline { HandOver::Inline } else { HandOver::MayBlock };
-        let waiting = Waiting { spin: staffing.spin(chosen.workers), hand_over };
+        let waiting = Waiting { spin: staffing.spin(chosen.workers) };
         let working = Working { plan: &carried, setup, peers, waiting, line, shared };
         let troubles = |device: &mut AnyDevice| facts::troubles(clock.now(), device.health()).collect::<Vec<Event>>();
         match shared.cache {
@@ -267,9 +265,6 @@ impl Host for Machine<'_> {
     #[inline]
     fn now(&self) -> Instant {
         self.0.clock.now()
-    }
-    fn voluntary_switches(&self) -> u64 {
-        usage::voluntary_switches()
     }
     #[inline]
     fn stood_still(&self, from: Instant, to: Instant) -> Option<(Instant, Instant)> {

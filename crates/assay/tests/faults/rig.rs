@@ -186,11 +186,11 @@ impl Rig {
     }
 }
 
-/// Whether a closed loop misses a PASS only because its generator overslept. The disk is a process on the same
+/// Whether a closed loop misses a PASS only because its generator left slots without an operation. The disk is a process on the same
 /// processors here: at full load one of the two must wait, and the measurement is complete nevertheless.
 pub fn overslept(said: &Said) -> bool {
     let words = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
-    words.starts_with("INVALID") && words.contains(", but the test machine looked for completions too late")
+    words.starts_with("INVALID") && words.contains(", but the test machine left slots of its closed loop")
 }
 
 /// A workload of streams with one criterion on response.

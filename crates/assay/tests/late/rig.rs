@@ -6,8 +6,8 @@ use assay_engine::{Limits, Setup, Worker};
 use assay_judge::{Judgement, Options, judge};
 use assay_model::{PhaseKind as Planned, Plan, arrival::Part, workload};
 use assay_record::{
-    Close, DiskCounters, Entry, FlowHead, Header, Interval, PhaseHead, PhaseKind, Reader, StreamHead, TargetHead,
-    Thresholds, Writer,
+    Close, DiskCounters, Entry, FlowHead, Header, Interval, LoopHead, PhaseHead, PhaseKind, Reader, StreamHead,
+    TargetHead, Thresholds, Writer,
 };
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -102,6 +102,11 @@ fn header(plan: &Plan, thresholds: &Thresholds, lateness: bool) -> Header {
         }],
         cache: None,
         meters: Vec::new(),
+        loops: plan
+            .closed_loops()
+            .into_iter()
+            .map(|it| LoopHead { flows: it.flows.iter().map(|flow| *flow as u32).collect(), slots: it.slots })
+            .collect(),
         databases: Vec::new(),
         per_minute: Vec::new(),
         thresholds_ns: thresholds.bounds().to_vec(),

@@ -1,0 +1,52 @@
+//! The closed loops of a step over all measured time: where their operations were, on average.
+
+use crate::fold::layout::Layout;
+use crate::fold::loop_layout::LoopLayout;
+use crate::fold::loop_time::LoopTime;
+use crate::fold::placement::Placed;
+use crate::fold::rests::Rests;
+use crate::judgement::LoopFigures;
+
+/// What the slots of all closed loops did over the measured time.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct LoopTotals {
+    loops: Vec<LoopTime>,
+}
+
+impl LoopTotals {
+    /// Adds an interval. What is drained after the planned time is no load.
+    pub(crate) fn add(&mut self, placed: &Placed<'_>, layout: &Layout) {
+        self.loops.resize(layout.loops.len(), LoopTime::default());
+        if !layout.drains(placed.at_ns) {
+            let own = self.loops.iter_mut().zip(&layout.loops).enumerate();
+            own.for_each(|(index, (time, looped))| time.add(index, looped, placed));
+        }
+    }
+
+    /// The figures.
+    pub(crate) fn finish(self, layout: &Layout, rests: &Rests) -> Vec<LoopFigures> {
+        let shares = rests.loops.iter().copied().chain(std::iter::repeat(0.0));
+        let all = self.loops.iter().zip(&layout.loops).zip(shares).filter(|((time, _), _)| time.length_ns > 0);
+        all.map(|((time, looped), share)| figures(time, looped, layout, share)).collect()
+    }
+}
+
+/// The figures of one loop.
+fn figures(time: &LoopTime, looped: &LoopLayout, layout: &Layout, idle_share_max: f64) -> LoopFigures {
+    let on_average = |ns: f64| ns / time.length_ns.max(1) as f64;
+    let (response, wanted) = time.both_sides(looped.slots);
+    // The ends of the measured time cut operations: the parts of those are as large as the parts of the others.
+    let of_ended = (time.lag_ns + time.service_ns).max(1) as f64;
+    let part = |ns: u128| on_average(response.max(0) as f64) * ns as f64 / of_ended;
+    LoopFigures {
+        streams: looped.streams.iter().map(|at| layout.streams[*at].head.name.clone()).collect(),
+        target: layout.target_of_loop(looped).filter(|_| layout.targets.len() > 1).map(str::to_owned),
+        in_flight_asked: looped.slots,
+        in_flight: on_average(response as f64),
+        on_target: part(time.service_ns.saturating_sub(time.unnoticed_ns)),
+        held_back: part(time.lag_ns.saturating_sub(time.own_lag_ns)),
+        left_idle: part(time.own_lag_ns.saturating_add(time.unnoticed_ns)),
+        paused: looped.slots as f64 - on_average(wanted as f64),
+        idle_share_max,
+    }
+}
