@@ -4,14 +4,18 @@
 //! Every number comes from `/proc` and `/sys` below the given [`Roots`]. What the kernel does not report is absent
 //! (`None`), never an empty success: a loop device has no model, so its model is `None`.
 
+mod beneath;
 mod health;
 mod host;
+mod processes;
 mod stat;
 mod target;
 
+pub use beneath::{Beneath, FanOut, Pieces, Served, beneath_device, beneath_file, of_another_host, pieces_of};
 pub use health::health;
 pub(crate) use host::available_memory;
 pub use host::{CgroupLimits, HostFingerprint, clocksource, host};
+pub use processes::{ProcessIo, Processes, busiest, process_io, processes};
 pub use stat::{DiskStat, disk_name, disk_stat, disk_under_path};
 pub use target::{LARGEST_REQUEST, TargetFingerprint, queue, target};
 

@@ -11,12 +11,16 @@ use std::path::Path;
 pub struct DiskStat {
     /// Reads completed.
     pub reads: u64,
+    /// Reads that were merged into others before they reached the device.
+    pub read_merges: u64,
     /// Sectors read.
     pub read_sectors: u64,
     /// The time that these reads took together, in milliseconds.
     pub read_ms: u64,
     /// Writes completed.
     pub writes: u64,
+    /// Writes that were merged into others before they reached the device.
+    pub write_merges: u64,
     /// Sectors written.
     pub write_sectors: u64,
     /// The time that these writes took together, in milliseconds.
@@ -27,6 +31,8 @@ pub struct DiskStat {
     pub discards: Option<u64>,
     /// Sectors discarded (Linux 4.18).
     pub discard_sectors: Option<u64>,
+    /// The time that these discards took together, in milliseconds (Linux 4.18).
+    pub discard_ms: Option<u64>,
     /// Flushes completed (Linux 5.5).
     pub flushes: Option<u64>,
     /// The time that these flushes took together, in milliseconds (Linux 5.5).
@@ -40,16 +46,50 @@ impl DiskStat {
         let column = |i: usize| columns.get(i).copied();
         Some(DiskStat {
             reads: column(0)?,
+            read_merges: column(1)?,
             read_sectors: column(2)?,
             read_ms: column(3)?,
             writes: column(4)?,
+            write_merges: column(5)?,
             write_sectors: column(6)?,
             write_ms: column(7)?,
             in_flight: column(8)?,
             discards: column(11),
             discard_sectors: column(13),
+            discard_ms: column(14),
             flushes: column(15),
             flush_ms: column(16),
+        })
+    }
+
+    /// By how much the totals rose since an earlier reading; the operations in flight are those of now. `None` where a
+    /// counter fell: another device has the number now, or it began to count anew. The kernel prints times as 32 bits, which
+    /// begin anew after 49 days, and after hours where hundreds of operations are in flight.
+    pub fn since(&self, before: &DiskStat) -> Option<DiskStat> {
+        let rose = |now: u64, before: u64| now.checked_sub(before);
+        let ran = |now: u64, before: u64| {
+            let narrow = now <= u64::from(u32::MAX) && before <= u64::from(u32::MAX);
+            if narrow { Some((now as u32).wrapping_sub(before as u32).into()) } else { now.checked_sub(before) }
+        };
+        let each = |now: Option<u64>, before: Option<u64>, rise: fn(u64, u64) -> Option<u64>| match (now, before) {
+            (Some(now), Some(before)) => rise(now, before).map(Some),
+            _ => Some(None),
+        };
+        Some(DiskStat {
+            reads: rose(self.reads, before.reads)?,
+            read_merges: rose(self.read_merges, before.read_merges)?,
+            read_sectors: rose(self.read_sectors, before.read_sectors)?,
+            read_ms: ran(self.read_ms, before.read_ms)?,
+            writes: rose(self.writes, before.writes)?,
+            write_merges: rose(self.write_merges, before.write_merges)?,
+            write_sectors: rose(self.write_sectors, before.write_sectors)?,
+            write_ms: ran(self.write_ms, before.write_ms)?,
+            in_flight: self.in_flight,
+            discards: each(self.discards, before.discards, rose)?,
+            discard_sectors: each(self.discard_sectors, before.discard_sectors, rose)?,
+            discard_ms: each(self.discard_ms, before.discard_ms, ran)?,
+            flushes: each(self.flushes, before.flushes, rose)?,
+            flush_ms: each(self.flush_ms, before.flush_ms, ran)?,
         })
     }
 }

@@ -17,18 +17,21 @@ fn tree(files: &[(&str, &str)]) -> (tempfile::TempDir, Roots) {
 
 #[test]
 fn the_columns_of_stat_read_back() {
-    let full = "  994 0 7952 10 1054 3 8432 20 2 30 31 5 0 40 1 7 2";
+    let full = "  994 6 7952 10 1054 3 8432 20 2 30 31 5 0 40 1 7 2";
     let stat = DiskStat::parse(full).unwrap();
     let expected = DiskStat {
         reads: 994,
+        read_merges: 6,
         read_sectors: 7952,
         read_ms: 10,
         writes: 1054,
+        write_merges: 3,
         write_sectors: 8432,
         write_ms: 20,
         in_flight: 2,
         discards: Some(5),
         discard_sectors: Some(40),
+        discard_ms: Some(1),
         flushes: Some(7),
         flush_ms: Some(2),
     };
@@ -38,6 +41,20 @@ fn the_columns_of_stat_read_back() {
     for bad in ["", "1 2 3", "a b c d e f g h i j k", "1 2 3 4 5 6 7 8 -1 10 11"] {
         assert_eq!(DiskStat::parse(bad), None, "{bad}");
     }
+}
+
+#[test]
+fn counters_rise_times_begin_anew_at_32_bits_and_what_fell_is_another_device() {
+    let stat = |text: &str| DiskStat::parse(text).unwrap();
+    let before = stat("100 5 800 4294967290 10 1 80 7 3 0 0 1 0 8 2 4 9");
+    let now = stat("150 5 1200 20 10 1 80 9 8 0 0 1 0 8 2 6 9");
+    let since = now.since(&before).unwrap();
+    assert_eq!((since.reads, since.read_sectors, since.read_ms, since.write_ms), (50, 400, 26, 2));
+    assert_eq!((since.in_flight, since.flushes, since.discard_ms), (8, Some(2), Some(0)));
+    assert_eq!(stat("99 5 800 20 10 1 80 9 0 0 0 1 0 8 2 6 9").since(&before), None, "fewer reads than before");
+    assert_eq!(stat("100 5 800 20 10 1 80 9 0 0 0 1 0 8 2 3 9").since(&before), None, "fewer flushes than before");
+    let old = stat("200 5 900 4294967299 10 1 80 9 0 0 0");
+    assert_eq!(old.since(&before).map(|since| (since.flushes, since.read_ms)), Some((None, 9)), "a kernel of 64 bits");
 }
 
 /// A database names its directories.

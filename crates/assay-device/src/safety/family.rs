@@ -20,7 +20,7 @@ pub(super) struct Member {
 
 /// What a loop device is bound to.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Loop {
+pub(crate) struct Loop {
     /// The loop device.
     pub name: String,
     /// Its number.
@@ -32,7 +32,7 @@ pub(super) struct Loop {
 }
 
 /// All bound loop devices.
-pub(super) fn loops(roots: &Roots) -> Vec<Loop> {
+pub(crate) fn loops(roots: &Roots) -> Vec<Loop> {
     let block = roots.sys.join("block");
     let bound = |name: String| {
         let dir = block.join(&name);

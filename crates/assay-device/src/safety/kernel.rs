@@ -48,7 +48,7 @@ pub(super) fn disk_sequence(fd: BorrowedFd<'_>) -> Option<u64> {
 
 /// What a loop device is built on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct LoopBacking {
+pub(crate) struct LoopBacking {
     /// Device of the file system that contains the backing file.
     pub device: DevNum,
     /// Inode of the backing file there.

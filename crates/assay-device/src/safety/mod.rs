@@ -53,7 +53,8 @@ pub use standing::{Marks, Standing, difference, lasts};
 pub use subject::Kind;
 pub use watermark::Watermark;
 
+pub(crate) use family::{Loop, loops};
 pub(crate) use roots::{attribute, names_in, number};
 pub(crate) use subject::kind as kind_of;
-pub(crate) use usage::disk_under;
+pub(crate) use usage::{Mount, disk_under, mount_of, mounts};
 pub(crate) use watermark::file_system;

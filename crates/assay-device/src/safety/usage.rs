@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 /// One line of a mount table.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) struct Mount {
+pub(crate) struct Mount {
     /// Device number; major 0 when the file system has no single device.
     pub device: DevNum,
     /// Where it is mounted.
@@ -23,7 +23,7 @@ pub(super) struct Mount {
 }
 
 /// Reads a mount table (proc(5), `mountinfo`).
-pub(super) fn mounts(path: &Path) -> std::io::Result<Vec<Mount>> {
+pub(crate) fn mounts(path: &Path) -> std::io::Result<Vec<Mount>> {
     let bytes = std::fs::read(path)?;
     Ok(String::from_utf8_lossy(&bytes).lines().filter_map(parse_mount).collect())
 }
@@ -149,7 +149,7 @@ fn bound_loops(family: &Family, target: DevNum) -> Result<Vec<String>, String> {
 }
 
 /// The mount whose mount point is the longest prefix of `path`.
-pub(super) fn mount_of<'a>(table: &'a [Mount], path: &Path) -> Option<&'a Mount> {
+pub(crate) fn mount_of<'a>(table: &'a [Mount], path: &Path) -> Option<&'a Mount> {
     let covering = table.iter().filter(|m| path.starts_with(&m.point));
     covering.max_by_key(|m| m.point.components().count())
 }
