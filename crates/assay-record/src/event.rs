@@ -83,6 +83,8 @@ kinds! {
     Environment = "environment",
     /// The machine changed during the run.
     EnvironmentChanged = "environment-changed",
+    /// Which other programs read and wrote most while others used a disk of the run.
+    Neighbours = "neighbours",
     /// What a target reports about its own health.
     Health = "health",
     /// What the run left does not fulfil a condition that it must.

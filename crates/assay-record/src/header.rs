@@ -5,6 +5,7 @@
 //! gap.
 
 use crate::database::{DatabaseHead, PerMinute};
+use crate::foreign::WatchedDisk;
 use crate::interval::ClockSample;
 use crate::loops::LoopHead;
 use assay_base::{Criterion, Direction, Rate};
@@ -68,6 +69,13 @@ pub struct Header {
     /// What else was counted while the load ran; an interval lists its figures in this order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub meters: Vec<MeterHead>,
+    /// The disks on which the load of others is told from that of the run (`Interval::foreign`); empty where it is not:
+    /// on targets without a disk, and in logs of older versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub watched: Vec<WatchedDisk>,
+    /// Where the load of others cannot be told from that of the run, and why: one sentence each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unwatched: Vec<String>,
     /// The databases that are the targets, in the order of the targets; empty where the targets are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub databases: Vec<DatabaseHead>,

@@ -6,6 +6,7 @@
 
 use crate::loops::LoopInterval;
 use crate::pauses::Pauses;
+use crate::foreign::ForeignLoad;
 use crate::times::Times;
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -33,6 +34,10 @@ pub struct Interval {
     /// What each target's block device counted during the interval; empty where there is none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disks: Vec<DiskCounters>,
+    /// What others than the run did on the disks of `Header::watched` during the interval, at least; those on which nobody
+    /// else did anything are left out.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub foreign: Vec<ForeignLoad>,
     /// What a cache device before the targets counted during the interval; absent where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<Box<CacheCounters>>,

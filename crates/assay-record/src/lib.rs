@@ -9,6 +9,7 @@ mod cells;
 mod commits;
 mod database;
 mod event;
+mod foreign;
 pub mod header;
 mod interval;
 mod late;
@@ -23,6 +24,7 @@ mod times;
 pub use commits::{BadLedger, Commit, CommitsEnd, CommitsHead, CommitsReader, CommitsWriter, Committed, Noted};
 pub use database::{DatabaseHead, PerMinute};
 pub use event::{Event, EventKind};
+pub use foreign::{DiskWork, ForeignAccount, ForeignLoad, OwnWork, WatchedDisk};
 pub use header::{
     CacheHead, Close, CloseReason, FlowHead, Header, MeterHead, PhaseHead, PhaseKind, Preparation, StepHead,
     StreamHead, TargetHead,

@@ -39,18 +39,24 @@ pub enum Entry {
 pub struct Writer<W> {
     out: W,
     seq: u64,
+    bytes: u64,
     line: Vec<u8>,
 }
 
 impl<W: Write> Writer<W> {
     /// A writer whose next line has number `seq`: 0 for a new file, the number of lines for one that is continued.
     pub fn new(out: W, seq: u64) -> Writer<W> {
-        Writer { out, seq, line: Vec::new() }
+        Writer { out, seq, bytes: 0, line: Vec::new() }
     }
 
     /// Number of the next line.
     pub fn seq(&self) -> u64 {
         self.seq
+    }
+
+    /// Bytes written so far, without those that were there before.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
     }
 
     /// The underlying writer.
@@ -92,6 +98,7 @@ impl<W: Write> Writer<W> {
         self.line.push(b'\n');
         self.out.write_all(&self.line)?;
         self.seq += 1;
+        self.bytes += self.line.len() as u64;
         Ok(())
     }
 }
