@@ -97,6 +97,7 @@ pub(crate) fn happened(kind: &EventKind, times: u64) -> String {
         EventKind::EnvironmentChanged => ("change of the machine", "changes of the machine"),
         EventKind::TornTail => return "the log was continued after an unfinished last line".to_owned(),
         EventKind::Steady => return "the load became steady".to_owned(),
+        EventKind::Neighbours => ("look at other programs", "looks at other programs"),
         EventKind::Health => ("health report", "health reports"),
         EventKind::Warning => ("warning", "warnings"),
         EventKind::ConditionBroken => ("broken condition", "broken conditions"),

@@ -7,8 +7,10 @@ mod facts;
 mod how;
 mod meters;
 mod real;
+mod sampler;
 mod simulated;
 mod staffing;
+mod watched;
 mod worker;
 
 pub use beneath::Disk;

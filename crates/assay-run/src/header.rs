@@ -5,7 +5,7 @@ use assay_base::Span;
 use assay_model::{PhaseKind as PlannedKind, Plan};
 use assay_record::{
     CacheHead, ClockSample, DatabaseHead, FlowHead, Header, LoopHead, MeterHead, PhaseHead, PhaseKind, StepHead,
-    StreamHead, TargetHead, Thresholds,
+    StreamHead, TargetHead, Thresholds, WatchedDisk,
 };
 use std::collections::BTreeMap;
 
@@ -37,6 +37,10 @@ pub struct HeaderFacts {
     pub cache: Option<CacheHead>,
     /// What else is counted while the load runs.
     pub meters: Vec<MeterHead>,
+    /// The disks on which the load of others is told from that of the run.
+    pub watched: Vec<WatchedDisk>,
+    /// Where it cannot be told, and why.
+    pub unwatched: Vec<String>,
     /// The databases that are the targets, where they are.
     pub databases: Vec<DatabaseHead>,
     /// How operations are carried.
@@ -86,6 +90,8 @@ pub fn header(plan: &Plan, facts: HeaderFacts) -> Header {
         targets: facts.targets,
         cache: facts.cache,
         meters: facts.meters,
+        watched: facts.watched,
+        unwatched: facts.unwatched,
         databases: facts.databases,
         per_minute: crate::databases::per_minute(plan),
         thresholds_ns: thresholds(plan).bounds().to_vec(),

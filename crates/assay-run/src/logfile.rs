@@ -224,6 +224,11 @@ impl LogFile {
         self.writer.as_ref().is_none_or(|writer| writer.seq() == 0)
     }
 
+    /// Bytes that were written to its file so far.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.writer.as_ref().map_or(0, Writer::bytes)
+    }
+
     /// Its path.
     pub fn path(&self) -> &Path {
         &self.path

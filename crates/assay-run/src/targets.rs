@@ -163,11 +163,7 @@ impl Targets {
     /// Targets that share their drive with somebody, each with who it is.
     pub fn neighbours(&self) -> impl Iterator<Item = (&str, &Watermark)> {
         self.real().iter().flat_map(|real| {
-            let marks = match &real.access {
-                Pass::Write(permit) => permit.watermarks(),
-                Pass::Read(pass) => pass.watermarks(),
-            };
-            let neighbours = marks.iter().filter(|mark| matches!(mark, Watermark::Neighbour(_)));
+            let neighbours = real.access.watermarks().iter().filter(|mark| matches!(mark, Watermark::Neighbour(_)));
             neighbours.map(|mark| (real.name.as_str(), mark))
         })
     }

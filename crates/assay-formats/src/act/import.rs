@@ -449,6 +449,8 @@ fn header(head: &Head, flows: &[Flow], schedule: &Schedule, planned: Span, slice
         cache: None,
         meters: Vec::new(),
         loops: Vec::new(),
+        watched: Vec::new(),
+        unwatched: Vec::new(),
         databases: Vec::new(),
         per_minute: Vec::new(),
         thresholds_ns: (0..=LARGEST).map(|e| head.unit.span().as_ns() << e).collect(),

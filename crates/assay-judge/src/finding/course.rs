@@ -2,6 +2,7 @@
 //! it.
 
 use crate::finding::class::Class;
+use crate::finding::others::OthersUse;
 use assay_base::{Criterion, Span};
 use std::fmt;
 
@@ -33,16 +34,20 @@ pub(crate) enum CourseFinding {
 }
 
 /// How a segment ended, where that is a reason against PASS.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Ending {
     /// The target was lost.
     TargetLost,
+    /// The run gave up a database that somebody else had locked.
+    Locked,
     /// The schedule fell behind before anything was issued.
     NothingIssued,
     /// The schedule fell behind; the generator caused up to this many nanoseconds of it.
     GeneratorBehind(u64),
     /// The device was too slow.
     DeviceTooSlow,
+    /// The schedule fell behind while others used the device.
+    BesideOthers(OthersUse),
     /// The generator was too slow.
     GeneratorTooSlow,
     /// The engine failed.
@@ -125,6 +130,7 @@ impl fmt::Display for Ending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Ending::TargetLost => f.write_str("the target was lost"),
+            Ending::Locked => f.write_str("the run gave up, because somebody else held a lock on the database"),
             Ending::NothingIssued => f.write_str("nothing was issued before the schedule fell behind"),
             Ending::GeneratorBehind(ns) => {
                 let behind = Span::from_ns(*ns).human();
@@ -132,6 +138,9 @@ impl fmt::Display for Ending {
             }
             Ending::DeviceTooSlow => {
                 f.write_str("the load was not held: the device was too slow, and the schedule fell behind")
+            }
+            Ending::BesideOthers(others) => {
+                write!(f, "the load was not held, and the schedule fell behind, but {others}")
             }
             Ending::GeneratorTooSlow => f.write_str("the test machine was too slow and let the schedule fall behind"),
             Ending::EngineFailed => f.write_str("the engine failed"),

@@ -2,6 +2,7 @@
 
 use crate::finding::class::Class;
 use crate::finding::flaw::Late;
+use crate::finding::others::OthersUse;
 use crate::judgement::{BrokenTarget, Figure};
 use crate::words::{bound_text, broken_on, place, sentence};
 use assay_base::Criterion;
@@ -27,8 +28,12 @@ pub(crate) enum What {
     ByTheGenerator(At),
     /// It holds, but the generator was late.
     Flawed(At, Late),
+    /// It is broken, perhaps only because others used a disk of the run.
+    BesideOthers(At, OthersUse),
     /// It was broken in a window that was cut short, perhaps only because the generator was late; the value as text.
     HeldBack(String),
+    /// The same, perhaps only because others used a disk of the run.
+    CutBesideOthers(String, OthersUse),
     /// The run has no such stream.
     NoStream,
     /// No window could be judged.
@@ -101,6 +106,10 @@ impl fmt::Display for CriterionFinding {
                 write!(f, "{}, but only because the test machine issued operations late", self.in_words(at, ""))
             }
             What::Flawed(at, why) => write!(f, "{}, but {why}", self.in_words(at, "")),
+            What::BesideOthers(at, others) => write!(f, "{}, but {others}", self.in_words(at, "")),
+            What::CutBesideOthers(value, others) => {
+                write!(f, "{criterion} was {value} when it was cut short, but {others}")
+            }
             What::HeldBack(value) => write!(
                 f,
                 "{criterion} was {value} when it was cut short, perhaps only because the test machine issued operations late"

@@ -1,5 +1,6 @@
 //! What failed in one flow over the whole step: errors by name, short operations, stuck ones.
 
+use crate::finding::class::Class;
 use assay_base::{Code, Share, Span};
 use assay_record::PARTS;
 use std::collections::BTreeMap;
@@ -34,8 +35,23 @@ pub(crate) struct Failures {
 }
 
 impl Failures {
-    /// The rule that makes them a FAIL.
+    /// How severe they are.
+    pub(crate) fn class(&self) -> Class {
+        if self.are_locks() { Class::Unproven } else { Class::Errors }
+    }
+
+    /// Whether all of them met a lock that the run's own sessions cannot hold: somebody else did.
+    pub(crate) fn are_locks(&self) -> bool {
+        let only = self.short == 0 && self.stuck == 0 && !self.errors.is_empty();
+        only && self.errors.keys().all(|name| is_lock(name))
+    }
+
+    /// The rule that keeps them from a PASS.
     pub(crate) fn rule(&self) -> String {
+        if self.are_locks() {
+            return "the run's own sessions write in turn, so that somebody else held a lock on the database"
+                .to_owned();
+        }
         if let Some((share, of)) = self.more_than {
             return format!("that is more than {share} of all {of} operations from the first on");
         }
@@ -87,6 +103,15 @@ impl fmt::Display for Failures {
 /// the log does not name may be anything.
 pub(crate) fn may_be_excused(name: &str) -> bool {
     !is_damage(name) && name != "other" && name != Code::NOT_SUBMITTED.to_string()
+}
+
+/// The error of a transaction that found a lock on its database which none of the run's own sessions can hold: those of
+/// SQLite write in turn, and a transaction that meets a lock all the same is tried again ten times.
+pub(crate) const LOCK: &str = "SQLITE_BUSY";
+
+/// Whether an error with this name is such a lock.
+pub(crate) fn is_lock(name: &str) -> bool {
+    name == LOCK
 }
 
 /// Whether an error with this name is a read of damaged data.

@@ -4,10 +4,14 @@
 use crate::finding::class::Class;
 use crate::finding::criterion::BrokenOn;
 use crate::finding::flaw::Flaw;
+use crate::finding::others::OthersUse;
 use crate::judgement::Figure;
 use crate::words::place;
 use assay_base::Span;
 use std::fmt;
+
+/// The figure where nothing completed.
+pub(crate) const NONE: &str = "none";
 
 /// See the module.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,6 +39,8 @@ pub(crate) struct NotDelivered {
     pub(crate) cause: Cause,
     /// The targets that did not take their load; known at the end.
     pub(crate) on: Option<BrokenOn>,
+    /// What others did meanwhile, where they are the cause.
+    pub(crate) others: Option<OthersUse>,
 }
 
 /// Why a load was not delivered.
@@ -50,6 +56,8 @@ pub(crate) enum Cause {
     Generator,
     /// Fewer operations were issued, because of the device.
     Device,
+    /// Fewer operations were issued or none completed, while others used the device.
+    Others,
 }
 
 impl Cause {
@@ -57,13 +65,13 @@ impl Cause {
     pub(crate) fn class(self) -> Class {
         match self {
             Cause::NothingCompleted | Cause::Device => Class::Broken,
-            Cause::TooFew | Cause::NothingIssued | Cause::Generator => Class::Unproven,
+            Cause::TooFew | Cause::NothingIssued | Cause::Generator | Cause::Others => Class::Unproven,
         }
     }
 
     /// Whether a share of the schedule says how much was delivered: where nothing was due, no share does.
     pub(crate) fn has_share(self) -> bool {
-        matches!(self, Cause::Generator | Cause::Device)
+        matches!(self, Cause::Generator | Cause::Device | Cause::Others)
     }
 }
 
@@ -95,7 +103,7 @@ impl fmt::Display for LoadFinding {
 
 impl fmt::Display for NotDelivered {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let NotDelivered { stream, figure, planned, cause, on } = self;
+        let NotDelivered { stream, figure, planned, cause, on, others } = self;
         let none = format!("none of {} {stream} completed", figure.operations);
         let only = format!("only {} of the scheduled {stream} were issued", figure.text);
         write!(f, "{}: ", place(figure, *planned, None))?;
@@ -105,6 +113,11 @@ impl fmt::Display for NotDelivered {
             Cause::NothingCompleted => write!(f, "{none}: the device completed nothing"),
             Cause::Generator => write!(f, "{only}; the test machine could not keep up"),
             Cause::Device => write!(f, "{only}; the device could not take it"),
+            Cause::Others => {
+                let what = if figure.text == NONE { none } else { only };
+                let others = others.as_ref().map(|others| format!(", but {others}"));
+                write!(f, "{what}{}", others.unwrap_or_default())
+            }
         }?;
         on.as_ref().map_or(Ok(()), |on| on.fmt(f))
     }

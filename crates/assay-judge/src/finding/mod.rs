@@ -9,10 +9,14 @@ pub(crate) mod failed;
 pub(crate) mod flaw;
 pub(crate) mod load;
 pub(crate) mod log;
+pub(crate) mod others;
 pub(crate) mod target;
 
 pub(crate) use class::Class;
 
+use crate::finding::course::{CourseFinding, Ending};
+use crate::finding::criterion::What;
+use crate::finding::load::{Cause, LoadFinding};
 use crate::judgement::Deciding;
 use crate::verdict::Verdict;
 use std::fmt;
@@ -58,10 +62,23 @@ impl Kind {
         match self {
             Kind::Log(it) => it.class(),
             Kind::Course(it) => it.class(),
-            Kind::Failed(_) => Class::Errors,
+            Kind::Failed(it) => it.class(),
             Kind::Criterion(it) => it.class(),
             Kind::Load(it) => it.class(),
             Kind::Target(it) => it.class(),
+        }
+    }
+}
+
+impl Kind {
+    /// Whether it says what others did on a disk of the run.
+    pub(crate) fn names_others(&self) -> bool {
+        match self {
+            Kind::Criterion(found) => matches!(found.what, What::BesideOthers(..) | What::CutBesideOthers(..)),
+            Kind::Load(found) => matches!(&**found, LoadFinding::NotDelivered(found) if found.cause == Cause::Others),
+            Kind::Course(found) => matches!(found, CourseFinding::Ended(Ending::BesideOthers(_) | Ending::Locked, _)),
+            Kind::Failed(found) => found.are_locks(),
+            Kind::Log(_) | Kind::Target(_) => false,
         }
     }
 }
@@ -146,7 +163,9 @@ pub(crate) fn nowhere(step: u32) -> Deciding {
     }
 }
 
-/// The finding that decides: the most severe one, and of several such the earliest.
+/// The finding that decides: the most severe one, and of several such the earliest. What names others on a disk comes before
+/// other reasons why nothing is proven, such as a schedule that they cut short.
 pub(crate) fn deciding(findings: &[Finding]) -> Option<&Finding> {
-    findings.iter().min_by_key(|finding| (finding.class(), finding.deciding.start_ns))
+    let key = |finding: &&Finding| (finding.class(), !finding.kind.names_others(), finding.deciding.start_ns);
+    findings.iter().min_by_key(key)
 }

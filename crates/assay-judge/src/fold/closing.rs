@@ -1,10 +1,11 @@
 //! The reasons against PASS that the closing line of a segment gives.
 
 use crate::finding::course::{CourseFinding, Ending};
+use crate::finding::others::OthersUse;
 use assay_record::{Close, CloseReason};
 
 /// What is known of a segment when its closing line is judged.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Ended {
     /// Number of operations that were issued.
     pub(crate) issued: u64,
@@ -12,17 +13,22 @@ pub(crate) struct Ended {
     pub(crate) generator_behind_ns: u64,
     /// The lag at which the run was to stop.
     pub(crate) max_lag_ns: u64,
+    /// What others did on a disk of the run until then, where that disturbed it to the end.
+    pub(crate) others: Option<OthersUse>,
+    /// Whether everything that failed met a lock of somebody else.
+    pub(crate) locked: bool,
 }
 
 /// Why the segment ended, where that is a reason against PASS.
 pub(crate) fn judge(close: &Close, ended: Ended) -> Option<CourseFinding> {
     let ending = match close.reason {
+        CloseReason::TargetLost if ended.locked => Ending::Locked,
         CloseReason::TargetLost => Ending::TargetLost,
         CloseReason::DeviceLag if ended.issued == 0 => Ending::NothingIssued,
         CloseReason::DeviceLag if ended.generator_behind_ns.saturating_mul(2) > ended.max_lag_ns => {
             Ending::GeneratorBehind(ended.generator_behind_ns)
         }
-        CloseReason::DeviceLag => Ending::DeviceTooSlow,
+        CloseReason::DeviceLag => ended.others.map_or(Ending::DeviceTooSlow, Ending::BesideOthers),
         CloseReason::GeneratorLag => Ending::GeneratorTooSlow,
         CloseReason::EngineFailed => Ending::EngineFailed,
         CloseReason::Completed | CloseReason::Interrupted | CloseReason::LogFailed => return None,
@@ -50,11 +56,11 @@ mod tests {
 
     #[test]
     fn the_text_of_a_closing_line_is_quoted_where_there_is_one() {
-        let ended = Ended { issued: 1, generator_behind_ns: 0, max_lag_ns: 100 };
+        let ended = Ended { issued: 1, generator_behind_ns: 0, max_lag_ns: 100, others: None, locked: false };
         for (text, quoted) in [("", None), ("it did not answer", Some("it did not answer".to_owned()))] {
             let (reason, text) = (CloseReason::TargetLost, text.to_owned());
             let close = Close { reason, at_ns: 0, text, intervals: 0, issued: 0, completed: 0, stuck: 0 };
-            assert_eq!(judge(&close, ended), Some(CourseFinding::Ended(Ending::TargetLost, quoted)));
+            assert_eq!(judge(&close, ended.clone()), Some(CourseFinding::Ended(Ending::TargetLost, quoted)));
         }
     }
 
@@ -74,8 +80,19 @@ mod tests {
             (CloseReason::Interrupted, 0, 99, None),
             (CloseReason::LogFailed, 0, 99, None),
         ] {
-            let found = judge(&close(reason), Ended { issued, generator_behind_ns, max_lag_ns: 100 });
+            let found = judge(
+                &close(reason),
+                Ended { issued, generator_behind_ns, max_lag_ns: 100, others: None, locked: false },
+            );
             assert_eq!(found.map(|it| it.class()), class, "{reason:?} {issued} {generator_behind_ns}");
+            let others = Some(OthersUse { name: "vda".into(), ..OthersUse::default() });
+            let found =
+                judge(&close(reason), Ended { issued, generator_behind_ns, max_lag_ns: 100, others, locked: false });
+            let excused = class.map(|class| if class == Class::Broken { Class::Unproven } else { class });
+            assert_eq!(found.map(|it| it.class()), excused, "beside others: {reason:?}");
+            let ended = Ended { issued, generator_behind_ns, max_lag_ns: 100, others: None, locked: true };
+            let excused = class.map(|class| if class == Class::Errors { Class::Unproven } else { class });
+            assert_eq!(judge(&close(reason), ended).map(|it| it.class()), excused, "on a lock: {reason:?}");
         }
     }
 }

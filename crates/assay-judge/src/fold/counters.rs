@@ -42,6 +42,12 @@ impl Lengths {
         add_counts(&mut self.counts, &other.counts);
     }
 
+    /// Takes off all of `part`; the largest stays.
+    fn subtract(&mut self, part: &Lengths) {
+        self.sum_ns = self.sum_ns.saturating_sub(part.sum_ns);
+        self.counts.iter_mut().zip(&part.counts).for_each(|(mine, theirs)| *mine = mine.saturating_sub(*theirs));
+    }
+
     /// Number of times counted.
     pub(crate) fn total(&self) -> u64 {
         total(&self.counts)
@@ -205,6 +211,25 @@ impl Counters {
         self.own_lag.add(&other.own_lag);
         self.submit.add(&other.submit);
         add_counts(&mut self.forgiven, &other.forgiven);
+    }
+
+    /// Takes off what happened in a part of the period, as far as the rules read it. A log may claim anything: nothing
+    /// falls below zero.
+    pub(crate) fn subtract(&mut self, part: &Counters) {
+        let mine = [&mut self.scheduled, &mut self.issued, &mut self.ok, &mut self.bytes, &mut self.short];
+        let theirs = [part.scheduled, part.issued, part.ok, part.bytes, part.short];
+        mine.into_iter().zip(theirs).for_each(|(mine, theirs)| *mine = mine.saturating_sub(theirs));
+        for (name, n) in &part.errors {
+            if let Some(mine) = self.errors.get_mut(name) {
+                *mine = mine.saturating_sub(*n);
+            }
+        }
+        if self.floors.is_some() || part.floors.is_some() {
+            let theirs = part.floors.as_ref().map_or([&part.response, &part.service], |floors| floors.each_ref());
+            self.floors().iter_mut().zip(theirs).for_each(|(mine, theirs)| mine.subtract(theirs));
+        }
+        self.response.subtract(&part.response);
+        self.service.subtract(&part.service);
     }
 
     /// The floors; where there were none until now, they begin as copies of the times themselves.

@@ -248,6 +248,7 @@ mod tests {
             operations: 100,
             within: false,
             generator: false,
+            others: false,
         };
         let at = crate::finding::criterion::At { figure, planned: 1, own_ns: None };
         let broken = || What::BrokenInCut(at.clone(), crate::finding::criterion::BrokenOn { targets: vec![], of: 1 });

@@ -2,6 +2,7 @@
 
 use crate::fold::notes::Notes;
 use crate::fold::reason::{decide, failure};
+use crate::fold::series::Lines;
 use crate::fold::step::StepFold;
 use crate::fold::streams::{streams, together};
 use crate::fold::{lacks, per_minute};
@@ -27,7 +28,7 @@ pub(crate) fn finish(mut fold: StepFold) -> Finished {
     let ended = fold.end();
     let targets = fold.target_totals();
     let mut notes = fold.take_notes();
-    let (between, warnings) = disk::check(&targets, notes.step());
+    let (between, warnings) = disk::check(&targets, notes.step(), fold.others.is_counted());
     notes.findings.extend(between);
     notes.warnings.extend(warnings);
     if fold.targets.cache_errors > 0 {
@@ -48,6 +49,8 @@ pub(crate) fn finish(mut fold: StepFold) -> Finished {
     let head = fold.header.clone();
     let part = part(fold, targets, (streams, together), (ended, notes.contradictions));
     let part = StepFigures { failure: failure(&notes.findings), ..part };
+    let used = part.targets.foreign.iter();
+    notes.warnings.extend(used.filter_map(|foreign| foreign.warning(part.time.measured_ns)));
     let (verdict, reason, deciding) = decide(&notes.findings, &part);
     let step = head.step.as_ref();
     Finished {
@@ -91,7 +94,7 @@ fn part(
     }
     criteria.sort_by_key(|(order, _)| *order);
     let load = fold.slices.load.outcome(slice_ns);
-    let (series, over_time, meters) = fold.measured.series.finish(&fold.layout);
+    let Lines { series, per_minute: over_time, meters, foreign } = fold.measured.series.finish(&fold.layout);
     let per_minute = per_minute::figures(&fold.layout, &fold.measured.totals, &fold.slices.kept.slices, over_time);
     let listed = fold.slices.kept.slices;
     StepFigures {
@@ -136,6 +139,8 @@ fn part(
                 CacheFigures::new(head, std::mem::take(&mut fold.measured.totals.cache), errors)
             }),
             meters,
+            foreign,
+            unwatched: fold.header.unwatched,
             integrity: fold.integrity.finish(&fold.header.plan),
         },
         course: Course {

@@ -37,5 +37,6 @@ pub(crate) fn window(layout: &Layout) -> Window {
         streams: vec![nothing; layout.streams.len()],
         late: Vec::new(),
         loops: vec![Default::default(); layout.loops.len()],
+        disturbed: None,
     }
 }

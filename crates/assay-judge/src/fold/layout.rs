@@ -5,7 +5,7 @@ use crate::fold::lives::Lives;
 use crate::fold::loop_layout::LoopLayout;
 use crate::fold::stream_layout::StreamLayout;
 use assay_base::{Criterion, Span};
-use assay_record::{FlowHead, Header, PerMinute, PhaseKind, Thresholds};
+use assay_record::{FlowHead, Header, PerMinute, PhaseKind, Thresholds, WatchedDisk};
 
 /// Upper bound on the counters kept at once; 24 devices with 7 streams and 60 thresholds need a two-hundredth of it.
 const MOST_COUNTERS: usize = 1 << 21;
@@ -32,6 +32,8 @@ pub struct Layout {
     pub loops: Vec<LoopLayout>,
     /// What is counted of times.
     pub times: CountedTimes,
+    /// The disks on which the load of others is counted.
+    pub watched: Vec<WatchedDisk>,
     /// When each stream begins and ends.
     pub lives: Lives,
     /// Whether a window of a criterion that the end of the measurement cuts to less than half of its length says nothing.
@@ -89,6 +91,7 @@ impl Layout {
             lives: Lives::of(header),
             per_minute: header.per_minute.iter().take(MOST_PER_MINUTE).cloned().collect(),
             backlog: serde_json::from_value(header.plan["backlog"].clone()).unwrap_or_default(),
+            watched: header.watched.clone(),
             half_windows: header.plan["half_windows"] == true,
             all_judged: header.streams.iter().all(|stream| stream.name != Criterion::ALL)
                 && criteria.iter().any(|criterion| criterion.stream == Criterion::ALL),

@@ -93,7 +93,7 @@ mod tests {
     fn add(meters: &mut Meters, read: &[&[u64]]) {
         let read = read.iter().map(|counted| counted.to_vec()).collect();
         let interval = Interval { end_ns: 10, meters: read, ..Interval::default() };
-        meters.add(&Placed { at_ns: 0, joins: true, interval: &interval, carried: &[], opened: &[] });
+        meters.add(&Placed { at_ns: 0, joins: true, interval: &interval, carried: &[], opened: &[], disturbed: None });
     }
 
     #[test]

@@ -19,6 +19,7 @@ pub(crate) mod failures;
 pub(crate) mod finish;
 #[cfg(test)]
 pub(crate) mod fixture;
+pub(crate) mod foreign;
 pub(crate) mod integrity;
 pub(crate) mod kept;
 pub(crate) mod lacks;
@@ -30,6 +31,7 @@ pub(crate) mod loop_time;
 pub(crate) mod loops;
 pub(crate) mod meters;
 pub(crate) mod notes;
+pub(crate) mod others;
 pub(crate) mod per_minute;
 pub(crate) mod phases;
 mod placement;

@@ -3,6 +3,7 @@
 //! A log uses the run's time line, which begins anew with each segment and includes warm-ups and drains. Everything
 //! that is judged uses measured time, which does not advance while nothing is measured.
 
+use crate::fold::others::{Disturbance, Previous};
 use assay_record::{Event, EventKind, Header, Interval, PhaseKind};
 
 /// One interval and its place, as every state machine of a step gets it.
@@ -18,6 +19,17 @@ pub(crate) struct Placed<'a> {
     pub(crate) carried: &'a [u64],
     /// For each closed loop, what was open when it began; empty where that is not known.
     pub(crate) opened: &'a [i64],
+    /// Set where others disturb some target in it.
+    pub(crate) disturbed: Option<Disturbing<'a>>,
+}
+
+/// What disturbs an interval, and the interval before, in which it may have begun.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Disturbing<'a> {
+    /// What was found out.
+    pub(crate) by: &'a Disturbance,
+    /// The interval before.
+    pub(crate) previous: &'a Previous,
 }
 
 impl Placed<'_> {
@@ -183,7 +195,7 @@ mod tests {
         assert_eq!(placement.place_event(&event("stuck", 99)), 0, "before the first interval");
         let first = interval(1, 50, 60);
         let at_ns = placement.place(&first, true).unwrap();
-        placement.advance(&Placed { at_ns, joins: true, interval: &first, carried: &[], opened: &[] });
+        placement.advance(&Placed { at_ns, joins: true, interval: &first, carried: &[], opened: &[], disturbed: None });
         for (what, at, expected) in [("stuck", 57, 7), ("torn-tail", 57, 10), ("stuck", 3, 0)] {
             assert_eq!(placement.place_event(&event(what, at)), expected, "{what} at {at}");
         }

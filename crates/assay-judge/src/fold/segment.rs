@@ -3,6 +3,7 @@
 use crate::finding::Kind;
 use crate::finding::course::{CourseFinding, Ending};
 use crate::finding::log::{Contradiction, LogFinding};
+use crate::finding::others::OthersUse;
 use crate::fold::accounts::Accounts;
 use crate::fold::closing::{self, Ended};
 use crate::fold::reported::{Reported, Uncounted};
@@ -23,7 +24,7 @@ pub(crate) struct Segment {
 }
 
 /// What other parts know when a segment ends.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Known {
     /// Whether it is a step of a certification.
     pub(crate) certifies: bool,
@@ -37,6 +38,10 @@ pub(crate) struct Known {
     pub(crate) max_lag_ns: u64,
     /// By how much a time may differ from its expected place.
     pub(crate) tolerance_ns: u64,
+    /// What others did on a disk of the run, where that disturbed it to the end.
+    pub(crate) others: Option<OthersUse>,
+    /// Whether everything that failed met a lock of somebody else.
+    pub(crate) locked: bool,
 }
 
 /// What the end of a segment shows.
@@ -72,12 +77,19 @@ impl Segment {
     pub(crate) fn end(&mut self, known: Known) -> Vec<Said> {
         let mut said = Vec::new();
         if let Some(why) = self.lost.take().filter(|_| self.accounts.closed().is_none()) {
-            said.push(Said::OfStep(CourseFinding::Ended(Ending::TargetLost, Some(why)).into()));
+            let ending = if known.locked { Ending::Locked } else { Ending::TargetLost };
+            said.push(Said::OfStep(CourseFinding::Ended(ending, Some(why)).into()));
         }
-        said.extend(self.steady(known));
+        said.extend(self.steady(&known));
         let Some(close) = self.accounts.closed() else { return said };
         let Known { generator_behind_ns, max_lag_ns, .. } = known;
-        let ended = Ended { issued: self.accounts.issued(), generator_behind_ns, max_lag_ns };
+        let ended = Ended {
+            issued: self.accounts.issued(),
+            generator_behind_ns,
+            max_lag_ns,
+            others: known.others,
+            locked: known.locked,
+        };
         said.extend(closing::judge(close, ended).map(|found| Said::Now(found.into())));
         if self.accounts.ends_behind(close, known.tolerance_ns) {
             said.push(Said::Spoils(Contradiction::Closed { at_ns: close.at_ns }));
@@ -91,7 +103,7 @@ impl Segment {
     }
 
     /// A certification that should begin with a steady load and did not proves nothing; any other run gets a warning.
-    fn steady(&mut self, known: Known) -> Option<Said> {
+    fn steady(&mut self, known: &Known) -> Option<Said> {
         let why = if known.measured { self.warm_up.take_failure()? } else { return None };
         Some(match known.certifies {
             true => Said::OfStep(CourseFinding::NotSteady(why).into()),
@@ -113,6 +125,8 @@ mod tests {
         generator_behind_ns: 0,
         max_lag_ns: 0,
         tolerance_ns: 5,
+        others: None,
+        locked: false,
     };
 
     fn segment() -> Segment {
@@ -150,7 +164,7 @@ mod tests {
 
     #[test]
     fn the_closing_line_is_held_against_the_intervals() {
-        let known = Known { measured: false, ..KNOWN };
+        let known = || Known { measured: false, ..KNOWN };
         for (intervals, issued, at_ns, damaged, expected) in [
             (1, 0, 10, false, 0),
             (2, 0, 10, false, 1),
@@ -167,7 +181,7 @@ mod tests {
             if damaged {
                 segment.accounts.lose();
             }
-            let said = segment.end(Known { damaged, ..known });
+            let said = segment.end(Known { damaged, ..known() });
             assert_eq!(said.len(), expected, "{intervals} {issued} {at_ns} {damaged}: {said:?}");
         }
     }

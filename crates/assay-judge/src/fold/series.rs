@@ -2,11 +2,12 @@
 //! has to be thinned out afterwards and percentiles are never averaged.
 
 use crate::fold::counters::{add_named, sparse_total};
+use crate::fold::foreign::ForeignFold;
 use crate::fold::layout::Layout;
 use crate::fold::meters::Meters;
 use crate::fold::per_minute::{counting, rate};
 use crate::fold::placement::Placed;
-use crate::judgement::{Bands, FlowSeries, Heat, MeterFigures, Series, StreamSeries};
+use crate::judgement::{Bands, FlowSeries, ForeignFigures, Heat, MeterFigures, Series, StreamSeries};
 use assay_base::Span;
 use assay_record::{Filled, Header, Times, Timing};
 use std::collections::BTreeMap;
@@ -52,11 +53,25 @@ impl Point {
     }
 }
 
+/// All that there is along the time.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    /// The lines of the streams.
+    pub(crate) series: Series,
+    /// Those of the figures per minute.
+    pub(crate) per_minute: Vec<Vec<f64>>,
+    /// What else was counted.
+    pub(crate) meters: Vec<MeterFigures>,
+    /// What others did on the disks.
+    pub(crate) foreign: Vec<ForeignFigures>,
+}
+
 /// Builds the lines.
 #[derive(Debug)]
 pub(crate) struct SeriesFold {
     series: Series,
     meters: Meters,
+    foreign: ForeignFold,
     first_over: Option<usize>,
     width_ns: u64,
     point: Option<(u64, u64, Vec<Point>)>,
@@ -90,6 +105,7 @@ impl SeriesFold {
         SeriesFold {
             series,
             meters: Meters::new(header),
+            foreign: ForeignFold::new(header),
             first_over: layout.times.thresholds.first_over(threshold),
             width_ns: width(POINTS, layout.interval_ns),
             point: None,
@@ -104,6 +120,7 @@ impl SeriesFold {
     /// Continues with another segment, which may have other meters.
     pub(crate) fn resume(&mut self, header: &Header) {
         self.meters.resume(header);
+        self.foreign.resume(header);
     }
 
     /// Adds an interval.
@@ -122,6 +139,7 @@ impl SeriesFold {
             self.point.get_or_insert_with(|| (begin, 0, vec![Point::default(); layout.flows.len()]));
         *length = length.saturating_add(placed.length_ns());
         self.meters.add(placed);
+        self.foreign.add(placed);
         for (point, flow) in points.iter_mut().zip(&placed.interval.flows) {
             let over = |pair: &&[u64]| first_over.is_some_and(|first| pair[0] >= first as u64);
             let over =
@@ -146,6 +164,7 @@ impl SeriesFold {
         self.series.at_ns.push(begin);
         self.series.width_ns.push(length);
         self.meters.end_point();
+        self.foreign.end_point();
         let per_second = |n: u64| if length == 0 { 0.0 } else { n as f64 / (length as f64 / 1e9) };
         for (line, stream) in self.series.streams.iter_mut().zip(&layout.streams) {
             let mut sum = Point::default();
@@ -215,12 +234,13 @@ impl SeriesFold {
         }
     }
 
-    /// Closes the open points; returns the lines, those of the figures per minute, and what else was counted.
-    pub(crate) fn finish(mut self, layout: &Layout) -> (Series, Vec<Vec<f64>>, Vec<MeterFigures>) {
+    /// Closes the open points; returns what there is along the time.
+    pub(crate) fn finish(mut self, layout: &Layout) -> Lines {
         self.close_point(layout);
         self.close_column();
         self.close_band();
-        (self.series, self.per_minute, self.meters.finish())
+        let foreign = self.foreign.finish(&self.series.width_ns);
+        Lines { series: self.series, per_minute: self.per_minute, meters: self.meters.finish(), foreign }
     }
 }
 

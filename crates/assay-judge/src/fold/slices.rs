@@ -27,6 +27,15 @@ pub(crate) struct Judged {
     pub(crate) trackers: Vec<(usize, Tracker)>,
 }
 
+/// Why a window that breaks a bound is held against nobody.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Excuse {
+    /// The generator was late.
+    Generator,
+    /// Others used a disk of the run.
+    Others,
+}
+
 /// All windows of a step.
 #[derive(Debug)]
 pub(crate) struct Slices {
@@ -160,38 +169,43 @@ impl Slices {
         if !window.complete && self.look_at_cut(index, &window, layout, notes) {
             return;
         }
-        let (within, pushed) = self.observe(index, &window, layout);
+        let (within, excuse) = self.observe(index, &window, layout);
         if is_slice {
-            self.slice(&window, within, pushed, layout);
+            self.slice(&window, within, excuse, layout);
         } else if let Some(why) = window.invalid.as_ref().filter(|_| window.complete) {
             notes.find_new(LoadFinding::Window(self.judged[index].windows.length_ns(), why.clone()));
         }
     }
 
-    /// Whether every criterion holds in a window, and whether the generator's lag made one of them unproven.
-    fn observe(&mut self, index: usize, window: &Window, layout: &Layout) -> (bool, bool) {
-        let (mut within, mut pushed) = (true, false);
+    /// Whether every criterion holds in a window, and why one of them is unproven where one is.
+    fn observe(&mut self, index: usize, window: &Window, layout: &Layout) -> (bool, Option<Excuse>) {
+        let (mut within, mut excuse) = (true, None);
         if index > 0 && layout.half_windows && self.judged[index].windows.is_too_short(window) {
             self.judged[index].trackers.iter_mut().for_each(|(_, tracker)| tracker.count(window));
-            return (within, pushed);
+            return (within, excuse);
         }
         for (_, tracker) in &mut self.judged[index].trackers {
-            let before = tracker.unproven();
+            let before = (tracker.unproven(), tracker.disturbed());
             // In a stress step no criterion applies, so no slice is over its bound.
             within &= tracker.observe(window, layout) || self.stress;
-            pushed |= tracker.unproven() > before;
+            if tracker.disturbed() > before.1 {
+                excuse = Some(Excuse::Others);
+            } else if tracker.unproven() > before.0 {
+                excuse = excuse.or(Some(Excuse::Generator));
+            }
         }
-        (within, pushed)
+        (within, excuse)
     }
 
-    fn slice(&mut self, window: &Window, within: bool, pushed: bool, layout: &Layout) {
+    fn slice(&mut self, window: &Window, within: bool, excuse: Option<Excuse>, layout: &Layout) {
         let seen: Seen = self.load.observe(window, layout);
         let within = within && seen.within;
         let flaw = match () {
             () if !within || window.invalid.is_some() => None,
+            () if seen.others || excuse == Some(Excuse::Others) => Some("others used it at the same time"),
             () if !seen.proves => Some("the load was not offered"),
-            () if pushed && layout.times.lateness => Some("the test machine was too late to prove anything"),
-            () if pushed => Some("over a bound only by the test machine's own lag"),
+            () if excuse.is_some() && layout.times.lateness => Some("the test machine was too late to prove anything"),
+            () if excuse.is_some() => Some("over a bound only by the test machine's own lag"),
             () => None,
         };
         if window.complete && window.invalid.is_none() && flaw.is_none() && !window.repeated {
@@ -225,10 +239,15 @@ impl Slices {
         let mut broken = false;
         for (_, tracker) in &mut self.judged[index].trackers {
             let figures = tracker.broken_by(window, layout);
+            let (disturbed, figures): (Vec<_>, Vec<_>) = figures.into_iter().partition(|figure| figure.others);
             let (late, own): (Vec<_>, Vec<_>) = figures.into_iter().partition(|figure| held_back || figure.generator);
             if !own.is_empty() {
                 broken = true;
                 tracker.cut(own, layout);
+            } else if let Some(figure) = disturbed.first() {
+                let others = tracker.others(figure, window, layout).unwrap_or_default();
+                let what = What::CutBesideOthers(figure.text.clone(), others);
+                notes.find(CriterionFinding { criterion: tracker.criterion().clone(), what });
             } else if let Some(figure) = late.first() {
                 let what = What::HeldBack(figure.text.clone());
                 notes.find(CriterionFinding { criterion: tracker.criterion().clone(), what });

@@ -241,6 +241,7 @@ mod tests {
                 interval: &interval,
                 carried: &[],
                 opened: &[],
+                disturbed: None,
             };
             fold.add(&placed, &layout);
         }

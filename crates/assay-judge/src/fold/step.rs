@@ -22,8 +22,9 @@ use crate::fold::layout::Layout;
 use crate::fold::lives::News;
 use crate::fold::loops::LoopTotals;
 use crate::fold::notes::Notes;
+use crate::fold::others::{Disturbance, Others};
 use crate::fold::phases::Phases;
-use crate::fold::placement::{Placed, Placement};
+use crate::fold::placement::{Disturbing, Placed, Placement};
 use crate::fold::reported::Uncounted;
 use crate::fold::segment::{Known, Said, Segment};
 use crate::fold::series::SeriesFold;
@@ -62,6 +63,7 @@ pub(crate) struct StepFold {
     pub(crate) slices: Slices,
     pub(crate) measured: Measured,
     pub(crate) targets: Targets,
+    pub(crate) others: Others,
     failures: FlowFailures,
     pub(crate) integrity: IntegrityFold,
     pub(crate) environment: Environment,
@@ -96,6 +98,7 @@ impl StepFold {
                 silences: Silences::new(&layout),
             },
             targets: Targets::new(&layout),
+            others: Others::new(&header, &layout),
             failures: FlowFailures::default(),
             integrity: IntegrityFold::default(),
             environment,
@@ -140,6 +143,8 @@ impl StepFold {
         self.environment.clocks.begin(header.clocks);
         self.segment = Segment::new(header);
         self.targets.resume();
+        self.others.resume(header);
+        self.layout.watched = self.others.watched().to_vec();
         Ok(())
     }
 
@@ -193,9 +198,11 @@ impl StepFold {
         let carried = self.account(interval);
         let opened = self.segment.accounts.opened(interval);
         self.targets.add(interval, &self.layout);
+        let disturbance = self.others.observe(at_ns, interval, &self.layout);
         if let Some(at_ns) = at_ns {
-            self.measured(at_ns, interval, (&carried, &opened));
+            self.measured(at_ns, interval, (&carried, &opened), disturbance.as_ref());
         }
+        self.others.passed(interval);
         self.look_at_clocks(interval, at_ns);
         self.spoil_changed();
     }
@@ -235,12 +242,19 @@ impl StepFold {
         carried
     }
 
-    fn measured(&mut self, at_ns: u64, interval: &Interval, (carried, opened): (&[u64], &[i64])) {
+    fn measured(
+        &mut self,
+        at_ns: u64,
+        interval: &Interval,
+        (carried, opened): (&[u64], &[i64]),
+        by: Option<&Disturbance>,
+    ) {
         let tolerance = self.layout.tolerance_ns();
         if !self.placement.reaches(at_ns, tolerance) {
             self.slices.hole();
         }
-        let placed = Placed { at_ns, joins: self.placement.joins(at_ns, tolerance), interval, carried, opened };
+        let disturbed = by.map(|by| Disturbing { by, previous: self.others.previous() });
+        let placed = Placed { at_ns, joins: self.placement.joins(at_ns, tolerance), interval, carried, opened, disturbed };
         self.slices.add(&placed, &self.layout, &mut self.notes);
         self.measured.totals.add(&placed, &self.layout);
         self.measured.series.add(&placed, &self.layout);
@@ -351,6 +365,8 @@ impl StepFold {
             generator_behind_ns: if self.layout.times.lateness { self.targets.generator_behind_ns() } else { 0 },
             max_lag_ns: self.header.max_lag_ns,
             tolerance_ns: self.layout.tolerance_ns(),
+            others: self.others.use_on_any_target(&self.layout),
+            locked: self.is_locked(),
         };
         for said in self.segment.end(known) {
             match said {
@@ -364,6 +380,16 @@ impl StepFold {
                 Said::Warning(text) => self.notes.warnings.push(text),
             }
         }
+    }
+
+    /// Whether everything that failed met a lock of somebody else.
+    fn is_locked(&self) -> bool {
+        let failed = self.notes.findings.iter().filter_map(|finding| match &finding.kind {
+            Kind::Failed(failures) => Some(failures.are_locks()),
+            _ => None,
+        });
+        let all: Vec<bool> = failed.collect();
+        !all.is_empty() && all.into_iter().all(|lock| lock)
     }
 
     /// The log contradicts itself: the open windows prove nothing.
@@ -434,9 +460,9 @@ impl StepFold {
         if found.is_empty() {
             return false;
         }
-        // Only one class of findings outweighs these, a cache or another user between the run and the device, and it
-        // shows from the first operations on.
-        found.extend(disk::check(&self.target_totals(), self.notes.step()).0);
+        // Only one class of findings outweighs these, a cache between the run and the device, and it shows from the first
+        // operations on.
+        found.extend(disk::check(&self.target_totals(), self.notes.step(), self.others.is_counted()).0);
         deciding(&found).map(Finding::verdict) == Some(Verdict::Fail)
     }
 }

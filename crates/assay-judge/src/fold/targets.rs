@@ -147,7 +147,7 @@ impl Targets {
                 bytes: all.bytes,
                 own_operations: own.operations,
                 own_bytes: own.bytes,
-                mismatch: mismatch(&sums.disk),
+                mismatch: mismatch(&sums.disk, !header.watched.is_empty()),
                 ..sums.disk
             };
             TargetTotals {

@@ -5,11 +5,13 @@
 //! complete when its intervals follow each other from its beginning to its end without a hole.
 
 use crate::finding::flaw::Flaw;
+use crate::finding::others::OthersUse;
 use crate::fold::counters::Counters;
 use crate::fold::late::Late;
 use crate::fold::layout::Layout;
 use crate::fold::loop_time::LoopTime;
-use crate::fold::placement::Placed;
+use crate::fold::others::{Disturbed, Left};
+use crate::fold::placement::{Disturbing, Placed};
 use crate::judgement::DiskCount;
 use assay_base::Direction;
 use assay_record::{FlowHead, Interval};
@@ -41,6 +43,26 @@ pub(crate) struct Window {
     pub late: Vec<Late>,
     /// What the slots of the closed loops did within the planned time, one for each loop.
     pub loops: Vec<LoopTime>,
+    /// The part of it in which others disturbed a target, where they did.
+    pub disturbed: Option<Box<Disturbed>>,
+}
+
+impl Window {
+    /// What is left of `whole`, the sum of these flows, without what they did while others disturbed them; `None` where
+    /// nobody did.
+    pub(crate) fn left(&self, whole: &Counters, flows: impl Iterator<Item = usize>, layout: &Layout) -> Option<Left> {
+        self.disturbed.as_ref()?.left(whole, flows, layout)
+    }
+
+    /// Whether others disturbed any of these flows.
+    pub(crate) fn is_disturbed(&self, mut flows: impl Iterator<Item = usize>) -> bool {
+        self.disturbed.as_ref().is_some_and(|disturbed| flows.any(|flow| disturbed.is_on(flow)))
+    }
+
+    /// What others did on the disks of some targets, in words.
+    pub(crate) fn others(&self, targets: impl Fn(usize) -> bool, layout: &Layout) -> Option<OthersUse> {
+        self.disturbed.as_ref()?.in_words(layout, targets)
+    }
 }
 
 #[derive(Debug)]
@@ -60,6 +82,7 @@ struct Open {
     rest: Vec<bool>,
     late: Vec<Late>,
     loops: Vec<LoopTime>,
+    disturbed: Option<Box<Disturbed>>,
 }
 
 impl Open {
@@ -83,6 +106,39 @@ impl Open {
         for (cell, _) in self.flows.iter_mut().zip(&self.rest).filter(|(_, rest)| **rest) {
             cell.carried_in = 0;
         }
+    }
+
+    /// Others disturbed an interval of it, and perhaps the interval before, if that belongs to it too.
+    fn disturb(&mut self, placed: &Placed<'_>, layout: &Layout) {
+        let Some(Disturbing { by, .. }) = placed.disturbed else { return };
+        let rest = std::mem::take(&mut self.rest);
+        let part = self.disturbed.get_or_insert_default();
+        part.add(
+            &placed.interval.flows,
+            placed.length_ns(),
+            by,
+            |flow| by.is_on(flow, layout) && rest.get(flow) != Some(&true),
+            layout,
+        );
+        self.rest = rest;
+    }
+
+    /// Others began to disturb a target in an interval after the last one of it.
+    fn disturb_last(&mut self, placed: &Placed<'_>, layout: &Layout) {
+        let Some(Disturbing { by, previous }) = placed.disturbed else { return };
+        if self.intervals > 0 && by.begins.contains(&true) {
+            let part = self.disturbed.get_or_insert_default();
+            part.add(&previous.flows, previous.length_ns, by, |flow| by.begins_on(flow, layout), layout);
+        }
+    }
+
+    /// Others disturb an interval after its end in which operations of its flows complete.
+    fn disturb_rest(&mut self, placed: &Placed<'_>, layout: &Layout) {
+        let Some(Disturbing { by, .. }) = placed.disturbed else { return };
+        let rest = std::mem::take(&mut self.rest);
+        let part = self.disturbed.get_or_insert_default();
+        part.add(&placed.interval.flows, 0, by, |flow| by.is_on(flow, layout) && rest.get(flow) == Some(&true), layout);
+        self.rest = rest;
     }
 
     /// Adds what an interval after its end brought of the flows for which it waits.
@@ -222,6 +278,9 @@ impl Windows {
     pub(crate) fn add(&mut self, placed: &Placed<'_>, layout: &Layout) -> Vec<Window> {
         let index = (placed.at_ns / self.length_ns).min(self.planned().saturating_sub(1));
         let mut ended = Vec::new();
+        if let Some(open) = &mut self.open {
+            open.disturb_last(placed, layout);
+        }
         if self.open.as_ref().is_some_and(|open| open.index != index) {
             ended.extend(self.take_held(layout));
             let waits = self.open.as_mut().is_some_and(|open| open.waits(layout));
@@ -232,8 +291,11 @@ impl Windows {
             open.leaves_to(self.held.as_ref());
             self.open = Some(open);
         }
-        self.open.as_mut().expect("opened just above when there was none").add(placed, layout);
+        let open = self.open.as_mut().expect("opened just above when there was none");
+        open.add(placed, layout);
+        open.disturb(placed, layout);
         if let Some(held) = &mut self.held {
+            held.disturb_rest(placed, layout);
             held.add_rest(placed);
             if held.rest.iter().all(|rest| !rest) {
                 ended.extend(self.take_held(layout));
@@ -272,6 +334,7 @@ impl Windows {
             rest: Vec::new(),
             late: if layout.times.lateness { vec![Late::default(); layout.targets.len()] } else { Vec::new() },
             loops: vec![LoopTime::default(); layout.loops.len()],
+            disturbed: None,
         }
     }
 
@@ -335,6 +398,7 @@ impl Windows {
             streams,
             late: open.late,
             loops: open.loops,
+            disturbed: open.disturbed,
         }
     }
 }
@@ -370,6 +434,7 @@ mod tests {
             lives: crate::fold::lives::Lives::default(),
             backlog: assay_base::Span::ZERO,
             per_minute: Vec::new(),
+            watched: Vec::new(),
             half_windows: false,
             all_judged: false,
             interval_ns: 10,
@@ -381,7 +446,7 @@ mod tests {
     fn measured(length: Option<u64>, from: u64, to: u64) -> Windows {
         let mut windows = Windows::new(length, 1000);
         let interval = Interval { start_ns: from, end_ns: to, ..Interval::default() };
-        windows.add(&Placed { at_ns: from, joins: true, interval: &interval, carried: &[], opened: &[] }, &layout());
+        windows.add(&Placed { at_ns: from, joins: true, interval: &interval, carried: &[], opened: &[], disturbed: None }, &layout());
         windows
     }
 
@@ -454,7 +519,7 @@ mod tests {
             if then > reached {
                 let interval = Interval { start_ns: reached, end_ns: then, ..Interval::default() };
                 windows.add(
-                    &Placed { at_ns: reached, joins: true, interval: &interval, carried: &[], opened: &[] },
+                    &Placed { at_ns: reached, joins: true, interval: &interval, carried: &[], opened: &[], disturbed: None },
                     &layout(),
                 );
             }
@@ -471,7 +536,7 @@ mod tests {
         for (at, joins, complete) in [(100, false, true), (105, false, true), (106, false, false), (106, true, true)] {
             let mut windows = Windows::new(Some(100), 1000);
             let interval = Interval { start_ns: at, end_ns: 200, ..Interval::default() };
-            windows.add(&Placed { at_ns: at, joins, interval: &interval, carried: &[], opened: &[] }, &layout());
+            windows.add(&Placed { at_ns: at, joins, interval: &interval, carried: &[], opened: &[], disturbed: None }, &layout());
             assert_eq!(windows.close(&layout()).map(|it| it.complete), Some(complete), "{at} {joins}");
         }
     }
@@ -517,7 +582,7 @@ mod tests {
             ..Interval::default()
         };
         let mut windows = Windows::new(Some(100), 1000);
-        windows.add(&Placed { at_ns: 0, joins: true, interval: &interval, carried: &[0; 5], opened: &[] }, &layout);
+        windows.add(&Placed { at_ns: 0, joins: true, interval: &interval, carried: &[0; 5], opened: &[], disturbed: None }, &layout);
         let late = windows.close(&layout).unwrap().late;
         assert_eq!(late.iter().map(|late| late.shift_ns).collect::<Vec<_>>(), [0, 7]);
         let count = |operations, bytes| DiskCount { operations, bytes };
@@ -542,7 +607,7 @@ mod tests {
         let mut windows = measured(Some(100), 100, 150);
         assert!(windows.resume(150, 100, &layout()).is_some_and(|window| !window.complete));
         let interval = Interval { start_ns: 100, end_ns: 200, ..Interval::default() };
-        windows.add(&Placed { at_ns: 100, joins: false, interval: &interval, carried: &[], opened: &[] }, &layout());
+        windows.add(&Placed { at_ns: 100, joins: false, interval: &interval, carried: &[], opened: &[], disturbed: None }, &layout());
         let again = windows.close(&layout()).unwrap();
         assert!(again.complete && !again.repeated, "measured afresh, it counts for the first time");
     }
@@ -559,7 +624,7 @@ mod tests {
             let flows = vec![first, FlowInterval { ok: 1, in_flight: 1, ..FlowInterval::default() }];
             let interval = Interval { start_ns: at_ns, end_ns: at_ns + 10, flows, ..Interval::default() };
             let ended = windows
-                .add(&Placed { at_ns, joins: true, interval: &interval, carried: &[0, 0], opened: &[] }, &layout);
+                .add(&Placed { at_ns, joins: true, interval: &interval, carried: &[0, 0], opened: &[], disturbed: None }, &layout);
             ended.iter().map(|window| (window.number, window.flows[0].ok, window.flows[1].ok)).collect::<Vec<_>>()
         };
         assert!((0..10).all(|turn| add(turn * 10, 3, 5).is_empty()));

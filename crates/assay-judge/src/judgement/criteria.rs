@@ -133,4 +133,7 @@ pub struct Figure {
     /// Set where the value would be within the bound without the generator's own lag.
     #[serde(default, skip_serializing_if = "crate::judgement::skip::is_false")]
     pub generator: bool,
+    /// Set where it may be within the bound without what others did on the disks of the run.
+    #[serde(default, skip_serializing_if = "crate::judgement::skip::is_false")]
+    pub others: bool,
 }

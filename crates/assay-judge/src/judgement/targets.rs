@@ -2,6 +2,7 @@
 //! written.
 
 use crate::judgement::cache::CacheFigures;
+use crate::judgement::foreign::ForeignFigures;
 use crate::judgement::meters::MeterFigures;
 use assay_record::{Pauses, TargetHead};
 use serde::{Deserialize, Serialize};
@@ -19,6 +20,12 @@ pub struct TargetFigures {
     /// What else was counted while the load ran, such as by the disk below a file.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub meters: Vec<MeterFigures>,
+    /// The disks on which the load of others is counted, and what they did.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub foreign: Vec<ForeignFigures>,
+    /// Where the load of others is not counted, and why.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unwatched: Vec<String>,
     /// What was read, compared with what was written; absent where the plan does not verify.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub integrity: Option<Integrity>,

@@ -3,6 +3,7 @@
 use crate::finding::Finding;
 use crate::finding::criterion::{At, CriterionFinding, Extent, What};
 use crate::finding::flaw::Late;
+use crate::finding::others::OthersUse;
 use crate::fold::layout::Layout;
 use crate::fold::window::Window;
 use crate::judgement::{Asked, CriterionOutcome, Deciding, Figure, Outcome};
@@ -33,6 +34,8 @@ struct Firsts {
     cut: Option<Figure>,
     /// From a window that keeps the bound but proves nothing, and why.
     flaw: Option<(Figure, Late)>,
+    /// Over the bound, perhaps because of what others did on the disks.
+    others: Option<(Figure, OthersUse)>,
 }
 
 /// The state of a criterion while the log is read.
@@ -43,6 +46,8 @@ pub(crate) struct Tracker {
     gauge: Option<Gauge>,
     over: Over,
     tally: Tally,
+    /// Windows that proved nothing because of others.
+    disturbed: u64,
     firsts: Firsts,
     worst: Worst,
 }
@@ -60,6 +65,7 @@ impl Tracker {
             criterion,
             over,
             tally: Tally::default(),
+            disturbed: 0,
             firsts: Firsts::default(),
         }
     }
@@ -72,6 +78,11 @@ impl Tracker {
     /// Number of windows that proved nothing so far.
     pub(crate) fn unproven(&self) -> u64 {
         self.tally.unproven
+    }
+
+    /// Number of those in which others may have been the reason.
+    pub(crate) fn disturbed(&self) -> u64 {
+        self.disturbed
     }
 
     /// Number of complete windows.
@@ -88,6 +99,11 @@ impl Tracker {
     /// not.
     pub(crate) fn broken_by(&self, window: &Window, layout: &Layout) -> Vec<Figure> {
         self.gauge.as_ref().map_or_else(Vec::new, |gauge| gauge.broken_by(window, layout))
+    }
+
+    /// What others did on the disks of its targets in a window, in words.
+    pub(crate) fn others(&self, figure: &Figure, window: &Window, layout: &Layout) -> Option<OthersUse> {
+        self.gauge.as_ref()?.others(figure, window, layout)
     }
 
     /// Notes the figures by which a window that was cut short is broken.
@@ -117,8 +133,9 @@ impl Tracker {
         }
         let Some(figures) = gauge.read(window, layout) else { return true };
         let flaw = gauge.flaw(window, layout);
+        let others = disturbed(&figures).map(|figure| gauge.others(figure, window, layout).unwrap_or_default());
         self.tally.windows += 1;
-        let holds = self.decide(&figures, flaw);
+        let holds = self.decide(&figures, flaw, others);
         // Where figures are equal, the one over all targets together is kept.
         self.worst.see(&figures.together);
         for (target, figure) in &figures.alone {
@@ -131,17 +148,21 @@ impl Tracker {
         holds
     }
 
-    fn decide(&mut self, figures: &Figures, flaw: Option<Late>) -> bool {
+    fn decide(&mut self, figures: &Figures, flaw: Option<Late>, others: Option<OthersUse>) -> bool {
         let alone = || figures.alone.iter().map(|(_, figure)| figure);
         let culprit = culprit(figures);
         let pushed = alone().chain([&figures.together]).find(|figure| figure.generator);
+        let disturbed = disturbed(figures).cloned().zip(others);
         if let Some(figure) = culprit {
             self.tally.broke();
             self.firsts.broken.get_or_insert_with(|| figure.clone());
             return false;
         }
-        self.tally.unproven += u64::from(pushed.is_some() || flaw.is_some());
-        if let Some(figure) = pushed {
+        self.tally.unproven += u64::from(pushed.is_some() || flaw.is_some() || disturbed.is_some());
+        self.disturbed += u64::from(disturbed.is_some());
+        if let Some(disturbed) = disturbed {
+            self.firsts.others.get_or_insert(disturbed);
+        } else if let Some(figure) = pushed {
             self.firsts.generator.get_or_insert_with(|| figure.clone());
         } else if let Some(why) = flaw {
             self.firsts.flaw.get_or_insert_with(|| (figures.together.clone(), why));
@@ -156,7 +177,7 @@ impl Tracker {
         let mut find = |figure: &Figure, what: What| {
             findings.push(Finding::new(self.finding(what), self.deciding(figure, step)));
         };
-        let Firsts { broken, generator, cut, flaw } = &self.firsts;
+        let Firsts { broken, generator, cut, flaw, others } = &self.firsts;
         if let Some(figure) = broken {
             let Tally { broken, windows, held_before, .. } = self.tally;
             find(figure, What::Broken(at(figure), Extent { broken, windows, held_before, on: self.worst.broken_on() }));
@@ -169,6 +190,9 @@ impl Tracker {
         }
         if let Some((figure, why)) = flaw {
             find(figure, What::Flawed(at(figure), why.clone()));
+        }
+        if let Some((figure, others)) = others {
+            find(figure, What::BesideOthers(at(figure), others.clone()));
         }
         if self.gauge.is_none() {
             findings.push(Finding::of_step(self.finding(What::NoStream), step));
@@ -205,8 +229,9 @@ impl Tracker {
             Outcome::Incomplete if self.gauge.is_none() => Outcome::Invalid,
             outcome => outcome,
         };
-        let Firsts { broken, generator, cut, flaw } = self.firsts;
-        let first = broken.or(cut).or(generator).or(flaw.map(|(figure, _)| figure));
+        let Firsts { broken, generator, cut, flaw, others } = self.firsts;
+        let others = others.map(|(figure, _)| figure);
+        let first = broken.or(cut).or(others).or(generator).or(flaw.map(|(figure, _)| figure));
         CriterionOutcome {
             asked: asked(&self.criterion, self.over.window_ns),
             outcome,
@@ -235,7 +260,14 @@ fn asked(criterion: &Criterion, window_ns: u64) -> Asked {
 }
 
 fn is_broken(figure: &Figure) -> bool {
-    !figure.within && !figure.generator
+    !figure.within && !figure.generator && !figure.others
+}
+
+/// The first figure that others may have pushed over the bound.
+fn disturbed(figures: &Figures) -> Option<&Figure> {
+    std::iter::once(&figures.together)
+        .chain(figures.alone.iter().map(|(_, figure)| figure))
+        .find(|figure| figure.others)
 }
 
 /// The figure that represents a broken window: that of one bad target among good ones, or the one over all targets when

@@ -1,7 +1,7 @@
 //! Whether the load of a stream was delivered in a slice, and if not, who caused it.
 
 use crate::finding::Class;
-use crate::finding::load::Cause;
+use crate::finding::load::{Cause, NONE};
 use crate::fold::counters::Counters;
 use crate::fold::layout::Layout;
 use crate::fold::window::Window;
@@ -62,8 +62,8 @@ fn delivered(stream: usize, cell: &Counters, flow: Option<usize>, window: &Windo
         if window.end_ns < layout.planned_ns && is_on_its_way(cell, layout) {
             return None;
         }
-        let cause = nothing_completed(cell);
-        let result = ("none".to_owned(), 0.0, offered, cause.class() != Class::Broken);
+        let cause = excused(nothing_completed(cell), stream, flow, window, layout);
+        let result = (NONE.to_owned(), 0.0, offered, !matches!(cause, Cause::NothingCompleted | Cause::Others));
         return Some(found(flow, window, layout, result, Some(cause)));
     }
     if cell.scheduled == 0 {
@@ -77,8 +77,16 @@ fn delivered(stream: usize, cell: &Counters, flow: Option<usize>, window: &Windo
     let generator = !within && (own || behind_ns(cell, waiting, length) <= shift_ns(stream, flow, window, layout));
     let value = 1.0 - waiting as f64 / cell.scheduled as f64;
     let text = share_text(value, LEAST);
-    let fault = (!within).then_some(if generator { Cause::Generator } else { Cause::Device });
+    let cause = || if generator { Cause::Generator } else { excused(Cause::Device, stream, flow, window, layout) };
+    let fault = (!within).then(cause);
     Some(found(flow, window, layout, (text, value, cell.scheduled, generator), fault))
+}
+
+/// A device on which others disturbed the stream is not accused.
+fn excused(cause: Cause, stream: usize, flow: Option<usize>, window: &Window, layout: &Layout) -> Cause {
+    let flows = layout.streams[stream].flows.iter().copied().filter(|it| flow.is_none_or(|flow| *it == flow));
+    let accused = cause.class() == Class::Broken;
+    if accused && window.is_disturbed(flows) { Cause::Others } else { cause }
 }
 
 fn found(
@@ -98,6 +106,7 @@ fn found(
         operations,
         within: fault.is_none(),
         generator,
+        others: fault == Some(Cause::Others),
     };
     Found { target: flow.map(|flow| usize::from(layout.flows[flow].target)), figure, fault }
 }

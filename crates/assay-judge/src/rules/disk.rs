@@ -47,9 +47,10 @@ impl Difference {
 
 /// The largest difference: of reads and writes together, and of either direction alone where the device counted less
 /// than the run issued. Operations in one direction that a cache answers must not be hidden by the other; what others
-/// do in addition is compared with the sum of both.
-fn difference(disk: &DiskTotals) -> Option<Difference> {
+/// do in addition is compared with the sum of both, unless it is counted for itself (`Header::watched`).
+fn difference(disk: &DiskTotals, others_are_counted: bool) -> Option<Difference> {
     let together = Difference::of(["operations", "bytes"], disk.all(), disk.own_all());
+    let together = together.filter(|found| !others_are_counted || found.theirs < found.own);
     let alone = [
         (["reads", "bytes read"], disk.reads, disk.own_reads),
         (["writes", "bytes written"], disk.writes, disk.own_writes),
@@ -60,8 +61,8 @@ fn difference(disk: &DiskTotals) -> Option<Difference> {
 }
 
 /// The largest difference as a share of the run's own count.
-pub(crate) fn mismatch(disk: &DiskTotals) -> f64 {
-    difference(disk).map_or(0.0, |found| found.share)
+pub(crate) fn mismatch(disk: &DiskTotals, others_are_counted: bool) -> f64 {
+    difference(disk, others_are_counted).map_or(0.0, |found| found.share)
 }
 
 /// What others wrote to a target between its preparation and the run; `None` where nobody did, or where it is not
@@ -73,11 +74,11 @@ pub(crate) fn foreign(target: &TargetHead) -> Option<TargetFinding> {
 }
 
 /// The result of the comparison for each target.
-pub(crate) fn check(targets: &[TargetTotals], step: u32) -> (Vec<Finding>, Vec<String>) {
+pub(crate) fn check(targets: &[TargetTotals], step: u32, others_are_counted: bool) -> (Vec<Finding>, Vec<String>) {
     let (mut findings, mut warnings) = (Vec::new(), Vec::new());
     for target in targets {
         let Some(disk) = target.disk.filter(|disk| disk.own_all().operations >= LEAST_OPERATIONS) else { continue };
-        let Some(found) = difference(&disk) else { continue };
+        let Some(found) = difference(&disk, others_are_counted) else { continue };
         let (target, Difference { what: of, theirs, own, share }) = (target.head.name.clone(), found);
         let found = Mismatch { target: target.clone(), of, theirs, own, share };
         if share > REFUSE {
@@ -108,7 +109,7 @@ mod tests {
             (count(u64::MAX, u64::MAX), count(1, 1), u64::MAX as f64 - 1.0),
         ] {
             let disk = DiskTotals { reads: theirs, own_reads: own, ..DiskTotals::default() };
-            assert_eq!(mismatch(&disk), expected, "{disk:?}");
+            assert_eq!(mismatch(&disk, false), expected, "{disk:?}");
         }
     }
 
@@ -136,9 +137,17 @@ mod tests {
                 lateness: None,
                 health: None,
             };
-            let (findings, warnings) = check(&[target], 3);
+            let (findings, warnings) = check(&[target.clone()], 3, false);
             assert_eq!((warnings.len(), findings.len()), (warned.into(), refused.into()), "{theirs} for {own}");
             assert!(findings.iter().all(|it| it.deciding.target.as_deref() == Some("sda") && it.deciding.step == 3));
+            let (findings, warnings) = check(&[target], 3, true);
+            let more = theirs > own;
+            let expected = (usize::from(warned && !more), usize::from(refused && !more));
+            assert_eq!(
+                (warnings.len(), findings.len()),
+                expected,
+                "what others add is told elsewhere: {theirs} for {own}"
+            );
         }
     }
 
@@ -162,7 +171,7 @@ mod tests {
                 own_writes: all,
                 ..DiskTotals::default()
             };
-            let found_now = mismatch(&disk);
+            let found_now = mismatch(&disk, false);
             assert!((found_now - found).abs() < 2e-3, "{reads} {bytes}: {found_now}");
         }
     }
@@ -175,8 +184,12 @@ mod tests {
         let large = count(2_344, 307_000_000);
         let own_reads = count(200_000 + large.operations, 307_200_000 + large.bytes);
         let disk = DiskTotals { reads: large, writes, own_reads, own_writes: writes, ..DiskTotals::default() };
-        assert!(mismatch(&disk) > 0.98, "half of the bytes that were read, and nearly all reads: {}", mismatch(&disk));
+        assert!(
+            mismatch(&disk, false) > 0.98,
+            "half of the bytes that were read, and nearly all reads: {}",
+            mismatch(&disk, false)
+        );
         let merged = DiskTotals { reads: count(30_000, own_reads.bytes), ..disk };
-        assert!(mismatch(&merged) < WARN, "merged reads count as reads: {}", mismatch(&merged));
+        assert!(mismatch(&merged, false) < WARN, "merged reads count as reads: {}", mismatch(&merged, false));
     }
 }

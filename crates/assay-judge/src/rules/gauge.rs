@@ -1,6 +1,7 @@
 //! Computes a criterion's value for a window: for all targets together and for each alone, and which part of it the
 //! device caused.
 
+use crate::finding::others::OthersUse;
 use crate::fold::counters::Counters;
 use crate::fold::layout::Layout;
 use crate::fold::window::{Window, sum};
@@ -135,7 +136,16 @@ impl Gauge {
                 let figure = self.figure_of(value, text, target, window, layout);
                 (!figure.within).then_some(figure)
             };
-            figure(by_the_device).or_else(|| Some(Figure { generator: true, ..figure(measured)? }))
+            let Some(by_the_device) = figure(by_the_device) else {
+                return Some(Figure { generator: true, ..figure(measured)? });
+            };
+            let left = window.left(cell, self.flows(target, layout), layout);
+            let stays = left.is_none_or(|left| {
+                let value = self.value(&left.cell, layout);
+                let value = value.map(|value| self.without_the_generator(value, &left.cell, target, window, layout));
+                value.is_some_and(|value| figure(value.among(left.could)).is_some())
+            });
+            Some(Figure { others: !stays, ..by_the_device })
         });
         broken.collect()
     }
@@ -149,9 +159,42 @@ impl Gauge {
         }
         let value = Value::work(cell, bound, length_ns).or_else(|| self.value(cell, layout))?;
         let figure = self.figure_of(value, value.text(bound), target, window, layout);
-        let generator =
-            !figure.within && self.without_the_generator(value, cell, target, window, layout).is_within(bound);
-        Some(Figure { generator, ..figure })
+        if figure.within {
+            return Some(figure);
+        }
+        let generator = self.without_the_generator(value, cell, target, window, layout).is_within(bound);
+        let others = !generator && self.holds_without_others(cell, target, window, layout, length_ns);
+        Some(Figure { generator, others, ..figure })
+    }
+
+    /// Whether the bound may hold in a window if the part in which others disturbed its targets is left out, and everything
+    /// that could have completed meanwhile was within it. False where nothing was disturbed.
+    fn holds_without_others(
+        &self,
+        cell: &Counters,
+        target: Option<usize>,
+        window: &Window,
+        layout: &Layout,
+        length_ns: u64,
+    ) -> bool {
+        let Some(left) = window.left(cell, self.flows(target, layout), layout) else { return false };
+        let bound = &self.criterion.bound;
+        let value = Value::work(&left.cell, bound, length_ns).or_else(|| self.value(&left.cell, layout));
+        let Some(value) = value else { return true };
+        self.without_the_generator(value, &left.cell, target, window, layout).among(left.could).is_within(bound)
+    }
+
+    /// Its flows: all of them, or those on one target.
+    fn flows(&self, target: Option<usize>, layout: &Layout) -> impl Iterator<Item = usize> {
+        let all = self.of.streams(layout).flat_map(|stream| &layout.streams[stream].flows).copied();
+        all.filter(move |flow| target.is_none_or(|target| usize::from(layout.flows[*flow].target) == target))
+    }
+
+    /// What others did on the disks of its targets in a window, in words; with a target, only on that target's disks.
+    pub(crate) fn others(&self, figure: &Figure, window: &Window, layout: &Layout) -> Option<OthersUse> {
+        let named = |at: usize| figure.target.as_ref().is_none_or(|target| *target == layout.targets[at]);
+        let serves = |at: usize| named(at) && self.of.targets(layout).any(|target| target == at);
+        window.others(serves, layout)
     }
 
     /// The value of a cell; of a bound on work there is none.
@@ -175,6 +218,7 @@ impl Gauge {
             operations: value.operations(),
             within: value.is_within(&self.criterion.bound),
             generator: false,
+            others: false,
         }
     }
 

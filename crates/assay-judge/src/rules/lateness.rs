@@ -181,6 +181,7 @@ mod tests {
             lives: Default::default(),
             backlog: Span::ZERO,
             per_minute: Vec::new(),
+            watched: Vec::new(),
             half_windows: false,
             all_judged: false,
             interval_ns: SECOND,
@@ -211,6 +212,7 @@ mod tests {
             streams: Vec::new(),
             late: vec![late],
             loops: Vec::new(),
+            disturbed: None,
         }
     }
 

@@ -5,7 +5,7 @@
 //! the cause, INVALID where the generator is. The generator's own lag: a 99th percentile above the smallest threshold
 //! of the criteria makes a slice INVALID, one above a tenth of it is a warning.
 
-use crate::finding::load::{LoadFinding, NotDelivered};
+use crate::finding::load::{Cause, LoadFinding, NotDelivered};
 use crate::finding::{Class, Finding, Kind};
 use crate::fold::layout::Layout;
 use crate::fold::window::Window;
@@ -35,6 +35,8 @@ pub(crate) struct Seen {
     pub(crate) within: bool,
     /// The load was offered, so that the slice is valid.
     pub(crate) proves: bool,
+    /// The load was not delivered while others used the device.
+    pub(crate) others: bool,
 }
 
 impl LoadTracker {
@@ -58,27 +60,28 @@ impl LoadTracker {
     /// Judges one slice.
     pub(crate) fn observe(&mut self, window: &Window, layout: &Layout) -> Seen {
         if !window.complete {
-            return Seen { within: true, proves: true };
+            return Seen { within: true, proves: true, others: false };
         }
         self.tally.complete += u64::from(!window.repeated);
         if let Some(why) = &window.invalid {
             self.tally.unproven += 1;
             self.find(LoadFinding::Slice(window.number, why.clone()), window, None, None, None);
-            return Seen { within: true, proves: false };
+            return Seen { within: true, proves: false, others: false };
         }
         self.tally.windows += 1;
         // It counts as one slice, however many streams and targets were not delivered.
-        let (mut broken, mut unproven) = (false, false);
+        let (mut broken, mut unproven, mut others) = (false, false, false);
         for stream in 0..layout.streams.len() {
             unproven |= self.is_thin(stream, window, layout);
             let found = delivered_by(stream, window, layout);
             broken |= found.iter().any(|found| found.is(Class::Broken));
             unproven |= found.iter().any(|found| found.is(Class::Unproven));
-            self.keep(found, &layout.streams[stream].head.name, window);
+            others |= found.iter().any(|found| found.fault == Some(Cause::Others));
+            self.keep(found, &layout.streams[stream].head.name, window, layout);
         }
         self.tally.broken += u64::from(broken);
         self.tally.unproven += u64::from(unproven);
-        Seen { within: !broken, proves: !unproven }
+        Seen { within: !broken, proves: !unproven, others }
     }
 
     /// The schedule itself must contain what the plan asks for: within 0.1 % and six standard deviations of a Poisson
@@ -104,7 +107,7 @@ impl LoadTracker {
     }
 
     /// Keeps the outcome of a stream; that of a bad target among good ones is reported before that of all together.
-    fn keep(&mut self, mut found: Vec<Found>, name: &str, window: &Window) {
+    fn keep(&mut self, mut found: Vec<Found>, name: &str, window: &Window, layout: &Layout) {
         // Where figures are equal, the one over all targets together, which comes first, is kept.
         found.iter().for_each(|it| self.worst.see(&it.figure));
         let alone = || found.iter().filter(|it| it.target.is_some());
@@ -119,7 +122,9 @@ impl LoadTracker {
             }
             let Some(cause) = fault else { continue };
             let (stream, planned) = (name.to_owned(), self.planned);
-            let found = NotDelivered { stream, figure: figure.clone(), planned, cause, on: None };
+            let others = (cause == Cause::Others).then(|| window.others(|at| target.is_none_or(|it| it == at), layout));
+            let others = others.flatten();
+            let found = NotDelivered { stream, figure: figure.clone(), planned, cause, on: None, others };
             let measured = cause.has_share().then_some(figure.text.as_str());
             self.find(LoadFinding::NotDelivered(found), window, Some(name), figure.target.clone(), measured);
             if cause.class() == Class::Broken {
@@ -217,7 +222,6 @@ impl LoadTracker {
 mod tests {
     use super::*;
     use crate::finding::flaw::Flaw;
-    use crate::finding::load::Cause;
     use crate::fold::fixture;
 
     /// Of ten thousand operations a thousandth, six standard deviations of a hundred and sixteen may be missing.
@@ -281,6 +285,7 @@ mod tests {
             operations: 9,
             within: false,
             generator: false,
+            others: false,
         };
         for (cause, stream, target, found) in [
             (Some(Cause::Device), "reads", Some("disk"), 1),
@@ -302,6 +307,7 @@ mod tests {
                     planned,
                     cause,
                     on: None,
+                    others: None,
                 }),
                 None => LoadFinding::Slice(2, Flaw::Slept(1)),
             };

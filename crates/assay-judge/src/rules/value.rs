@@ -43,6 +43,23 @@ impl Value {
         (bound.is_of_work() && ns > 0).then_some(work)
     }
 
+    /// The same among this many operations more, all of which are as good as they can be: none over a threshold, none of
+    /// any length; for work, with the mean size of those that are known.
+    pub(crate) fn among(self, more: u64) -> Value {
+        match self {
+            Value::Share { over, of } => Value::Share { over, of: of.saturating_add(more) },
+            Value::Mean { sum_ns, of } => Value::Mean { sum_ns, of: of.saturating_add(more) },
+            Value::Work { operations, bytes, ns } => {
+                let each = u128::from(bytes).div_ceil(u128::from(operations).max(1));
+                let moved = u64::try_from(each.saturating_mul(u128::from(more))).unwrap_or(u64::MAX);
+                // Where none is known, their size is not known either.
+                let moved = if operations == 0 { u64::MAX } else { moved };
+                let (operations, bytes) = (operations.saturating_add(more), bytes.saturating_add(moved));
+                Value::Work { operations, bytes, ns }
+            }
+        }
+    }
+
     /// The same if the time in which the generator gave the device no work, at most `by_ns`, had not passed.
     pub(crate) fn work_without(self, by_ns: u64) -> Value {
         match self {

@@ -92,6 +92,7 @@ mod tests {
             operations: 1,
             within: false,
             generator: false,
+            others: false,
         }
     }
 

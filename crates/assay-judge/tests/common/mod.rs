@@ -111,6 +111,8 @@ pub fn header(hours: u64, targets: u64) -> Header {
         cache: None,
         meters: Vec::new(),
         loops: Vec::new(),
+        watched: Vec::new(),
+        unwatched: Vec::new(),
         databases: Vec::new(),
         per_minute: Vec::new(),
         thresholds_ns: Thresholds::new([]).bounds().to_vec(),

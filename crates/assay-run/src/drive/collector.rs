@@ -5,13 +5,17 @@ use crate::observer::Observer;
 use assay_base::Instant;
 use assay_engine::{Account, Ending};
 use assay_model::Plan;
-use assay_record::{CacheCounters, ClockSample, DiskCounters, Entry, Event, Frame, Header, HostSample, Interval};
+use assay_record::{
+    CacheCounters, ClockSample, DiskCounters, Entry, Event, ForeignLoad, Frame, Header, HostSample, Interval,
+};
 use std::collections::BTreeMap;
 
 /// What was measured beside the operations of an interval; nothing in simulation.
 #[derive(Default)]
 pub(super) struct Sample {
     pub(super) disks: Vec<DiskCounters>,
+    /// What others did on the disks that serve the targets.
+    pub(super) foreign: Vec<ForeignLoad>,
     pub(super) cache: Option<CacheCounters>,
     pub(super) meters: Vec<Vec<u64>>,
     pub(super) host: Option<HostSample>,
@@ -41,10 +45,11 @@ impl<'a> Collector<'a> {
         Collector { log, observer, account }
     }
 
-    pub(super) fn interval(&mut self, frame: &Frame, sample: Sample) {
-        let Sample { disks, cache, meters, host, clocks, counted } = sample;
+    /// Writes an interval, whose figures of the flows are `interval`.
+    pub(super) fn interval(&mut self, frame: &Frame, interval: Interval, sample: Sample) {
+        let Sample { disks, foreign, cache, meters, host, clocks, counted } = sample;
         let cache = cache.map(Box::new);
-        let mut interval = Interval { disks, cache, meters, host, clocks, ..frame.interval() };
+        let mut interval = Interval { disks, foreign, cache, meters, host, clocks, ..interval };
         for (flow, counted) in counted {
             interval.flows[flow].counted = counted;
         }

@@ -101,6 +101,8 @@ pub(super) fn header_facts(
         targets: heads,
         cache: cache.map(Lookaside::head),
         meters: Vec::new(),
+        watched: Vec::new(),
+        unwatched: Vec::new(),
         databases: Vec::new(),
         engine,
         host: host::host(matches!(targets, Targets::Simulated(_))),

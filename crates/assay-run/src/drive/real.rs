@@ -6,7 +6,9 @@ use super::collector::{Collector, Sample};
 use super::facts;
 use super::how::{Drive, header_facts};
 use super::meters::Meters;
+use super::sampler::{Sampler, Sampling};
 use super::staffing::{Scheduling, Staffing};
+use super::watched::{Beside, Neighbours, Watched};
 use super::worker::{Leaving, Marked, Notice, Recruit, Shared};
 use crate::benchmark::self_benchmark;
 use crate::databases::carrying::{self, Carried};
@@ -30,7 +32,9 @@ use assay_device::facts::EngineFacts;
 use assay_engine::{Coordinator, Gates, Peers, Report};
 use assay_model::Plan;
 use assay_model::arrival::Part;
-use assay_record::{CloseReason, DatabaseHead, Entry, Event, EventKind, FlowInterval, Frame};
+use assay_record::{
+    CloseReason, DatabaseHead, DiskCounters, Entry, Event, EventKind, FlowInterval, ForeignLoad, Frame, Interval,
+};
 use assay_sql::Account;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -148,6 +152,9 @@ impl<'a> Real<'a> {
             _ => Chosen::asked(self.how.manner.engine, workers.usual),
         };
         let chosen = &chosen;
+        let mut watched = Watched::new(self.plan, self.targets, log.path());
+        let sampler = Sampler::new(watched.devices(), self.plan.interval);
+        let sampler = &sampler;
         std::thread::scope(|scope| {
             let body = || {
                 staffing.take_priority(chosen.workers, chosen.normal.as_deref());
@@ -156,6 +163,7 @@ impl<'a> Real<'a> {
             let beating = spawn(scope, "pulse".to_owned(), body)?;
             let _beating = self.pulse.until_dropped(beating.thread());
             let _leaving = Leaving(&self.own);
+            let _sampling = self.sample(scope, sampler, chosen, clock)?;
             let (lines, receiver) = self.recruit(scope, chosen, clock)?;
             let mut coordinator = Coordinator::new(lines.len());
             let ready = ready(&receiver, &mut coordinator)?;
@@ -172,7 +180,15 @@ impl<'a> Real<'a> {
             }
             let fit = fit_in_memory(self.targets.databases(), &databases);
             let lacks_disk = beneath.lacks_disk(self.targets);
-            let facts = HeaderFacts { lateness: true, databases, meters: beneath.heads(), ..facts };
+            let neighbours = Neighbours::begin(!sampler.is_empty());
+            let facts = HeaderFacts {
+                lateness: true,
+                databases,
+                meters: beneath.heads(),
+                watched: watched.heads(),
+                unwatched: watched.unwatched().to_vec(),
+                ..facts
+            };
             let carried = self.carried()?;
             let mut collector = Collector::begin(self.plan, header::header(self.plan, facts), log, observer);
             self.health(clock, collector.log);
@@ -181,16 +197,37 @@ impl<'a> Real<'a> {
                 let (what, details) = (EventKind::Warning, BTreeMap::new());
                 collector.event(Event { at_ns: clock.now().as_ns(), what, text, details });
             });
-            let spenders = begin(lines, clock.now() + LEAD);
+            watched.begin(sampler, || clock.now(), collector.log.bytes());
+            let start = clock.now() + LEAD;
+            sampler.align(start);
+            let spenders = begin(lines, start);
             for text in chosen.warning.clone().into_iter().chain(fit).chain(lacks_disk) {
                 let (what, details) = (EventKind::Warning, BTreeMap::new());
                 collector.event(Event { at_ns: clock.now().as_ns(), what, text, details });
             }
-            let meters = Meters::new(self.plan, self.targets);
-            let cached = Meter::default();
-            let account = Accounts { meters, cached, carried, beneath };
+            let (meters, cached) = (Meters::new(), Meter::default());
+            let account = Accounts { meters, cached, carried, beneath, watched, sampler, neighbours };
             Collecting { real: self, coordinator, receiver, spenders, account, watch, clock }.run(&mut collector)
         })
+    }
+
+    /// Starts to read the disks at the ends of intervals, in a thread that is as punctual as a worker.
+    fn sample<'scope>(
+        &'scope self,
+        scope: &'scope Scope<'scope, '_>,
+        sampler: &'scope Sampler,
+        chosen: &'scope Chosen,
+        clock: Clock,
+    ) -> Result<Option<Sampling<'scope>>, Failure> {
+        if sampler.is_empty() {
+            return Ok(None);
+        }
+        let body = move || {
+            self.staffing().take_priority(chosen.workers, chosen.normal.as_deref());
+            sampler.run(|| clock.now());
+        };
+        let thread = spawn(scope, "sampler".to_owned(), body)?;
+        Ok(Some(sampler.until_dropped(thread.thread())))
     }
 
     /// Starts the workers, each in a thread of its own.
@@ -295,9 +332,35 @@ struct Accounts<'a> {
     cached: Meter,
     carried: Vec<Carried<'a>>,
     beneath: Beneath,
+    watched: Watched,
+    sampler: &'a Sampler,
+    neighbours: Neighbours,
 }
 
 impl Accounts<'_> {
+    /// What the targets' devices counted in an interval, and what others did on the disks that serve the targets.
+    fn disks(
+        &mut self,
+        interval: &Interval,
+        beside: &Beside<'_>,
+        clock: Clock,
+    ) -> (Vec<DiskCounters>, Vec<ForeignLoad>) {
+        if self.sampler.is_empty() {
+            return (Vec::new(), Vec::new());
+        }
+        let end = Instant::from_ns(interval.end_ns);
+        let reading = self.sampler.after(end, || clock.now());
+        // A phase that ended early has moved the ends of the intervals.
+        self.sampler.align(end);
+        self.watched.interval(reading, interval, beside)
+    }
+
+    /// The event that names the programs which read and write most, where others use a disk.
+    fn name_neighbours(&mut self, at_ns: u64, foreign: &[ForeignLoad]) -> Option<Event> {
+        let watched = &self.watched;
+        self.neighbours.look(at_ns, foreign, || watched.processes())
+    }
+
     /// What the transactions of an interval report, by flow.
     fn counted(&mut self, frame: &Frame) -> BTreeMap<usize, BTreeMap<String, u64>> {
         if self.carried.is_empty() {
@@ -361,13 +424,18 @@ impl Collecting<'_> {
     fn intervals(&mut self, collector: &mut Collector<'_>) {
         while let Some(merged) = self.coordinator.next_interval() {
             self.watch.changes().into_iter().for_each(|event| collector.event(event));
-            let (disks, host) = self.account.meters.sample();
+            let interval = merged.frame.interval();
+            let host = self.account.meters.sample();
             let cache = self.real.cache.map(|cache| self.account.cached.sample(cache));
+            let beside = Beside { cache: cache.as_ref(), log_bytes: collector.log.bytes() };
+            let (disks, foreign) = self.account.disks(&interval, &beside, self.clock);
+            let named = self.account.name_neighbours(interval.end_ns, &foreign);
+            named.into_iter().for_each(|event| collector.event(event));
             let counted = self.account.counted(&merged.frame);
             let clocks = self.watch.clocks();
             let meters = self.account.beneath.sample();
-            let sample = Sample { disks, cache, meters, host: Some(host), clocks, counted };
-            collector.interval(&merged.frame, sample);
+            let sample = Sample { disks, foreign, cache, meters, host: Some(host), clocks, counted };
+            collector.interval(&merged.frame, interval, sample);
             if let Some(at) = collector.phase_end() {
                 self.real.phase_end.store(at.as_ns(), Ordering::Release);
             }

@@ -30,7 +30,7 @@ struct Direct<'a, 'b> {
 impl Sink for Direct<'_, '_> {
     fn frame(&mut self, frame: Frame) {
         let cache = self.cache.map(|cache| self.cached.sample(cache));
-        self.collector.interval(&frame, Sample { cache, ..Sample::default() });
+        self.collector.interval(&frame, frame.interval(), Sample { cache, ..Sample::default() });
         self.last = Instant::from_ns(frame.end_ns);
         self.spent.push(frame);
     }

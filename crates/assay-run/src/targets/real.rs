@@ -6,7 +6,9 @@ use crate::host::fact;
 use assay_base::Bytes;
 use assay_device::open::Target;
 use assay_device::probe;
-use assay_device::safety::{DevNum, Examination, Gate, Kind, Needs, Permit, ReadPass, Request, Roots, RuleId};
+use assay_device::safety::{
+    DevNum, Examination, Gate, Kind, Needs, Permit, ReadPass, Request, Roots, RuleId, Watermark,
+};
 use assay_judge::for_a_shell;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -47,6 +49,13 @@ impl Pass {
         match self {
             Pass::Write(permit) => permit.describe(),
             Pass::Read(pass) => pass.describe(),
+        }
+    }
+
+    pub(super) fn watermarks(&self) -> &[Watermark] {
+        match self {
+            Pass::Write(permit) => permit.watermarks(),
+            Pass::Read(pass) => pass.watermarks(),
         }
     }
 
@@ -163,6 +172,16 @@ impl Real {
         (kind.to_owned(), facts)
     }
 
+    /// Its path without links.
+    pub(crate) fn real_path(&self) -> &Path {
+        &self.access.describe().real
+    }
+
+    /// Whether its file system refuses direct I/O, so that the page cache answers too.
+    pub(crate) fn is_buffered(&self) -> bool {
+        self.access.watermarks().contains(&Watermark::Buffered)
+    }
+
     /// The kernel's sequence number of this disk.
     pub fn diskseq(&self) -> Option<u64> {
         self.access.describe().diskseq
@@ -191,11 +210,7 @@ impl Real {
     }
 
     pub(super) fn watermarks(&self) -> Vec<String> {
-        let marks = match &self.access {
-            Pass::Write(permit) => permit.watermarks(),
-            Pass::Read(pass) => pass.watermarks(),
-        };
-        marks.iter().map(|mark| format!("{}: {mark}", mark.word())).collect()
+        self.access.watermarks().iter().map(|mark| format!("{}: {mark}", mark.word())).collect()
     }
 
     /// The consent token, under which preparation records are stored; for files the path.

@@ -134,14 +134,15 @@ fn the_settings_at_the_end_are_those_of_its_own_sessions() {
 }
 
 #[test]
-fn a_transaction_that_was_tried_again_in_vain_fails_the_run() {
+fn a_transaction_that_met_somebody_elses_lock_again_and_again_proves_nothing() {
     let place = shop();
     let running = place.start(&run("open.toml", FAST, &[]), 2);
     let holder = somebody(&place);
     holder.execute_batch("BEGIN IMMEDIATE").unwrap();
     let said = running.end();
     holder.execute_batch("ROLLBACK").unwrap();
-    assert_eq!(said.is_of_verdict(&place.path("run")), "FAIL", "{said:?}");
+    assert_eq!(said.is_of_verdict(&place.path("run")), "INVALID", "{said:?}");
+    assert!(in_one_line(&said.out).contains("somebody else held a lock on"), "{said:?}");
     let log = Log::of(&place.path("run"));
     let flows = || log.intervals.iter().flat_map(|it| &it.flows);
     assert!(flows().any(|flow| flow.errors.contains_key("SQLITE_BUSY")), "{said:?}");

@@ -46,6 +46,24 @@ impl Draw {
     }
 }
 
+/// Somebody else who uses the same device: operations of one size at random moments within some stretches of time.
+#[derive(Clone, Debug)]
+pub struct Neighbour {
+    pub draw: Draw,
+    /// Operations per second while it is there.
+    pub rate: u64,
+    pub bytes: u64,
+    /// When it is there: from, to.
+    pub stretches: Vec<(u64, u64)>,
+}
+
+/// What a device did until some moment.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Did {
+    pub operations: u64,
+    pub bytes: u64,
+}
+
 /// A device whose completions have the time at which they were found, or times of their own.
 pub struct Simulated {
     kind: Kind,
@@ -53,11 +71,65 @@ pub struct Simulated {
     number: u64,
     when_found: bool,
     pending: Vec<Completion>,
+    neighbour: Option<(Neighbour, u64)>,
+    /// The next moment at which the neighbour comes; `None` if it never comes again.
+    comes: Option<u64>,
+    /// Completions that [`Simulated::did`] has not counted: when, and how many bytes.
+    uncounted: Vec<(u64, u64)>,
+    did: Did,
 }
 
 impl Simulated {
     pub fn new(kind: Kind, draw: Draw, when_found: bool) -> Simulated {
-        Simulated { kind, draw, number: 0, when_found, pending: Vec::new() }
+        Simulated {
+            kind,
+            draw,
+            number: 0,
+            when_found,
+            pending: Vec::new(),
+            neighbour: None,
+            comes: None,
+            uncounted: Vec::new(),
+            did: Did::default(),
+        }
+    }
+
+    /// The same device, which a neighbour uses too.
+    pub fn beside(mut self, neighbour: Neighbour) -> Simulated {
+        self.comes = neighbour.after(0, 0);
+        self.neighbour = Some((neighbour, 0));
+        self
+    }
+
+    /// Serves the neighbour's operations that come until `now`.
+    fn serve_neighbour(&mut self, now: u64) {
+        while let (Some(at), Some((neighbour, number))) = (self.comes.filter(|at| *at <= now), &mut self.neighbour) {
+            let span = neighbour.draw.of(*number);
+            *number += 1;
+            self.uncounted.push((self.kind.serve(at, span), neighbour.bytes));
+            self.comes = neighbour.after(at, *number);
+        }
+    }
+
+    /// What the device has completed until `now`, for everybody, as its counters say.
+    pub fn did(&mut self, now: u64) -> Did {
+        self.serve_neighbour(now);
+        for (_, bytes) in self.uncounted.extract_if(.., |it| it.0 <= now) {
+            self.did = Did { operations: self.did.operations + 1, bytes: self.did.bytes + bytes };
+        }
+        self.did
+    }
+}
+
+impl Neighbour {
+    /// When its next operation comes, after one at `at`.
+    fn after(&self, at: u64, number: u64) -> Option<u64> {
+        let mut prng = Prng::child(self.draw.seed, &[number, 1]);
+        let gap = -(1.0 - prng.unit()).max(1e-9).ln() * 1e9 / self.rate.max(1) as f64;
+        let next = at + gap as u64;
+        let (from, to) = self.stretches.iter().copied().find(|(_, to)| next < *to)?;
+        // What would come between two stretches comes a moment after the beginning of the later one.
+        if next >= from { Some(next) } else { Some(from + (gap as u64).min((to - from) / 2)) }
     }
 }
 
@@ -113,9 +185,11 @@ impl Device for Simulated {
     type Request = Op;
 
     fn submit(&mut self, now: Instant, ticket: Ticket, op: &Op) {
+        self.serve_neighbour(now.as_ns());
         let span = self.draw.of(self.number);
         self.number += 1;
         let completed = Instant::from_ns(self.kind.serve(now.as_ns(), span));
+        self.uncounted.push((completed.as_ns(), op.len.into()));
         self.pending.push(Completion { ticket, result: Ok(op.len), issued: now, accepted: now, completed });
     }
     fn poll(&mut self, now: Instant, done: &mut Done) {

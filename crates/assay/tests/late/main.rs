@@ -10,5 +10,6 @@
 
 mod campaign;
 mod devices;
+mod neighbours;
 mod rig;
 mod rows;

@@ -1,13 +1,13 @@
 //! A run in virtual time whose generator is late as the test says, through the real engine, log and judge.
 
-use crate::devices::{Kind, Simulated};
+use crate::devices::{Did, Kind, Simulated};
 use assay_base::{Instant, Prng, Span};
 use assay_engine::{Limits, Setup, Worker};
 use assay_judge::{Judgement, Options, judge};
 use assay_model::{PhaseKind as Planned, Plan, arrival::Part, workload};
 use assay_record::{
-    Close, DiskCounters, Entry, FlowHead, Header, Interval, LoopHead, PhaseHead, PhaseKind, Reader, StreamHead,
-    TargetHead, Thresholds, Writer,
+    Close, DiskCounters, DiskWork, Entry, FlowHead, ForeignAccount, ForeignLoad, Header, Interval, LoopHead, OwnWork,
+    PhaseHead, PhaseKind, Reader, StreamHead, TargetHead, Thresholds, WatchedDisk, Writer,
 };
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -107,6 +107,8 @@ fn header(plan: &Plan, thresholds: &Thresholds, lateness: bool) -> Header {
             .into_iter()
             .map(|it| LoopHead { flows: it.flows.iter().map(|flow| *flow as u32).collect(), slots: it.slots })
             .collect(),
+        watched: Vec::new(),
+        unwatched: Vec::new(),
         databases: Vec::new(),
         per_minute: Vec::new(),
         thresholds_ns: thresholds.bounds().to_vec(),
@@ -120,29 +122,82 @@ fn header(plan: &Plan, thresholds: &Thresholds, lateness: bool) -> Header {
     }
 }
 
-/// Runs `plan` on a device with a generator that is `late`, and judges the log. Unless `counted`, the log lacks the
-/// counts of lateness, as logs of earlier versions do.
-pub fn judged(plan: &Plan, kind: &Kind, device: Simulated, bound: u32, late: &Late, counted: bool) -> Judgement {
-    let carried = match kind {
-        Kind::Merges { carried, .. } => Some(carried.clone()),
-        _ => None,
-    };
-    let log = logged(plan, device, bound, late, counted, carried);
+/// Where the disk lies that a neighbour uses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// It is the target.
+    Target,
+    /// The target lies on it.
+    Beneath,
+}
+
+/// Runs `plan` on a device that others may use, and counts what they do as a run on a real device does.
+pub fn judged_beside(plan: &Plan, device: Simulated, bound: u32, late: &Late, place: Place) -> Judgement {
+    let watched = WatchedDisk { name: "shared".into(), targets: vec![0], beneath: place == Place::Beneath };
+    let log = logged(plan, device, bound, late, true, Counting::Everybody(watched));
     judge(Reader::new(&log[..]), &Options::default()).unwrap()
 }
 
-/// The log of such a run. `carried` counts the operations that a merging disk reports.
-pub fn logged(
-    plan: &Plan,
-    device: Simulated,
-    bound: u32,
-    late: &Late,
-    counted: bool,
-    carried: Option<Rc<Cell<u64>>>,
-) -> Vec<u8> {
+/// What a disk counts beside the operations of the run.
+pub enum Counting {
+    Nothing,
+    /// Operations that a disk has merged.
+    Merged(Rc<Cell<u64>>),
+    /// All that the disk does, whoever asked for it.
+    Everybody(WatchedDisk),
+}
+
+/// The device's counters, and what others did according to them.
+#[derive(Default)]
+struct Shared {
+    account: ForeignAccount,
+    before: Did,
+}
+
+impl Shared {
+    /// What others did in an interval, from counters that were read at `now`.
+    fn interval(&mut self, interval: &Interval, did: Did, now: u64) -> Vec<ForeignLoad> {
+        let before = std::mem::replace(&mut self.before, did);
+        let work = |reads, read_bytes| DiskWork { reads, read_bytes, ..DiskWork::default() };
+        let counted = work(did.operations - before.operations, did.bytes - before.bytes);
+        let flow = &interval.flows[0];
+        let within = |ns| OwnWork::late(flow.ended(), ns, interval.end_ns - interval.start_ns);
+        let late = within(now - interval.end_ns);
+        let overslept = interval.lateness.first().map_or(0, |late| late.overslept.max_ns);
+        let open = flow.in_flight + flow.stuck + late;
+        let likely = within(1_000_000 + overslept).min(flow.in_flight) + late;
+        let own = OwnWork {
+            completed: work(flow.ended(), flow.bytes),
+            open: work(open, open * 4096),
+            likely: work(likely, likely * 4096),
+            caused: DiskWork::default(),
+        };
+        let foreign = self.account.interval(Some(counted), &own);
+        ForeignLoad::new(0, foreign, counted).into_iter().collect()
+    }
+}
+
+/// Runs `plan` on a device with a generator that is `late`, and judges the log. Unless `counted`, the log lacks the
+/// counts of lateness, as logs of earlier versions do.
+pub fn judged(plan: &Plan, kind: &Kind, device: Simulated, bound: u32, late: &Late, counted: bool) -> Judgement {
+    let counting = match kind {
+        Kind::Merges { carried, .. } => Counting::Merged(carried.clone()),
+        _ => Counting::Nothing,
+    };
+    let log = logged(plan, device, bound, late, counted, counting);
+    judge(Reader::new(&log[..]), &Options::default()).unwrap()
+}
+
+/// The log of such a run.
+pub fn logged(plan: &Plan, device: Simulated, bound: u32, late: &Late, counted: bool, counting: Counting) -> Vec<u8> {
     let thresholds = Thresholds::new(plan.criteria.iter().filter_map(assay_base::Criterion::threshold));
     let mut writer = Writer::new(Vec::new(), 0);
-    writer.write(&Entry::Header(Box::new(header(plan, &thresholds, counted)))).unwrap();
+    let mut head = header(plan, &thresholds, counted);
+    if let Counting::Everybody(watched) = &counting {
+        head.watched.push(watched.clone());
+    }
+    writer.write(&Entry::Header(Box::new(head))).unwrap();
+    let mut shared = Shared::default();
     let part = Part { index: 0, of: 1 };
     let (start, limits) = (Instant::ZERO, Limits::default());
     let setup = Setup { part, thresholds, bound, start, run: 7, limits, ledger: None, gates: None };
@@ -155,7 +210,10 @@ pub fn logged(
         }
         for frame in worker.take_frames().collect::<Vec<_>>() {
             let mut interval: Interval = frame.interval();
-            if let Some(carried) = &carried {
+            if let Counting::Everybody(_) = &counting {
+                interval.foreign = shared.interval(&interval, worker.device().did(now.as_ns()), now.as_ns());
+            }
+            if let Counting::Merged(carried) = &counting {
                 let reads = carried.get() - std::mem::replace(&mut before, carried.get());
                 // Merging makes fewer operations, but moves the same bytes.
                 let read_bytes = interval.flows[0].bytes;

@@ -1,0 +1,329 @@
+//! What the run itself made disks do in an interval: an upper bound, from what it found completed and from what is open.
+
+use super::MILLISECOND;
+use crate::targets::Targets;
+use assay_base::Direction;
+use assay_device::probe::Served;
+use assay_model::Plan;
+use assay_record::{CacheCounters, DiskWork, FlowInterval, Interval, OwnWork};
+
+/// What a journaling file system writes, within some seconds, because of the run's files and its log: the times of files,
+/// what was reserved and is written for the first time, free space. Measured on ext4 and xfs with 100 and 1000 writes of 4
+/// KiB a second, into written and into reserved space: at most 51 requests with 400 KiB, in one burst each five seconds.
+pub(super) const JOURNAL: DiskWork = DiskWork {
+    reads: 32,
+    read_bytes: 128 << 10,
+    writes: 64,
+    written_bytes: 512 << 10,
+    discards: 0,
+    flushes: 16,
+    time_ns: 100_000_000,
+};
+/// The same in each second, in parts of [`JOURNAL`].
+const JOURNAL_PART: u64 = 5;
+/// What one sync of a file may add to the journal: requests, and bytes.
+const JOURNAL_OF_A_SYNC: (u64, u64) = (8, 64 << 10);
+/// Writes that are expected without limit: they pass through the kernel's memory, which writes them when it likes.
+pub(super) const UNLIMITED: DiskWork = DiskWork {
+    reads: 32,
+    read_bytes: 128 << 10,
+    writes: u64::MAX / 4,
+    written_bytes: u64::MAX / 4,
+    discards: 0,
+    flushes: u64::MAX / 4,
+    time_ns: u64::MAX / 4,
+};
+/// What an operation that failed or was short may have moved before that.
+const OF_A_FAILED_ONE: u64 = 1 << 20;
+/// A page of memory: what RAID with parity reads and writes at least.
+const PAGE: u64 = 4096;
+/// By how much the kernel's times, in milliseconds, may be rounded, in nanoseconds: one for each of the four kinds of requests.
+const ROUNDED_NS: u64 = 4_000_000;
+const SECOND: u64 = 1_000_000_000;
+/// A worker looks for completions at least this often while something is in flight.
+const LOOK_NS: u64 = 1_000_000;
+
+/// What the run did in an interval.
+pub(super) struct Made<'a> {
+    pub(super) interval: &'a Interval,
+    pub(super) cache: Option<&'a CacheCounters>,
+    pub(super) log_bytes: u64,
+    /// How much later than the end of the interval the disks were read.
+    pub(super) late_ns: u64,
+}
+
+impl Made<'_> {
+    fn length_ns(&self) -> u64 {
+        self.interval.end_ns.saturating_sub(self.interval.start_ns).max(1)
+    }
+
+    /// Of operations of which so many end in the interval, how many may end within `late_ns` around its end.
+    fn late(&self, ended: u64, late_ns: u64) -> u64 {
+        OwnWork::late(ended, late_ns, self.length_ns())
+    }
+
+    /// A part of what the journal of a file system may write in the interval.
+    fn journal(&self) -> DiskWork {
+        let seconds = self.length_ns().div_ceil(SECOND).min(JOURNAL_PART);
+        DiskWork::from_figures(JOURNAL.figures().map(|figure| figure * seconds / JOURNAL_PART))
+    }
+}
+
+/// What the operations of a flow do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Does {
+    Read,
+    Write { durable: bool },
+    Flush,
+    Nothing,
+}
+
+/// One flow of the plan.
+#[derive(Clone, Copy, Debug)]
+struct Flow {
+    target: u16,
+    does: Does,
+    /// Bytes of its largest operation.
+    largest: u64,
+}
+
+/// All flows of a plan, in the order of the intervals.
+#[derive(Clone, Debug)]
+pub(super) struct Flows {
+    each: Vec<Flow>,
+    cache_block: u64,
+    cache_segment: u64,
+}
+
+/// Operations of one kind, before they are divided and multiplied on their way.
+#[derive(Clone, Copy, Debug, Default)]
+struct Operations {
+    count: u64,
+    bytes: u64,
+    largest: u64,
+    time_ns: u64,
+}
+
+impl Flows {
+    /// The flows of a plan.
+    pub(super) fn new(plan: &Plan, targets: &Targets) -> Flows {
+        let flow = |(stream, target): (u16, u16)| {
+            let stream = &plan.streams[usize::from(stream)];
+            let block = targets.geometry(target.into()).block;
+            let does = match (stream.block(), stream.flush()) {
+                (Some(it), _) if it.direction == Direction::Read => Does::Read,
+                (Some(it), _) => Does::Write { durable: it.durable },
+                (None, Some(_)) => Does::Flush,
+                (None, None) => Does::Nothing,
+            };
+            let own = stream.block().map_or(0, |it| it.size.in_blocks(block).largest());
+            // A simulated cache before the target makes operations of whole blocks.
+            let largest = if plan.cache.is_some() { plan.largest_operation(block) } else { own };
+            Flow { target, does, largest }
+        };
+        let cache_block = plan.cache_device.as_ref().map_or(0, |cache| cache.block.get());
+        Flows { each: plan.flows().map(flow).collect(), cache_block, cache_segment: SEGMENT }
+    }
+
+    /// What the operations on a target made its disks do.
+    pub(super) fn on_target(&self, target: u16, served: &Served, made: &Made<'_>) -> OwnWork {
+        let mut own = nothing();
+        for (flow, counted) in self.each.iter().zip(&made.interval.flows).filter(|(flow, _)| flow.target == target) {
+            // The cache says what of the reads went on to the target.
+            let onward = made.cache.and_then(|cache| cache.onward.get(usize::from(target)));
+            if flow.does != Does::Read || onward.is_none() {
+                own.completed = own.completed.plus(work(flow.does, served, completed(flow, counted)));
+            }
+            own.open = own.open.plus(work(flow.does, served, open(flow, counted, made)));
+            own.likely = own.likely.plus(work(flow.does, served, unfound(flow, counted, made)));
+        }
+        if let Some(onward) = made.cache.and_then(|cache| cache.onward.get(usize::from(target))) {
+            let largest = self.each.iter().map(|flow| flow.largest).max().unwrap_or(0);
+            // How long they took is in the times of the reads, of which the cache answered others.
+            let reads = Operations { count: onward.reads, bytes: onward.bytes, largest, time_ns: made.length_ns() };
+            own.completed = own.completed.plus(work(Does::Read, served, reads));
+        }
+        let rounded = ROUNDED_NS * served.disks.len() as u64;
+        own.open.time_ns = own.open.time_ns.saturating_add(rounded);
+        own.likely.time_ns = own.likely.time_ns.saturating_add(rounded);
+        through(own, served, made)
+    }
+
+    /// What the cache made its own device do.
+    pub(super) fn of_cache(&self, served: &Served, made: &Made<'_>) -> OwnWork {
+        let Some(cache) = made.cache else { return nothing() };
+        let (block, segment) = (self.cache_block, self.cache_segment);
+        let hits = cache.read_hits.saturating_sub(cache.ram_hits).max(cache.device_reads.count);
+        let blocks = |count: u64, each: u64, time_ns: u64| Operations {
+            count,
+            bytes: count.saturating_mul(each),
+            largest: each,
+            time_ns,
+        };
+        let reads = work(Does::Read, served, blocks(hits, block, cache.device_reads.sum_ns));
+        let segments = work(Does::Read, served, blocks(cache.segment_reads.count, segment, cache.segment_reads.sum_ns));
+        let writes = Does::Write { durable: false };
+        let writes = work(writes, served, blocks(cache.segment_writes.count, segment, cache.segment_writes.sum_ns));
+        let completed = reads.plus(segments).plus(writes);
+        // What the cache has in flight is not counted: as much as it did, and a few segments.
+        let few = work(Does::Read, served, blocks(4, segment, made.length_ns()));
+        let few = few.plus(work(Does::Write { durable: false }, served, blocks(4, segment, made.length_ns())));
+        let open = completed.plus(few);
+        through(OwnWork { completed, open, likely: open, ..nothing() }, served, made)
+    }
+}
+
+/// Bytes of a segment of the cache device (`docs/FORMATS.md`, cache device).
+const SEGMENT: u64 = 512 << 10;
+
+/// What a flow found completed, with what failed or was short.
+fn completed(flow: &Flow, counted: &FlowInterval) -> Operations {
+    let failed = counted.failed().saturating_add(counted.short);
+    let failed_ns = counted.failures.as_ref().map_or(0, |failures| failures.response.sum_ns);
+    Operations {
+        count: counted.ended(),
+        bytes: counted.bytes.saturating_add(failed.saturating_mul(flow.largest.max(OF_A_FAILED_ONE))),
+        largest: flow.largest,
+        time_ns: counted.service.sum_ns.saturating_add(failed_ns),
+    }
+}
+
+/// What the disk may have done at most for operations that the run has not found completed.
+fn open(flow: &Flow, counted: &FlowInterval, made: &Made<'_>) -> Operations {
+    let late = made.late(counted.ended(), made.late_ns);
+    let open = counted.in_flight.saturating_add(counted.stuck);
+    some(open.saturating_add(late), flow, counted)
+}
+
+/// What of that is likely: a worker looks for completions all the time, unless it overslept.
+fn unfound(flow: &Flow, counted: &FlowInterval, made: &Made<'_>) -> Operations {
+    let late = made.interval.lateness.iter().find(|late| late.target == flow.target);
+    let unseen_ns = LOOK_NS.saturating_add(late.map_or(0, |late| late.overslept.max_ns));
+    let unfound = made.late(counted.ended(), unseen_ns).min(counted.in_flight);
+    some(unfound.saturating_add(made.late(counted.ended(), made.late_ns)), flow, counted)
+}
+
+/// Operations of a flow, each of which is as large as it can be, and took as long as the longest did.
+fn some(count: u64, flow: &Flow, counted: &FlowInterval) -> Operations {
+    let longest = counted.service.max_ns.max(MILLISECOND);
+    Operations {
+        count,
+        bytes: count.saturating_mul(flow.largest),
+        largest: flow.largest,
+        time_ns: count.saturating_mul(longest),
+    }
+}
+
+/// What operations become on the disks that serve them.
+fn work(does: Does, served: &Served, operations: Operations) -> DiskWork {
+    let Operations { count, bytes, largest, time_ns } = operations;
+    let (fan_out, disks) = (served.fan_out, served.disks.len() as u64);
+    let pieces = served.pieces.most(count, bytes, largest);
+    // The pieces of an operation take their time beside each other.
+    let divided = pieces.div_ceil(count.max(1)).max(1);
+    let times = |n: u64, of: u64| n.saturating_mul(of);
+    match does {
+        Does::Nothing => DiskWork::default(),
+        Does::Flush => DiskWork { flushes: times(count, disks), time_ns: times(time_ns, disks), ..DiskWork::default() },
+        Does::Read => DiskWork {
+            reads: times(pieces, fan_out.reads_of_read),
+            read_bytes: times(bytes, fan_out.reads_of_read),
+            time_ns: times(time_ns, divided.saturating_mul(fan_out.reads_of_read)),
+            ..DiskWork::default()
+        },
+        Does::Write { durable } => {
+            let whole = if fan_out.reads_of_write > 0 { bytes.max(times(pieces, PAGE)) } else { bytes };
+            let flushes = if durable { times(count, disks) } else { 0 };
+            let each =
+                fan_out.reads_of_write.saturating_add(fan_out.writes_of_write).saturating_add(u64::from(durable));
+            DiskWork {
+                reads: times(pieces, fan_out.reads_of_write),
+                read_bytes: times(whole, fan_out.reads_of_write),
+                writes: times(pieces, fan_out.writes_of_write),
+                written_bytes: times(whole, fan_out.writes_of_write),
+                flushes,
+                time_ns: times(time_ns, divided.saturating_mul(each)),
+                ..DiskWork::default()
+            }
+        }
+    }
+}
+
+/// Adds what a file system and the kernel's memory between the run and the disks make of it.
+fn through(own: OwnWork, served: &Served, made: &Made<'_>) -> OwnWork {
+    let mut own = own;
+    if served.through_file_system {
+        own.caused = own.caused.plus(made.journal()).plus(journal_of(own.completed.flushes));
+    }
+    if served.through_memory {
+        // Reads may be answered from memory, so that what is missing says nothing; writes come some time later.
+        let late = DiskWork { reads: 0, read_bytes: 0, ..own.completed };
+        own.caused = own.caused.plus(late);
+        own.completed =
+            DiskWork { reads: own.completed.reads, read_bytes: own.completed.read_bytes, ..DiskWork::default() };
+    }
+    own
+}
+
+/// What syncs of files add to the journal. A loop device syncs its file for each flush.
+fn journal_of(syncs: u64) -> DiskWork {
+    DiskWork {
+        writes: syncs.saturating_mul(JOURNAL_OF_A_SYNC.0),
+        written_bytes: syncs.saturating_mul(JOURNAL_OF_A_SYNC.1),
+        flushes: syncs.saturating_mul(2),
+        ..DiskWork::default()
+    }
+}
+
+/// What the lines of the log make its disk do: they pass through memory, and are synced now and then.
+pub(super) fn of_log(made: &Made<'_>) -> OwnWork {
+    let syncs = u64::from(made.log_bytes > 0);
+    let lines = DiskWork {
+        writes: made.log_bytes.div_ceil(PAGE),
+        written_bytes: made.log_bytes.next_multiple_of(PAGE),
+        ..DiskWork::default()
+    };
+    OwnWork { caused: lines.plus(journal_of(syncs)).plus(made.journal()), ..nothing() }
+}
+
+/// What processes made disks do: what they read is read at once, and what they write passes through memory.
+pub(super) fn of_processes((read, written): (u64, u64)) -> OwnWork {
+    let completed = DiskWork { read_bytes: read, ..DiskWork::default() };
+    // A page that is written many times may be written to the disk as often.
+    let caused = DiskWork { written_bytes: written, ..DiskWork::default() };
+    OwnWork { completed, caused, ..nothing() }
+}
+
+/// The same where the number of operations is not known: it counts as the run's own, whatever the disk counted, and so do
+/// the time of the operations, and what a sync may add to the journal.
+pub(super) fn without_operations(own: OwnWork, counted: Option<DiskWork>) -> OwnWork {
+    let counted = counted.unwrap_or_default();
+    let completed = DiskWork { written_bytes: 0, ..own.completed };
+    OwnWork {
+        completed: DiskWork {
+            reads: counted.reads,
+            writes: counted.writes,
+            discards: 0,
+            flushes: counted.flushes,
+            time_ns: counted.time_ns,
+            ..completed
+        },
+        caused: own.caused.plus(journal_of(counted.flushes)),
+        ..own
+    }
+}
+
+/// No work.
+pub(super) fn nothing() -> OwnWork {
+    OwnWork::default()
+}
+
+/// The sum of what the run does on two ways.
+pub(super) fn plus(one: OwnWork, other: OwnWork) -> OwnWork {
+    OwnWork {
+        completed: one.completed.plus(other.completed),
+        open: one.open.plus(other.open),
+        likely: one.likely.plus(other.likely),
+        caused: one.caused.plus(other.caused),
+    }
+}
