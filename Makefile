@@ -54,6 +54,7 @@ campaign:
 	ASSAY_CAMPAIGN=20 $(CARGO) test -p assay-cache --test cached
 	ASSAY_CAMPAIGN=20 $(CARGO) test -p assay --test program -- cache::after_a_kill killed::
 	ASSAY_LATE_DEVICES=10000 $(CARGO) test -p assay --test late -- --nocapture campaign::
+	ASSAY_CAMPAIGN=20 $(CARGO) test -p assay --test late -- --nocapture neighbours::
 
 # Changes the code of a room and checks whether its tests notice each change: hours. ROOM=safety, writer, judge, engine or resume.
 mutants:
