@@ -7,7 +7,7 @@
 use crate::clock::Clock;
 use crate::facts::Slots;
 use crate::probe::{self, HostFingerprint};
-use crate::safety::{DevNum, Gate, Identity, Roots, RuleId, attribute, names_in, number};
+use crate::safety::{DevNum, Gate, Identity, Roots, RuleId, attribute, names_if_any, number};
 use crate::uring::Uring;
 use crate::usage;
 use assay_base::Bytes;
@@ -192,7 +192,11 @@ fn steal(roots: &Roots, print: &HostFingerprint) -> Found {
 
 fn governor(roots: &Roots) -> Found {
     let cpu = roots.sys.join("devices/system/cpu");
-    let governors = names_in(&cpu).into_iter().filter_map(|name| {
+    let names = match names_if_any(&cpu) {
+        Ok(names) => names,
+        Err(why) => return Ok(format!("unknown: {why}")),
+    };
+    let governors = names.into_iter().filter_map(|name| {
         let governor = attribute(&cpu.join(&name).join("cpufreq/scaling_governor"))?;
         Some((name, governor))
     });

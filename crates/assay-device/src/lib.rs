@@ -27,6 +27,9 @@ pub mod uring;
 pub mod usage;
 
 #[cfg(test)]
+#[path = "../tests/safety_common/losetup.rs"]
+mod losetup;
+#[cfg(test)]
 mod requests_tests;
 #[cfg(test)]
 mod testbed;

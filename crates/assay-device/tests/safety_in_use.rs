@@ -270,6 +270,50 @@ fn open_in_another_process() {
     protected("its image open elsewhere", device.path(), &[&device.image], S6, "has");
 }
 
+/// Runs as another program: a thread of it with files of its own has the device open, and its first thread has ended.
+#[test]
+#[ignore = "started by the test of threads"]
+fn a_thread_with_files_of_its_own() {
+    let Some(path) = std::env::var_os("ASSAY_TEST_HOLD") else { return };
+    let holder = std::thread::spawn(move || {
+        // SAFETY: only this thread's table of files is copied; nothing else uses it.
+        assert_eq!(unsafe { libc::unshare(libc::CLONE_FILES) }, 0);
+        let _device = std::fs::File::options().read(true).write(true).open(path).unwrap();
+        std::io::stdout().write_all(b"held\n").unwrap();
+        std::io::stdout().flush().unwrap();
+        let _ = std::io::stdin().read_line(&mut String::new());
+        std::process::exit(0);
+    });
+    if std::env::var_os("ASSAY_TEST_ALONE").is_some() {
+        // SAFETY: ends the thread that the test harness waits in; the holder ends the process.
+        unsafe { libc::syscall(libc::SYS_exit, 0) };
+    }
+    holder.join().unwrap();
+}
+
+/// The list of a process's open files is that of its first thread.
+#[test]
+fn open_in_a_thread_with_files_of_its_own() {
+    if !root() {
+        return;
+    }
+    let (_turn, dir) = (turn(), dir());
+    let device = Loop::blank(dir.path(), "device", MIB);
+    for alone in [false, true] {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "a_thread_with_files_of_its_own", "--ignored", "--nocapture", "--test-threads=1"]);
+        command.env("ASSAY_TEST_HOLD", device.path());
+        if alone {
+            command.env("ASSAY_TEST_ALONE", "1");
+        }
+        let holder = Holder::start(&mut command);
+        let process = format!("process {} ", holder.child.id());
+        protected("open in a thread", device.path(), &[&device.image], S6, &process);
+        drop(holder);
+        assert!(admit(device.path(), &[]).is_ok(), "given back");
+    }
+}
+
 /// Somebody may be measuring it: looking costs the device nothing and takes nothing from its user.
 #[test]
 fn a_look_does_not_read_what_somebody_uses() {

@@ -6,6 +6,7 @@ mod safety_common;
 
 use assay_device::safety::RuleId::{S4, S5, S6, S9, S11};
 use assay_device::safety::{DevNum, Gate, Identity, RuleId, Watermark};
+use safety_common::live::without_rights;
 use safety_common::tree::{Tree, evidence};
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -80,6 +81,106 @@ fn what_cannot_be_read_is_refused() {
         tree.disk("pci0/ata1", "sda", "8:0");
         std::fs::remove_file(tree.path(missing)).unwrap();
         assert!(!tree.ask("8:0").accepted, "{missing}");
+    }
+}
+
+/// Every directory and file in which a user of the device could stand, closed to whoever looks: then nothing is known, and
+/// the device is refused. The control is the same tree, open.
+#[test]
+fn a_place_that_may_not_be_looked_at_may_hide_a_user() {
+    let sda = "sys/devices/pci0/ata1/block/sda";
+    let places = [
+        ("proc".to_owned(), S6),
+        ("proc/4194400/fd".to_owned(), S6),
+        ("proc/4194400/task".to_owned(), S6),
+        ("proc/4194400/mountinfo".to_owned(), S4),
+        ("proc/self/mountinfo".to_owned(), S4),
+        ("proc/1/mountinfo".to_owned(), S4),
+        ("proc/swaps".to_owned(), S4),
+        ("sys/block".to_owned(), S4),
+        ("sys/dev/block".to_owned(), S4),
+        ("sys/fs/ext4".to_owned(), S4),
+        ("sys/fs/btrfs".to_owned(), S4),
+        ("sys/fs/btrfs/6c2c".to_owned(), S4),
+        (sda.to_owned(), S4),
+        (format!("{sda}/dev"), S4),
+        (format!("{sda}/holders"), S4),
+        (format!("{sda}/slaves"), S4),
+        (format!("{sda}/sda1"), S4),
+        (format!("{sda}/sda1/dev"), S4),
+        (format!("{sda}/sda1/holders"), S4),
+        ("sys/devices/virtual/block/loop8/dev".to_owned(), S4),
+        ("sys/devices/virtual/block/loop8/loop/backing_file".to_owned(), S4),
+    ];
+    let tree = Tree::new();
+    let disk = tree.disk("pci0/ata1", "sda", "8:0");
+    tree.partition(&disk, 1, "8:1");
+    tree.disk("virtual", "loop8", "7:8");
+    tree.file("image", "");
+    tree.file("sys/devices/virtual/block/loop8/loop/backing_file", &tree.path("image").display().to_string());
+    tree.file("sys/fs/ext4/sdz/session_write_kbytes", "1\n");
+    tree.file("sys/fs/btrfs/6c2c/devices/sdz/size", "1\n");
+    tree.file("proc/4194400/mountinfo", TMPFS_ROOT);
+    std::fs::create_dir_all(tree.path("proc/4194400/fd")).unwrap();
+    std::fs::create_dir_all(tree.path("proc/4194400/task/4194401/fd")).unwrap();
+    std::fs::create_dir_all(tree.path("proc/4194400/ns")).unwrap();
+    symlink("mnt:[4026532000]", tree.path("proc/4194400/ns/mnt")).unwrap();
+    let refused = || without_rights(|| tree.refused("8:0"));
+    assert_eq!(refused(), NONE, "all open: {:?}", tree.ask("8:0"));
+    for (place, rule) in places {
+        let path = tree.path(&place);
+        let before = std::fs::metadata(&path).unwrap().permissions();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
+        let found = refused();
+        std::fs::set_permissions(&path, before).unwrap();
+        assert!(found.contains(&rule), "{place}: {found:?}");
+    }
+    assert_eq!(refused(), NONE, "open again");
+}
+
+/// Root without capabilities sees the links of a process, and not where they lead.
+#[test]
+fn a_link_that_leads_where_nobody_may_look_hides_what_is_open() {
+    let tree = Tree::new();
+    tree.disk("pci0/ata1", "sda", "8:0");
+    std::fs::create_dir_all(tree.path("proc/4194400/fd")).unwrap();
+    std::fs::create_dir_all(tree.path("closed")).unwrap();
+    symlink(tree.path("closed/file"), tree.path("proc/4194400/fd/3")).unwrap();
+    assert_eq!(without_rights(|| tree.refused("8:0")), NONE, "it leads nowhere");
+    let closed = tree.path("closed");
+    std::fs::set_permissions(&closed, std::os::unix::fs::PermissionsExt::from_mode(0o000)).unwrap();
+    let exam = without_rights(|| tree.ask("8:0"));
+    std::fs::set_permissions(&closed, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+    assert!(!exam.accepted && evidence(&exam, S6).contains("the open files of 1 process cannot be seen"), "{exam:?}");
+}
+
+#[test]
+fn a_list_of_processes_that_hides_some_is_no_proof() {
+    for (options, capabilities, accepted) in [
+        ("rw", "000001fffff7ffff", true),
+        ("rw,hidepid=invisible", "000001fffff7ffff", false),
+        ("rw,hidepid=2", "0000000000000000", false),
+        ("rw,hidepid=invisible", "000001ffffffffff", true),
+    ] {
+        let tree = Tree::new();
+        tree.disk("pci0/ata1", "sda", "8:0");
+        tree.mounts(&format!("{TMPFS_ROOT}2 1 0:6 / /proc rw - proc proc {options}\n"));
+        tree.file("proc/self/status", &format!("CapEff:\t{capabilities}\n"));
+        symlink("user:[4026531837]", tree.path("proc/self/ns/user")).unwrap();
+        let exam = tree.ask("8:0");
+        assert_eq!(exam.accepted, accepted, "{options} {capabilities}: {exam:?}");
+        assert!(accepted || evidence(&exam, S6).contains("hides processes"), "{exam:?}");
+    }
+    // Nobody is listed, or not the process that looks.
+    for gone in [vec!["proc/self"], vec!["proc/self", "proc/1", "proc/4194999"], vec!["proc/4194999"]] {
+        let tree = Tree::new();
+        tree.disk("pci0/ata1", "sda", "8:0");
+        for place in &gone {
+            let path = tree.path(place);
+            let removed = if path.is_symlink() { std::fs::remove_file(&path) } else { std::fs::remove_dir_all(&path) };
+            removed.unwrap();
+        }
+        assert!(tree.refused("8:0").contains(&S6), "without {gone:?}");
     }
 }
 

@@ -52,7 +52,11 @@ pub(crate) fn workloads_and_targets(current: &OsStr) -> Vec<CompletionCandidate>
 /// A device that the kernel lists, or a file.
 pub(crate) fn devices(current: &OsStr) -> Vec<CompletionCandidate> {
     let within_dev = current.to_string_lossy().starts_with("/dev/");
-    let listed = probe::candidates(&Roots::host()).into_iter().map(OsString::from).map(CompletionCandidate::new);
+    let listed = probe::candidates(&Roots::host())
+        .unwrap_or_default()
+        .into_iter()
+        .map(OsString::from)
+        .map(CompletionCandidate::new);
     // In /dev itself the files are the devices.
     let listed = if within_dev { Vec::new() } else { beginning(current, listed.collect()) };
     listed.into_iter().chain(files(current, |_| true)).collect()

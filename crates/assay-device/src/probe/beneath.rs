@@ -282,7 +282,7 @@ fn of_mapper(roots: &Roots, dir: &Path, lower: &[String]) -> Result<FanOut, Stri
 
 fn beneath_loop(roots: &Roots, device: DevNum, depth: u32) -> Result<Option<Served>, String> {
     let unknown = || format!("what lies beneath the loop device {device} cannot be read");
-    let bound = loops(roots).into_iter().find(|bound| bound.number == device).ok_or_else(unknown)?;
+    let bound = loops(roots)?.into_iter().find(|bound| bound.number == device).ok_or_else(unknown)?;
     let Loop { name, path, backing, .. } = bound;
     let backing = backing.ok_or_else(unknown)?;
     let direct = attribute(&roots.sys.join("block").join(&name).join("loop/dio")).as_deref() == Some("1");

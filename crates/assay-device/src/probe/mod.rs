@@ -19,26 +19,29 @@ pub use processes::{ProcessIo, Processes, busiest, process_io, processes};
 pub use stat::{DiskStat, disk_name, disk_stat, disk_under_path};
 pub use target::{LARGEST_REQUEST, TargetFingerprint, queue, target};
 
-use crate::safety::{Roots, names_in};
+use crate::safety::{Roots, names_if_any};
 use std::path::PathBuf;
 
 /// The block devices of the machine as nodes below the dev root: every disk that is not hidden and has a size, each
-/// followed by its partitions.
-pub fn candidates(roots: &Roots) -> Vec<PathBuf> {
+/// followed by its partitions. None where the kernel has no block devices at all.
+///
+/// # Errors
+/// They cannot be listed; in words.
+pub fn candidates(roots: &Roots) -> Result<Vec<PathBuf>, String> {
     let block = roots.sys.join("block");
     let mut found = Vec::new();
-    for disk in names_in(&block) {
+    for disk in names_if_any(&block)? {
         let dir = block.join(&disk);
         let hidden = crate::safety::number(&dir.join("hidden")) == Some(1);
         if hidden || crate::safety::number(&dir.join("size")).unwrap_or(0) == 0 {
             continue;
         }
-        let partitions = names_in(&dir).into_iter().filter(|name| dir.join(name).join("partition").exists());
+        let partitions = names_if_any(&dir)?.into_iter().filter(|name| dir.join(name).join("partition").exists());
         // A name that contains a slash (cciss/c0d0) is written with an exclamation mark in sysfs.
         found
             .extend(std::iter::once(disk.clone()).chain(partitions).map(|name| roots.dev.join(name.replace('!', "/"))));
     }
-    found
+    Ok(found)
 }
 
 #[cfg(test)]

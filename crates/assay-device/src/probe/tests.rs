@@ -70,7 +70,7 @@ fn an_empty_tree_gives_nothing_and_claims_nothing() {
     let (_dir, roots) = tree(&[]);
     assert_eq!(host(&roots), HostFingerprint::default());
     assert_eq!(disk_stat(&roots, DevNum { major: 8, minor: 0 }), None);
-    assert!(candidates(&roots).is_empty());
+    assert!(candidates(&roots).unwrap().is_empty());
     assert_eq!(target(&roots, Path::new("/nowhere/at/all")), TargetFingerprint::default());
 }
 
@@ -126,5 +126,5 @@ fn disks_come_with_their_partitions_and_without_the_hidden_and_the_empty() {
         ("sys/block/cciss!c0d0/size", "8\n"),
     ]);
     let names: Vec<PathBuf> = ["cciss/c0d0", "sda", "sda1"].iter().map(|n| roots.dev.join(n)).collect();
-    assert_eq!(candidates(&roots), names);
+    assert_eq!(candidates(&roots).unwrap(), names);
 }

@@ -4,8 +4,9 @@ use super::family::{Family, Loop, Member};
 use super::fingerprint::{Fingerprint, Opened};
 use super::identity::Identity;
 use super::inquiry::{Inquiry, Mode};
-use super::openers::{Inode, LOOKS, Openers, Wanted, in_first_namespace, openers, settled, wait_a_little};
-use super::roots::{DevNum, Roots, names_in, number};
+use super::openers::{Inode, LOOKS, Openers, Wanted, openers, settled, wait_a_little};
+use super::processes::in_first_namespace;
+use super::roots::{DevNum, Roots, attribute_if_any, names_in, number};
 use super::rule::{RuleId, Unopened};
 use super::shape::Shape;
 use super::subject::{Kind, Subject};
@@ -110,9 +111,9 @@ fn unread(inquiry: &mut Inquiry<'_>, held: bool) {
 
 /// Who caused an EBUSY, as far as the trees show it.
 fn holders_in_words(roots: &Roots, device: DevNum) -> String {
-    let Some(family) = Family::of(roots, device) else { return String::new() };
+    let Ok(family) = Family::of(roots, device) else { return String::new() };
     let mut found = usage::uses(roots, &family, device).unwrap_or_default();
-    let openers = openers(roots, &wanted(&family, device));
+    let openers = openers(roots, &wanted(&family, device)).unwrap_or_default();
     found.extend(openers.found.iter().map(ToString::to_string));
     match found.is_empty() {
         true => String::new(),
@@ -177,15 +178,14 @@ fn shape_of(
 
 /// S4, S5, S6. True when a user of the device was found.
 fn in_use(inquiry: &mut Inquiry<'_>, device: DevNum, claimed: bool) -> bool {
-    let Some(family) = Family::of(inquiry.roots, device) else {
-        let why = format!(
-            "{}/dev/block/{device} is missing: the devices above and below it are unknown",
-            inquiry.roots.sys.display()
-        );
-        for rule in [RuleId::S4, RuleId::S5, RuleId::S6] {
-            inquiry.answer(rule, Err(why.clone()));
+    let family = match Family::of(inquiry.roots, device) {
+        Ok(family) => family,
+        Err(why) => {
+            for rule in [RuleId::S4, RuleId::S5, RuleId::S6] {
+                inquiry.answer_unopened(rule, Unopened::unseen(why.clone()));
+            }
+            return false;
         }
-        return false;
     };
     let names: Vec<&str> = family.members.iter().map(|m| m.name.as_str()).collect();
     let mut held = false;
@@ -202,8 +202,8 @@ fn in_use(inquiry: &mut Inquiry<'_>, device: DevNum, claimed: bool) -> bool {
     let found = usage::system_on(inquiry.roots, &family, inquiry.request.log_dir, claimed);
     inquiry.answer(RuleId::S5, found);
     let seen = settled(inquiry.roots, &wanted(&family, device));
-    held |= !seen.found.is_empty();
-    let found = others(inquiry, seen);
+    held |= seen.as_ref().is_ok_and(|seen| !seen.found.is_empty());
+    let found = seen.and_then(|seen| others(inquiry, &seen));
     inquiry.answer(RuleId::S6, found);
     neighbours(inquiry, &family, device);
     held
@@ -214,7 +214,8 @@ fn in_use(inquiry: &mut Inquiry<'_>, device: DevNum, claimed: bool) -> bool {
 fn neighbours(inquiry: &mut Inquiry<'_>, family: &Family, device: DevNum) {
     let devices: Vec<_> = family.neighbours_of(device).into_iter().map(printed).collect();
     if !devices.is_empty() {
-        let found = openers(inquiry.roots, &Wanted { devices, ..Wanted::default() }).found;
+        // Where nobody can be seen, S6 has refused.
+        let found = openers(inquiry.roots, &Wanted { devices, ..Wanted::default() }).unwrap_or_default().found;
         inquiry.exam.watermarks.extend(found.iter().map(|opener| Watermark::Neighbour(opener.to_string())));
     }
 }
@@ -234,13 +235,13 @@ fn wanted(family: &Family, device: DevNum) -> Wanted {
 }
 
 /// S6.
-fn others(inquiry: &mut Inquiry<'_>, seen: Openers) -> Result<String, String> {
+fn others(inquiry: &mut Inquiry<'_>, seen: &Openers) -> Result<String, String> {
     let fds = format!("{}/*/fd", inquiry.roots.proc.display());
     if !seen.found.is_empty() {
         return Err(format!("{} ({fds})", seen.text()));
     }
-    if seen.hidden > 0 {
-        return Err(format!("the open files of {} processes cannot be seen ({fds}); run as root", seen.hidden));
+    if let Some(doubt) = seen.doubt(inquiry.roots) {
+        return Err(doubt);
     }
     if !in_first_namespace(inquiry.roots) {
         inquiry.exam.watermarks.push(Watermark::Container);
@@ -248,15 +249,13 @@ fn others(inquiry: &mut Inquiry<'_>, seen: Openers) -> Result<String, String> {
             return Err("this is a container: processes outside it are invisible; add --in-container to proceed".into());
         }
     }
-    Ok(format!("none of {} processes ({fds})", seen.seen))
+    Ok(format!("none of {} ({fds})", seen.extent()))
 }
 
 /// S9 and S11.
 fn built_on(inquiry: &mut Inquiry<'_>, device: DevNum) {
-    let found = match Family::of(inquiry.roots, device) {
-        Some(family) => one_path(inquiry.roots, &family, device),
-        None => Err("sysfs does not show it".into()),
-    };
+    let family = Family::of(inquiry.roots, device);
+    let found = family.and_then(|family| one_path(inquiry.roots, &family, device));
     inquiry.answer(RuleId::S9, found);
     let marks = watermark::of_device(inquiry.roots, device);
     let found = match marks.as_slice() {
@@ -274,9 +273,9 @@ fn built_on(inquiry: &mut Inquiry<'_>, device: DevNum) {
 fn one_path(roots: &Roots, family: &Family, device: DevNum) -> Result<String, String> {
     let media: Vec<String> =
         family.members.iter().filter_map(|m| Identity::read(roots, m.number)).filter_map(|id| id.medium()).collect();
-    for name in names_in(&roots.sys.join("block")) {
+    for name in names_in(&roots.sys.join("block"))? {
         let dir = roots.sys.join("block").join(&name);
-        let number = super::roots::attribute(&dir.join("dev")).and_then(|text| DevNum::parse(&text));
+        let number = attribute_if_any(&dir.join("dev"))?.and_then(|text| DevNum::parse(&text));
         let relative = number.is_none_or(|n| family.member(n).is_some());
         let hidden = number_is_one(&dir.join("hidden"));
         let other =
@@ -387,8 +386,8 @@ mod tests {
         for (found, hidden, first, in_container, expected) in [
             (vec![], 0, true, false, Ok("none of 3 processes")),
             (vec![opener], 0, true, false, Err("process 7 (dd) has /dev/sda open")),
-            (vec![], 1, true, false, Err("the open files of 1 processes cannot be seen")),
-            (vec![], 1, false, true, Err("the open files of 1 processes cannot be seen")),
+            (vec![], 1, true, false, Err("the open files of 1 process cannot be seen")),
+            (vec![], 2, false, true, Err("the open files of 2 processes cannot be seen")),
             (vec![], 0, false, false, Err("this is a container")),
             (vec![], 0, false, true, Ok("none of 3 processes")),
         ] {
@@ -399,7 +398,7 @@ mod tests {
             let request = crate::safety::Request { in_container, ..crate::safety::Request::new(path) };
             let exam = crate::safety::Examination::nothing(path);
             let mut inquiry = Inquiry { roots: &roots, request, mode: Mode::Look, exam };
-            let told = others(&mut inquiry, Openers { found, hidden, seen: 3 });
+            let told = others(&mut inquiry, &Openers { found, hidden, seen: 3, ..Openers::default() });
             let (Ok(words) | Err(words)) = expected;
             let (Ok(text) | Err(text)) = &told;
             assert!(told.is_ok() == expected.is_ok() && text.starts_with(words), "{hidden} {first}: {told:?}");

@@ -2,7 +2,7 @@
 //! (slaves, the backing device of a loop), and so on from each of these. What harms one member harms them all.
 
 use super::kernel::{LoopBacking, loop_backing};
-use super::roots::{DevNum, Roots, attribute, name_of, names_in};
+use super::roots::{DevNum, Roots, attribute, attribute_if_any, cannot_read, exists, name_of, names_if_any, names_in};
 use rustix::fs::{Mode, OFlags};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -32,16 +32,31 @@ pub(crate) struct Loop {
 }
 
 /// All bound loop devices.
-pub(crate) fn loops(roots: &Roots) -> Vec<Loop> {
+///
+/// # Errors
+/// The devices of the machine cannot be listed.
+pub(crate) fn loops(roots: &Roots) -> Result<Vec<Loop>, String> {
     let block = roots.sys.join("block");
-    let bound = |name: String| {
-        let dir = block.join(&name);
-        let path = attribute(&dir.join("loop/backing_file"))?;
-        let number = DevNum::parse(&attribute(&dir.join("dev"))?)?;
-        let backing = ask_loop(roots, &name, number).or_else(|| look_at(roots, &path));
-        Some(Loop { name, number, path, backing })
+    let mut found = Vec::new();
+    for name in names_in(&block)?.into_iter().filter(|name| name.starts_with("loop")) {
+        found.extend(bound_loop(roots, &block.join(&name), name)?);
+    }
+    Ok(found)
+}
+
+/// A loop device, if it is bound. One whose path the kernel cannot print, because it is too long, is bound as well.
+fn bound_loop(roots: &Roots, dir: &Path, name: String) -> Result<Option<Loop>, String> {
+    let path = match attribute_if_any(&dir.join("loop/backing_file")) {
+        Ok(None) => return Ok(None),
+        Ok(Some(path)) => path,
+        Err(why) => why,
     };
-    names_in(&block).into_iter().filter(|name| name.starts_with("loop")).filter_map(bound).collect()
+    // Without a number it was removed meanwhile.
+    let Some(text) = attribute_if_any(&dir.join("dev"))? else { return Ok(None) };
+    let number =
+        DevNum::parse(&text).ok_or_else(|| format!("\"{text}\" in {} is no number", dir.join("dev").display()))?;
+    let backing = ask_loop(roots, &name, number).or_else(|| look_at(roots, &path));
+    Ok(Some(Loop { name, number, path, backing }))
 }
 
 /// The ioctl, on a node that is verified to be this device.
@@ -85,33 +100,55 @@ pub(super) struct Family {
 }
 
 impl Family {
-    /// Collects the family. `None` when sysfs does not know the device.
-    pub(super) fn of(roots: &Roots, device: DevNum) -> Option<Family> {
-        let dir = roots.device_dir(device)?;
-        let loops = loops(roots);
+    /// Collects the family.
+    ///
+    /// # Errors
+    /// Sysfs does not know the device, or a part of it cannot be read; in words.
+    pub(super) fn of(roots: &Roots, device: DevNum) -> Result<Family, String> {
+        let sys = roots.sys.display();
+        let missing = || format!("{sys}/dev/block/{device} is missing: the devices above and below it are unknown");
+        let dir = roots.device_dir(device).ok_or_else(missing)?;
+        let loops = loops(roots)?;
         let mut family = Family { members: Vec::new(), near: Vec::new(), loops };
-        family.near = with_partitions(&disk_of(&dir));
+        family.near = with_partitions(&disk_of(&dir)?)?;
         let mut todo = family.near.clone();
         while let Some(member) = todo.pop() {
             if family.members.contains(&member) {
                 continue;
             }
-            todo.extend(family.linked(roots, &member));
+            todo.extend(family.linked(roots, &member)?);
             family.members.push(member);
         }
         family.members.sort();
-        Some(family)
+        Ok(family)
     }
 
-    fn linked(&self, roots: &Roots, member: &Member) -> Vec<Member> {
-        let linked = ["holders", "slaves"].into_iter().flat_map(|kind| {
-            let dir = member.dir.join(kind);
-            names_in(&dir).into_iter().filter_map(move |name| dir.join(name).canonicalize().ok())
-        });
-        let beneath = self.loops.iter().filter(|l| l.number == member.number).filter_map(|l| l.backing?.block);
-        let above = self.loops.iter().filter(|l| l.backing.and_then(|b| b.block) == Some(member.number));
-        let by_number = beneath.chain(above.map(|l| l.number)).filter_map(|number| roots.device_dir(number));
-        linked.chain(by_number).flat_map(|dir| with_partitions(&disk_of(&dir))).collect()
+    fn linked(&self, roots: &Roots, member: &Member) -> Result<Vec<Member>, String> {
+        let mut dirs = Vec::new();
+        for kind in ["holders", "slaves"] {
+            let links = member.dir.join(kind);
+            for name in names_if_any(&links)? {
+                let link = links.join(name);
+                dirs.push(link.canonicalize().map_err(|e| cannot_read(&link, &e))?);
+            }
+        }
+        for bound in &self.loops {
+            let lower = bound.backing.and_then(|backing| backing.block);
+            if bound.number == member.number
+                && let Some(lower) = lower
+            {
+                let unknown = || format!("{lower}, beneath {}, is not in {}", bound.name, roots.sys.display());
+                dirs.push(roots.device_dir(lower).ok_or_else(unknown)?);
+            } else if lower == Some(member.number) {
+                // One without a directory was removed meanwhile.
+                dirs.extend(roots.device_dir(bound.number));
+            }
+        }
+        let mut linked = Vec::new();
+        for dir in dirs {
+            linked.extend(with_partitions(&disk_of(&dir)?)?);
+        }
+        Ok(linked)
     }
 
     /// Where `device` is a partition: the other partitions of its disk. They share the drive with it, but no byte.
@@ -153,27 +190,37 @@ pub(super) fn block_number(node: &Path) -> Option<DevNum> {
     block.then(|| DevNum::of(meta.rdev()))
 }
 
-fn disk_of(dir: &Path) -> PathBuf {
+fn disk_of(dir: &Path) -> Result<PathBuf, String> {
     match dir.parent() {
-        Some(parent) if dir.join("partition").exists() => parent.to_path_buf(),
-        _ => dir.to_path_buf(),
+        Some(parent) if exists(&dir.join("partition"))? => Ok(parent.to_path_buf()),
+        _ => Ok(dir.to_path_buf()),
     }
 }
 
-fn member_at(dir: &Path) -> Option<Member> {
-    let number = DevNum::parse(&attribute(&dir.join("dev"))?)?;
-    Some(Member { number, name: name_of(dir), dir: dir.to_path_buf() })
+/// The device that a directory of sysfs describes; `None` where it has no number, as a hidden path of a multipath device.
+fn member_at(dir: &Path) -> Result<Option<Member>, String> {
+    let Some(text) = attribute_if_any(&dir.join("dev"))? else { return Ok(None) };
+    let number =
+        DevNum::parse(&text).ok_or_else(|| format!("\"{text}\" in {} is no number", dir.join("dev").display()))?;
+    Ok(Some(Member { number, name: name_of(dir), dir: dir.to_path_buf() }))
 }
 
 /// A disk and its partitions.
-pub(super) fn with_partitions(disk: &Path) -> Vec<Member> {
-    let below = names_in(disk).into_iter().map(|name| disk.join(name)).filter(|dir| dir.join("partition").exists());
-    std::iter::once(disk.to_path_buf()).chain(below).filter_map(|dir| member_at(&dir)).collect()
+fn with_partitions(disk: &Path) -> Result<Vec<Member>, String> {
+    let mut found: Vec<Member> = member_at(disk)?.into_iter().collect();
+    for name in names_in(disk)? {
+        let dir = disk.join(name);
+        if exists(&dir.join("partition"))? {
+            found.extend(member_at(&dir)?);
+        }
+    }
+    Ok(found)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::Write;
     use std::process::Command;
 
     fn number(major: u32, minor: u32) -> DevNum {
@@ -226,7 +273,7 @@ mod tests {
             names.sort_unstable();
             assert_eq!(names, expected, "{of}");
         }
-        assert_eq!(Family::of(&roots, number(8, 32)), None);
+        assert!(Family::of(&roots, number(8, 32)).unwrap_err().contains("8:32 is missing"));
     }
 
     #[test]
@@ -252,14 +299,10 @@ mod tests {
         let (dir, roots) = machine();
         let file = dir.path().join("image");
         std::fs::write(&file, vec![0; 4096]).unwrap();
-        let bound = rustix::process::geteuid()
-            .is_root()
-            .then(|| Command::new("losetup").args(["-f", "--show"]).arg(&file).output());
-        // Without the right to bind one, or in the very moment in which another program takes the same one.
-        let Some(Ok(bound)) = bound.filter(|bound| bound.as_ref().is_ok_and(|bound| bound.status.success())) else {
-            return;
+        let node = match crate::losetup::attach(&file, &[]) {
+            Ok(node) => node,
+            Err(why) => return drop(writeln!(std::io::stderr(), "skipped: {why}")),
         };
-        let node = String::from_utf8(bound.stdout).unwrap().trim().to_owned();
         let meta = std::fs::metadata(&node).unwrap();
         let real = DevNum::of(meta.rdev());
         let name = name_of(Path::new(&node));
@@ -269,7 +312,7 @@ mod tests {
         std::fs::write(block.join("loop/backing_file"), "/no/such/file").unwrap();
         let backing = |number: DevNum| {
             std::fs::write(block.join("dev"), number.to_string()).unwrap();
-            let found = loops(&host).into_iter().find(|it| it.name == name)?.backing?;
+            let found = loops(&host).unwrap().into_iter().find(|bound| bound.name == name)?.backing?;
             Some((Inode { device: found.device, inode: found.inode }, found.block))
         };
         let found = (backing(real), backing(number(7, 4000)), block_number(Path::new(&node)));

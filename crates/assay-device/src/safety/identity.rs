@@ -4,7 +4,7 @@
 //! of its disk. A virtual device, or one without WWID and serial, is identified by its disk sequence number and the
 //! boot it belongs to, so that a token is useless on another host or after a restart.
 
-use super::roots::{DevNum, Roots, attribute, name_of, names_in, number};
+use super::roots::{DevNum, Roots, attribute, name_of, names_if_any, number};
 use std::path::{Path, PathBuf};
 
 /// What sysfs reports about a block device.
@@ -110,7 +110,8 @@ pub(super) fn aliases(roots: &Roots, name: &str) -> Vec<String> {
     let mut found = Vec::new();
     for group in ["by-id", "by-path", "by-partuuid"] {
         let dir = roots.dev.join("disk").join(group);
-        for alias in names_in(&dir) {
+        // Names for people; nothing depends on them.
+        for alias in names_if_any(&dir).unwrap_or_default() {
             let leads_here = std::fs::read_link(dir.join(&alias)).is_ok_and(|to| name_of(&to) == name);
             if leads_here {
                 found.push(format!("/dev/disk/{group}/{alias}"));

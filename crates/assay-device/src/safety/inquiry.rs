@@ -9,7 +9,6 @@ use super::signature;
 use super::standing::Standing;
 use super::watermark::Watermark;
 use std::fs::File;
-use std::os::fd::AsRawFd;
 
 /// How far an inquiry goes.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -112,8 +111,7 @@ fn found_signature(file: &File, usable: u64) -> Result<String, String> {
     if let Some(found) = own {
         return Err(format!("{found} (own table)"));
     }
-    let path = format!("/proc/{}/fd/{}", std::process::id(), file.as_raw_fd());
-    match signature::blkid(&path) {
+    match signature::blkid(file) {
         Some(Ok(())) => Ok("none by the built-in table, none by blkid -p".into()),
         Some(Err(found)) => Err(found),
         None => Ok("none by the built-in table; blkid is not installed, so S8 decides".into()),

@@ -1,11 +1,19 @@
-//! Who has a device or file open (rule S6): a walk over `/proc/*/fd`.
+//! Who has a device or file open (rule S6): a walk over `/proc/*/fd`, and over `/proc/*/task/*/fd` of threads whose open
+//! files are not those of their process.
 //!
-//! It cannot see a file that a process registered with io_uring and then closed, nor one that is only mapped; the
+//! A process of which any open file cannot be seen counts as hidden, and the walk proves nothing. One exception: the
+//! first process of the machine, where a security module keeps even a root with all capabilities out of it. It starts
+//! and stops the others and uses no device, and without the exception nothing could be tested on such a machine.
+//!
+//! The walk cannot see a file that a process registered with io_uring and then closed, nor one that is only mapped; the
 //! exclusive open of S2 finds processes that hold a device exclusively.
 
-use super::roots::{DevNum, Roots, attribute};
+use super::kernel;
+use super::processes::{how_to_see_all, in_first_namespace, may_look_into_all, processes};
+use super::roots::{DevNum, Roots, attribute, cannot_read, is_gone};
+use rustix::fs::{AtFlags, StatxFlags};
 use std::fmt;
-use std::io::ErrorKind;
+use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
@@ -52,8 +60,14 @@ impl fmt::Display for Opener {
 pub(super) struct Openers {
     /// Who was found, ordered by process id; the process itself is left out.
     pub found: Vec<Opener>,
-    /// Number of processes whose open files may not be seen.
+    /// Number of processes whose open files cannot be seen.
     pub hidden: u32,
+    /// What could not be read of the first of them, and why.
+    pub unread: Option<String>,
+    /// Why there may be processes that the walk did not see at all.
+    pub concealed: Option<String>,
+    /// Whether a security module keeps root out of the first process of the machine, which is the only one unseen.
+    pub init_is_protected: bool,
     /// Number of processes examined.
     pub seen: u32,
 }
@@ -68,6 +82,33 @@ impl Openers {
     /// Whether another look cannot change the result, after `look` repeated looks.
     fn is_final(&self, look: u32) -> bool {
         self.found.is_empty() || (look >= LOOKS_AT_OTHERS && !self.only_probes())
+    }
+
+    /// Why this walk is no proof that nobody has it open; `None` where everybody was seen.
+    pub(super) fn doubt(&self, roots: &Roots) -> Option<String> {
+        let what = match (&self.concealed, self.hidden) {
+            (Some(why), _) => why.clone(),
+            (None, 0) => return None,
+            (None, hidden) => {
+                let first = self.unread.as_deref().map_or(String::new(), |why| format!(": {why}"));
+                format!(
+                    "the open files of {hidden} {} cannot be seen{first}",
+                    if hidden == 1 { "process" } else { "processes" }
+                )
+            }
+        };
+        Some(format!("{what} ({}/*/fd); {}", roots.proc.display(), how_to_see_all(roots)))
+    }
+
+    /// How many processes were seen, in words.
+    pub(super) fn extent(&self) -> String {
+        match self.init_is_protected {
+            true => format!(
+                "{} processes; a security module keeps everybody out of process 1, the machine's first",
+                self.seen
+            ),
+            false => format!("{} processes", self.seen),
+        }
     }
 
     /// Who was found, in words.
@@ -89,51 +130,128 @@ pub(super) fn wait_a_little() {
 }
 
 /// Who still has it open after short-lived users are gone.
-pub(super) fn settled(roots: &Roots, wanted: &Wanted) -> Openers {
-    let mut seen = openers(roots, wanted);
+///
+/// # Errors
+/// `/proc` cannot be walked over.
+pub(super) fn settled(roots: &Roots, wanted: &Wanted) -> Result<Openers, String> {
+    let mut seen = openers(roots, wanted)?;
     for look in 0..LOOKS {
         if seen.is_final(look) {
             break;
         }
         wait_a_little();
-        seen = openers(roots, wanted);
+        seen = openers(roots, wanted)?;
     }
-    seen
+    Ok(seen)
 }
 
 /// Walks over all processes except this one.
-pub(super) fn openers(roots: &Roots, wanted: &Wanted) -> Openers {
-    let mut result = Openers::default();
-    for pid in pids(roots) {
-        let files = match std::fs::read_dir(roots.proc.join(pid.to_string()).join("fd")) {
-            Ok(files) => files,
-            Err(e) => {
-                // A process that ended meanwhile (ENOENT, ESRCH) has nothing open any more.
-                result.hidden += u32::from(e.kind() == ErrorKind::PermissionDenied);
-                continue;
+///
+/// # Errors
+/// `/proc` cannot be read, or does not list the processes.
+pub(super) fn openers(roots: &Roots, wanted: &Wanted) -> Result<Openers, String> {
+    let processes = processes(roots)?;
+    let mut result = Openers { concealed: processes.concealed, ..Openers::default() };
+    for pid in processes.others {
+        let process = Process { pid, dir: roots.proc.join(pid.to_string()), is_ours: processes.are_ours };
+        let sight = process.look(wanted);
+        if let Some(path) = sight.open {
+            let name = attribute(&process.dir.join("comm")).unwrap_or_else(|| "unnamed".into());
+            result.found.push(Opener { pid, name, path: path.display().to_string() });
+        }
+        match sight.unread {
+            Some(_) if pid == INIT && in_first_namespace(roots) && may_look_into_all(roots) => {
+                result.init_is_protected = true;
             }
-        };
-        result.seen += 1;
-        let hit = files.flatten().find_map(|entry| matches(wanted, &entry.path()));
-        result.found.extend(hit.map(|path| {
-            let name = attribute(&roots.proc.join(pid.to_string()).join("comm"));
-            Opener { pid, name: name.unwrap_or_else(|| "unnamed".into()), path: path.display().to_string() }
-        }));
+            Some(why) => {
+                result.hidden += 1;
+                result.unread.get_or_insert(why);
+            }
+            None => result.seen += u32::from(sight.there),
+        }
     }
-    result
+    Ok(result)
 }
 
-fn pids(roots: &Roots) -> Vec<u32> {
-    let own = std::process::id();
-    let names = super::roots::names_in(&roots.proc);
-    let mut pids: Vec<u32> = names.iter().filter_map(|name| name.parse().ok()).filter(|pid| *pid != own).collect();
-    pids.sort_unstable();
-    pids
+/// The id of the first process.
+const INIT: u32 = 1;
+
+/// A process that is looked at.
+struct Process {
+    pid: u32,
+    dir: PathBuf,
+    /// Whether its id is the one that system calls of this process take.
+    is_ours: bool,
 }
 
-/// Compares by number where the file can be examined, otherwise by its printed name.
-fn matches(wanted: &Wanted, link: &Path) -> Option<PathBuf> {
-    let printed = std::fs::read_link(link).ok()?;
+/// What was seen of a process.
+#[derive(Default)]
+struct Sight {
+    /// Whether it was still there.
+    there: bool,
+    /// A wanted thing that it has open, as `/proc` prints it.
+    open: Option<PathBuf>,
+    /// The first thing that could not be read, and why.
+    unread: Option<String>,
+}
+
+impl Process {
+    /// Looks at the open files of the process, and at those of each thread that has files of its own.
+    fn look(&self, wanted: &Wanted) -> Sight {
+        let mut sight = Sight::default();
+        sight.read_table(&self.dir.join("fd"), wanted);
+        let tasks = self.dir.join("task");
+        let threads = super::roots::names_if_any(&tasks).unwrap_or_else(|why| {
+            sight.unread.get_or_insert(why);
+            Vec::new()
+        });
+        for thread in threads.iter().filter_map(|name| name.parse().ok()).filter(|thread| *thread != self.pid) {
+            if !(self.is_ours && kernel::share_files(self.pid, thread)) {
+                sight.read_table(&tasks.join(thread.to_string()).join("fd"), wanted);
+            }
+        }
+        sight
+    }
+}
+
+impl Sight {
+    /// Looks through one table of open files. One that is missing belongs to a process or thread that has ended.
+    fn read_table(&mut self, table: &Path, wanted: &Wanted) {
+        if let Err(e) = self.read_entries(table, wanted)
+            && !is_gone(&e)
+        {
+            self.unread.get_or_insert(cannot_read(table, &e));
+        }
+    }
+
+    fn read_entries(&mut self, table: &Path, wanted: &Wanted) -> io::Result<()> {
+        let entries = std::fs::read_dir(table)?;
+        self.there = true;
+        for entry in entries {
+            let link = entry?.path();
+            match matches(wanted, &link) {
+                Ok(Some(path)) => {
+                    self.open.get_or_insert(path);
+                }
+                Ok(None) => {}
+                // Closed meanwhile.
+                Err(e) if is_gone(&e) => {}
+                Err(e) => {
+                    self.unread.get_or_insert(cannot_read(&link, &e));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a link of a table leads to, if it is wanted. Compares by number where the file can be examined, otherwise by its
+/// printed name.
+///
+/// # Errors
+/// It cannot be found out what is open there.
+fn matches(wanted: &Wanted, link: &Path) -> io::Result<Option<PathBuf>> {
+    let printed = std::fs::read_link(link)?;
     let same = match std::fs::metadata(link) {
         Ok(meta) => {
             let kind = rustix::fs::FileType::from_raw_mode(meta.mode());
@@ -143,10 +261,26 @@ fn matches(wanted: &Wanted, link: &Path) -> Option<PathBuf> {
             let is_lock = || wanted.disk == Some(number) && holds_its_lock(link);
             wanted.inodes.contains(&inode) || (block && wanted.devices.iter().any(|d| d.0 == number) && !is_lock())
         }
-        Err(_) => wanted.devices.iter().any(|d| Path::new(&d.1) == printed),
+        Err(_) if wanted.devices.iter().any(|d| Path::new(&d.1) == printed) => true,
+        Err(e) if is_gone(&e) || is_elsewhere(wanted, link) => false,
+        Err(e) => return Err(e),
     };
-    same.then_some(printed)
+    Ok(same.then_some(printed))
 }
+
+/// Whether a file that cannot be examined is of a FUSE file system that keeps root out, and none of the wanted files is on it. Only users
+/// other than root mount those, and the kernel opens no device on them (nodev).
+fn is_elsewhere(wanted: &Wanted, link: &Path) -> bool {
+    let fuse = rustix::fs::statfs(link).is_ok_and(|fs| fs.f_type as u64 & 0xffff_ffff == FUSE_SUPER_MAGIC);
+    let Ok(stat) = rustix::fs::statx(rustix::fs::CWD, link, AtFlags::empty(), StatxFlags::empty()) else {
+        return false;
+    };
+    let device = DevNum { major: stat.stx_dev_major, minor: stat.stx_dev_minor };
+    fuse && !wanted.inodes.iter().any(|inode| inode.device == device)
+}
+
+/// include/uapi/linux/magic.h.
+const FUSE_SUPER_MAGIC: u64 = 0x6573_5546;
 
 /// Whether an open file is used for nothing but a shared lock: open for reading, locked by flock in shared mode
 /// (proc(5), fdinfo).
@@ -163,18 +297,11 @@ fn holds_its_lock(link: &Path) -> bool {
 /// The bits that distinguish reading from writing; 0 is reading only (include/uapi/asm-generic/fcntl.h).
 const O_ACCMODE: u32 = 3;
 
-/// The number of the first process namespace (PROC_PID_INIT_INO, include/linux/proc_ns.h).
-const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
-
-/// Whether every process of the machine is visible at all.
-pub(super) fn in_first_namespace(roots: &Roots) -> bool {
-    std::fs::read_link(roots.proc.join("self/ns/pid")).is_ok_and(|space| space == Path::new(FIRST_PID_NAMESPACE))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testbed::without_rights;
+    use std::os::unix::fs::{PermissionsExt, symlink};
 
     fn found(names: &[&str]) -> Openers {
         let opener = |name: &&str| Opener { pid: 7, name: (*name).to_owned(), path: "/dev/sda".into() };
@@ -199,21 +326,102 @@ mod tests {
         }
     }
 
+    /// A `/proc` of this process and of others with these ids, each with an open file that is not the wanted one.
+    fn machine(ids: std::ops::Range<u32>) -> (tempfile::TempDir, Roots) {
+        let dir = tempfile::tempdir().unwrap();
+        std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(0o755)).unwrap();
+        for id in ids {
+            std::fs::create_dir_all(dir.path().join(id.to_string()).join("fd")).unwrap();
+            symlink("/dev/null", dir.path().join(id.to_string()).join("fd/3")).unwrap();
+        }
+        std::fs::create_dir(dir.path().join("1000")).unwrap();
+        symlink("1000", dir.path().join("self")).unwrap();
+        std::fs::write(dir.path().join("1000/mountinfo"), "1 0 0:5 / / rw - tmpfs none rw\n").unwrap();
+        let roots = Roots { proc: dir.path().to_path_buf(), ..Roots::host() };
+        (dir, roots)
+    }
+
+    fn mode(path: &Path, mode: u32) {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+
     #[test]
     fn processes_that_may_not_be_looked_at_are_counted_and_ended_ones_are_not() {
-        use std::os::unix::fs::PermissionsExt;
-        let dir = tempfile::tempdir().unwrap();
-        let mode = |path: &Path, mode| std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
-        mode(dir.path(), 0o755);
+        let (dir, roots) = machine(4_194_400..4_194_406);
         let pid = |n: u32| dir.path().join((4_194_400 + n).to_string());
-        (0..5).for_each(|n| std::fs::create_dir_all(pid(n).join("fd")).unwrap());
-        // Two are closed, three are open, one ended between two looks.
-        std::fs::create_dir_all(pid(5)).unwrap();
+        // The tables of two are closed, that of one has links that lead where nobody may look, one ended between two looks.
         [0, 3].iter().for_each(|n| mode(&pid(*n).join("fd"), 0o000));
-        let roots = Roots { proc: dir.path().to_path_buf(), ..Roots::host() };
-        let seen = without_rights(|| openers(&roots, &Wanted::default()));
-        assert_eq!(seen, Openers { found: Vec::new(), hidden: 2, seen: 3 });
+        std::fs::remove_dir_all(pid(5).join("fd")).unwrap();
+        let closed = dir.path().join("closed");
+        std::fs::create_dir(&closed).unwrap();
+        symlink(closed.join("file"), pid(4).join("fd/4")).unwrap();
+        mode(&closed, 0o000);
+        let seen = without_rights(|| openers(&roots, &Wanted::default())).unwrap();
+        assert_eq!((seen.found.len(), seen.hidden, seen.seen), (0, 3, 2), "{seen:?}");
+        let unread = seen.unread.clone().unwrap();
+        assert!(unread.starts_with("cannot read ") && unread.contains("Permission denied"), "{unread}");
+        let doubt = seen.doubt(&roots).unwrap();
+        assert!(doubt.contains("the open files of 3 processes cannot be seen: cannot read"), "{doubt}");
         [0, 3].iter().for_each(|n| mode(&pid(*n).join("fd"), 0o700));
+        mode(&closed, 0o700);
+        std::fs::remove_dir_all(dir.path().join("1000")).unwrap();
+        assert!(openers(&roots, &Wanted::default()).is_err(), "a list without this process");
+    }
+
+    /// A security module may keep root out of the first process. It is an exception only for root with every right, on the machine itself.
+    #[test]
+    fn only_the_first_process_may_be_kept_from_root() {
+        const ALL: &str = "000001ffffffffff";
+        for (hidden, capabilities, space, is_an_exception) in [
+            (1, ALL, "pid:[4026531836]", true),
+            (1, "000001fffff7ffff", "pid:[4026531836]", false),
+            (1, ALL, "pid:[4026532222]", false),
+            (2, ALL, "pid:[4026531836]", false),
+        ] {
+            let (dir, roots) = machine(1..3);
+            std::fs::write(dir.path().join("1000/status"), format!("CapEff:\t{capabilities}\n")).unwrap();
+            std::fs::create_dir(dir.path().join("1000/ns")).unwrap();
+            symlink(space, dir.path().join("1000/ns/pid")).unwrap();
+            symlink("user:[4026531837]", dir.path().join("1000/ns/user")).unwrap();
+            let closed = dir.path().join(format!("{hidden}/fd"));
+            mode(&closed, 0o000);
+            let seen = without_rights(|| openers(&roots, &Wanted::default())).unwrap();
+            let expected = (u32::from(!is_an_exception), is_an_exception, 1);
+            assert_eq!((seen.hidden, seen.init_is_protected, seen.seen), expected, "{hidden} {capabilities} {space}");
+            assert_eq!(seen.doubt(&roots).is_some(), !is_an_exception);
+            mode(&closed, 0o700);
+        }
+    }
+
+    /// Threads may have files of their own, and the first thread of a process may have ended.
+    #[test]
+    fn threads_with_files_of_their_own_are_looked_at() {
+        let (dir, roots) = machine(4_194_400..4_194_401);
+        let wanted =
+            Wanted { devices: vec![(DevNum { major: 8, minor: 0 }, "/dev/no-such-disk".into())], ..Wanted::default() };
+        assert!(openers(&roots, &wanted).unwrap().found.is_empty());
+        let thread = dir.path().join("4194400/task/4194401/fd");
+        std::fs::create_dir_all(&thread).unwrap();
+        symlink("/dev/no-such-disk", thread.join("9")).unwrap();
+        let seen = openers(&roots, &wanted).unwrap();
+        assert_eq!(seen.text(), "process 4194400 (unnamed) has /dev/no-such-disk open");
+    }
+
+    #[test]
+    fn a_walk_that_may_have_missed_somebody_is_no_proof() {
+        let roots = Roots::host();
+        for (hidden, concealed, words) in [
+            (0, None, None),
+            (1, None, Some("the open files of 1 process cannot be seen")),
+            (2, None, Some("the open files of 2 processes cannot be seen")),
+            (0, Some("/proc is mounted with hidepid=2, which hides processes"), Some("hidepid=2")),
+            (3, Some("/proc is mounted with hidepid=2, which hides processes"), Some("hidepid=2")),
+        ] {
+            let seen = Openers { hidden, concealed: concealed.map(str::to_owned), ..Openers::default() };
+            let doubt = seen.doubt(&roots);
+            assert_eq!(doubt.is_some(), words.is_some(), "{doubt:?}");
+            assert!(words.is_none_or(|words| doubt.as_ref().is_some_and(|text| text.contains(words))), "{doubt:?}");
+        }
     }
 
     #[test]

@@ -153,7 +153,7 @@ fn not_in_the_kernels_hands(inquiry: &Inquiry<'_>, inode: Inode) -> Result<(), S
     if usage::swaps(inquiry.roots)?.iter().any(|path| at(path) == Some(inode)) {
         return Err("it is active swap".into());
     }
-    let loops = family::loops(inquiry.roots);
+    let loops = family::loops(inquiry.roots)?;
     let above = loops.iter().find(|l| match l.backing {
         Some(backing) => (Inode { device: backing.device, inode: backing.inode }) == inode,
         None => Path::new(&l.path) == inquiry.exam.real,
@@ -163,8 +163,7 @@ fn not_in_the_kernels_hands(inquiry: &Inquiry<'_>, inode: Inode) -> Result<(), S
 
 /// S5 for a file: it must not be the program itself, nor inside the log directory.
 fn program_or_log(inquiry: &Inquiry<'_>, subject: &Subject) -> Result<String, String> {
-    let program = std::fs::read_link(inquiry.roots.proc.join("self/exe"));
-    if program.is_ok_and(|program| program == subject.real) {
+    if usage::program(inquiry.roots)?.is_some_and(|program| program == subject.real) {
         return Err("it is this program".into());
     }
     match inquiry.request.log_dir.map(usage::existing) {
@@ -178,9 +177,9 @@ fn program_or_log(inquiry: &Inquiry<'_>, subject: &Subject) -> Result<String, St
 /// S6 for a file. Processes of other users cannot be seen without root; since the label says that the data is ours,
 /// nobody loses anything.
 fn others(inquiry: &Inquiry<'_>, inode: Inode) -> Result<String, String> {
-    let seen = settled(inquiry.roots, &Wanted { inodes: vec![inode], ..Wanted::default() });
+    let seen = settled(inquiry.roots, &Wanted { inodes: vec![inode], ..Wanted::default() })?;
     match seen.found.is_empty() {
-        true => Ok(format!("none of {} processes, {} not seen", seen.seen, seen.hidden)),
+        true => Ok(format!("none of {}, {} not seen", seen.extent(), seen.hidden)),
         false => Err(seen.text()),
     }
 }
@@ -226,7 +225,7 @@ fn lock(inquiry: &Inquiry<'_>, file: &File, inode: Inode) -> Result<String, Stri
             Err(Errno::WOULDBLOCK) => {}
             Err(e) => return Err(format!("it cannot be locked: {e}")),
         }
-        let seen = openers(inquiry.roots, &Wanted { inodes: vec![inode], ..Wanted::default() });
+        let seen = openers(inquiry.roots, &Wanted { inodes: vec![inode], ..Wanted::default() })?;
         if held(look, &seen) {
             return Err(format!("another run has locked it: {}", seen.text()));
         }

@@ -1,9 +1,12 @@
 //! Where the kernel's information about the machine is read: `/proc`, `/sys` and `/dev`, given as a parameter so that
 //! the rules for device-mapper, RAID, multipath and the root disk can be tested on small trees of files.
 //!
-//! An attribute that is missing, unreadable or blank is absent (`None`), never an empty success.
+//! What describes a device (its model, its serial number) is absent (`None`) where it is missing, unreadable or blank. What decides about
+//! the use of a device (processes, holders, mounts, loop devices) is read by functions that return an error: a place that cannot be
+//! looked at may hide a user.
 
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// A device number.
@@ -65,8 +68,11 @@ impl Roots {
 
 /// The text of an attribute without surrounding white space.
 pub(crate) fn attribute(path: &Path) -> Option<String> {
-    let bytes = std::fs::read(path).ok()?;
-    let text = String::from_utf8_lossy(&bytes);
+    trimmed(&std::fs::read(path).ok()?)
+}
+
+fn trimmed(bytes: &[u8]) -> Option<String> {
+    let text = String::from_utf8_lossy(bytes);
     let text = text.trim_matches(|c: char| c.is_whitespace() || c == '\0');
     (!text.is_empty()).then(|| text.to_owned())
 }
@@ -81,10 +87,65 @@ pub(super) fn name_of(path: &Path) -> String {
     path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default()
 }
 
-/// Names in a directory, sorted; empty when it cannot be read.
-pub(crate) fn names_in(dir: &Path) -> Vec<String> {
-    let Ok(entries) = std::fs::read_dir(dir) else { return Vec::new() };
-    let mut names: Vec<String> = entries.flatten().map(|e| e.file_name().to_string_lossy().into_owned()).collect();
+/// Names in a directory, sorted.
+///
+/// # Errors
+/// The directory cannot be read, or is missing; in words.
+pub(crate) fn names_in(dir: &Path) -> Result<Vec<String>, String> {
+    sorted_names(dir).map_err(|e| cannot_read(dir, &e))
+}
+
+/// The same, empty where there is no such directory: few devices have holders, few kernels have all file systems.
+///
+/// # Errors
+/// The directory is there and cannot be read; in words.
+pub(crate) fn names_if_any(dir: &Path) -> Result<Vec<String>, String> {
+    match sorted_names(dir) {
+        Err(e) if is_gone(&e) => Ok(Vec::new()),
+        names => names.map_err(|e| cannot_read(dir, &e)),
+    }
+}
+
+fn sorted_names(dir: &Path) -> io::Result<Vec<String>> {
+    let mut names = Vec::new();
+    for entry in std::fs::read_dir(dir)? {
+        names.push(entry?.file_name().to_string_lossy().into_owned());
+    }
     names.sort();
-    names
+    Ok(names)
+}
+
+/// The text of an attribute; `None` where there is none, or a blank one.
+///
+/// # Errors
+/// The attribute is there and cannot be read; in words.
+pub(crate) fn attribute_if_any(path: &Path) -> Result<Option<String>, String> {
+    match std::fs::read(path) {
+        Ok(bytes) => Ok(trimmed(&bytes)),
+        Err(e) if is_gone(&e) => Ok(None),
+        Err(e) => Err(cannot_read(path, &e)),
+    }
+}
+
+/// Whether a path exists.
+///
+/// # Errors
+/// It cannot be found out; in words.
+pub(crate) fn exists(path: &Path) -> Result<bool, String> {
+    match path.try_exists() {
+        // Its parent is an attribute.
+        Err(e) if e.kind() == io::ErrorKind::NotADirectory => Ok(false),
+        found => found.map_err(|e| cannot_read(path, &e)),
+    }
+}
+
+/// What could not be read, and why.
+pub(crate) fn cannot_read(path: &Path, e: &io::Error) -> String {
+    format!("cannot read {}: {e}", path.display())
+}
+
+/// Whether an error says that a process has ended, that a device was removed, or that there never was one.
+pub(crate) fn is_gone(e: &io::Error) -> bool {
+    let gone = [rustix::io::Errno::SRCH, rustix::io::Errno::NODEV].map(|errno| Some(errno.raw_os_error()));
+    e.kind() == io::ErrorKind::NotFound || gone.contains(&e.raw_os_error())
 }

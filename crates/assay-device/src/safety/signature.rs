@@ -8,7 +8,7 @@
 use std::fs::File;
 use std::io;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 
 /// The position of a signature.
 #[derive(Clone, Copy)]
@@ -175,16 +175,22 @@ fn zfs(file: &File, size: u64) -> io::Result<Option<u64>> {
 /// Where `blkid` is looked for; never through `PATH`, because this runs as root.
 const BLKID: [&str; 4] = ["/usr/sbin/blkid", "/sbin/blkid", "/usr/bin/blkid", "/bin/blkid"];
 
-/// What `blkid -p` reports about an open file. `Ok(None)`: nothing found. `Err`: found, ambivalent, or it failed. The
+/// What `blkid -p` reports about an open file. `Ok(())`: nothing found. `Err`: found, ambivalent, or it failed. The
 /// outer `None`: the program is not installed.
-pub(super) fn blkid(fd_path: &str) -> Option<Result<(), String>> {
+pub(super) fn blkid(file: &File) -> Option<Result<(), String>> {
     let program = BLKID.iter().find(|p| Path::new(p).exists())?;
-    let run = Command::new(program).args(["-p", "-o", "export", fd_path]).env_clear().stdin(Stdio::null()).output();
-    Some(match run {
+    Some(match run_blkid(program, file) {
         Ok(out) => told(out.status.code(), &String::from_utf8_lossy(&out.stdout))
             .map_err(|what| format!("{program} -p {what}")),
         Err(e) => Err(format!("{program} could not be run: {e}")),
     })
+}
+
+/// Runs it on its own standard input, which is the open file: for a path that it cannot open, such as that of a process
+/// in another namespace, it says the same as for a blank medium.
+fn run_blkid(program: &str, file: &File) -> io::Result<Output> {
+    let input = Stdio::from(file.try_clone()?);
+    Command::new(program).args(["-p", "-o", "export", "/proc/self/fd/0"]).env_clear().stdin(input).output()
 }
 
 /// What the exit code of `blkid -p` and its output say together: `Err` unless nothing was found.
@@ -361,7 +367,7 @@ mod tests {
     fn blkid_is_asked() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("medium");
-        let asked = || blkid(path.to_str().unwrap());
+        let asked = || blkid(&File::open(&path).unwrap());
         std::fs::write(&path, vec![0; 1 << 20]).unwrap();
         assert_eq!(asked(), Some(Ok(())));
         let mut swap = vec![0; 1 << 20];

@@ -6,73 +6,50 @@
 //! visible.
 
 use super::family::{Family, Member};
-use super::roots::{DevNum, Roots, name_of, names_in};
+use super::mounts::{Mount, mount_of, mounts, read_mounts, unescape};
+use super::processes::processes;
+use super::roots::{DevNum, Roots, cannot_read, is_gone, name_of, names_if_any};
 use std::path::{Path, PathBuf};
 
-/// One line of a mount table.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) struct Mount {
-    /// Device number; major 0 when the file system has no single device.
-    pub device: DevNum,
-    /// Where it is mounted.
-    pub point: PathBuf,
-    /// File system type.
-    pub kind: String,
-    /// The source as printed.
-    pub source: String,
-}
+/// A mount table with the path at which it was read.
+type Table = (PathBuf, Vec<Mount>);
 
-/// Reads a mount table (proc(5), `mountinfo`).
-pub(crate) fn mounts(path: &Path) -> std::io::Result<Vec<Mount>> {
-    let bytes = std::fs::read(path)?;
-    Ok(String::from_utf8_lossy(&bytes).lines().filter_map(parse_mount).collect())
-}
-
-fn parse_mount(line: &str) -> Option<Mount> {
-    let (left, right) = line.split_once(" - ")?;
-    let left: Vec<&str> = left.split(' ').collect();
-    let mut right = right.split(' ');
-    Some(Mount {
-        device: DevNum::parse(left.get(2)?)?,
-        point: unescape(left.get(4)?).into(),
-        kind: right.next()?.to_owned(),
-        source: unescape(right.next()?),
-    })
-}
-
-/// Undoes the kernel's octal escapes (`\040` for a blank).
-fn unescape(text: &str) -> String {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((&first, tail)) = rest.split_first() {
-        let octal = (first == b'\\').then(|| tail.get(..3)).flatten().and_then(|d| std::str::from_utf8(d).ok());
-        match octal.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
-            Some(byte) => (bytes.push(byte), rest = &tail[3..]).1,
-            None => (bytes.push(first), rest = tail).1,
-        }
-    }
-    String::from_utf8_lossy(&bytes).into_owned()
-}
-
-/// The mount tables of this process, of process 1, and one of every other mount namespace that can be seen.
-fn tables(roots: &Roots) -> Result<Vec<(PathBuf, Vec<Mount>)>, String> {
+/// The mount tables of this process, of process 1, and one of every other mount namespace that processes are in. Where the namespace of a
+/// process cannot be seen, its table counts as another one.
+///
+/// # Errors
+/// A table or the list of processes cannot be read.
+fn tables(roots: &Roots) -> Result<Vec<Table>, String> {
     let mut found = Vec::new();
     let mut spaces = Vec::new();
-    for pid in ["self".to_owned(), "1".to_owned()] {
-        let path = roots.proc.join(&pid).join("mountinfo");
-        let table = mounts(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
-        spaces.extend(std::fs::read_link(roots.proc.join(&pid).join("ns/mnt")));
+    for pid in ["self", "1"] {
+        let path = roots.proc.join(pid).join("mountinfo");
+        let table = read_mounts(&path)?;
+        spaces.extend(std::fs::read_link(roots.proc.join(pid).join("ns/mnt")));
         found.push((path, table));
     }
-    for pid in names_in(&roots.proc).into_iter().filter(|name| name.parse::<u32>().is_ok()) {
-        let Ok(space) = std::fs::read_link(roots.proc.join(&pid).join("ns/mnt")) else { continue };
-        if !spaces.contains(&space) {
-            spaces.push(space);
-            let path = roots.proc.join(&pid).join("mountinfo");
-            found.extend(mounts(&path).ok().map(|table| (path, table)));
+    for pid in processes(roots)?.others {
+        match std::fs::read_link(roots.proc.join(pid.to_string()).join("ns/mnt")) {
+            Ok(space) if spaces.contains(&space) => continue,
+            Ok(space) => spaces.push(space),
+            // It has ended.
+            Err(e) if is_gone(&e) => continue,
+            Err(_) => {}
         }
+        found.extend(table_of(roots, pid)?);
     }
     Ok(found)
+}
+
+/// The mount table of a process; `None` where it has ended.
+fn table_of(roots: &Roots, pid: u32) -> Result<Option<Table>, String> {
+    let path = roots.proc.join(pid.to_string()).join("mountinfo");
+    let ended = |e: &std::io::Error| is_gone(e) || e.raw_os_error() == Some(rustix::io::Errno::INVAL.raw_os_error());
+    match mounts(&path) {
+        Ok(table) => Ok(Some((path, table))),
+        Err(e) if ended(&e) => Ok(None),
+        Err(e) => Err(cannot_read(&path, &e)),
+    }
 }
 
 /// Paths (as printed) of all active swap.
@@ -90,8 +67,10 @@ pub(super) fn uses(roots: &Roots, family: &Family, target: DevNum) -> Result<Vec
             found.push(format!("{} is active swap ({}/swaps)", member.name, roots.proc.display()));
         }
     }
-    found.extend(known_to_file_systems(roots, family));
-    found.extend(family.near.iter().flat_map(holders));
+    found.extend(known_to_file_systems(roots, family)?);
+    for member in &family.near {
+        found.extend(holders(member)?);
+    }
     found.extend(bound_loops(family, target)?);
     found.dedup();
     Ok(found)
@@ -114,25 +93,26 @@ fn mounted(roots: &Roots, family: &Family) -> Result<Vec<String>, String> {
 }
 
 /// Kernel directories whose entries are named after the block devices a file system runs on.
-fn known_to_file_systems(roots: &Roots, family: &Family) -> Vec<String> {
+fn known_to_file_systems(roots: &Roots, family: &Family) -> Result<Vec<String>, String> {
     let base = roots.sys.join("fs");
-    let plain = ["ext4", "xfs", "f2fs", "nilfs2", "erofs"].map(|kind| base.join(kind));
-    let btrfs = names_in(&base.join("btrfs")).into_iter().map(|id| base.join("btrfs").join(id).join("devices"));
-    let listed = plain.into_iter().chain(btrfs).flat_map(|dir| {
-        let names = names_in(&dir);
-        names.into_iter().map(move |name| (dir.clone(), name))
-    });
-    let is_member = |name: &str| family.members.iter().any(|m| m.name == name);
-    listed
-        .filter(|(_, name)| is_member(name))
-        .map(|(dir, name)| format!("{name} carries a mounted file system ({})", dir.join(&name).display()))
-        .collect()
+    let mut directories = ["ext4", "xfs", "f2fs", "nilfs2", "erofs"].map(|kind| base.join(kind)).to_vec();
+    let btrfs = base.join("btrfs");
+    directories.extend(names_if_any(&btrfs)?.into_iter().map(|id| btrfs.join(id).join("devices")));
+    let mut found = Vec::new();
+    for directory in directories {
+        for name in names_if_any(&directory)? {
+            if family.members.iter().any(|member| member.name == name) {
+                found.push(format!("{name} carries a mounted file system ({})", directory.join(&name).display()));
+            }
+        }
+    }
+    Ok(found)
 }
 
-fn holders(member: &Member) -> Vec<String> {
+fn holders(member: &Member) -> Result<Vec<String>, String> {
     let dir = member.dir.join("holders");
     let text = |holder: String| format!("{} is part of {holder} ({})", member.name, dir.join(&holder).display());
-    names_in(&dir).into_iter().map(text).collect()
+    Ok(names_if_any(&dir)?.into_iter().map(text).collect())
 }
 
 /// A loop device on top of the target or of a close relative; a binding that cannot be read counts as one.
@@ -148,12 +128,6 @@ fn bound_loops(family: &Family, target: DevNum) -> Result<Vec<String>, String> {
     Ok(found)
 }
 
-/// The mount whose mount point is the longest prefix of `path`.
-pub(crate) fn mount_of<'a>(table: &'a [Mount], path: &Path) -> Option<&'a Mount> {
-    let covering = table.iter().filter(|m| path.starts_with(&m.point));
-    covering.max_by_key(|m| m.point.components().count())
-}
-
 /// S5: which part of the system is in this family. `claimed`: the kernel granted exclusive use of the target, which it
 /// never does for a mounted file system; this decides where a file system does not name its devices (overlay, ZFS).
 pub(super) fn system_on(
@@ -162,9 +136,8 @@ pub(super) fn system_on(
     log_dir: Option<&Path>,
     claimed: bool,
 ) -> Result<String, String> {
-    let program = std::fs::read_link(roots.proc.join("self/exe")).ok();
     let places = ["/", "/boot", "/boot/efi", "/usr"].map(PathBuf::from).into_iter();
-    let places: Vec<PathBuf> = places.chain(log_dir.map(existing)).chain(program).collect();
+    let places: Vec<PathBuf> = places.chain(log_dir.map(existing)).chain(program(roots)?).collect();
     let mut unnamed = None;
     for (path, table) in tables(roots)?.into_iter().take(2) {
         for place in &places {
@@ -187,6 +160,19 @@ pub(super) fn system_on(
         Some((place, kind)) => {
             Err(format!("{} is on {kind}, which names no device, and the target could not be claimed", place.display()))
         }
+    }
+}
+
+/// The path of this program; `None` where the kernel names none.
+///
+/// # Errors
+/// It cannot be read; in words.
+pub(super) fn program(roots: &Roots) -> Result<Option<PathBuf>, String> {
+    let link = roots.proc.join("self/exe");
+    match std::fs::read_link(&link) {
+        Ok(program) => Ok(Some(program)),
+        Err(e) if is_gone(&e) => Ok(None),
+        Err(e) => Err(cannot_read(&link, &e)),
     }
 }
 
@@ -224,18 +210,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mount_lines_read_back() {
-        let line = r"36 35 98:0 /sub /mnt\040two rw,noatime shared:1 - ext4 /dev/sdb1 rw,errors=continue";
-        let mount = parse_mount(line).unwrap();
-        assert_eq!(mount.device, DevNum { major: 98, minor: 0 });
-        assert_eq!(mount.point, Path::new("/mnt two"));
-        assert_eq!((mount.kind.as_str(), mount.source.as_str()), ("ext4", "/dev/sdb1"));
-        for bad in ["", "36 35", "36 35 x:0 / /mnt rw - ext4 a", "36 35 1:0 / /mnt rw ext4 a"] {
-            assert_eq!(parse_mount(bad), None, "{bad}");
-        }
-    }
-
-    #[test]
     fn the_beginning_of_a_path_that_exists_is_found() {
         let dir = tempfile::tempdir().unwrap().keep().canonicalize().unwrap();
         let here = std::path::absolute(".").unwrap().canonicalize().unwrap();
@@ -250,19 +224,6 @@ mod tests {
         std::fs::remove_dir(dir).unwrap();
     }
 
-    #[test]
-    fn the_longest_mount_point_covers_a_path() {
-        let mount = |point: &str| Mount {
-            device: DevNum { major: 1, minor: 1 },
-            point: point.into(),
-            kind: String::new(),
-            source: String::new(),
-        };
-        let table = [mount("/"), mount("/var"), mount("/var/log"), mount("/va")];
-        for (path, point) in [("/var/log/x", "/var/log"), ("/var/lib", "/var"), ("/vast", "/"), ("/", "/")] {
-            assert_eq!(mount_of(&table, Path::new(path)).unwrap().point, Path::new(point), "{path}");
-        }
-    }
     #[test]
     fn the_disk_under_a_file_is_the_one_that_the_kernel_names() {
         let dir = tempfile::tempdir().unwrap();

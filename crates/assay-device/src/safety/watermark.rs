@@ -2,7 +2,7 @@
 //! storage, and checks that a person overrode.
 
 use super::identity::Identity;
-use super::roots::{DevNum, Roots, names_in};
+use super::roots::{DevNum, Roots, names_if_any};
 use super::rule::RuleId;
 use std::fmt;
 
@@ -87,7 +87,10 @@ fn collect(roots: &Roots, device: DevNum, depth: u32, found: &mut Vec<Watermark>
         return;
     };
     let dir = identity.disk_dir.join("slaves");
-    let slaves = names_in(&dir);
+    let Ok(slaves) = names_if_any(&dir) else {
+        found.push(Watermark::UnknownBacking);
+        return;
+    };
     if slaves.is_empty() {
         found.extend(own(&identity));
     }

@@ -1,6 +1,9 @@
 //! Real loop devices, mounts and helper processes, each undone when dropped. A test only touches what it created
 //! itself.
 
+#[path = "losetup.rs"]
+pub mod losetup;
+
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::FileExt;
@@ -27,6 +30,25 @@ pub fn root_user() -> bool {
 pub fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Whether as many loop devices can be attached at once; prints a message when not. A test that needs more than the eight of which every
+/// machine has nodes asks this first.
+pub fn enough_loops(count: usize) -> bool {
+    let dir = tempfile::tempdir().unwrap();
+    let mut attached = Vec::new();
+    while attached.len() < count {
+        let image = dir.path().join(attached.len().to_string());
+        std::fs::write(&image, [0; 4096]).unwrap();
+        match losetup::attach(&image, &[]) {
+            Ok(dev) => attached.push(Loop { image, dev }),
+            Err(why) => {
+                skip(&format!("needs {count} loop devices at once, and {} can be had: {why}", attached.len()));
+                return false;
+            }
+        }
+    }
+    true
 }
 
 /// Reports that something was left out.
@@ -71,11 +93,7 @@ impl Loop {
 
     /// A loop device over something that exists.
     pub fn over(image: &Path, options: &[&str]) -> Loop {
-        let mut command = vec!["losetup", "-f", "--show"];
-        command.extend(options);
-        command.push(image.to_str().unwrap());
-        // Two tests may try to get the same free device; the later one gets an error.
-        let dev = (0..20).find_map(|_| run(&command).ok()).expect("a free loop device");
+        let dev = losetup::attach(image, options).unwrap_or_else(|why| panic!("{why}"));
         Loop { image: image.to_path_buf(), dev }
     }
 
@@ -143,6 +161,21 @@ impl Drop for Holder {
         drop(self.child.stdin.take());
         let _ = self.child.wait();
     }
+}
+
+/// Runs as a user other than root, who has only the rights that the mode of a file gives.
+pub fn without_rights<T: Send>(run: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| {
+        let nobody = || {
+            if root_user() {
+                // For this thread only; the capabilities of root are dropped too.
+                let nobody = rustix::thread::Uid::from_raw(65534);
+                rustix::thread::set_thread_res_uid(nobody, nobody, nobody).unwrap();
+            }
+            run()
+        };
+        scope.spawn(nobody).join().unwrap()
+    })
 }
 
 /// The content of a file as one checksum over its non-zero blocks, so that the positions of holes do not matter.

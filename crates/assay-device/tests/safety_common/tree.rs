@@ -4,6 +4,8 @@ use assay_device::safety::{DevNum, Examination, Gate, Roots, RuleId};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+/// The process that such a machine takes for the one that looks: none that a real kernel numbers so.
+pub const OWN: &str = "4194999";
 /// The number the first process namespace has.
 const FIRST_NAMESPACE: &str = "pid:[4026531836]";
 
@@ -15,9 +17,11 @@ impl Tree {
     /// A machine whose root is in memory, with no disk and no swap.
     pub fn new() -> Tree {
         let tree = Tree { dir: tempfile::tempdir().unwrap() };
-        for dir in ["proc/self/ns", "proc/1", "sys/block", "sys/dev/block", "sys/devices", "dev/mapper"] {
+        for dir in ["proc/1", "sys/block", "sys/dev/block", "sys/devices", "dev/mapper"] {
             std::fs::create_dir_all(tree.path(dir)).unwrap();
         }
+        std::fs::create_dir_all(tree.path("proc").join(OWN).join("ns")).unwrap();
+        symlink(OWN, tree.path("proc/self")).unwrap();
         symlink(FIRST_NAMESPACE, tree.path("proc/self/ns/pid")).unwrap();
         tree.file("proc/swaps", "Filename Type Size Used Priority\n");
         tree.mounts("1 0 0:5 / / rw - tmpfs none rw\n");

@@ -55,4 +55,5 @@ mod signals;
 mod simulated;
 mod terminal;
 mod turns;
+mod unseen;
 mod watching;
