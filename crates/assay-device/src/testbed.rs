@@ -11,6 +11,7 @@ use crate::threads::Threads;
 use crate::uring::Uring;
 use assay_base::{BlockDevice, Completion, Direction, Done, Geometry, Op, Span, Ticket};
 use std::fs::{File, OpenOptions};
+use std::io::Write;
 use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -61,9 +62,9 @@ pub(crate) struct Loop {
 impl Loop {
     pub(crate) fn of(size: u64) -> Option<Loop> {
         let file = scratch(size);
-        let output = Command::new("losetup").args(["-f", "--show", "--direct-io=on"]).arg(file.path()).output().ok()?;
-        let path = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim());
-        output.status.success().then_some(Loop { path, _file: file })
+        let attached = crate::losetup::attach(file.path(), &["--direct-io=on"]);
+        let path = attached.map_err(|why| writeln!(std::io::stderr(), "skipped: {why}")).ok()?;
+        Some(Loop { path: path.into(), _file: file })
     }
 
     /// Field `field` (from 1) of the device's statistics (Documentation/block/stat.rst).

@@ -7,6 +7,7 @@ mod safety_common;
 
 use assay_base::stamp::Stamp;
 use assay_device::safety::{Gate, Needs, Request, RuleId::*, Standing, Watermark};
+use safety_common::live::losetup::attach;
 use safety_common::live::{Holder, Loop, have, root, run, skip, sum, turn};
 use safety_common::offer::{admit, dir, examine, protected};
 use std::os::unix::fs::FileExt;
@@ -200,7 +201,7 @@ fn devices_that_cannot_be_written() {
     drop(fixed);
     let empty = dir.path().join("empty");
     std::fs::File::create(&empty).unwrap();
-    match run(&["losetup", "-f", "--show", empty.to_str().unwrap()]) {
+    match attach(&empty, &[]) {
         Ok(dev) => {
             let device = Loop { image: empty, dev };
             protected("size 0", device.path(), &[], S3, "size is 0");

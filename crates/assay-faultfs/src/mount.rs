@@ -1,5 +1,8 @@
 //! A mounted disk as a guard, and a loop device over it.
 
+#[path = "../../assay-device/tests/safety_common/losetup.rs"]
+mod losetup;
+
 use crate::files::Files;
 use crate::service::Service;
 use crate::truth::Truth;
@@ -104,11 +107,8 @@ pub struct FaultLoop {
 impl FaultLoop {
     /// Attaches one. Needs root.
     pub fn over(disk: &FaultDisk) -> io::Result<FaultLoop> {
-        let attached = Command::new("losetup").args(["-f", "--show", "--direct-io=on"]).arg(disk.disk()).output()?;
-        if !attached.status.success() {
-            return Err(io::Error::other(String::from_utf8_lossy(&attached.stderr).into_owned()));
-        }
-        Ok(FaultLoop { path: String::from_utf8_lossy(&attached.stdout).trim().to_owned() })
+        let path = losetup::attach(&disk.disk(), &["--direct-io=on"]).map_err(io::Error::other)?;
+        Ok(FaultLoop { path })
     }
 
     /// Its device node.

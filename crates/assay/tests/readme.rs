@@ -3,6 +3,9 @@
 #![allow(clippy::disallowed_methods, reason = "a test makes files of its own")]
 #![allow(clippy::unwrap_used, reason = "a test")]
 
+#[path = "../../assay-device/tests/safety_common/losetup.rs"]
+mod losetup;
+
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -92,9 +95,9 @@ impl Loop {
     fn new(reader: &Reader) -> Option<Loop> {
         let image = reader.dir.path().join("image");
         std::fs::File::create(&image).unwrap().set_len(64 << 20).unwrap();
-        let made = reader.run(&format!("losetup -f --show --direct-io=on {}", image.display()));
-        let device = String::from_utf8(made.stdout).unwrap().trim().to_owned();
-        (made.status.success() && device.starts_with("/dev/")).then_some(Loop { device })
+        let attached = losetup::attach(&image, &["--direct-io=on"]);
+        let device = attached.map_err(|why| writeln!(std::io::stderr(), "skipped: {why}")).ok()?;
+        Some(Loop { device })
     }
 }
 

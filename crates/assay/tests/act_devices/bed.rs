@@ -1,5 +1,8 @@
 //! Loop devices, and drop-ins that run on them.
 
+#[path = "../../../assay-device/tests/safety_common/losetup.rs"]
+mod losetup;
+
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
@@ -19,13 +22,13 @@ impl Loop {
         let file = tempfile::NamedTempFile::new_in("/dev/shm").or_else(|_| tempfile::NamedTempFile::new()).unwrap();
         file.as_file().set_len(size).unwrap();
         let file = file.into_temp_path();
-        let output = Command::new("losetup").args(["-f", "--show", "--direct-io=on"]).arg(&file).output().ok()?;
-        let path = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim());
-        if !output.status.success() {
-            eprintln!("no loop devices here: nothing is tested");
-            return None;
+        match losetup::attach(&file, &["--direct-io=on"]) {
+            Ok(path) => Some(Loop { path: path.into(), file }),
+            Err(why) => {
+                eprintln!("nothing is tested: {why}");
+                None
+            }
         }
-        Some(Loop { path, file })
     }
 
     pub fn name(&self) -> &str {

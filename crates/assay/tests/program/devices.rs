@@ -117,14 +117,9 @@ impl Loop {
         if !backing.exists() {
             fs::File::create(&backing).unwrap().set_len(size).unwrap();
         }
-        let file = backing.to_str().unwrap();
-        let command = [&["-f", "--show", "--direct-io=on"], options, &[file]].concat();
-        // Two tests may try to get the same free device; the later one gets an error.
-        let path = (0..20).find_map(|_| tool("losetup", &command));
-        if path.is_none() {
-            passed_over("no loop device to be had (they need root)");
-        }
-        Some(Loop { path: path?, backing })
+        let attached = super::live::losetup::attach(&backing, &[&["--direct-io=on"], options].concat());
+        let path = attached.map_err(|why| passed_over(&why)).ok()?;
+        Some(Loop { path, backing })
     }
 }
 
