@@ -28,6 +28,7 @@ pub mod usage;
 
 #[cfg(test)]
 #[path = "../tests/safety_common/losetup.rs"]
+#[allow(unreachable_pub, reason = "the tests of this crate and of others share it")]
 mod losetup;
 #[cfg(test)]
 mod requests_tests;

@@ -282,6 +282,11 @@ fn a_consent_given_earlier_is_of_one_device_and_of_what_was_seen_on_it() {
     assert_eq!(other(&|it| it.overrides.truncate(1)), S8);
     assert_eq!(other(&|it| it.overrides[0].1 = "ext4 at byte 1080".into()), S7);
     // It does not allow taking the device from a process.
-    let _open = Holder::shell(&format!("exec 3<{}; echo held; read x", device.dev));
+    let _open = Holder::shell(&format!("exec 3<>{}; echo held; read x", device.dev));
     assert_eq!(other(&|it| it.overrides.push((S6, String::new()))), S6);
+    assert_eq!(other(&|it| it.overrides.push((S6, "postgres".to_owned()))), S6);
+    // Unless it names the process.
+    let mut named = given.clone();
+    named.overrides.push((S6, "collectd\nsh".to_owned()));
+    assert!(offer(named).unwrap().overrides().contains(&S6));
 }

@@ -249,8 +249,20 @@ fn a_scratch_file_open_in_another_process() {
     let (_turn, dir) = (turn(), dir());
     let file = dir.path().join("scratch");
     drop(scratch::create(&file, MIB).unwrap());
+    let writer = Holder::shell(&format!("exec 3<>{}; echo held; read x", file.display()));
+    protected("open elsewhere", &file, &[&file], S6, &format!("process {} ", writer.child.id()));
+    drop(writer);
     let reader = Holder::shell(&format!("exec 3<{}; echo held; read x", file.display()));
-    protected("open elsewhere", &file, &[&file], S6, &format!("process {} ", reader.child.id()));
+    names_its_reader(&file, &reader);
+}
+
+/// Admits a target that somebody reads, and asserts that who reads it is named, as a limit of the result.
+fn names_its_reader(path: &Path, reader: &Holder) {
+    let process = format!("process {} (sh) has ", reader.child.id());
+    assert!(examine(path).accepted, "shown as refused: {:?}", examine(path));
+    let permit = admit(path, &[]).unwrap_or_else(|refusal| panic!("{refusal}"));
+    let named = |mark: &Watermark| matches!(mark, Watermark::Reader(who) if who.contains(&process) && who.ends_with("open for reading"));
+    assert!(permit.watermarks().iter().any(named) && permit.overrides().is_empty(), "{:?}", permit.watermarks());
 }
 
 #[test]
@@ -260,14 +272,57 @@ fn open_in_another_process() {
     }
     let (_turn, dir) = (turn(), dir());
     let device = Loop::blank(dir.path(), "open", MIB);
-    let reader = Holder::shell(&format!("exec 3<{}; echo held; read x", device.dev));
-    protected("open elsewhere", device.path(), &[&device.image], S6, &format!("process {} ", reader.child.id()));
-    let permit = admit(device.path(), &[S6]).unwrap();
-    assert_eq!((permit.overrides(), permit.watermarks().contains(&Watermark::Overridden(S6))), (vec![S6], true));
-    drop((permit, reader));
+    for how in ["3<>", "3>>", "3>"] {
+        let writer = Holder::shell(&format!("exec {how}{}; echo held; read x", device.dev));
+        protected("open elsewhere", device.path(), &[&device.image], S6, &format!("process {} ", writer.child.id()));
+        let permit = admit(device.path(), &[S6]).unwrap();
+        assert_eq!((permit.overrides(), permit.watermarks().contains(&Watermark::Overridden(S6))), (vec![S6], true));
+    }
     // The image of a loop device that a process has open is that device too.
-    let _image = Holder::shell(&format!("exec 3<{}; echo held; read x", device.image.display()));
+    let image = Holder::shell(&format!("exec 3<>{}; echo held; read x", device.image.display()));
     protected("its image open elsewhere", device.path(), &[&device.image], S6, "has");
+    drop(image);
+    for path in [device.path(), &device.image] {
+        let reader = Holder::shell(&format!("exec 3<{}; echo held; read x", path.display()));
+        names_its_reader(device.path(), &reader);
+    }
+    // Whoever reads one and writes another way is no mere reader.
+    let both = Holder::shell(&format!("exec 3<{0} 4<>{0} 5<{0}; echo held; read x", device.dev));
+    protected("read and written", device.path(), &[&device.image], S6, &format!("process {} ", both.child.id()));
+}
+
+/// A run of this program that only reads measures: it is not disturbed, although it could not lose anything.
+#[test]
+fn a_run_that_only_reads_is_not_written_over() {
+    if !root() {
+        return;
+    }
+    let (_turn, dir) = (turn(), dir());
+    let device = Loop::blank(dir.path(), "read", MIB);
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "a_reading_instance", "--ignored", "--nocapture"]).env("ASSAY_TEST_HOLD", device.path());
+    let reading = Holder::start(&mut command);
+    let process = format!("process {} ", reading.child.id());
+    protected("read by a run", device.path(), &[&device.image], S13, &process);
+    assert!(
+        examine(device.path()).rules.iter().any(|answer| answer.id == S6 && answer.evidence.contains("has locked it"))
+    );
+    assert_eq!(admit(device.path(), &[S6]).unwrap_err().rule, S13, "the lock is not overridden");
+    assert!(Gate::host().admit_read(&Request::new(device.path())).is_ok(), "two may read");
+    drop(reading);
+    assert!(admit(device.path(), &[]).is_ok());
+}
+
+/// Runs as an instance that only reads: admits the target that it is told to and holds it.
+#[test]
+#[ignore = "started by the test of readers"]
+fn a_reading_instance() {
+    let Some(path) = std::env::var_os("ASSAY_TEST_HOLD") else { return };
+    let pass = Gate::host().admit_read(&Request::new(Path::new(&path))).unwrap();
+    std::io::stdout().write_all(b"held\n").unwrap();
+    std::io::stdout().flush().unwrap();
+    let _ = std::io::stdin().read_line(&mut String::new());
+    drop(pass);
 }
 
 /// Runs as another program: a thread of it with files of its own has the device open, and its first thread has ended.
@@ -341,9 +396,12 @@ fn a_look_does_not_read_what_somebody_uses() {
     let permit = admit(device.path(), &[]).unwrap();
     looked_at("under test", true);
     drop(permit);
-    let open = Holder::shell(&format!("exec 3<{}; echo held; read x", device.dev));
+    let open = Holder::shell(&format!("exec 3<>{}; echo held; read x", device.dev));
     looked_at("open elsewhere", true);
     drop(open);
+    let reads = Holder::shell(&format!("exec 3<{}; flock -s 3; echo held; read x", device.dev));
+    looked_at("measured by a run that reads", true);
+    drop(reads);
     looked_at("given back", false);
 }
 

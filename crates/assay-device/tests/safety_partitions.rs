@@ -99,6 +99,18 @@ fn another_run() {
     drop(permit);
 }
 
+/// Runs as another run that only reads.
+#[test]
+#[ignore = "started by the test of readers"]
+fn a_run_that_reads() {
+    let Some(path) = std::env::var_os("ASSAY_TEST_HOLD") else { return };
+    let pass = Gate::host().admit_read(&Request::new(Path::new(&path))).unwrap();
+    std::io::stdout().write_all(b"held\n").unwrap();
+    std::io::stdout().flush().unwrap();
+    let _ = std::io::stdin().read_line(&mut String::new());
+    drop(pass);
+}
+
 fn run_on(path: &Path) -> Holder {
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "another_run", "--ignored", "--nocapture"]).env("ASSAY_TEST_HOLD", path);
@@ -136,7 +148,6 @@ fn whoever_has_all_of_the_disk_has_each_partition() {
     let Some(disk) = parted(dir.path(), "disk", 64 * MIB, DOS) else { return };
     let second = part(&disk, 2);
     for (what, script, rule) in [
-        ("a reader", format!("exec 3<{}; echo held; read x", disk.dev), S6),
         ("a writer", format!("exec 3<>{}; echo held; read x", disk.dev), S6),
         ("a writer with the shared lock", format!("exec 3<>{}; flock -s 3; echo held; read x", disk.dev), S6),
         ("a reader with a lock for itself", format!("exec 3<{}; flock -x 3; echo held; read x", disk.dev), S13),
@@ -150,6 +161,22 @@ fn whoever_has_all_of_the_disk_has_each_partition() {
     let shared = Holder::shell(&format!("exec 3<{}; flock -s 3; echo held; read x", disk.dev));
     assert!(admit(&second, &[]).is_ok(), "what another run on another partition holds");
     drop(shared);
+    let reader = Holder::shell(&format!("exec 3<{}; echo held; read x", disk.dev));
+    let permit =
+        admit(&second, &[]).unwrap_or_else(|refusal| panic!("who only reads the disk destroys nothing: {refusal}"));
+    let process = format!("process {} ", reader.child.id());
+    let named = |mark: &Watermark| matches!(mark, Watermark::Reader(who) if who.contains(&process));
+    assert!(permit.watermarks().iter().any(named), "{:?}", permit.watermarks());
+    drop((permit, reader));
+    // A run that reads all of the disk is no holder of its lock alone.
+    let whole = Gate::host().admit_read(&Request::new(disk.path())).unwrap();
+    let reads = Holder::start(
+        Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "a_run_that_reads", "--ignored", "--nocapture"])
+            .env("ASSAY_TEST_HOLD", disk.path()),
+    );
+    protected("the partition of a disk that a run reads", &second, &[&disk.image], S6, "has locked it");
+    drop((whole, reads));
     assert!(Gate::host().admit_read(&Request::new(&second)).is_ok());
     assert!(examine(&second).accepted);
 }

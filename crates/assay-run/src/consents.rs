@@ -5,7 +5,7 @@
 use crate::failure::{Failure, shown};
 use crate::{files, records};
 use assay_device::clock;
-use assay_device::safety::{Examination, Marks, RuleId, Standing, difference, lasts};
+use assay_device::safety::{Examination, Marks, RuleId, Standing, difference, what_was_seen};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder};
@@ -47,7 +47,7 @@ pub struct Given {
 pub struct Override {
     /// Its id, such as S8.
     pub rule: String,
-    /// What the rule had found.
+    /// What the rule had found; for S6 the names of the processes, one on each line.
     pub seen: String,
 }
 
@@ -61,11 +61,16 @@ impl Given {
             path: exam.real.clone(),
             marks: exam.marks.clone(),
             overrides: overridden
-                .map(|answer| Override { rule: answer.id.to_string(), seen: answer.evidence.clone() })
+                .map(|answer| Override { rule: answer.id.to_string(), seen: what_was_seen(exam, answer) })
                 .collect(),
             given: text(now),
             until: text(until),
         }
+    }
+
+    /// Whether it overrides this rule.
+    pub fn covers(&self, rule: RuleId) -> bool {
+        self.overrides.iter().any(|overridden| overridden.rule == rule.to_string())
     }
 
     /// `S7, S8`; `none`.
@@ -88,8 +93,8 @@ impl Given {
             return Err(format!("it ended at {}", self.until));
         }
         let rule = |it: &Override| match it.rule.parse::<RuleId>() {
-            Ok(rule) if lasts(rule) => Ok((rule, it.seen.clone())),
-            _ => Err(format!("{} cannot be overridden in advance", it.rule)),
+            Ok(rule) => Ok((rule, it.seen.clone())),
+            Err(_) => Err(format!("{} cannot be overridden in advance", it.rule)),
         };
         let overrides = self.overrides.iter().map(rule).collect::<Result<_, _>>()?;
         let rules = if self.overrides.is_empty() { String::new() } else { format!(", overriding {}", self.rules()) };
@@ -251,7 +256,6 @@ mod tests {
             ("a clock set back", given(), at(-1), "set back"),
             ("another version", Given { schema: 2, ..given() }, at(1), "version 2"),
             ("no time", Given { until: "tomorrow".into(), ..given() }, at(1), "not a time"),
-            ("in use", rule("S6"), at(1), "in advance"),
             ("mounted", rule("S4"), at(1), "in advance"),
             ("no rule", rule("S99"), at(1), "in advance"),
         ] {

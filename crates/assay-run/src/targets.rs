@@ -160,11 +160,11 @@ impl Targets {
         agreed.filter_map(|real| Some((real.name.as_str(), consent(real.access.describe())?)))
     }
 
-    /// Targets that share their drive with somebody, each with who it is.
-    pub fn neighbours(&self) -> impl Iterator<Item = (&str, &Watermark)> {
+    /// Targets that somebody else reads, or whose drive somebody else uses, each with who it is.
+    pub fn company(&self) -> impl Iterator<Item = (&str, &Watermark)> {
         self.real().iter().flat_map(|real| {
-            let neighbours = real.access.watermarks().iter().filter(|mark| matches!(mark, Watermark::Neighbour(_)));
-            neighbours.map(|mark| (real.name.as_str(), mark))
+            let marks = real.access.watermarks().iter();
+            marks.filter(|mark| mark.is_company()).map(|mark| (real.name.as_str(), mark))
         })
     }
 

@@ -4,7 +4,7 @@ use super::family::{Family, Loop, Member};
 use super::fingerprint::{Fingerprint, Opened};
 use super::identity::Identity;
 use super::inquiry::{Inquiry, Mode};
-use super::openers::{Inode, LOOKS, Openers, Wanted, openers, settled, wait_a_little};
+use super::openers::{Inode, LOOKS, Openers, UNSEEN, Wanted, in_words, openers, settled, wait_a_little};
 use super::processes::in_first_namespace;
 use super::roots::{DevNum, Roots, attribute_if_any, names_in, number};
 use super::rule::{RuleId, Unopened};
@@ -25,7 +25,9 @@ pub(super) fn inquire(inquiry: &mut Inquiry<'_>, subject: &Subject, device: DevN
     let who = if busy { holders_in_words(inquiry.roots, device) } else { String::new() };
     match &opened {
         Ok(_) => inquiry.answer(RuleId::S2, Ok("granted exclusively".into())),
-        Err(e) => inquiry.answer_unopened(RuleId::S2, Unopened { text: in_words(*e) + &who, ..Unopened::of(*e) }),
+        Err(e) => {
+            inquiry.answer_unopened(RuleId::S2, Unopened { text: why_not_granted(*e) + &who, ..Unopened::of(*e) })
+        }
     };
     let file = opened.ok().or_else(|| still_readable(inquiry, subject));
     let shape = file.as_ref().and_then(|file| size_and_blocks(inquiry, file, device));
@@ -74,7 +76,7 @@ fn is_busy(opened: &Result<File, Errno>) -> bool {
     matches!(opened, Err(Errno::BUSY))
 }
 
-fn in_words(e: Errno) -> String {
+fn why_not_granted(e: Errno) -> String {
     match e {
         Errno::BUSY => {
             "the kernel reports that it is in use (EBUSY), by a mount in any namespace or by the kernel itself"
@@ -202,7 +204,7 @@ fn in_use(inquiry: &mut Inquiry<'_>, device: DevNum, claimed: bool) -> bool {
     let found = usage::system_on(inquiry.roots, &family, inquiry.request.log_dir, claimed);
     inquiry.answer(RuleId::S5, found);
     let seen = settled(inquiry.roots, &wanted(&family, device));
-    held |= seen.as_ref().is_ok_and(|seen| !seen.found.is_empty());
+    held |= seen.as_ref().is_ok_and(|seen| seen.users().next().is_some());
     let found = seen.and_then(|seen| others(inquiry, &seen));
     inquiry.answer(RuleId::S6, found);
     neighbours(inquiry, &family, device);
@@ -234,22 +236,33 @@ fn wanted(family: &Family, device: DevNum) -> Wanted {
     Wanted { devices, inodes: files.map(|b| Inode { device: b.device, inode: b.inode }).collect(), disk }
 }
 
-/// S6.
+/// S6. Whoever has it open only for reading destroys nothing and loses nothing; he may load it, and is named.
 fn others(inquiry: &mut Inquiry<'_>, seen: &Openers) -> Result<String, String> {
     let fds = format!("{}/*/fd", inquiry.roots.proc.display());
-    if !seen.found.is_empty() {
-        return Err(format!("{} ({fds})", seen.text()));
+    inquiry.exam.users = seen.names();
+    inquiry.exam.watermarks.extend(seen.readers().map(|reader| Watermark::Reader(reader.to_string())));
+    let outsiders = !in_first_namespace(inquiry.roots);
+    if outsiders {
+        inquiry.exam.watermarks.push(Watermark::Container);
+    }
+    let unconfirmed = outsiders && !inquiry.request.in_container;
+    if unconfirmed {
+        inquiry.exam.users.insert(UNSEEN.to_owned());
+    }
+    if seen.users().next().is_some() {
+        return Err(format!("{} ({fds})", in_words(seen.users())));
     }
     if let Some(doubt) = seen.doubt(inquiry.roots) {
         return Err(doubt);
     }
-    if !in_first_namespace(inquiry.roots) {
-        inquiry.exam.watermarks.push(Watermark::Container);
-        if !inquiry.request.in_container {
-            return Err("this is a container: processes outside it are invisible; add --in-container to proceed".into());
-        }
+    if unconfirmed {
+        return Err("this is a container: processes outside it are invisible; add --in-container to proceed".into());
     }
-    Ok(format!("none of {} ({fds})", seen.extent()))
+    let read = in_words(seen.readers());
+    match read.is_empty() {
+        true => Ok(format!("none of {} ({fds})", seen.extent())),
+        false => Ok(format!("{read}; none of {} for writing ({fds})", seen.extent())),
+    }
 }
 
 /// S9 and S11.
@@ -377,15 +390,30 @@ mod tests {
     /// What cannot be seen may be a use: it is refused.
     #[test]
     fn processes_that_cannot_be_seen_are_reasons_to_refuse() {
-        use crate::safety::openers::Opener;
+        use crate::safety::openers::{Access, Opener};
         let dir = tempfile::tempdir().unwrap();
         let space = dir.path().join("proc/self/ns");
         std::fs::create_dir_all(&space).unwrap();
         let roots = Roots { proc: dir.path().join("proc"), ..Roots::host() };
-        let opener = Opener { pid: 7, name: "dd".into(), path: "/dev/sda".into() };
+        let opener = |access| Opener { pid: 7, name: "dd".into(), path: "/dev/sda".into(), access };
         for (found, hidden, first, in_container, expected) in [
             (vec![], 0, true, false, Ok("none of 3 processes")),
-            (vec![opener], 0, true, false, Err("process 7 (dd) has /dev/sda open")),
+            (vec![opener(Access::Writing)], 0, true, false, Err("process 7 (dd) has /dev/sda open for writing")),
+            (
+                vec![opener(Access::Locking)],
+                0,
+                true,
+                false,
+                Err("process 7 (dd) has /dev/sda open for reading, and has"),
+            ),
+            (
+                vec![opener(Access::Reading)],
+                0,
+                true,
+                false,
+                Ok("process 7 (dd) has /dev/sda open for reading; none of 3"),
+            ),
+            (vec![opener(Access::Reading)], 1, true, false, Err("the open files of 1 process cannot be seen")),
             (vec![], 1, true, false, Err("the open files of 1 process cannot be seen")),
             (vec![], 2, false, true, Err("the open files of 2 processes cannot be seen")),
             (vec![], 0, false, false, Err("this is a container")),
@@ -398,11 +426,14 @@ mod tests {
             let request = crate::safety::Request { in_container, ..crate::safety::Request::new(path) };
             let exam = crate::safety::Examination::nothing(path);
             let mut inquiry = Inquiry { roots: &roots, request, mode: Mode::Look, exam };
+            let reads = found.iter().filter(|opener| opener.access == Access::Reading).count();
             let told = others(&mut inquiry, &Openers { found, hidden, seen: 3, ..Openers::default() });
+            let marks = inquiry.exam.watermarks.iter().filter(|mark| matches!(mark, Watermark::Reader(_)));
+            assert_eq!(marks.count(), reads, "{:?}", inquiry.exam.watermarks);
             let (Ok(words) | Err(words)) = expected;
             let (Ok(text) | Err(text)) = &told;
             assert!(told.is_ok() == expected.is_ok() && text.starts_with(words), "{hidden} {first}: {told:?}");
-            assert_eq!(inquiry.exam.watermarks.contains(&Watermark::Container), !first && hidden == 0);
+            assert_eq!(inquiry.exam.watermarks.contains(&Watermark::Container), !first);
         }
     }
 

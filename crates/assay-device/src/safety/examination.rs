@@ -4,6 +4,7 @@ use super::rule::{Refusal, RuleAnswer, RuleId};
 use super::standing::Marks;
 use super::subject::Kind;
 use super::watermark::Watermark;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// What is known about a target, and the answer of each rule.
@@ -35,6 +36,8 @@ pub struct Examination {
     pub rules: Vec<RuleAnswer>,
     /// Why a result on it cannot be a certificate.
     pub watermarks: Vec<Watermark>,
+    /// Names of the processes that use it (S6), for a consent that is given in advance.
+    pub users: BTreeSet<String>,
     /// Whether every evaluated rule passes.
     pub accepted: bool,
     /// Whether a consent given earlier permits the writing.
@@ -57,6 +60,7 @@ impl Examination {
             diskseq: None,
             rules: Vec::new(),
             watermarks: Vec::new(),
+            users: BTreeSet::new(),
             accepted: false,
             agreed_earlier: false,
         }

@@ -40,7 +40,7 @@ impl Inquiry<'_> {
 
     fn keep(&mut self, mut answer: RuleAnswer) -> bool {
         let id = answer.id;
-        let said = |standing: &&Standing| standing.overrides(id, &answer.evidence);
+        let said = |standing: &&Standing| standing.overrides(id, &answer.evidence, &self.exam.users);
         let overridden = self.request.overrides.contains(&id) || self.standing().filter(said).is_some();
         answer.overridden = !answer.ok && answer.overridable && overridden;
         if answer.overridden {

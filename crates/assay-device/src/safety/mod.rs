@@ -51,7 +51,7 @@ pub use request::{Expect, Needs, Request};
 pub use roots::{DevNum, Roots};
 pub use rule::{Refusal, RuleAnswer, RuleId};
 pub use shape::Shape;
-pub use standing::{Marks, Standing, difference, lasts};
+pub use standing::{Marks, Standing, difference, what_was_seen};
 pub use subject::Kind;
 pub use watermark::Watermark;
 

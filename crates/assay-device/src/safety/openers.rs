@@ -11,7 +11,9 @@
 use super::kernel;
 use super::processes::{how_to_see_all, in_first_namespace, may_look_into_all, processes};
 use super::roots::{DevNum, Roots, attribute, cannot_read, is_gone};
-use rustix::fs::{AtFlags, StatxFlags};
+use assay_base::text::one_line;
+use rustix::fs::{AtFlags, OFlags, StatxFlags};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -38,6 +40,17 @@ pub(super) struct Wanted {
     pub disk: Option<DevNum>,
 }
 
+/// How a process has it open, by how much it speaks against a test.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Access {
+    /// For reading, without a lock: a trace, a monitoring agent, a copy.
+    Reading,
+    /// For reading, with a lock on it: another run, or whoever wants it for itself.
+    Locking,
+    /// For writing, or in a way that cannot be found out.
+    Writing,
+}
+
 /// A process that has it open.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Opener {
@@ -47,12 +60,27 @@ pub(super) struct Opener {
     pub name: String,
     /// What it has open, as `/proc` prints it.
     pub path: String,
+    /// How it has it open.
+    pub access: Access,
 }
 
 impl fmt::Display for Opener {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "process {} ({}) has {} open", self.pid, self.name, self.path)
+        let how = match self.access {
+            Access::Reading => "for reading",
+            Access::Locking => "for reading, and has locked it",
+            Access::Writing => "for writing",
+        };
+        write!(f, "process {} ({}) has {} open {how}", self.pid, self.name, self.path)
     }
+}
+
+/// Stands among the names of users for processes that cannot be seen.
+pub(super) const UNSEEN: &str = "processes that cannot be seen";
+
+/// Processes in words.
+pub(super) fn in_words<'a>(openers: impl IntoIterator<Item = &'a Opener>) -> String {
+    openers.into_iter().map(Opener::to_string).collect::<Vec<_>>().join("; ")
 }
 
 /// The result of a walk.
@@ -111,9 +139,21 @@ impl Openers {
         }
     }
 
-    /// Who was found, in words.
-    pub(super) fn text(&self) -> String {
-        self.found.iter().map(Opener::to_string).collect::<Vec<_>>().join("; ")
+    /// Those that use it: they may write to it, or have locked it.
+    pub(super) fn users(&self) -> impl Iterator<Item = &Opener> {
+        self.found.iter().filter(|opener| opener.access > Access::Reading)
+    }
+
+    /// The names of those that use it, for a consent that is given in advance; with [`UNSEEN`] where some may not have been
+    /// seen.
+    pub(super) fn names(&self) -> BTreeSet<String> {
+        let unseen = self.hidden > 0 || self.concealed.is_some();
+        self.users().map(|user| user.name.clone()).chain(unseen.then(|| UNSEEN.to_owned())).collect()
+    }
+
+    /// Those that only read it.
+    pub(super) fn readers(&self) -> impl Iterator<Item = &Opener> {
+        self.found.iter().filter(|opener| opener.access == Access::Reading)
     }
 }
 
@@ -155,9 +195,9 @@ pub(super) fn openers(roots: &Roots, wanted: &Wanted) -> Result<Openers, String>
     for pid in processes.others {
         let process = Process { pid, dir: roots.proc.join(pid.to_string()), is_ours: processes.are_ours };
         let sight = process.look(wanted);
-        if let Some(path) = sight.open {
-            let name = attribute(&process.dir.join("comm")).unwrap_or_else(|| "unnamed".into());
-            result.found.push(Opener { pid, name, path: path.display().to_string() });
+        if let Some(Open { path, access }) = sight.open {
+            let name = attribute(&process.dir.join("comm")).map_or_else(|| "unnamed".into(), one_line);
+            result.found.push(Opener { pid, name, path: path.display().to_string(), access });
         }
         match sight.unread {
             Some(_) if pid == INIT && in_first_namespace(roots) && may_look_into_all(roots) => {
@@ -189,10 +229,17 @@ struct Process {
 struct Sight {
     /// Whether it was still there.
     there: bool,
-    /// A wanted thing that it has open, as `/proc` prints it.
-    open: Option<PathBuf>,
+    /// A wanted thing that it has open; of several the one that it has open in the worst way.
+    open: Option<Open>,
     /// The first thing that could not be read, and why.
     unread: Option<String>,
+}
+
+/// An open file of a process.
+struct Open {
+    /// As `/proc` prints it.
+    path: PathBuf,
+    access: Access,
 }
 
 impl Process {
@@ -230,9 +277,7 @@ impl Sight {
         for entry in entries {
             let link = entry?.path();
             match matches(wanted, &link) {
-                Ok(Some(path)) => {
-                    self.open.get_or_insert(path);
-                }
+                Ok(Some(path)) => self.found(Open { path, access: access_of(&link) }),
                 Ok(None) => {}
                 // Closed meanwhile.
                 Err(e) if is_gone(&e) => {}
@@ -242,6 +287,12 @@ impl Sight {
             }
         }
         Ok(())
+    }
+
+    fn found(&mut self, open: Open) {
+        if self.open.as_ref().is_none_or(|known| known.access < open.access) {
+            self.open = Some(open);
+        }
     }
 }
 
@@ -282,16 +333,39 @@ fn is_elsewhere(wanted: &Wanted, link: &Path) -> bool {
 /// include/uapi/linux/magic.h.
 const FUSE_SUPER_MAGIC: u64 = 0x6573_5546;
 
-/// Whether an open file is used for nothing but a shared lock: open for reading, locked by flock in shared mode
-/// (proc(5), fdinfo).
+/// What the kernel tells of an open file (proc(5), fdinfo); `None` where it tells nothing.
+fn info_of(link: &Path) -> Option<String> {
+    let (process, number) = link.parent().and_then(Path::parent).zip(link.file_name())?;
+    attribute(&process.join("fdinfo").join(number))
+}
+
+/// The flags with which a file was opened.
+fn flags_of(info: &str) -> Option<u32> {
+    info.lines().find_map(|line| u32::from_str_radix(line.strip_prefix("flags:")?.trim(), 8).ok())
+}
+
+/// Whether an open file can only be read from.
+fn is_for_reading(info: &str) -> bool {
+    flags_of(info).is_some_and(|flags| flags & O_ACCMODE == 0)
+}
+
+/// How an open file is used.
+fn access_of(link: &Path) -> Access {
+    match info_of(link) {
+        Some(info) if is_for_reading(&info) && info.lines().any(|line| line.starts_with("lock:")) => Access::Locking,
+        Some(info) if is_for_reading(&info) => Access::Reading,
+        _ => Access::Writing,
+    }
+}
+
+/// Whether an open file is used for nothing but a shared lock: open for reading, not for direct I/O as a run that reads
+/// opens its target, and locked by flock in shared mode.
 fn holds_its_lock(link: &Path) -> bool {
-    let Some((process, number)) = link.parent().and_then(Path::parent).zip(link.file_name()) else { return false };
-    let Some(info) = attribute(&process.join("fdinfo").join(number)) else { return false };
-    let flags = info.lines().find_map(|line| u32::from_str_radix(line.strip_prefix("flags:")?.trim(), 8).ok());
-    let reads_only = flags.is_some_and(|flags| flags & O_ACCMODE == 0);
+    let Some(info) = info_of(link) else { return false };
     let locks: Vec<&str> = info.lines().filter(|line| line.starts_with("lock:")).collect();
     let shared = |line: &&str| line.contains(" FLOCK ") && line.contains(" READ ");
-    reads_only && !locks.is_empty() && locks.iter().all(shared)
+    let is_direct = flags_of(&info).is_none_or(|flags| flags & OFlags::DIRECT.bits() != 0);
+    is_for_reading(&info) && !is_direct && !locks.is_empty() && locks.iter().all(shared)
 }
 
 /// The bits that distinguish reading from writing; 0 is reading only (include/uapi/asm-generic/fcntl.h).
@@ -304,7 +378,8 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     fn found(names: &[&str]) -> Openers {
-        let opener = |name: &&str| Opener { pid: 7, name: (*name).to_owned(), path: "/dev/sda".into() };
+        let opener =
+            |name: &&str| Opener { pid: 7, name: (*name).to_owned(), path: "/dev/sda".into(), access: Access::Writing };
         Openers { found: names.iter().map(opener).collect(), ..Openers::default() }
     }
 
@@ -404,7 +479,45 @@ mod tests {
         std::fs::create_dir_all(&thread).unwrap();
         symlink("/dev/no-such-disk", thread.join("9")).unwrap();
         let seen = openers(&roots, &wanted).unwrap();
-        assert_eq!(seen.text(), "process 4194400 (unnamed) has /dev/no-such-disk open");
+        assert_eq!(in_words(&seen.found), "process 4194400 (unnamed) has /dev/no-such-disk open for writing");
+    }
+
+    /// What the kernel tells of an open file decides; where it tells nothing, the worst is assumed.
+    #[test]
+    fn readers_are_told_from_those_who_write_or_lock() {
+        let lock = |kind: &str| format!("flags:\t02100000\nlock:\t1: FLOCK  ADVISORY  {kind} 7 00:06:5 0 EOF\n");
+        let (dir, roots) = machine(4_194_400..4_194_401);
+        let wanted =
+            Wanted { devices: vec![(DevNum { major: 8, minor: 0 }, "/dev/no-such-disk".into())], ..Wanted::default() };
+        let process = dir.path().join("4194400");
+        std::fs::create_dir(process.join("fdinfo")).unwrap();
+        symlink("/dev/no-such-disk", process.join("fd/9")).unwrap();
+        for (info, access) in [
+            (Some("pos:\t0\nflags:\t0100000\n".to_owned()), Access::Reading),
+            // Without the page cache, closed on exec; as a mere path.
+            (Some("flags:\t02140000\n".to_owned()), Access::Reading),
+            (Some("flags:\t012000000\n".to_owned()), Access::Reading),
+            (Some(lock("READ")), Access::Locking),
+            (Some(lock("WRITE")), Access::Locking),
+            (Some("flags:\t0100001\n".to_owned()), Access::Writing),
+            (Some("flags:\t0100002\n".to_owned()), Access::Writing),
+            (Some("flags:\t0100003\n".to_owned()), Access::Writing),
+            (Some("pos:\t0\n".to_owned()), Access::Writing),
+            (None, Access::Writing),
+        ] {
+            let _ = std::fs::remove_file(process.join("fdinfo/9"));
+            info.iter().for_each(|info| std::fs::write(process.join("fdinfo/9"), info).unwrap());
+            let seen = openers(&roots, &wanted).unwrap();
+            let found: Vec<Access> = seen.found.iter().map(|opener| opener.access).collect();
+            assert_eq!(found, [access], "{info:?}");
+            let users = usize::from(access != Access::Reading);
+            assert_eq!((seen.users().count(), seen.readers().count()), (users, 1 - users), "{info:?}");
+        }
+        // Of several, the worst.
+        symlink("/dev/no-such-disk", process.join("fd/8")).unwrap();
+        std::fs::write(process.join("fdinfo/8"), "flags:\t0100000\n").unwrap();
+        std::fs::write(process.join("fdinfo/9"), "flags:\t0100002\n").unwrap();
+        assert_eq!(openers(&roots, &wanted).unwrap().users().count(), 1);
     }
 
     #[test]

@@ -15,6 +15,7 @@ use super::watermark::Watermark;
 use crate::durable::Durable;
 use crate::open::Target;
 use assay_base::Geometry;
+use rustix::fs::FlockOperation;
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -165,7 +166,10 @@ pub struct ReadPass {
 }
 
 impl ReadPass {
+    /// The lock tells runs that would write that somebody measures here (S6, S13). It is no condition for reading: reading
+    /// harms nobody.
     pub(super) fn new(exam: Examination, file: File, shape: Shape) -> ReadPass {
+        let _ = rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared);
         ReadPass { file, exam, shape }
     }
 

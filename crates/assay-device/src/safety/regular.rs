@@ -4,7 +4,7 @@
 use super::fingerprint::{Fingerprint, Opened, has_label};
 use super::inquiry::{Inquiry, Mode};
 use super::label::LABEL_LEN;
-use super::openers::{Inode, LOOKS, Openers, Wanted, openers, settled, wait_a_little};
+use super::openers::{Inode, LOOKS, Openers, Wanted, in_words, openers, settled, wait_a_little};
 use super::roots::{DevNum, Roots};
 use super::rule::{RuleId, Unopened};
 use super::shape::Shape;
@@ -58,7 +58,7 @@ pub(super) fn inquire(inquiry: &mut Inquiry<'_>, subject: &Subject, inode: Inode
     inquiry.answer(RuleId::S6, found);
     inquiry.contents(&file, shape.size);
     let marks = watermarks(inquiry, &file, &subject.real, direct);
-    inquiry.answer(RuleId::S11, Ok(in_words(&marks)));
+    inquiry.answer(RuleId::S11, Ok(marks_in_words(&marks)));
     inquiry.exam.watermarks.extend(marks);
     if inquiry.mode == Mode::Look {
         return None;
@@ -175,12 +175,13 @@ fn program_or_log(inquiry: &Inquiry<'_>, subject: &Subject) -> Result<String, St
 }
 
 /// S6 for a file. Processes of other users cannot be seen without root; since the label says that the data is ours,
-/// nobody loses anything.
-fn others(inquiry: &Inquiry<'_>, inode: Inode) -> Result<String, String> {
+/// nobody loses anything. Whoever only reads it is named.
+fn others(inquiry: &mut Inquiry<'_>, inode: Inode) -> Result<String, String> {
     let seen = settled(inquiry.roots, &Wanted { inodes: vec![inode], ..Wanted::default() })?;
-    match seen.found.is_empty() {
-        true => Ok(format!("none of {}, {} not seen", seen.extent(), seen.hidden)),
-        false => Err(seen.text()),
+    inquiry.exam.watermarks.extend(seen.readers().map(|reader| Watermark::Reader(reader.to_string())));
+    match seen.users().next() {
+        None => Ok(format!("none of {}, {} not seen", seen.extent(), seen.hidden)),
+        Some(_) => Err(in_words(seen.users())),
     }
 }
 
@@ -209,7 +210,7 @@ pub(super) fn watermarks(inquiry: &Inquiry<'_>, file: &File, real: &Path, direct
     marks
 }
 
-fn in_words(marks: &[Watermark]) -> String {
+fn marks_in_words(marks: &[Watermark]) -> String {
     match marks {
         [] => "on a disk of this host".into(),
         marks => format!("not certifiable: {}", marks.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ")),
@@ -227,7 +228,7 @@ fn lock(inquiry: &Inquiry<'_>, file: &File, inode: Inode) -> Result<String, Stri
         }
         let seen = openers(inquiry.roots, &Wanted { inodes: vec![inode], ..Wanted::default() })?;
         if held(look, &seen) {
-            return Err(format!("another run has locked it: {}", seen.text()));
+            return Err(format!("another run has locked it: {}", in_words(&seen.found)));
         }
         wait_a_little();
     }
@@ -248,13 +249,13 @@ fn log_disk(roots: &Roots, log_dir: &Path) -> Option<DevNum> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::openers::Opener;
+    use super::super::openers::{Access, Opener};
     use super::*;
 
     #[test]
     fn a_lock_nobody_seems_to_hold_is_waited_for_and_no_other() {
         let nobody = Openers::default();
-        let opener = Opener { pid: 7, name: "assay".into(), path: "/tmp/scratch".into() };
+        let opener = Opener { pid: 7, name: "assay".into(), path: "/tmp/scratch".into(), access: Access::Locking };
         let somebody = Openers { found: vec![opener], ..Openers::default() };
         for (look, seen, end) in [
             (0, &nobody, false),
@@ -314,9 +315,9 @@ mod tests {
 
     #[test]
     fn watermarks_of_a_file_are_told_in_words() {
-        assert_eq!(in_words(&[]), "on a disk of this host");
+        assert_eq!(marks_in_words(&[]), "on a disk of this host");
         assert_eq!(
-            in_words(&[Watermark::Memory("tmpfs"), Watermark::LogOnTarget]),
+            marks_in_words(&[Watermark::Memory("tmpfs"), Watermark::LogOnTarget]),
             "not certifiable: tmpfs is a file system in memory, the run log is on the same disk"
         );
     }

@@ -1,7 +1,7 @@
 //! The rules by name, the answer of each, and what a refusal says.
 //!
 //! Every rule fails closed: what could not be found out counts as "no". Overrides are per rule and exist only where a
-//! person can know better than the machine: S6 (another process has it open), S7 (a signature), S8 (unknown data). No
+//! person can know better than the machine: S6 (another process uses it), S7 (a signature), S8 (unknown data). No
 //! other rule can be overridden, not even S10: a file of somebody else is removed by its owner, not overwritten because
 //! of a flag.
 
@@ -47,7 +47,7 @@ rules! {
     S3 "S3" "it has a size, is writable, and its block size fits the workload" "choose a writable target, or a workload whose sizes are multiples of its block size";
     S4 "S4" "nothing above, below or beside it is in use" "unmount it or stop the program that uses it, or choose another device";
     S5 "S5" "it does not hold the system, the log directory or this program" "choose another device; this rule has no override";
-    S6 "S6" "no other process has it open" "stop that process; if you know that it is harmless, add --override S6";
+    S6 "S6" "no other process has it open for writing" "stop that process; if you know that it is harmless, add --override S6";
     S7 "S7" "no file system, RAID, volume or partition table on it" "if its data may be destroyed, run wipefs -a on it or add --override S7";
     S8 "S8" "blank, or written by an earlier run or by ACT" "if its data may be destroyed, discard it with blkdiscard, overwrite it, or add --override S8";
     S9 "S9" "reachable by one path only" "give the multipath device instead of one of its paths, or detach the second path";

@@ -1,8 +1,9 @@
 //! Standing consent: a consent that a person gave earlier for one device, stored outside this crate, and compared here
-//! with the device as it is now. It replaces a consent token and overrides of S7 and S8, and nothing else.
+//! with the device as it is now. It replaces a consent token and overrides of S6, S7 and S8, and nothing else.
 
-use super::rule::RuleId;
-use std::collections::BTreeMap;
+use super::examination::Examination;
+use super::rule::{RuleAnswer, RuleId};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What distinguishes a device from every other, by name: model, serial, size, start of a partition and so on.
 pub type Marks = BTreeMap<String, String>;
@@ -19,17 +20,30 @@ pub struct Standing {
 }
 
 impl Standing {
-    /// Whether it overrides `rule`, which found `evidence`. A signature must be the one that was found then; unknown
-    /// data changes with every test.
-    pub(super) fn overrides(&self, rule: RuleId, evidence: &str) -> bool {
-        self.overrides.iter().any(|(id, seen)| *id == rule && lasts(rule) && (rule != RuleId::S7 || seen == evidence))
+    /// Whether it overrides `rule`, which found `evidence` and these users. A signature must be the one that was found
+    /// then; unknown data changes with every test. Processes come and go, but none may have another name than those
+    /// that used the device then.
+    pub(super) fn overrides(&self, rule: RuleId, evidence: &str, users: &BTreeSet<String>) -> bool {
+        self.overrides.iter().filter(|(id, _)| *id == rule).any(|(_, seen)| match rule {
+            RuleId::S6 => {
+                let known: BTreeSet<&str> = seen.split(NAMES_APART).collect();
+                !users.is_empty() && users.iter().all(|name| known.contains(name.as_str()))
+            }
+            RuleId::S7 => seen == evidence,
+            rule => rule.overridable(),
+        })
     }
 }
 
-/// Whether an override of this rule can be given in advance. Whether another process has the device open (S6) is known
-/// only at the time of the run.
-pub fn lasts(rule: RuleId) -> bool {
-    matches!(rule, RuleId::S7 | RuleId::S8)
+/// Between the names of processes in a consent; no name of a process has it, because the kernel ends names there.
+const NAMES_APART: char = '\n';
+
+/// What a consent in advance keeps of what a rule found.
+pub fn what_was_seen(exam: &Examination, answer: &RuleAnswer) -> String {
+    match answer.id {
+        RuleId::S6 => exam.users.iter().cloned().collect::<Vec<_>>().join(&NAMES_APART.to_string()),
+        _ => answer.evidence.clone(),
+    }
 }
 
 /// The difference between two devices, in words; `None` when they are the same.
@@ -42,21 +56,33 @@ pub fn difference(then: &Marks, now: &Marks) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::openers::UNSEEN;
     use super::*;
 
     #[test]
     fn an_override_is_of_what_was_seen() {
-        let overrides =
-            vec![(RuleId::S7, "xfs at byte 0".into()), (RuleId::S8, "near 0".into()), (RuleId::S6, "p".into())];
+        let overrides = vec![
+            (RuleId::S7, "xfs at byte 0".into()),
+            (RuleId::S8, "near 0".into()),
+            (RuleId::S6, "asd\ncollectd".into()),
+            (RuleId::S4, "near 0".into()),
+        ];
         let standing = Standing { marks: Marks::new(), overrides, words: String::new() };
-        for (rule, evidence, overridden) in [
-            (RuleId::S7, "xfs at byte 0", true),
-            (RuleId::S7, "ext4 at byte 1080", false),
-            (RuleId::S8, "near 512", true),
-            (RuleId::S6, "p", false),
-            (RuleId::S4, "near 0", false),
+        for (rule, evidence, users, overridden) in [
+            (RuleId::S7, "xfs at byte 0", &[][..], true),
+            (RuleId::S7, "ext4 at byte 1080", &[], false),
+            (RuleId::S8, "near 512", &[], true),
+            (RuleId::S6, "process 9 (asd)", &["asd"], true),
+            (RuleId::S6, "both", &["asd", "collectd"], true),
+            (RuleId::S6, "one more", &["asd", "postgres"], false),
+            (RuleId::S6, "process 7 (asd)", &["as"], false),
+            (RuleId::S6, "some of which nobody knows the name", &["asd", UNSEEN], false),
+            // Nobody uses it, and the rule refuses for another reason.
+            (RuleId::S6, "/proc cannot be read", &[], false),
+            (RuleId::S4, "near 0", &[], false),
         ] {
-            assert_eq!(standing.overrides(rule, evidence), overridden, "{rule} {evidence}");
+            let users = users.iter().map(|name| (*name).to_owned()).collect();
+            assert_eq!(standing.overrides(rule, evidence, &users), overridden, "{rule} {evidence}");
         }
     }
 

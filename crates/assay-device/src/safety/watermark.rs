@@ -33,6 +33,8 @@ pub enum Watermark {
     Container,
     /// Somebody has another partition of the same drive open: who, and which.
     Neighbour(String),
+    /// Somebody has the target open, but only for reading: who, and what.
+    Reader(String),
     /// A person overrode this rule.
     Overridden(RuleId),
 }
@@ -54,16 +56,23 @@ impl fmt::Display for Watermark {
             Watermark::LogOnTarget => f.write_str("the run log is on the same disk"),
             Watermark::Container => f.write_str("run in a container that sees only its own processes"),
             Watermark::Neighbour(who) => write!(f, "another load may share the drive: {who}"),
+            Watermark::Reader(who) => f.write_str(who),
             Watermark::Overridden(rule) => write!(f, "rule {rule} was overridden"),
         }
     }
 }
 
 impl Watermark {
+    /// Whether it tells of somebody else at work on the target or its drive, which a person is told before the run.
+    pub fn is_company(&self) -> bool {
+        matches!(self, Watermark::Neighbour(_) | Watermark::Reader(_))
+    }
+
     /// The word that stands before it in a result.
     pub fn word(&self) -> &'static str {
         match self {
             Watermark::PageCache => "PAGE CACHE",
+            Watermark::Reader(_) => "READ BY OTHERS",
             _ => "NON-CERTIFIABLE",
         }
     }

@@ -4,7 +4,7 @@
 use crate::args::Access;
 use crate::confirm::{Seat, seat};
 use crate::screen::{complain, tell};
-use assay_device::safety::{Gate, Refusal, RuleId, lasts};
+use assay_device::safety::{Gate, Refusal, RuleId};
 use assay_judge::for_a_shell;
 use assay_run::consents::{self, Consents, Kept};
 use assay_run::failure::Failure;
@@ -34,7 +34,6 @@ pub(crate) fn open(named: &[(String, Named)], needs: TargetNeeds<'_>, mut access
     match opened {
         Ok(opened) => {
             opened.agreed_earlier().for_each(|(name, words)| tell(&format!("assay: {name} is written {words}")));
-            opened.neighbours().for_each(|(name, who)| tell(&format!("assay: {name}: {who}")));
             Ok(opened)
         }
         Err(failure) => Err(match failure.refusal() {
@@ -47,13 +46,16 @@ pub(crate) fn open(named: &[(String, Named)], needs: TargetNeeds<'_>, mut access
 /// The refusal with advice that can be followed in a drop-in, which has no options.
 fn in_a_drop_ins_words(refusal: &Refusal, kept: &[Kept]) -> Failure {
     let name = for_a_shell(&refusal.given.to_string_lossy());
-    let overridden: Vec<String> = refusal.rules().filter(|rule| lasts(*rule)).map(|rule| rule.to_string()).collect();
-    let for_good = refusal.rules().find(|rule| *rule != RuleId::Consent && !lasts(*rule));
+    let overridden: Vec<String> =
+        refusal.rules().filter(|rule| rule.overridable()).map(|rule| rule.to_string()).collect();
+    let for_good = refusal.rules().find(|rule| *rule != RuleId::Consent && !rule.overridable());
+    let in_use = if refusal.rules().any(|rule| rule == RuleId::S6) { "stop that process; or, " } else { "" };
     let to_do = match (for_good, overridden.as_slice()) {
-        (Some(RuleId::S6), _) => "stop that process".to_owned(),
         (Some(rule), _) => rule.remedy().to_owned(),
         (None, []) => format!("if its data may go, agree once: assay consent {name}"),
-        (None, rules) => format!("if its data may go, agree once: assay consent {name} --override {}", rules.join(",")),
+        (None, rules) => {
+            format!("{in_use}if its data may go, agree once: assay consent {name} --override {}", rules.join(","))
+        }
     };
     let mut failure = Failure::refused(format!("{}\n  to do: {to_do}; nothing was written", refusal.found()));
     if for_good.is_none() {

@@ -1,10 +1,11 @@
 //! Options of everything that touches a target.
 
 use crate::confirm::confirm;
+use crate::screen::tell;
 use assay_base::Bytes;
 use assay_device::safety::{Examination, RuleId, Standing};
 use assay_device::select::Choice;
-use assay_run::failure::Failure;
+use assay_run::failure::{Failure, one_line};
 use assay_run::targets::{Allowed, Named, TargetNeeds, Targets};
 
 /// Options of everything that touches a target.
@@ -14,7 +15,7 @@ pub(crate) struct Access {
     /// device, separated by commas or by repeating the option
     #[arg(long, value_name = "TOKEN", value_delimiter = ',')]
     pub destroy_data: Vec<String>,
-    /// Ignore this safety rule: S6 (another process has the device open), S7 (it has a file system, RAID, volume or partition
+    /// Ignore this safety rule: S6 (another process has the device open for writing), S7 (it has a file system, RAID, volume or partition
     /// table) or S8 (it holds unknown data). The result lists the override
     #[arg(long = "override", value_name = "RULE", value_delimiter = ',')]
     pub overrides: Vec<RuleId>,
@@ -63,6 +64,8 @@ impl Access {
             self.suits_databases()?;
         }
         let confirm = |devices: &[&Examination]| confirm(devices, self.typed);
-        Targets::open(named, needs, self.allowed(&confirm))
+        let opened = Targets::open(named, needs, self.allowed(&confirm))?;
+        opened.company().for_each(|(name, who)| tell(&format!("assay: {}: {}", one_line(name), one_line(who))));
+        Ok(opened)
     }
 }

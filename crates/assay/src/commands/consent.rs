@@ -5,7 +5,7 @@ use crate::candidates;
 use crate::confirm::{Seat, agree, seat};
 use crate::stdout::{print_json, show};
 use assay_base::Span;
-use assay_device::safety::{Examination, Gate, Kind, Request, RuleId, lasts};
+use assay_device::safety::{Examination, Gate, Kind, Request, RuleId};
 use assay_judge::for_a_shell;
 use assay_run::consents::{Consents, Given, Kept, now};
 use assay_run::failure::{Failure, code, one_line, shown};
@@ -19,14 +19,15 @@ use std::path::Path;
 The drop-ins (act_storage, act_index, act_prep) do not take the options of this program. They write only to a device for
 which root has given consent here, also under sudo and in the background. A consent is valid for one device as it is now:
 not for a replacement, not after a change of size or partition, and for a virtual device or one without a serial number only
-until the next boot. It never covers a device that is mounted, in use or part of the system. All other verbs take
---destroy-data instead.")]
+until the next boot. It never covers a device that is mounted or part of the system, and one that a process has open for
+writing only with --override S6. All other verbs take --destroy-data instead.")]
 pub(crate) struct Consent {
     /// Devices that may be overwritten. With --list or --revoke, the devices to list or revoke [default there: all]
     #[arg(add = ArgValueCompleter::new(candidates::devices))]
     pub targets: Vec<String>,
-    /// Also ignore this safety rule: S7 (the file system or other signature that is there now) or S8 (unknown data)
-    #[arg(long = "override", value_name = "RULE", value_delimiter = ',', value_parser = in_advance)]
+    /// Also ignore this safety rule: S6 (the processes that use it now, by their names), S7 (the file system or other signature
+    /// that is there now) or S8 (unknown data)
+    #[arg(long = "override", value_name = "RULE", value_delimiter = ',')]
     pub overrides: Vec<RuleId>,
     /// How long the consent is valid, 1min to 30d
     #[arg(long = "for", value_name = "TIME", default_value = "48h", value_parser = lasting)]
@@ -47,16 +48,6 @@ pub(crate) struct Consent {
     /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
-}
-
-fn in_advance(text: &str) -> Result<RuleId, String> {
-    match text.parse::<RuleId>()? {
-        rule if lasts(rule) => Ok(rule),
-        rule => Err(format!(
-            "{rule} ({}) can be decided only when the run starts; only S7 and S8 can be overridden in advance",
-            rule.meaning()
-        )),
-    }
 }
 
 /// A shorter consent would end before it can be used, a longer one would be forgotten.
@@ -105,7 +96,12 @@ fn give(store: &Consents, args: &Consent) -> Result<u8, Failure> {
             "{} may be overwritten by act_storage, act_index and act_prep until {}\n",
             consent.target, consent.until
         ));
-        consent.overrides.iter().for_each(|it| show(&format!("  overriding {}: {}\n", it.rule, it.seen)));
+        for overridden in &consent.overrides {
+            show(&format!("  overriding {}: {}\n", overridden.rule, overridden.seen.replace('\n', ", ")));
+        }
+        for rule in args.overrides.iter().filter(|rule| !consent.covers(**rule)) {
+            show(&format!("  {rule} holds now ({}), and is not overridden\n", rule.meaning()));
+        }
         if exam.marks.contains_key("boot") {
             show(
                 "  for a virtual device or one without a serial number: only until the next boot or until it is set up again\n",

@@ -328,7 +328,7 @@ fn other_file_systems(dir: &Path, held: &mut Kept, all: &mut Vec<Protected>) {
 
 fn in_use(dir: &Path, held: &mut Kept, all: &mut Vec<Protected>) {
     let device = Loop::blank(dir, "open", 8 * MIB);
-    held.keep(Holder::shell(&format!("exec 3<{}; echo held; read x", device.dev)));
+    held.keep(Holder::shell(&format!("exec 3<>{}; echo held; read x", device.dev)));
     all.push(protected("held open", device.path(), &[&device.image], "process "));
     held.keep(device);
     if have("mkswap") {

@@ -41,8 +41,8 @@ const BLIND: [Blindness; 5] = [
     },
     Blindness {
         what: "the /proc of another namespace",
-        script: "unshare -pf --kill-child sh -c 'mount -t proc proc /proc && exec sleep 1000' & \
-                 while readlink /proc/self; do sleep 0.05; done; \"$@\"; code=$?; kill $!; exit $code",
+        script: "unshare -pf --kill-child sh -c 'mount -t proc proc /proc && exec sleep 1000' > /dev/null 2>&1 & \
+                 while readlink /proc/self > /dev/null; do sleep 0.05; done; \"$@\"; code=$?; kill -9 $!; exit $code",
         evidence: "rule S",
     },
 ];
