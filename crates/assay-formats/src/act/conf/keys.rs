@@ -154,6 +154,18 @@ pub(super) const ENTRIES: [Entry; 41] = [
     obsolete("num-write-buffers", Shape::Number(Unit::Count, 0, ANY)),
 ];
 
+/// The meaning of the value of a yes-or-no key; `None` where it is not clear. ACT takes for yes what begins with a small y,
+/// and everything else for no, so that `Yes`, `true` and `1` mean the opposite of what was written: they are not clear.
+pub(super) fn flag(word: &str) -> Option<bool> {
+    match word {
+        "yes" | "y" => Some(true),
+        other => {
+            let is_no = ["no", "n", "false", "off", "0", ""].iter().any(|no| no.eq_ignore_ascii_case(other));
+            is_no.then_some(false)
+        }
+    }
+}
+
 /// The index in [`ENTRIES`] of a key's name.
 pub(super) fn find(name: &str) -> Option<usize> {
     ENTRIES.iter().position(|entry| entry.name == name)

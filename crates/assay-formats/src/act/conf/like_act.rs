@@ -176,7 +176,7 @@ impl Reader {
 
     fn read_flag(&mut self, entry: &Entry, rest: &[u8]) {
         let word = self.value(entry, rest).unwrap_or_default();
-        if !matches!(word.as_str(), "yes" | "no" | "y" | "n") {
+        if keys::flag(&word).is_none() {
             self.notice(format!("{}: {} is neither yes nor no", entry.name, quoted(&word)));
         }
         self.conf.set_flag(entry.key, word.starts_with('y'));
@@ -312,7 +312,15 @@ mod tests {
             ("read-reqs-per-sec: 4294967296", "ERROR: read-reqs-per-sec: '4294967296' is more than 4294967295"),
             ("read-reqs-per-sec:", "ERROR: read-reqs-per-sec: its value is missing"),
             ("microsecond-histograms: Yes", "ERROR: microsecond-histograms: 'Yes' is neither yes nor no"),
-            ("tomb-raider:", "ERROR: tomb-raider: '' is neither yes nor no"),
+            ("tomb-raider: true", "ERROR: tomb-raider: 'true' is neither yes nor no"),
+            ("tomb-raider: 1", "ERROR: tomb-raider: '1' is neither yes nor no"),
+            ("tomb-raider: nope", "ERROR: tomb-raider: 'nope' is neither yes nor no"),
+            ("tomb-raider:", "accepted"),
+            ("tomb-raider: No", "accepted"),
+            ("tomb-raider: NO", "accepted"),
+            ("tomb-raider: false", "accepted"),
+            ("tomb-raider: 0", "accepted"),
+            ("tomb-raider: off # comment", "accepted"),
             ("large-block-op-kbytes: 0", "ERROR: large-block-op-kbytes: a large block of 0 KB holds nothing"),
             ("large-block-op-kbytes: 4194432", "ERROR: large-block-op-kbytes: 4194432 is too large"),
             ("record-bytes: 200000", "ERROR: record-bytes: a record does not fit into a large block"),

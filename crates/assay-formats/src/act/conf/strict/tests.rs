@@ -30,7 +30,7 @@ fn nothing_is_guessed() {
         ("report-interval-sec: 1e6", "4:22", "whole number of seconds", "write 1000000"),
         ("microsecond-histograms: Yes", "4:25", "yes or no", "write yes"),
         ("microsecond-histograms: yikes", "4:25", "yes or no", "write yes or no"),
-        ("tomb-raider: 0", "4:14", "yes or no", "write no"),
+        ("tomb-raider: 1", "4:14", "yes or no", "write yes"),
         ("read-reqs-per-sec: 1", "4:1", "already set on line 2", "keep one"),
         ("read-req-per-sec: 1", "4:1", "not a key of ACT", "did you mean read-reqs-per-sec?"),
         ("colour: red", "4:1", "not a key of ACT", "remove the line"),
@@ -81,8 +81,9 @@ fn texts_that_are_no_config_file() {
 
 #[test]
 fn a_file_of_todays_dialect() {
-    let text = "\r\n  device-names: /dev/a,/dev/b;/dev/c\t/dev/d # four\r\ndevice-names /dev/e\nread-reqs-per-sec 10\ncommit-to-device: yes\nrecord-bytes-range-max: 8100\nmax-lag-sec: 0";
+    let text = "\r\n  device-names: /dev/a,/dev/b;/dev/c\t/dev/d # four\r\ndevice-names /dev/e\nread-reqs-per-sec 10\ncommit-to-device: yes\nrecord-bytes-range-max: 8100\nmax-lag-sec: 0\nno-defrag-reads: No\ntomb-raider: false\ndisable-odsync:";
     let (conf, notes) = read("f", text, None).unwrap();
+    assert!(!conf.no_defrag_reads && !conf.tomb_raider && !conf.disable_odsync);
     assert_eq!(conf.device_names, ["/dev/a", "/dev/b", "/dev/c", "/dev/d", "/dev/e"]);
     assert_eq!((conf.kind, conf.read_reqs_per_sec, conf.commit_to_device), (Kind::Storage, 10, true));
     assert_eq!((conf.max_lag, conf.test_duration), (Span::ZERO, Span::from_secs(86_400)));

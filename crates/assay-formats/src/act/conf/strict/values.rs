@@ -1,6 +1,6 @@
 //! Values: each form is parsed exactly; a refusal suggests what was most likely meant.
 
-use super::super::keys::{Entry, Key, Shape, Unit};
+use super::super::keys::{self, Entry, Key, Shape, Unit};
 use super::super::{Production, suggest};
 use super::{Item, Reader};
 use assay_base::Fault;
@@ -13,7 +13,7 @@ const SHARES_MAX: usize = 65;
 
 impl Reader<'_> {
     pub(super) fn set(&mut self, item: &Item) -> Result<(), Fault> {
-        if item.value.is_empty() {
+        if item.value.is_empty() && item.entry.shape != Shape::Flag {
             let fault = item.fault(self.file, item.value_at, 1);
             return Err(fault.because(format!("{} has no value", item.name()), example(item.entry)));
         }
@@ -77,18 +77,13 @@ impl Reader<'_> {
     }
 
     fn flag(&self, item: &Item) -> Result<bool, Fault> {
-        match item.value {
-            "yes" | "y" => Ok(true),
-            "no" | "n" => Ok(false),
-            other => {
-                let advice = match other.to_lowercase().as_str() {
-                    "yes" | "y" | "true" | "on" | "1" => "write yes",
-                    "no" | "n" | "false" | "off" | "0" => "write no",
-                    _ => "write yes or no",
-                };
-                Err(item.at_value(self.file).because(format!("{} must be yes or no", item.name()), advice))
-            }
-        }
+        keys::flag(item.value).ok_or_else(|| {
+            let advice = match item.value.to_lowercase().as_str() {
+                "yes" | "y" | "true" | "on" | "1" => "write yes",
+                _ => "write yes or no",
+            };
+            item.at_value(self.file).because(format!("{} must be yes or no", item.name()), advice)
+        })
     }
 
     /// scheduler-mode: it will be written to sysfs, so it must be a single plain word.
