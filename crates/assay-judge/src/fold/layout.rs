@@ -7,11 +7,11 @@ use crate::fold::stream_layout::StreamLayout;
 use assay_base::{Criterion, Span};
 use assay_record::{FlowHead, Header, PerMinute, PhaseKind, Thresholds, WatchedDisk};
 
-/// Upper bound on the counters kept at once; 24 devices with 7 streams and 60 thresholds need a two-hundredth of it.
-const MOST_COUNTERS: usize = 1 << 21;
+/// Upper bound on the counters kept at once, 64 MiB; a log of ACT with 128 devices, its most, needs half of it.
+const MOST_COUNTERS: usize = 1 << 23;
 
-/// Upper bound on the number of streams, phases or criteria.
-const LONGEST_LIST: usize = 256;
+/// Upper bound on the number of streams, phases or criteria; a log of ACT with 128 devices has 387 criteria and 260 streams.
+const LONGEST_LIST: usize = 512;
 
 /// Number of figures per minute that are computed.
 const MOST_PER_MINUTE: usize = 8;

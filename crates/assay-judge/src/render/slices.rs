@@ -11,6 +11,22 @@ const COLUMNS: usize = 4;
 /// Number of targets that the summary lists.
 const TARGETS: usize = 8;
 
+/// How the averages below a table are made.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Averages {
+    /// The share over all operations of all slices.
+    OfOperations,
+    /// The mean of the shares of the slices as they are printed, which is what ACT's analyzer prints of its logs.
+    OfSlices,
+}
+
+impl Averages {
+    /// For the table of a log: as its own analyzer has them, if it is one of ACT.
+    pub(crate) fn for_log(judgement: &Judgement) -> Averages {
+        if judgement.tool.starts_with("ACT ") { Averages::OfSlices } else { Averages::OfOperations }
+    }
+}
+
 /// Every slice of every step, for each stream that has criteria, over all targets and on each.
 pub fn table(judgement: &Judgement, out: &mut dyn fmt::Write) -> fmt::Result {
     let mut page = Page::default();
@@ -26,7 +42,7 @@ pub fn table(judgement: &Judgement, out: &mut dyn fmt::Write) -> fmt::Result {
         for stream in shown_streams(part) {
             for target in targets_of(&part.streams, &stream) {
                 page.blank();
-                page.append(one(part, &stream, target.as_deref(), usize::MAX));
+                page.append(one(part, &stream, target.as_deref(), usize::MAX, Averages::for_log(judgement)));
             }
         }
     }
@@ -70,7 +86,7 @@ pub(crate) fn thresholds(part: &StepFigures, stream: &str) -> Vec<Span> {
 }
 
 /// One table of at most about `most` lines.
-pub(crate) fn one(part: &StepFigures, stream: &str, target: Option<&str>, most: usize) -> Page {
+pub(crate) fn one(part: &StepFigures, stream: &str, target: Option<&str>, most: usize, averages: Averages) -> Page {
     let columns = thresholds(part, stream);
     let device = device_stream(&part.streams, stream);
     let mut page = Page::default();
@@ -88,7 +104,7 @@ pub(crate) fn one(part: &StepFigures, stream: &str, target: Option<&str>, most: 
     if part.slices.left_out > 0 {
         page.line(format!("    … {} more slices that are not listed", part.slices.left_out));
     }
-    totals(&mut page, part, stream, target, &columns);
+    totals(&mut page, part, stream, target, &columns, averages);
     page
 }
 
@@ -260,9 +276,16 @@ fn lines(kept: &BTreeSet<usize>, of: usize) -> usize {
     kept.len() + begins.zip(ends).filter(|(begin, end)| begin < end).count()
 }
 
-/// The share over all operations of the complete slices, and the largest share of any slice, in percent.
-fn totals(page: &mut Page, part: &StepFigures, stream: &str, target: Option<&str>, columns: &[Span]) {
-    let (average, largest) = ends(part, stream, target, columns);
+/// The average share of the complete slices, and the largest share of any slice, in percent.
+fn totals(
+    page: &mut Page,
+    part: &StepFigures,
+    stream: &str,
+    target: Option<&str>,
+    columns: &[Span],
+    averages: Averages,
+) {
+    let (average, largest) = ends(part, stream, target, columns, averages);
     rule(page, columns);
     let w = (columns.len() * 7).max(16);
     for (name, [response, service]) in [("avg", average), ("max", largest)] {
@@ -273,7 +296,7 @@ fn totals(page: &mut Page, part: &StepFigures, stream: &str, target: Option<&str
 
 type Pair = [Vec<Option<f64>>; 2];
 
-fn ends(part: &StepFigures, stream: &str, target: Option<&str>, columns: &[Span]) -> (Pair, Pair) {
+fn ends(part: &StepFigures, stream: &str, target: Option<&str>, columns: &[Span], averages: Averages) -> (Pair, Pair) {
     let entries: Vec<_> = part
         .slices
         .listed
@@ -286,10 +309,9 @@ fn ends(part: &StepFigures, stream: &str, target: Option<&str>, columns: &[Span]
     let services = complete.filter_map(|slice| slice.stream(&device, target).or(slice.stream(stream, target)));
     let sides: [Vec<&SliceTimes>; 2] =
         [entries.iter().map(|entry| &entry.response).collect(), services.map(|entry| &entry.service).collect()];
-    let average = |times: &Vec<&SliceTimes>, span: &Span| {
-        let over: u128 = times.iter().filter_map(|times| times.over.get(span)).map(|n| u128::from(*n)).sum();
-        let of: u128 = times.iter().map(|times| u128::from(times.operations)).sum();
-        percent_of(over, of)
+    let average = |times: &Vec<&SliceTimes>, span: &Span| match averages {
+        Averages::OfOperations => share_of_operations(times, *span),
+        Averages::OfSlices => mean_of_slices(times, *span),
     };
     let largest = |times: &Vec<&SliceTimes>, span: &Span| {
         times.iter().filter_map(|times| times.percent_over(*span)).max_by(f64::total_cmp)
@@ -298,6 +320,23 @@ fn ends(part: &StepFigures, stream: &str, target: Option<&str>, columns: &[Span]
         sides.each_ref().map(|times| columns.iter().map(|span| average(times, span)).collect()),
         sides.each_ref().map(|times| columns.iter().map(|span| largest(times, span)).collect()),
     )
+}
+
+/// The share over all operations together, in percent.
+fn share_of_operations(times: &[&SliceTimes], threshold: Span) -> Option<f64> {
+    let over: u128 = times.iter().filter_map(|times| times.over.get(&threshold)).map(|n| u128::from(*n)).sum();
+    let of: u128 = times.iter().map(|times| u128::from(times.operations)).sum();
+    percent_of(over, of)
+}
+
+/// The mean of the shares of the slices in percent, each rounded to the two digits that are printed. ACT's analyzer has 0
+/// for a slice without operations.
+fn mean_of_slices(times: &[&SliceTimes], threshold: Span) -> Option<f64> {
+    let counted: Vec<&&SliceTimes> = times.iter().filter(|times| times.over.contains_key(&threshold)).collect();
+    let printed =
+        |times: &SliceTimes| format!("{:.2}", times.percent_over(threshold).unwrap_or(0.0)).parse().unwrap_or(0.0);
+    let sum: f64 = counted.iter().map(|times| printed(times)).sum();
+    (!counted.is_empty()).then(|| sum / counted.len() as f64)
 }
 
 /// The largest share of any slice on each target, the worst target first; empty where there is only one target.
@@ -311,7 +350,7 @@ pub(crate) fn by_target(part: &StepFigures, stream: &str) -> Page {
     let mut rows: Vec<(String, Pair)> = names
         .into_iter()
         .map(|name| {
-            let (_, largest) = ends(part, stream, Some(&name), &columns);
+            let (_, largest) = ends(part, stream, Some(&name), &columns, Averages::OfOperations);
             (name, largest)
         })
         .collect();

@@ -4,7 +4,7 @@ use crate::judgement::{Judgement, MeasuredTime};
 use crate::render::criteria::criteria;
 use crate::render::page::{Page, Reader};
 use crate::render::room::{LINES, LISTED, ROOMS, Room, WARNINGS};
-use crate::render::slices::{by_target, one, shown_streams};
+use crate::render::slices::{Averages, by_target, one, shown_streams};
 use crate::render::spark;
 use crate::render::tested::device;
 use crate::render::totals::{by_slice, figures, percentiles, phases};
@@ -137,7 +137,7 @@ fn tables(page: &mut Page, judgement: &Judgement, most: usize, least: usize, wit
         }
         page.blank();
         let share = if streams.len() - index > 1 { room / (streams.len() - index) } else { room };
-        page.append(one(part, stream, None, share.max(least)));
+        page.append(one(part, stream, None, share.max(least), Averages::for_log(judgement)));
         page.blank();
         page.append(targets);
     }
