@@ -12,6 +12,7 @@ pub mod clock;
 pub mod doctor;
 pub mod durable;
 pub mod facts;
+pub mod ignored;
 pub mod inline;
 pub mod null;
 pub mod open;

@@ -259,6 +259,8 @@ fn a_consent_given_earlier_is_of_one_device_and_of_what_was_seen_on_it() {
     let seen = examine(device.path());
     let evidence = |id| seen.rules.iter().find(|answer| answer.id == id).unwrap().evidence.clone();
     let given = Standing {
+        in_container: false,
+        record: None,
         marks: seen.marks.clone(),
         overrides: vec![(S7, evidence(S7)), (S8, evidence(S8))],
         words: "by the consent of yesterday".into(),

@@ -58,6 +58,142 @@ fn a_mount_anywhere_in_the_family_is_seen_from_everywhere() {
     }
 }
 
+/// The disk of a machine with a system on it, and a partition for the test: sda1 is the root, sda2 swap, sda3 a volume
+/// with a file system, sda5 part of a RAID with another disk, sda9 the one for the test.
+fn machine_with_a_partition_to_spare() -> Tree {
+    let tree = Tree::new();
+    let sda = tree.disk("pci0/ata1", "sda", "8:0");
+    let parts: Vec<_> = [(1, "8:1"), (2, "8:2"), (3, "8:3"), (5, "8:5"), (9, "8:9")]
+        .map(|(index, number)| tree.partition_at(&sda, index, number, (2048 + 10_000 * u64::from(index), 10_000)))
+        .into();
+    let volume = tree.disk("virtual", "dm-0", "252:0");
+    tree.file("sys/devices/virtual/block/dm-0/dm/name", "vg-home\n");
+    tree.stack(&volume, &parts[2]);
+    let sdb = tree.disk("pci0/ata2", "sdb", "8:16");
+    let md = tree.disk("virtual", "md0", "9:0");
+    tree.stack(&md, &parts[3]);
+    tree.stack(&md, &tree.partition_at(&sdb, 1, "8:17", (2048, 10_000)));
+    tree.mounts(
+        "1 0 8:1 / / rw - ext4 /dev/sda1 rw\n2 1 8:1 /var /srv rw - ext4 /dev/sda1 rw\n3 1 252:0 / /home rw - xfs /dev/mapper/vg-home rw\n\
+         4 1 9:0 / /data rw - ext4 /dev/md0 rw\n",
+    );
+    tree.file("proc/swaps", "Filename Type Size Used Priority\n/dev/sda2 partition 10 0 -2\n");
+    tree
+}
+
+#[test]
+fn what_is_in_use_beside_a_partition_is_a_limit_of_the_result() {
+    let tree = machine_with_a_partition_to_spare();
+    let exam = tree.ask("8:9");
+    assert_eq!(tree.refused("8:9"), NONE, "{exam:?}");
+    let marks: Vec<String> = exam.watermarks.iter().map(|mark| format!("{}: {mark}", mark.word())).collect();
+    for mark in [
+        "SHARED DISK: sda1 is mounted",
+        "SHARED DISK: sda2 is active swap",
+        "SHARED DISK: sda3 is part of dm-0",
+        "SHARED DISK: dm-0 is mounted",
+        "SHARED DISK: sda5 is part of md0",
+        "SHARED DISK: md0 is mounted",
+    ] {
+        assert!(marks.iter().any(|known| known == mark), "{mark} in {marks:?}");
+    }
+    assert_eq!(marks.len(), 6, "each once: {marks:?}");
+    assert!(evidence(&exam, S4).contains("none of sda, sda9 is mounted"), "{exam:?}");
+    assert!(evidence(&exam, S4).contains("beside it sda1 is mounted on / "), "{exam:?}");
+    // The disk itself and every other part of it stay refused.
+    for other in ["8:0", "8:1", "8:2", "8:3", "8:5", "252:0", "9:0"] {
+        assert!(tree.refused(other).contains(&S4), "{other}");
+    }
+    for system in ["8:0", "8:1"] {
+        assert!(tree.refused(system).contains(&S5), "{system}");
+    }
+    // The log on another partition of the disk is a limit too.
+    let gate = Gate::new(tree.roots());
+    let exam = gate.examine_number(DevNum { major: 8, minor: 9 }, Some(Path::new("/no/such/place")));
+    assert!(exam.accepted && exam.watermarks.contains(&Watermark::LogOnTarget), "{exam:?}");
+}
+
+/// Each row changes the machine so that something in use may share bytes with the partition.
+#[test]
+fn what_may_share_bytes_with_a_partition_is_refused() {
+    let disk = "sys/devices/pci0/ata1/block/sda";
+    type Change = fn(&Tree, &str);
+    let changes: [(&str, Change, RuleId); 12] = [
+        ("it is mounted itself", |tree, _| mount(tree, "8:9 / /mnt rw - ext4 /dev/sda9 rw"), S4),
+        ("the whole disk is mounted", |tree, _| mount(tree, "8:0 / /mnt rw - ext4 /dev/sda rw"), S4),
+        ("the root is on the whole disk", |tree, _| tree.mounts("1 0 8:0 / / rw - ext4 /dev/sda rw\n"), S5),
+        ("it is swap", |tree, _| tree.file("proc/swaps", "Filename Type\n/dev/sda9 partition 1 0 -2\n"), S4),
+        ("the disk is swap", |tree, _| tree.file("proc/swaps", "Filename Type\n/dev/sda partition 1 0 -2\n"), S4),
+        ("a file system knows it", |tree, _| tree.file("sys/fs/btrfs/6c2c/devices/sda9/size", "1\n"), S4),
+        (
+            "a volume spans it",
+            |tree, disk| tree.stack(&tree.path("sys/devices/virtual/block/dm-0"), &tree.path(disk).join("sda9")),
+            S4,
+        ),
+        (
+            "something is built on the whole disk",
+            |tree, disk| {
+                let upper = tree.disk("virtual", "dm-7", "252:7");
+                tree.stack(&upper, &tree.path(disk));
+            },
+            S4,
+        ),
+        ("the mounted one reaches into it", |tree, disk| tree.file(&format!("{disk}/sda1/size"), "80001\n"), S4),
+        (
+            "the mounted one contains it",
+            |tree, disk| {
+                tree.file(&format!("{disk}/sda1/start"), "0\n");
+                tree.file(&format!("{disk}/sda1/size"), "2097152\n");
+            },
+            S4,
+        ),
+        (
+            "the place of the mounted one is unknown",
+            |tree, disk| std::fs::remove_file(tree.path(disk).join("sda1/start")).unwrap(),
+            S4,
+        ),
+        ("its own place is unknown", |tree, disk| std::fs::remove_file(tree.path(disk).join("sda9/size")).unwrap(), S4),
+    ];
+    for (what, change, rule) in changes {
+        let tree = machine_with_a_partition_to_spare();
+        assert_eq!(tree.refused("8:9"), NONE);
+        change(&tree, disk);
+        assert!(tree.refused("8:9").contains(&rule), "{what}: {:?}", tree.ask("8:9"));
+    }
+    // The last sector of one and the first of the other are neighbours, and no more.
+    let tree = machine_with_a_partition_to_spare();
+    tree.file(&format!("{disk}/sda1/size"), "80000\n");
+    tree.file(&format!("{disk}/sda2/size"), "1\n");
+    tree.file(&format!("{disk}/sda3/size"), "1\n");
+    tree.file(&format!("{disk}/sda5/size"), "1\n");
+    assert_eq!(tree.refused("8:9"), NONE);
+}
+
+/// One more line in both mount tables.
+fn mount(tree: &Tree, line: &str) {
+    let table = std::fs::read_to_string(tree.path("proc/1/mountinfo")).unwrap();
+    tree.mounts(&format!("{table}9 1 {line}\n"));
+}
+
+/// A partition of a disk that is built on others: what lies beneath is not looked at in enough detail, so that what is in use
+/// beside it is refused.
+#[test]
+fn beside_a_partition_of_a_volume_nothing_may_be_in_use() {
+    let tree = Tree::new();
+    let sda = tree.disk("pci0/ata1", "sda", "8:0");
+    let lower = tree.partition_at(&sda, 2, "8:2", (20_000, 10_000));
+    tree.partition_at(&sda, 1, "8:1", (2048, 10_000));
+    let md = tree.disk("virtual", "md0", "9:0");
+    tree.stack(&md, &lower);
+    tree.partition_at(&md, 1, "259:1", (2048, 1000));
+    tree.partition_at(&md, 2, "259:2", (4096, 1000));
+    assert_eq!((tree.refused("259:2"), tree.refused("9:0")), (vec![], vec![]));
+    for line in ["8:1 / /mnt rw - ext4 /dev/sda1 rw", "259:1 / /mnt rw - ext4 /dev/md0p1 rw"] {
+        tree.mounts(&format!("{TMPFS_ROOT}9 1 {line}\n"));
+        assert_eq!((tree.refused("259:2"), tree.refused("9:0")), (vec![S4], vec![S4]), "{line}");
+    }
+}
+
 #[test]
 fn a_mount_only_process_one_or_another_namespace_has_is_seen() {
     let line = format!("{TMPFS_ROOT}9 1 8:1 / /secret rw - ext4 /dev/sda1 rw\n");

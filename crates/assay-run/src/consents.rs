@@ -5,13 +5,16 @@
 use crate::failure::{Failure, shown};
 use crate::{files, records};
 use assay_device::clock;
-use assay_device::safety::{Examination, Marks, RuleId, Standing, difference, what_was_seen};
+use assay_device::safety::{DevNum, Examination, Inode, Marks, RuleId, Standing, difference, what_was_seen};
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder};
 use std::io::{self, Read};
+use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
+use std::sync::{Mutex, PoisonError};
 
 /// Larger than any of our files.
 const LONGEST: u64 = 64 << 10;
@@ -35,10 +38,46 @@ pub struct Given {
     pub marks: Marks,
     /// Rules that are overridden, with what was found.
     pub overrides: Vec<Override>,
+    /// Whether it was confirmed that processes outside this container are invisible.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub in_container: bool,
+    /// The exit codes of a drop-in on this device; absent: those of this program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_codes: Option<ExitCodes>,
     /// When it was given, RFC 3339.
     pub given: String,
     /// When it ends, RFC 3339.
     pub until: String,
+}
+
+/// Whose exit codes a drop-in ends with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ExitCodes {
+    /// This program's: they tell how the test ended.
+    Assay,
+    /// The original's: 0 also after an overload and after errors.
+    Act,
+}
+
+impl FromStr for ExitCodes {
+    type Err = String;
+    fn from_str(text: &str) -> Result<ExitCodes, String> {
+        match text {
+            "assay" => Ok(ExitCodes::Assay),
+            "act" => Ok(ExitCodes::Act),
+            other => Err(format!("\"{}\" names no exit codes; write act or assay", other.escape_debug())),
+        }
+    }
+}
+
+/// What a person agrees to besides the loss of the data.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Terms {
+    /// See [`Given::in_container`].
+    pub in_container: bool,
+    /// See [`Given::exit_codes`].
+    pub exit_codes: Option<ExitCodes>,
 }
 
 /// One overridden rule.
@@ -53,7 +92,7 @@ pub struct Override {
 
 impl Given {
     /// A consent for an examined device, from `now` until `until`.
-    pub fn of(exam: &Examination, now: Timestamp, until: Timestamp) -> Given {
+    pub fn of(exam: &Examination, terms: Terms, now: Timestamp, until: Timestamp) -> Given {
         let overridden = exam.rules.iter().filter(|answer| answer.overridden);
         Given {
             schema: 1,
@@ -63,6 +102,8 @@ impl Given {
             overrides: overridden
                 .map(|answer| Override { rule: answer.id.to_string(), seen: what_was_seen(exam, answer) })
                 .collect(),
+            in_container: terms.in_container,
+            exit_codes: terms.exit_codes,
             given: text(now),
             until: text(until),
         }
@@ -99,7 +140,8 @@ impl Given {
         let overrides = self.overrides.iter().map(rule).collect::<Result<_, _>>()?;
         let rules = if self.overrides.is_empty() { String::new() } else { format!(", overriding {}", self.rules()) };
         let words = format!("by the consent of {} until {}{rules}", self.given, self.until);
-        Ok(Standing { marks: self.marks.clone(), overrides, words })
+        let (marks, in_container) = (self.marks.clone(), self.in_container);
+        Ok(Standing { marks, overrides, in_container, record: None, words })
     }
 }
 
@@ -138,6 +180,15 @@ impl Kept {
     }
 }
 
+/// Records that this process has locked. They stay open until it ends: the lock is what other runs look for.
+static SHARED: Mutex<Vec<fs::File>> = Mutex::new(Vec::new());
+
+/// Paths of the records that this process has locked, by their descriptors: they lead to the very files.
+pub(crate) fn locked_paths() -> Vec<String> {
+    let shared = SHARED.lock().unwrap_or_else(PoisonError::into_inner);
+    shared.iter().map(|file| format!("/proc/self/fd/{}", file.as_raw_fd())).collect()
+}
+
 /// Where consents are kept.
 #[derive(Clone, Debug)]
 pub struct Consents {
@@ -163,6 +214,20 @@ impl Consents {
             Err(why) => Kept { file, given: None, standing: Err(why) },
         };
         files.into_iter().map(kept).collect()
+    }
+
+    /// Locks the records of valid consents for as long as this process lives, and marks those consents so that runs which
+    /// have done the same may share their devices with each other. One that cannot be locked is not shared.
+    pub fn share(kept: &mut [Kept]) {
+        for kept in kept {
+            let Ok(standing) = &mut kept.standing else { continue };
+            let Ok(file) = files::look(&kept.file) else { continue };
+            let locked = rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockShared);
+            if let (Ok(()), Ok(meta)) = (locked, file.metadata()) {
+                standing.record = Some(Inode { device: DevNum::of(meta.dev()), inode: meta.ino() });
+                SHARED.lock().unwrap_or_else(PoisonError::into_inner).push(file);
+            }
+        }
     }
 
     /// Stores a consent and replaces one for the same device.
@@ -238,6 +303,8 @@ mod tests {
             path: "/dev/sdx".into(),
             marks: [("serial", "S1"), ("size in bytes", "100")].map(|(k, v)| (k.into(), v.into())).into(),
             overrides: vec![Override { rule: "S8".into(), seen: "unknown data near byte 0".into() }],
+            in_container: false,
+            exit_codes: None,
             given: text(at(0)),
             until: text(at(3600)),
         }
@@ -262,6 +329,21 @@ mod tests {
             let why = it.standing(now).unwrap_err();
             assert!(why.contains(words), "{what}: {why}");
         }
+    }
+
+    /// What is added is optional: the file of an earlier version is read, and one that does not need it is as it was.
+    #[test]
+    fn terms_are_kept_only_where_they_were_given() {
+        let plain = serde_json::to_string(&given()).unwrap();
+        assert!(!plain.contains("in_container") && !plain.contains("exit_codes"), "{plain}");
+        assert_eq!(serde_json::from_str::<Given>(&plain).unwrap(), given());
+        let more = Given { in_container: true, exit_codes: Some(ExitCodes::Act), ..given() };
+        let text = serde_json::to_string(&more).unwrap();
+        assert!(text.contains("\"exit_codes\":\"act\""), "{text}");
+        assert_eq!(serde_json::from_str::<Given>(&text).unwrap(), more);
+        assert!(more.standing(at(1)).unwrap().in_container && !given().standing(at(1)).unwrap().in_container);
+        assert_eq!("act".parse(), Ok(ExitCodes::Act));
+        assert!("ACT".parse::<ExitCodes>().is_err() && "".parse::<ExitCodes>().is_err());
     }
 
     #[test]

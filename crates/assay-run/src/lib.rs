@@ -35,6 +35,7 @@ pub mod meter;
 pub mod observer;
 pub mod pace;
 mod page_cache;
+mod partners;
 pub mod prepare;
 pub mod procedure;
 pub mod production;

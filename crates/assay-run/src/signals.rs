@@ -1,10 +1,11 @@
 //! Signals, and every other reason to end a run early, as cells that workers read: one cell for requests to the
 //! program, which end all its runs, and one per run for its own reasons.
 
+use assay_device::ignored::is_ignored;
 use assay_engine::shell::Stop;
 use assay_record::CloseReason;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
 
 /// Shared by all workers of a run and everything that may end it.
@@ -66,15 +67,34 @@ impl StopCell {
     }
 }
 
-/// Makes SIGINT, SIGTERM and SIGHUP end the run regularly from now on.
+/// The signals that end a run.
+const ENDING: [i32; 3] = [SIGINT, SIGTERM, SIGHUP];
+
+/// The last of them that arrived; 0: none.
+static ARRIVED: AtomicI32 = AtomicI32::new(0);
+
+/// Makes SIGINT, SIGTERM and SIGHUP end the run regularly from now on. One that is ignored stays ignored: whoever started
+/// this program under nohup, or in the background of a script, wants it to go on.
 pub fn watch() -> std::io::Result<StopCell> {
     let cell = StopCell::default();
-    let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP])?;
+    let mut signals = signal_hook::iterator::Signals::new(ENDING.into_iter().filter(|signal| !is_ignored(*signal)))?;
     let shared = cell.clone();
     crate::threads::builder("signals").spawn(move || {
-        signals.forever().for_each(|_| shared.signal());
+        for signal in signals.forever() {
+            ARRIVED.store(signal, Ordering::Relaxed);
+            shared.signal();
+        }
     })?;
     Ok(cell)
+}
+
+/// Ends this process as the signal that arrived would have ended it, if one did: for programs whose callers look for that.
+pub fn end_as_signalled() {
+    match ARRIVED.load(Ordering::Relaxed) {
+        0 => {}
+        // It returns only where the signal does not end a process.
+        signal => drop(signal_hook::low_level::emulate_default_handler(signal)),
+    }
 }
 
 #[cfg(test)]

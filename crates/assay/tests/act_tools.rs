@@ -525,8 +525,132 @@ fn links_answer_however_the_tools_are_started() {
     }
     std::fs::remove_file(bin.join("act_prep")).unwrap();
     std::fs::write(bin.join("act_prep"), "the original").unwrap();
-    assert_eq!(assay(&["links", bin.to_str().unwrap()]).status.code(), Some(2));
-    assert_eq!(std::fs::read_to_string(bin.join("act_prep")).unwrap(), "the original");
+    for more in [&[][..], &["--force-links"]] {
+        let again = assay(&[&["links", bin.to_str().unwrap()], more].concat());
+        assert_eq!(again.status.code(), Some(2), "{more:?}");
+        assert!(
+            text(&again.stderr).contains("act_prep is not a link, and is never replaced"),
+            "{}",
+            text(&again.stderr)
+        );
+        assert_eq!(std::fs::read_to_string(bin.join("act_prep")).unwrap(), "the original");
+    }
+}
+
+/// In ACT's own directory some names are taken: the others become links, and what is in the way is named.
+#[test]
+fn what_is_in_the_way_of_a_link_is_named_and_the_rest_is_linked() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    let links = |more: &[&str]| assay(&[&["links", dir.path().to_str().unwrap()], more].concat());
+    std::os::unix::fs::symlink("/usr/bin/true", at("act_storage")).unwrap();
+    std::fs::write(at("act_latency.py"), "#!/usr/bin/python3\n# my own analyzer\n").unwrap();
+    let made = links(&[]);
+    assert_eq!(made.status.code(), Some(2));
+    for name in ["act_index", "act_prep", "act_latency", "pblio", "seekmark"] {
+        assert_eq!(std::fs::read_link(at(name)).unwrap(), Path::new(env!("CARGO_BIN_EXE_assay")), "{name}");
+        assert!(text(&made.stdout).contains(name), "{}", text(&made.stdout));
+    }
+    let said = text(&made.stderr);
+    assert!(said.contains("act_storage is a link to /usr/bin/true; --force-links replaces it"), "{said}");
+    assert!(said.contains("act_latency.py is not a link, and is never replaced"), "{said}");
+    // The link is replaced when it is asked for, somebody's file never.
+    assert_eq!(links(&["--force-links"]).status.code(), Some(2));
+    assert_eq!(std::fs::read_link(at("act_storage")).unwrap(), Path::new(env!("CARGO_BIN_EXE_assay")));
+    assert!(std::fs::read_to_string(at("act_latency.py")).unwrap().contains("my own analyzer"));
+    // A script of an earlier version is ours.
+    std::fs::write(
+        at("act_latency.py"),
+        "#!/bin/sh\n# Made by assay links: starts assay in place of ACT's analyzer, called by its name or by python.\n",
+    )
+    .unwrap();
+    assert!(text(&links(&[]).stderr).contains("of an earlier version; --force-links"));
+    assert_eq!(links(&["--force-links"]).status.code(), Some(0));
+    assert_eq!(links(&[]).status.code(), Some(0));
+}
+
+/// A copy of the script whose link leads to a script like it would start itself for ever.
+#[test]
+fn a_copied_script_never_starts_itself() {
+    let dir = tempfile::tempdir().unwrap();
+    let bin = dir.path().join("bin");
+    assert_eq!(assay(&["links", bin.to_str().unwrap()]).status.code(), Some(0));
+    let at = |place: &str, name: &str| dir.path().join(place).join(name);
+    for place in ["none", "linked", "copied", "one", "other"] {
+        std::fs::create_dir(dir.path().join(place)).unwrap();
+        std::fs::copy(bin.join("act_latency.py"), at(place, "act_latency.py")).unwrap();
+    }
+    std::os::unix::fs::symlink("act_latency.py", at("linked", "act_latency")).unwrap();
+    std::fs::copy(bin.join("act_latency.py"), at("copied", "act_latency")).unwrap();
+    std::os::unix::fs::symlink(at("other", "act_latency.py"), at("one", "act_latency")).unwrap();
+    std::os::unix::fs::symlink(at("one", "act_latency.py"), at("other", "act_latency")).unwrap();
+    for place in ["none", "linked", "copied", "one", "other"] {
+        let script = at(place, "act_latency.py");
+        for mut command in [Command::new(&script), Command::new("python3")] {
+            if command.get_program() == "python3" {
+                command.arg(&script);
+            }
+            let mut timed = Command::new("timeout");
+            timed.arg("60").arg(command.get_program()).args(command.get_args()).args(["-l", "log.txt"]);
+            let output = timed.output().unwrap();
+            let said = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(5), "{place}: {said}");
+            assert!(said.contains("does not start assay") && said.contains("assay links DIRECTORY"), "{place}: {said}");
+        }
+    }
+}
+
+/// The average below the table of a log of ACT is the one that ACT's analyzer prints.
+#[test]
+fn averages_of_acts_logs_are_the_analyzers() {
+    let (mut compared, mut logs) = (0, 0);
+    for path in golden().into_iter().flat_map(|root| entries(&root.join("act"))) {
+        let path = path.join("log.txt");
+        let shown = text(&std::fs::read(&path).unwrap_or_default());
+        if !shown.contains("microsecond-histograms: no") || !shown.contains("\nreads (") {
+            continue;
+        }
+        logs += 1;
+        for slice in ["1", "2", "5"] {
+            let table =
+                text(&assay(&["as", "act_latency", "-l", path.to_str().unwrap(), "-t", slice, "-h", "reads"]).stdout);
+            if !table.lines().any(|line| line.trim_start().starts_with("avg")) {
+                continue;
+            }
+            let judged = assay(&["judge", path.to_str().unwrap(), "--slice", &format!("{slice}s"), "--table"]);
+            let judged = text(&judged.stdout);
+            let row =
+                judged.lines().find(|line| line.trim_start().starts_with("avg")).unwrap_or_else(|| panic!("{judged}"));
+            let figures: Vec<f64> = row.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+            assert_eq!(
+                figures,
+                averages(&table)[..figures.len().min(3)],
+                "{} -t {slice}: {row}\n{table}",
+                path.display()
+            );
+            compared += figures.len();
+        }
+    }
+    assert!(logs >= 5 && compared >= 30, "{compared} figures of {logs} logs");
+}
+
+/// ACT takes up to 128 devices.
+#[test]
+fn a_log_of_as_many_devices_as_act_takes_is_judged() {
+    for devices in [84, 85, 128] {
+        let many = Ideal {
+            devices,
+            reads: 2000 * devices,
+            writes: 1000 * devices,
+            commit: true,
+            seconds: 3600,
+            interval: 600,
+            ..Ideal::default()
+        };
+        let (json, plain) = judged(&many.text(), &[]);
+        assert_eq!(json["verdict"], "PASS", "{devices}: {}", json["reason"]);
+        assert!(plain.contains(&format!("{devices} targets")), "{devices}: {plain}");
+    }
 }
 
 #[test]

@@ -1,17 +1,18 @@
 //! The rules for block devices, in order, evaluated on the open descriptor.
 
-use super::family::{Family, Loop, Member};
+use super::family::{Family, Loop};
 use super::fingerprint::{Fingerprint, Opened};
 use super::identity::Identity;
+use super::in_use::{holders_in_words, in_use};
 use super::inquiry::{Inquiry, Mode};
-use super::openers::{Inode, LOOKS, Openers, UNSEEN, Wanted, in_words, openers, settled, wait_a_little};
-use super::processes::in_first_namespace;
+use super::kernel;
+use super::openers::{LOOKS, wait_a_little};
 use super::roots::{DevNum, Roots, attribute_if_any, names_in, number};
 use super::rule::{RuleId, Unopened};
 use super::shape::Shape;
+use super::sharing::{self, Partner};
 use super::subject::{Kind, Subject};
 use super::watermark::{self, Watermark};
-use super::{kernel, usage};
 use rustix::fs::{FlockOperation, OFlags};
 use rustix::io::Errno;
 use std::fs::File;
@@ -24,14 +25,14 @@ pub(super) fn inquire(inquiry: &mut Inquiry<'_>, subject: &Subject, device: DevN
     // Without the right to open the device, its users are not the reason for the refusal.
     let who = if busy { holders_in_words(inquiry.roots, device) } else { String::new() };
     match &opened {
-        Ok(_) => inquiry.answer(RuleId::S2, Ok("granted exclusively".into())),
+        Ok(opened) => inquiry.answer(RuleId::S2, Ok(opened.how.clone())),
         Err(e) => {
             inquiry.answer_unopened(RuleId::S2, Unopened { text: why_not_granted(*e) + &who, ..Unopened::of(*e) })
         }
     };
-    let file = opened.ok().or_else(|| still_readable(inquiry, subject));
+    let file = opened.ok().map(|claimed| claimed.file).or_else(|| still_readable(inquiry, subject));
     let shape = file.as_ref().and_then(|file| size_and_blocks(inquiry, file, device));
-    let held = in_use(inquiry, device, claimed) || busy;
+    let held = in_use(inquiry, device, file.as_ref().filter(|_| claimed)) || busy;
     match (&file, &shape) {
         (Some(file), Some(shape)) if claimed && !(held && inquiry.mode == Mode::Look) => {
             inquiry.contents(file, shape.size);
@@ -52,27 +53,48 @@ pub(super) fn inquire(inquiry: &mut Inquiry<'_>, subject: &Subject, device: DevN
 }
 
 /// The rules that need no open device: S4, S5, S6, S9, S11.
-pub(super) fn from_trees(inquiry: &mut Inquiry<'_>, device: DevNum, claimed: bool) {
-    in_use(inquiry, device, claimed);
+pub(super) fn from_trees(inquiry: &mut Inquiry<'_>, device: DevNum) {
+    in_use(inquiry, device, None);
     built_on(inquiry, device);
 }
 
+/// A device that the kernel has granted, and how.
+struct Claimed {
+    file: File,
+    how: String,
+}
+
+/// How often a run that shares the device is waited for, until it has checked the device itself and locked it.
+const LOOKS_AT_PARTNERS: u32 = 100;
+
 /// [`open`], repeated for about a second as long as the device is busy and no user of it is visible: the kernel
-/// releases a device a moment after the process that used it has ended.
-fn open_when_free(inquiry: &Inquiry<'_>, subject: &Subject, device: DevNum) -> Result<File, Errno> {
-    let mut opened = open(inquiry, subject);
-    for _ in 1..super::openers::LOOKS {
-        if !is_busy(&opened) || !holders_in_words(inquiry.roots, device).is_empty() {
-            break;
+/// releases a device a moment after the process that used it has ended. A run under the same consent shares it.
+fn open_when_free(inquiry: &Inquiry<'_>, subject: &Subject, device: DevNum) -> Result<Claimed, Errno> {
+    for look in 1.. {
+        let opened = open(inquiry, subject).map(|file| Claimed { file, how: "granted exclusively".to_owned() });
+        if !is_busy(&opened) {
+            return opened;
         }
-        super::openers::wait_a_little();
-        opened = open(inquiry, subject);
+        let partners = inquiry.partners(device);
+        if let Some(shared) = partners.iter().find_map(|partner| shared_with(partner, device)) {
+            return Ok(shared);
+        }
+        let most = if partners.is_empty() { LOOKS } else { LOOKS_AT_PARTNERS };
+        if look >= most || partners.is_empty() && !holders_in_words(inquiry.roots, device).is_empty() {
+            return opened;
+        }
+        wait_a_little();
     }
-    opened
+    Err(Errno::BUSY)
+}
+
+fn shared_with(partner: &Partner, device: DevNum) -> Option<Claimed> {
+    let file = sharing::join(partner, device)?;
+    Some(Claimed { file, how: format!("shared with {partner}, to which it was granted, under the same consent") })
 }
 
 /// Whether the kernel reported that somebody has it open.
-fn is_busy(opened: &Result<File, Errno>) -> bool {
+fn is_busy(opened: &Result<Claimed, Errno>) -> bool {
     matches!(opened, Err(Errno::BUSY))
 }
 
@@ -108,18 +130,6 @@ fn unread(inquiry: &mut Inquiry<'_>, held: bool) {
     let why = if held { "it was not read because it is in use" } else { "it could not be read" };
     for rule in [RuleId::S7, RuleId::S8] {
         inquiry.answer(rule, Err(why.into()));
-    }
-}
-
-/// Who caused an EBUSY, as far as the trees show it.
-fn holders_in_words(roots: &Roots, device: DevNum) -> String {
-    let Ok(family) = Family::of(roots, device) else { return String::new() };
-    let mut found = usage::uses(roots, &family, device).unwrap_or_default();
-    let openers = openers(roots, &wanted(&family, device)).unwrap_or_default();
-    found.extend(openers.found.iter().map(ToString::to_string));
-    match found.is_empty() {
-        true => String::new(),
-        false => format!(": {}", found.join("; ")),
     }
 }
 
@@ -176,93 +186,6 @@ fn shape_of(
         dma_alignment: alignment.map(|(memory, _)| memory).or(from_queue).unwrap_or(logical_block),
         direct: true,
     })
-}
-
-/// S4, S5, S6. True when a user of the device was found.
-fn in_use(inquiry: &mut Inquiry<'_>, device: DevNum, claimed: bool) -> bool {
-    let family = match Family::of(inquiry.roots, device) {
-        Ok(family) => family,
-        Err(why) => {
-            for rule in [RuleId::S4, RuleId::S5, RuleId::S6] {
-                inquiry.answer_unopened(rule, Unopened::unseen(why.clone()));
-            }
-            return false;
-        }
-    };
-    let names: Vec<&str> = family.members.iter().map(|m| m.name.as_str()).collect();
-    let mut held = false;
-    match usage::uses(inquiry.roots, &family, device) {
-        Ok(uses) => {
-            held = !uses.is_empty();
-            let none = || format!("none of {} is mounted, swap, claimed or a loop's backing", names.join(", "));
-            inquiry.answer(RuleId::S4, if held { Err(uses.join("; ")) } else { Ok(none()) });
-        }
-        Err(why) => {
-            inquiry.answer_unopened(RuleId::S4, Unopened::unseen(why));
-        }
-    }
-    let found = usage::system_on(inquiry.roots, &family, inquiry.request.log_dir, claimed);
-    inquiry.answer(RuleId::S5, found);
-    let seen = settled(inquiry.roots, &wanted(&family, device));
-    held |= seen.as_ref().is_ok_and(|seen| seen.users().next().is_some());
-    let found = seen.and_then(|seen| others(inquiry, &seen));
-    inquiry.answer(RuleId::S6, found);
-    neighbours(inquiry, &family, device);
-    held
-}
-
-/// Who has other partitions of the same disk open: they share no byte with the target, so nothing is refused, but they
-/// share the drive.
-fn neighbours(inquiry: &mut Inquiry<'_>, family: &Family, device: DevNum) {
-    let devices: Vec<_> = family.neighbours_of(device).into_iter().map(printed).collect();
-    if !devices.is_empty() {
-        // Where nobody can be seen, S6 has refused.
-        let found = openers(inquiry.roots, &Wanted { devices, ..Wanted::default() }).unwrap_or_default().found;
-        inquiry.exam.watermarks.extend(found.iter().map(|opener| Watermark::Neighbour(opener.to_string())));
-    }
-}
-
-fn printed(member: &Member) -> (DevNum, String) {
-    (member.number, format!("/dev/{}", member.name))
-}
-
-/// The whole family, except the siblings of a partition.
-fn wanted(family: &Family, device: DevNum) -> Wanted {
-    let neighbours: Vec<DevNum> = family.neighbours_of(device).into_iter().map(|member| member.number).collect();
-    let devices = family.members.iter().filter(|m| !neighbours.contains(&m.number)).map(printed).collect();
-    let disk = family.disk_of_partition(device);
-    let beneath = family.loops.iter().filter(|l| family.member(l.number).is_some()).filter_map(|l| l.backing);
-    let files = beneath.filter(|b| b.block.is_none());
-    Wanted { devices, inodes: files.map(|b| Inode { device: b.device, inode: b.inode }).collect(), disk }
-}
-
-/// S6. Whoever has it open only for reading destroys nothing and loses nothing; he may load it, and is named.
-fn others(inquiry: &mut Inquiry<'_>, seen: &Openers) -> Result<String, String> {
-    let fds = format!("{}/*/fd", inquiry.roots.proc.display());
-    inquiry.exam.users = seen.names();
-    inquiry.exam.watermarks.extend(seen.readers().map(|reader| Watermark::Reader(reader.to_string())));
-    let outsiders = !in_first_namespace(inquiry.roots);
-    if outsiders {
-        inquiry.exam.watermarks.push(Watermark::Container);
-    }
-    let unconfirmed = outsiders && !inquiry.request.in_container;
-    if unconfirmed {
-        inquiry.exam.users.insert(UNSEEN.to_owned());
-    }
-    if seen.users().next().is_some() {
-        return Err(format!("{} ({fds})", in_words(seen.users())));
-    }
-    if let Some(doubt) = seen.doubt(inquiry.roots) {
-        return Err(doubt);
-    }
-    if unconfirmed {
-        return Err("this is a container: processes outside it are invisible; add --in-container to proceed".into());
-    }
-    let read = in_words(seen.readers());
-    match read.is_empty() {
-        true => Ok(format!("none of {} ({fds})", seen.extent())),
-        false => Ok(format!("{read}; none of {} for writing ({fds})", seen.extent())),
-    }
 }
 
 /// S9 and S11.
@@ -372,6 +295,7 @@ fn consent(inquiry: &mut Inquiry<'_>, size: u64) {
     let by_name = inquiry.request.expect.is_some_and(|e| Some(e.serial.as_str()) == serial && e.size == size);
     let earlier = inquiry.standing().map(|given| given.words.clone());
     inquiry.exam.agreed_earlier = earlier.is_some();
+    inquiry.exam.shared_under = inquiry.standing().and_then(|given| given.record);
     let found = match (earlier, by_token, by_name) {
         (Some(words), ..) => Ok(words),
         (_, true, _) => Ok("by token".into()),
@@ -386,56 +310,6 @@ fn consent(inquiry: &mut Inquiry<'_>, size: u64) {
 mod tests {
     use super::*;
     use crate::safety::kernel::LoopBacking;
-
-    /// What cannot be seen may be a use: it is refused.
-    #[test]
-    fn processes_that_cannot_be_seen_are_reasons_to_refuse() {
-        use crate::safety::openers::{Access, Opener};
-        let dir = tempfile::tempdir().unwrap();
-        let space = dir.path().join("proc/self/ns");
-        std::fs::create_dir_all(&space).unwrap();
-        let roots = Roots { proc: dir.path().join("proc"), ..Roots::host() };
-        let opener = |access| Opener { pid: 7, name: "dd".into(), path: "/dev/sda".into(), access };
-        for (found, hidden, first, in_container, expected) in [
-            (vec![], 0, true, false, Ok("none of 3 processes")),
-            (vec![opener(Access::Writing)], 0, true, false, Err("process 7 (dd) has /dev/sda open for writing")),
-            (
-                vec![opener(Access::Locking)],
-                0,
-                true,
-                false,
-                Err("process 7 (dd) has /dev/sda open for reading, and has"),
-            ),
-            (
-                vec![opener(Access::Reading)],
-                0,
-                true,
-                false,
-                Ok("process 7 (dd) has /dev/sda open for reading; none of 3"),
-            ),
-            (vec![opener(Access::Reading)], 1, true, false, Err("the open files of 1 process cannot be seen")),
-            (vec![], 1, true, false, Err("the open files of 1 process cannot be seen")),
-            (vec![], 2, false, true, Err("the open files of 2 processes cannot be seen")),
-            (vec![], 0, false, false, Err("this is a container")),
-            (vec![], 0, false, true, Ok("none of 3 processes")),
-        ] {
-            let _ = std::fs::remove_file(space.join("pid"));
-            let number = if first { "pid:[4026531836]" } else { "pid:[4026532000]" };
-            std::os::unix::fs::symlink(number, space.join("pid")).unwrap();
-            let path = std::path::Path::new("/dev/sda");
-            let request = crate::safety::Request { in_container, ..crate::safety::Request::new(path) };
-            let exam = crate::safety::Examination::nothing(path);
-            let mut inquiry = Inquiry { roots: &roots, request, mode: Mode::Look, exam };
-            let reads = found.iter().filter(|opener| opener.access == Access::Reading).count();
-            let told = others(&mut inquiry, &Openers { found, hidden, seen: 3, ..Openers::default() });
-            let marks = inquiry.exam.watermarks.iter().filter(|mark| matches!(mark, Watermark::Reader(_)));
-            assert_eq!(marks.count(), reads, "{:?}", inquiry.exam.watermarks);
-            let (Ok(words) | Err(words)) = expected;
-            let (Ok(text) | Err(text)) = &told;
-            assert!(told.is_ok() == expected.is_ok() && text.starts_with(words), "{hidden} {first}: {told:?}");
-            assert_eq!(inquiry.exam.watermarks.contains(&Watermark::Container), !first);
-        }
-    }
 
     #[test]
     fn blocks_are_as_large_as_direct_io_asks_for() {

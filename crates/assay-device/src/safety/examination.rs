@@ -1,5 +1,6 @@
 //! What is known about a target, and the answer of each rule.
 
+use super::openers::Inode;
 use super::rule::{Refusal, RuleAnswer, RuleId};
 use super::standing::Marks;
 use super::subject::Kind;
@@ -36,6 +37,10 @@ pub struct Examination {
     pub rules: Vec<RuleAnswer>,
     /// Why a result on it cannot be a certificate.
     pub watermarks: Vec<Watermark>,
+    /// The record of a consent under which this run may share the device with another one.
+    pub shared_under: Option<Inode>,
+    /// Whether S6 refuses for no other reason than that this is a container, which nobody has confirmed.
+    pub is_in_container: bool,
     /// Names of the processes that use it (S6), for a consent that is given in advance.
     pub users: BTreeSet<String>,
     /// Whether every evaluated rule passes.
@@ -60,6 +65,8 @@ impl Examination {
             diskseq: None,
             rules: Vec::new(),
             watermarks: Vec::new(),
+            shared_under: None,
+            is_in_container: false,
             users: BTreeSet::new(),
             accepted: false,
             agreed_earlier: false,
@@ -98,6 +105,7 @@ pub(super) fn refusal(exam: Examination) -> Refusal {
     Refusal {
         given: exam.given,
         subject,
+        is_in_container: exam.is_in_container,
         rule: first.as_ref().map_or(RuleId::S0, |answer| answer.id),
         unpermitted: first.as_ref().is_some_and(|answer| answer.lacks_rights),
         evidence: first.map_or_else(|| "it could not be examined".to_owned(), |answer| answer.evidence),

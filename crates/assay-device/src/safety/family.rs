@@ -31,6 +31,13 @@ pub(crate) struct Loop {
     pub backing: Option<LoopBacking>,
 }
 
+impl Loop {
+    /// The block device to which it is bound, if it is known and one.
+    fn lower(&self) -> Option<DevNum> {
+        self.backing?.block
+    }
+}
+
 /// All bound loop devices.
 ///
 /// # Errors
@@ -124,44 +131,81 @@ impl Family {
     }
 
     fn linked(&self, roots: &Roots, member: &Member) -> Result<Vec<Member>, String> {
-        let mut dirs = Vec::new();
-        for kind in ["holders", "slaves"] {
-            let links = member.dir.join(kind);
-            for name in names_if_any(&links)? {
-                let link = links.join(name);
-                dirs.push(link.canonicalize().map_err(|e| cannot_read(&link, &e))?);
-            }
-        }
-        for bound in &self.loops {
-            let lower = bound.backing.and_then(|backing| backing.block);
-            if bound.number == member.number
-                && let Some(lower) = lower
-            {
-                let unknown = || format!("{lower}, beneath {}, is not in {}", bound.name, roots.sys.display());
-                dirs.push(roots.device_dir(lower).ok_or_else(unknown)?);
-            } else if lower == Some(member.number) {
-                // One without a directory was removed meanwhile.
-                dirs.extend(roots.device_dir(bound.number));
-            }
-        }
         let mut linked = Vec::new();
-        for dir in dirs {
+        for dir in self.dirs_above(roots, member)?.into_iter().chain(self.dirs_beneath(roots, member)?) {
             linked.extend(with_partitions(&disk_of(&dir)?)?);
         }
         Ok(linked)
     }
 
-    /// Where `device` is a partition: the other partitions of its disk. They share the drive with it, but no byte.
-    pub(super) fn neighbours_of(&self, device: DevNum) -> Vec<&Member> {
-        let is_partition = |member: &&Member| member.dir.join("partition").exists();
-        let itself = self.near.iter().find(|member| member.number == device);
-        let others = self.near.iter().filter(|member| member.number != device).filter(is_partition);
-        if itself.filter(is_partition).is_some() { others.collect() } else { Vec::new() }
+    /// The directories of devices that are built on a member: its holders, and loop devices bound to it.
+    fn dirs_above(&self, roots: &Roots, member: &Member) -> Result<Vec<PathBuf>, String> {
+        let bound = self.loops.iter().filter(|bound| bound.lower() == Some(member.number));
+        let mut dirs = leading_to(&member.dir.join("holders"))?;
+        // One without a directory was removed meanwhile.
+        dirs.extend(bound.filter_map(|bound| roots.device_dir(bound.number)));
+        Ok(dirs)
+    }
+
+    /// The directories of the devices that a member is built on: its slaves, or the device to which it is bound.
+    fn dirs_beneath(&self, roots: &Roots, member: &Member) -> Result<Vec<PathBuf>, String> {
+        let mut dirs = leading_to(&member.dir.join("slaves"))?;
+        for bound in self.loops.iter().filter(|bound| bound.number == member.number) {
+            if let Some(lower) = bound.lower() {
+                let unknown = || format!("{lower}, beneath {}, is not in {}", bound.name, roots.sys.display());
+                dirs.push(roots.device_dir(lower).ok_or_else(unknown)?);
+            }
+        }
+        Ok(dirs)
+    }
+
+    /// The members that are built on a member.
+    ///
+    /// # Errors
+    /// Sysfs cannot be read; in words.
+    pub(super) fn above(&self, roots: &Roots, member: &Member) -> Result<Vec<&Member>, String> {
+        Ok(self.members_at(&self.dirs_above(roots, member)?))
+    }
+
+    /// The members that a member is built on.
+    ///
+    /// # Errors
+    /// Sysfs cannot be read; in words.
+    pub(super) fn beneath(&self, roots: &Roots, member: &Member) -> Result<Vec<&Member>, String> {
+        Ok(self.members_at(&self.dirs_beneath(roots, member)?))
+    }
+
+    fn members_at(&self, dirs: &[PathBuf]) -> Vec<&Member> {
+        self.members.iter().filter(|member| dirs.contains(&member.dir)).collect()
+    }
+
+    /// The disk of a member; a disk is its own.
+    ///
+    /// # Errors
+    /// Sysfs cannot be read, or shows no such disk; in words.
+    pub(super) fn disk_of_member(&self, member: &Member) -> Result<&Member, String> {
+        let dir = disk_of(&member.dir)?;
+        let disk = self.members.iter().find(|other| other.dir == dir);
+        disk.ok_or_else(|| format!("the disk of {} is unknown ({})", member.name, dir.display()))
+    }
+
+    /// The partitions of a member; none where it is a partition itself.
+    ///
+    /// # Errors
+    /// Sysfs cannot be read; in words.
+    pub(super) fn partitions_of(&self, disk: &Member) -> Result<Vec<&Member>, String> {
+        let mut found = Vec::new();
+        for member in self.members.iter().filter(|member| member.dir.parent() == Some(disk.dir.as_path())) {
+            if is_partition(member)? {
+                found.push(member);
+            }
+        }
+        Ok(found)
     }
 
     /// Where `device` is a partition: its disk.
     pub(super) fn disk_of_partition(&self, device: DevNum) -> Option<DevNum> {
-        let disk = self.near.iter().find(|member| !member.dir.join("partition").exists())?;
+        let disk = self.disk_of_member(self.member(device)?).ok()?;
         (disk.number != device).then_some(disk.number)
     }
 
@@ -188,6 +232,24 @@ pub(super) fn block_number(node: &Path) -> Option<DevNum> {
     let meta = std::fs::metadata(node).ok()?;
     let block = rustix::fs::FileType::from_raw_mode(meta.mode()) == rustix::fs::FileType::BlockDevice;
     block.then(|| DevNum::of(meta.rdev()))
+}
+
+/// Whether a member is a partition.
+///
+/// # Errors
+/// It cannot be found out; in words.
+pub(super) fn is_partition(member: &Member) -> Result<bool, String> {
+    exists(&member.dir.join("partition"))
+}
+
+/// The directories to which the links in a directory lead.
+fn leading_to(links: &Path) -> Result<Vec<PathBuf>, String> {
+    let mut dirs = Vec::new();
+    for name in names_if_any(links)? {
+        let link = links.join(name);
+        dirs.push(link.canonicalize().map_err(|e| cannot_read(&link, &e))?);
+    }
+    Ok(dirs)
 }
 
 fn disk_of(dir: &Path) -> Result<PathBuf, String> {
@@ -277,18 +339,17 @@ mod tests {
     }
 
     #[test]
-    fn only_a_partition_has_neighbours_and_a_disk() {
+    fn only_a_partition_has_a_disk_of_another_number() {
         let (_dir, roots) = machine();
-        for (of, neighbours, disk) in [
-            (number(8, 1), &[number(8, 2)][..], Some(number(8, 0))),
-            (number(8, 2), &[number(8, 1)], Some(number(8, 0))),
-            (number(8, 0), &[], None),
-            (number(8, 16), &[], None),
-            (number(7, 3), &[], None),
+        let disk = Some(number(8, 0));
+        for (of, expected) in [
+            (number(8, 1), disk),
+            (number(8, 2), disk),
+            (number(8, 0), None),
+            (number(8, 16), None),
+            (number(7, 3), None),
         ] {
-            let family = Family::of(&roots, of).unwrap();
-            let found: Vec<DevNum> = family.neighbours_of(of).into_iter().map(|member| member.number).collect();
-            assert_eq!((found.as_slice(), family.disk_of_partition(of)), (neighbours, disk), "{of}");
+            assert_eq!(Family::of(&roots, of).unwrap().disk_of_partition(of), expected, "{of}");
         }
     }
 

@@ -7,12 +7,14 @@ use super::examination::{Examination, refusal};
 use super::fingerprint::{Opened, usable};
 use super::identity::{self, Identity};
 use super::inquiry::{Inquiry, Mode};
+use super::openers::Inode;
 use super::permit::{Permit, ReadPass};
 use super::regular;
 use super::request::Request;
 use super::roots::{DevNum, Roots};
 use super::rule::{Refusal, RuleId, Unopened};
 use super::shape::Shape;
+use super::sharing::partners;
 use super::subject::{Kind, Subject};
 use rustix::fs::OFlags;
 use std::fs::File;
@@ -63,8 +65,16 @@ impl Gate {
         let request = Request { log_dir, ..Request::new(&path) };
         let mut inquiry = self.inquiry(request, Mode::Look);
         inquiry.exam.kind = Kind::Block(device);
-        block::from_trees(&mut inquiry, device, false);
+        block::from_trees(&mut inquiry, device);
         inquiry.close()
+    }
+
+    /// The other runs that share a device under the consent with this record, in words.
+    ///
+    /// # Errors
+    /// `/proc` cannot be read; in words.
+    pub fn partners(&self, device: DevNum, record: Inode) -> Result<Vec<String>, String> {
+        Ok(partners(&self.roots, device, record)?.iter().map(ToString::to_string).collect())
     }
 
     /// Admits a target for writing.

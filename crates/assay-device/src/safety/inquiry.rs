@@ -3,8 +3,9 @@
 use super::content::{self, Content};
 use super::examination::Examination;
 use super::request::Request;
-use super::roots::Roots;
+use super::roots::{DevNum, Roots};
 use super::rule::{RuleAnswer, RuleId, Unopened};
+use super::sharing::{Partner, partners};
 use super::signature;
 use super::standing::Standing;
 use super::watermark::Watermark;
@@ -54,6 +55,12 @@ impl Inquiry<'_> {
     pub(super) fn standing(&self) -> Option<&Standing> {
         let is_of_this = |given: &&Standing| !given.marks.is_empty() && given.marks == self.exam.marks;
         self.request.standing.iter().find(is_of_this)
+    }
+
+    /// The other runs that may share a device with this one: those under the same consent.
+    pub(super) fn partners(&self, device: DevNum) -> Vec<Partner> {
+        let record = self.standing().and_then(|given| given.record);
+        record.and_then(|record| partners(self.roots, device, record).ok()).unwrap_or_default()
     }
 
     /// S3, as far as size and alignment are concerned.

@@ -166,6 +166,8 @@ pub struct Refusal {
     pub evidence: String,
     /// Whether only rights are missing, for that rule.
     pub unpermitted: bool,
+    /// Whether S6 refuses for no other reason than that this is a container, which nobody has confirmed.
+    pub is_in_container: bool,
     /// The other rules that do not hold either.
     pub also: Vec<RuleAnswer>,
 }
@@ -233,6 +235,7 @@ mod tests {
             rule: RuleId::S4,
             evidence: "sdb1 is mounted on /home (/proc/self/mountinfo)".into(),
             unpermitted: false,
+            is_in_container: false,
             also: vec![RuleAnswer::new(RuleId::S7, Err("ext4 at byte 1080".into()))],
         };
         assert_eq!(
@@ -287,6 +290,7 @@ mod tests {
                 rule: S2,
                 evidence: "why".into(),
                 unpermitted,
+                is_in_container: false,
                 also: also.iter().copied().map(failed).collect(),
             };
             assert_eq!(refusal.lacks_rights(), lacks, "{unpermitted} {also:?}");
@@ -307,6 +311,7 @@ mod tests {
             rule: RuleId::S7,
             evidence: "label \"x\ny\"".into(),
             unpermitted: false,
+            is_in_container: false,
             also: vec![RuleAnswer::new(RuleId::S8, Err("near\nbyte 1".into()))],
         };
         assert_eq!(refusal.found().lines().count(), 3, "{}", refusal.found());

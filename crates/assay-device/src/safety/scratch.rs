@@ -37,6 +37,7 @@ impl Gate {
             rule,
             evidence: why,
             unpermitted: false,
+            is_in_container: false,
             also: Vec::<RuleAnswer>::new(),
         };
         let usable = size.max(1).checked_next_multiple_of(LABEL_LEN);

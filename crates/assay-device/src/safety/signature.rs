@@ -193,6 +193,41 @@ fn run_blkid(program: &str, file: &File) -> io::Result<Output> {
     Command::new(program).args(["-p", "-o", "export", "/proc/self/fd/0"]).env_clear().stdin(input).output()
 }
 
+/// The entry of a partition in the table of its disk.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Entry {
+    /// Kind of the table: `dos`, `gpt`.
+    pub scheme: String,
+    /// Number of the partition.
+    pub number: u64,
+    /// First sector, of 512 bytes.
+    pub start: u64,
+    /// Number of sectors.
+    pub size: u64,
+}
+
+/// The entry of an open partition as `blkid -p` reads it from the disk; `None` where the table has none of this number and
+/// size.
+///
+/// # Errors
+/// The program is not installed, or could not be run.
+pub(super) fn partition_entry(file: &File) -> Result<Option<Entry>, String> {
+    let program = BLKID.iter().find(|p| Path::new(p).exists());
+    let program = program.ok_or("blkid, which reads the partition table on the disk, is not installed")?;
+    let out = run_blkid(program, file).map_err(|e| format!("{program} could not be run: {e}"))?;
+    Ok(entry_in(&String::from_utf8_lossy(&out.stdout)))
+}
+
+fn entry_in(text: &str) -> Option<Entry> {
+    let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
+    Some(Entry {
+        scheme: value("PART_ENTRY_SCHEME")?.to_owned(),
+        number: value("PART_ENTRY_NUMBER")?.parse().ok()?,
+        start: value("PART_ENTRY_OFFSET")?.parse().ok()?,
+        size: value("PART_ENTRY_SIZE")?.parse().ok()?,
+    })
+}
+
 /// What the exit code of `blkid -p` and its output say together: `Err` unless nothing was found.
 fn told(code: Option<i32>, text: &str) -> Result<(), String> {
     match (code, content(text)) {
@@ -323,6 +358,19 @@ mod tests {
         let small = 256 << 10;
         assert!(find(&medium(small, &[(128 << 10, &little)]), small).unwrap().is_some(), "one label fits");
         assert_eq!(find(&medium(small - 1, &[(128 << 10, &little)]), small - 1).unwrap(), None, "none fits");
+    }
+
+    #[test]
+    fn the_entry_of_a_partition_is_read_with_its_place() {
+        let entry = "DEVNAME=/proc/self/fd/0\nPART_ENTRY_SCHEME=gpt\nPART_ENTRY_NAME=a\nPART_ENTRY_NUMBER=2\nPART_ENTRY_OFFSET=2048\nPART_ENTRY_SIZE=16384\nPART_ENTRY_DISK=7:1\n";
+        let found = entry_in(entry).unwrap();
+        assert_eq!((found.scheme.as_str(), found.number, found.start, found.size), ("gpt", 2, 2048, 16384));
+        for gone in ["SCHEME", "NUMBER", "OFFSET", "SIZE"] {
+            let less: String =
+                entry.lines().filter(|line| !line.contains(gone)).map(|line| format!("{line}\n")).collect();
+            assert_eq!(entry_in(&less), None, "without {gone}");
+        }
+        assert_eq!(entry_in("TYPE=ext4\n"), None);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! with the device as it is now. It replaces a consent token and overrides of S6, S7 and S8, and nothing else.
 
 use super::examination::Examination;
+use super::openers::Inode;
 use super::rule::{RuleAnswer, RuleId};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,6 +16,10 @@ pub struct Standing {
     pub marks: Marks,
     /// Rules that were overridden, each with what the rule found then.
     pub overrides: Vec<(RuleId, String)>,
+    /// Whether the person confirmed that processes outside this container are invisible.
+    pub in_container: bool,
+    /// The file in which it is kept, if this process has locked it so that others may share the device under it.
+    pub record: Option<Inode>,
     /// When it was given and until when, for evidence and log.
     pub words: String,
 }
@@ -67,7 +72,8 @@ mod tests {
             (RuleId::S6, "asd\ncollectd".into()),
             (RuleId::S4, "near 0".into()),
         ];
-        let standing = Standing { marks: Marks::new(), overrides, words: String::new() };
+        let standing =
+            Standing { marks: Marks::new(), overrides, in_container: false, record: None, words: String::new() };
         for (rule, evidence, users, overridden) in [
             (RuleId::S7, "xfs at byte 0", &[][..], true),
             (RuleId::S7, "ext4 at byte 1080", &[], false),

@@ -9,6 +9,8 @@ use super::family::{Family, Member};
 use super::mounts::{Mount, mount_of, mounts, read_mounts, unescape};
 use super::processes::processes;
 use super::roots::{DevNum, Roots, cannot_read, is_gone, name_of, names_if_any};
+use std::collections::BTreeSet;
+use std::fmt;
 use std::path::{Path, PathBuf};
 
 /// A mount table with the path at which it was read.
@@ -59,12 +61,41 @@ pub(super) fn swaps(roots: &Roots) -> Result<Vec<String>, String> {
     Ok(text.lines().skip(1).filter_map(|line| line.split_whitespace().next()).map(unescape).collect())
 }
 
-/// S4: every use of a member that was found. An error is something that could not be examined.
-pub(super) fn uses(roots: &Roots, family: &Family, target: DevNum) -> Result<Vec<String>, String> {
+/// A use of a device.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Use {
+    /// The device, and how it is used: `sda1 is mounted`.
+    what: String,
+    /// The rest of the sentence: where, and where this was found.
+    place: String,
+}
+
+impl Use {
+    fn new(device: &str, how: &str, place: impl fmt::Display) -> Use {
+        Use { what: format!("{device} {how}"), place: place.to_string() }
+    }
+
+    /// The use alone, without its place.
+    pub(super) fn short(&self) -> String {
+        self.what.clone()
+    }
+}
+
+impl fmt::Display for Use {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.what, self.place)
+    }
+}
+
+/// S4: every use of a member that was found.
+///
+/// # Errors
+/// Something could not be examined; in words.
+pub(super) fn uses(roots: &Roots, family: &Family, target: DevNum) -> Result<Vec<Use>, String> {
     let mut found = mounted(roots, family)?;
     for swap in swaps(roots)? {
         if let Some(member) = family.named(roots, &swap) {
-            found.push(format!("{} is active swap ({}/swaps)", member.name, roots.proc.display()));
+            found.push(Use::new(&member.name, "is active swap", format!("({}/swaps)", roots.proc.display())));
         }
     }
     found.extend(known_to_file_systems(roots, family)?);
@@ -76,16 +107,15 @@ pub(super) fn uses(roots: &Roots, family: &Family, target: DevNum) -> Result<Vec
     Ok(found)
 }
 
-fn mounted(roots: &Roots, family: &Family) -> Result<Vec<String>, String> {
-    let mut found: Vec<String> = Vec::new();
+/// Each mount of a member, once for each place.
+fn mounted(roots: &Roots, family: &Family) -> Result<Vec<Use>, String> {
+    let (mut found, mut known) = (Vec::new(), BTreeSet::new());
     for (path, table) in tables(roots)? {
         for mount in table {
             let member = family.member(mount.device).or_else(|| family.named(roots, &mount.source));
-            let known = |name: &str| {
-                found.iter().any(|f| f.starts_with(&format!("{name} is mounted on {} ", mount.point.display())))
-            };
-            if let Some(member) = member.filter(|m| !known(&m.name)) {
-                found.push(format!("{} is mounted on {} ({})", member.name, mount.point.display(), path.display()));
+            if let Some(member) = member.filter(|member| known.insert((member.number, mount.point.clone()))) {
+                let place = format!("on {} ({})", mount.point.display(), path.display());
+                found.push(Use::new(&member.name, "is mounted", place));
             }
         }
     }
@@ -93,7 +123,7 @@ fn mounted(roots: &Roots, family: &Family) -> Result<Vec<String>, String> {
 }
 
 /// Kernel directories whose entries are named after the block devices a file system runs on.
-fn known_to_file_systems(roots: &Roots, family: &Family) -> Result<Vec<String>, String> {
+fn known_to_file_systems(roots: &Roots, family: &Family) -> Result<Vec<Use>, String> {
     let base = roots.sys.join("fs");
     let mut directories = ["ext4", "xfs", "f2fs", "nilfs2", "erofs"].map(|kind| base.join(kind)).to_vec();
     let btrfs = base.join("btrfs");
@@ -102,30 +132,45 @@ fn known_to_file_systems(roots: &Roots, family: &Family) -> Result<Vec<String>, 
     for directory in directories {
         for name in names_if_any(&directory)? {
             if family.members.iter().any(|member| member.name == name) {
-                found.push(format!("{name} carries a mounted file system ({})", directory.join(&name).display()));
+                let place = format!("({})", directory.join(&name).display());
+                found.push(Use::new(&name, "carries a mounted file system", place));
             }
         }
     }
     Ok(found)
 }
 
-fn holders(member: &Member) -> Result<Vec<String>, String> {
+fn holders(member: &Member) -> Result<Vec<Use>, String> {
     let dir = member.dir.join("holders");
-    let text = |holder: String| format!("{} is part of {holder} ({})", member.name, dir.join(&holder).display());
-    Ok(names_if_any(&dir)?.into_iter().map(text).collect())
+    let part = |holder: String| {
+        let place = format!("({})", dir.join(&holder).display());
+        Use::new(&member.name, &format!("is part of {holder}"), place)
+    };
+    Ok(names_if_any(&dir)?.into_iter().map(part).collect())
 }
 
 /// A loop device on top of the target or of a close relative; a binding that cannot be read counts as one.
-fn bound_loops(family: &Family, target: DevNum) -> Result<Vec<String>, String> {
+fn bound_loops(family: &Family, target: DevNum) -> Result<Vec<Use>, String> {
     let mut found = Vec::new();
     for bound in family.loops.iter().filter(|l| l.number != target) {
         let Some(backing) = bound.backing else {
             return Err(format!("the devices beneath {} cannot be found ({})", bound.name, bound.path));
         };
         let lower = family.near.iter().find(|m| Some(m.number) == backing.block);
-        found.extend(lower.map(|m| format!("{} is the backing device of {} (its loop status)", m.name, bound.name)));
+        let how = format!("is the backing device of {}", bound.name);
+        found.extend(lower.map(|m| Use::new(&m.name, &how, "(its loop status)")));
     }
     Ok(found)
+}
+
+/// Whether a directory, or what exists of its path, lies on a member.
+pub(super) fn lies_on(roots: &Roots, family: &Family, dir: &Path) -> bool {
+    let place = existing(dir);
+    let tables = ["self", "1"].map(|pid| mounts(&roots.proc.join(pid).join("mountinfo")).unwrap_or_default());
+    tables
+        .iter()
+        .filter_map(|table| mount_of(table, &place))
+        .any(|mount| family.member(mount.device).or_else(|| family.named(roots, &mount.source)).is_some())
 }
 
 /// S5: which part of the system is in this family. `claimed`: the kernel granted exclusive use of the target, which it

@@ -33,6 +33,10 @@ pub enum Watermark {
     Container,
     /// Somebody has another partition of the same drive open: who, and which.
     Neighbour(String),
+    /// Another run under the same consent uses the same device: which.
+    SharedDevice(String),
+    /// Another partition of the same disk is in use: which, and how.
+    SharedDisk(String),
     /// Somebody has the target open, but only for reading: who, and what.
     Reader(String),
     /// A person overrode this rule.
@@ -56,7 +60,8 @@ impl fmt::Display for Watermark {
             Watermark::LogOnTarget => f.write_str("the run log is on the same disk"),
             Watermark::Container => f.write_str("run in a container that sees only its own processes"),
             Watermark::Neighbour(who) => write!(f, "another load may share the drive: {who}"),
-            Watermark::Reader(who) => f.write_str(who),
+            Watermark::SharedDevice(run) => write!(f, "{run} uses it too, under the same consent"),
+            Watermark::SharedDisk(what) | Watermark::Reader(what) => f.write_str(what),
             Watermark::Overridden(rule) => write!(f, "rule {rule} was overridden"),
         }
     }
@@ -65,13 +70,16 @@ impl fmt::Display for Watermark {
 impl Watermark {
     /// Whether it tells of somebody else at work on the target or its drive, which a person is told before the run.
     pub fn is_company(&self) -> bool {
-        matches!(self, Watermark::Neighbour(_) | Watermark::Reader(_))
+        use Watermark::{Neighbour, Reader, SharedDevice, SharedDisk};
+        matches!(self, Neighbour(_) | SharedDevice(_) | SharedDisk(_) | Reader(_))
     }
 
     /// The word that stands before it in a result.
     pub fn word(&self) -> &'static str {
         match self {
             Watermark::PageCache => "PAGE CACHE",
+            Watermark::SharedDevice(_) => "SHARED DEVICE",
+            Watermark::SharedDisk(_) => "SHARED DISK",
             Watermark::Reader(_) => "READ BY OTHERS",
             _ => "NON-CERTIFIABLE",
         }

@@ -68,6 +68,14 @@ impl Tree {
         self.dir.path().join(dir)
     }
 
+    /// A partition with a place: its first sector and the number of its sectors, of 512 bytes.
+    pub fn partition_at(&self, disk: &Path, index: u32, number: &str, (start, size): (u64, u64)) -> PathBuf {
+        let dir = self.partition(disk, index, number);
+        std::fs::write(dir.join("start"), format!("{start}\n")).unwrap();
+        std::fs::write(dir.join("size"), format!("{size}\n")).unwrap();
+        dir
+    }
+
     fn block(&self, dir: &str, number: &str) {
         self.file(&format!("{dir}/dev"), &format!("{number}\n"));
         self.file(&format!("{dir}/size"), "2097152\n");

@@ -20,6 +20,7 @@ use crate::logfile::LogFile;
 use crate::lookaside::{Lookaside, Meter};
 use crate::observer::Observer;
 use crate::page_cache;
+use crate::partners::Partners;
 use crate::pulse::Pulse;
 use crate::signals::StopCell;
 use crate::targets::Targets;
@@ -29,6 +30,7 @@ use crate::{header, integrity};
 use assay_base::{Instant, Span};
 use assay_device::clock::Clock;
 use assay_device::facts::EngineFacts;
+use assay_device::safety::Gate;
 use assay_engine::{Coordinator, Gates, Peers, Report};
 use assay_model::Plan;
 use assay_model::arrival::Part;
@@ -207,7 +209,9 @@ impl<'a> Real<'a> {
             }
             let (meters, cached) = (Meters::new(), Meter::default());
             let account = Accounts { meters, cached, carried, beneath, watched, sampler, neighbours };
-            Collecting { real: self, coordinator, receiver, spenders, account, watch, clock }.run(&mut collector)
+            let partners = Partners::new(self.targets);
+            Collecting { real: self, coordinator, receiver, spenders, account, watch, partners, clock }
+                .run(&mut collector)
         })
     }
 
@@ -323,6 +327,7 @@ struct Collecting<'a> {
     spenders: Vec<Sender<Frame>>,
     account: Accounts<'a>,
     watch: Watch,
+    partners: Partners,
     clock: Clock,
 }
 
@@ -424,6 +429,8 @@ impl Collecting<'_> {
     fn intervals(&mut self, collector: &mut Collector<'_>) {
         while let Some(merged) = self.coordinator.next_interval() {
             self.watch.changes().into_iter().for_each(|event| collector.event(event));
+            let joined = self.partners.joined(&Gate::host(), self.clock.now());
+            joined.into_iter().for_each(|event| collector.event(event));
             let interval = merged.frame.interval();
             let host = self.account.meters.sample();
             let cache = self.real.cache.map(|cache| self.account.cached.sample(cache));

@@ -72,6 +72,7 @@ fn what_was_measured_before_a_worker_died_is_closed_and_judged() {
             beneath: Beneath::new(&targets, 0, &[]),
         },
         watch,
+        partners: Partners::new(&targets),
         clock,
     };
     // `tell` still exists: only the report of the worker's death shows that no more frames will come.

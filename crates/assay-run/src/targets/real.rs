@@ -7,7 +7,7 @@ use assay_base::Bytes;
 use assay_device::open::Target;
 use assay_device::probe;
 use assay_device::safety::{
-    DevNum, Examination, Gate, Kind, Needs, Permit, ReadPass, Request, Roots, RuleId, Watermark,
+    DevNum, Examination, Gate, Inode, Kind, Needs, Permit, ReadPass, Request, Roots, RuleId, Watermark,
 };
 use assay_judge::for_a_shell;
 use std::collections::BTreeMap;
@@ -207,6 +207,11 @@ impl Real {
             Some(number) => probe::health(&Roots::host(), number, self.access.fd()),
             None => BTreeMap::from([("smart".to_owned(), "absent: a file has none".to_owned())]),
         }
+    }
+
+    /// The record of the consent under which other runs may share it.
+    pub(crate) fn shared_under(&self) -> Option<Inode> {
+        self.access.describe().shared_under
     }
 
     pub(super) fn watermarks(&self) -> Vec<String> {

@@ -16,11 +16,32 @@ const VARIABLE: &str = "ASSAY_DESTROY_DATA";
 /// Directory of the run log; without it a drop-in keeps no log.
 const RUN_DIR: &str = "ASSAY_RUN_DIR";
 
+/// Whether processes outside this container may stay unseen.
+const IN_CONTAINER: &str = "ASSAY_IN_CONTAINER";
+
+/// Whether a tool shares its devices with others of its kind.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Company {
+    /// It has them for itself.
+    None,
+    /// It shares them with others that run under the same consent, as people start `act_storage` twice.
+    UnderTheSameConsent,
+}
+
 /// Opens the targets through the same gate as everything else. When only consent is missing, no token was given and a
 /// person is at the terminal, the device is shown and the person is asked for the token.
-pub(crate) fn open(named: &[(String, Named)], needs: TargetNeeds<'_>, mut access: Access) -> Result<Targets, Failure> {
+pub(crate) fn open(
+    named: &[(String, Named)],
+    needs: TargetNeeds<'_>,
+    mut access: Access,
+    company: Company,
+) -> Result<Targets, Failure> {
     access.destroy_data.extend(tokens(&variable(VARIABLE).unwrap_or_default()));
-    let kept = if needs.writes { Consents::host().all(consents::now()) } else { Vec::new() };
+    access.in_container |= is_confirmed(variable(IN_CONTAINER).as_deref())?;
+    let mut kept = if needs.writes { Consents::host().all(consents::now()) } else { Vec::new() };
+    if company == Company::UnderTheSameConsent {
+        Consents::share(&mut kept);
+    }
     access.standing = kept.iter().filter_map(|kept| kept.standing.clone().ok()).collect();
     let opened = match access.open(named, needs) {
         Err(refused) if refused.lacks_consent_alone() && access.destroy_data.is_empty() && seat() == Seat::Person => {
@@ -43,36 +64,67 @@ pub(crate) fn open(named: &[(String, Named)], needs: TargetNeeds<'_>, mut access
     }
 }
 
+/// What a variable says that is set to 1 where something is confirmed.
+fn is_confirmed(value: Option<&str>) -> Result<bool, Failure> {
+    match value {
+        None | Some("0" | "no") => Ok(false),
+        Some("1" | "yes") => Ok(true),
+        Some(other) => Err(Failure::usage(format!(
+            "{IN_CONTAINER} is \"{}\"; write 1 to proceed in a container, where processes outside it are invisible",
+            other.escape_debug()
+        ))),
+    }
+}
+
 /// The refusal with advice that can be followed in a drop-in, which has no options.
 fn in_a_drop_ins_words(refusal: &Refusal, kept: &[Kept]) -> Failure {
-    let name = for_a_shell(&refusal.given.to_string_lossy());
-    let overridden: Vec<String> =
-        refusal.rules().filter(|rule| rule.overridable()).map(|rule| rule.to_string()).collect();
     let for_good = refusal.rules().find(|rule| *rule != RuleId::Consent && !rule.overridable());
-    let in_use = if refusal.rules().any(|rule| rule == RuleId::S6) { "stop that process; or, " } else { "" };
-    let to_do = match (for_good, overridden.as_slice()) {
-        (Some(rule), _) => rule.remedy().to_owned(),
-        (None, []) => format!("if its data may go, agree once: assay consent {name}"),
-        (None, rules) => {
-            format!("{in_use}if its data may go, agree once: assay consent {name} --override {}", rules.join(","))
-        }
-    };
+    let to_do = for_good.map_or_else(|| how_to_agree(refusal), |rule| rule.remedy().to_owned());
     let mut failure = Failure::refused(format!("{}\n  to do: {to_do}; nothing was written", refusal.found()));
-    if for_good.is_none() {
-        let exam = Gate::host().introduce(&refusal.given);
-        for why in kept.iter().filter_map(|kept| kept.why_not(&exam)) {
-            failure = failure.advised(&why);
-        }
-        if seat() == Seat::Background {
-            failure = failure.advised("a background process cannot ask for consent at the terminal");
-        }
-        if overridden.is_empty() {
-            failure = failure.advised(&format!(
-                "a script may give the tokens (`assay devices` prints them) in {VARIABLE}=TOKEN[,TOKEN], which sudo does not pass on"
-            ));
-        }
+    if for_good.is_some() {
+        return failure;
     }
-    failure
+    let exam = Gate::host().introduce(&refusal.given);
+    for why in kept.iter().filter_map(|kept| kept.why_not(&exam)) {
+        failure = failure.advised(&why);
+    }
+    let is_token_enough = overridden(refusal).is_empty();
+    match seat() {
+        // A person at this terminal would have been asked, so that no token takes the place of that here.
+        Seat::Background => failure.advised(
+            "a background process cannot ask for consent at the terminal, and takes no token there: give consent first, or start it in the foreground",
+        ),
+        Seat::Person | Seat::Nobody if is_token_enough => failure.advised(&in_a_script(refusal.is_in_container)),
+        Seat::Person | Seat::Nobody => failure,
+    }
+}
+
+/// The rules that a consent has to override.
+fn overridden(refusal: &Refusal) -> Vec<String> {
+    let is_confirmed_otherwise = |rule: &RuleId| *rule == RuleId::S6 && refusal.is_in_container;
+    let rules = refusal.rules().filter(|rule| rule.overridable() && !is_confirmed_otherwise(rule));
+    rules.map(|rule| rule.to_string()).collect()
+}
+
+/// The command that gives the missing consent.
+fn how_to_agree(refusal: &Refusal) -> String {
+    let name = for_a_shell(&refusal.given.to_string_lossy());
+    let rules = overridden(refusal);
+    let stop = if rules.iter().any(|rule| rule == "S6") { "stop that process; or, " } else { "" };
+    let overriding = if rules.is_empty() { String::new() } else { format!(" --override {}", rules.join(",")) };
+    let (unseen, container) = match refusal.is_in_container {
+        true => (" and nothing outside this container uses it", " --in-container"),
+        false => ("", ""),
+    };
+    format!("{stop}if its data may go{unseen}, agree once: assay consent {name}{container}{overriding}")
+}
+
+/// How a script agrees.
+fn in_a_script(in_container: bool) -> String {
+    let container = if in_container { format!(", and {IN_CONTAINER}=1") } else { String::new() };
+    format!(
+        "a script may give the tokens (`assay devices` prints them) in {VARIABLE}=TOKEN[,TOKEN]{container}, which sudo does not pass on"
+    )
 }
 
 /// The run directory that was asked for.
@@ -81,7 +133,7 @@ pub(crate) fn run_dir() -> Option<std::path::PathBuf> {
 }
 
 #[allow(clippy::disallowed_methods, reason = "the binary reads the environment")]
-fn variable(name: &str) -> Option<String> {
+pub(super) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
@@ -102,6 +154,21 @@ fn ask() -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    #[test]
+    fn a_container_is_confirmed_by_one_word_only() {
+        for (value, confirmed) in [
+            (None, Some(false)),
+            (Some("1"), Some(true)),
+            (Some("yes"), Some(true)),
+            (Some("0"), Some(false)),
+            (Some("no"), Some(false)),
+            (Some("true"), None),
+            (Some(" 1"), None),
+        ] {
+            assert_eq!(super::is_confirmed(value).ok(), confirmed, "{value:?}");
+        }
+    }
+
     #[test]
     fn tokens_are_split() {
         assert_eq!(super::tokens("ab12cd34, 00ff00ff,"), ["ab12cd34", "00ff00ff"]);

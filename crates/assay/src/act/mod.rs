@@ -1,11 +1,13 @@
 //! ACT in the program: what its users already have (configs, logs, command lines) and what they expect in return.
 //!
 //! A drop-in takes the original's arguments and prints in its format. It never relaxes safety: consent to write comes
-//! from the environment (`ASSAY_DESTROY_DATA`), from `assay consent` or from the terminal, and refusals are ours.
+//! from the environment (`ASSAY_DESTROY_DATA`), from `assay consent` or from the terminal, and refusals are ours. So are
+//! exit codes, unless the original's are asked for (`ASSAY_ACT_EXIT`).
 //! `docs/act.md` lists the differences.
 
 pub(crate) mod common;
 pub(crate) mod consent;
+mod exit;
 pub(crate) mod export;
 mod latency;
 mod prep;

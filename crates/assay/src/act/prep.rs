@@ -1,7 +1,8 @@
 //! `act_prep`: our preparation, which leaves a record and reads samples back, with ACT's output.
 
 use super::common::{MINUS_ONE, say};
-use super::consent;
+use super::consent::{self, Company};
+use super::exit;
 use crate::args::Access;
 use crate::progress::Progress;
 use assay_device::select::Choice;
@@ -28,12 +29,17 @@ pub(super) fn run(args: &[String]) -> Result<u8, Failure> {
         say(&text::open_failed(device));
         return Ok(MINUS_ONE);
     }
+    exit::with(exit::chosen(args)?, prepared(device, args))
+}
+
+/// Prepares the device, whose name is the only one of `args`.
+fn prepared(device: &str, args: &[String]) -> Result<u8, Failure> {
     let named = targets::named(args)?;
     let smallest = |_: u16, block: u32| u64::from(block.max(4096));
     // Preparing keeps no log, only its records: these must not be on the device that is overwritten.
     let records = Records::host();
     let needs = TargetNeeds { writes: true, smallest: &smallest, beside: 0, log_dir: records.dir(), page_cache: &[] };
-    let opened = consent::open(&named, needs, Access::default())?;
+    let opened = consent::open(&named, needs, Access::default(), Company::None)?;
     if opened.real().is_empty() {
         return Err(Failure::usage(format!("{device} holds no data and needs no preparation")));
     }

@@ -1,6 +1,6 @@
 //! What `act_storage` and `act_index` print while they run, computed from the lines of our own log.
 
-use super::common::say;
+use super::common::try_to_say;
 use crate::screen::tell;
 use assay_base::Direction;
 use assay_formats::act::conf::{Conf, Kind};
@@ -12,6 +12,7 @@ use assay_run::failure::code;
 use assay_run::logfile::Listen;
 use assay_run::signals::StopCell;
 use std::cell::Cell;
+use std::io::ErrorKind;
 use std::rc::Rc;
 
 /// Prints, and determines how the run ended.
@@ -28,6 +29,8 @@ pub(super) struct Printer {
     failed: u64,
     named: u64,
     stop: StopCell,
+    /// Output that could not be written yet.
+    unsaid: String,
     ended: Rc<Cell<u8>>,
 }
 
@@ -46,9 +49,21 @@ impl Printer {
             failed: 0,
             named: 0,
             stop: stop.clone(),
+            unsaid: String::new(),
             ended: ended.clone(),
         };
         (printer, ended)
+    }
+
+    /// Tries once more to write what could not be written, and says what is missing.
+    fn finish(&mut self) {
+        self.print("");
+        if !self.unsaid.is_empty() {
+            tell(&format!(
+                "assay: {} bytes of the output are missing, because they could not be written",
+                self.unsaid.len()
+            ));
+        }
     }
 
     /// Prints devices and names, once the targets are open.
@@ -100,10 +115,22 @@ impl Printer {
         self.print(&text);
     }
 
-    /// When nobody reads the output, the test is useless: it ends.
-    fn print(&self, text: &str) {
-        if !say(text) {
-            self.stop.ask(CloseReason::LogFailed);
+    /// When nobody reads the output, the test is useless: it ends. When the output cannot be written, because its disk is
+    /// full or its terminal has gone, the test goes on like ACT's, and what was not written is kept for the next time.
+    fn print(&mut self, text: &str) {
+        let said = match self.unsaid.is_empty() {
+            true => try_to_say(text),
+            false => try_to_say(&format!("{}{text}", self.unsaid)),
+        };
+        match said {
+            Ok(()) => self.unsaid.clear(),
+            Err(failure) if failure.error.kind() == ErrorKind::BrokenPipe => self.stop.ask(CloseReason::LogFailed),
+            Err(failure) => {
+                if self.unsaid.is_empty() {
+                    tell(&format!("assay: the output cannot be written: {}; the test goes on", failure.error));
+                }
+                self.unsaid = failure.rest;
+            }
         }
     }
 
@@ -147,19 +174,18 @@ impl Printer {
         if close.stuck > 0 {
             tell(&format!("assay: {} operations never came back", close.stuck));
         }
+        self.finish();
         let broken = self.failed > 0 || close.stuck > 0;
         self.ended.set(match close.reason {
             _ if broken => code::FAILED,
+            CloseReason::Completed if !self.unsaid.is_empty() => code::INCOMPLETE,
             CloseReason::Completed => code::DONE,
             CloseReason::DeviceLag | CloseReason::TargetLost => code::FAILED,
-            CloseReason::GeneratorLag | CloseReason::EngineFailed => INVALID,
+            CloseReason::GeneratorLag | CloseReason::EngineFailed => code::INVALID,
             CloseReason::Interrupted | CloseReason::LogFailed => code::INCOMPLETE,
         });
     }
 }
-
-/// The test proves nothing: this machine did not keep up.
-const INVALID: u8 = 11;
 
 impl Listen for Printer {
     fn hear(&mut self, entry: &Entry) {

@@ -1,7 +1,8 @@
 //! `act_storage` and `act_index`: a config as ACT reads it, then a run of ours that prints ACT's log.
 
 use super::common::{MINUS_ONE, errno, processors, say};
-use super::consent;
+use super::consent::{self, Company};
+use super::exit;
 use super::printer::Printer;
 use crate::args::Access;
 use crate::progress::Progress;
@@ -47,7 +48,8 @@ pub(super) fn run(kind: Kind, args: &[String]) -> Result<u8, Failure> {
         say(&complaint);
         return Ok(MINUS_ONE);
     }
-    test(&conf, cpus)
+    let codes = exit::chosen(&conf.device_names)?;
+    exit::with(codes, test(&conf, cpus))
 }
 
 /// The config, after printing everything that precedes the devices; or the last words and the exit code.
@@ -104,7 +106,7 @@ fn test(conf: &Conf, cpus: u32) -> Result<u8, Failure> {
     let log_dir = run_dir.as_deref().unwrap_or(Path::new(NOWHERE));
     let needs = TargetNeeds { writes: plan.writes(), smallest: &smallest, beside: 0, log_dir, page_cache: &[] };
     let access = Access { create: conf.file_size, engine: Choice::Auto, ..Access::default() };
-    let opened = consent::open(&named, needs, access)?;
+    let opened = consent::open(&named, needs, access, Company::UnderTheSameConsent)?;
     let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
     let log = match &run_dir {
         Some(dir) => LogFile::create(&rundir::create(dir, true)?.join("run.jsonl"))?,

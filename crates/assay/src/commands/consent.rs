@@ -7,7 +7,7 @@ use crate::stdout::{print_json, show};
 use assay_base::Span;
 use assay_device::safety::{Examination, Gate, Kind, Request, RuleId};
 use assay_judge::for_a_shell;
-use assay_run::consents::{Consents, Given, Kept, now};
+use assay_run::consents::{Consents, ExitCodes, Given, Kept, Terms, now};
 use assay_run::failure::{Failure, code, one_line, shown};
 use clap_complete::engine::ArgValueCompleter;
 use jiff::{SignedDuration, Timestamp};
@@ -29,16 +29,21 @@ pub(crate) struct Consent {
     /// that is there now) or S8 (unknown data)
     #[arg(long = "override", value_name = "RULE", value_delimiter = ',')]
     pub overrides: Vec<RuleId>,
-    /// How long the consent is valid, 1min to 30d
-    #[arg(long = "for", value_name = "TIME", default_value = "48h", value_parser = lasting)]
+    /// How long the consent is valid, 1min to 30d. By default as long as the certification of 96h takes, and a day more
+    #[arg(long = "for", value_name = "TIME", default_value = "5d", value_parser = lasting)]
     pub length: Span,
     /// Tokens of the devices, from `assay devices`, separated by commas. Without a terminal they are required; with one the
     /// command asks for them
     #[arg(long, value_name = "TOKEN", value_delimiter = ',')]
     pub destroy_data: Vec<String>,
-    /// Proceed in a container, although processes outside the container are invisible and may be using the device
+    /// Proceed in a container, although processes outside the container are invisible and may be using the device. The drop-ins
+    /// proceed there too
     #[arg(long)]
     pub in_container: bool,
+    /// Whose exit codes the drop-ins end with on these devices: act (0 also after an overload and after I/O errors, as scripts
+    /// that are written for ACT expect) or assay
+    #[arg(long, value_name = "WHOSE")]
+    pub exit_codes: Option<ExitCodes>,
     /// List the consents, and whether each is still valid
     #[arg(long, conflicts_with_all = ["overrides", "destroy_data", "revoke"])]
     pub list: bool,
@@ -83,7 +88,8 @@ fn give(store: &Consents, args: &Consent) -> Result<u8, Failure> {
     let (from, until) = until(args.length)?;
     let mut given = Vec::new();
     for exam in &exams {
-        let consent = Given::of(exam, from, until);
+        let terms = Terms { in_container: args.in_container, exit_codes: args.exit_codes };
+        let consent = Given::of(exam, terms, from, until);
         store.keep(exam.token.as_deref().unwrap_or_default(), &consent)?;
         given.push(consent);
     }

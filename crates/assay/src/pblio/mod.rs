@@ -3,7 +3,7 @@
 mod printer;
 
 use crate::act::common::say;
-use crate::act::consent;
+use crate::act::consent::{self, Company};
 use crate::args::Access;
 use crate::progress::Progress;
 use crate::screen::tell;
@@ -54,7 +54,7 @@ fn benchmark(asked: &Asked) -> Result<u8, Failure> {
     let access = Access { destroy_data: asked.tokens.clone(), engine: Choice::Auto, ..Access::default() };
     let all = targets::beside(&names, plan.cache_device.as_ref())?;
     let needs = TargetNeeds { beside: all.len() - named.len(), ..needs };
-    let opened = consent::open(&all, needs, access)?;
+    let opened = consent::open(&all, needs, access, Company::None)?;
     let geometries: Vec<Geometry> = (0..named.len()).map(|target| opened.geometry(target)).collect();
     let used = plan.oltp.as_ref().map_or(Ok([0; 3]), |oltp| oltp.used(&geometries)).map_err(Failure::usage)?;
     let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;

@@ -6,7 +6,7 @@
 mod printer;
 
 use crate::act::common::say;
-use crate::act::consent;
+use crate::act::consent::{self, Company};
 use crate::args::Access;
 use crate::progress::Progress;
 use crate::screen::tell;
@@ -64,7 +64,7 @@ fn benchmark(asked: Asked) -> Result<u8, Failure> {
         page_cache: &[],
     };
     let access = Access { destroy_data: asked.tokens.clone(), engine: Choice::Auto, ..Access::default() };
-    let opened = consent::open(&named, needs, access).map_err(|failure| advised(failure, &asked))?;
+    let opened = consent::open(&named, needs, access, Company::None).map_err(|failure| advised(failure, &asked))?;
     fits(&asked, &plan, opened.geometry(0))?;
     let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
     let log = match &run_dir {

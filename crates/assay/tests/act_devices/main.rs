@@ -12,6 +12,8 @@
 mod bed;
 mod manual;
 mod overload;
+mod parsed;
+mod shared;
 mod traced;
 
 use bed::{Loop, assay, config, dropin, run, run_each, text, unhindered};

@@ -167,11 +167,22 @@ fn the_manuals_commands_work_as_they_are_typed() {
             "sudo ./target/bin/act_index actindex.txt > index.txt &",
             "wait $!; echo index $?",
             "cat output.txt | tail -n 3 > end.txt",
+            // A hang-up reaches each of them; what was started to outlive it does.
+            "kids() { for kid in $(pgrep -P $1); do echo $kid; kids $kid; done; }",
+            "for how in 'sudo nohup' 'nohup sudo'; do rm -f hup.txt; $how ./target/bin/act_storage actconfig.txt > hup.txt 2> hup.err & T=$!; \
+             until grep -q 'after 1 sec:' hup.txt || ! kill -0 $T; do sleep 0.1; done; \
+             kill -HUP $T $(kids $T); wait $T; echo \"$how\" ended $? at $(grep -c '^after' hup.txt); done",
+            "(trap '' HUP INT TERM; exec sudo ./target/bin/act_storage actconfig.txt) > hup.txt & T=$!; \
+             until grep -q 'after 1 sec:' hup.txt || ! kill -0 $T; do sleep 0.1; done; \
+             kill -HUP $T $(kids $T); wait $T; echo trapped ended $? at $(grep -c '^after' hup.txt)",
         ]
     .map(line);
     let said = installed.type_in(&agree, &typed);
     for done in ["prepared-one 0", "prepared-b 0", "prepared-c 0", "partial 0", "storage 0", "index 0"] {
         assert!(said.contains(done), "{done} in what the terminal shows:\n{said}\n{}", installed.read("output.txt"));
+    }
+    for done in ["sudo nohup ended 0 at 3", "nohup sudo ended 0 at 3", "trapped ended 0 at 3"] {
+        assert!(said.contains(done), "{done} in what the terminal shows:\n{said}\n{}", installed.read("hup.err"));
     }
     assert!(!said.contains("Stopped"), "nothing was stopped by a question:\n{said}");
     for (file, words) in [

@@ -95,6 +95,11 @@ pub struct Running {
 }
 
 impl Running {
+    /// A program that was started in another way.
+    pub fn of(child: Child) -> Running {
+        Running { child: Some(child) }
+    }
+
     pub fn is_alive(&mut self) -> bool {
         self.child.as_mut().unwrap().try_wait().unwrap().is_none()
     }
@@ -103,6 +108,13 @@ impl Running {
         let pid = self.child.as_ref().unwrap().id() as i32;
         // SAFETY: a signal to a child process of ours that has not been waited for.
         assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
+    }
+
+    /// Waits for the end of the program, and returns the signal that ended it.
+    pub fn end_with_signal(mut self) -> Option<i32> {
+        until("its end", || !self.is_alive());
+        let status = self.child.take().unwrap().wait_with_output().unwrap().status;
+        std::os::unix::process::ExitStatusExt::signal(&status)
     }
 
     /// Waits for the end of the program, which must come in time.

@@ -252,3 +252,175 @@ fn it_passes_sudo_which_the_environment_does_not() {
         disk.until_free();
     }
 }
+
+/// In a container of its own: processes outside it are invisible, which a person has to confirm.
+fn contained(place: &Place, words: &[&str], variables: &[(&str, &str)]) -> Said {
+    let mut command = Command::new("unshare");
+    command.args(["-pf", "--mount-proc", env!("CARGO_BIN_EXE_assay")]).args(words);
+    command.current_dir(place.path(".")).env("XDG_STATE_HOME", place.path("state")).stdin(Stdio::null());
+    command.envs(variables.iter().copied());
+    Said::of(command.output().unwrap(), words)
+}
+
+#[test]
+fn in_a_container_consent_covers_what_is_outside_it() {
+    let place = Place::new();
+    let Some(disk) = Loop::over(&place, "disk.img", 16 << 20) else { return };
+    if !super::live::have("unshare") {
+        return;
+    }
+    let token = disk.token(&place);
+    let prep = ["as", "act_prep", disk.path()];
+    let conf = conf(&place, &disk);
+    let storage = ["as", "act_storage", conf.to_str().unwrap()];
+    for words in [&prep, &storage] {
+        let said = contained(&place, words, &[]);
+        let advice = format!("assay consent {} --in-container", disk.path());
+        assert!(said.code == Some(4) && said.err.contains(&advice) && !said.err.contains("--override"), "{}", said.err);
+        assert!(said.err.contains("ASSAY_IN_CONTAINER=1"), "{}", said.err);
+        // A token alone does not say that nothing outside uses the device.
+        let said = contained(&place, words, &[("ASSAY_DESTROY_DATA", &token)]);
+        assert!(said.code == Some(4) && said.err.contains("this is a container"), "{}", said.err);
+    }
+    let consent = ["consent", disk.path(), "--destroy-data", &token];
+    assert_eq!(contained(&place, &consent, &[]).code, Some(4));
+    // Consent that was given outside says nothing of a container.
+    assert_eq!(agree(&place, &disk, &[]).code, Some(0));
+    assert_eq!(contained(&place, &prep, &[]).code, Some(4));
+    assert!(fs::read(&disk.backing).unwrap().iter().all(|byte| *byte == 0), "nothing was written");
+
+    let given = contained(&place, &[&consent[..], &["--in-container"]].concat(), &[]);
+    assert_eq!(given.code, Some(0), "{}", given.err);
+    for (words, variables) in [
+        (&prep, &[][..]),
+        (&storage, &[]),
+        // Also with a token.
+        (&storage, &[("ASSAY_DESTROY_DATA", token.as_str())]),
+    ] {
+        let said = contained(&place, words, &[variables, &[("ASSAY_RUN_DIR", "run")]].concat());
+        assert_eq!(said.code, Some(0), "{words:?}: {}", said.err);
+        disk.until_free();
+        if words[1] == "act_storage" {
+            let header = Log::of(&place.path("run")).header;
+            assert!(header.watermarks.iter().any(|mark| mark.contains("container")), "{:?}", header.watermarks);
+            fs::remove_dir_all(place.path("run")).unwrap();
+        }
+    }
+    // Without any consent, a script gives the token and the confirmation.
+    assert_eq!(place.assay(&["consent", "--revoke"]).code, Some(0));
+    let both = [("ASSAY_DESTROY_DATA", token.as_str()), ("ASSAY_IN_CONTAINER", "1")];
+    assert_eq!(contained(&place, &prep, &both).code, Some(0));
+    disk.until_free();
+    let wrong = [("ASSAY_DESTROY_DATA", token.as_str()), ("ASSAY_IN_CONTAINER", "perhaps")];
+    assert_eq!(contained(&place, &prep, &wrong).code, Some(2));
+}
+
+/// Consent may cover who uses the device, by name: a monitoring agent that has it open for writing.
+#[test]
+fn consent_covers_the_processes_that_use_a_device_by_their_names() {
+    let place = Place::new();
+    let Some(disk) = Loop::over(&place, "disk.img", 16 << 20) else { return };
+    let agent = || super::live::Holder::shell(&format!("exec 3<>{}; echo held; read x", disk.path()));
+    let first = agent();
+    refused(&place, &disk, &["rule S6", "process ", "stop that process", "--override S6"]);
+    assert_eq!(agree(&place, &disk, &[]).code, Some(4), "it is in use");
+    let given = agree(&place, &disk, &["--override", "S6,S8"]);
+    assert_eq!(given.code, Some(0), "{}", given.err);
+    assert!(given.out.contains("overriding S6: sh\n") && given.out.contains("S8 holds now"), "{}", given.out);
+    drop(first);
+    // Another process of the same name; a process of another name.
+    let second = agent();
+    let said = place.assay(&["as", "act_prep", disk.path()]);
+    assert!(said.code == Some(0) && said.err.contains("overriding S6"), "{}", said.err);
+    drop(second);
+    disk.until_free();
+    let other = super::live::Holder::start(Command::new("python3").args([
+        "-c",
+        &format!("import os; f = os.open('{}', os.O_RDWR); print('held', flush=True); input()", disk.path()),
+    ]));
+    refused(&place, &disk, &["rule S6", "python3"]);
+    drop(other);
+}
+
+/// A reader is no reason to refuse, and is named.
+#[test]
+fn who_only_reads_the_device_is_named_and_not_in_the_way() {
+    let place = Place::new();
+    let Some(disk) = Loop::over(&place, "disk.img", 16 << 20) else { return };
+    let reader = super::live::Holder::shell(&format!("exec 3<{}; echo held; read x", disk.path()));
+    let token = disk.token(&place);
+    let run = ["run", "act-storage", disk.path(), "--for", "1s", "--destroy-data", &token, "--out", "run"];
+    let said = place.assay(&run);
+    assert!(matches!(said.code, Some(0 | 10 | 11)), "{:?} {}", said.code, said.err);
+    let who = format!("process {} (sh) has {} open for reading", reader.child.id(), disk.path());
+    assert!(said.err.contains(&who), "before the run: {}", said.err);
+    let marks = Log::of(&place.path("run")).header.watermarks;
+    assert!(marks.contains(&format!("READ BY OTHERS: {who}")), "{marks:?}");
+    drop(reader);
+}
+
+/// The default is as long as a certification, and a day more.
+#[test]
+fn a_consent_lasts_as_long_as_a_certification() {
+    let place = Place::new();
+    let Some(disk) = Loop::over(&place, "disk.img", 16 << 20) else { return };
+    assert_eq!(agree(&place, &disk, &[]).code, Some(0));
+    let listed = place.assay(&["consent", "--list", "--json"]).json();
+    let time = |key: &str| listed[0]["consent"][key].as_str().unwrap().parse::<jiff::Timestamp>().unwrap();
+    let hours = (time("until").as_second() - time("given").as_second()) / 3600;
+    assert!(hours >= 96 + 24, "{hours} h");
+}
+
+/// Automation that was written for ACT expects 0 after an overload.
+#[test]
+fn the_originals_exit_codes_are_given_where_they_are_asked_for() {
+    let place = Place::new();
+    let Some(disk) = Loop::over(&place, "disk.img", 64 << 20) else { return };
+    let load = "test-duration-sec: 20\nread-reqs-per-sec: 3000000\nservice-threads: 2\nmax-lag-sec: 1\n";
+    let overload = place.write("overload.conf", &format!("device-names: {}\n{load}", disk.path()));
+    let overload = overload.to_str().unwrap();
+    let run = |variables: &[(&str, &str)], words: &[&str]| {
+        let mut command = place.command(words);
+        command.envs(variables.iter().copied());
+        let said = Said::of(command.output().unwrap(), words);
+        disk.until_free();
+        said
+    };
+    let storage = ["as", "act_storage", overload];
+    let code = run(&[], &storage).code;
+    assert!(matches!(code, Some(10 | 11)), "{code:?}");
+    assert_eq!(run(&[("ASSAY_ACT_EXIT", "act")], &storage).code, Some(0));
+    assert_eq!(run(&[("ASSAY_ACT_EXIT", "other")], &storage).code, Some(2));
+    // A refusal is no success in any case, and neither is a config that cannot be read.
+    let writes = place.write(
+        "writes.conf",
+        &format!("device-names: {}\ntest-duration-sec: 1\nwrite-reqs-per-sec: 100\n", disk.path()),
+    );
+    let writes = ["as", "act_storage", writes.to_str().unwrap()];
+    let refused = run(&[("ASSAY_ACT_EXIT", "act")], &writes);
+    assert!(refused.code == Some(255) && refused.err.contains("nothing was written"), "{refused:?}");
+    assert_eq!(run(&[], &writes).code, Some(4));
+    assert_eq!(run(&[("ASSAY_ACT_EXIT", "act")], &["as", "act_storage", "missing.conf"]).code, Some(255));
+    assert_eq!(run(&[("ASSAY_ACT_EXIT", "act")], &["as", "act_prep", disk.path()]).code, Some(255));
+    // sudo drops variables, and a consent stays.
+    let given = agree(&place, &disk, &["--exit-codes", "act"]);
+    assert_eq!(given.code, Some(0), "{}", given.err);
+    assert_eq!(run(&[], &storage).code, Some(0));
+    assert!(matches!(run(&[("ASSAY_ACT_EXIT", "assay")], &storage).code, Some(10 | 11)), "the variable goes first");
+    // A signal ends the original at once.
+    let long = place.write(
+        "long.conf",
+        &format!("device-names: {}\ntest-duration-sec: 600\nread-reqs-per-sec: 100\nmax-lag-sec: 0\n", disk.path()),
+    );
+    let mut command = place.command(&["as", "act_storage", long.to_str().unwrap()]);
+    let mut running = super::bed::Running::of(command.env("ASSAY_RUN_DIR", place.path("long")).spawn().unwrap());
+    let log = place.path("long/run.jsonl");
+    super::bed::until("the first interval", || {
+        assert!(running.is_alive());
+        fs::read_to_string(&log).is_ok_and(|text| text.contains("\"kind\":\"interval\""))
+    });
+    running.signal(libc::SIGTERM);
+    let ended = running.end_with_signal();
+    assert_eq!(ended, Some(libc::SIGTERM));
+    assert!(Log::of(&place.path("long")).close.is_some(), "its log is whole");
+}

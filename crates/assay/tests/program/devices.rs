@@ -1,5 +1,8 @@
 //! Block devices for the tests: loop and zram, their counters and tokens, and a trace of what reaches them.
 
+#[path = "../../../assay-device/tests/safety_common/losetup.rs"]
+mod losetup;
+
 use super::bed::Place;
 use std::fs;
 use std::os::unix::fs::OpenOptionsExt;
@@ -117,7 +120,7 @@ impl Loop {
         if !backing.exists() {
             fs::File::create(&backing).unwrap().set_len(size).unwrap();
         }
-        let attached = super::live::losetup::attach(&backing, &[&["--direct-io=on"], options].concat());
+        let attached = losetup::attach(&backing, &[&["--direct-io=on"], options].concat());
         let path = attached.map_err(|why| passed_over(&why)).ok()?;
         Some(Loop { path, backing })
     }
