@@ -12,7 +12,7 @@ mod common;
 use assay_base::{Prng, Span};
 use assay_judge::judgement::Outcome;
 use assay_judge::{Verdict, render};
-use assay_record::{CloseReason, DatabaseHead, Entry, Header, PhaseHead, PhaseKind, Reader, Writer};
+use assay_record::{CloseReason, DatabaseHead, Entry, Header, PerMinute, PhaseHead, PhaseKind, Reader, Writer};
 use common::*;
 
 const TEN: u64 = 10 * MINUTE;
@@ -457,4 +457,48 @@ fn what_was_checked_before_an_interruption_is_checked_again() {
         let marks = judged.watermarks.iter().filter(|mark| mark.starts_with("UNCOMPARED: ")).count();
         assert_eq!(marks, usize::from(before.is_empty()), "{before:?}: {:?}", judged.watermarks);
     }
+}
+
+/// The log with a figure per minute of the reads, of which so many of each interval's completed ones do not count on target 1.
+fn counting(bytes: &[u8], rolled_back: fn(u64) -> u64) -> Vec<u8> {
+    let (mut reader, mut writer) = (Reader::new(bytes), Writer::new(Vec::new(), 0));
+    while let Some(entry) = reader.next_entry().unwrap() {
+        let mut entry = entry.unwrap();
+        match &mut entry {
+            Entry::Header(head) => {
+                let (streams, without) = (vec!["reads".to_owned()], vec!["rolled-back".to_owned()]);
+                head.per_minute = vec![PerMinute { name: "NOPM".to_owned(), streams, without }];
+            }
+            Entry::Interval(interval) => {
+                let flow = &mut interval.flows[1];
+                flow.counted.insert("rolled-back".to_owned(), rolled_back(flow.ok));
+            }
+            _ => {}
+        }
+        writer.write(&entry).unwrap();
+    }
+    writer.into_inner()
+}
+
+/// A database that rolls back every order has done no work, however fast it answers, also where another one works well.
+#[test]
+fn a_figure_per_minute_that_is_0_although_operations_were_due_proves_nothing() {
+    for (rolled_back, verdict) in [
+        ((|_| 0) as fn(u64) -> u64, Verdict::Pass),
+        (|ok| ok / 100, Verdict::Pass),
+        (|ok| ok - 1, Verdict::Pass),
+        (|ok| ok, Verdict::Invalid),
+    ] {
+        let whole = on_database(Scenario::new(database(head(), false)), &["checked"]).completed().bytes();
+        let judged = judge_bytes(&counting(&whole, rolled_back));
+        assert_eq!(judged.verdict, verdict, "{}", judged.reason);
+        assert_eq!(judged.reason.contains("is 0: none of"), verdict == Verdict::Invalid, "{}", judged.reason);
+    }
+    // A broken bound decides all the same, and a run that was cut short is only that.
+    let fails = one(Scenario::new(database(head(), false)).warm_up(), Minute { errors: 1, ..GOOD });
+    let fails = sound(fails, 29).event("checked", "").completed().bytes();
+    assert_eq!(judge_bytes(&counting(&fails, |ok| ok)).verdict, Verdict::Fail);
+    let cut =
+        sound(Scenario::new(database(head(), false)).warm_up(), 5).close(CloseReason::Interrupted, "SIGINT").bytes();
+    assert_eq!(judge_bytes(&counting(&cut, |ok| ok)).verdict, Verdict::Incomplete);
 }

@@ -31,6 +31,8 @@ pub(crate) enum CourseFinding {
     LostCount(String),
     /// An operation failed that belongs to no stream of the log.
     UnknownFlow,
+    /// None of so many operations of a figure per minute counts for it.
+    NothingCounted { figure: String, target: String, scheduled: u64 },
 }
 
 /// How a segment ended, where that is a reason against PASS.
@@ -85,6 +87,7 @@ impl CourseFinding {
             | CourseFinding::NoOperation
             | CourseFinding::NeverBegan { .. }
             | CourseFinding::NotSteady(_)
+            | CourseFinding::NothingCounted { .. }
             | CourseFinding::LostCount(_) => Class::Unproven,
             CourseFinding::Short(..)
             | CourseFinding::NothingMeasured
@@ -121,6 +124,10 @@ impl fmt::Display for CourseFinding {
                 write!(f, "never reached a steady state before it was measured: {why}")
             }
             CourseFinding::LostCount(text) => write!(f, "the engine lost count of its operations: {text}"),
+            CourseFinding::NothingCounted { figure, target, scheduled } => write!(
+                f,
+                "{figure} of {target} is 0: none of {scheduled} operations that were due was committed, so that nothing is proven"
+            ),
             CourseFinding::UnknownFlow => f.write_str("an operation failed, of no stream that the log names"),
         }
     }

@@ -16,8 +16,8 @@ pub(crate) struct Failures {
     pub(crate) stream: String,
     /// The target.
     pub(crate) target: String,
-    /// Begin of the first interval with one, on the run's time line.
-    pub(crate) first_ns: u64,
+    /// When the first was found: at the beginning of its interval, or at its event.
+    pub(crate) first: Moment,
     /// Number of failed operations, by error name.
     pub(crate) errors: BTreeMap<String, u64>,
     /// Number of operations that completed with too few bytes.
@@ -94,8 +94,32 @@ impl Failures {
 impl fmt::Display for Failures {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (measured, place, rule) = (self.measured(), self.place(), self.rule());
-        let first = Span::from_ns(self.first_ns).human();
-        write!(f, "{} on {}: {measured}{place}, first {first} into the run; {rule}", self.stream, self.target)
+        write!(f, "{} on {}: {measured}{place}, first {}; {rule}", self.stream, self.target, self.first)
+    }
+}
+
+/// A moment of a run, as a reason names it. While a run waits for what is in flight, nothing is measured: a time that only said how
+/// long ago the run began would lie behind the end of the run that the reader knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Moment {
+    /// While operations were due: nanoseconds since the run began, warm-up included.
+    UnderLoad(u64),
+    /// Nanoseconds since the last operation was due.
+    AfterLoad(u64),
+}
+
+impl Default for Moment {
+    fn default() -> Moment {
+        Moment::UnderLoad(0)
+    }
+}
+
+impl fmt::Display for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Moment::UnderLoad(ns) => write!(f, "{} into the run", Span::from_ns(*ns).human()),
+            Moment::AfterLoad(ns) => write!(f, "{} after the load had ended", Span::from_ns(*ns).human()),
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 //! criterion allows: damaged data, short and stuck operations.
 
 use crate::finding::criterion::CriterionFinding;
-use crate::finding::failed::{Failures, may_be_excused};
+use crate::finding::failed::{Failures, Moment, may_be_excused};
 use crate::finding::{Class, Finding, Kind, nowhere};
 use crate::fold::counters::{add_parts, of_the_device, parts};
 use crate::fold::layout::Layout;
@@ -38,14 +38,14 @@ impl FlowFailures {
     pub(crate) fn add(
         &mut self,
         flow: usize,
-        start_ns: u64,
+        first: Moment,
         interval: &FlowInterval,
         (at_ns, layout): (u64, &Layout),
         notes: &mut Notes,
     ) {
         let unexcused;
         let interval = if layout.stream_of(flow).may_fail.is_some() {
-            unexcused = self.excuse(flow, start_ns, interval, layout);
+            unexcused = self.excuse(flow, first, interval, layout);
             &unexcused
         } else {
             interval
@@ -54,7 +54,7 @@ impl FlowFailures {
             return;
         }
         let place = *self.findings.entry(flow).or_insert_with(|| {
-            let failures = of_flow(flow, start_ns, layout);
+            let failures = of_flow(flow, first, layout);
             notes.findings.push(none_yet(failures, at_ns, notes.step()));
             notes.findings.len() - 1
         });
@@ -66,7 +66,7 @@ impl FlowFailures {
     }
 
     /// Counts the errors that may be, and returns what is left.
-    fn excuse(&mut self, flow: usize, start_ns: u64, interval: &FlowInterval, layout: &Layout) -> FlowInterval {
+    fn excuse(&mut self, flow: usize, first: Moment, interval: &FlowInterval, layout: &Layout) -> FlowInterval {
         let (allowed, left): (BTreeMap<_, _>, BTreeMap<_, _>) =
             interval.errors.clone().into_iter().partition(|(name, _)| may_be_excused(name));
         let of = self.allowed.entry(flow).or_default();
@@ -76,7 +76,7 @@ impl FlowFailures {
             FlowInterval { errors: left, short: interval.short, stuck: interval.stuck, ..FlowInterval::default() };
         if allowed.values().any(|n| *n > 0) {
             if of.failures.errors.is_empty() {
-                of.failures = of_flow(flow, start_ns, layout);
+                of.failures = of_flow(flow, first, layout);
             }
             add(
                 &mut of.failures,
@@ -114,12 +114,12 @@ fn is_broken(found: &CriterionFinding, stream: &str) -> bool {
     criterion.stream == stream && matches!(criterion.bound, Bound::ErrorsAtMost(_)) && found.class() == Class::Broken
 }
 
-fn of_flow(flow: usize, first_ns: u64, layout: &Layout) -> Failures {
+fn of_flow(flow: usize, first: Moment, layout: &Layout) -> Failures {
     let head = &layout.stream_of(flow).head;
     let placeless = head.operation.as_deref().is_some_and(|operation| operation != "flush");
     let stream = head.name.clone();
     let target = layout.target_of(flow).to_owned();
-    Failures { stream, target, first_ns, placeless, ..Failures::default() }
+    Failures { stream, target, first, placeless, ..Failures::default() }
 }
 
 fn none_yet(failures: Failures, at_ns: u64, step: u32) -> Finding {
@@ -202,13 +202,13 @@ mod tests {
 
     /// What is found of a flow in which one of a hundred operations may fail, after these intervals and beside these
     /// findings: its errors, where they are, and from when on.
-    fn found(intervals: &[(u64, FlowInterval)], beside: Vec<CriterionFinding>) -> Option<(String, String, u64)> {
+    fn found(intervals: &[(u64, FlowInterval)], beside: Vec<CriterionFinding>) -> Option<(String, String, Moment)> {
         let header = crate::fold::fixture::header();
         let mut layout = Layout::new(&header, &["reads errors at most 1% per run".parse().unwrap()]).unwrap();
         layout.streams[1].may_fail = None;
         let (mut fold, mut notes) = (FlowFailures::default(), Notes::new(1));
         for (start_ns, interval) in intervals {
-            fold.add(0, *start_ns, interval, (0, &layout), &mut notes);
+            fold.add(0, Moment::UnderLoad(*start_ns), interval, (0, &layout), &mut notes);
         }
         let others = beside.len();
         notes.findings.extend(beside.into_iter().map(|it| Finding::of_step(it, 1)));
@@ -216,7 +216,7 @@ mod tests {
         let kinds: Vec<Kind> = notes.findings.into_iter().skip(others).map(|found| found.kind).collect();
         assert!(kinds.len() < 2, "{kinds:?}");
         kinds.into_iter().next().map(|kind| match kind {
-            Kind::Failed(it) => (it.measured(), it.place(), it.first_ns),
+            Kind::Failed(it) => (it.measured(), it.place(), it.first),
             other => panic!("{other:?}"),
         })
     }
@@ -232,8 +232,8 @@ mod tests {
         };
         let (holds, breaks) = ([(5, failed(0, 50)), (9, failed(1, 49))], [(5, failed(0, 50)), (9, failed(2, 48))]);
         assert_eq!(found(&holds, vec![]), None, "one of a hundred");
-        let expected =
-            Some(("2 EIO".to_owned(), " between 4.7 % and 6.2 % of the target, after up to 5 ns".to_owned(), 9));
+        let place = " between 4.7 % and 6.2 % of the target, after up to 5 ns";
+        let expected = Some(("2 EIO".to_owned(), place.to_owned(), Moment::UnderLoad(9)));
         assert_eq!(found(&breaks, vec![]), expected, "two of a hundred");
         let beside = |criterion: &str, what: What| {
             found(&breaks, vec![CriterionFinding { criterion: criterion.parse().unwrap(), what }])

@@ -43,6 +43,7 @@ pub(crate) fn finish(mut fold: StepFold) -> Finished {
     lacks::missing(&fold, ended, &mut notes);
     lacks::unverified(&fold, ended, &mut notes);
     lacks::unchecked(&fold, ended, &mut notes);
+    lacks::uncounted(&fold, ended, &mut notes);
     gather(&mut fold, &mut notes);
     let streams = streams(&fold, &mut notes.warnings);
     let together = together(&fold);

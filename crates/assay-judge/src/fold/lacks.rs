@@ -4,6 +4,7 @@ use crate::finding::course::{CourseFinding, Cut, Reached};
 use crate::finding::target::TargetFinding;
 use crate::fold::integrity;
 use crate::fold::notes::Notes;
+use crate::fold::per_minute::counting;
 use crate::fold::step::StepFold;
 use crate::fold::targets::Looked;
 use crate::judgement::TargetTotals;
@@ -95,6 +96,31 @@ pub(crate) fn unchecked(fold: &StepFold, ended: Option<CloseReason>, notes: &mut
         if !database.unchecked && !fold.databases.tells_of_check(target) {
             let text = format!("the log does not say that {} was checked after the run", database.url);
             notes.find(TargetFinding::Unchecked(text));
+        }
+    }
+}
+
+/// Reports a figure per minute for which nothing counts on a target, although operations of it were due: a database that
+/// rolls back every order does no work.
+pub(crate) fn uncounted(fold: &StepFold, ended: Option<CloseReason>, notes: &mut Notes) {
+    if matches!(ended, None | Some(CloseReason::Interrupted | CloseReason::LogFailed)) {
+        return;
+    }
+    for per_minute in &fold.layout.per_minute {
+        for (target, name) in fold.layout.targets.iter().enumerate() {
+            let (mut scheduled, mut counted) = (0_u64, 0_u64);
+            for (flow, totals) in fold.measured.totals.flows.iter().enumerate() {
+                let stream = &fold.layout.stream_of(flow).head.name;
+                if usize::from(fold.layout.flows[flow].target) == target && per_minute.streams.contains(stream) {
+                    scheduled = scheduled.saturating_add(totals.cell.scheduled);
+                    let own = counting(per_minute, stream, totals.in_time, &totals.counted_in_time);
+                    counted = counted.saturating_add(own);
+                }
+            }
+            if scheduled > 0 && counted == 0 {
+                let (figure, target) = (per_minute.name.clone(), name.clone());
+                notes.find(CourseFinding::NothingCounted { figure, target, scheduled });
+            }
         }
     }
 }

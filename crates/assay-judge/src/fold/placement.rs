@@ -3,6 +3,7 @@
 //! A log uses the run's time line, which begins anew with each segment and includes warm-ups and drains. Everything
 //! that is judged uses measured time, which does not advance while nothing is measured.
 
+use crate::finding::failed::Moment;
 use crate::fold::others::{Disturbance, Previous};
 use assay_record::{Event, EventKind, Header, Interval, PhaseKind};
 
@@ -97,6 +98,15 @@ impl Placement {
         self.measured || at_ns >= warm_up.fold(0u64, |sum, (_, span)| sum.saturating_add(*span))
     }
 
+    /// A moment of this segment's time line, as a reason names it.
+    pub(crate) fn moment(&self, at_ns: u64) -> Moment {
+        let load_ns = self.phases.iter().fold(0u64, |sum, (_, span)| sum.saturating_add(*span));
+        match at_ns.checked_sub(load_ns).filter(|behind| load_ns > 0 && *behind > 0) {
+            Some(behind_ns) => Moment::AfterLoad(behind_ns),
+            None => Moment::UnderLoad(at_ns),
+        }
+    }
+
     /// Whether a phase is judged.
     pub(crate) fn judges(&self, phase: u16) -> bool {
         self.phases.get(usize::from(phase)).is_some_and(|(kind, _)| *kind == PhaseKind::Measure)
@@ -185,6 +195,22 @@ mod tests {
         assert!(!again.joins(0, 5) && again.reaches(0, 5), "a segment begins after a gap, wherever it begins");
         // Its first intervals are missing, so it began where it was planned.
         assert_eq!(placement.place(&interval(1, 70, 80), false), Some(40));
+    }
+
+    #[test]
+    fn what_is_found_while_a_run_waits_is_placed_behind_its_load() {
+        let placement = Placement::new(&header(0));
+        for (at_ns, expected) in [
+            (0, "0 ns into the run"),
+            (49, "49 ns into the run"),
+            (1050, "1.05 µs into the run"),
+            (1051, "1 ns after the load had ended"),
+            (49_500_001_050, "49.5 s after the load had ended"),
+        ] {
+            assert_eq!(placement.moment(at_ns).to_string(), expected, "{at_ns}");
+        }
+        let endless = Placement::new(&Header { phases: Vec::new(), ..header(0) });
+        assert_eq!(endless.moment(7).to_string(), "7 ns into the run", "a log without phases has no end to name");
     }
 
     #[test]

@@ -233,9 +233,10 @@ impl StepFold {
     fn account(&mut self, interval: &Interval) -> Vec<u64> {
         let (carried, adds_up) = self.segment.accounts.add(interval, &self.layout);
         let at_ns = self.placement.reached_ns();
+        let first = self.placement.moment(interval.start_ns);
         for (index, flow) in interval.flows.iter().enumerate() {
             self.segment.failed.interval(index, flow);
-            self.failures.add(index, interval.start_ns, flow, (at_ns, &self.layout), &mut self.notes);
+            self.failures.add(index, first, flow, (at_ns, &self.layout), &mut self.notes);
             self.integrity.add(flow);
         }
         self.spoil_unless(adds_up);
@@ -352,7 +353,8 @@ impl StepFold {
                 self.notes.find(CourseFinding::UnknownFlow);
                 continue;
             }
-            self.failures.add(flow, first_ns, &interval, (at_ns, &self.layout), &mut self.notes);
+            let first = self.placement.moment(first_ns);
+            self.failures.add(flow, first, &interval, (at_ns, &self.layout), &mut self.notes);
             self.integrity.add(&interval);
             if self.placement.is_measured(first_ns) {
                 self.measured.totals.add_failures(flow, &interval);

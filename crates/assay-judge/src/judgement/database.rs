@@ -34,7 +34,7 @@ impl DatabaseFigures {
         format!("{dialect} {version}, {warehouses} warehouse{plural}{bytes}{}", counted.unwrap_or_default())
     }
 
-    /// `checked: all 15 conditions hold`
+    /// `checked: all 17 conditions hold`
     pub fn in_words_of_check(&self) -> String {
         self.checked.as_ref().map_or_else(|| "not checked".to_owned(), |found| format!("checked: {found}"))
     }
