@@ -1,7 +1,9 @@
 //! Standard output: the document that was asked for, and nothing else.
 
 use crate::screen;
+use assay_base::text::without_passwords;
 use assay_run::failure::Failure;
+use std::borrow::Cow;
 use std::io::{ErrorKind, Write};
 use std::sync::OnceLock;
 
@@ -61,10 +63,65 @@ fn plain(text: &str) -> String {
     text.chars().map(ascii).collect()
 }
 
-/// A document as JSON.
+/// A document as JSON. None of its texts has a password in it.
 pub(crate) fn print_json<T: serde::Serialize>(document: &T) -> Result<(), Failure> {
     let text =
         serde_json::to_string_pretty(document).map_err(|e| Failure::bug(format!("a result that is not JSON: {e}")))?;
-    print(&format!("{text}\n"));
+    print(&format!("{}\n", json_without_passwords(&text)));
     Ok(())
+}
+
+/// A JSON document in which each text is as [`without_passwords`] leaves it. Where one stands within its quotation marks, the
+/// document stays well-formed, whatever is hidden.
+fn json_without_passwords(json: &str) -> String {
+    let mut shown = String::with_capacity(json.len());
+    let mut rest = json;
+    while let Some(begin) = rest.find('"') {
+        let end = begin + literal_length(&rest[begin..]);
+        let literal = &rest[begin..end];
+        shown.push_str(&rest[..begin]);
+        shown.push_str(&literal_without_passwords(literal).unwrap_or_else(|| literal.to_owned()));
+        rest = &rest[end..];
+    }
+    shown + rest
+}
+
+/// The length of the text literal that a JSON text begins with, quotation marks included.
+fn literal_length(json: &str) -> usize {
+    let mut is_escaped = false;
+    let closing = json.bytes().skip(1).position(|byte| {
+        let closes = byte == b'"' && !is_escaped;
+        is_escaped = byte == b'\\' && !is_escaped;
+        closes
+    });
+    closing.map_or(json.len(), |at| at + 2)
+}
+
+/// A literal without its passwords, if it has any.
+fn literal_without_passwords(literal: &str) -> Option<String> {
+    let text: String = serde_json::from_str(literal).ok()?;
+    match without_passwords(&text) {
+        Cow::Owned(shown) => serde_json::to_string(&shown).ok(),
+        Cow::Borrowed(_) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_text_of_a_document_has_a_password_and_everything_else_stays() {
+        let plain = serde_json::json!({"a": ["", "x\"y\\", "\\\""], "grö\u{e}": {"n": 1.5, "none": null}}).to_string();
+        assert_eq!(json_without_passwords(&plain), plain);
+        let secret = serde_json::json!({
+            "a": ["postgres://me:canary", "\"host=h password='can\\' canary'\"", "line\nme:canary@host"],
+            "b": "C:\\", "c": 7,
+        });
+        let expected = serde_json::json!({
+            "a": ["postgres://me:***", "\"host=h password=***", "line\nme:***@host"],
+            "b": "C:\\", "c": 7,
+        });
+        assert_eq!(json_without_passwords(&secret.to_string()), expected.to_string());
+    }
 }

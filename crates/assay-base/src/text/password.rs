@@ -1,8 +1,10 @@
-//! Passwords in words that look like URLs.
+//! Passwords in words that look like URLs, or like what else names a database and its password.
 //!
 //! A URL with a password is refused where a database is expected. But the same word can stand anywhere on a command line,
 //! for instance where a workload is forgotten, and it may be malformed. Therefore every text that is shown passes through
 //! here. What is hidden may be too much; it must not be too little.
+
+mod words;
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -12,10 +14,11 @@ const HIDDEN: &str = "***";
 /// Words that name a database also without slashes behind them.
 const SCHEMES: [&str; 6] = ["postgresql:", "postgres:", "pgsql:", "mariadb:", "mysql:", "sqlite:"];
 
-/// The text with three stars in place of each password of a URL.
+/// The text with three stars in place of each password of a URL, of a pair `password=…`, and before a host.
 pub fn without_passwords(text: &str) -> Cow<'_, str> {
-    // Nearly all texts that are shown have neither.
-    if !text.contains("//") && !SCHEMES.iter().any(|scheme| find(text, scheme).is_some()) {
+    // Nearly all texts that are shown have nothing of it.
+    if !text.contains("//") && !text.contains(['=', '@']) && !SCHEMES.iter().any(|scheme| find(text, scheme).is_some())
+    {
         return Cow::Borrowed(text);
     }
     let lines: Vec<Cow<'_, str>> = text.split('\n').map(line).collect();
@@ -27,6 +30,26 @@ pub fn without_passwords(text: &str) -> Cow<'_, str> {
 
 /// As [`without_passwords`], of one line.
 fn line(text: &str) -> Cow<'_, str> {
+    match of_urls(text) {
+        Cow::Borrowed(text) => of_words(text),
+        Cow::Owned(text) => Cow::Owned(of_words(&text).into_owned()),
+    }
+}
+
+/// A line without the passwords of words that are no URLs.
+fn of_words(text: &str) -> Cow<'_, str> {
+    let mut shown = String::new();
+    let mut done = 0;
+    while let Some(secret) = words::next_password(text, done) {
+        shown.push_str(&text[done..secret.start]);
+        shown.push_str(HIDDEN);
+        done = secret.end;
+    }
+    if done == 0 { Cow::Borrowed(text) } else { Cow::Owned(shown + &text[done..]) }
+}
+
+/// A line without the passwords of URLs.
+fn of_urls(text: &str) -> Cow<'_, str> {
     let mut shown = String::new();
     let mut done = 0;
     while let Some(url) = next(text, done) {
@@ -198,6 +221,26 @@ mod tests {
             ),
             ("a://me:x//canary@host/db", "a://me:***@host/db"),
             ("one\ntwo a://b:canary@c\nthree", "one\ntwo a://b:***@c\nthree"),
+            ("mysql://host/db?password=canary&sslpassword=canary", "mysql://host/db?password=***&sslpassword=***"),
+            ("password=canary", "password=***"),
+            ("host=h password=canary dbname=shop", "host=h password=*** dbname=shop"),
+            ("host=h PASSWORD = canary dbname=shop", "host=h PASSWORD = *** dbname=shop"),
+            ("host=h password= canary", "host=h password= ***"),
+            ("password='can canary' host=h", "password=*** host=h"),
+            ("password='can\\' canary' user='me'", "password=***"),
+            ("the file password=\\'can canary\\' is not there", "the file password=*** is not there"),
+            ("password='can canary", "password=***"),
+            ("password=\"can canary\": no", "password=*** no"),
+            ("postgresql:host=h password=canary", "postgresql:host=h password=***"),
+            ("sslpassword=canary PGPASSWORD=canary", "sslpassword=*** PGPASSWORD=***"),
+            ("Server=h;Uid=me;Pwd=canary;Port=1", "Server=h;Uid=me;Pwd=***"),
+            ("jdbc:x;user=me;db.pass=canary", "jdbc:x;user=me;db.pass=***"),
+            ("grö,password=canary@host", "grö,password=***"),
+            ("passfile=/root/p password=canary", "passfile=/root/p password=***"),
+            ("me:canary@host/db", "me:***@host/db"),
+            ("me:can/canary@tcp(host:3306)/db", "me:***@tcp(host:3306)/db"),
+            ("the target 'me:can@canary@host' is none", "the target 'me:***@host' is none"),
+            ("database=me:canary@host password=canary", "database=me:***@host password=***"),
         ] {
             let found = without_passwords(text);
             assert_eq!(found, shown, "{text}");
@@ -222,6 +265,10 @@ mod tests {
             "(postgres://me@host:5432), and me@example.com",
             "/tmp//a:b",
             "größe // a: b @ c",
+            "password=",
+            "a password is read from password_file=/root/secret, passfile=p, sslpasswordfile=q",
+            "passed=5 bypass=on passes = 3",
+            "me@host, me:@host, :x@host, ./me:x@host, me:x@",
         ] {
             assert!(matches!(without_passwords(text), Cow::Borrowed(it) if it == text), "{text}");
         }

@@ -56,7 +56,7 @@ pub(crate) fn doctor(args: &Doctor) -> Result<u8, Failure> {
 fn shown(checks: &[Check]) -> String {
     let (well, ill): (Vec<&Check>, Vec<&Check>) = checks.iter().partition(|check| check.ok);
     let name = |check: &Check| {
-        let target = check.target.iter().map(|target| format!(" of {}", target.escape_debug()));
+        let target = check.target.iter().map(|target| format!(" of {}", one_line(target)));
         std::iter::once(check.id.to_owned()).chain(target).collect::<String>()
     };
     let mut text = match ill.len() {
