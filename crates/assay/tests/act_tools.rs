@@ -213,7 +213,6 @@ fn verdicts_of_logs_that_act_wrote() {
         ("act/storage-eio", "FAIL", "EIO"),
         ("act/index-4x-us", "FAIL", "can't keep up"),
         ("act-edge/truncated-midblock", "INCOMPLETE", "cut off"),
-        ("act-edge/concatenated-two-runs", "PASS", ""),
         ("act-edge/gap-errors", "FAIL", "EIO"),
         ("act-old/run-3.0", "FAIL", "over 1 ms"),
         ("act-old/run-5.2-index", "PASS", ""),

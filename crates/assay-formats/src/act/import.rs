@@ -55,6 +55,7 @@ pub fn entries<R: BufRead>(file: &str, input: R, slice: Span, sink: &mut dyn FnM
     let mut early: Vec<Line> = log.header().remarks.clone();
     while let Some(item) = log.next().transpose()? {
         match (item, &mut import) {
+            (Item::Event(Line { kind: LineKind::SecondRun, .. }), _) => return Err(second_run(&log)),
             (Item::Event(line), Some(import)) => import.line(line, sink),
             (Item::Event(line), None) => early.push(line),
             (Item::Block(block), Some(import)) => import.block(&block, &log, sink)?,
@@ -72,6 +73,11 @@ pub fn entries<R: BufRead>(file: &str, input: R, slice: Span, sink: &mut dyn FnM
     });
     import.end(sink);
     Ok(())
+}
+
+/// The logs of two runs in one file: a verdict on the first would be taken for one on both.
+fn second_run<R: BufRead>(log: &Log<R>) -> LogError {
+    log.fault_here("another run begins in the same log", "cut the file before this line, and judge each run for itself")
 }
 
 /// The state of one histogram.
@@ -156,6 +162,7 @@ impl Import {
                 self.stopped = Some(CloseReason::EngineFailed);
                 EventKind::Warning
             }
+            // The log of a second run is refused before it comes here.
             LineKind::SecondRun | LineKind::Other => EventKind::Warning,
         };
         let words = line.text.trim_start_matches("ERROR: ");
@@ -166,12 +173,8 @@ impl Import {
         }
         self.events += 1;
         if self.events <= EVENTS {
-            let text = match line.kind {
-                LineKind::SecondRun => "another run begins in the same log; it is not judged".to_owned(),
-                _ => line.text,
-            };
             let details = BTreeMap::from([("line".to_owned(), line.line.to_string())]);
-            sink(Entry::Event(Event { at_ns: self.after.as_ns(), what, text, details }));
+            sink(Entry::Event(Event { at_ns: self.after.as_ns(), what, text: line.text, details }));
         }
     }
 

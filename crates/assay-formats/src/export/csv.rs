@@ -2,6 +2,7 @@
 
 use super::{Sink, is_measured, unwritten};
 use assay_base::Span;
+use assay_base::text::one_line;
 use assay_record::{FlowInterval, Header, Histograms, Interval, Thresholds};
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -96,12 +97,13 @@ fn row(out: &mut dyn Write, place: &str, flow: &FlowInterval, over: &[Option<u64
     out.write_str("\r\n")
 }
 
-/// A name as one cell. A spreadsheet would execute a name that begins like a formula: such a name gets an apostrophe
-/// before it.
+/// A name as one cell, on one line and without what a terminal would obey. A spreadsheet would execute a name that begins like a
+/// formula: such a name gets an apostrophe before it.
 fn cell(text: &str) -> String {
-    let formula = text.starts_with(['=', '+', '-', '@', '\t', '\r']);
-    let text = if formula { format!("'{text}") } else { text.to_owned() };
-    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
+    let text = one_line(text);
+    let formula = text.starts_with(['=', '+', '-', '@']);
+    let text = if formula { format!("'{text}") } else { text };
+    if text.contains([',', '"']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text }
 }
 
 #[cfg(test)]
@@ -114,7 +116,10 @@ mod tests {
             ("/dev/sdb", "/dev/sdb"),
             ("a,b", "\"a,b\""),
             ("a\"b", "\"a\"\"b\""),
-            ("a\nb", "\"a\nb\""),
+            ("a\nb", "a\u{fffd}b"),
+            ("\t=1", "\u{fffd}=1"),
+            ("\u{1b}[2J\u{1b}]0;x\u{7}", "\u{fffd}[2J\u{fffd}]0;x\u{fffd}"),
+            ("\u{9b}31m,x", "\"\u{fffd}31m,x\""),
             ("=HYPERLINK(1,2)", "\"'=HYPERLINK(1,2)\""),
             ("@x", "'@x"),
         ] {
