@@ -50,6 +50,11 @@ pub fn resident_bytes() -> u64 {
     pages.unwrap_or(0) * rustix::param::page_size() as u64
 }
 
+/// The largest size in bytes that this process may give a file (RLIMIT_FSIZE); `None` where there is no limit.
+pub fn largest_file() -> Option<u64> {
+    rustix::process::getrlimit(rustix::process::Resource::Fsize).current
+}
+
 /// Raises the soft limit of open files (RLIMIT_NOFILE) to the hard limit and returns it; `u64::MAX` where there is no
 /// limit.
 pub fn descriptors() -> u64 {

@@ -21,6 +21,9 @@ pub struct DatabaseHead {
     /// Its size in bytes, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
+    /// What transactions raise, summed over the database before the first one; logs of earlier versions do not have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sums: Option<DatabaseSums>,
     /// The constants of the random selection, by name: those of the load and those of this run.
     pub constants: BTreeMap<String, i64>,
     /// How a transaction is sent.
@@ -42,6 +45,17 @@ pub struct DatabaseHead {
     /// nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unchecked: bool,
+}
+
+/// Sums over a whole database, which transactions only raise: what is there less has been lost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DatabaseSums {
+    /// The sum of D_NEXT_O_ID, which each accepted new order raises by one.
+    pub next_orders: i64,
+    /// The sum of C_PAYMENT_CNT, which each payment raises by one.
+    pub payments: i64,
+    /// The sum of W_YTD in cents.
+    pub ytd: i64,
 }
 
 /// A figure per minute: the completed operations of some streams, less those that were counted under some names.

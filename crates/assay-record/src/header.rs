@@ -246,6 +246,7 @@ impl TargetHead {
         let speaks = [was, self].into_iter().any(|head| head.kind == "block device" && is_told(head));
         let place =
             |head: &TargetHead| if head.facts.contains_key("path") { told(head, "path") } else { head.name.clone() };
+        let both_have_inodes = [was, self].into_iter().all(|head| head.facts.contains_key("inode"));
         let facts = |head: &TargetHead| {
             [
                 ("kind", head.kind.clone()),
@@ -258,6 +259,8 @@ impl TargetHead {
                 ("place", if speaks { String::new() } else { place(head) }),
                 // Another file may have its path by now.
                 ("file", told(head, "file")),
+                // That of a database; logs of earlier versions do not have it.
+                ("inode", if both_have_inodes { told(head, "inode") } else { String::new() }),
             ]
         };
         let ((what, before), (_, now)) = facts(was).into_iter().zip(facts(self)).find(|(before, now)| before != now)?;

@@ -22,7 +22,7 @@ mod thresholds;
 mod times;
 
 pub use commits::{BadLedger, Commit, CommitsEnd, CommitsHead, CommitsReader, CommitsWriter, Committed, Noted};
-pub use database::{DatabaseHead, PerMinute};
+pub use database::{DatabaseHead, DatabaseSums, PerMinute};
 pub use event::{Event, EventKind};
 pub use foreign::{DiskWork, ForeignAccount, ForeignLoad, OwnWork, WatchedDisk};
 pub use header::{

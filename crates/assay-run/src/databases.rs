@@ -8,6 +8,7 @@ pub(crate) mod carrying;
 mod differences;
 mod kinds;
 mod ledger;
+mod logged;
 mod mariadb;
 mod opened;
 mod postgresql;
@@ -18,6 +19,7 @@ pub(crate) use after::lost_commits;
 pub use after::{After, Lacking, check_after};
 pub use calls::Calls;
 pub(crate) use ledger::LedgerFile;
+pub use logged::LoggedCommits;
 pub use opened::{Facts, Opened, Settings};
 pub use target::{Database, NamedDatabase, per_minute};
 pub(crate) use target::{fit_in_memory, watermarks};
@@ -153,17 +155,17 @@ pub fn check(url: &Url) -> Result<Checked, Failure> {
         let (marker, violations) = match url {
             Url::Sqlite(file) => {
                 let (_, connection, marker) = sqlite::ready_to_check(file)?;
-                let violations = sqlite::check(&connection, marker.population.scale())?;
+                let violations = sqlite::check(&connection, marker.population)?;
                 (marker, violations)
             }
             Url::Postgres(server) => {
                 let (_permit, mut connection, marker) = postgres::ready(server, None)?;
-                let violations = postgres::check(&mut connection, marker.population.scale())?;
+                let violations = postgres::check(&mut connection, marker.population)?;
                 (marker, violations)
             }
             Url::Mysql(server) => {
                 let (_permit, mut connection, marker) = mysql::ready(server, None)?;
-                let violations = mysql::check(&mut connection, marker.population.scale())?;
+                let violations = mysql::check(&mut connection, marker.population)?;
                 (marker, violations)
             }
         };

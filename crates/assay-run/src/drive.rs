@@ -10,6 +10,7 @@ mod real;
 mod sampler;
 mod simulated;
 mod staffing;
+mod target_watch;
 mod watched;
 mod worker;
 
@@ -54,6 +55,9 @@ pub fn drive(
         lookaside::announce(cache, |line| observer.warn(line));
     }
     let marks: Vec<Option<Mark>> = targets.real().iter().map(Mark::of).collect();
+    if !matches!(targets, Targets::Simulated(_)) {
+        log.remember(how.manner.judge_on);
+    }
     let result = match targets {
         Targets::Simulated(all) => {
             let specs = all.iter().take(with_cache(plan)).map(|(_, spec)| spec.clone()).collect();

@@ -1,5 +1,8 @@
 //! Creates the program's own files, and opens files that the user names for reading. No other module does either.
 //!
+//! A directory in which this process works is held, and so are the files that it writes there (`held`): whatever their names
+//! lead to later, they are the ones that are read and added to.
+//!
 //! A path can be dangerous: it may be a symbolic link to a mounted disk, a FIFO that nobody reads, or a hard link to a file of
 //! another user. Therefore a directory is opened once, and every operation in it is relative to that descriptor. A file is
 //! written under a new temporary name, made durable, and then renamed. The old file stays until the rename, whatever fails,
@@ -11,13 +14,17 @@
 #![allow(clippy::disallowed_methods, reason = "the one place that opens files of ours")]
 
 mod dir;
+mod held;
 
 use dir::{Dir, OURS, in_the_way, kind, obstacle};
+pub use held::Held;
+use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// File system of the pipes that have no name (`PIPEFS_MAGIC`).
 const PIPES: u64 = 0x5049_5045;
@@ -80,9 +87,96 @@ pub fn begin(path: &Path) -> io::Result<File> {
             // The directory entry must survive a power cut too. If the file system cannot sync directories, the first sync of
             // the file reports it.
             let _ = dir.sync();
+            held::begin(path, &file)?;
             Ok(file)
         }
     }
+}
+
+/// Creates a directory that must not exist, and holds it.
+///
+/// # Errors
+/// `AlreadyExists`, or the kernel's error.
+pub fn make_directory(path: &Path) -> io::Result<Held> {
+    let (dir, name) = Dir::of(path)?;
+    rustix::fs::mkdirat(&dir.fd, name, Mode::from_bits_retain(0o777))?;
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    held::hold(path, rustix::fs::openat(&dir.fd, name, flags, Mode::empty())?)
+}
+
+/// Creates a directory and those above it, as far as they do not exist.
+///
+/// # Errors
+/// The kernel's error.
+pub fn make_directories(path: &Path) -> io::Result<()> {
+    match held::open(path) {
+        // It is below a directory of ours, which exists.
+        Some(opened) => opened.map(drop),
+        None => std::fs::create_dir_all(path),
+    }
+}
+
+/// Holds an existing directory, in which this process goes on.
+///
+/// # Errors
+/// `WouldBlock`: another process works in it. Otherwise the kernel's error.
+pub fn hold_directory(path: &Path) -> io::Result<Held> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let opened = match held::open(held::parent(path)) {
+        Some(parent) => rustix::fs::openat(parent?, held::name(path)?, flags | OFlags::NOFOLLOW, Mode::empty()),
+        None => rustix::fs::open(path, flags, Mode::empty()),
+    };
+    held::hold(path, opened?)
+}
+
+/// Where a directory that this process holds is now, if its name does not lead to it any more; an empty path if that is not
+/// known.
+pub fn moved_directory(path: &Path) -> Option<PathBuf> {
+    held::moved(path)
+}
+
+/// The names of the directories in a directory that have a file with this name, in their order.
+pub fn directories_with(path: &Path, file: &str) -> Vec<PathBuf> {
+    let Ok(dir) = Dir::at(path) else { return Vec::new() };
+    let Ok(entries) = dir.names() else { return Vec::new() };
+    let mut found: Vec<PathBuf> =
+        entries.into_iter().filter(|name| dir.has_file_in(name, file)).map(PathBuf::from).collect();
+    found.sort();
+    found
+}
+
+/// Removes a directory of ours if it is empty.
+///
+/// # Errors
+/// The kernel's error.
+pub fn remove_directory(path: &Path) -> io::Result<()> {
+    let (dir, name) = Dir::of(path)?;
+    Ok(rustix::fs::unlinkat(&dir.fd, name, AtFlags::REMOVEDIR)?)
+}
+
+/// Makes sure that a file that this process has begun still has its name. If somebody has moved, replaced or deleted it, a
+/// copy gets the name `rescued` beside it.
+///
+/// # Errors
+/// The copy cannot be written.
+pub fn rescue(path: &Path, rescued: &str) -> io::Result<Rescue> {
+    let Some(begun) = held::stat(path) else { return Ok(Rescue::NotNeeded) };
+    let (dir, name) = Dir::of(path)?;
+    if dir.stat(name)?.is_some_and(|named| begun.as_ref().is_ok_and(|begun| held::is_same(&named, begun))) {
+        return Ok(Rescue::NotNeeded);
+    }
+    let Some(file) = held::read(path) else { return Ok(Rescue::NotNeeded) };
+    dir.put_copy(OsStr::new(rescued), &file?)?;
+    Ok(Rescue::Copied)
+}
+
+/// What [`rescue`] did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Rescue {
+    /// The file has its name.
+    NotNeeded,
+    /// It has lost its name, and a copy was made.
+    Copied,
 }
 
 /// Opens one of the program's own files for reading and appending. It must exist.
@@ -90,11 +184,21 @@ pub fn begin(path: &Path) -> io::Result<File> {
 /// # Errors
 /// `path` is not a regular file with one name, or the kernel's error.
 pub fn go_on(path: &Path) -> io::Result<File> {
-    existing(path, OFlags::RDWR | OFlags::APPEND)
+    let file = existing(path)?;
+    held::begin(path, &file)?;
+    Ok(file)
+}
+
+/// Opens one of the program's own files, which must exist, for reading and appending.
+///
+/// # Errors
+/// `path` is not a regular file with one name, or the kernel's error.
+pub(crate) fn existing(path: &Path) -> io::Result<File> {
+    existing_with(path, OFlags::RDWR | OFlags::APPEND)
 }
 
 /// Opens one of the program's own files, which must exist. It follows no link and never blocks.
-fn existing(path: &Path, flags: OFlags) -> io::Result<File> {
+fn existing_with(path: &Path, flags: OFlags) -> io::Result<File> {
     let (dir, name) = Dir::of(path)?;
     dir.ordinary(name)?;
     let file: File = dir.open(name, OURS | flags)?;
@@ -121,7 +225,10 @@ pub fn check(path: &Path) -> io::Result<()> {
 pub fn remove(path: &Path) -> io::Result<()> {
     let (dir, name) = Dir::of(path)?;
     match dir.ordinary(name)? {
-        Some(_) => Ok(rustix::fs::unlinkat(&dir.fd, name, AtFlags::empty())?),
+        Some(_) => {
+            held::forget(path);
+            Ok(rustix::fs::unlinkat(&dir.fd, name, AtFlags::empty())?)
+        }
         None => Ok(()),
     }
 }
@@ -156,7 +263,10 @@ pub fn set(path: &Path, value: &str) -> io::Result<()> {
 /// # Errors
 /// `path` is not a regular file with one name, or the kernel's error.
 pub fn look(path: &Path) -> io::Result<File> {
-    existing(path, OFlags::RDONLY)
+    if let Some(begun) = held::read(path) {
+        return begun;
+    }
+    existing_with(path, OFlags::RDONLY)
 }
 
 /// Opens a file that the user named for reading: a regular file, through links too, or an anonymous pipe that a shell has made
@@ -165,6 +275,12 @@ pub fn look(path: &Path) -> io::Result<File> {
 /// # Errors
 /// `path` is something else, which the error names, or the kernel's error.
 pub fn open(path: &Path) -> io::Result<File> {
+    if let Some(begun) = held::read(path) {
+        return begun;
+    }
+    if let Some(directory) = held::open(held::parent(path)) {
+        return open_held(&directory?, held::name(path)?);
+    }
     // The type is checked before opening, because opening alone can affect a device or the process at the other end of a FIFO.
     let nameless = |fs: rustix::fs::StatFs| fs.f_type as u64 == PIPES;
     readable(&rustix::fs::stat(path)?, rustix::fs::statfs(path).is_ok_and(nameless))?;
@@ -176,6 +292,14 @@ pub fn open(path: &Path) -> io::Result<File> {
         // The writer of an anonymous pipe is running, so blocking reads are safe.
         rustix::fs::fcntl_setfl(&file, rustix::fs::fcntl_getfl(&file)? - OFlags::NONBLOCK)?;
     }
+    Ok(file)
+}
+
+/// Opens a file of ours in a directory that this process holds, for reading.
+fn open_held(directory: &OwnedFd, name: &OsStr) -> io::Result<File> {
+    readable(&rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW)?, false)?;
+    let file = File::from(rustix::fs::openat(directory, name, OURS | OFlags::RDONLY, Mode::empty())?);
+    readable(&rustix::fs::fstat(&file)?, false)?;
     Ok(file)
 }
 

@@ -3,6 +3,9 @@
 
 use crate::failure::{Failure, shown};
 use crate::files;
+use crate::lock::mark_as_written;
+use crate::remembered::{self, Remembered};
+use assay_base::Measure;
 use assay_record::{Close, Entry, Writer};
 use std::fs::File;
 use std::io::{self, Write};
@@ -26,32 +29,79 @@ pub struct LogFile {
     /// Number of lines that would survive a power cut.
     durable: u64,
     failed: Option<String>,
+    reservation: Reservation,
+    /// What is written, in memory, for when it cannot be read back.
+    remembered: Remembered,
 }
 
 /// The storage of a log's bytes.
 trait Keep: Write + std::fmt::Debug {
     /// Makes everything written durable.
     fn sync(&self) -> io::Result<()>;
-    /// Reserves space after the present end, without changing the length.
-    fn reserve(&self, bytes: u64) -> io::Result<()>;
+    /// Bytes that are written.
+    fn length(&self) -> io::Result<u64>;
+    /// Reserves space from an offset on, without changing the length.
+    fn reserve(&self, from: u64, bytes: u64) -> io::Result<()>;
+    /// Bytes that are free on its file system.
+    fn free(&self) -> io::Result<u64>;
     /// Releases space that was reserved and not used.
     fn release(&self) -> io::Result<()>;
 }
 
-impl Keep for File {
-    fn sync(&self) -> io::Result<()> {
-        self.sync_data()
+/// The file of a log, whose bytes are summed while they are written.
+#[derive(Debug)]
+struct LogBytes {
+    file: File,
+    remembered: Remembered,
+}
+
+impl Write for LogBytes {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.file.write(bytes)?;
+        self.remembered.written(&bytes[..written]);
+        Ok(written)
     }
 
-    fn reserve(&self, bytes: u64) -> io::Result<()> {
-        let from = self.metadata()?.len();
-        Ok(rustix::fs::fallocate(self, rustix::fs::FallocateFlags::KEEP_SIZE, from, bytes)?)
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Keep for LogBytes {
+    fn sync(&self) -> io::Result<()> {
+        self.file.sync_data()
+    }
+
+    fn length(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len())
+    }
+
+    fn reserve(&self, from: u64, bytes: u64) -> io::Result<()> {
+        Ok(rustix::fs::fallocate(&self.file, rustix::fs::FallocateFlags::KEEP_SIZE, from, bytes)?)
+    }
+
+    fn free(&self) -> io::Result<u64> {
+        let system = rustix::fs::fstatvfs(&self.file)?;
+        Ok(system.f_bavail.saturating_mul(system.f_frsize))
     }
 
     fn release(&self) -> io::Result<()> {
         // Setting the present length frees the space reserved after it.
-        self.set_len(self.metadata()?.len())
+        self.file.set_len(self.file.metadata()?.len())
     }
+}
+
+/// The most that is reserved at once. A run that is killed leaves it, which no listing shows, until its log is opened the
+/// next time.
+const RESERVED_AT_ONCE: u64 = 1 << 30;
+/// When less than this is left of what was reserved, more is.
+const RESERVE_AHEAD: u64 = 64 << 20;
+
+/// How far the space of a log is reserved, as offsets in its file.
+#[derive(Clone, Copy, Debug, Default)]
+struct Reservation {
+    until: u64,
+    wanted: u64,
 }
 
 impl Drop for LogFile {
@@ -78,12 +128,16 @@ impl LogFile {
         let file = files::begin(path)
             .map_err(|e| Failure::host(format!("the run log {} cannot be made: {e}", shown(path))))?;
         mark_as_written(&file);
-        Ok(LogFile::new(path, Some(Writer::new(Box::new(file), 0))))
+        Ok(LogFile::behind(path, file, 0))
     }
 
     /// The log at `path`, continued after the content of `file`; the next line has number `next`.
     pub(crate) fn behind(path: &Path, file: File, next: u64) -> LogFile {
-        LogFile::new(path, Some(Writer::new(Box::new(file), next)))
+        let remembered = Remembered::default();
+        let bytes = LogBytes { file, remembered: remembered.clone() };
+        let mut log = LogFile::new(path, Some(Writer::new(Box::new(bytes), next)));
+        log.remembered = remembered;
+        log
     }
 
     fn new(path: &Path, writer: Option<Writer<Box<dyn Keep>>>) -> LogFile {
@@ -98,6 +152,15 @@ impl LogFile {
             unsynced_event: false,
             durable: 0,
             failed: None,
+            reservation: Reservation::default(),
+            remembered: Remembered::default(),
+        }
+    }
+
+    /// From now on keeps in memory what is written, with what the log holds already.
+    pub(crate) fn remember(&self, judge_on: Option<Measure>) {
+        if self.writer.is_some() {
+            self.remembered.begin(&self.path, judge_on);
         }
     }
 
@@ -112,27 +175,55 @@ impl LogFile {
         self
     }
 
-    /// Reserves the space that a log of this size will take, so that a disk that fills up later does not end the run.
-    /// The run must not begin when this fails.
-    pub fn reserve(&self, bytes: u64) -> Result<(), Failure> {
-        let Some(writer) = &self.writer else { return Ok(()) };
-        let reserved = match writer.get_ref().reserve(bytes) {
-            // On a file system that cannot reserve space, the free space is checked instead.
-            Err(e) if e.kind() == io::ErrorKind::Unsupported => self.fits(bytes),
-            other => other,
-        };
-        reserved.map_err(|e| {
+    /// Makes sure that there is room for a log of this size, and reserves it, so that a disk that fills up later does not
+    /// end the run: all of it, or the first part of a long log, which is reserved further while it grows. The run must
+    /// not begin when this fails.
+    pub fn reserve(&mut self, bytes: u64) -> Result<(), Failure> {
+        self.try_reserve(bytes).map_err(|e| {
             let room = assay_base::Bytes::new(bytes).human();
+            let advice = match e.raw_os_error() == Some(rustix::io::Errno::FBIG.raw_os_error()) {
+                true => "raise the largest size of a file that this process may write (ulimit -f)",
+                false => "free some space there, or give another directory with --out",
+            };
             Failure::host(format!(
-                "the run log {} needs {room} on its disk, which cannot be reserved: {e}\n  = free some space there, or give another directory with --out",
+                "the run log {} needs {room} on its disk, which cannot be reserved: {e}\n  = {advice}",
                 shown(&self.path)
             ))
         })
     }
 
-    fn fits(&self, bytes: u64) -> io::Result<()> {
-        let free = assay_device::usage::free_bytes(self.path.parent().unwrap_or(Path::new(".")))?;
-        if free >= bytes { Ok(()) } else { Err(io::ErrorKind::StorageFull.into()) }
+    fn try_reserve(&mut self, bytes: u64) -> io::Result<()> {
+        let Some(writer) = &self.writer else { return Ok(()) };
+        let keep = writer.get_ref();
+        let from = keep.length()?;
+        let first = bytes.min(RESERVED_AT_ONCE);
+        match keep.reserve(from, first) {
+            // On a file system that cannot reserve space, the free space is checked alone.
+            Err(e) if e.kind() == io::ErrorKind::Unsupported && keep.free()? < bytes => {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            Err(e) if e.kind() == io::ErrorKind::Unsupported => return Ok(()),
+            other => other?,
+        }
+        if keep.free()? < bytes - first {
+            let _ = keep.release();
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        self.reservation = Reservation { until: from + first, wanted: from.saturating_add(bytes) };
+        Ok(())
+    }
+
+    /// Reserves the next part of a long log when the last one is nearly used. A disk without room for it may have some
+    /// when the log gets there.
+    fn reserve_ahead(&mut self) -> io::Result<()> {
+        let (Reservation { until, wanted }, Some(writer)) = (self.reservation, &self.writer) else { return Ok(()) };
+        if until < wanted && writer.get_ref().length()?.saturating_add(RESERVE_AHEAD) > until {
+            let next = (wanted - until).min(RESERVED_AT_ONCE);
+            if writer.get_ref().reserve(until, next).is_ok() {
+                self.reservation.until = until + next;
+            }
+        }
+        Ok(())
     }
 
     /// Appends a line. After a failure nothing more is written; what was written before stays. When this returns, the
@@ -143,6 +234,7 @@ impl LogFile {
         if let Some(listener) = &mut self.listener {
             listener.hear(entry);
         }
+        self.remembered.hear(entry);
         let Some(writer) = self.writer.as_mut().filter(|_| self.failed.is_none()) else { return };
         let urgent = match entry {
             Entry::Interval(interval) => {
@@ -164,9 +256,10 @@ impl LogFile {
         };
         let written = writer.write(entry).and_then(|()| {
             self.unsynced += 1;
-            if urgent || self.unsynced >= SYNC_EVERY { self.sync() } else { Ok(()) }
+            if urgent || self.unsynced >= SYNC_EVERY { self.sync().and_then(|()| self.reserve_ahead()) } else { Ok(()) }
         });
         if let Err(e) = written {
+            self.remembered.failed();
             self.failed = Some(e.to_string());
         }
     }
@@ -177,6 +270,7 @@ impl LogFile {
             return;
         }
         if let Err(e) = self.sync() {
+            self.remembered.failed();
             self.failed = Some(e.to_string());
         }
     }
@@ -202,14 +296,16 @@ impl LogFile {
 
     /// Removes a log without content, and the run directory that was created for it, when the run could not even begin.
     pub(crate) fn forget_unbegun(&self) {
-        if self.writer.is_none() || self.path.metadata().map_or(true, |meta| meta.len() > 0) {
+        let Some(writer) = &self.writer else { return };
+        if writer.get_ref().length().map_or(true, |length| length > 0) {
             return;
         }
-        let _ = std::fs::remove_file(&self.path);
+        remembered::forget(&self.path);
+        let _ = files::remove(&self.path);
         // Directories with other content stay.
         for dir in self.path.ancestors().skip(1).take(2).filter(|dir| !dir.as_os_str().is_empty()) {
             if dir.file_name().is_some_and(|name| name == "assay-runs") || Some(dir) == self.path.parent() {
-                let _ = std::fs::remove_dir(dir);
+                let _ = files::remove_directory(dir);
             }
         }
     }
@@ -233,20 +329,6 @@ impl LogFile {
     pub fn path(&self) -> &Path {
         &self.path
     }
-}
-
-/// Takes the lock that shows that a log is being written; the kernel releases it when its holder ends for any reason.
-/// False when another process holds it. On a file system without locks the result is true.
-pub(crate) fn mark_as_written(file: &File) -> bool {
-    use rustix::fs::{FlockOperation, flock};
-    // A reader that checks holds the lock for a moment.
-    for _ in 0..50 {
-        match flock(file, FlockOperation::NonBlockingLockExclusive) {
-            Err(rustix::io::Errno::WOULDBLOCK) => std::thread::park_timeout(std::time::Duration::from_millis(10)),
-            _ => return true,
-        }
-    }
-    false
 }
 
 #[cfg(test)]

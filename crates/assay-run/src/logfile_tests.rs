@@ -238,7 +238,15 @@ impl Keep for Volatile {
         Ok(())
     }
 
-    fn reserve(&self, bytes: u64) -> io::Result<()> {
+    fn length(&self) -> io::Result<u64> {
+        Ok(0)
+    }
+
+    fn free(&self) -> io::Result<u64> {
+        Ok(u64::MAX)
+    }
+
+    fn reserve(&self, _: u64, bytes: u64) -> io::Result<()> {
         let cache = self.0.lock().unwrap();
         if bytes > cache.room as u64 { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
     }
@@ -393,7 +401,15 @@ impl Keep for Unreserving {
         Ok(())
     }
 
-    fn reserve(&self, _: u64) -> io::Result<()> {
+    fn length(&self) -> io::Result<u64> {
+        Ok(0)
+    }
+
+    fn free(&self) -> io::Result<u64> {
+        Ok(1 << 40)
+    }
+
+    fn reserve(&self, _: u64, _: u64) -> io::Result<()> {
         Err(self.0.into())
     }
 
@@ -408,7 +424,7 @@ fn where_space_cannot_be_reserved_the_free_space_counts() {
     let (unsupported, full) = (io::ErrorKind::Unsupported, io::ErrorKind::StorageFull);
     for (kind, bytes, begins) in [(unsupported, 1, true), (unsupported, u64::MAX, false), (full, 1, false)] {
         let writer = Writer::new(Box::new(Unreserving(kind)) as Box<dyn Keep>, 0);
-        let log = LogFile::new(&dir.path().join("run.jsonl"), Some(writer));
+        let mut log = LogFile::new(&dir.path().join("run.jsonl"), Some(writer));
         let refused = log.reserve(bytes).err().map(|why| format!("{why:?}"));
         assert_eq!(refused.is_none(), begins, "{kind:?} {bytes}: {refused:?}");
         assert!(refused.is_none_or(|why| why.contains("cannot be reserved")), "{kind:?} {bytes}");

@@ -2,18 +2,14 @@
 
 use crate::failure::{Failure, shown};
 use crate::files;
+use crate::lock::mark_as_written;
 use assay_record::Reader;
 use std::fs::File;
 use std::io::{self, BufReader};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// Whether another process is writing this log.
-pub fn is_being_written(file: &File) -> bool {
-    use rustix::fs::{FlockOperation, flock};
-    let held = flock(file, FlockOperation::NonBlockingLockShared) == Err(rustix::io::Errno::WOULDBLOCK);
-    let _ = flock(file, FlockOperation::Unlock);
-    held
-}
+pub use crate::lock::is_being_written;
 
 /// Bytes of a log that are read at once: they are still in the processor's cache when they are hashed and parsed.
 pub(crate) const READ_AT_ONCE: usize = 128 << 10;
@@ -39,6 +35,7 @@ pub fn open(path: &Path) -> Result<File, Failure> {
         Failure::workload(format!("the log {} cannot be read: {why}", shown(path))).advised(&advice)
     };
     let file = files::open(path).map_err(|e| unreadable(&e))?;
+    release_room(path, &file);
     match file.metadata() {
         // The log is read more than once, and its lock is tested; a pipe allows neither.
         Ok(meta) if !meta.is_file() => Err(unreadable(&"it is not a regular file but a pipe")),
@@ -46,10 +43,27 @@ pub fn open(path: &Path) -> Result<File, Failure> {
     }
 }
 
+/// More than this many bytes of a file that are reserved and not used were left by a run that was killed.
+const LEFT_RESERVED: u64 = 1 << 20;
+
+/// Gives back what a run that was killed had reserved for its log, which no listing of the directory shows. The content stays as
+/// it is. Where this process may not do it, the space stays reserved.
+fn release_room(path: &Path, file: &File) {
+    let Ok(found) = file.metadata() else { return };
+    let is_reserved = found.is_file() && found.blocks().saturating_mul(512) > found.len().saturating_add(LEFT_RESERVED);
+    if !is_reserved || path.file_name().is_none_or(|name| name != "run.jsonl") || is_being_written(file) {
+        return;
+    }
+    if let Ok(writable) = files::existing(path) {
+        // Only as long as it is the file that was examined, and nobody writes it.
+        let is_same = writable.metadata().is_ok_and(|it| (it.dev(), it.ino()) == (found.dev(), found.ino()));
+        if is_same && mark_as_written(&writable) {
+            let _ = writable.metadata().and_then(|now| writable.set_len(now.len()));
+        }
+    }
+}
+
 /// The directories of the runs of a search or a curve, by name, if `dir` is its directory.
 pub(crate) fn runs_in(dir: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
-    let mut runs: Vec<_> = entries.map(|entry| entry.path()).filter(|run| run.join("run.jsonl").is_file()).collect();
-    runs.sort();
-    runs
+    files::directories_with(dir, "run.jsonl").into_iter().map(|run| dir.join(run)).collect()
 }

@@ -1,15 +1,19 @@
 //! The files that the end of a run leaves in its directory beside the log, and documents made from a judgement.
 
 use crate::failure::{Failure, shown};
+use crate::files::Rescue;
 use crate::judging::Log;
 use crate::observer::Tell;
-use crate::{files, signing};
+use crate::{files, remembered, signing};
 use assay_base::Measure;
 use assay_judge::{Judgement, Options, for_a_shell};
 use std::path::Path;
 
 /// The files that the end of a run leaves in its directory, beside the log.
 const LEFT: [&str; 3] = ["verdict.json", "verdict.json.minisig", "report.html"];
+
+/// The copy of a log that has lost its name.
+const RESCUED: &str = "run-rescued.jsonl";
 
 /// Refuses a directory in which the end of the run could not write its files, before the run continues.
 pub fn may_be_left(dir: &Path) -> Result<(), Failure> {
@@ -27,7 +31,9 @@ pub fn replaceable(dir: &Path, names: &[&str]) -> Result<(), Failure> {
 /// which `tell` gets a message about. Those of an interrupted run are replaced when it was continued: they are computed
 /// from the log, which is only ever appended to.
 pub fn leave(dir: &Path, judge_on: Option<Measure>, notify: Tell) -> Result<(Judgement, bool), Failure> {
-    let judgement = judge(&dir.join("run.jsonl"), judge_on)?;
+    let path = dir.join("run.jsonl");
+    let judgement = remembered::compare(&path, judge(&path, judge_on), notify)?;
+    tell_where(dir, &path, notify);
     // A signature of the previous file does not apply to the new one.
     let signature = signing::signature_path(&dir.join("verdict.json"));
     let unsigned = files::remove(&signature);
@@ -37,6 +43,25 @@ pub fn leave(dir: &Path, judge_on: Option<Measure>, notify: Tell) -> Result<(Jud
     let verdict = leave_one(dir, "verdict.json", &json(&judgement)?, notify);
     let report = leave_one(dir, "report.html", &html(&judgement)?, notify);
     Ok((judgement, unsigned.is_ok() && verdict && report))
+}
+
+/// Tells the user where the results are if the names of the directory or of its log do not lead to them any more.
+fn tell_where(dir: &Path, log: &Path, notify: Tell) {
+    if let Some(now) = files::moved_directory(dir) {
+        let now = if now.as_os_str().is_empty() { "a place that is not known".to_owned() } else { shown(&now) };
+        notify(&format!("error: {} was moved or replaced while the run went on: its results are in {now}", shown(dir)));
+    }
+    match files::rescue(log, RESCUED) {
+        Ok(Rescue::NotNeeded) => {}
+        Ok(Rescue::Copied) => notify(&format!(
+            "error: {} was moved, replaced or deleted while the run went on: {RESCUED} beside it holds what this run wrote",
+            shown(log)
+        )),
+        Err(e) => notify(&format!(
+            "error: {} was moved, replaced or deleted while the run went on, and no copy of it can be written: {e}",
+            shown(log)
+        )),
+    }
 }
 
 /// Writes a result completely or not at all: neither a partial file nor that of an earlier part of the run may be

@@ -3,6 +3,7 @@
 //! Complete slices count; the one that was cut is measured again. A new segment marks the gap and says how much of the
 //! step precedes it.
 
+use crate::databases::LoggedCommits;
 use crate::failure::{Failure, shown};
 use crate::reading;
 use assay_base::Span;
@@ -24,6 +25,8 @@ pub struct Held {
     pub closed: Option<CloseReason>,
     /// Segments so far.
     pub segments: u64,
+    /// What each database has acknowledged to its last segment.
+    pub committed: Vec<LoggedCommits>,
 }
 
 impl Held {
@@ -105,6 +108,9 @@ impl Segment {
         match entry {
             Entry::Header(header) => self.open(*header, steps),
             Entry::Interval(interval) => {
+                if let Some(held) = steps.last_mut() {
+                    LoggedCommits::add(&mut held.committed, &held.first, &interval);
+                }
                 if self.phases.get(usize::from(interval.phase)) == Some(&PhaseKind::Measure) {
                     let start = *self.measure_start.get_or_insert(interval.start_ns);
                     if let Some(held) = steps.last_mut() {
@@ -130,11 +136,13 @@ impl Segment {
                 held.segments += 1;
                 held.closed = None;
                 held.measured_ns = header.measured_before_ns;
+                held.committed = LoggedCommits::of_header(&header);
             }
             _ => {
                 let measured = header.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure);
                 let planned_ns = measured.map(|phase| phase.span_ns).sum();
-                steps.push(Held { first: header, planned_ns, measured_ns: 0, closed: None, segments: 1 });
+                let committed = LoggedCommits::of_header(&header);
+                steps.push(Held { first: header, planned_ns, measured_ns: 0, closed: None, segments: 1, committed });
             }
         }
     }
@@ -259,7 +267,8 @@ mod tests {
             (Some(CloseReason::TargetLost), true),
             (Some(CloseReason::DeviceLag), true),
         ] {
-            let held = Held { first: header(), planned_ns: 1, measured_ns: 0, closed, segments: 1 };
+            let held =
+                Held { first: header(), planned_ns: 1, measured_ns: 0, closed, segments: 1, committed: Vec::new() };
             assert_eq!(held.is_over(), over, "{closed:?}");
         }
     }
@@ -283,7 +292,7 @@ mod tests {
             let criteria = windows.iter().map(criterion).collect();
             let first = Header { slice_ns: slice * second, criteria, ..header.clone() };
             let (planned_ns, measured_ns) = (240 * second, measured * second);
-            let held = Held { first, planned_ns, measured_ns, closed: None, segments: 1 };
+            let held = Held { first, planned_ns, measured_ns, closed: None, segments: 1, committed: Vec::new() };
             assert_eq!(held.resume_at_ns(), at * second, "{slice} {windows:?} {measured}");
         }
     }

@@ -1,6 +1,7 @@
 //! The run directory: created once, never overwritten.
 
 use crate::failure::{Failure, shown};
+use crate::files::{self, Held};
 use assay_device::clock;
 use std::path::{Path, PathBuf};
 
@@ -43,18 +44,27 @@ fn taken(path: &Path) -> Failure {
     ))
 }
 
-/// Creates the directory. If it exists, a name chosen by us gets a number; one that the user gave is refused.
+/// Creates the directory, and holds it until the process ends. If it exists, a name chosen by us gets a number; one that
+/// the user gave is refused.
 pub fn create(planned: &Path, given: bool) -> Result<PathBuf, Failure> {
+    let (path, held) = create_held(planned, given)?;
+    held.until_the_end();
+    Ok(path)
+}
+
+/// As [`create`], but the directory is held only as long as the second value exists: one of several runs has files of its
+/// own open only while it goes on.
+pub fn create_held(planned: &Path, given: bool) -> Result<(PathBuf, Held), Failure> {
     let failed = |path: &Path, e: std::io::Error| {
         Failure::host(format!("the run directory {} cannot be made: {e}", shown(path)))
     };
-    if let Some(parent) = planned.parent() {
-        std::fs::create_dir_all(parent).map_err(|e| failed(parent, e))?;
+    if let Some(parent) = planned.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        files::make_directories(parent).map_err(|e| failed(parent, e))?;
     }
     for attempt in 1..1000 {
         let path = if attempt == 1 { planned.to_path_buf() } else { numbered(planned, attempt) };
-        match std::fs::create_dir(&path) {
-            Ok(()) => return Ok(path),
+        match files::make_directory(&path) {
+            Ok(held) => return Ok((path, held)),
             Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists && !given => {}
             Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => return Err(taken(&path)),
             Err(e) => return Err(failed(&path, e)),
@@ -64,6 +74,20 @@ pub fn create(planned: &Path, given: bool) -> Result<PathBuf, Failure> {
         "{} and a thousand similar names exist already; give another directory with --out",
         shown(planned)
     )))
+}
+
+/// Holds the directory of an earlier call, which is continued, until the process ends. One in which another run works is
+/// refused.
+pub fn go_on_in(path: &Path) -> Result<(), Failure> {
+    match files::hold_directory(path) {
+        Ok(held) => held.until_the_end(),
+        Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {
+            return Err(Failure::host(format!("{} cannot be continued: another run is writing it", shown(path))));
+        }
+        // Whoever reads what is in it says what is wrong.
+        Err(_) => {}
+    }
+    Ok(())
 }
 
 /// `name-2`, whatever bytes the name consists of.

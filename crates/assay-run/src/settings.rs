@@ -47,10 +47,11 @@ pub struct Place {
 }
 
 impl Place {
-    /// The directory for the results of what is called `name`. Refuses one that the user named and that exists, before
-    /// anything else is done.
+    /// The directory for the results of what is called `name`. Refuses one that the user named and that exists, and one
+    /// that is continued while another run works in it, before anything else is done.
     pub fn planned(&self, name: &str) -> Result<PathBuf, Failure> {
         rundir::refuse_taken(self.out.as_deref())?;
+        self.resume.as_deref().map_or(Ok(()), rundir::go_on_in)?;
         Ok(rundir::planned(self.resume.as_deref().or(self.out.as_deref()), name))
     }
 

@@ -264,7 +264,7 @@ impl<'a> Several<'a> {
         let plan = Pace { seed: Some(*seed), ..pace.clone() }.plan(workload, &self.named, Some(*load))?;
         let plan = plan.judged_by(criteria).map_err(Failure::workload)?;
         self.has_room_for(&plan)?;
-        let dir = rundir::create(&below.join(name), false)?;
+        let (dir, _held) = rundir::create_held(&below.join(name), false)?;
         let mut log = LogFile::create(&dir.join("run.jsonl"))?;
         let how = Drive {
             manner: manner.clone(),

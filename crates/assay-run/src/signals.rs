@@ -4,9 +4,18 @@
 use assay_device::ignored::is_ignored;
 use assay_engine::shell::Stop;
 use assay_record::CloseReason;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
 use std::sync::atomic::{AtomicI32, AtomicU8, Ordering};
 use std::sync::{Arc, OnceLock};
+
+/// A write beyond the largest size that this process may give a file (`ulimit -f`) is an error of that write, EFBIG. Unless
+/// the signal has a handler, it ends the program before anybody learns of the error. A program that this one starts does
+/// not inherit the handler.
+pub fn survive_file_size_limit() {
+    let seen = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    // Without the handler a limit ends the program, as before.
+    let _ = signal_hook::flag::register(SIGXFSZ, seen);
+}
 
 /// Shared by all workers of a run and everything that may end it.
 #[derive(Clone, Debug, Default)]

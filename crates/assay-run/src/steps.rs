@@ -4,6 +4,7 @@
 //! A log is only ever added to, and judged as a whole, so that no step can replace another one. Which steps are over, and
 //! whether one may follow another, is decided in the judge's room ([`Ending`]), as in procedures whose runs have logs of their own.
 
+use crate::databases::LoggedCommits;
 use crate::drive::{Drive, drive};
 use crate::failure::Failure;
 use crate::header;
@@ -33,6 +34,8 @@ pub struct Task {
     pub whole: Option<Span>,
     /// Measured time of it that the log already holds, where it is continued.
     pub measured_before_ns: Option<u64>,
+    /// What each database has acknowledged to the part that the log already holds.
+    pub committed_before: Vec<LoggedCommits>,
 }
 
 /// How many names a title lists.
@@ -41,7 +44,7 @@ const LISTED: usize = 4;
 impl Task {
     /// A run that is no step.
     pub fn only(plan: Plan, whole: Span) -> Task {
-        Task { head: None, plan, whole: Some(whole), measured_before_ns: None }
+        Task { head: None, plan, whole: Some(whole), measured_before_ns: None, committed_before: Vec::new() }
     }
 }
 
@@ -82,7 +85,8 @@ pub fn of(
             plan = plan.judged_by(&own).map_err(Failure::workload)?;
         }
         let head = StepHead { number, of, title: title(&part), stress: false, until_certain: false, of_workload: true };
-        Ok(Task { head: Some(head), plan, whole: Some(part.whole()), measured_before_ns: None })
+        let (whole, committed_before) = (Some(part.whole()), Vec::new());
+        Ok(Task { head: Some(head), plan, whole, measured_before_ns: None, committed_before })
     };
     parts.into_iter().zip(1..).map(task).collect()
 }
@@ -122,6 +126,7 @@ pub fn left(
                     head.until_certain = first.until_certain;
                 }
                 (task.plan, task.measured_before_ns) = (rest.plan, Some(rest.at_ns));
+                task.committed_before.clone_from(&held.committed);
                 left.push(task);
             }
             None => left.push(task),
@@ -160,7 +165,7 @@ impl Course<'_> {
         observer: &mut dyn Observer,
         is_decided: &dyn Fn(&LogFile, &dyn Observer, Ended) -> Result<bool, Failure>,
     ) -> Result<(), Failure> {
-        for Task { head, plan, whole, measured_before_ns } in tasks {
+        for Task { head, plan, whole, measured_before_ns, committed_before } in tasks {
             if let Some(head) = &head {
                 observer.title(&format!("step {} of {}, {}", head.number, head.of, head.title));
             }
@@ -168,7 +173,7 @@ impl Course<'_> {
             let short = whole.and_then(|whole| header::short(measured, whole));
             let watermarks = short.into_iter().chain(self.how.watermarks.iter().cloned()).collect();
             let more = head.as_ref().is_some_and(|step| step.number < step.of);
-            let how = Drive { step: head, watermarks, measured_before_ns, ..self.how.clone() };
+            let how = Drive { step: head, watermarks, measured_before_ns, committed_before, ..self.how.clone() };
             let reason = drive(&plan, self.targets, &how, log, observer, self.stop)?;
             if is_decided(log, observer, Ended { reason, more })? || Ending::new(Some(reason), false) != Ending::Over {
                 break;

@@ -1,9 +1,11 @@
 //! The targets of a run: real ones with their permits, simulated ones, or null targets.
 
+mod altered;
 mod asked;
 mod named;
 mod real;
 
+pub(crate) use altered::{Altered, FileStamp};
 pub use asked::{Allowed, TargetNeeds};
 pub use named::{Named, USUAL_BLOCK, any_named, beside, databases, named};
 pub use real::{Pass, Real};
@@ -95,6 +97,10 @@ impl Targets {
                 return Err(failure);
             }
         }
+        if let Err(failure) = targets.fit_file_size_limit() {
+            targets.remove(|real| real.made);
+            return Err(failure);
+        }
         if needs.writes || needs.beside > 0 {
             let written = |(at, _): &(usize, &Real)| needs.writes || *at >= own;
             let devices = targets.real().iter().enumerate().filter(written).map(|(_, real)| real);
@@ -106,6 +112,25 @@ impl Targets {
             }
         }
         Ok(targets)
+    }
+
+    /// Refuses files that reach beyond the largest size that this process may give a file: writes there would fail, and the
+    /// storage would be blamed for it.
+    fn fit_file_size_limit(&self) -> Result<(), Failure> {
+        let Some(largest) = usage::largest_file() else { return Ok(()) };
+        let written = self.real().iter().filter(|real| real.disk.is_none() && real.is_written());
+        for real in written {
+            let size = real.target.geometry().size;
+            if size > largest {
+                return Err(Failure::host(format!(
+                    "target {} has {}, and this process may write files of {} only; raise the limit (ulimit -f)",
+                    one_line(&real.name),
+                    Bytes::new(size).human(),
+                    Bytes::new(largest).human()
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// Number of targets.

@@ -1,7 +1,8 @@
 //! A log that is to be continued.
 
 use crate::failure::{Failure, shown};
-use crate::logfile::{LogFile, mark_as_written};
+use crate::lock::mark_as_written;
+use crate::logfile::LogFile;
 use crate::resume::{self, Held, Scan};
 use crate::{files, reading};
 use assay_record::{Entry, Event, EventKind};

@@ -128,7 +128,7 @@ fn run(plan: &Plan, calls: impl FnOnce(Instant) -> Calls) -> (Vec<u8>, Totals, T
     let after = totals(&connection).unwrap();
     assert_eq!(after.next_orders - before.next_orders, tally.orders, "the database holds what was committed");
     assert_eq!((after.payments - before.payments, after.ytd - before.ytd), (tally.payments, tally.paid));
-    assert_eq!(check(&connection, population.scale()).unwrap(), []);
+    assert_eq!(check(&connection, population).unwrap(), []);
     (log, totals_of_engine, tally)
 }
 

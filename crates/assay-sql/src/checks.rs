@@ -4,7 +4,7 @@
 //! `assay_model::tpcc::checks` find the same violations, and tests compare the two.
 
 use assay_model::tpcc::checks::{Check, SHOWN};
-use assay_model::tpcc::{Scale, Table};
+use assay_model::tpcc::{Population, Scale, Table};
 
 /// What the transactions of a run must have changed, summed over the whole database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,9 +95,10 @@ fn direct(check: Check, keys: usize, sql: &str) -> Query {
     Query { check, keys, asks: Asks::Direct(sql.to_owned()) }
 }
 
-/// The queries of all conditions but the last, which [`has_rows`] examines.
-pub(crate) fn queries(scale: Scale) -> impl Iterator<Item = Query> {
-    payments().into_iter().chain(orders()).chain(lines()).chain(balances()).chain(stock(scale))
+/// The queries of all conditions but that of empty tables, which [`has_rows`] examines.
+pub(crate) fn queries(population: Population) -> impl Iterator<Item = Query> {
+    let compared = payments().into_iter().chain(orders()).chain(lines()).chain(balances());
+    compared.chain(stock(population.scale())).chain(row_counts(population)).chain(row_numbers(population))
 }
 
 /// The tables that must have rows, each with its place in a violation and the query that says whether it has some. New
@@ -246,4 +247,118 @@ fn stock(scale: Scale) -> [Query; 2] {
         direct(Check::StockQuantity, 2, quantity),
         compare(Check::StockCounters, 2, &counters(counted), &counters(&ordered)),
     ]
+}
+
+/// A query that answers the whole numbers from 1 to `last` in the column `n`.
+fn numbers(last: i32) -> String {
+    const DIGITS: &str = "(SELECT 0 AS digit UNION ALL SELECT 1 UNION ALL SELECT 2 UNION ALL SELECT 3 UNION ALL SELECT 4 \
+                          UNION ALL SELECT 5 UNION ALL SELECT 6 UNION ALL SELECT 7 UNION ALL SELECT 8 UNION ALL SELECT 9)";
+    let places = (last - 1).max(1).ilog10() + 1;
+    let sum: Vec<String> = (0..places).map(|place| format!("{} * digits_{place}.digit", 10_i32.pow(place))).collect();
+    let tables: Vec<String> = (0..places).map(|place| format!("{DIGITS} AS digits_{place}")).collect();
+    let sum = sum.join(" + ");
+    format!("SELECT 1 + {sum} AS n FROM {} WHERE {sum} < {last}", tables.join(" CROSS JOIN "))
+}
+
+/// Counts all rows of a table. The first number of a key is the place of the table; the others are warehouse and
+/// district, with 0 for all of them.
+fn count_all(table: Table) -> String {
+    format!("SELECT {}, 0, 0, count(*) FROM @{}", table as i32, table.name())
+}
+
+/// Counts the rows of a table in groups, whose columns are `warehouse` and `district`.
+fn count_grouped(table: Table, warehouse: &str, district: Option<&str>) -> String {
+    let (place, name) = (table as i32, table.name());
+    match district {
+        Some(district) => {
+            format!("SELECT {place}, {warehouse}, {district}, count(*) FROM @{name} GROUP BY {warehouse}, {district}")
+        }
+        None => format!("SELECT {place}, {warehouse}, 0, count(*) FROM @{name} GROUP BY {warehouse}"),
+    }
+}
+
+/// The number of rows that each warehouse must have in a table.
+fn rows_of_warehouses(table: Table, population: Population, rows: i32) -> String {
+    let warehouses = numbers(population.warehouses());
+    format!("SELECT {}, warehouses.n, 0, {rows} FROM ({warehouses}) AS warehouses", table as i32)
+}
+
+/// The number of rows that each district must have in a table.
+fn rows_of_districts(table: Table, population: Population, rows: i32) -> String {
+    let (warehouses, districts) = (numbers(population.warehouses()), numbers(population.scale().districts()));
+    format!(
+        "SELECT {}, warehouses.n, districts.n, {rows} FROM ({warehouses}) AS warehouses \
+         CROSS JOIN ({districts}) AS districts",
+        table as i32
+    )
+}
+
+/// How many rows each table must have. Orders are counted by their district, and the history by the customers who paid.
+fn row_counts(population: Population) -> [Query; 7] {
+    let (scale, warehouses) = (population.scale(), population.warehouses());
+    let [warehouse, item, history, orders] =
+        [Table::Warehouse, Table::Item, Table::History, Table::Orders].map(|table| table as i32);
+    [
+        (count_all(Table::Warehouse), format!("SELECT {warehouse}, 0, 0, {warehouses}")),
+        (
+            count_grouped(Table::District, "d_w_id", None),
+            rows_of_warehouses(Table::District, population, scale.districts()),
+        ),
+        (
+            count_grouped(Table::Customer, "c_w_id", Some("c_d_id")),
+            rows_of_districts(Table::Customer, population, scale.customers()),
+        ),
+        (count_all(Table::Item), format!("SELECT {item}, 0, 0, {}", scale.items())),
+        (count_grouped(Table::Stock, "s_w_id", None), rows_of_warehouses(Table::Stock, population, scale.items())),
+        (
+            count_grouped(Table::History, "h_c_w_id", Some("h_c_d_id")),
+            format!("SELECT {history}, c_w_id, c_d_id, sum(c_payment_cnt) FROM @customer GROUP BY c_w_id, c_d_id"),
+        ),
+        (
+            count_grouped(Table::Orders, "o_w_id", Some("o_d_id")),
+            format!("SELECT {orders}, d_w_id, d_id, d_next_o_id - 1 FROM @district"),
+        ),
+    ]
+    .map(|(counted, wanted)| compare(Check::RowCounts, 3, &counted, &wanted))
+}
+
+/// A table whose rows are numbered from 1 on.
+struct NumberedRows {
+    table: Table,
+    /// The columns by which its rows are grouped, for warehouse and district.
+    group: [Option<&'static str>; 2],
+    number: &'static str,
+    /// The largest number.
+    last: i32,
+}
+
+impl NumberedRows {
+    /// Asks for the groups in which a number is there twice or does not belong.
+    fn query(&self) -> Query {
+        let NumberedRows { table, group, number, last } = self;
+        let [warehouse, district] = group.map(|column| column.unwrap_or("0"));
+        let columns: Vec<&str> = group.iter().flatten().copied().collect();
+        let by = if columns.is_empty() { String::new() } else { format!(" GROUP BY {}", columns.join(", ")) };
+        let sql = format!(
+            "SELECT * FROM (SELECT {} AS k1, {warehouse} AS k2, {district} AS k3, count(*) AS all_rows, \
+             count(DISTINCT CASE WHEN {number} BETWEEN 1 AND {last} THEN {number} END) AS own_numbers FROM @{}{by}) \
+             AS counted WHERE all_rows <> own_numbers ORDER BY 1, 2, 3",
+            *table as i32,
+            table.name()
+        );
+        direct(Check::RowNumbers, 3, &sql)
+    }
+}
+
+fn row_numbers(population: Population) -> [Query; 6] {
+    let scale = population.scale();
+    [
+        (Table::Warehouse, [None, None], "w_id", population.warehouses()),
+        (Table::District, [Some("d_w_id"), None], "d_id", scale.districts()),
+        (Table::Customer, [Some("c_w_id"), Some("c_d_id")], "c_id", scale.customers()),
+        (Table::Item, [None, None], "i_id", scale.items()),
+        (Table::Stock, [Some("s_w_id"), None], "s_i_id", scale.items()),
+        (Table::Orders, [Some("o_w_id"), Some("o_d_id")], "o_id", i32::MAX),
+    ]
+    .map(|(table, group, number, last)| NumberedRows { table, group, number, last }.query())
 }

@@ -17,6 +17,9 @@ impl Fault {
     /// The code of a row that must exist and does not: the database is not what was loaded.
     pub const MISSING_ROW: &'static str = "missing-row";
 
+    /// The code of an order that was committed although it asks for the item that no load makes.
+    pub const UNUSED_ITEM: &'static str = "unused-item";
+
     /// The code of a connection that was lost before the transaction was to be committed: it has left no trace.
     pub const LOST: &'static str = "connection-lost";
 
@@ -38,6 +41,12 @@ impl Fault {
     /// A session panicked: a mistake in this program.
     pub(crate) fn panicked() -> Fault {
         Fault { code: Fault::PANIC.to_owned(), text: "a session panicked".to_owned(), again: false }
+    }
+
+    /// The item that no load makes is there, and an order of it was committed.
+    pub fn unused_item() -> Fault {
+        let text = "the item that no load makes is there, and an order of it was committed".to_owned();
+        Fault { code: Fault::UNUSED_ITEM.to_owned(), text, again: false }
     }
 
     /// A row that must exist does not.

@@ -11,6 +11,7 @@ mod driven;
 mod execute;
 mod loans;
 mod tally;
+mod unintended;
 mod waiting;
 
 pub use account::{Account, Counted};
@@ -55,7 +56,7 @@ impl<C: Fn() -> Instant + Clone + Send + 'static> Sessions<C> {
         clock: C,
         ledger: Option<Arc<dyn Acknowledge>>,
     ) -> Result<Sessions<C>, Trouble> {
-        let account = Account::new(sessions.len());
+        let account = Account::new(sessions.len(), asking.parameters.scale());
         let driven = ledger.is_none() && sessions.iter_mut().all(|session| session.converse().is_some());
         let way = match driven {
             true => Way::Driven(Box::new(Driven::start(sessions, asking, clock, account.clone())?)),

@@ -186,15 +186,47 @@ fn a_session_carries_one_transaction_at_a_time_and_all_sessions_work() {
     assert_eq!(carried(&mut sessions, &calls).len(), 30);
 }
 
+/// The first numbers whose new orders are to be rolled back, or those whose are not.
+fn orders_of(rolled_back: bool) -> impl Iterator<Item = u64> {
+    let asking = asking(None);
+    let is_rolled_back = move |number: &u64| match asking.transaction(&call(*number, Kind::NewOrder)) {
+        Transaction::NewOrder(order) => order.asks_for_unused_item(asking.parameters.scale()),
+        _ => false,
+    };
+    (0..).filter(move |number| is_rolled_back(number) == rolled_back)
+}
+
+fn accepted() -> Outcome {
+    Outcome::Ordered(assay_model::tpcc::Ordered { order: 1, total: 0, lines: Vec::new() })
+}
+
+/// A database that has lost its items rolls every order back, and one that has the unused item commits every order.
+#[test]
+fn an_outcome_that_was_not_asked_for_is_an_error_and_what_was_committed_is_counted() {
+    for by in BOTH {
+        let mut outcomes = vec![accepted(), Outcome::RolledBack, accepted(), Outcome::RolledBack];
+        let session = Acting::new(by, move |_: &Transaction| Ok(outcomes.pop().unwrap()));
+        let mut sessions = Sessions::start(vec![session], asking(None), clock()).unwrap();
+        let (intended, other) = (orders_of(true).next().unwrap(), orders_of(false).next().unwrap());
+        let calls = [other, other, intended, intended].map(|number| call(number, Kind::NewOrder));
+        let done = carried(&mut sessions, &calls);
+        let results = done.iter().map(|completion| completion.result.map_err(|code| sessions.name(code)));
+        let expected = [Err(Fault::MISSING_ROW.into()), Ok(0), Ok(0), Err(Fault::UNUSED_ITEM.into())];
+        assert_eq!(results.collect::<Vec<_>>(), expected, "{by:?}");
+        let Tally { orders, rolled_back, .. } = sessions.tally();
+        assert_eq!((orders, rolled_back), (2, 1), "the last one is in the database too");
+        assert_eq!(sessions.account.counted(4), Counted::from([((Kind::NewOrder, ROLLED_BACK.to_owned()), 1)]));
+    }
+}
+
 #[test]
 fn outcomes_are_counted() {
     for by in BOTH {
-        let session = Acting::new(by, |transaction: &Transaction| {
+        let scale = asking(None).parameters.scale();
+        let session = Acting::new(by, move |transaction: &Transaction| {
             Ok(match transaction {
-                Transaction::NewOrder(asked) if asked.lines.len() > 10 => Outcome::RolledBack,
-                Transaction::NewOrder(_) => {
-                    Outcome::Ordered(assay_model::tpcc::Ordered { order: 1, total: 0, lines: Vec::new() })
-                }
+                Transaction::NewOrder(asked) if asked.asks_for_unused_item(scale) => Outcome::RolledBack,
+                Transaction::NewOrder(_) => accepted(),
                 Transaction::Payment(_) => Outcome::Paid(assay_model::tpcc::Paid { customer: 1, balance: 0 }),
                 Transaction::Delivery(_) => {
                     Outcome::Delivered(assay_model::tpcc::Delivered { orders: vec![Some(1), None, None] })
@@ -204,12 +236,15 @@ fn outcomes_are_counted() {
         });
         let asking = asking(None);
         let mut sessions = Sessions::start(vec![session], asking, clock()).unwrap();
-        let calls: Vec<Call> = (0..100).map(|number| call(number, Kind::ALL[number as usize % 5])).collect();
+        let orders =
+            orders_of(true).take(3).chain(orders_of(false).take(17)).map(|number| call(number, Kind::NewOrder));
+        let others = (0..80).map(|number| call(number, Kind::ALL[1 + number as usize % 4]));
+        let calls: Vec<Call> = orders.chain(others).collect();
         carried(&mut sessions, &calls);
         let Tally { rolled_back, skipped, orders, payments, paid, retried, unknown, .. } = sessions.tally();
         assert_eq!(unknown, Unknown::default());
-        assert_eq!((orders as u64 + rolled_back, payments, skipped), (20, 20, 40));
-        assert!(orders > 0 && rolled_back > 0 && retried.is_empty());
+        assert_eq!((orders, rolled_back, payments, skipped), (17, 3, 20, 40));
+        assert!(retried.is_empty());
         let amount = |call: &Call| match asking.transaction(call) {
             Transaction::Payment(asked) => asked.amount,
             _ => 0,
@@ -225,12 +260,13 @@ fn what_others_stood_in_the_way_of_is_tried_again_with_the_same_parameters() {
         let session = Acting::new(by, move |transaction: &Transaction| {
             assert!(seen.iter().all(|before| before == transaction));
             seen.push(transaction.clone());
-            if seen.len() < 3 { Err(fault("SQLITE_BUSY", true)) } else { Ok(Outcome::RolledBack) }
+            if seen.len() < 3 { Err(fault("SQLITE_BUSY", true)) } else { Ok(accepted()) }
         });
         let mut sessions = Sessions::start(vec![session], asking(None), quick_clock()).unwrap();
-        assert_eq!(carried(&mut sessions, &[call(4, Kind::NewOrder)])[0].result, Ok(0));
-        let Tally { rolled_back, retried, .. } = sessions.tally();
-        assert_eq!((rolled_back, retried), (1, BTreeMap::from([("SQLITE_BUSY".to_owned(), 2)])));
+        let order = call(orders_of(false).next().unwrap(), Kind::NewOrder);
+        assert_eq!(carried(&mut sessions, &[order])[0].result, Ok(0));
+        let Tally { orders, retried, .. } = sessions.tally();
+        assert_eq!((orders, retried), (1, BTreeMap::from([("SQLITE_BUSY".to_owned(), 2)])));
     }
 }
 
@@ -262,7 +298,8 @@ fn what_transactions_report_is_told_with_the_completions_that_were_fetched() {
         let asking = asking(None);
         let mut sessions = Sessions::start(vec![session], asking, clock()).unwrap();
         let account = sessions.account();
-        let calls: Vec<Call> = [0, 0, 1, 0].iter().zip(0..).map(|(kind, at)| call(at, Kind::ALL[*kind])).collect();
+        let kinds = [Kind::NewOrder, Kind::NewOrder, Kind::Payment, Kind::NewOrder];
+        let calls: Vec<Call> = kinds.into_iter().zip(orders_of(true)).map(|(kind, at)| call(at, kind)).collect();
         assert_eq!(carried(&mut sessions, &calls).len(), 4);
         let rolled_back = |n: u64| Counted::from([((Kind::NewOrder, ROLLED_BACK.to_owned()), n)]);
         assert_eq!(account.counted(0), Counted::new());

@@ -22,11 +22,12 @@ mod stdout;
 mod tools;
 
 use assay_run::failure::{Failure, code};
-use assay_run::threads;
+use assay_run::{signals, threads};
 use clap::CommandFactory;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    signals::survive_file_size_limit();
     let outcome = threads::on_a_stack_of_its_own(|| match tools::called_as() {
         Some((tool, args)) => tool.run(&args),
         None if complete::answered(cli::Cli::command) => Ok(code::DONE),

@@ -44,6 +44,7 @@ mod table;
 mod token;
 mod usage;
 mod watermark;
+mod writers;
 
 pub use examination::Examination;
 pub use fingerprint::usable;
@@ -58,6 +59,7 @@ pub use shape::Shape;
 pub use standing::{Marks, Standing, difference, what_was_seen};
 pub use subject::Kind;
 pub use watermark::Watermark;
+pub use writers::writers;
 
 pub(crate) use family::{Loop, loops};
 pub(crate) use mounts::{Mount, mount_of, mounts};

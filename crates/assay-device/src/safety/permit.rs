@@ -3,6 +3,7 @@
 //! reading.
 
 use super::blank;
+use super::content;
 use super::examination::{Examination, refusal};
 use super::fingerprint::{Fingerprint, Opened};
 use super::kernel;
@@ -112,6 +113,18 @@ impl Permit {
             self.blank.store(0, Relaxed);
         }
         self.fingerprint.check(&self.roots, &self.file).map_err(|why| refused(RuleId::S12, why))
+    }
+
+    /// Looks at samples of what a file holds, as the gate has done before it gave the permit: the first byte near which it
+    /// is neither zero nor written by this program, unless the gate has let such data pass.
+    ///
+    /// # Errors
+    /// A part could not be read.
+    pub fn foreign_content(&self) -> io::Result<Option<u64>> {
+        if self.overrides().contains(&RuleId::S8) {
+            return Ok(None);
+        }
+        Ok(content::look(&self.file, self.shape.size)?.foreign)
     }
 
     /// Discards the whole device (TRIM, UNMAP), as far as it can. Files keep the space that was reserved for them.

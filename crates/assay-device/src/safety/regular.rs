@@ -23,6 +23,13 @@ const PAGE: u32 = 4096;
 
 /// Evaluates S2 to S14. `None`: it could not be opened or is not ours.
 pub(super) fn inquire(inquiry: &mut Inquiry<'_>, subject: &Subject, inode: Inode) -> Option<Opened> {
+    // A run that works on this file sees when somebody opens it for writing, and proves nothing then.
+    if inquiry.mode == Mode::Write && is_locked(subject) {
+        let found = others(inquiry, inode);
+        inquiry.answer(RuleId::S6, found);
+        inquiry.answer(RuleId::S13, Err("another run has locked it".into()));
+        return None;
+    }
     let access = if inquiry.mode == Mode::Write { OFlags::RDWR } else { OFlags::RDONLY };
     let page_cache = inquiry.request.page_cache;
     let (file, direct) = match open(subject, access, page_cache) {
@@ -233,6 +240,18 @@ fn lock(inquiry: &Inquiry<'_>, file: &File, inode: Inode) -> Result<String, Stri
         wait_a_little();
     }
     Ok("locked".into())
+}
+
+/// Whether another run has locked a file and keeps the lock, found out without opening it for writing.
+fn is_locked(subject: &Subject) -> bool {
+    let Ok(file) = subject.open(OFlags::RDONLY | OFlags::NONBLOCK) else { return false };
+    for _ in 0..LOOKS {
+        if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) != Err(Errno::WOULDBLOCK) {
+            return false;
+        }
+        wait_a_little();
+    }
+    true
 }
 
 /// Whether the lock belongs to somebody who keeps it, after `look` repeated attempts.

@@ -1,13 +1,15 @@
 //! The conditions that a database must fulfil after the load and after any number of transactions: the twelve of the
-//! standard and three of our own.
+//! standard and five of our own.
 //!
 //! Each is a comparison of two numbers for every key that either side has, so that a row that is missing is found as
 //! well as one that is wrong. This module finds violations in the interpreter's maps, and `assay-sql` finds the same
-//! ones with queries.
+//! ones with queries. The standard's conditions compare tables with each other: a row that none of them refers to, such
+//! as the stock of an item that nobody has ordered, is only missed by the conditions that count rows.
 //!
 //! Source: TPC-C 5.11, clause 3.3.2.
 
 use super::interpreter::Database;
+use super::population::Population;
 use super::scale::Scale;
 use super::table::Table;
 use std::collections::{BTreeMap, BTreeSet};
@@ -35,11 +37,13 @@ pub enum Check {
     StockQuantity,
     StockCounters,
     EmptyTable,
+    RowCounts,
+    RowNumbers,
 }
 
 impl Check {
     /// All of them, the standard's conditions 1 to 12 first.
-    pub const ALL: [Check; 15] = [
+    pub const ALL: [Check; 17] = [
         Check::WarehouseYtd,
         Check::NextOrder,
         Check::NewOrderGaps,
@@ -55,11 +59,13 @@ impl Check {
         Check::StockQuantity,
         Check::StockCounters,
         Check::EmptyTable,
+        Check::RowCounts,
+        Check::RowNumbers,
     ];
 
     /// Its name: the number of the standard's condition, or a word for ours.
     pub fn name(self) -> &'static str {
-        const NAMES: [&str; 15] = [
+        const NAMES: [&str; 17] = [
             "condition 1",
             "condition 2",
             "condition 3",
@@ -75,6 +81,8 @@ impl Check {
             "stock quantity",
             "stock counters",
             "empty table",
+            "row counts",
+            "row numbers",
         ];
         NAMES[self as usize]
     }
@@ -97,6 +105,8 @@ impl Check {
             Check::StockQuantity => "S_QUANTITY is at least 10 and at most 100",
             Check::StockCounters => "S_YTD, S_ORDER_CNT and S_REMOTE_CNT are what the order lines add up to",
             Check::EmptyTable => "the table has rows",
+            Check::RowCounts => "a table has as many rows as the load and the transactions make",
+            Check::RowNumbers => "the numbers of its rows run from 1 on, and each is there once",
         }
     }
 
@@ -115,6 +125,7 @@ impl Check {
             Check::StockQuantity => &["warehouse", "item"],
             Check::StockCounters => &["warehouse", "counter"],
             Check::EmptyTable => &["table"],
+            Check::RowCounts | Check::RowNumbers => &["table", "warehouse", "district"],
         }
     }
 }
@@ -134,9 +145,11 @@ pub struct Violation {
 
 impl fmt::Display for Violation {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.check == Check::EmptyTable {
-            let table = self.key.first().and_then(|at| Table::ALL.get(*at as usize)).map_or("?", |table| table.name());
-            return write!(out, "empty table: {table} has no rows");
+        match self.check {
+            Check::EmptyTable => return write!(out, "empty table: {} has no rows", self.table()),
+            Check::RowCounts => return self.write_row_count(out),
+            Check::RowNumbers => return self.write_row_numbers(out),
+            _ => {}
         }
         let side = |side: Option<i64>| side.map_or("missing".to_owned(), |number| number.to_string());
         write!(out, "{}: {}; in", self.check.name(), self.check.rule())?;
@@ -144,6 +157,36 @@ impl fmt::Display for Violation {
             write!(out, "{} {name} {number}", if at > 0 { "," } else { "" })?;
         }
         write!(out, " the left side is {} and the right side is {}", side(self.left), side(self.right))
+    }
+}
+
+impl Violation {
+    /// The name of the table, where the first number of the key says which one it is.
+    fn table(&self) -> &'static str {
+        self.key.first().and_then(|at| Table::ALL.get(*at as usize)).map_or("?", |table| table.name())
+    }
+
+    /// The table, and the warehouse and the district to which its rows belong; 0 stands for all of them.
+    fn rows_of(&self) -> String {
+        let [warehouse, district] = [1, 2].map(|at| self.key.get(at).copied().unwrap_or(0));
+        let table = self.table();
+        match (warehouse, district) {
+            (0, _) => table.to_owned(),
+            (_, 0) => format!("{table} of warehouse {warehouse}"),
+            _ => format!("{table} of warehouse {warehouse}, district {district}"),
+        }
+    }
+
+    fn write_row_count(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (found, wanted) = (self.left.unwrap_or(0), self.right.unwrap_or(0));
+        let rows = if found == 1 { "row" } else { "rows" };
+        write!(out, "row counts: {} has {found} {rows}, and must have {wanted}", self.rows_of())
+    }
+
+    fn write_row_numbers(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (all, numbered) = (self.left.unwrap_or(0), self.right.unwrap_or(0));
+        let (wrong, rows) = (all.saturating_sub(numbered), self.rows_of());
+        write!(out, "row numbers: {rows} has {all} rows, and {wrong} of them no number of their own from 1 on")
     }
 }
 
@@ -190,14 +233,16 @@ fn of_district((warehouse, district, _): (i32, i32, i32)) -> [i32; 2] {
     [warehouse, district]
 }
 
-/// Examines a database, which was loaded with rows of a scale.
-pub fn check(database: &Database, scale: Scale) -> Vec<Violation> {
-    let mut found = Found(Vec::new());
+/// Examines a database, which was loaded with a population.
+pub fn check(database: &Database, population: Population) -> Vec<Violation> {
+    let (mut found, scale) = (Found(Vec::new()), population.scale());
     sums_of_payments(database, &mut found);
     orders(database, &mut found);
     lines(database, &mut found);
     balances(database, &mut found);
     stock(database, scale, &mut found);
+    row_counts(database, population, &mut found);
+    row_numbers(database, population, &mut found);
     let emptiable = |table: &Table| *table != Table::NewOrder;
     for (at, _) in
         Table::ALL.iter().enumerate().filter(|(_, table)| emptiable(table) && database.rows(**table).is_empty())
@@ -291,6 +336,104 @@ fn stock(database: &Database, scale: Scale, found: &mut Found) {
         counters(line.supply_warehouse, [line.quantity.into(), 1, remote.into()])
     });
     found.compare_to_zero(Check::StockCounters, &sums(counted), sums(ordered));
+}
+
+/// The rows of a table that belong to a warehouse and a district, 0 for all of them.
+fn group(table: Table, warehouse: i32, district: i32) -> [i32; 3] {
+    [table as i32, warehouse, district]
+}
+
+/// How many rows of a table each district has, from the district of each row.
+fn by_district(table: Table, rows: impl Iterator<Item = (i32, i32)>) -> Side<3> {
+    sums(rows.map(|(warehouse, district)| (group(table, warehouse, district), 1)))
+}
+
+/// How many rows of a table each warehouse has, from the warehouse of each row.
+fn by_warehouse(table: Table, rows: impl Iterator<Item = i32>) -> Side<3> {
+    sums(rows.map(|warehouse| (group(table, warehouse, 0), 1)))
+}
+
+/// The number of all rows of a table.
+fn in_total(table: Table, rows: usize) -> Side<3> {
+    Side::from([(group(table, 0, 0), rows as i64)])
+}
+
+/// Tables to which no transaction adds rows have the sizes of the population.
+fn row_counts(database: &Database, population: Population, found: &mut Found) {
+    let (scale, warehouses) = (population.scale(), population.warehouses());
+    let each_warehouse =
+        |table, rows: i32| (1..=warehouses).map(|warehouse| (group(table, warehouse, 0), i64::from(rows))).collect();
+    let each_district = (1..=warehouses).flat_map(|warehouse| (1..=scale.districts()).map(move |it| (warehouse, it)));
+    let customers = each_district
+        .map(|(warehouse, district)| (group(Table::Customer, warehouse, district), i64::from(scale.customers())));
+    for (counted, wanted) in [
+        (in_total(Table::Warehouse, database.warehouses.len()), in_total(Table::Warehouse, warehouses as usize)),
+        (
+            by_warehouse(Table::District, database.districts.keys().map(|key| key.0)),
+            each_warehouse(Table::District, scale.districts()),
+        ),
+        (by_district(Table::Customer, database.customers.keys().map(|key| (key.0, key.1))), customers.collect()),
+        (in_total(Table::Item, database.items.len()), in_total(Table::Item, scale.items() as usize)),
+        (
+            by_warehouse(Table::Stock, database.stock.keys().map(|key| key.0)),
+            each_warehouse(Table::Stock, scale.items()),
+        ),
+    ] {
+        found.compare(Check::RowCounts, &counted, &wanted);
+    }
+    row_counts_that_grow(database, found);
+}
+
+/// The orders of a district are counted by the district, the history by the customers who have paid.
+fn row_counts_that_grow(database: &Database, found: &mut Found) {
+    let paid = database.history.iter().map(|row| (row.customer_warehouse, row.customer_district));
+    let payments = database
+        .customers
+        .values()
+        .map(|row| (group(Table::History, row.key.0, row.key.1), i64::from(row.account.payments)));
+    found.compare(Check::RowCounts, &by_district(Table::History, paid), &sums(payments));
+    let made = database
+        .districts
+        .values()
+        .map(|row| (group(Table::Orders, row.warehouse, row.id), i64::from(row.next_order) - 1));
+    let orders = by_district(Table::Orders, database.orders.keys().map(|key| (key.0, key.1)));
+    found.compare(Check::RowCounts, &orders, &made.collect());
+}
+
+/// The number of a row within its group.
+struct Numbered {
+    group: [i32; 3],
+    number: i32,
+}
+
+/// Compares how many rows a group has with how many of them have a number from 1 to `last`. The maps of the interpreter
+/// have one row for each number.
+fn compare_numbers(rows: impl Iterator<Item = Numbered> + Clone, last: i32, found: &mut Found) {
+    let all = sums(rows.clone().map(|row| (row.group, 1)));
+    let numbered = sums(rows.map(|row| (row.group, i64::from((1..=last).contains(&row.number)))));
+    found.compare(Check::RowNumbers, &all, &numbered);
+}
+
+/// A row in the place of another one keeps their count, but not their numbers.
+fn row_numbers(database: &Database, population: Population, found: &mut Found) {
+    let scale = population.scale();
+    let warehouses = database.warehouses.keys();
+    let warehouses = warehouses.map(|id| Numbered { group: group(Table::Warehouse, 0, 0), number: *id });
+    compare_numbers(warehouses, population.warehouses(), found);
+    let districts = database.districts.keys();
+    let districts = districts.map(|key| Numbered { group: group(Table::District, key.0, 0), number: key.1 });
+    compare_numbers(districts, scale.districts(), found);
+    let customers = database.customers.keys();
+    let customers = customers.map(|key| Numbered { group: group(Table::Customer, key.0, key.1), number: key.2 });
+    compare_numbers(customers, scale.customers(), found);
+    let items = database.items.keys().map(|id| Numbered { group: group(Table::Item, 0, 0), number: *id });
+    compare_numbers(items, scale.items(), found);
+    let stock = database.stock.keys();
+    let stock = stock.map(|key| Numbered { group: group(Table::Stock, key.0, 0), number: key.1 });
+    compare_numbers(stock, scale.items(), found);
+    let orders = database.orders.keys();
+    let orders = orders.map(|key| Numbered { group: group(Table::Orders, key.0, key.1), number: key.2 });
+    compare_numbers(orders, i32::MAX, found);
 }
 
 #[cfg(test)]

@@ -1,16 +1,16 @@
 use super::*;
 use crate::tpcc::population::Population;
 
-fn loaded() -> (Database, Scale) {
-    let scale = Scale::reduced(100, 30);
-    (Database::loaded(Population::new(scale, 2, 5)), scale)
+fn loaded() -> (Database, Population) {
+    let population = Population::new(Scale::reduced(100, 30), 2, 5);
+    (Database::loaded(population), population)
 }
 
 /// Changes a consistent database and returns the names of the conditions that are then violated.
 fn broken(change: impl FnOnce(&mut Database)) -> Vec<&'static str> {
-    let (mut database, scale) = loaded();
+    let (mut database, population) = loaded();
     change(&mut database);
-    let mut names: Vec<_> = check(&database, scale).iter().map(|violation| violation.check.name()).collect();
+    let mut names: Vec<_> = check(&database, population).iter().map(|violation| violation.check.name()).collect();
     names.dedup();
     names
 }
@@ -28,7 +28,7 @@ fn each_condition_finds_a_row_that_is_wrong() {
     let district = (1, 2);
     assert_eq!(broken(|it| it.warehouses.get_mut(&1).unwrap().ytd += 1), ["condition 1", "condition 8"]);
     assert_eq!(broken(|it| it.districts.get_mut(&district).unwrap().ytd += 1), ["condition 1", "condition 9"]);
-    assert_eq!(broken(|it| it.districts.get_mut(&district).unwrap().next_order += 1), ["condition 2"]);
+    assert_eq!(broken(|it| it.districts.get_mut(&district).unwrap().next_order += 1), ["condition 2", "row counts"]);
     assert_eq!(
         broken(|it| {
             it.new_orders.remove(&(1, 2, 25));
@@ -59,13 +59,13 @@ fn rows_that_are_missing_or_too_many_are_found_on_either_side() {
         broken(|it| {
             it.warehouses.remove(&1);
         }),
-        ["condition 1", "condition 8"]
+        ["condition 1", "condition 8", "row counts"]
     );
     assert_eq!(
         broken(|it| {
             it.districts.remove(&(1, 2));
         }),
-        ["condition 1", "condition 2", "condition 9"]
+        ["condition 1", "condition 2", "condition 9", "row counts"]
     );
     assert_eq!(
         broken(|it| {
@@ -76,33 +76,67 @@ fn rows_that_are_missing_or_too_many_are_found_on_either_side() {
     let order = broken(|it| {
         it.orders.remove(&(1, 2, 5));
     });
-    assert_eq!(order, ["condition 4", "condition 6", "condition 7"], "the lines of an order that is gone");
+    assert_eq!(
+        order,
+        ["condition 4", "condition 6", "condition 7", "row counts"],
+        "the lines of an order that is gone"
+    );
     assert_eq!(
         broken(|it| {
             it.customers.remove(&(1, 2, 3));
         }),
-        ["condition 10"]
+        ["condition 10", "row counts"]
     );
     assert_eq!(broken(|it| it.new_orders.extend([(7, 7, 7)])), ["condition 2", "condition 5", "condition 11"]);
-    assert_eq!(broken(|it| it.history.clear()), ["condition 8", "condition 9", "condition 10", "empty table"]);
-    assert_eq!(broken(|it| it.items.clear()), ["empty table"]);
-    assert_eq!(broken(|it| it.stock.clear()), ["empty table"]);
+    assert_eq!(
+        broken(|it| it.history.clear()),
+        ["condition 8", "condition 9", "condition 10", "empty table", "row counts"]
+    );
+    assert_eq!(broken(|it| it.items.clear()), ["empty table", "row counts"]);
+    assert_eq!(broken(|it| it.stock.clear()), ["empty table", "row counts"]);
+}
+
+/// Rows that no other row refers to.
+#[test]
+fn rows_that_nothing_refers_to_are_counted() {
+    assert_eq!(broken(|it| it.items.retain(|id, _| *id == 1)), ["row counts"]);
+    assert_eq!(broken(|it| drop(it.stock.remove(&(2, 3)))), ["row counts"]);
+    let moved = broken(|it| {
+        let item = it.items.remove(&1).unwrap();
+        it.items.insert(101, item);
+    });
+    assert_eq!(moved, ["row numbers"], "their count is the same");
+    let (mut database, population) = loaded();
+    let stock = database.stock[&(1, 1)].clone();
+    database.stock.insert((1, 101), stock);
+    let found: Vec<_> = check(&database, population).iter().map(ToString::to_string).collect();
+    assert_eq!(
+        found,
+        [
+            "row counts: stock of warehouse 1 has 101 rows, and must have 100",
+            "row numbers: stock of warehouse 1 has 101 rows, and 1 of them no number of their own from 1 on",
+        ]
+    );
 }
 
 #[test]
 fn a_database_without_any_row_is_broken() {
-    let tables: Vec<_> = check(&Database::default(), Scale::STANDARD).iter().map(ToString::to_string).collect();
-    assert_eq!(tables.len(), 8, "{tables:?}");
-    assert_eq!(tables[0], "empty table: warehouse has no rows");
+    let population = Population::new(Scale::STANDARD, 1, 5);
+    let tables: Vec<_> = check(&Database::default(), population).iter().map(ToString::to_string).collect();
+    let (empty, counts) = tables.split_at(8);
+    assert!(empty.iter().all(|line| line.starts_with("empty table: ")), "{tables:?}");
+    assert_eq!(empty[0], "empty table: warehouse has no rows");
     assert!(!tables.iter().any(|line| line.contains("new_order")));
+    assert_eq!(counts[0], "row counts: warehouse has 0 rows, and must have 1");
+    assert!(counts.contains(&"row counts: stock of warehouse 1 has 0 rows, and must have 100000".to_owned()));
 }
 
 #[test]
 fn a_violation_says_what_and_where() {
-    let (mut database, scale) = loaded();
+    let (mut database, population) = loaded();
     database.districts.get_mut(&(1, 2)).unwrap().next_order += 2;
     database.warehouses.remove(&2);
-    let said: Vec<_> = check(&database, scale).iter().map(ToString::to_string).collect();
+    let said: Vec<_> = check(&database, population).iter().map(ToString::to_string).collect();
     assert_eq!(
         said,
         [
@@ -110,21 +144,23 @@ fn a_violation_says_what_and_where() {
             "condition 2: D_NEXT_O_ID - 1 is the largest O_ID and the largest NO_O_ID; in warehouse 1, district 2 the left side is 32 and the right side is 30",
             "condition 2: D_NEXT_O_ID - 1 is the largest O_ID and the largest NO_O_ID; in warehouse 1, district 2 the left side is 32 and the right side is 30",
             "condition 8: W_YTD is the sum of H_AMOUNT; in warehouse 2 the left side is missing and the right side is 300000",
+            "row counts: warehouse has 1 row, and must have 2",
+            "row counts: orders of warehouse 1, district 2 has 30 rows, and must have 32",
         ]
     );
 }
 
 #[test]
 fn a_database_that_is_wrong_everywhere_gives_a_short_list() {
-    let (mut database, scale) = loaded();
+    let (mut database, population) = loaded();
     database.stock.values_mut().for_each(|row| row.quantity = 0);
-    assert_eq!(check(&database, scale).len(), SHOWN);
+    assert_eq!(check(&database, population).len(), SHOWN);
 }
 
 #[test]
 fn conditions_have_names_of_their_own() {
     let names: BTreeSet<_> = Check::ALL.iter().map(|check| check.name()).collect();
     let rules: BTreeSet<_> = Check::ALL.iter().map(|check| check.rule()).collect();
-    assert_eq!((names.len(), rules.len()), (15, 15));
+    assert_eq!((names.len(), rules.len()), (17, 17));
     assert!(Check::ALL.iter().enumerate().all(|(at, check)| *check as usize == at && !check.key_names().is_empty()));
 }

@@ -150,7 +150,7 @@ fn a_delivery_takes_the_oldest_order_of_each_district_until_none_is_new() {
     let before = database.clone();
     assert_eq!(database.delivery(&delivery).skipped(), 10);
     assert_eq!(database, before);
-    assert_eq!(check(&database, small().0), [], "a warehouse without new orders is consistent");
+    assert_eq!(check(&database, small().1), [], "a warehouse without new orders is consistent");
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn two_thousand_transactions_leave_a_consistent_database() {
             _ => {}
         }
     }
-    assert_eq!(check(&database, scale), []);
+    assert_eq!(check(&database, population), []);
     assert_eq!((rolled_back, skipped), (12, 1), "both occur, and always as often");
     let orders = database.districts.values().map(|row| i64::from(row.next_order) - 31).sum::<i64>();
     assert_eq!(orders + rolled_back, 900, "each of the 45 cards in a hundred is an order or was rolled back");

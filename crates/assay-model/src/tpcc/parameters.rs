@@ -52,6 +52,11 @@ impl NewOrder {
     pub fn all_local(&self) -> bool {
         self.lines.iter().all(|line| line.supply_warehouse == self.warehouse)
     }
+
+    /// Whether it is to be rolled back, because it asks for the item that no load makes.
+    pub fn asks_for_unused_item(&self, scale: Scale) -> bool {
+        self.lines.iter().any(|line| line.item == scale.unused_item())
+    }
 }
 
 /// The input of a payment.

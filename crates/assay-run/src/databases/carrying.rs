@@ -3,8 +3,9 @@
 
 use super::after::compared;
 use super::calls::Calls;
-use super::differences::{all_changed, did_not_crash, disturbed, unsynced};
+use super::differences::{all_changed, did_not_crash, disturbed, lost, unsynced};
 use super::ledger::{LedgerFile, pause};
+use super::logged::LoggedCommits;
 use super::opened::{Counters, Guarded, Life, Opened, Settings};
 use super::target::{Database, seed};
 use crate::failure::{Failure, shown};
@@ -15,7 +16,7 @@ use assay_model::plan::Plan;
 use assay_model::tpcc::checks::Check;
 use assay_model::tpcc::load::{Homes, Pace, Verify};
 use assay_model::tpcc::{Deck, Kind, Load};
-use assay_record::{CloseReason, Event, EventKind};
+use assay_record::{CloseReason, DatabaseSums, Event, EventKind};
 use assay_sql::sqlite::Totals;
 use assay_sql::{Account, Kind as Trouble};
 use std::collections::BTreeMap;
@@ -148,6 +149,20 @@ impl<'a> Carried<'a> {
         flows
     }
 
+    /// What transactions raise, summed over the database before the first one.
+    pub(crate) fn sums(&self) -> DatabaseSums {
+        let Totals { next_orders, payments, ytd } = self.before.totals;
+        DatabaseSums { next_orders, payments, ytd }
+    }
+
+    /// Reports what an interrupted part of the run committed and the database does not have now.
+    pub(crate) fn lost_before(&self, commits: &LoggedCommits, now: Instant) -> Option<Event> {
+        let text = commits.missing(self.sums())?;
+        let mut found = Found { events: Vec::new(), now: &|| now, target: self.target, of: self.several() };
+        found.say(EventKind::ConditionBroken, text);
+        found.events.pop()
+    }
+
     /// The name of the database, if the run has several.
     fn several(&self) -> Option<&str> {
         (self.targets > 1).then(|| self.database.name())
@@ -177,7 +192,7 @@ impl<'a> Carried<'a> {
         if self.verify == Verify::Crash && !was_cut_short {
             self.outage(&mut found);
         }
-        if !self.is_guarded(&mut found) {
+        if !self.is_guarded(&mut found) || !self.is_found_again(&mut found) {
             return found.events;
         }
         self.settings(&mut found);
@@ -190,7 +205,7 @@ impl<'a> Carried<'a> {
         } else if was_cut_short {
             let text = format!("when the run was cut short, {url} was not checked: assay check does it");
             found.say(EventKind::Warning, text);
-            self.sums(&mut found);
+            self.compare_sums_of_cut_run(&mut found);
         } else {
             self.check(&mut found);
         }
@@ -265,6 +280,21 @@ impl<'a> Carried<'a> {
         }
     }
 
+    /// Whether the name of the database leads to what the sessions have written. Everything that follows asks the database
+    /// that was found there.
+    fn is_found_again(&self, found: &mut Found<'_>) -> bool {
+        let Err(trouble) = self.database.opened().find_again() else { return true };
+        let (what, text) = match trouble.kind {
+            Trouble::Damaged => (EventKind::ConditionBroken, trouble.to_string()),
+            _ => {
+                let url = self.database.name();
+                (EventKind::Unchecked, format!("{url} was not checked after the run: {trouble}"))
+            }
+        };
+        found.say(what, text);
+        false
+    }
+
     /// Compares the ledger with the database.
     fn compare(&self, opened: &mut dyn Opened, ledgered: &LedgerFile, after: &Totals, found: &mut Found<'_>) {
         let kept = opened.kept(&ledgered.run).map_err(|trouble| Failure::database(&trouble));
@@ -318,13 +348,23 @@ impl<'a> Carried<'a> {
     }
 
     /// Compares the sums of a run that was cut short: a part that is continued has sums of its own.
-    fn sums(&self, found: &mut Found<'_>) {
+    fn compare_sums_of_cut_run(&self, found: &mut Found<'_>) {
         // A server that cannot be asked leaves the run without this comparison, which the judge then misses.
         let Ok(after) = self.database.opened().totals() else { return };
-        match disturbed(&self.before.totals, &after, &self.account.tally(), self.ledger.is_some()) {
-            Some(text) => found.say(EventKind::Disturbed, text),
-            None => found.say(EventKind::Undisturbed, "nobody else wrote to it until the run was cut short".to_owned()),
+        if !self.compare_sums(&after, found) {
+            found.say(EventKind::Undisturbed, "nobody else wrote to it until the run was cut short".to_owned());
         }
+    }
+
+    /// Compares the sums with what the sessions committed, and returns whether they differ.
+    fn compare_sums(&self, after: &Totals, found: &mut Found<'_>) -> bool {
+        let (before, tally) = (&self.before.totals, self.account.tally());
+        let lost = lost(before, after, &tally).filter(|_| self.ledger.is_none());
+        let disturbed = disturbed(before, after, &tally);
+        let differ = lost.is_some() || disturbed.is_some();
+        lost.into_iter().for_each(|text| found.say(EventKind::ConditionBroken, text));
+        disturbed.into_iter().for_each(|text| found.say(EventKind::Disturbed, text));
+        differ
     }
 
     fn check(&self, found: &mut Found<'_>) {
@@ -346,10 +386,7 @@ impl<'a> Carried<'a> {
                 if let Some(ledger) = &self.ledger {
                     self.compare(opened.as_mut(), ledger, &after, found);
                 }
-                if let Some(text) = disturbed(&self.before.totals, &after, &self.account.tally(), self.ledger.is_some())
-                {
-                    found.say(EventKind::Disturbed, text);
-                }
+                self.compare_sums(&after, found);
             }
             Err(trouble) => found.say(EventKind::Unchecked, format!("the database could not be checked: {trouble}")),
         }

@@ -35,23 +35,65 @@ fn changed(before: &Settings, after: &Settings, is: &str, when: &str) -> Vec<Str
     changed
 }
 
-/// Reports what others wrote, according to the sums that transactions raise. Each sum must have risen by at least what
-/// this run committed, and at most by that and its transactions of unknown outcome. With a ledger, a sum that has risen
-/// by less is a loss, which the comparison with the ledger reports.
-pub(super) fn disturbed(before: &Totals, after: &Totals, tally: &Tally, has_ledger: bool) -> Option<String> {
-    let sums = [
-        ("D_NEXT_O_ID", after.next_orders - before.next_orders, tally.orders, tally.unknown.orders),
-        ("C_PAYMENT_CNT", after.payments - before.payments, tally.payments, tally.unknown.payments),
-        ("W_YTD, in cents,", after.ytd - before.ytd, tally.paid, tally.unknown.paid),
-    ];
-    let wrong = |(name, rose, committed, unknown): (&str, i64, i64, i64)| {
-        let within = (committed..=committed + unknown).contains(&rose) || has_ledger && rose < committed;
-        let perhaps = if unknown == 0 { String::new() } else { format!(", and of another {unknown} nobody knows") };
-        (!within).then(|| format!("the sum of {name} rose by {rose}, and this run committed {committed}{perhaps}"))
-    };
-    let wrong: Vec<String> = sums.into_iter().filter_map(wrong).collect();
+/// A sum that transactions raise, before and after a run.
+struct Sum {
+    name: &'static str,
+    rose: i64,
+    /// By how much the run has raised it.
+    committed: i64,
+    /// By how much its transactions of unknown outcome would have raised it.
+    unknown: i64,
+}
+
+impl Sum {
+    /// The sums of a run.
+    fn all(before: &Totals, after: &Totals, tally: &Tally) -> [Sum; 3] {
+        let unknown = tally.unknown;
+        [
+            Sum {
+                name: "D_NEXT_O_ID",
+                rose: after.next_orders - before.next_orders,
+                committed: tally.orders,
+                unknown: unknown.orders,
+            },
+            Sum {
+                name: "C_PAYMENT_CNT",
+                rose: after.payments - before.payments,
+                committed: tally.payments,
+                unknown: unknown.payments,
+            },
+            Sum {
+                name: "W_YTD, in cents,",
+                rose: after.ytd - before.ytd,
+                committed: tally.paid,
+                unknown: unknown.paid,
+            },
+        ]
+    }
+
+    fn in_words(&self) -> String {
+        let Sum { name, rose, committed, unknown } = self;
+        let perhaps = if *unknown == 0 { String::new() } else { format!(", and of another {unknown} nobody knows") };
+        format!("the sum of {name} rose by {rose}, and this run committed {committed}{perhaps}")
+    }
+}
+
+/// Reports what others wrote, according to the sums that transactions raise: one has risen by more than this run
+/// committed, with its transactions of unknown outcome.
+pub(super) fn disturbed(before: &Totals, after: &Totals, tally: &Tally) -> Option<String> {
+    let sums = Sum::all(before, after, tally);
+    let wrong: Vec<String> =
+        sums.iter().filter(|sum| sum.rose > sum.committed + sum.unknown).map(Sum::in_words).collect();
     (!wrong.is_empty())
         .then(|| format!("somebody else wrote to the database during the run: {}; run alone on it", wrong.join("; ")))
+}
+
+/// Reports commits that were acknowledged and are not there: a sum has risen by less than this run committed. Where there
+/// is a ledger, the comparison with it reports them.
+pub(super) fn lost(before: &Totals, after: &Totals, tally: &Tally) -> Option<String> {
+    let sums = Sum::all(before, after, tally);
+    let wrong: Vec<String> = sums.iter().filter(|sum| sum.rose < sum.committed).map(Sum::in_words).collect();
+    (!wrong.is_empty()).then(|| format!("commits that were acknowledged are not there: {}", wrong.join("; ")))
 }
 
 /// Reports commits that no sync of the server's log can have made durable. `None` also if the server does not count
@@ -90,20 +132,39 @@ mod tests {
         let before = Totals { next_orders: 100, payments: 50, ytd: 1_000 };
         let after = Totals { next_orders: 103, payments: 52, ytd: 1_700 };
         let tally = Tally { orders: 3, payments: 2, paid: 700, ..Tally::default() };
-        assert_eq!(disturbed(&before, &after, &tally, false), None);
+        assert_eq!((disturbed(&before, &after, &tally), lost(&before, &after, &tally)), (None, None));
         for (other, says) in [
             (Tally { orders: 2, ..tally.clone() }, "the sum of D_NEXT_O_ID rose by 3, and this run committed 2;"),
             (Tally { payments: 1, ..tally.clone() }, "C_PAYMENT_CNT rose by 2"),
             (Tally { paid: 699, ..tally.clone() }, "W_YTD, in cents, rose by 700"),
         ] {
-            let text = disturbed(&before, &after, &other, false).unwrap();
+            let text = disturbed(&before, &after, &other).unwrap();
             assert!(text.contains(says) && text.contains("somebody else wrote"), "{text}");
             let unknown = Unknown { orders: 1, payments: 1, paid: 1 };
-            assert_eq!(disturbed(&before, &after, &Tally { unknown, ..other }, false), None, "it may have been ours");
+            assert_eq!(disturbed(&before, &after, &Tally { unknown, ..other }), None, "it may have been ours");
         }
-        let lost = Tally { orders: 4, ..tally };
-        assert!(disturbed(&before, &after, &lost, false).is_some(), "what was committed is not there");
-        assert_eq!(disturbed(&before, &after, &lost, true), None, "the ledger names what is lost");
+    }
+
+    #[test]
+    fn what_was_committed_and_is_not_there_is_a_loss_and_nobody_elses_doing() {
+        let before = Totals { next_orders: 100, payments: 50, ytd: 1_000 };
+        let after = Totals { next_orders: 103, payments: 52, ytd: 1_700 };
+        let tally = Tally { orders: 3, payments: 2, paid: 700, ..Tally::default() };
+        for (committed, says) in [
+            (Tally { orders: 4, ..tally.clone() }, "the sum of D_NEXT_O_ID rose by 3, and this run committed 4"),
+            (Tally { payments: 9, ..tally.clone() }, "C_PAYMENT_CNT rose by 2, and this run committed 9"),
+            (Tally { paid: 701, ..tally.clone() }, "W_YTD, in cents, rose by 700, and this run committed 701"),
+        ] {
+            let unknown = Unknown { orders: 5, payments: 5, paid: 5 };
+            for committed in [committed.clone(), Tally { unknown, ..committed }] {
+                let text = lost(&before, &after, &committed).unwrap();
+                assert!(
+                    text.contains(says) && text.starts_with("commits that were acknowledged are not there"),
+                    "{text}"
+                );
+                assert_eq!(disturbed(&before, &after, &committed), None);
+            }
+        }
     }
 
     fn settings(named: &[(&str, &str)], not_durable: &[&str]) -> Settings {

@@ -2,13 +2,14 @@
 //! [`usual_sessions`].
 
 use super::mariadb::Mysql;
-use super::opened::{Facts, Opened, Settings};
+use super::opened::{Facts, Opened, Settings, is_the_load};
 use super::postgresql::Postgres;
 use super::server::Server;
 use assay_model::tpcc::checks::Violation;
 use assay_model::tpcc::load::Mode;
-use assay_sql::sqlite::{self, Connection, Session, gate::Permit};
-use assay_sql::{Execute, Kept, Kind, Marker, SqliteUrl, Totals, Trouble, Url, mysql, postgres};
+use assay_sql::sqlite::gate::{FileId, Permit};
+use assay_sql::sqlite::{self, Connection, Session};
+use assay_sql::{Execute, Journal, Kept, Kind, Marker, SqliteUrl, Totals, Trouble, Url, mysql, postgres};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -55,7 +56,7 @@ pub(super) fn open(url: &Url, what: For) -> Result<(Box<dyn Opened>, Marker), Tr
                 For::Run => sqlite::ready(file, None)?,
                 For::Check => sqlite::ready_to_check(file)?,
             };
-            let opened = Sqlite { url: file.clone(), connection, permit, marker: marker.clone() };
+            let opened = Sqlite { url: file.clone(), connection, permit, marker: marker.clone(), log: None };
             Ok((Box::new(opened), marker))
         }
         Url::Postgres(server) => Server::<Postgres>::open(server),
@@ -70,15 +71,30 @@ struct Sqlite {
     connection: Connection,
     permit: Arc<Permit>,
     marker: Marker,
+    /// The log beside the file, into which the sessions of a run write.
+    log: Option<FileId>,
+}
+
+impl Sqlite {
+    /// Opens so many sessions. `make` makes each of them, by its number.
+    fn open_sessions(
+        &mut self,
+        count: u32,
+        make: impl Fn(Session, u32) -> Session,
+    ) -> Result<Vec<Box<dyn Execute>>, Trouble> {
+        let mut sessions: Vec<Box<dyn Execute>> = Vec::new();
+        for number in 0..count {
+            let session = Session::new(Connection::open(&self.permit, &self.url)?, self.marker.population.scale());
+            sessions.push(Box::new(make(session, number)));
+        }
+        self.log = if self.url.journal() == Journal::Wal { self.permit.log() } else { None };
+        Ok(sessions)
+    }
 }
 
 impl Opened for Sqlite {
     fn sessions(&mut self, count: u32, _: Mode) -> Result<Vec<Box<dyn Execute>>, Trouble> {
-        let scale = self.marker.population.scale();
-        let session = |_| -> Result<Box<dyn Execute>, Trouble> {
-            Ok(Box::new(Session::new(Connection::open(&self.permit, &self.url)?, scale)))
-        };
-        (0..count).map(session).collect()
+        self.open_sessions(count, |session, _| session)
     }
 
     fn mark(&mut self, run: &str, sessions: u32) -> Result<(), Trouble> {
@@ -86,11 +102,7 @@ impl Opened for Sqlite {
     }
 
     fn marked_sessions(&mut self, count: u32, _: Mode, run: &str) -> Result<Vec<Box<dyn Execute>>, Trouble> {
-        let scale = self.marker.population.scale();
-        let session = |at| -> Result<Box<dyn Execute>, Trouble> {
-            Ok(Box::new(Session::new(Connection::open(&self.permit, &self.url)?, scale).marked(run, at)))
-        };
-        (0..count).map(session).collect()
+        self.open_sessions(count, |session, number| session.marked(run, number))
     }
 
     fn kept(&mut self, run: &str) -> Result<Kept, Trouble> {
@@ -115,8 +127,25 @@ impl Opened for Sqlite {
         sqlite::totals(&self.connection)
     }
 
+    fn find_again(&mut self) -> Result<(), Trouble> {
+        self.permit.leads_to_what_was_written(self.log)?;
+        // What is at the name now may be anything: that it is no database of ours says that ours is not there.
+        let gone = |trouble: Trouble| match trouble.kind {
+            Kind::Refused => Trouble::damaged(format!("what was committed during the run is not there: {trouble}")),
+            _ => trouble,
+        };
+        let connection = Connection::open_to_read(&self.permit, &self.url).map_err(gone)?;
+        is_the_load(&self.marker, &sqlite::marker(&connection).map_err(gone)?, &connection.shown())?;
+        self.connection = connection;
+        Ok(())
+    }
+
+    fn file_identity(&self) -> Option<String> {
+        self.permit.identity()
+    }
+
     fn check(&mut self) -> Result<Vec<Violation>, Trouble> {
-        sqlite::check(&self.connection, self.marker.population.scale())
+        sqlite::check(&self.connection, self.marker.population)
     }
 
     fn bytes(&mut self) -> Option<u64> {

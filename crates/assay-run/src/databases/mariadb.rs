@@ -2,9 +2,9 @@
 
 use super::opened::{Counters, Guarded, Life, Settings};
 use super::server::{Protocol, mode_of};
-use assay_model::tpcc::Scale;
 use assay_model::tpcc::checks::Violation;
 use assay_model::tpcc::load::Mode;
+use assay_model::tpcc::{Population, Scale};
 use assay_sql::mysql::{self, Connection, Session, Statistics, gate::Permit};
 use assay_sql::{Execute, Kept, Marker, MysqlUrl, Totals, Trouble};
 use std::path::PathBuf;
@@ -46,6 +46,14 @@ impl Protocol for Mysql {
         }))
     }
 
+    fn marker(connection: &mut Connection) -> Result<Marker, Trouble> {
+        mysql::marker(connection)
+    }
+
+    fn shown(connection: &Connection) -> String {
+        connection.shown()
+    }
+
     fn mark(connection: &mut Connection, run: &str, sessions: u32) -> Result<(), Trouble> {
         mysql::mark(connection, run, sessions)
     }
@@ -78,8 +86,8 @@ impl Protocol for Mysql {
         mysql::totals(connection)
     }
 
-    fn check(connection: &mut Connection, scale: Scale) -> Result<Vec<Violation>, Trouble> {
-        mysql::check(connection, scale)
+    fn check(connection: &mut Connection, population: Population) -> Result<Vec<Violation>, Trouble> {
+        mysql::check(connection, population)
     }
 
     fn bytes(connection: &mut Connection) -> Result<u64, Trouble> {

@@ -3,7 +3,7 @@
 use crate::meter::Reading;
 use assay_model::tpcc::checks::Violation;
 use assay_model::tpcc::load::Mode;
-use assay_sql::{Execute, Kept, Totals, Trouble};
+use assay_sql::{Execute, Kept, Marker, Totals, Trouble};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::path::PathBuf;
@@ -33,6 +33,13 @@ pub trait Opened: Debug + Send {
     /// says that one has.
     fn guard(&mut self) -> Result<Guarded, Trouble> {
         Ok(Guarded::Always)
+    }
+    /// Opens the database anew by its name, for everything that is asked after a run, and makes sure that what the
+    /// sessions have written is what the name leads to. An error of the kind `Damaged` says that it is not there.
+    fn find_again(&mut self) -> Result<(), Trouble>;
+    /// What tells a file from another one that gets its name; `None` if it is no file.
+    fn file_identity(&self) -> Option<String> {
+        None
     }
     /// Checks all conditions, and returns where one does not hold.
     fn check(&mut self) -> Result<Vec<Violation>, Trouble>;
@@ -100,4 +107,12 @@ pub struct Life {
     /// A text that differs after each start that was not preceded by an orderly stop. `None` if the server does not
     /// report that.
     pub recovered: Option<String>,
+}
+
+/// Makes sure that a database holds the same load as before a run.
+pub(super) fn is_the_load(before: &Marker, now: &Marker, shown: &str) -> Result<(), Trouble> {
+    if before.run == now.run {
+        return Ok(());
+    }
+    Err(Trouble::damaged(format!("{shown} holds another load than when the run began: what it committed is not there")))
 }

@@ -2,9 +2,9 @@
 
 use super::opened::{Counters, Guarded, Life, Settings};
 use super::server::{Protocol, mode_of};
-use assay_model::tpcc::Scale;
 use assay_model::tpcc::checks::Violation;
 use assay_model::tpcc::load::Mode;
+use assay_model::tpcc::{Population, Scale};
 use assay_sql::postgres::{self, Connection, Directories, Session, Statistics, gate::Permit};
 use assay_sql::{Execute, Kept, Marker, PostgresUrl, Totals, Trouble};
 use std::path::PathBuf;
@@ -46,6 +46,14 @@ impl Protocol for Postgres {
         }))
     }
 
+    fn marker(connection: &mut Connection) -> Result<Marker, Trouble> {
+        postgres::marker(connection)
+    }
+
+    fn shown(connection: &Connection) -> String {
+        connection.shown()
+    }
+
     fn mark(connection: &mut Connection, run: &str, sessions: u32) -> Result<(), Trouble> {
         postgres::mark(connection, run, sessions)
     }
@@ -78,8 +86,8 @@ impl Protocol for Postgres {
         postgres::totals(connection)
     }
 
-    fn check(connection: &mut Connection, scale: Scale) -> Result<Vec<Violation>, Trouble> {
-        postgres::check(connection, scale)
+    fn check(connection: &mut Connection, population: Population) -> Result<Vec<Violation>, Trouble> {
+        postgres::check(connection, population)
     }
 
     fn bytes(connection: &mut Connection) -> Result<u64, Trouble> {

@@ -1,11 +1,11 @@
 //! A database server of any kind as the target of a run. What differs between servers is in [`Protocol`].
 
-use super::opened::{Counters, Facts, Guarded, Life, Opened, Settings};
+use super::opened::{Counters, Facts, Guarded, Life, Opened, Settings, is_the_load};
 use crate::meter::Reading;
 use crate::threads::builder;
-use assay_model::tpcc::Scale;
 use assay_model::tpcc::checks::Violation;
 use assay_model::tpcc::load::Mode;
+use assay_model::tpcc::{Population, Scale};
 use assay_record::MeterHead;
 use assay_sql::{Execute, Kept, Kind, Marker, Totals, Trouble};
 use std::fmt::Debug;
@@ -38,6 +38,10 @@ pub(super) trait Protocol: Sized + Send + 'static {
         mode: Mode,
         numbered: Option<(&str, u32)>,
     ) -> Result<Box<dyn Execute>, Trouble>;
+    /// The marker of what is loaded now.
+    fn marker(connection: &mut Self::Connection) -> Result<Marker, Trouble>;
+    /// The database, as it may be shown.
+    fn shown(connection: &Self::Connection) -> String;
     fn mark(connection: &mut Self::Connection, run: &str, sessions: u32) -> Result<(), Trouble>;
     fn kept(connection: &mut Self::Connection, run: &str, loaded: i32) -> Result<Kept, Trouble>;
     fn version(connection: &Self::Connection) -> String;
@@ -49,7 +53,7 @@ pub(super) trait Protocol: Sized + Send + 'static {
     /// How much of the data the server keeps in memory, in bytes.
     fn memory(connection: &Self::Connection) -> Option<u64>;
     fn totals(connection: &mut Self::Connection) -> Result<Totals, Trouble>;
-    fn check(connection: &mut Self::Connection, scale: Scale) -> Result<Vec<Violation>, Trouble>;
+    fn check(connection: &mut Self::Connection, population: Population) -> Result<Vec<Violation>, Trouble>;
     fn bytes(connection: &mut Self::Connection) -> Result<u64, Trouble>;
     /// The counters of the server by name. The names are the same in each call.
     fn counters(connection: &mut Self::Connection) -> Result<Counters, Trouble>;
@@ -147,8 +151,20 @@ where
     }
 
     fn check(&mut self) -> Result<Vec<Violation>, Trouble> {
-        let scale = self.scale();
-        self.asked(|connection| P::check(connection, scale))
+        let population = self.marker.population;
+        self.asked(|connection| P::check(connection, population))
+    }
+
+    /// The sessions may be connected to another server than the one that has the address now.
+    fn find_again(&mut self) -> Result<(), Trouble> {
+        let mut connection = P::connect(&self.permit, &self.url)?;
+        let marker = P::marker(&mut connection).map_err(|trouble| match trouble.kind {
+            Kind::Refused => Trouble::damaged(format!("what was committed during the run is not there: {trouble}")),
+            _ => trouble,
+        })?;
+        is_the_load(&self.marker, &marker, &P::shown(&connection))?;
+        self.connection = connection;
+        Ok(())
     }
 
     fn bytes(&mut self) -> Option<u64> {

@@ -141,8 +141,9 @@ impl Database {
     /// and cannot identify the database.
     pub fn target(&self) -> TargetHead {
         let load = one_line(&self.marker.run);
-        let facts =
+        let mut facts =
             BTreeMap::from([("path".to_owned(), self.name.clone()), ("file".to_owned(), format!("load {load}"))]);
+        facts.extend(self.opened().file_identity().map(|identity| ("inode".to_owned(), identity)));
         TargetHead { name: self.name.clone(), kind: "database".into(), facts, ..TargetHead::default() }
     }
 
@@ -173,6 +174,7 @@ impl Database {
             seed: population.seed(),
             load: one_line(&self.marker.run),
             bytes: opened.bytes(),
+            sums: None,
             constants: constants.into_iter().map(|(name, c)| (name.to_owned(), c.into())).collect(),
             mode: facts.mode.to_owned(),
             isolation: facts.isolation.to_owned(),

@@ -1,11 +1,13 @@
 //! How a plan is carried out, and what the caller knows about it for the log's header.
 
+use crate::databases::LoggedCommits;
 use crate::failure::Failure;
 use crate::header::HeaderFacts;
 use crate::lookaside::Lookaside;
 use crate::targets::{Named, Targets};
 use crate::watch::Readings;
 use crate::{host, rundir};
+use assay_base::Measure;
 use assay_device::safety::DevNum;
 use assay_device::select::Choice;
 use assay_engine::Limits;
@@ -25,6 +27,8 @@ pub struct Manner {
     pub spin: Option<Spin>,
     /// How long the run waits for operations.
     pub limits: Limits,
+    /// The time that all criteria are judged by, where the result has to be made from memory.
+    pub judge_on: Option<Measure>,
     /// Whether a database is not checked after the run.
     pub unchecked: bool,
     /// Disks that hold a database, besides those below files of it that are found on this machine.
@@ -60,6 +64,8 @@ pub struct Drive {
     pub prepared: Vec<Option<assay_record::Preparation>>,
     /// Measured time of this step that the log already holds, when it is continued, in nanoseconds.
     pub measured_before_ns: Option<u64>,
+    /// What each database has acknowledged to the interrupted part of this step, according to the log.
+    pub committed_before: Vec<LoggedCommits>,
     /// Id of the key that will sign the result.
     pub signer: Option<String>,
     /// Other clocks than those of the machine, for a test.

@@ -8,6 +8,7 @@ use super::how::{Drive, header_facts};
 use super::meters::Meters;
 use super::sampler::{Sampler, Sampling};
 use super::staffing::{Scheduling, Staffing};
+use super::target_watch::TargetWatch;
 use super::watched::{Beside, Neighbours, Watched};
 use super::worker::{Leaving, Marked, Notice, Recruit, Shared};
 use crate::benchmark::self_benchmark;
@@ -175,13 +176,14 @@ impl<'a> Real<'a> {
             let facts = header_facts(self.plan, (self.targets, self.cache), self.how, engine, watch.clocks());
             let beneath = Beneath::new(self.targets, usize::from(self.plan.targets), &self.how.manner.disks);
             let unchecked = self.how.manner.unchecked;
-            let mut databases = Vec::new();
-            for (target, database) in self.databases() {
-                let ledger = self.commits.get().map(|ledger| ledger.run.clone());
-                databases.push(DatabaseHead { ledger, ..database.head(self.plan, target, unchecked)? });
+            let (mut databases, carried) = (Vec::new(), self.carried()?);
+            for ((target, database), carried) in self.databases().zip(&carried) {
+                let (ledger, sums) = (self.commits.get().map(|ledger| ledger.run.clone()), Some(carried.sums()));
+                databases.push(DatabaseHead { ledger, sums, ..database.head(self.plan, target, unchecked)? });
             }
             let fit = fit_in_memory(self.targets.databases(), &databases);
             let lacks_disk = beneath.lacks_disk(self.targets);
+            let target_watch = TargetWatch::begin(self.targets);
             let neighbours = Neighbours::begin(!sampler.is_empty());
             let facts = HeaderFacts {
                 lateness: true,
@@ -191,9 +193,11 @@ impl<'a> Real<'a> {
                 unwatched: watched.unwatched().to_vec(),
                 ..facts
             };
-            let carried = self.carried()?;
             let mut collector = Collector::begin(self.plan, header::header(self.plan, facts), log, observer);
             self.health(clock, collector.log);
+            for (carried, commits) in carried.iter().zip(&self.how.committed_before) {
+                carried.lost_before(commits, clock.now()).into_iter().for_each(|event| collector.event(event));
+            }
             // This comes last, because the reads above may have brought something to memory.
             page_cache::begin(self.plan, self.targets, |text| {
                 let (what, details) = (EventKind::Warning, BTreeMap::new());
@@ -203,14 +207,15 @@ impl<'a> Real<'a> {
             let start = clock.now() + LEAD;
             sampler.align(start);
             let spenders = begin(lines, start);
-            for text in chosen.warning.clone().into_iter().chain(fit).chain(lacks_disk) {
+            let warnings = chosen.warning.clone().into_iter().chain(fit).chain(lacks_disk);
+            for text in warnings.chain(target_watch.warning()) {
                 let (what, details) = (EventKind::Warning, BTreeMap::new());
                 collector.event(Event { at_ns: clock.now().as_ns(), what, text, details });
             }
             let (meters, cached) = (Meters::new(), Meter::default());
             let account = Accounts { meters, cached, carried, beneath, watched, sampler, neighbours };
             let partners = Partners::new(self.targets);
-            Collecting { real: self, coordinator, receiver, spenders, account, watch, partners, clock }
+            Collecting { real: self, coordinator, receiver, spenders, account, watch, target_watch, partners, clock }
                 .run(&mut collector)
         })
     }
@@ -328,6 +333,7 @@ struct Collecting<'a> {
     account: Accounts<'a>,
     watch: Watch,
     partners: Partners,
+    target_watch: TargetWatch<'a>,
     clock: Clock,
 }
 
@@ -387,6 +393,7 @@ impl Collecting<'_> {
         }
         if self.coordinator.ended_well() {
             self.real.health(self.clock, collector.log);
+            self.target_watch.end(self.clock.now()).into_iter().for_each(|event| collector.event(event));
         }
         let ending = self.coordinator.ending(self.real.stop.why());
         for carried in &self.account.carried {
@@ -429,6 +436,8 @@ impl Collecting<'_> {
     fn intervals(&mut self, collector: &mut Collector<'_>) {
         while let Some(merged) = self.coordinator.next_interval() {
             self.watch.changes().into_iter().for_each(|event| collector.event(event));
+            let changes = self.target_watch.changes(self.clock.now());
+            changes.into_iter().for_each(|event| collector.event(event));
             let joined = self.partners.joined(&Gate::host(), self.clock.now());
             joined.into_iter().for_each(|event| collector.event(event));
             let interval = merged.frame.interval();

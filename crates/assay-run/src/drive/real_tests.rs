@@ -73,6 +73,7 @@ fn what_was_measured_before_a_worker_died_is_closed_and_judged() {
         },
         watch,
         partners: Partners::new(&targets),
+        target_watch: TargetWatch::begin(&targets),
         clock,
     };
     // `tell` still exists: only the report of the worker's death shows that no more frames will come.

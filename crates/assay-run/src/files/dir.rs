@@ -1,12 +1,14 @@
 //! Operations relative to a directory that was opened once. None of them follows a link or overwrites a file of another program.
 #![allow(clippy::disallowed_methods, reason = "with `files`, the one place that opens files of ours")]
 
+use super::held;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
 use std::io::{self, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -23,10 +25,17 @@ pub(super) struct Dir {
 impl Dir {
     /// The directory of a path, and the name in it.
     pub(super) fn of(path: &Path) -> io::Result<(Dir, &OsStr)> {
-        let name = path.file_name().ok_or_else(|| io::Error::other("it names no file"))?;
-        let parent = path.parent().filter(|dir| !dir.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let fd = rustix::fs::open(parent, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?;
-        Ok((Dir { fd }, name))
+        Ok((Dir::at(held::parent(path))?, held::name(path)?))
+    }
+
+    /// The directory with this path: the one that this process holds, or is below it, or the one that is there now.
+    pub(super) fn at(path: &Path) -> io::Result<Dir> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let fd = match held::open(path) {
+            Some(opened) => opened?,
+            None => rustix::fs::open(path, flags, Mode::empty())?,
+        };
+        Ok(Dir { fd })
     }
 
     pub(super) fn open(&self, name: &OsStr, flags: OFlags) -> Result<File, Errno> {
@@ -57,10 +66,41 @@ impl Dir {
         }
     }
 
+    /// The names in it, without `.` and `..`.
+    pub(super) fn names(&self) -> io::Result<Vec<OsString>> {
+        let readable = self.open(OsStr::new("."), OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC)?;
+        let mut names = Vec::new();
+        for entry in rustix::fs::Dir::new(readable)? {
+            let name = OsStr::from_bytes(entry?.file_name().to_bytes()).to_owned();
+            if name != "." && name != ".." {
+                names.push(name);
+            }
+        }
+        Ok(names)
+    }
+
+    /// Whether a directory in it has a regular file with this name.
+    pub(super) fn has_file_in(&self, directory: &OsStr, file: &str) -> bool {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let Ok(fd) = rustix::fs::openat(&self.fd, directory, flags, Mode::empty()) else { return false };
+        Dir { fd }
+            .stat(OsStr::new(file))
+            .is_ok_and(|stat| stat.is_some_and(|stat| kind(&stat) == FileType::RegularFile))
+    }
+
     pub(super) fn taken(&self, name: &OsStr, stat: &Stat) -> io::Error {
         let what = obstacle(stat, self.target(name)).map_or(String::new(), |what| format!(", as {what}"));
         let text = format!("it is there already{what}, and existing files are never overwritten");
         io::Error::new(io::ErrorKind::AlreadyExists, text)
+    }
+
+    /// Writes a copy of a file to a temporary name and renames it when all data are durable. Nothing is overwritten.
+    pub(super) fn put_copy(&self, name: &OsStr, mut from: &File) -> io::Result<()> {
+        let mut half = Half::new(self)?;
+        io::copy(&mut from, &mut half.file)?;
+        half.file.sync_all()?;
+        half.take(name, false)?;
+        self.sync()
     }
 
     /// Writes to a temporary name and renames when all data are durable; `over` says whether an existing file may be replaced.

@@ -27,7 +27,10 @@ const LONGEST: u64 = 16 << 20;
 pub(super) enum Trace {
     /// The kernel's counter of what was written to a device.
     Device(Mark),
-    /// When a file was last modified, in seconds and nanoseconds.
+    /// When anything about a file was last changed, in seconds and nanoseconds: unlike the time of its modification, nobody
+    /// can set it back.
+    Changed(i64, i64),
+    /// When a file was last modified, which earlier versions kept. It shows nothing: anybody can set it back.
     File(i64, i64),
 }
 
@@ -36,7 +39,7 @@ impl Trace {
     pub(super) fn of(real: &Real) -> Option<Trace> {
         match real.disk {
             Some(_) => Mark::of(real).map(Trace::Device),
-            None => real.modified().map(|(seconds, nanoseconds)| Trace::File(seconds, nanoseconds)),
+            None => real.changed().map(|(seconds, nanoseconds)| Trace::Changed(seconds, nanoseconds)),
         }
     }
 }
@@ -141,7 +144,7 @@ mod tests {
         let kept = Kept {
             heads: vec![TargetHead { name: "a".into(), ..TargetHead::default() }],
             ranges: vec![Range { target: 0, start: 0, end: 8192 }],
-            traces: vec![Some(Trace::File(5, 6)), None],
+            traces: vec![Some(Trace::Changed(5, 6)), None],
             index: Index::from_words(shape, words).unwrap(),
         };
         let bytes = kept.bytes().unwrap();

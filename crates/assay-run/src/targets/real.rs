@@ -12,7 +12,7 @@ use assay_device::safety::{
 use assay_judge::for_a_shell;
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
@@ -182,6 +182,16 @@ impl Real {
         self.access.watermarks().contains(&Watermark::Buffered)
     }
 
+    /// The open file.
+    pub(crate) fn as_fd(&self) -> BorrowedFd<'_> {
+        self.access.fd()
+    }
+
+    /// A path that leads to the open file, whatever its own name leads to by now.
+    pub(crate) fn open_path(&self) -> String {
+        format!("/proc/self/fd/{}", self.as_fd().as_raw_fd())
+    }
+
     /// The kernel's sequence number of this disk.
     pub fn diskseq(&self) -> Option<u64> {
         self.access.describe().diskseq
@@ -224,10 +234,10 @@ impl Real {
         exam.token.clone().unwrap_or_else(|| exam.real.to_string_lossy().into_owned())
     }
 
-    /// When a file was last modified, in seconds and nanoseconds; `None` for devices.
-    pub(crate) fn modified(&self) -> Option<(i64, i64)> {
+    /// When anything about a file was last changed, in seconds and nanoseconds; `None` for devices.
+    pub(crate) fn changed(&self) -> Option<(i64, i64)> {
         let found = File::from(self.access.fd().try_clone_to_owned().ok()?).metadata().ok()?;
-        self.disk.is_none().then(|| (found.mtime(), found.mtime_nsec()))
+        self.disk.is_none().then(|| (found.ctime(), found.ctime_nsec()))
     }
 
     /// What distinguishes a file from another one that had or gets its path: the inode number, and the creation time,

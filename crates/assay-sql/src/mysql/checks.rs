@@ -6,7 +6,7 @@ use super::row::Row;
 use crate::checks::{Dialect, Query, Totals, has_rows, queries, totals as totals_of};
 use crate::trouble::Trouble;
 use assay_base::text::one_line;
-use assay_model::tpcc::Scale;
+use assay_model::tpcc::Population;
 use assay_model::tpcc::checks::{Check, Violation};
 use std::io;
 
@@ -40,11 +40,11 @@ fn sums(row: Option<&Row>) -> io::Result<Totals> {
     Ok(Totals { next_orders: row.big(0)?, payments: row.big(1)?, ytd: row.big(2)? })
 }
 
-/// Examines a database that was loaded with rows of a scale. An empty list: it is consistent. One that lacks a table or a
+/// Examines a database that was loaded with a population. An empty list: it is consistent. One that lacks a table or a
 /// column is damaged.
-pub fn check(connection: &mut Connection, scale: Scale) -> Result<Vec<Violation>, Trouble> {
+pub fn check(connection: &mut Connection, population: Population) -> Result<Vec<Violation>, Trouble> {
     let prefix = connection.prefix();
-    let found = examine(connection, scale, &dialect(&prefix));
+    let found = examine(connection, population, &dialect(&prefix));
     if !connection.link.broken {
         let _ = connection.link.run(&format!("ROLLBACK; {USUAL}"));
     }
@@ -57,12 +57,16 @@ pub fn check(connection: &mut Connection, scale: Scale) -> Result<Vec<Violation>
     Ok(found)
 }
 
-fn examine(connection: &mut Connection, scale: Scale, dialect: &Dialect<'_>) -> Result<Vec<Violation>, Failed> {
+fn examine(
+    connection: &mut Connection,
+    population: Population,
+    dialect: &Dialect<'_>,
+) -> Result<Vec<Violation>, Failed> {
     let link = &mut connection.link;
     link.run(SETTINGS)?;
     link.run(SNAPSHOT)?;
     let mut found = Vec::new();
-    for query in queries(scale) {
+    for query in queries(population) {
         let Query { check, keys, .. } = query;
         for row in link.simple(&query.sql(dialect))?.iter().flat_map(|answer| &answer.rows) {
             let key = (0..keys).map(|column| row.big(column)).collect::<Result<_, _>>()?;

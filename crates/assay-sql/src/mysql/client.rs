@@ -154,6 +154,10 @@ impl Client {
                 format!("({key}, {number}, {item}, {supply}, NULL, {quantity}, {amount}, {dist})")
             });
         let made: Vec<String> = made.collect();
+        if made.is_empty() {
+            // Not even the first item is there: nothing is taken from the stock.
+            return self.fly(link, &["ROLLBACK".to_owned()]).map(drop);
+        }
         let statements = [
             format!("INSERT INTO @orders VALUES ({key}, {customer}, '{}', NULL, {count}, {is_local})", moment(date)),
             format!("INSERT INTO @new_order VALUES ({key})"),

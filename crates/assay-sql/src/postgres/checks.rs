@@ -6,7 +6,7 @@ use super::value::Row;
 use crate::checks::{Dialect, Query, Totals, has_rows, queries, totals as totals_of};
 use crate::trouble::Trouble;
 use assay_base::text::one_line;
-use assay_model::tpcc::Scale;
+use assay_model::tpcc::Population;
 use assay_model::tpcc::checks::{Check, Violation};
 use std::io;
 
@@ -32,12 +32,12 @@ fn sums(row: Option<&Row>) -> io::Result<Totals> {
     Ok(Totals { next_orders: row.written(0)?, payments: row.written(1)?, ytd: row.written(2)? })
 }
 
-/// Examines a database that was loaded with rows of a scale. An empty list: it is consistent. One that lacks a table or a
+/// Examines a database that was loaded with a population. An empty list: it is consistent. One that lacks a table or a
 /// column is damaged.
-pub fn check(connection: &mut Connection, scale: Scale) -> Result<Vec<Violation>, Trouble> {
+pub fn check(connection: &mut Connection, population: Population) -> Result<Vec<Violation>, Trouble> {
     let prefix = connection.prefix();
     let dialect = Dialect::standard(&prefix, CENTS);
-    let found = examine(connection, scale, &dialect);
+    let found = examine(connection, population, &dialect);
     if found.is_err() && !connection.link.broken && connection.link.in_transaction() {
         let _ = connection.link.run("ROLLBACK");
     }
@@ -52,12 +52,16 @@ pub fn check(connection: &mut Connection, scale: Scale) -> Result<Vec<Violation>
     Ok(found)
 }
 
-fn examine(connection: &mut Connection, scale: Scale, dialect: &Dialect<'_>) -> Result<Vec<Violation>, Failed> {
+fn examine(
+    connection: &mut Connection,
+    population: Population,
+    dialect: &Dialect<'_>,
+) -> Result<Vec<Violation>, Failed> {
     let link = &mut connection.link;
     link.run("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")?;
     link.run(SETTINGS)?;
     let mut found = Vec::new();
-    for query in queries(scale) {
+    for query in queries(population) {
         let Query { check, keys, .. } = query;
         for row in link.simple(&query.sql(dialect))?.iter().flat_map(|answer| &answer.rows) {
             let key = (0..keys).map(|column| row.written(column)).collect::<Result<_, _>>()?;

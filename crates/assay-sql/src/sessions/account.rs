@@ -2,9 +2,10 @@
 
 use super::call::Job;
 use super::tally::{Noted, Tally};
+use super::unintended::unintended;
 use crate::fault::Fault;
 use assay_base::{Code, Completion, Done, Instant};
-use assay_model::tpcc::{Kind, Outcome, Transaction};
+use assay_model::tpcc::{Kind, Outcome, Scale, Transaction};
 use std::borrow::Cow;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -29,8 +30,12 @@ pub(crate) struct Ended {
 }
 
 /// Totals of all sessions. Clones share them.
-#[derive(Clone, Default)]
-pub struct Account(Arc<Mutex<State>>);
+#[derive(Clone)]
+pub struct Account {
+    state: Arc<Mutex<State>>,
+    /// What the database was loaded with.
+    scale: Scale,
+}
 
 #[derive(Default)]
 struct State {
@@ -66,16 +71,16 @@ impl std::fmt::Debug for Account {
 }
 
 impl Account {
-    /// The account of so many sessions, with all totals zero.
-    pub(crate) fn new(sessions: usize) -> Account {
-        let account = Account::default();
+    /// The account of so many sessions of a database that was loaded with a scale, with all totals zero.
+    pub(crate) fn new(sessions: usize, scale: Scale) -> Account {
+        let account = Account { state: Arc::default(), scale };
         account.state().tally.sent = vec![0; sessions];
         account
     }
 
     /// Locks the state, also after a thread that held the lock has panicked: each total is valid by itself.
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Totals of the transactions so far.
@@ -117,13 +122,20 @@ impl Account {
         for (code, times) in &retried {
             *state.tally.retried.entry(code.clone()).or_default() += times;
         }
-        let noted = Noted::of(job.call.kind, retried, outcome.as_ref().ok());
-        let result = match outcome {
-            Ok(outcome) => {
+        let fault = outcome.as_ref().ok().and_then(|outcome| unintended(transaction, outcome, self.scale));
+        let noted = Noted::of(job.call.kind, retried, outcome.as_ref().ok().filter(|_| fault.is_none()));
+        let result = match (outcome, fault) {
+            (Ok(outcome), None) => {
                 state.tally.count(transaction, &outcome);
                 Ok(0)
             }
-            Err(fault) => {
+            (Ok(Outcome::RolledBack), Some(fault)) => Err(state.code(&fault.code)),
+            // It is in the database, although it must not be.
+            (Ok(outcome), Some(fault)) => {
+                state.tally.count(transaction, &outcome);
+                Err(state.code(&fault.code))
+            }
+            (Err(fault), _) => {
                 if fault.code == Fault::OUTCOME_UNKNOWN {
                     state.tally.unknown.count(transaction);
                 }

@@ -24,7 +24,6 @@ struct Desk {
     ends: bool,
 }
 
-#[derive(Default)]
 struct Shared {
     desk: Mutex<Desk>,
     /// Notified when there is a job, and at the end.
@@ -69,7 +68,8 @@ impl<C: Fn() -> Instant + Clone + Send + 'static> Waiting<C> {
         account: Account,
         ledger: Option<Arc<dyn Acknowledge>>,
     ) -> Result<Waiting<C>, Trouble> {
-        let shared = Arc::new(Shared { account, ..Shared::default() });
+        let shared =
+            Arc::new(Shared { desk: Mutex::default(), work: Condvar::new(), arrived: Condvar::new(), account });
         let mut all = Waiting { shared: Arc::clone(&shared), clock: clock.clone(), threads: Vec::new() };
         for (at, session) in sessions.into_iter().enumerate() {
             let (shared, clock, ledger) = (Arc::clone(&shared), clock.clone(), ledger.clone());

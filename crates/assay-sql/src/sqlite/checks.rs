@@ -5,7 +5,7 @@ use super::connection::{Connection, fault};
 use crate::checks::{Dialect, Query, Totals, has_rows, queries, totals as totals_of};
 use crate::trouble::Trouble;
 use assay_base::text::one_line;
-use assay_model::tpcc::Scale;
+use assay_model::tpcc::Population;
 use assay_model::tpcc::checks::{Check, Violation};
 
 /// Money is kept in cents.
@@ -18,9 +18,9 @@ pub fn totals(connection: &Connection) -> Result<Totals, Trouble> {
     connection.sqlite.query_row(&totals_of(&DIALECT), [], read).map_err(|why| connection.trouble(&why))
 }
 
-/// Examines a database that was loaded with rows of a scale, in one snapshot. An empty list: it is consistent. One whose
+/// Examines a database that was loaded with a population, in one snapshot. An empty list: it is consistent. One whose
 /// pages do not fit together, or that lacks a table, is damaged.
-pub fn check(connection: &Connection, scale: Scale) -> Result<Vec<Violation>, Trouble> {
+pub fn check(connection: &Connection, population: Population) -> Result<Vec<Violation>, Trouble> {
     let damaged = |what: &str| Trouble::damaged(format!("{} is damaged: {}", connection.shown(), one_line(what)));
     // The inner error is what SQLite finds wrong in the structure of the file.
     let found = || -> rusqlite::Result<Result<Vec<Violation>, String>> {
@@ -30,7 +30,7 @@ pub fn check(connection: &Connection, scale: Scale) -> Result<Vec<Violation>, Tr
             return Ok(Err(structure));
         }
         let mut found = Vec::new();
-        for query in queries(scale) {
+        for query in queries(population) {
             found.extend(run(&query, &snapshot)?);
         }
         found.extend(empty(&snapshot)?);

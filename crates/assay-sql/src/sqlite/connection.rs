@@ -1,5 +1,6 @@
 //! One connection to a database that the gate has let through, with its settings made and read back.
 
+use super::definitions;
 use super::gate::Permit;
 use super::schema;
 use super::settings::{BUSY, Settings, Wanted};
@@ -29,6 +30,11 @@ impl Connection {
         Connection::with(permit, Wanted::to_write(url))
     }
 
+    /// Opens the file of a permit for questions after a run, with the settings of its connections.
+    pub fn open_to_read(permit: &Arc<Permit>, url: &SqliteUrl) -> Result<Connection, Trouble> {
+        Connection::with(permit, Wanted::without_journal(url))
+    }
+
     fn with(permit: &Arc<Permit>, wanted: Wanted) -> Result<Connection, Trouble> {
         let failed = |why: rusqlite::Error| trouble(&permit.shown(), &why);
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
@@ -36,7 +42,7 @@ impl Connection {
             | OpenFlags::SQLITE_OPEN_NOFOLLOW
             | OpenFlags::SQLITE_OPEN_EXRESCODE;
         let sqlite = rusqlite::Connection::open_with_flags(permit.path(), flags).map_err(failed)?;
-        if !permit.is_still(permit.path()) {
+        if !permit.is_still_there() {
             return Err(Trouble::refused(format!("{} was replaced while it was opened: try again", permit.shown())));
         }
         sqlite.set_prepared_statement_cache_capacity(STATEMENTS);
@@ -148,6 +154,7 @@ fn used(
     let connection = Connection::with(&permit, wanted)?;
     let marker = marker(&connection)?;
     marker.serves(warehouses, &connection.shown())?;
+    definitions::usable(&connection)?;
     Ok((permit, connection, marker))
 }
 
@@ -163,7 +170,9 @@ pub fn look(url: &SqliteUrl) -> Result<Marker, Trouble> {
     let sqlite = rusqlite::Connection::open_with_flags(permit.looked_at(), flags).map_err(failed)?;
     let settings = Settings::read(&sqlite, permit.descriptor()).map_err(failed)?;
     let connection = Connection { sqlite, permit: Arc::clone(&permit), settings };
-    marker(&connection)
+    let marker = marker(&connection)?;
+    definitions::usable(&connection)?;
+    Ok(marker)
 }
 
 /// The content of a new database, made in memory: with it a file is ours from its first byte.
@@ -179,7 +188,8 @@ pub(super) fn image(marker: &Marker) -> Result<Vec<u8>, Trouble> {
 
 /// Makes the tables, and the marker of a load that begins.
 pub(super) fn begin(sqlite: &rusqlite::Connection, marker: &Marker) -> rusqlite::Result<()> {
-    sqlite.execute_batch(schema::OURS)?;
+    sqlite.execute_batch(schema::MARKER)?;
+    sqlite.execute_batch(schema::PARTS)?;
     for table in assay_model::tpcc::Table::ALL {
         sqlite.execute_batch(&schema::table(table))?;
     }

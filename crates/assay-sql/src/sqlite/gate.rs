@@ -20,6 +20,28 @@ const MAGIC: &[u8; 16] = b"SQLite format 3\0";
 const APPLICATION_AT: usize = 68;
 const HEADER: usize = 100;
 
+/// The numbers of a file and of its file system. As long as the file is open no other one gets them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FileId {
+    device: u64,
+    inode: u64,
+}
+
+impl FileId {
+    fn of(descriptor: &OwnedFd) -> rustix::io::Result<FileId> {
+        rustix::fs::fstat(descriptor).map(|facts| FileId { device: facts.st_dev, inode: facts.st_ino })
+    }
+
+    /// The file at a path, or none. A link is not followed.
+    fn at(path: &Path) -> rustix::io::Result<Option<FileId>> {
+        match rustix::fs::lstat(path) {
+            Ok(facts) => Ok(Some(FileId { device: facts.st_dev, inode: facts.st_ino })),
+            Err(Errno::NOENT) => Ok(None),
+            Err(why) => Err(why),
+        }
+    }
+}
+
 /// The right to write to a file, for as long as it exists. Another Assay gets none meanwhile.
 #[derive(Debug)]
 pub struct Permit {
@@ -100,9 +122,7 @@ impl Permit {
     /// The file as a URI by which SQLite reads it. Without a log beside the file nothing can change it, because nobody
     /// else has it open; SQLite is told so, or it would make a log, which it then leaves there.
     pub(super) fn looked_at(&self) -> String {
-        let mut log = self.path.clone().into_os_string();
-        log.push("-wal");
-        let is_whole = rustix::fs::lstat(&log).is_ok_and(|log| log.st_size > 0);
+        let is_whole = rustix::fs::lstat(beside(&self.path, LOG)).is_ok_and(|log| log.st_size > 0);
         let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-".contains(byte);
         let escaped = self.path.as_os_str().as_bytes().iter().map(|byte| match plain(byte) {
             true => char::from(*byte).to_string(),
@@ -124,10 +144,56 @@ impl Permit {
         &self.descriptor
     }
 
-    /// Whether a path still leads to the file that was examined.
-    pub(super) fn is_still(&self, path: &Path) -> bool {
-        let (ours, there) = (rustix::fs::fstat(&self.descriptor), rustix::fs::stat(path));
-        matches!((ours, there), (Ok(ours), Ok(there)) if (ours.st_dev, ours.st_ino) == (there.st_dev, there.st_ino))
+    /// Whether the path still leads to the file that was examined.
+    pub(super) fn is_still_there(&self) -> bool {
+        matches!((FileId::of(&self.descriptor), FileId::at(&self.path)), (Ok(ours), Ok(Some(there))) if ours == there)
+    }
+
+    /// Makes sure that the name leads to the file that this permit was given for, which the sessions of a run have written,
+    /// and to the log that they have written beside it.
+    ///
+    /// # Errors
+    /// Damaged: somebody has deleted, moved or replaced one of them, so that what was committed is not there.
+    pub fn leads_to_what_was_written(&self, log: Option<FileId>) -> Result<(), Trouble> {
+        self.is_the_file(&self.path, FileId::of(&self.descriptor))?;
+        match log {
+            Some(log) => self.is_the_file(&beside(&self.path, LOG), Ok(log)),
+            None => Ok(()),
+        }
+    }
+
+    /// The log beside the file, where there is one: it stays the same as long as a connection is open.
+    pub fn log(&self) -> Option<FileId> {
+        FileId::at(&beside(&self.path, LOG)).ok().flatten()
+    }
+
+    fn is_the_file(&self, path: &Path, written: rustix::io::Result<FileId>) -> Result<(), Trouble> {
+        let unknown = |why: Errno| Trouble::host(format!("{} cannot be examined: {why}", shown(path)));
+        let what = match FileId::at(path).map_err(unknown)? {
+            Some(there) if there == written.map_err(unknown)? => return Ok(()),
+            Some(_) => "was replaced by another file",
+            None => "was deleted or moved",
+        };
+        Err(Trouble::damaged(format!(
+            "{} {what} during the run: what was committed since is not in {}",
+            shown(path),
+            self.shown()
+        )))
+    }
+
+    /// What tells the file from another one that gets its name: its number, and when it was made, because numbers are used
+    /// again.
+    pub fn identity(&self) -> Option<String> {
+        let facts = rustix::fs::statx(
+            &self.descriptor,
+            "",
+            rustix::fs::AtFlags::EMPTY_PATH,
+            rustix::fs::StatxFlags::INO | rustix::fs::StatxFlags::BTIME,
+        )
+        .ok()?;
+        let made = (facts.stx_mask & rustix::fs::StatxFlags::BTIME.bits() != 0)
+            .then(|| format!(" of {}.{:09}", facts.stx_btime.tv_sec, facts.stx_btime.tv_nsec));
+        Some(format!("{}{}", facts.stx_ino, made.unwrap_or_default()))
     }
 
     /// Writes the first content of a blank file at once, so that it is ours from its first byte. If that fails, the file
@@ -202,8 +268,10 @@ fn unopened(path: &Path, why: Errno) -> Trouble {
     }
 }
 
+/// The end of the name of the log beside a database.
+const LOG: &str = "-wal";
 /// The ends of the names of SQLite's own files beside a database.
-const BESIDE: [&str; 3] = ["-journal", "-wal", "-shm"];
+const BESIDE: [&str; 3] = ["-journal", LOG, "-shm"];
 
 /// The path of a file beside a database.
 fn beside(path: &Path, end: &str) -> PathBuf {

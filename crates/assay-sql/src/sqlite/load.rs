@@ -2,6 +2,7 @@
 //! was interrupted goes on with the parts that are missing.
 
 use super::connection::{Connection, begin, image, marker};
+use super::definitions::Definitions;
 use super::gate::Permit;
 use super::schema;
 use crate::loaders::{Loader, Watch, Work, locked, parts_left};
@@ -40,10 +41,14 @@ pub fn load(loading: &Loading, watch: Watch<'_>) -> Result<Marker, Trouble> {
     let mut connection = Connection::open(&permit, &loading.url)?;
     let mut there = marker(&connection)?;
     if loading.clear {
+        definitions(&connection)?.refuse_foreign_tables(&connection.shown())?;
         clear(&mut connection, &Marker::new(&loading.run, loading.population))?;
         there = marker(&connection)?;
     }
     there.takes(loading.population, &connection.shown())?;
+    let found = definitions(&connection)?;
+    found.refuse_foreign(&connection.shown())?;
+    found.are_loadable(&connection.shown(), there.complete)?;
     if there.complete {
         return Ok(there);
     }
@@ -55,6 +60,10 @@ pub fn load(loading: &Loading, watch: Watch<'_>) -> Result<Marker, Trouble> {
         finish(&connection)?;
     }
     marker(&connection)
+}
+
+fn definitions(connection: &Connection) -> Result<Definitions, Trouble> {
+    Definitions::read(&connection.sqlite).map_err(|why| connection.trouble(&why))
 }
 
 /// Deletes what a load made, by name, and begins anew, in one transaction. What depends on it keeps it from that.

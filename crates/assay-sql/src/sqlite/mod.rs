@@ -6,6 +6,7 @@
 
 mod checks;
 mod connection;
+mod definitions;
 pub mod gate;
 mod load;
 mod marks;

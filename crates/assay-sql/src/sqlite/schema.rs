@@ -8,12 +8,15 @@ use assay_model::tpcc::{ColumnKind, Table};
 /// "Astc": the file's header says that the database is this program's.
 pub(super) const APPLICATION_ID: u32 = 0x4173_7463;
 
-/// The tables that are not the workload's but ours: the marker and the parts that are loaded.
-pub(super) const OURS: &str = "
+/// The marker of a load.
+pub(super) const MARKER: &str = "
     CREATE TABLE assay_tpcc (
         version INTEGER NOT NULL, run TEXT NOT NULL, warehouses INTEGER NOT NULL, seed TEXT NOT NULL,
         c_load INTEGER NOT NULL, items INTEGER NOT NULL, customers INTEGER NOT NULL, complete INTEGER NOT NULL
-    ) STRICT;
+    ) STRICT;";
+
+/// The parts that are loaded.
+pub(super) const PARTS: &str = "
     CREATE TABLE assay_parts (name TEXT NOT NULL PRIMARY KEY) STRICT, WITHOUT ROWID;";
 
 /// A row for each session of a run, with the number of the last transaction that it has committed.

@@ -1,5 +1,6 @@
 //! The settings of a database that decide what a commit means, as SQLite itself reports them.
 
+use super::definitions::Definitions;
 use crate::trouble::Trouble;
 use crate::url::{Journal, SqliteUrl, Synchronous};
 use std::collections::BTreeMap;
@@ -26,6 +27,11 @@ impl Wanted {
         Wanted { journal_mode: Some(url.journal()), synchronous: Some(url.synchronous()) }
     }
 
+    /// Those of a connection like the ones of a run, for which nothing is written: the journal is a property of the file.
+    pub(super) fn without_journal(url: &SqliteUrl) -> Wanted {
+        Wanted { journal_mode: None, synchronous: Some(url.synchronous()) }
+    }
+
     /// Those of a check: only the ones that the URL names. The journal is a property of the file, which stays as its owner
     /// keeps it.
     pub(super) fn to_read(url: &SqliteUrl) -> Wanted {
@@ -50,6 +56,10 @@ pub struct Settings {
     pub version: String,
     /// Whether the file is in memory.
     pub in_memory: bool,
+    /// One number for the definitions of our tables, their indexes, and what others have put on them.
+    pub definitions: u64,
+    /// How often any definition in the file was changed: it shows also what was changed back.
+    pub schema_version: i64,
 }
 
 impl Settings {
@@ -83,6 +93,8 @@ impl Settings {
             wal_autocheckpoint: number("wal_autocheckpoint")?,
             version: rusqlite::version().to_owned(),
             in_memory: in_memory(descriptor),
+            definitions: Definitions::read(sqlite)?.number(),
+            schema_version: number("schema_version")?,
         })
     }
 
@@ -105,6 +117,7 @@ impl Settings {
     /// All of them by name.
     pub fn named(&self) -> BTreeMap<String, String> {
         let Settings { journal_mode, synchronous, page_size, cache_size, wal_autocheckpoint, in_memory, .. } = self;
+        let Settings { definitions, schema_version, .. } = self;
         let named = [
             ("journal_mode", journal_mode.clone()),
             ("synchronous", synchronous.clone()),
@@ -112,6 +125,8 @@ impl Settings {
             ("cache_size", cache_size.to_string()),
             ("wal_autocheckpoint", wal_autocheckpoint.to_string()),
             ("file system in memory", if *in_memory { "yes" } else { "no" }.to_owned()),
+            ("definitions", definitions.to_string()),
+            ("schema_version", schema_version.to_string()),
         ];
         named.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
     }
@@ -160,6 +175,8 @@ mod tests {
             wal_autocheckpoint: 1000,
             version: String::new(),
             in_memory,
+            definitions: 0,
+            schema_version: 0,
         }
     }
 

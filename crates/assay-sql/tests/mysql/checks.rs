@@ -16,7 +16,7 @@ fn found(violations: &[Violation]) -> Vec<String> {
 #[test]
 fn each_planted_row_is_found_by_sql_as_by_the_pure_checks() {
     let Some(bed) = Bed::loaded() else { return };
-    let (loaded, scale) = (Database::loaded(small()), small().scale());
+    let (loaded, population) = (Database::loaded(small()), small());
     let kept = format!("{}_kept", bed.database);
     let tables: Vec<&str> = Table::ALL.iter().map(|table| table.name()).collect();
     let keep = tables.iter().map(|name| format!("CREATE TABLE {kept}.{name} SELECT * FROM {name};"));
@@ -31,7 +31,7 @@ fn each_planted_row_is_found_by_sql_as_by_the_pure_checks() {
         bed.ask(&sql.replace("CENT", "0.01").replace("MOMENT", moment));
         let mut database = loaded.clone();
         spoil(&mut database);
-        let (in_sql, wanted) = (check(&mut connection, scale).unwrap(), pure(&database, scale));
+        let (in_sql, wanted) = (check(&mut connection, population).unwrap(), pure(&database, population));
         assert_eq!(found(&in_sql), found(&wanted), "{sql}");
         let mut checks: Vec<&str> = in_sql.iter().map(|violation| violation.check.name()).collect();
         let mut names = names.to_vec();
@@ -44,6 +44,24 @@ fn each_planted_row_is_found_by_sql_as_by_the_pure_checks() {
     assert_eq!(hit.len(), Check::ALL.len(), "each check has a row that it finds: {hit:?}");
 }
 
+/// A table whose keys somebody has taken away may have a row twice.
+#[test]
+fn a_row_that_is_there_twice_is_found_in_every_table() {
+    for table in Table::ALL {
+        let Some(bed) = Bed::loaded() else { return };
+        let (mut connection, name) = (bed.connection(), table.name());
+        let key = (!table.key().is_empty()).then(|| "DROP PRIMARY KEY".to_owned());
+        let index = table.index().map(|(index, _)| format!("DROP INDEX {index}"));
+        let drops: Vec<String> = key.into_iter().chain(index).collect();
+        if !drops.is_empty() {
+            bed.ask(&format!("ALTER TABLE {name} {}", drops.join(", ")));
+        }
+        assert_eq!(check(&mut connection, small()).unwrap(), [], "{name}: without its keys it is the same");
+        bed.ask(&format!("INSERT INTO {name} SELECT * FROM {name} LIMIT 1"));
+        assert_ne!(check(&mut connection, small()).unwrap(), [], "{name}");
+    }
+}
+
 #[test]
 fn many_violations_give_a_short_list() {
     let Some(bed) = Bed::loaded() else { return };
@@ -51,7 +69,7 @@ fn many_violations_give_a_short_list() {
     let mut database = Database::loaded(small());
     database.customers.values_mut().for_each(|row| row.account.balance = 0);
     database.new_orders.clear();
-    let (in_sql, wanted) = (check(&mut bed.connection(), small().scale()).unwrap(), pure(&database, small().scale()));
+    let (in_sql, wanted) = (check(&mut bed.connection(), small()).unwrap(), pure(&database, small()));
     assert_eq!(found(&in_sql), found(&wanted));
     assert!(in_sql.len() > 30, "{}", in_sql.len());
 }
@@ -61,8 +79,8 @@ fn a_database_that_lacks_a_table_is_damaged() {
     let Some(bed) = Bed::loaded() else { return };
     bed.ask("DROP TABLE order_line");
     let mut connection = bed.connection();
-    let trouble = check(&mut connection, small().scale()).unwrap_err();
+    let trouble = check(&mut connection, small()).unwrap_err();
     assert!(trouble.kind == Kind::Damaged && trouble.to_string().contains("is damaged: 1146"), "{trouble}");
-    let trouble = check(&mut connection, small().scale()).unwrap_err();
+    let trouble = check(&mut connection, small()).unwrap_err();
     assert_eq!(trouble.kind, Kind::Damaged, "the connection is not left in a failed transaction: {trouble}");
 }

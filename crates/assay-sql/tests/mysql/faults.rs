@@ -45,7 +45,7 @@ fn a_connection_that_is_ended_leaves_an_unknown_outcome_only_where_it_may_have_c
         execute(&mut session, by, &payment()).unwrap();
         let after = totals(session.connection()).unwrap();
         assert_eq!(after.payments, before.payments + 1, "{mode:?} {how}: the session goes on, and paid once");
-        assert_eq!(check(session.connection(), small().scale()).unwrap(), []);
+        assert_eq!(check(session.connection(), small()).unwrap(), []);
     }
 }
 
@@ -85,7 +85,7 @@ fn a_lock_that_takes_too_long_and_a_deadlock_may_be_tried_again() {
         drop(input);
         assert!(other.wait().unwrap().success());
         execute(&mut session, by, &payment()).unwrap();
-        assert_eq!(check(session.connection(), small().scale()).unwrap(), []);
+        assert_eq!(check(session.connection(), small()).unwrap(), []);
     }
 }
 
@@ -144,7 +144,7 @@ fn a_load_onto_a_disk_that_is_full_says_so_and_goes_on_when_there_is_room() {
     // MariaDB ends if it finds no room while it rolls back, which happens in one of ten times.
     bed.server.restart("--innodb-flush-method=nosync");
     assert!(bed.load(population, 2).unwrap().complete);
-    assert_eq!(check(&mut bed.connection(), scale).unwrap(), []);
+    assert_eq!(check(&mut bed.connection(), population).unwrap(), []);
     // The server must not lose files that it has open.
     bed.server.stop();
     drop(small);

@@ -141,7 +141,7 @@ fn who_may_not_is_told_what_is_missing() {
     let user = format!("reader_{}", bed.database);
     bed.ask(&format!("CREATE USER {user}; GRANT SELECT ON {}.* TO {user}", bed.database));
     let (_, mut connection, _) = ready(&bed.url_as(&user), None).unwrap();
-    assert_eq!(assay_sql::mysql::check(&mut connection, small().scale()).unwrap(), []);
+    assert_eq!(assay_sql::mysql::check(&mut connection, small()).unwrap(), []);
     drop(connection);
     let other = MysqlUrl { database: format!("{}_other", bed.database), ..bed.url_as(&user) };
     refused(&bed, &other, Kind::Host, "GRANT the user");

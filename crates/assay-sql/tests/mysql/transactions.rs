@@ -25,7 +25,7 @@ fn two_thousand_transactions_of_one_session_equal_the_interpreters() {
             *outcomes.entry(std::mem::discriminant(&outcome)).or_insert(0) += 1;
         }
         assert_eq!(outcomes.len(), 6, "every kind of outcome came: {outcomes:?}");
-        assert_eq!(check(session.connection(), small().scale()).unwrap(), []);
+        assert_eq!(check(session.connection(), small()).unwrap(), []);
         assert_eq!(bed.sums(), sums_of(&interpreter), "{mode:?}");
     }
 }
@@ -44,7 +44,7 @@ fn deliveries_are_skipped_when_nothing_is_new() {
             skipped += if let Outcome::Delivered(delivered) = outcome { delivered.skipped() } else { 0 };
         }
         assert!(skipped >= 100, "18 deliveries empty two warehouses: {skipped}");
-        assert_eq!(check(session.connection(), small().scale()).unwrap(), []);
+        assert_eq!(check(session.connection(), small()).unwrap(), []);
     }
 }
 
@@ -75,7 +75,7 @@ fn sessions_beside_each_other_leave_what_they_committed() {
     assert_eq!(next_orders - before.next_orders, all.orders);
     assert_eq!((payments - before.payments, ytd - before.ytd), (all.payments, all.paid));
     assert!(all.orders > 500 && all.payments == 516, "{all:?}");
-    assert_eq!(check(&mut watching, small().scale()).unwrap(), []);
+    assert_eq!(check(&mut watching, small()).unwrap(), []);
 }
 
 /// The server is killed while sessions work, and comes back: what was acknowledged is there, and what is there was
@@ -122,7 +122,7 @@ fn a_server_that_is_killed_loses_nothing_that_it_acknowledged() {
     });
     drop(permit);
     let mut connection = bed.connection();
-    assert_eq!(check(&mut connection, small().scale()).unwrap(), []);
+    assert_eq!(check(&mut connection, small()).unwrap(), []);
     let after = totals(&mut connection).unwrap();
     let (orders, payments) = (after.next_orders - before.next_orders, after.payments - before.payments);
     let (more_orders, more_payments) = (orders - all.orders, payments - all.payments);

@@ -2,6 +2,7 @@
 
 use crate::bed::{Bed, small};
 use crate::planted::PLANTED;
+use assay_model::tpcc::Table;
 use assay_model::tpcc::checks::{Check, Violation, check as pure};
 use assay_model::tpcc::interpreter::Database;
 use assay_sql::Kind;
@@ -16,7 +17,7 @@ fn found(violations: &[Violation]) -> Vec<String> {
 #[test]
 fn each_planted_row_is_found_by_sql_as_by_the_pure_checks() {
     let Some(bed) = Bed::loaded() else { return };
-    let (loaded, scale) = (Database::loaded(small()), small().scale());
+    let (loaded, population) = (Database::loaded(small()), small());
     let mut hit = std::collections::BTreeSet::new();
     for (sql, spoil, names) in PLANTED {
         let copy = Bed { cluster: bed.cluster, database: format!("{}_copy", bed.database) };
@@ -29,7 +30,7 @@ fn each_planted_row_is_found_by_sql_as_by_the_pure_checks() {
         copy.ask(&sql.replace("CENT", "0.01").replace("MOMENT", moment));
         let mut database = loaded.clone();
         spoil(&mut database);
-        let (in_sql, wanted) = (check(&mut copy.connection(), scale).unwrap(), pure(&database, scale));
+        let (in_sql, wanted) = (check(&mut copy.connection(), population).unwrap(), pure(&database, population));
         assert_eq!(found(&in_sql), found(&wanted), "{sql}");
         let mut checks: Vec<&str> = in_sql.iter().map(|violation| violation.check.name()).collect();
         let mut names = names.to_vec();
@@ -41,6 +42,23 @@ fn each_planted_row_is_found_by_sql_as_by_the_pure_checks() {
     assert_eq!(hit.len(), Check::ALL.len(), "each check has a row that it finds: {hit:?}");
 }
 
+/// A table whose key somebody has taken away may have a row twice.
+#[test]
+fn a_row_that_is_there_twice_is_found_in_every_table() {
+    for table in Table::ALL.map(Table::name) {
+        let Some(bed) = Bed::loaded() else { return };
+        let mut connection = bed.connection();
+        // The customers and the orders have a second, unique index.
+        bed.ask(&format!(
+            "ALTER TABLE {table} DROP CONSTRAINT IF EXISTS {table}_pkey; \
+             DROP INDEX IF EXISTS customer_by_name, orders_by_customer"
+        ));
+        assert_eq!(check(&mut connection, small()).unwrap(), [], "{table}: without its key it is the same");
+        bed.ask(&format!("INSERT INTO {table} SELECT * FROM {table} LIMIT 1"));
+        assert_ne!(check(&mut connection, small()).unwrap(), [], "{table}");
+    }
+}
+
 #[test]
 fn many_violations_give_a_short_list() {
     let Some(bed) = Bed::loaded() else { return };
@@ -48,7 +66,7 @@ fn many_violations_give_a_short_list() {
     let mut database = Database::loaded(small());
     database.customers.values_mut().for_each(|row| row.account.balance = 0);
     database.new_orders.clear();
-    let (in_sql, wanted) = (check(&mut bed.connection(), small().scale()).unwrap(), pure(&database, small().scale()));
+    let (in_sql, wanted) = (check(&mut bed.connection(), small()).unwrap(), pure(&database, small()));
     assert_eq!(found(&in_sql), found(&wanted));
     assert!(in_sql.len() > 30, "{}", in_sql.len());
 }
@@ -58,8 +76,8 @@ fn a_database_that_lacks_a_table_is_damaged() {
     let Some(bed) = Bed::loaded() else { return };
     bed.ask("DROP TABLE order_line");
     let mut connection = bed.connection();
-    let trouble = check(&mut connection, small().scale()).unwrap_err();
+    let trouble = check(&mut connection, small()).unwrap_err();
     assert!(trouble.kind == Kind::Damaged && trouble.to_string().contains("is damaged: 42P01"), "{trouble}");
-    let trouble = check(&mut connection, small().scale()).unwrap_err();
+    let trouble = check(&mut connection, small()).unwrap_err();
     assert_eq!(trouble.kind, Kind::Damaged, "the connection is not left in a failed transaction: {trouble}");
 }

@@ -123,7 +123,7 @@ fn a_lock_that_takes_too_long_and_a_deadlock_have_their_codes() {
         drop(input);
         assert!(other.wait().unwrap().success());
         execute(&mut session, by, &payment()).unwrap();
-        assert_eq!(check(session.connection(), small().scale()).unwrap(), []);
+        assert_eq!(check(session.connection(), small()).unwrap(), []);
     }
 }
 
@@ -176,5 +176,5 @@ fn a_load_onto_a_disk_that_is_full_says_so_and_goes_on_when_there_is_room() {
     assert!(trouble.kind == Class::Host && text.contains("53100") && text.contains("make room"), "{text}");
     small.grow("300m");
     assert!(bed.load(population, 2).unwrap().complete);
-    assert_eq!(check(&mut bed.connection(), scale).unwrap(), []);
+    assert_eq!(check(&mut bed.connection(), population).unwrap(), []);
 }

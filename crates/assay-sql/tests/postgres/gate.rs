@@ -175,7 +175,7 @@ fn who_may_not_is_told_what_is_missing() {
                       GRANT SELECT ON ALL TABLES IN SCHEMA assay_tpcc TO {role}"
     ));
     let (_, mut connection, _) = ready(&bed.url_as(&role), None).unwrap();
-    assert_eq!(assay_sql::postgres::check(&mut connection, small().scale()).unwrap(), []);
+    assert_eq!(assay_sql::postgres::check(&mut connection, small()).unwrap(), []);
     drop(connection);
     let other = PostgresUrl { schema: "other".into(), ..bed.url_as(&role) };
     refused(&bed, &other, Kind::Host, "GRANT the role");

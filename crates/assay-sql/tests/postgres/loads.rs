@@ -18,7 +18,7 @@ fn one_loader_and_four_load_the_rows_of_the_population() {
         let marker = bed.load(small(), loaders).unwrap();
         assert!(marker.complete && marker.population == small() && marker.run == "test");
         assert_eq!(bed.sums(), wanted, "{loaders} loaders");
-        assert_eq!(check(&mut bed.connection(), small().scale()).unwrap(), []);
+        assert_eq!(check(&mut bed.connection(), small()).unwrap(), []);
         let keys = "SELECT count(*) FROM pg_indexes WHERE schemaname = 'assay_tpcc' AND tablename NOT LIKE 'assay%'";
         assert_eq!(bed.ask(keys), "10");
     }
@@ -161,7 +161,7 @@ fn a_warehouse_of_the_standards_size_has_the_standards_rows() {
     assert_eq!(count("item"), 100_000);
     let mut connection = bed.connection();
     let begin = Instant::now();
-    assert_eq!(check(&mut connection, Scale::STANDARD).unwrap(), []);
+    assert_eq!(check(&mut connection, population).unwrap(), []);
     println!("{warehouses} warehouses: loaded in {loaded:?}, checked in {:?}", begin.elapsed());
     let there = totals(&mut connection).unwrap();
     let of = i64::from(warehouses);

@@ -64,6 +64,27 @@ impl Bed {
         rusqlite::Connection::open(&self.path).unwrap().execute(sql, []).unwrap()
     }
 
+    /// The same with several statements.
+    pub fn change_all(&self, sql: &str) {
+        rusqlite::Connection::open(&self.path).unwrap().execute_batch(sql).unwrap();
+    }
+
+    /// All definitions, and how many rows each table has.
+    pub fn dump(&self) -> Vec<(String, i64)> {
+        let sqlite = rusqlite::Connection::open(&self.path).unwrap();
+        let mut statement = sqlite.prepare("SELECT name, sql, type FROM sqlite_schema ORDER BY 1").unwrap();
+        let read = |row: &rusqlite::Row<'_>| {
+            let (name, kind): (String, String) = (row.get(0)?, row.get(2)?);
+            let rows = if kind == "table" {
+                sqlite.query_row(&format!("SELECT count(*) FROM {name}"), [], |row| row.get(0))?
+            } else {
+                0
+            };
+            Ok((format!("{name}: {:?}", row.get::<_, Option<String>>(1)?), rows))
+        };
+        statement.query_map([], read).unwrap().collect::<rusqlite::Result<_>>().unwrap()
+    }
+
     /// The BLAKE3 of all rows of each table, in the order of the key, those of the history in that of all columns.
     pub fn sums(&self) -> BTreeMap<&'static str, String> {
         let sqlite = rusqlite::Connection::open(&self.path).unwrap();

@@ -2,6 +2,7 @@
 
 use crate::bed::{Bed, small};
 use crate::planted::PLANTED;
+use assay_model::tpcc::Table;
 use assay_model::tpcc::checks::{Check, Violation, check as pure};
 use assay_model::tpcc::interpreter::Database;
 use assay_sql::Kind;
@@ -14,15 +15,15 @@ fn found(violations: &[Violation]) -> Vec<String> {
 #[test]
 fn each_planted_row_is_found_by_sql_as_by_the_pure_checks() {
     let bed = Bed::loaded();
-    let (loaded, scale) = (Database::loaded(small()), small().scale());
+    let (loaded, population) = (Database::loaded(small()), small());
     let mut hit = std::collections::BTreeSet::new();
     for (sql, spoil, names) in PLANTED {
         let copy = Bed::new();
         std::fs::copy(&bed.path, &copy.path).unwrap();
-        assert!(copy.change(&sql.replace("CENT", "1").replace("MOMENT", "1")) > 0, "{sql}");
+        copy.change_all(&sql.replace("CENT", "1").replace("MOMENT", "1"));
         let mut database = loaded.clone();
         spoil(&mut database);
-        let (in_sql, wanted) = (check(&copy.connection(), scale).unwrap(), pure(&database, scale));
+        let (in_sql, wanted) = (check(&copy.connection(), population).unwrap(), pure(&database, population));
         assert_eq!(found(&in_sql), found(&wanted), "{sql}");
         let mut checks: Vec<&str> = in_sql.iter().map(|violation| violation.check.name()).collect();
         let mut names = names.to_vec();
@@ -34,6 +35,24 @@ fn each_planted_row_is_found_by_sql_as_by_the_pure_checks() {
     assert_eq!(hit.len(), Check::ALL.len(), "each check has a row that it finds: {hit:?}");
 }
 
+/// A table whose key somebody has taken away may have a row twice.
+#[test]
+fn a_row_that_is_there_twice_is_found_in_every_table() {
+    let bed = Bed::loaded();
+    for table in Table::ALL.map(Table::name) {
+        let copy = Bed::new();
+        std::fs::copy(&bed.path, &copy.path).unwrap();
+        copy.change_all(&format!(
+            "CREATE TABLE without_key AS SELECT * FROM {table}; DROP TABLE {table}; \
+             ALTER TABLE without_key RENAME TO {table}"
+        ));
+        let connection = copy.connection();
+        assert_eq!(check(&connection, small()).unwrap(), [], "{table}: without its key it is the same");
+        copy.change_all(&format!("INSERT INTO {table} SELECT * FROM {table} LIMIT 1"));
+        assert_ne!(check(&connection, small()).unwrap(), [], "{table}");
+    }
+}
+
 /// A database that is wrong everywhere gives the same short list.
 #[test]
 fn many_violations_give_a_short_list() {
@@ -43,7 +62,7 @@ fn many_violations_give_a_short_list() {
     let mut database = Database::loaded(small());
     database.customers.values_mut().for_each(|row| row.account.balance = 0);
     database.new_orders.clear();
-    let (in_sql, wanted) = (check(&bed.connection(), small().scale()).unwrap(), pure(&database, small().scale()));
+    let (in_sql, wanted) = (check(&bed.connection(), small()).unwrap(), pure(&database, small()));
     assert_eq!(found(&in_sql), found(&wanted));
     assert!(in_sql.len() > 30, "{}", in_sql.len());
 }
@@ -52,7 +71,7 @@ fn many_violations_give_a_short_list() {
 fn a_database_that_lacks_a_table_is_damaged() {
     let bed = Bed::loaded();
     bed.change("DROP TABLE order_line");
-    let trouble = check(&bed.connection(), small().scale()).unwrap_err();
+    let trouble = check(&bed.connection(), small()).unwrap_err();
     assert!(trouble.to_string().contains("is damaged: SQLITE_ERROR: no such table: main.order_line"), "{trouble}");
     assert_eq!(trouble.kind, Kind::Damaged);
 }
@@ -70,7 +89,7 @@ fn pages_that_a_disk_has_lost_are_noticed() {
         bytes[at * PAGE..(at + 1) * PAGE].fill(0);
         std::fs::write(&copy.path, bytes).unwrap();
         let opened = ready(&copy.url(), None);
-        let trouble = opened.and_then(|(_, connection, _)| check(&connection, small().scale())).unwrap_err();
+        let trouble = opened.and_then(|(_, connection, _)| check(&connection, small())).unwrap_err();
         assert!(trouble.kind == Kind::Damaged && trouble.to_string().contains("is damaged: "), "page {at}: {trouble}");
     }
 }

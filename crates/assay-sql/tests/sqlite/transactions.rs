@@ -27,7 +27,7 @@ fn two_thousand_transactions_of_one_session_equal_the_interpreters() {
             *outcomes.entry(std::mem::discriminant(&outcome)).or_insert(0) += 1;
         }
         assert_eq!(outcomes.len(), 6, "every kind of outcome came: {outcomes:?}");
-        assert_eq!(check(session.connection(), small().scale()).unwrap(), []);
+        assert_eq!(check(session.connection(), small()).unwrap(), []);
         drop(session);
         assert_eq!(bed.sums(), sums_of(&interpreter));
     }
@@ -45,7 +45,7 @@ fn deliveries_are_skipped_when_nothing_is_new() {
         skipped += if let Outcome::Delivered(delivered) = outcome { delivered.skipped() } else { 0 };
     }
     assert!(skipped >= 100, "18 deliveries empty two warehouses: {skipped}");
-    assert_eq!(check(session.connection(), small().scale()).unwrap(), []);
+    assert_eq!(check(session.connection(), small()).unwrap(), []);
 }
 
 /// What sessions did together.
@@ -121,7 +121,7 @@ fn sessions_beside_each_other_leave_what_they_committed() {
     assert_eq!(next_orders - before.next_orders, all.orders);
     assert_eq!((payments - before.payments, ytd - before.ytd), (all.payments, all.paid));
     assert!(all.orders > 250 && all.payments == 258, "{} orders, {} payments", all.orders, all.payments);
-    assert_eq!(check(&watching, small().scale()).unwrap(), []);
+    assert_eq!(check(&watching, small()).unwrap(), []);
 }
 
 #[test]

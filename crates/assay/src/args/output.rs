@@ -60,7 +60,8 @@ impl Output {
         let limits =
             Limits { drain: self.drain.unwrap_or(usual.drain), stuck: self.stuck.unwrap_or(usual.stuck), ..usual };
         let (unchecked, disks) = (self.no_check, self.disk.clone());
-        Manner { engine, workers: self.workers, spin: self.spin.map(Spin::Fixed), limits, unchecked, disks }
+        let (spin, judge_on) = (self.spin.map(Spin::Fixed), self.judge_on);
+        Manner { engine, workers: self.workers, spin, limits, judge_on, unchecked, disks }
     }
 
     /// Where the results go.

@@ -2,6 +2,7 @@
 
 use super::outline::Lines;
 use assay_base::Rate;
+use assay_model::tpcc::checks::Check;
 use assay_model::tpcc::load::{Homes, Pace};
 use assay_model::tpcc::{DEVIATIONS, Kind, Load, WATERMARK};
 use assay_model::{Plan, Stream};
@@ -57,7 +58,10 @@ pub(crate) fn lines(load: &Load, targets: u16, unknown: Option<&str>, out: &mut 
             "  these are figures for one warehouse: name a database that assay prep has loaded, such as sqlite:shop.db, for its own",
         ),
     }
-    out.add("after the run: 15 conditions are checked, and whether anybody else wrote meanwhile (--no-check leaves that out)");
+    out.add(format_args!(
+        "after the run: {} conditions are checked, and whether anybody else wrote meanwhile (--no-check leaves that out)",
+        Check::ALL.len()
+    ));
     out.add(format_args!("deviations from the standard: {}", DEVIATIONS.join(", ")));
     out.add(WATERMARK);
 }

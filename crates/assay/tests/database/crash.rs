@@ -280,7 +280,7 @@ fn a_server_that_answers_before_it_writes_loses_commits_which_are_found() {
     let said = after(&served.place, &served.url, "run");
     let says = format!("FAIL: {lost} of {acknowledged} acknowledged commits are lost");
     assert!(said.code == Some(10) && said.out.contains(&says), "{said:?}");
-    assert!(said.out.contains("PASS: all 15 conditions hold"), "what is left is consistent: {said:?}");
+    assert!(said.out.contains("PASS: all 17 conditions hold"), "what is left is consistent: {said:?}");
 }
 
 /// What ends sessions and leaves the server time to write everything says nothing about a crash.

@@ -25,7 +25,7 @@ fn an_open_loop_passes_and_the_database_holds_what_the_log_counts() {
     assert!(head.bytes.unwrap() > 50_000_000 && head.constants.len() == 4);
     assert_eq!(log.header.plan["tpcc"]["warehouses"], 1);
     let json = said.json();
-    assert_eq!(json["databases"][0]["checked"], "all 15 conditions hold");
+    assert_eq!(json["databases"][0]["checked"], "all 17 conditions hold");
     assert_eq!(json["databases"][0]["settings_at_end"]["synchronous"], "off");
     assert_eq!(json["databases"][0]["deviations"].as_array().unwrap().len(), 6);
     let warnings = json["warnings"].to_string();

@@ -30,6 +30,7 @@ mod full;
 mod hands;
 mod judged;
 mod loops;
+mod lost;
 mod mariadb;
 mod procedures;
 mod refused;

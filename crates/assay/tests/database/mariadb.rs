@@ -125,7 +125,7 @@ fn both_modes_leave_what_they_count_and_no_password() {
         assert_eq!((head.dialect.as_str(), head.mode.as_str(), head.warehouses), ("mariadb", mode, 1));
         assert!(head.not_durable.contains(&"innodb_flush_method=nosync".to_owned()), "{:?}", head.not_durable);
         assert!(in_one_line(&judged.out).contains("NOT DURABLE: innodb_flush_method=nosync"), "{}", judged.out);
-        assert!(judged.out.contains("checked: all 15 conditions hold"), "{}", judged.out);
+        assert!(judged.out.contains("checked: all 17 conditions hold"), "{}", judged.out);
         let server = log.header.meters.iter().position(|meter| meter.kind == "server").unwrap();
         for name in ["commits", "log_bytes"] {
             let at = log.header.meters[server].counters.iter().position(|counter| counter == name).unwrap();
@@ -141,7 +141,7 @@ fn both_modes_leave_what_they_count_and_no_password() {
             assert!(!content.contains(CANARY), "{file} holds the password");
         }
     }
-    assert!(served.says(&["check", &served.url]).contains("PASS: all 15 conditions hold"));
+    assert!(served.says(&["check", &served.url]).contains("PASS: all 17 conditions hold"));
     let explained = served.says(&["explain", "tpcc", &served.url]);
     assert!(explained.contains("new-order") && explained.contains("0.214/s"), "{explained}");
     let refused = served.assay(&["check", &served.url, "--after", "client"]);
@@ -219,7 +219,7 @@ fn a_server_that_answers_before_it_writes_loses_commits_which_are_found() {
     let says = format!("FAIL: {lost} of {acknowledged} acknowledged commits are lost");
     assert!(said.code == Some(10) && said.out.contains(&says), "{said:?}");
     assert!(!said.out.contains("its row was gone"), "the rows of the sessions are older than the load: {said:?}");
-    assert!(said.out.contains("PASS: all 15 conditions hold"), "what is left is consistent: {said:?}");
+    assert!(said.out.contains("PASS: all 17 conditions hold"), "what is left is consistent: {said:?}");
 }
 
 #[test]

@@ -101,7 +101,7 @@ fn both_modes_leave_what_they_count_and_no_password() {
         assert_eq!((head.dialect.as_str(), head.mode.as_str(), head.warehouses), ("postgresql", mode, 1));
         assert_eq!(head.not_durable, ["fsync=off"]);
         assert!(in_one_line(&judged.out).contains("NOT DURABLE: fsync=off"), "{}", judged.out);
-        assert!(judged.out.contains("checked: all 15 conditions hold"), "{}", judged.out);
+        assert!(judged.out.contains("checked: all 17 conditions hold"), "{}", judged.out);
         let server = log.header.meters.iter().position(|meter| meter.kind == "server").unwrap();
         let commits = log.header.meters[server].counters.iter().position(|name| name == "commits").unwrap();
         let counted: u64 = log.intervals.iter().filter_map(|it| it.meters[server].get(commits)).sum();
@@ -237,7 +237,7 @@ fn a_lock_whose_connection_was_ended_is_taken_again_at_the_end() {
     assert!(said.passed_or_late(), "{said:?}");
     let text = in_one_line(&said.out);
     assert!(text.contains("was lost during the run; the lock was taken again"), "{text}");
-    assert!(text.contains("checked: all 15 conditions hold"), "{text}");
+    assert!(text.contains("checked: all 17 conditions hold"), "{text}");
 }
 
 #[test]

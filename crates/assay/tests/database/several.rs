@@ -48,7 +48,7 @@ fn each_of_two_gets_the_load_and_holds_what_the_log_counts_for_it() {
         let json = said.json();
         for (target, url) in [(0, DB), (1, "sqlite:second.db")] {
             let database = &json["databases"][target];
-            assert_eq!((&database["url"], &database["checked"]), (&url.into(), &"all 15 conditions hold".into()));
+            assert_eq!((&database["url"], &database["checked"]), (&url.into(), &"all 17 conditions hold".into()));
             assert_eq!(database["settings_at_end"]["synchronous"], "off");
             assert_eq!(database["settings_at_end"]["target"], serde_json::Value::Null);
         }
@@ -77,7 +77,7 @@ fn what_is_wrong_with_one_of_them_names_it() {
     let said = place.assay(&run("open.toml", &["--json", "--out", "run"]));
     assert_eq!(said.is_of_verdict(&place.path("run")), "FAIL", "{said:?}");
     let json = said.json();
-    assert_eq!(json["databases"][0]["checked"], "all 15 conditions hold");
+    assert_eq!(json["databases"][0]["checked"], "all 17 conditions hold");
     assert!(json["databases"][1]["checked"].as_str().unwrap().contains("broken in"), "{json}");
     assert!(json["reason"].as_str().unwrap().contains("sqlite:second.db: condition 10"), "{}", json["reason"]);
 }

@@ -56,6 +56,7 @@ mod shared_disk;
 mod signals;
 mod simulated;
 mod terminal;
+mod touched;
 mod turns;
 mod unseen;
 mod watching;

@@ -1,0 +1,173 @@
+//! Directories in which this process works, and the files that it writes there, as they were opened: whatever their names
+//! lead to later.
+//!
+//! The results of a run belong to the log that was written, and into the directory that was created. Somebody may move
+//! that directory while the run goes on, put another one in its place, or begin a second run there. Every function of
+//! [`super`] therefore looks here first: a path below a directory that is held is looked up from its open descriptor, and
+//! a file that was begun there is read through the descriptor that writes it.
+//!
+//! A directory that is held is locked, which keeps another run out. The lock ends with this process, however it ends.
+#![allow(clippy::disallowed_methods, reason = "with `files`, the one place that opens files of ours")]
+
+use rustix::fd::{AsRawFd, OwnedFd};
+use rustix::fs::{FlockOperation, Mode, OFlags, Stat};
+use rustix::io::Errno;
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A directory of this process.
+#[derive(Debug)]
+struct Directory {
+    /// As its name was given.
+    path: PathBuf,
+    descriptor: OwnedFd,
+    /// The files that were begun in it, each opened once more for reading.
+    begun: Vec<Begun>,
+}
+
+/// A file that this process writes.
+#[derive(Debug)]
+struct Begun {
+    name: OsString,
+    file: File,
+}
+
+static DIRECTORIES: Mutex<Vec<Directory>> = Mutex::new(Vec::new());
+
+/// Each entry is whole, also after a panic of another thread.
+fn directories() -> MutexGuard<'static, Vec<Directory>> {
+    DIRECTORIES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Keeps a directory for this process as long as it exists.
+#[derive(Debug)]
+#[must_use = "the directory is held only as long as this exists"]
+pub struct Held(PathBuf);
+
+impl Held {
+    /// Keeps it until the process ends.
+    pub fn until_the_end(self) {
+        std::mem::forget(self);
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        directories().retain(|directory| directory.path != self.0);
+    }
+}
+
+/// Holds a directory that is open. One that this process holds already stays as it is.
+///
+/// # Errors
+/// `WouldBlock`: another process holds it.
+pub(super) fn hold(path: &Path, descriptor: OwnedFd) -> io::Result<Held> {
+    let mut all = directories();
+    if !all.iter().any(|directory| directory.path == path) {
+        // On a file system without locks nobody is kept out.
+        if rustix::fs::flock(&descriptor, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        all.push(Directory { path: path.to_owned(), descriptor, begun: Vec::new() });
+    }
+    Ok(Held(path.to_owned()))
+}
+
+/// Opens a directory by its path, from the nearest directory above it that is held; `None` if none is.
+pub(super) fn open(path: &Path) -> Option<io::Result<OwnedFd>> {
+    let all = directories();
+    let above = all.iter().filter(|directory| path.starts_with(&directory.path));
+    let nearest = above.max_by_key(|directory| directory.path.components().count())?;
+    let rest = path.strip_prefix(&nearest.path).ok()?;
+    Some(walk(&nearest.descriptor, rest))
+}
+
+/// Opens a directory below another one, name by name. None of them may be a link.
+fn walk(from: &OwnedFd, rest: &Path) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+    let mut at = rustix::io::fcntl_dupfd_cloexec(from, 0)?;
+    for component in rest.components() {
+        match component {
+            Component::CurDir => {}
+            Component::Normal(name) => at = rustix::fs::openat(&at, name, flags, Mode::empty())?,
+            _ => return Err(io::Error::other("it leads out of the directory of the run")),
+        }
+    }
+    Ok(at)
+}
+
+impl Directory {
+    fn begun(&self, path: &Path) -> Option<&Begun> {
+        let name = path.file_name().filter(|_| path.parent() == Some(&self.path))?;
+        self.begun.iter().find(|begun| begun.name == name)
+    }
+}
+
+/// Remembers a file that was begun or is continued, if its directory is held.
+pub(super) fn begin(path: &Path, file: &File) -> io::Result<()> {
+    let mut all = directories();
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return Ok(()) };
+    if let Some(directory) = all.iter_mut().find(|directory| directory.path == parent) {
+        let file = reopen(file)?;
+        directory.begun.retain(|begun| begun.name != name);
+        directory.begun.push(Begun { name: name.to_owned(), file });
+    }
+    Ok(())
+}
+
+/// Forgets a file that was begun, because it is removed.
+pub(super) fn forget(path: &Path) {
+    let mut all = directories();
+    for directory in all.iter_mut().filter(|directory| path.parent() == Some(&directory.path)) {
+        directory.begun.retain(|begun| path.file_name() != Some(&begun.name));
+    }
+}
+
+/// A file that this process has begun, opened for reading from its beginning; `None` if it has not.
+pub(super) fn read(path: &Path) -> Option<io::Result<File>> {
+    let all = directories();
+    all.iter().find_map(|directory| directory.begun(path)).map(|begun| reopen(&begun.file))
+}
+
+/// What is known of a file that this process has begun.
+pub(super) fn stat(path: &Path) -> Option<io::Result<Stat>> {
+    let all = directories();
+    all.iter().find_map(|directory| directory.begun(path)).map(|begun| Ok(rustix::fs::fstat(&begun.file)?))
+}
+
+/// Where a directory that is held is now, if its name does not lead to it any more.
+pub(super) fn moved(path: &Path) -> Option<PathBuf> {
+    let all = directories();
+    let directory = all.iter().find(|directory| directory.path == path)?;
+    let held = rustix::fs::fstat(&directory.descriptor).ok()?;
+    let is_there = rustix::fs::stat(path).is_ok_and(|there| is_same(&there, &held));
+    (!is_there).then(|| descriptor_path(&directory.descriptor).read_link().unwrap_or_default())
+}
+
+/// Whether two results of `stat` are of one file.
+pub(super) fn is_same(one: &Stat, other: &Stat) -> bool {
+    (one.st_dev, one.st_ino) == (other.st_dev, other.st_ino)
+}
+
+fn descriptor_path(descriptor: &impl AsRawFd) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", descriptor.as_raw_fd()))
+}
+
+/// The same file with a position of its own, and without the lock of the one that writes it.
+fn reopen(file: &File) -> io::Result<File> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    Ok(rustix::fs::open(descriptor_path(file), flags, Mode::empty())?.into())
+}
+
+/// The parent of a path, as [`open`] takes it.
+pub(super) fn parent(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+/// The last name of a path.
+pub(super) fn name(path: &Path) -> io::Result<&OsStr> {
+    path.file_name().ok_or_else(|| io::Error::other("it names no file"))
+}

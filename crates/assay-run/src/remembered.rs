@@ -1,0 +1,148 @@
+//! What a run has measured, kept in memory while it is written to the log: the log is judged while it grows, and its bytes
+//! are summed.
+//!
+//! The disk of the log may die while a run goes on, and somebody may change the log. What was measured is not lost then:
+//! the judgement is made from memory. A result without its log proves less, so that it is never PASS.
+//!
+//! Simulated runs are not remembered: they can be repeated to the byte, and judging costs as much as simulating.
+
+use crate::failure::{Failure, shown};
+use crate::observer::Tell;
+use crate::reading;
+use assay_base::Measure;
+use assay_judge::judgement::LogSum;
+use assay_judge::{Fold, Judgement, Options, Verdict};
+use assay_record::{Damage, Entry};
+use std::fmt;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The log of one run, in memory.
+struct Memory {
+    fold: Fold,
+    hasher: blake3::Hasher,
+    bytes: u64,
+    /// Whether a line could not be written, which is then nowhere else.
+    has_more: bool,
+}
+
+/// Where a log and those who judge it find what is remembered of it.
+#[derive(Clone, Default)]
+pub(crate) struct Remembered(Arc<Mutex<Option<Memory>>>);
+
+impl fmt::Debug for Remembered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Remembered({})", if self.memory().is_some() { "all" } else { "nothing" })
+    }
+}
+
+/// The logs that this process writes, by their paths.
+static LOGS: Mutex<Vec<(PathBuf, Remembered)>> = Mutex::new(Vec::new());
+
+fn logs() -> MutexGuard<'static, Vec<(PathBuf, Remembered)>> {
+    LOGS.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Remembered {
+    fn memory(&self) -> MutexGuard<'_, Option<Memory>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Begins to remember the log at `path`, with what it holds already. A log that cannot be read is not remembered.
+    pub(crate) fn begin(&self, path: &Path, judge_on: Option<Measure>) {
+        if self.memory().is_some() {
+            return;
+        }
+        let options = Options { judge_on, ..Options::default() };
+        let memory = Memory { fold: Fold::new(options), hasher: blake3::Hasher::new(), bytes: 0, has_more: false };
+        let Some(memory) = memory.with_content_of(path) else { return };
+        *self.memory() = Some(memory);
+        let mut logs = logs();
+        logs.retain(|(known, _)| known != path);
+        logs.push((path.to_owned(), self.clone()));
+    }
+
+    /// Adds the next line, before it is written.
+    pub(crate) fn hear(&self, entry: &Entry) {
+        if let Some(memory) = self.memory().as_mut() {
+            memory.fold.entry(entry);
+        }
+    }
+
+    /// Adds bytes that were written.
+    pub(crate) fn written(&self, bytes: &[u8]) {
+        if let Some(memory) = self.memory().as_mut() {
+            memory.hasher.update(bytes);
+            memory.bytes += bytes.len() as u64;
+        }
+    }
+
+    /// Notes that a line could not be written.
+    pub(crate) fn failed(&self) {
+        if let Some(memory) = self.memory().as_mut() {
+            memory.has_more = true;
+        }
+    }
+}
+
+impl Memory {
+    /// The same after what a log holds already.
+    fn with_content_of(mut self, path: &Path) -> Option<Memory> {
+        let mut content = Vec::new();
+        reading::open(path).ok()?.read_to_end(&mut content).ok()?;
+        self.hasher.update(&content);
+        self.bytes = content.len() as u64;
+        let mut reader = reading::reader(content.as_slice());
+        while let Some(item) = reader.next_entry().ok()? {
+            let item: Result<Entry, Damage> = item;
+            self.fold.item(&item);
+        }
+        Some(self)
+    }
+
+    fn sum(&self) -> LogSum {
+        LogSum { bytes: self.bytes, blake3: self.hasher.finalize().to_hex().to_string() }
+    }
+}
+
+/// Forgets a log.
+pub(crate) fn forget(path: &Path) {
+    logs().retain(|(known, _)| known != path);
+}
+
+/// The judgement of a log that this process has written: the one that was made by reading it, unless what was read is not
+/// what was written, or is less.
+pub(crate) fn compare(path: &Path, read: Result<Judgement, Failure>, notify: Tell) -> Result<Judgement, Failure> {
+    let known = logs().iter().find(|(known, _)| known == path).map(|(_, remembered)| remembered.clone());
+    forget(path);
+    let Some(memory) = known.and_then(|remembered| remembered.memory().take()) else { return read };
+    let why = match &read {
+        Ok(judgement) if judgement.log.as_ref() != Some(&memory.sum()) => {
+            "it does not hold what this run has written to it".to_owned()
+        }
+        Ok(_) if !memory.has_more => return read,
+        Ok(_) => "not all of it could be written".to_owned(),
+        Err(why) => format!("it cannot be read back: {}", why.message()),
+    };
+    let is_readable = read.is_ok() && memory.has_more;
+    let Ok(judgement) = memory.fold.finish() else { return read };
+    // What could not be written decides only where it shows that the target failed.
+    if is_readable && (judgement.verdict != Verdict::Fail || read.as_ref().is_ok_and(|it| it.verdict == Verdict::Fail))
+    {
+        return read;
+    }
+    notify(&format!("error: the run log {}: {why}; the result below is made from memory", shown(path)));
+    Ok(without_log(judgement, &why))
+}
+
+/// A result whose log proves nothing is no PASS.
+fn without_log(mut judgement: Judgement, why: &str) -> Judgement {
+    judgement.log = None;
+    judgement.warnings.push(format!("this result was made from memory, because of the run log: {why}"));
+    if judgement.verdict == Verdict::Pass {
+        judgement.verdict = Verdict::Incomplete;
+        judgement.reason = format!("every bound held, but there is no log that proves it: {why}");
+    }
+    judgement
+}
