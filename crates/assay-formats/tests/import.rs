@@ -135,3 +135,21 @@ fn hostile_logs_are_refused() {
     let all = entries(big.replace("test-duration-sec: 3", "test-duration-sec: 4294967295").as_bytes()).unwrap();
     assert_eq!(intervals(&all)[0].flows[0].ok, u64::MAX);
 }
+
+/// The second run may have failed: a verdict on the first would be taken for one on both.
+#[test]
+fn the_log_of_a_second_run_is_refused_wherever_it_begins() {
+    let whole = log(&[(1, 10), (2, 20), (3, 30)], "");
+    let failed = log(&[(1, 10)], "ERROR: reading /dev/x: 5 'Input/output error'\n");
+    let old = failed.replace("ACT version 6.6", "Aerospike act version 4.0");
+    let (begun, cut) = (log(&[], ""), &whole[..whole.len() - 5]);
+    for first in [whole.as_str(), begun.as_str(), &failed] {
+        for second in [failed.as_str(), old.as_str(), "ACT version 6.6\n"] {
+            let refused = entries(format!("{first}{second}").as_bytes()).unwrap_err();
+            assert!(refused.contains("another run begins in the same log"), "{refused}");
+        }
+    }
+    // Of the first one the end is missing.
+    assert!(entries(format!("{cut}\n{failed}").as_bytes()).is_err());
+    assert!(entries(whole.as_bytes()).is_ok());
+}

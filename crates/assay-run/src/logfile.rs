@@ -6,6 +6,7 @@ use crate::files;
 use crate::lock::mark_as_written;
 use crate::remembered::{self, Remembered};
 use assay_base::Measure;
+use assay_device::usage::largest_file;
 use assay_record::{Close, Entry, Writer};
 use std::fs::File;
 use std::io::{self, Write};
@@ -196,6 +197,10 @@ impl LogFile {
         let Some(writer) = &self.writer else { return Ok(()) };
         let keep = writer.get_ref();
         let from = keep.length()?;
+        // The kernel compares the largest size of a file only when something is written.
+        if largest_file().is_some_and(|largest| from.saturating_add(bytes) > largest) {
+            return Err(rustix::io::Errno::FBIG.into());
+        }
         let first = bytes.min(RESERVED_AT_ONCE);
         match keep.reserve(from, first) {
             // On a file system that cannot reserve space, the free space is checked alone.

@@ -146,3 +146,103 @@ fn without_log(mut judgement: Judgement, why: &str) -> Judgement {
     }
     judgement
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::failure::code;
+    use crate::logfile::LogFile;
+    use assay_record::Event;
+    use std::fs;
+
+    /// A log of a run that was cut short, remembered or not, with an I/O error or without.
+    fn log(path: &Path, is_remembered: bool, has_error: bool) -> LogFile {
+        let plan = crate::workloads::find("random-read").unwrap().plan(&Default::default()).unwrap();
+        let header = crate::header::header(&plan, Default::default());
+        let mut log = LogFile::create(path).unwrap();
+        if is_remembered {
+            log.remember(None);
+        }
+        log.write(&Entry::Header(Box::new(header)));
+        if has_error {
+            let details = [("flow", "0"), ("errno", "5")].map(|(name, value)| (name.to_owned(), value.to_owned()));
+            let text = "an operation failed with EIO".to_owned();
+            log.write(&Entry::Event(Event { at_ns: 1, what: "io-error".into(), text, details: details.into() }));
+        }
+        log
+    }
+
+    /// What is said of the log at `path` at the end, and the judgement.
+    fn ended(path: &Path) -> (Result<Judgement, Failure>, String) {
+        let said = Mutex::new(String::new());
+        let read = crate::results::judge(path, None);
+        let judged = compare(path, read, &|text| said.lock().unwrap().push_str(text));
+        (judged, said.into_inner().unwrap())
+    }
+
+    #[test]
+    fn a_log_that_is_what_was_written_is_judged_as_it_is_read() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("run.jsonl");
+        let log = log(&path, true, true);
+        drop(log);
+        let read = crate::results::judge(&path, None).unwrap();
+        let (judged, said) = ended(&path);
+        let judged = judged.unwrap();
+        assert_eq!((judged.verdict, judged.log, said.as_str()), (Verdict::Fail, read.log, ""));
+    }
+
+    #[test]
+    fn a_log_that_is_gone_or_another_one_is_judged_from_memory() {
+        type Change = fn(&Path);
+        let changes: [Change; 3] = [
+            |path| fs::remove_file(path).unwrap(),
+            |path| fs::write(path, "").unwrap(),
+            |path| fs::write(path, fs::read_to_string(path).unwrap().replace("EIO", "oie")).unwrap(),
+        ];
+        for change in changes {
+            for (has_error, verdict) in [(true, Verdict::Fail), (false, Verdict::Incomplete)] {
+                let place = tempfile::tempdir().unwrap();
+                let path = place.path().join("run.jsonl");
+                drop(log(&path, true, has_error));
+                if !has_error {
+                    // Something must differ.
+                    fs::write(&path, "x").unwrap();
+                }
+                change(&path);
+                let (judged, said) = ended(&path);
+                let judged = judged.unwrap();
+                assert_eq!((judged.verdict, judged.log), (verdict, None), "{}", judged.reason);
+                assert!(
+                    said.contains("made from memory") && judged.warnings.iter().any(|it| it.contains("from memory"))
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_is_remembered_unasked() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("run.jsonl");
+        drop(log(&path, false, true));
+        fs::remove_file(&path).unwrap();
+        assert_eq!(ended(&path).0.unwrap_err().code, code::WORKLOAD);
+    }
+
+    #[test]
+    fn what_would_have_passed_is_incomplete_without_its_log() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("run.jsonl");
+        drop(log(&path, true, false));
+        let mut judged = ended(&path).0.unwrap();
+        for (before, after) in [
+            (Verdict::Pass, Verdict::Incomplete),
+            (Verdict::Fail, Verdict::Fail),
+            (Verdict::Invalid, Verdict::Invalid),
+            (Verdict::Incomplete, Verdict::Incomplete),
+        ] {
+            judged.verdict = before;
+            assert_eq!(without_log(judged.clone(), "why").verdict, after);
+        }
+    }
+}

@@ -238,6 +238,18 @@ fn verdicts_of_logs_that_act_wrote() {
         };
         assert_eq!(output.status.code(), Some(code), "{case}");
     }
+    let two = golden().into_iter().map(|root| root.join("act-edge/concatenated-two-runs/log.txt"));
+    for path in two.filter(|path| path.is_file()) {
+        let path = path.to_str().unwrap();
+        for args in
+            [&["judge", path][..], &["report", path], &["compare", path, path], &["export", path, "--to", "csv"]]
+        {
+            let refused = assay(args);
+            let told = text(&refused.stderr);
+            assert_eq!(refused.status.code(), Some(3), "{args:?}: {told}");
+            assert!(told.contains("another run begins in the same log"), "{args:?}: {told}");
+        }
+    }
     let response = assay(&["judge", log("act/storage-1x").to_str().unwrap(), "--judge", "response"]);
     assert_eq!(response.status.code(), Some(2));
 }

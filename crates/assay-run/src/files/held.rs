@@ -171,3 +171,81 @@ pub(super) fn parent(path: &Path) -> &Path {
 pub(super) fn name(path: &Path) -> io::Result<&OsStr> {
     path.file_name().ok_or_else(|| io::Error::other("it names no file"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Rescue, directories_with, moved_directory};
+    use super::super::{begin, create, hold_directory, make_directory, open, remove, replace, rescue};
+    use super::*;
+    use std::fs;
+    use std::io::{Read, Write};
+
+    fn text(path: &Path) -> String {
+        let mut text = String::new();
+        open(path).unwrap().read_to_string(&mut text).unwrap();
+        text
+    }
+
+    #[test]
+    fn what_is_below_a_held_directory_stays_with_it_when_another_one_gets_its_name() {
+        let place = tempfile::tempdir().unwrap();
+        let (run, elsewhere) = (place.path().join("run"), place.path().join("elsewhere"));
+        let held = make_directory(&run).unwrap();
+        let below = make_directory(&run.join("01")).unwrap();
+        drop(below);
+        let mut log = begin(&run.join("run.jsonl")).unwrap();
+        assert_eq!(moved_directory(&run), None);
+        fs::rename(&run, &elsewhere).unwrap();
+        fs::create_dir(&run).unwrap();
+        fs::write(run.join("run.jsonl"), "theirs").unwrap();
+        log.write_all(b"ours").unwrap();
+        assert_eq!(text(&run.join("run.jsonl")), "ours");
+        create(&run.join("verdict.json"), b"one").unwrap();
+        replace(&run.join("verdict.json"), b"two").unwrap();
+        create(&run.join("01/run.jsonl"), b"below").unwrap();
+        assert_eq!(directories_with(&run, "run.jsonl"), [PathBuf::from("01")]);
+        assert_eq!(moved_directory(&run), Some(elsewhere.clone()));
+        assert_eq!(fs::read_to_string(elsewhere.join("verdict.json")).unwrap(), "two");
+        assert_eq!(fs::read_to_string(elsewhere.join("01/run.jsonl")).unwrap(), "below");
+        assert_eq!(fs::read_dir(&run).unwrap().count(), 1);
+        drop(held);
+        assert_eq!(text(&run.join("run.jsonl")), "theirs", "as everybody sees it");
+    }
+
+    #[test]
+    fn a_file_that_was_begun_is_read_and_rescued_whatever_has_its_name() {
+        let place = tempfile::tempdir().unwrap();
+        let run = place.path().join("run");
+        let _held = make_directory(&run).unwrap();
+        let path = run.join("run.jsonl");
+        let mut log = begin(&path).unwrap();
+        log.write_all(b"ours").unwrap();
+        assert_eq!(rescue(&path, "rescued").unwrap(), Rescue::NotNeeded);
+        fs::remove_file(&path).unwrap();
+        assert_eq!((text(&path).as_str(), rescue(&path, "rescued").unwrap()), ("ours", Rescue::Copied));
+        assert_eq!(text(&run.join("rescued")), "ours");
+        fs::write(&path, "theirs").unwrap();
+        fs::remove_file(run.join("rescued")).unwrap();
+        assert_eq!((text(&path).as_str(), rescue(&path, "rescued").unwrap()), ("ours", Rescue::Copied));
+        remove(&path).unwrap();
+        assert!(open(&path).is_err(), "a file that was removed by us is forgotten");
+        fs::remove_dir_all(&run).unwrap();
+        assert!(create(&run.join("verdict.json"), b"").is_err(), "the directory is not there any more");
+    }
+
+    #[test]
+    fn a_directory_is_held_once_and_no_name_leads_out_of_it() {
+        let place = tempfile::tempdir().unwrap();
+        let (run, other) = (place.path().join("run"), place.path().join("other"));
+        let held = make_directory(&run).unwrap();
+        std::os::unix::fs::symlink(&run, &other).unwrap();
+        assert_eq!(hold_directory(&other).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        std::os::unix::fs::symlink(place.path(), run.join("out")).unwrap();
+        for path in [run.join("out/file"), run.join("../file"), run.join("out/../file")] {
+            assert!(create(&path, b"").is_err(), "{}", path.display());
+        }
+        drop(held);
+        drop(hold_directory(&other).unwrap());
+        assert_eq!(fs::read_dir(&run).unwrap().count(), 1);
+    }
+}

@@ -104,8 +104,12 @@ impl Running {
         self.child.as_mut().unwrap().try_wait().unwrap().is_none()
     }
 
+    pub fn pid(&self) -> i32 {
+        self.child.as_ref().unwrap().id() as i32
+    }
+
     pub fn signal(&self, signal: i32) {
-        let pid = self.child.as_ref().unwrap().id() as i32;
+        let pid = self.pid();
         // SAFETY: a signal to a child process of ours that has not been waited for.
         assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
     }

@@ -5,6 +5,7 @@
 use super::bed::Place;
 use serde_json::Value;
 use std::fs;
+use std::os::unix::fs::FileExt;
 use std::process::Command;
 use std::time::Duration;
 
@@ -82,6 +83,17 @@ fn a_cache_goes_on_where_it_ended_and_is_what_its_targets_hold() {
     let third = place.assay(&run(&["--for", "1s", "--slice", "1s", "--out", "three"]));
     assert!(third.err.contains("begins empty: it cannot be shown that nothing was written to file1"), "{}", third.err);
     assert_eq!(cache(&place, "three")["head"]["loaded"].as_bool(), Some(false));
+    // Somebody else does the same to a target or to the cache's own device, and sets the time of modification back.
+    for (name, dir) in [("file2", "four"), ("ssd", "five")] {
+        let file = fs::File::options().write(true).open(place.path(name)).unwrap();
+        let modified = file.metadata().unwrap().modified().unwrap();
+        file.write_all_at(&[7; 4096], 1 << 20).unwrap();
+        file.set_modified(modified).unwrap();
+        let said = place.assay(&run(&["--for", "1s", "--slice", "1s", "--out", dir]));
+        let says = format!("begins empty: it cannot be shown that nothing was written to {name}");
+        assert!(said.err.contains(&says), "{name}: {}", said.err);
+        assert_eq!(cache(&place, dir)["head"]["loaded"].as_bool(), Some(false), "{name}");
+    }
 }
 
 #[test]

@@ -24,6 +24,7 @@ mod certifying;
 mod consents;
 mod content;
 mod databases;
+mod displaced;
 mod documents;
 mod engines;
 mod environment;
