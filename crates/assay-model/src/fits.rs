@@ -28,7 +28,7 @@ impl Plan {
                     it.block().and_then(|block| block.extent).map_or_else(String::new, |extent| format!(" ({extent})"));
                 return Err(format!(
                     "the stream {} does not fit on target {}, which has {}: its part{own} needs a target of at least {}\n  = give a larger \
-                     target, or smaller parts (of a mail store: a smaller log_size)",
+                     target, or smaller parts (of a mail store: a smaller log_size or database_size)",
                     it.name,
                     target + 1,
                     Bytes::new(geometry.size).human(),

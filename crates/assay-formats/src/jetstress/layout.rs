@@ -30,8 +30,29 @@ pub(super) struct Flow {
 pub(super) struct Layout {
     pub databases: usize,
     pub flows: Vec<Flow>,
-    /// For each database its size at the beginning and its room to grow, in bytes.
-    pub sizes: Vec<(u64, u64)>,
+    pub sizes: Vec<Sizes>,
+}
+
+/// What a database has of its target, in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sizes {
+    /// Its size at the beginning.
+    pub initial: u64,
+    /// Its room to grow.
+    pub room: u64,
+    /// The space that database and room could have.
+    pub space: u64,
+}
+
+impl Sizes {
+    /// The sum of what both databases have.
+    pub(super) fn and(self, other: Sizes) -> Sizes {
+        Sizes {
+            initial: self.initial.saturating_add(other.initial),
+            room: self.room.saturating_add(other.room),
+            space: self.space.saturating_add(other.space),
+        }
+    }
 }
 
 impl Layout {
@@ -60,7 +81,12 @@ impl Layout {
             let stream = plan.streams.iter().find(|stream| stream.name == name);
             stream.and_then(|stream| stream.block()).and_then(of).unwrap_or(0)
         };
-        let sizes = (0..databases).map(|at| (size("db-reads", at), size("db-extends", at))).collect();
+        let space = |target: usize| {
+            let head = header.targets.get(target);
+            head.map_or(0, |head| mail.space(head.size_bytes, head.block_bytes.max(1)))
+        };
+        let sizes = |at| Sizes { initial: size("db-reads", at), room: size("db-extends", at), space: space(at) };
+        let sizes = (0..databases).map(sizes).collect();
         Ok(Layout { databases, flows, sizes })
     }
 }

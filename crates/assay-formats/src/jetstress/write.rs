@@ -1,9 +1,10 @@
-//! The text of the report.
+//! The text of the report. What Jetstress reports too has the name that it has there, and is in the same order.
 
 use super::found::{Found, ReadBack};
+use super::layout::Sizes;
 use super::sums::Io;
 use assay_base::Span;
-use assay_model::mail::{Mail, Maintenance, NOT_COMPARABLE, PAGE, Test};
+use assay_model::mail::{MIX, Mail, Maintenance, NOT_COMPARABLE, PAGE, Test};
 use std::fmt::{Result, Write};
 
 /// Width in characters of a name, and of a figure.
@@ -13,23 +14,28 @@ const FIGURE: usize = 14;
 /// A line of a table: its name, and how its figure is computed from the I/O of a database over a number of seconds.
 type Line = (&'static str, fn(&Io, f64) -> f64);
 
-const TRANSACTIONAL: [Line; 16] = [
-    ("I/O Database Reads Average Latency (msec), response", |io, _| io.reads.response_ms()),
-    ("I/O Database Reads Average Latency (msec), service", |io, _| io.reads.service_ms()),
-    ("I/O Database Writes Average Latency (msec), response", |io, _| io.writes.response_ms()),
-    ("I/O Database Writes Average Latency (msec), service", |io, _| io.writes.service_ms()),
+/// A latency is of the response: the time from the moment at which an operation was due.
+const TRANSACTIONAL: [Line; 12] = [
+    ("I/O Database Reads Average Latency (msec)", |io, _| io.reads.response_ms()),
+    ("I/O Database Writes Average Latency (msec)", |io, _| io.writes.response_ms()),
     ("I/O Database Reads/sec", |io, seconds| io.reads.rate(seconds)),
     ("I/O Database Writes/sec", |io, seconds| io.writes.rate(seconds)),
     ("I/O Database Reads Average Bytes", |io, _| io.reads.mean_bytes()),
     ("I/O Database Writes Average Bytes", |io, _| io.writes.mean_bytes()),
-    ("I/O Log Reads Average Latency (msec), response", |io, _| io.log_reads.response_ms()),
-    ("I/O Log Reads Average Latency (msec), service", |io, _| io.log_reads.service_ms()),
-    ("I/O Log Writes Average Latency (msec), response", |io, _| io.log_writes.response_ms()),
-    ("I/O Log Writes Average Latency (msec), service", |io, _| io.log_writes.service_ms()),
+    ("I/O Log Reads Average Latency (msec)", |io, _| io.log_reads.response_ms()),
+    ("I/O Log Writes Average Latency (msec)", |io, _| io.log_writes.response_ms()),
     ("I/O Log Reads/sec", |io, seconds| io.log_reads.rate(seconds)),
     ("I/O Log Writes/sec", |io, seconds| io.log_writes.rate(seconds)),
     ("I/O Log Reads Average Bytes", |io, _| io.log_reads.mean_bytes()),
     ("I/O Log Writes Average Bytes", |io, _| io.log_writes.mean_bytes()),
+];
+
+/// The time of the call alone, which is what Jetstress measures.
+const SERVICE: [Line; 4] = [
+    ("I/O Database Reads Average Latency (msec)", |io, _| io.reads.service_ms()),
+    ("I/O Database Writes Average Latency (msec)", |io, _| io.writes.service_ms()),
+    ("I/O Log Reads Average Latency (msec)", |io, _| io.log_reads.service_ms()),
+    ("I/O Log Writes Average Latency (msec)", |io, _| io.log_writes.service_ms()),
 ];
 
 const MAINTENANCE: [Line; 2] = [
@@ -46,7 +52,12 @@ const REPLICATION: [Line; 2] = [
 pub(super) fn report(found: &Found, verdict: &[String], out: &mut dyn Write) -> Result {
     let Some(mail) = &found.plan.mail else { return Ok(()) };
     let test = if mail.test == Test::Stress { "Stress" } else { "Performance" };
-    writeln!(out, "{NOT_COMPARABLE}\n\n{test} Test Result Report")?;
+    writeln!(out, "{NOT_COMPARABLE}")?;
+    writeln!(
+        out,
+        "An average latency is of the response, from the moment at which an operation was due; of the call alone it is below."
+    )?;
+    writeln!(out, "\n{test} Test Result Report")?;
     sizing(found, mail, out)?;
     parameters(mail, out)?;
     let seconds = Span::from_ns(found.measured_ns).as_secs_f64();
@@ -64,6 +75,7 @@ pub(super) fn report(found: &Found, verdict: &[String], out: &mut dyn Write) -> 
         }
     }
     table("Total I/O Performance", &total)?;
+    table("Beyond Jetstress: latency of the call alone, without the wait for it", &SERVICE)?;
     beyond(found, out)?;
     verdict.iter().try_for_each(|line| writeln!(out, "{line}"))
 }
@@ -72,19 +84,32 @@ fn line(name: &str, figure: impl std::fmt::Display, out: &mut dyn Write) -> Resu
     writeln!(out, "{name:NAME$} {figure:>FIGURE$}")
 }
 
+/// A share in percent, with one digit behind the point where it has one.
+fn percent(share: f64) -> String {
+    let tenths = (share * 1000.0).round() as u64;
+    match tenths % 10 {
+        0 => format!("{}%", tenths / 10),
+        digit => format!("{}.{digit}%", tenths / 10),
+    }
+}
+
 fn sizing(found: &Found, mail: &Mail, out: &mut dyn Write) -> Result {
     let seconds = Span::from_ns(found.measured_ns).as_secs_f64();
     let all = found.io.iter().fold(Io::default(), |all, io| all.and(*io));
     let wanted = mail.transactional().and_then(|rate| found.plan.load.of(rate)).map_or(0.0, |rate| rate.as_f64());
     let databases = found.layout.databases as u64;
-    let sum = |all: u64, own: u64| all.saturating_add(own);
-    let initial = found.layout.sizes.iter().map(|(size, _)| *size).fold(0, sum);
+    let Sizes { initial, room, space } = found.layout.sizes.iter().fold(Sizes::default(), |all, own| all.and(*own));
     // A database grows no further than its room to grow: at the end of the room, writing begins again at its start.
     let grown = found.layout.sizes.iter().zip(&found.grown);
-    let grown = grown.map(|((_, room), pages)| (*room).min(pages.saturating_mul(PAGE.get()))).fold(0, sum);
+    let grown = grown.map(|(own, pages)| own.room.min(pages.saturating_mul(PAGE.get())));
+    let grown = grown.fold(0, u64::saturating_add);
+    let capacity = initial.saturating_add(room) as f64 / space.max(1) as f64;
     writeln!(out, "\nDatabase Sizing and Throughput")?;
     line("Achieved Transactional I/O per Second", format!("{:.3}", all.transactional().rate(seconds)), out)?;
     line("Target Transactional I/O per Second", format!("{:.3}", wanted * databases as f64), out)?;
+    // What databases and their room to grow have of the space for them, and how much of 1x was asked for.
+    line("Capacity Percentage", percent(capacity), out)?;
+    line("Throughput Percentage", percent(found.plan.load.as_f64()), out)?;
     line("Initial Database Size (bytes)", initial, out)?;
     line("Final Database Size (bytes)", initial.saturating_add(grown), out)?;
     line("Database Files (Count)", databases, out)?;
@@ -96,23 +121,29 @@ fn sizing(found: &Found, mail: &Mail, out: &mut dyn Write) -> Result {
 
 fn parameters(mail: &Mail, out: &mut dyn Write) -> Result {
     let scan = match mail.maintenance {
-        Maintenance::Off => "False".to_owned(),
-        Maintenance::Paced => format!("True (one at a time, {} of rest)", Maintenance::REST),
-        Maintenance::Rate(rate) => format!("True ({rate})"),
+        Maintenance::Off => "none".to_owned(),
+        Maintenance::Paced => format!("one at a time, {} of rest", Maintenance::REST),
+        Maintenance::Rate(rate) => rate.to_string(),
     };
-    writeln!(out, "\nSystem Parameters")?;
-    line("Edition", mail.edition.year(), out)?;
+    writeln!(out, "\nJetstress System Parameters")?;
     for name in ["Thread Count", "Minimum Database Cache", "Maximum Database Cache"] {
         line(name, "not modelled", out)?;
     }
-    for name in ["Insert Operations", "Delete Operations", "Replace Operations", "Read Operations", "Lazy Commits"] {
-        line(name, "not modelled, only their I/O", out)?;
+    for (name, percent) in MIX {
+        match mail.flow.is_reported() {
+            true => line(name, format!("{percent}% (only its I/O)"), out)?,
+            false => line(name, "not modelled", out)?,
+        }
     }
+    let scans = if mail.maintenance == Maintenance::Off { "False" } else { "True" };
+    line("Run Background Database Maintenance", scans, out)?;
+    line("Number of Copies per Database", mail.copies, out)?;
+    writeln!(out, "\nParameters of this workload")?;
+    line("Edition", mail.edition.year(), out)?;
     line("Database reads, of transactional I/O", mail.flow.reads, out)?;
     line("Log writes, of transactional I/O", mail.flow.log_writes, out)?;
     line("Growth, of database writes", mail.flow.growth, out)?;
-    line("Run Background Database Maintenance", scan, out)?;
-    line("Number of Copies per Database", mail.copies, out)?;
+    line("Background database maintenance", scan, out)?;
     line("Log Size (bytes)", mail.storage.log_size.get(), out)
 }
 

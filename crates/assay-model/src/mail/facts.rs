@@ -40,8 +40,18 @@ pub(super) const REST: Span = Span::from_ms(20);
 /// How many reads the scan does each second in the edition of 2013: 1 MB/s for each copy \[M\].
 pub(super) const SCANS_OF_2013: u64 = 4;
 
-/// The share of the space before the log that the database has at the beginning; the rest is room for it to grow \[M\].
-pub(super) const DATABASE_PERCENT: u64 = 80;
+/// The share of the space for a database that it has at the beginning, unless the file says otherwise; the rest is room
+/// for it to grow, a quarter of its size \[M\].
+pub(crate) const USUAL_DATABASE: Share = Share::from_percent(80);
+
+/// The mix of operations whose I/O was reported, and the share of commits that do not wait for the log \[S\].
+pub const MIX: [(&str, u64); 5] = [
+    ("Insert Operations", 40),
+    ("Delete Operations", 20),
+    ("Replace Operations", 5),
+    ("Read Operations", 35),
+    ("Lazy Commits", 70),
+];
 
 /// The bound on the mean response of the reads of a database \[M\].
 pub(super) const READ_MEAN: Span = Span::from_ms(20);

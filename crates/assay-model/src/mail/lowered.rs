@@ -1,8 +1,8 @@
 //! The streams, criteria and derivation of a mail store on one target.
 
 use super::facts::{
-    ASSUMED, BLOCK_OF_SCAN, DATABASE_PERCENT, DISTANCE, LARGEST_LOG_WRITE, LOG_MEAN, LOG_READ, NOT_COMPARABLE, PAGE,
-    READ_MEAN, READS_OF_TWO, SAMPLE, SAMPLE_MEAN, USUAL_GROWTH, USUAL_LOG_WRITES, USUAL_READS, WRITES_OF_TWO,
+    ASSUMED, BLOCK_OF_SCAN, DISTANCE, LARGEST_LOG_WRITE, LOG_MEAN, LOG_READ, NOT_COMPARABLE, PAGE, READ_MEAN,
+    READS_OF_TWO, SAMPLE, SAMPLE_MEAN, USUAL_DATABASE, USUAL_GROWTH, USUAL_LOG_WRITES, USUAL_READS, WRITES_OF_TWO,
 };
 use super::meant::{LogPlace, Mail, Maintenance, Test};
 use crate::extent::{Amount, Extent, Frame};
@@ -17,6 +17,9 @@ pub(super) const READS: &str = "db-reads";
 pub(super) const LOG_WRITES: &str = "log-writes";
 pub(super) const LOG_READS: &str = "log-reads";
 pub(super) const MAINTENANCE: &str = "maintenance";
+
+/// The room of a database to grow is its size divided by this.
+const GROWS_BY_ONE_IN: u64 = 4;
 
 /// The whole, in parts per billion.
 const WHOLE: u64 = 1_000_000_000;
@@ -121,13 +124,24 @@ impl Mail {
         }
     }
 
-    fn database(&self) -> Extent {
-        let length = Amount::Share(Share::from_percent(DATABASE_PERCENT));
-        Extent::new(Amount::ZERO, Some(length)).framed(self.frame(), PAGE)
+    /// The space for a database and its room to grow on a target of this many bytes in blocks of `block`.
+    pub fn space(&self, target: u64, block: u32) -> u64 {
+        Extent::new(Amount::ZERO, None).framed(self.frame(), PAGE).within(target, block).1
     }
 
+    fn database(&self) -> Extent {
+        Extent::new(Amount::ZERO, Some(self.storage.database_size)).framed(self.frame(), PAGE)
+    }
+
+    /// The room of a database to grow, which follows it: a quarter of its size.
     fn reserve(&self) -> Extent {
-        Extent::new(Amount::Share(Share::from_percent(DATABASE_PERCENT)), None).framed(self.frame(), PAGE)
+        let room = match self.storage.database_size {
+            // All that is left, with nothing lost to rounding.
+            Amount::Share(share) if share == USUAL_DATABASE => None,
+            Amount::Share(share) => Some(Amount::Share(Share::from_ppb(share.as_ppb() / GROWS_BY_ONE_IN))),
+            Amount::Bytes(bytes) => Some(Amount::Bytes(Bytes::new(bytes.get() / GROWS_BY_ONE_IN))),
+        };
+        Extent::new(self.storage.database_size, room).framed(self.frame(), PAGE)
     }
 
     /// The part of a target for the log, at its end.

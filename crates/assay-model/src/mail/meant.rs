@@ -1,6 +1,7 @@
 //! A mail store as a workload file describes it, and as a plan keeps it.
 
-use super::facts::{REST, SCANS_OF_2013};
+use super::facts::{REST, SCANS_OF_2013, USUAL_DATABASE, USUAL_GROWTH, USUAL_LOG_MEAN, USUAL_LOG_WRITES, USUAL_READS};
+use crate::extent::Amount;
 use assay_base::{Bytes, Rate, Share, Span};
 use serde::{Deserialize, Serialize};
 use std::str::FromStr;
@@ -42,6 +43,14 @@ pub struct Flow {
     pub write_batch: u32,
 }
 
+impl Flow {
+    /// Whether its shares and sizes are those that Jetstress reported.
+    pub fn is_reported(&self) -> bool {
+        let Flow { reads, log_writes, growth, log_mean, write_batch: _ } = *self;
+        (reads, log_writes, growth, log_mean) == (USUAL_READS, USUAL_LOG_WRITES, USUAL_GROWTH, USUAL_LOG_MEAN)
+    }
+}
+
 /// Where the data of a mail store are.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Storage {
@@ -49,10 +58,22 @@ pub struct Storage {
     pub log: LogPlace,
     /// The size of each log.
     pub log_size: Bytes,
+    /// The size of each database at the beginning: bytes, or a share of the space for it. It has a quarter of that as
+    /// room to grow.
+    #[serde(default = "usual_database", skip_serializing_if = "is_usual_database")]
+    pub database_size: Amount,
     /// Whether a write is complete only when it is on stable media.
     pub durable: bool,
     /// What is read back after the run.
     pub check: Check,
+}
+
+fn usual_database() -> Amount {
+    Amount::Share(USUAL_DATABASE)
+}
+
+fn is_usual_database(size: &Amount) -> bool {
+    *size == usual_database()
 }
 
 /// The edition of Jetstress that the store imitates. The editions differ in the pace of the scan.

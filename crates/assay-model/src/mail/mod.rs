@@ -10,9 +10,10 @@ mod lowered;
 mod meant;
 mod spread;
 
-pub use facts::{DISTANCE, NOT_COMPARABLE, PAGE, SAMPLE};
+pub use facts::{DISTANCE, MIX, NOT_COMPARABLE, PAGE, SAMPLE};
 pub(crate) use facts::{
-    LEAST_LOG_OF_COPIES, LIKENESS, LOG_FILE, USUAL_GROWTH, USUAL_LOG_MEAN, USUAL_LOG_WRITES, USUAL_READS,
+    LEAST_LOG_OF_COPIES, LIKENESS, LOG_FILE, USUAL_DATABASE, USUAL_GROWTH, USUAL_LOG_MEAN, USUAL_LOG_WRITES,
+    USUAL_READS,
 };
 pub use meant::{Check, Edition, Flow, LogPlace, Mail, Maintenance, Storage, Test};
 

@@ -139,6 +139,47 @@ fn parts_do_not_meet_and_pages_do_not_cross_an_end() {
     }
 }
 
+/// A database that is not as large as its target allows still has a quarter of its size as room to grow, right behind it.
+#[test]
+fn a_database_has_the_size_that_is_asked_for() {
+    const GIB: u64 = 1 << 30;
+    for (keys, size, database, room) in [
+        ("", 11 * GIB, 8 * GIB, 2 * GIB),
+        ("database_size = \"80%\"", 11 * GIB, 8 * GIB, 2 * GIB),
+        ("database_size = \"40%\"", 11 * GIB, 4 * GIB, GIB),
+        ("database_size = \"4GiB\"", 11 * GIB, 4 * GIB, GIB),
+        ("database_size = \"4GiB\"", 6 * GIB, 4 * GIB, GIB),
+        ("database_size = \"17179934720B\"", 100 * GIB, 17_179_934_720, 4 * GIB),
+        ("database_size = \"100%\"\ngrowth = \"0%\"", 11 * GIB, 10 * GIB, 0),
+        ("database_size = \"50%\"\nlog = \"last\"", 10 * GIB, 5 * GIB, 5 * GIB / 4),
+    ] {
+        let plan = plan(keys, 1 + u16::from(keys.contains("last"))).unwrap();
+        let own = extent(&plan, "db-reads", size, 512);
+        assert_eq!(
+            (own, extent(&plan, "maintenance", size, 512)),
+            ((0, database / PAGE.get() * PAGE.get()), own),
+            "{keys}"
+        );
+        match room {
+            0 => assert!(plan.streams.iter().all(|it| it.name != "db-extends"), "{keys}"),
+            room => {
+                let (begin, end) = extent(&plan, "db-extends", size, 512);
+                assert_eq!((begin, (end - begin) / PAGE.get()), (own.1, room / PAGE.get()), "{keys}");
+            }
+        }
+        let mail = plan.mail.as_ref().unwrap();
+        let log = if keys.contains("last") { 0 } else { GIB };
+        assert_eq!(mail.space(size, 512), size - log, "{keys}");
+        assert!(plan.fits(&vec![Geometry { size, block: 512 }; usize::from(plan.targets)]).is_ok(), "{keys}");
+        let again: Plan = serde_json::from_str(&serde_json::to_string(&plan).unwrap()).unwrap();
+        assert_eq!(again, plan, "{keys}");
+    }
+    assert!(!serde_json::to_string(&plan("", 1).unwrap()).unwrap().contains("database_size"), "as logs had it before");
+    let large = plan("database_size = \"10GiB\"", 1).unwrap();
+    let told = large.fits(&[Geometry { size: 11 * GIB, block: 512 }]).unwrap_err();
+    assert!(told.contains("db-extends does not fit on target 1") && told.contains("database_size"), "{told}");
+}
+
 #[test]
 fn logs_on_the_last_target_are_those_of_the_databases_on_the_others() {
     let keys = "log = \"last\"\ncopies = 2\nlog_size = \"256MiB\"";
@@ -185,6 +226,12 @@ fn what_is_wrong_has_a_caret_and_a_remedy() {
         ("copies = 2\nlog_size = \"255MiB\"", "too small for 2 copies", "copies = 1"),
         ("log_size = \"1MB\"", "not a size of a log", "multiple of 1MiB"),
         ("log_size = \"0B\"", "not a size of a log", "multiple of 1MiB"),
+        ("database_size = \"81%\"", "81% is not a share of the space", "at most 80%, or growth = \"0%\""),
+        ("database_size = \"0%\"", "0% is not a share of the space", "more than 0%"),
+        ("database_size = \"101%\"\ngrowth = \"0%\"", "101% is not a share", "at most 100%"),
+        ("database_size = \"1000000B\"", "is not a size of a database", "multiple of 32KiB"),
+        ("database_size = \"0B\"", "is not a size of a database", "multiple of 32KiB"),
+        ("database_size = \"large\"", "", "\"50%\""),
         ("maintenance = \"fast\"", "\"fast\" is not a value for maintenance", "\"paced\""),
         ("maintenance = \"0/s\"", "is not a value for maintenance", "above 0/s"),
         ("edition = \"2016\"", "2016", "2010"),

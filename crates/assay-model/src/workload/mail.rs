@@ -3,9 +3,10 @@
 use super::common::workload_file;
 use super::definition::{Application, Load, Timing, Workload};
 use super::source::Source;
+use crate::extent::Amount;
 use crate::mail::{
-    Check, Edition, Flow, LEAST_LOG_OF_COPIES, LOG_FILE, LogPlace, Mail, Maintenance, Storage, Test, USUAL_GROWTH,
-    USUAL_LOG_MEAN, USUAL_LOG_WRITES, USUAL_READS,
+    Check, Edition, Flow, LEAST_LOG_OF_COPIES, LOG_FILE, LogPlace, Mail, Maintenance, PAGE, Storage, Test,
+    USUAL_DATABASE, USUAL_GROWTH, USUAL_LOG_MEAN, USUAL_LOG_WRITES, USUAL_READS,
 };
 use assay_base::{Bytes, Fault, Rate, Share, Span};
 use toml::Spanned;
@@ -38,6 +39,7 @@ workload_file! {
         maintenance: Option<Spanned<Maintenance>>,
         log: Option<LogPlace>,
         log_size: Option<Spanned<Bytes>>,
+        database_size: Option<Spanned<Amount>>,
         durable: Option<bool>,
         check: Option<Spanned<Check>>,
         test: Option<Test>,
@@ -118,6 +120,7 @@ fn mail(source: Source<'_>, file: &File) -> Result<Mail, Fault> {
         storage: Storage {
             log: file.log.unwrap_or_default(),
             log_size: log_size(source, file, copies)?,
+            database_size: database_size(source, file)?,
             durable: file.durable.unwrap_or(true),
             check: file.check.as_ref().map_or_else(Check::default, |check| *check.get_ref()),
         },
@@ -146,6 +149,26 @@ fn log_size(source: Source<'_>, file: &File, copies: u32) -> Result<Bytes, Fault
         ));
     }
     Ok(*size.get_ref())
+}
+
+/// The size of a database at the beginning: whole pages, or a share that leaves the database its room to grow.
+fn database_size(source: Source<'_>, file: &File) -> Result<Amount, Fault> {
+    let Some(size) = &file.database_size else { return Ok(Amount::Share(USUAL_DATABASE)) };
+    let grows = file.growth.as_ref().is_none_or(|growth| *growth.get_ref() != Share::default());
+    let most = if grows { USUAL_DATABASE } else { Share::WHOLE };
+    match *size.get_ref() {
+        Amount::Bytes(bytes) if bytes.get() == 0 || !bytes.get().is_multiple_of(PAGE.get()) => Err(source.fault(
+            size.span(),
+            format!("{bytes} is not a size of a database, which consists of pages of {PAGE}"),
+            format!("write a multiple of {PAGE}, such as \"16GiB\", or a share of the target, such as \"40%\""),
+        )),
+        Amount::Share(share) if share == Share::default() || share > most => Err(source.fault(
+            size.span(),
+            format!("{share} is not a share of the space for a database and its room to grow, a quarter of its size"),
+            format!("write more than 0% and at most {most}{}", if grows { ", or growth = \"0%\"" } else { "" }),
+        )),
+        amount => Ok(amount),
+    }
 }
 
 /// The value of a key, which must be within bounds; `usual` if the key is missing.
