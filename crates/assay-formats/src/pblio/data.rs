@@ -1,9 +1,10 @@
 //! `pblio.data`: a line of JSON for each period of the run, with the sums since the beginning of the run. Unlike the
 //! original's file, it has a line for the last period even if that was cut short.
 
+use super::cached::Cached;
 use crate::export::{Sink, is_measured, unwritten};
 use assay_base::Direction;
-use assay_record::{Header, Histograms, Interval};
+use assay_record::{CacheCounters, Header, Histograms, Interval};
 use std::fmt::{self, Write};
 
 /// The bytes of a block. The original counts in blocks of this size.
@@ -76,6 +77,8 @@ pub struct Data {
     /// ASU and direction of each flow.
     flows: Vec<(usize, Direction)>,
     all: Spc,
+    /// What the cache counted, of a run with one.
+    cache: Option<CacheCounters>,
     /// When the run began, in seconds since 1970.
     started: i64,
     period_ns: u64,
@@ -101,7 +104,9 @@ impl Data {
                 .to_owned()
         })?;
         let period_ns = period.max(1).saturating_mul(NS);
-        Ok(Data { flows, all: Spc::default(), started, period_ns, reached_ns: 0, written_ns: 0, before: (0, 0) })
+        let cache = header.cache.as_ref().map(|_| CacheCounters::default());
+        let all = Spc::default();
+        Ok(Data { flows, all, cache, started, period_ns, reached_ns: 0, written_ns: 0, before: (0, 0) })
     }
 
     /// Adds an interval. If a period ends with it, returns the period's line and its figures.
@@ -129,6 +134,9 @@ impl Data {
                 }
             }
         }
+        if let Some((all, own)) = self.cache.as_mut().zip(interval.cache.as_deref()) {
+            all.add(own);
+        }
         self.reached_ns = self.reached_ns.saturating_add(interval.end_ns.saturating_sub(interval.start_ns));
         let over = self.reached_ns.saturating_sub(self.written_ns) >= self.period_ns;
         over.then(|| self.line()).flatten()
@@ -141,7 +149,8 @@ impl Data {
             return None;
         }
         let time = self.started.saturating_add(i64::try_from(self.reached_ns / NS).unwrap_or(i64::MAX));
-        let line = format!("{{\"time\":{time},\"spc\":{}}}\n", self.all);
+        let cached = self.cache.as_ref().map(|cache| format!(",{}", Cached(cache))).unwrap_or_default();
+        let line = format!("{{\"time\":{time},\"spc\":{}{cached}}}\n", self.all);
         let Stats { ios, latency, .. } = self.all.total;
         let own = Period {
             ios: ios - self.before.0,
@@ -225,6 +234,7 @@ mod tests {
             arrival: "poisson".into(),
             rate: None,
             size: String::new(),
+            size_done: String::new(),
             per_target: false,
         };
         // The header of a stored log, with its streams replaced.
@@ -280,6 +290,28 @@ mod tests {
         let (line, period) = data.line().unwrap();
         assert!(line.starts_with("{\"time\":1003,") && line.contains("\"ios\":9"), "{line}");
         assert_eq!((period, data.total().ios), (Period { ios: 5, seconds: 1.0, sum_ns: 50 }, 9));
+    }
+
+    /// The members of the cache have everything since the beginning too, and every line of a run with a cache has them.
+    #[test]
+    fn a_run_with_a_cache_has_its_counters_in_each_line() {
+        let mut header = header("oltp");
+        header.cache = Some(assay_record::CacheHead::default());
+        let mut data = Data::new(&header, 1000, 1).unwrap();
+        let counted = |at, phase, reads| {
+            let cache = CacheCounters { reads, read_hits: reads / 2, ram_hits: 1, ..CacheCounters::default() };
+            Interval { cache: Some(Box::new(cache)), ..second(at, phase, [(1, 4096, 5), (0, 0, 0)]) }
+        };
+        assert_eq!(data.add(&counted(0, 0, 80), &header), None, "a warm-up is not in it");
+        for (at, reads, expected) in [(1, 10, [10, 5, 1, 4]), (2, 4, [14, 7, 2, 5])] {
+            let (line, _) = data.add(&counted(at, 1, reads), &header).unwrap();
+            let line: serde_json::Value = serde_json::from_str(&line).unwrap();
+            let (cache, log) = (&line["cache"], &line["log"]);
+            let found = [&cache["reads"], &cache["readhits"], &log["ramhits"], &log["storagehits"]];
+            assert_eq!(found.map(|it| it.as_u64().unwrap()), expected, "{line}");
+        }
+        let (line, _) = data.add(&second(3, 1, [(1, 4096, 5), (0, 0, 0)]), &header).unwrap();
+        assert!(line.contains("\"reads\":14,"), "{line}");
     }
 
     #[test]

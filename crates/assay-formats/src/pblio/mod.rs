@@ -1,5 +1,6 @@
 //! The command line of pblio, its output and its data file.
 
+mod cached;
 mod data;
 mod options;
 mod write;

@@ -168,3 +168,30 @@ fn what_does_not_fit_is_refused_with_the_way_out() {
         assert!(found.contains(words), "{keys} on {targets}: {found}");
     }
 }
+
+/// Storage of 45, 45 and 10 parts is storage for an OLTP load in however many pieces of equal size it comes, though each
+/// piece has whole blocks only.
+#[test]
+fn storage_in_pieces_of_any_number_fits() {
+    const KIB: u64 = 1024;
+    for pieces in 1..=40u16 {
+        let file = format!("model = \"oltp\"\nasu_targets = [{pieces}, {pieces}, {pieces}]");
+        let adjust = Adjust { targets: 3 * pieces, ..Adjust::default() };
+        let plan = workload::read("t", &file).unwrap().plan(&adjust).unwrap();
+        for unit in [1, 512, KIB] {
+            let of_each = |mib: u64| mib * KIB * KIB / unit / u64::from(pieces) * unit;
+            let piece = |mib| vec![Geometry { size: of_each(mib), block: 512 }; usize::from(pieces)];
+            let geometries = [piece(45), piece(45), piece(10)].concat();
+            let used = plan.oltp.as_ref().unwrap().used(&geometries).unwrap_or_else(|why| panic!("{pieces}: {why}"));
+            let [one, two, log] = used.map(|bytes| bytes / BLOCK);
+            assert!(one == two && log == 2 * one / 9, "{pieces} of {unit}: {used:?}");
+            let lost = 45 * KIB * KIB - used[0];
+            assert!(lost <= 10 * BLOCK * u64::from(pieces), "{pieces} of {unit}: {lost} bytes are not used");
+        }
+    }
+    let plan =
+        workload::read("t", "model = \"oltp\"").unwrap().plan(&Adjust { targets: 1, ..Adjust::default() }).unwrap();
+    for size in (0..5000u64).map(|n| (20 << 20) + n * 512) {
+        assert_eq!(plan.oltp.as_ref().unwrap().fits(&[Geometry { size, block: 512 }]), Ok(()), "{size} bytes");
+    }
+}

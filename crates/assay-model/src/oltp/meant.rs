@@ -154,7 +154,7 @@ impl Oltp {
         let pieces = |asu: usize| self.asus[asu].iter().map(piece).collect::<Result<Vec<Piece>, String>>();
         let pieces = [pieces(0)?, pieces(1)?, pieces(2)?];
         let storage = pieces.each_ref().map(|own| own.iter().map(|piece| piece.blocks).sum::<u64>());
-        let used = trimmed(storage).ok_or_else(|| {
+        let used = trimmed(storage, pieces[2].len() as u64).ok_or_else(|| {
             let [a, b, c] = storage.map(|blocks| Bytes::new(blocks * BLOCK).human());
             format!(
                 "the log, ASU 3, has {c}, and needs a ninth of the two stores together, twice the smaller of {a} and {b}: give it more, \

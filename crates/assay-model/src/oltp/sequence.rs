@@ -23,13 +23,27 @@ pub struct Access {
     pub blocks: u32,
 }
 
-/// The used sizes of the three ASUs, in blocks, on storage of these sizes: the first two are equally large, and the
-/// third has a ninth of both together. `None` if the third storage is too small for that, or if the longest operation
-/// would not fit on the third ASU.
-pub fn trimmed(storage: [u64; 3]) -> Option<[u64; 3]> {
+/// Blocks that storage in pieces may lack: of each piece, a part of a block at its end, and a block that a file keeps for
+/// the program's label.
+const LOST_OF_A_PIECE: u64 = 2;
+
+/// The used sizes of the three ASUs, in blocks, on storage of these sizes, of which the third consists of `pieces`: the
+/// first two are equally large, and the third has a ninth of both together. Where [`LOST_OF_A_PIECE`] is all that the
+/// third lacks, it has what is there, and the others have less. `None` if the third storage is too small, or if
+/// the longest operation would not fit on the third ASU.
+pub fn trimmed(storage: [u64; 3], pieces: u64) -> Option<[u64; 3]> {
     let stores = storage[0].min(storage[1]);
     let log = stores.checked_mul(2)? / 9;
-    (log >= stream::LONGEST && log <= storage[2]).then_some([stores, stores, log])
+    let used = match log.saturating_sub(storage[2]) {
+        0 => [stores, stores, log],
+        // The smallest stores of which a ninth of both together is this log.
+        lacking if lacking <= pieces.saturating_mul(LOST_OF_A_PIECE) => {
+            let stores = storage[2].checked_mul(9)?.div_ceil(2);
+            [stores, stores, storage[2]]
+        }
+        _ => return None,
+    };
+    (used[2] >= stream::LONGEST).then_some(used)
 }
 
 /// The sequence of operations of a number of BSUs.

@@ -17,7 +17,7 @@ fn bands() -> Value {
 
 /// The sizes of ASUs that divide this many blocks as the benchmark does: 45 %, 45 % and 10 %.
 fn asus(blocks: u64) -> [u64; 3] {
-    trimmed([blocks * 45 / 100, blocks * 45 / 100, blocks / 10]).unwrap()
+    trimmed([blocks * 45 / 100, blocks * 45 / 100, blocks / 10], 1).unwrap()
 }
 
 fn sequence(blocks: u64, bsus: u32, shares: ReadShares, seed: u64) -> Sequence {
@@ -196,9 +196,12 @@ fn a_cache_answers_as_many_reads_as_there() {
 
 #[test]
 fn small_storage_is_scaled_and_too_small_storage_refused() {
-    assert_eq!(trimmed([90, 100, 30]), Some([90, 90, 20]));
-    assert_eq!(trimmed([90, 100, 19]), None, "the third has a ninth of both others");
-    assert_eq!(trimmed([60, 60, 60]), None, "no operation of 16 blocks fits");
+    assert_eq!(trimmed([90, 100, 30], 1), Some([90, 90, 20]));
+    assert_eq!(trimmed([90, 100, 19], 1), Some([86, 86, 19]), "a part of a block is what it lacks");
+    assert_eq!(trimmed([90, 100, 17], 1), None, "the third has a ninth of both others");
+    assert_eq!(trimmed([90, 100, 17], 2), Some([77, 77, 17]), "of each of two pieces");
+    assert_eq!(trimmed([60, 60, 60], 1), None, "no operation of 16 blocks fits");
+    assert_eq!(trimmed([72, 72, 15], 1), None, "also of what is there");
     let asus = [1152, 1152, 256];
     let mut sequence = Sequence::new(asus, (1, 1), ReadShares::Published, Prng::seeded(7));
     let mut most = [0; 8];

@@ -84,6 +84,24 @@ fn the_originals_quick_start_with_a_cache_works_as_typed() {
         assert_eq!(figure("Ram Hits") + figure("Storage Hits"), hits);
         assert_eq!(figure("Storage Hits") > 0.0, state == "Loaded", "what the run before put in is on the device");
         assert!(said.out.contains("== Log Information ==\nRam Hit Rate: "));
+        // The last line of the data file has the same counters, with the names of the original's file.
+        let last = records(&place, "pblio.data").pop().unwrap();
+        for (part, member, name) in [
+            ("cache", "reads", "Reads"),
+            ("cache", "readhits", "Read hits"),
+            ("cache", "invalidations", "Invalidations"),
+            ("cache", "invalidatehits", "Invalidate hits"),
+            ("cache", "insertions", "Insertions"),
+            ("cache", "evictions", "Evictions"),
+            ("log", "ramhits", "Ram Hits"),
+            ("log", "storagehits", "Storage Hits"),
+            ("log", "wraps", "Wraps"),
+        ] {
+            assert_eq!(last[part][member].as_f64(), Some(figure(name)), "{part} {member}: {last}");
+        }
+        let segments = &last["log"]["mean_segmentwrite_usecs"];
+        let mean = segments["duration"].as_f64().unwrap() / segments["count"].as_f64().unwrap().max(1.0) / 1e3;
+        assert!((mean - figure("Mean Write Latency")).abs() <= 0.01, "{segments}: {}", said.out);
     }
     assert!(place.path("cache.pbl").exists());
 }
