@@ -313,10 +313,7 @@ fn add_gains(model: &str, steps: &mut [Step]) {
     }
     let mut first = None;
     for step in steps {
-        let own = step.part.streams.each.iter().filter(|stream| stream.target.is_some());
-        let operations: u64 = own.map(|stream| stream.counts.operations).sum();
-        let seconds = step.part.time.measured_ns as f64 / 1e9;
-        let per_second = if seconds > 0.0 { operations as f64 / seconds } else { 0.0 };
+        let per_second = step.part.streams.throughput().map_or(0.0, |(operations, _)| operations);
         let first = *first.get_or_insert(per_second);
         step.gain = Some(Gain { per_second, over_first: (first > 0.0).then(|| per_second / first) });
     }

@@ -4,7 +4,8 @@
 
 mod common;
 
-use assay_judge::{Judgement, Verdict};
+use assay_judge::{Judgement, Verdict, render};
+use assay_record::{FlowHead, StepHead, StreamHead};
 use common::*;
 use serde_json::{Value, json};
 
@@ -137,4 +138,139 @@ fn a_slice_that_waits_when_the_log_ends_is_judged() {
     let slices: Vec<_> = judged.part.slices.listed.iter().map(|slice| (slice.number, slice.complete)).collect();
     assert_eq!(slices[..2], [(1, true), (2, true)], "{}", judged.reason);
     assert_eq!(judged.part.criteria.iter().map(|it| it.windows).max(), Some(2), "{slices:?}");
+}
+
+/// A run of a stream for each life, all on one target; `at` says what each does in each minute.
+fn together(lives: &[Value], at: impl Fn(u64, usize) -> Minute, events: &[(u64, usize, &str, u64)]) -> Judgement {
+    let mut head = header(1, 1);
+    head.phases[0].span_ns = 0;
+    let name = |at: usize| format!("job-{at}");
+    head.streams = (0..lives.len()).map(|at| StreamHead { name: name(at), ..head.streams[0].clone() }).collect();
+    head.flows = (0..lives.len() as u16).map(|stream| FlowHead { stream, target: 0 }).collect();
+    let streams = lives.iter().enumerate().map(|(at, life)| {
+        let mut stream = json!({"name": name(at)});
+        stream.as_object_mut().unwrap().extend(life.as_object().unwrap().clone());
+        stream
+    });
+    head.plan = json!({"seed": 7, "streams": streams.collect::<Vec<_>>()});
+    head.criteria.clear();
+    let mut scenario = Scenario::new(head);
+    for minute in 0..60 {
+        for (_, flow, what, minutes) in events.iter().filter(|(at, ..)| *at == minute) {
+            let detail = if *what == "stream-begin" { "begun_ns" } else { "completed_ns" };
+            let details = [("flow", &flow.to_string()[..]), (detail, &(minutes * MINUTE).to_string())];
+            scenario = scenario.event_with(what, "told", &details);
+        }
+        scenario = scenario.minutes(minute..minute + 1, &at);
+    }
+    scenario.completed().judge()
+}
+
+/// Every stream does ten operations a second while it runs. However they follow each other, a drive that did ten a second
+/// is never shown with more.
+#[test]
+fn rates_of_what_ran_one_after_another_are_not_added() {
+    let begin_end =
+        |flow: usize, from: u64, to: u64| [(from, flow, "stream-begin", from), (to - 1, flow, "stream-end", to)];
+    let waits = [begin_end(1, 20, 40), begin_end(2, 40, 60)].concat();
+    let counted = |life: Value| {
+        let mut life = life;
+        life["operations"] = 12_000.into();
+        life
+    };
+    for (what, lives, ran, events, expected) in [
+        (
+            "jobs that wait for each other",
+            vec![
+                counted(json!({"start": "1ns"})),
+                counted(json!({"after": "job-0"})),
+                counted(json!({"after": "job-1"})),
+            ],
+            vec![0..20u64, 20..40, 40..60],
+            [vec![(19, 0, "stream-end", 20)], waits].concat(),
+            (10.0, 60),
+        ),
+        (
+            "jobs that begin later, with a pause in between",
+            vec![json!({"for": "10min"}), json!({"start": "30min", "for": "20min"})],
+            vec![0..10, 30..50],
+            vec![(9, 0, "stream-end", 10), (49, 1, "stream-end", 50)],
+            (10.0, 30),
+        ),
+        (
+            "one beside all, and one for a part of the time",
+            vec![json!({}), json!({"start": "30min", "for": "30min"})],
+            vec![0..60, 30..60],
+            vec![],
+            (15.0, 60),
+        ),
+    ] {
+        let judged =
+            together(&lives, |minute, flow| if ran[flow].contains(&minute) { DEFAULT } else { NOTHING }, &events);
+        let throughput = judged.part.streams.throughput.unwrap();
+        let shown = (throughput.operations_per_second, (throughput.ran_ns + 1) / MINUTE);
+        assert!((shown.0 - expected.0).abs() < 0.01 && shown.1 == expected.1, "{what}: {throughput:?}");
+        for (stream, own) in judged.part.streams.each.iter().zip(&ran) {
+            let rate = stream.rate_achieved.unwrap();
+            assert!((rate - 10.0).abs() < 0.01, "{what}: {} ran at {rate}", stream.name);
+            let minutes = (*own != (0..60)).then_some(own.end - own.start);
+            assert_eq!(
+                stream.ran_ns.map(|ns| (ns + 1) / MINUTE).filter(|ran| *ran < 60),
+                minutes,
+                "{what}: {}",
+                stream.name
+            );
+        }
+        for shown in [text(&judged, render::text), text(&judged, render::markdown), text(&judged, render::junit)] {
+            assert!(
+                shown.contains(&format!("{:.0} IOPS", expected.0)) && !shown.contains("20 IOPS"),
+                "{what}: {shown}"
+            );
+        }
+        let page = text(&judged, render::html);
+        assert!(page.contains(&format!("<dt>IOPS</dt><dd>{:.1}<", expected.0)), "{what}");
+    }
+}
+
+fn text(judged: &Judgement, render: fn(&Judgement, &mut dyn std::fmt::Write) -> std::fmt::Result) -> String {
+    let mut text = String::new();
+    render(judged, &mut text).unwrap();
+    text
+}
+
+/// Each of two steps has figures of its own in every form of the result.
+#[test]
+fn each_step_is_shown_with_its_own_figures() {
+    let step = |number, title: &str| {
+        let mut head = header(1, 1);
+        head.phases[0].span_ns = 0;
+        head.criteria.clear();
+        head.step = Some(StepHead {
+            number,
+            of: 2,
+            title: title.into(),
+            stress: false,
+            until_certain: false,
+            of_workload: true,
+        });
+        head
+    };
+    let slow = |minute, flow| Minute { unscheduled: PER_MINUTE / 2, ..good(minute, flow) };
+    let run = Scenario::new(step(1, "fill")).minutes(0..60, good).completed();
+    let judged = run.segment(step(2, "reader")).minutes(0..60, slow).completed().judge();
+    assert_eq!(judged.steps.len(), 2);
+    for shown in [text(&judged, render::text), text(&judged, render::markdown), text(&judged, render::junit)] {
+        for figure in ["10 IOPS", "5.0 IOPS"] {
+            assert!(shown.contains(figure), "{figure}: {shown}");
+        }
+        assert!(!shown.contains("15 IOPS"), "{shown}");
+    }
+    let mut piped = String::new();
+    render::text_for(&judged, "LOG", render::Reader::Pipe, &mut piped).unwrap();
+    for heading in ["step 1 of 2, fill", "step 2 of 2, reader", "reads 10.0 of 10.0/s", "reads 5.0 of 10.0/s"] {
+        assert!(piped.contains(heading), "{heading}: {piped}");
+    }
+    let page = text(&judged, render::html);
+    let steps = page.split("id=\"steps\"").nth(1).and_then(|rest| rest.split("</section>").next()).unwrap();
+    assert!(steps.contains(">10.0<") && steps.contains(">5.0<"), "{steps}");
 }

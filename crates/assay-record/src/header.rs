@@ -116,6 +116,9 @@ pub struct MeterHead {
     pub holds: String,
     /// The names of its counters, such as `reads`, `read_bytes` and `read_ns`.
     pub counters: Vec<String>,
+    /// Counters that stay zero because nothing measures them, each with the reason.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub not_measured: BTreeMap<String, String>,
 }
 
 /// One step of a certification.
@@ -190,6 +193,10 @@ pub struct StreamHead {
     /// Operation size as text, for people; empty where operations have no size.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub size: String,
+    /// The size that its operations really have, as text, where the target's blocks are larger or no divisor of `size`;
+    /// otherwise empty.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub size_done: String,
     /// Whether ACT's tables also name it per device (`/dev/sdb-reads`).
     #[serde(default)]
     pub per_target: bool,

@@ -18,6 +18,7 @@ mod loops;
 mod packed;
 mod pauses;
 mod recorder;
+mod running;
 mod thresholds;
 mod times;
 
@@ -38,5 +39,6 @@ pub use loops::{LoopHead, LoopInterval};
 pub use packed::{Filled, Unpacker};
 pub use pauses::Pauses;
 pub use recorder::{Excess, Failure, FlowCounters, Frame, Recorder, Took};
+pub use running::{LifeNews, PlannedLife, Running, Stretches};
 pub use thresholds::Thresholds;
 pub use times::Times;

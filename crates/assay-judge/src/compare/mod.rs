@@ -14,7 +14,7 @@ pub use page::html;
 pub use render::text;
 pub use sample::Sampled;
 
-use crate::judgement::{Judgement, Outcome, StepFigures, TargetTotals};
+use crate::judgement::{Judgement, Outcome, Step, StepFigures, TargetTotals};
 use crate::verdict::Verdict;
 use crate::words::add_new;
 use assay_base::{Measure, Span};
@@ -86,6 +86,32 @@ pub struct RunSummary {
     pub rate: Option<f64>,
     /// Bytes per second of these operations.
     pub bytes_per_second: Option<f64>,
+    /// Each step, where there are several.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub steps: Vec<StepSummary>,
+}
+
+/// How much a step of a run did.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct StepSummary {
+    /// Its number, from 1.
+    pub number: u32,
+    /// Its title.
+    pub title: String,
+    /// Measured time.
+    pub measured_ns: u64,
+    /// Operations per second of all its streams; absent when no time was measured.
+    pub rate: Option<f64>,
+    /// Bytes per second of these operations.
+    pub bytes_per_second: Option<f64>,
+}
+
+impl StepSummary {
+    fn new(step: &Step) -> StepSummary {
+        let (rate, bytes_per_second) = step.part.streams.throughput().unzip();
+        let measured_ns = step.part.time.measured_ns;
+        StepSummary { number: step.number, title: step.title.clone(), measured_ns, rate, bytes_per_second }
+    }
 }
 
 /// A run in the ranking.
@@ -176,6 +202,7 @@ impl Run {
             measured_ns: part.time.measured_ns,
             rate,
             bytes_per_second,
+            steps: self.judgement.steps.iter().map(StepSummary::new).collect(),
         }
     }
 

@@ -2,7 +2,7 @@
 //! input, escaped in the template.
 
 use super::render::{answer, outcome, titled, value};
-use super::{Answer, Comparison, Figure, Marked, Ranked, RunSummary, StreamRow};
+use super::{Answer, Comparison, Figure, Marked, Ranked, RunSummary, StepSummary, StreamRow};
 use crate::judgement::Outcome;
 use crate::render::chart::{Chart, series_class};
 use crate::render::html::distribution::{self, Distribution};
@@ -52,6 +52,13 @@ struct View<'a> {
 
 struct RunRow<'a> {
     told: &'a RunSummary,
+    /// Its figures; those of each step, where there are several.
+    figures: Vec<RunFigures>,
+}
+
+struct RunFigures {
+    /// The step, where there are several.
+    title: Option<String>,
     rate: String,
     megabytes: String,
     measured: String,
@@ -101,11 +108,23 @@ fn watermarks(all: &[Marked]) -> Vec<(String, Vec<Watermark<'_>>)> {
 }
 
 fn run(told: &RunSummary) -> RunRow<'_> {
-    RunRow {
-        told,
-        rate: told.rate.map_or(ABSENT.to_owned(), per_second),
-        megabytes: told.bytes_per_second.map_or(ABSENT.to_owned(), megabytes),
-        measured: clock(told.measured_ns),
+    let step = |step: &StepSummary| {
+        let title = Some(format!("step {}: {}", step.number, step.title));
+        run_figures(title, step.measured_ns, (step.rate, step.bytes_per_second))
+    };
+    let figures = match told.steps.is_empty() {
+        true => vec![run_figures(None, told.measured_ns, (told.rate, told.bytes_per_second))],
+        false => told.steps.iter().map(step).collect(),
+    };
+    RunRow { told, figures }
+}
+
+fn run_figures(title: Option<String>, measured_ns: u64, (rate, bytes): (Option<f64>, Option<f64>)) -> RunFigures {
+    RunFigures {
+        title,
+        rate: rate.map_or(ABSENT.to_owned(), per_second),
+        megabytes: bytes.map_or(ABSENT.to_owned(), megabytes),
+        measured: clock(measured_ns),
     }
 }
 

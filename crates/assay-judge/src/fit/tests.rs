@@ -196,6 +196,40 @@ fn a_round_that_was_off_by_chance_is_run_again() {
     assert_eq!(knobs[1], knobs[2]);
 }
 
+/// A figure that nothing changes does not end a fit while another one was off by chance, which is never said to need
+/// more rounds than there are.
+#[test]
+fn a_fit_uses_its_rounds_beside_a_figure_that_cannot_agree() {
+    // An application of one size: nothing moves its bytes, which are a tenth too few. The writes vary.
+    for (off_in, ends_in) in [(&[1][..], 2), (&[1, 2], 3), (&[2], 1), (&[1, 2, 3, 4, 5], 5)] {
+        let drive = Drive { blocks_read: 0.0, blocks_written: 0.0, writes: 60.0, ..WORKED };
+        let fixed = move |knobs: &Knobs| {
+            let as_imported = Knobs { read_scale: knobs.read_scale, ..Knobs::default() };
+            drive.expected(&as_imported)
+        };
+        let own = fixed(&Knobs::default()).figures;
+        let production = [own[0], own[1], own[2] * 1.1, own[3]];
+        let mut fit = Fit::start(fixed, goal(production), Knobs::default());
+        let mut rounds = 0;
+        while let Next::RunAt(at) = fit.next() {
+            rounds += 1;
+            assert_eq!(at, Knobs::default());
+            let mut counted = own;
+            if off_in.contains(&rounds) {
+                // Four standard deviations of 3600 writes.
+                counted[1] *= 1.066;
+            }
+            fit.observe(at, measured(counted, None));
+        }
+        assert_eq!(rounds, ends_in, "off in {off_in:?}");
+        let Next::Done(outcome) = fit.next() else { unreachable!() };
+        let told = shorts(&outcome);
+        assert!(told.contains(&(Figure::ReadBytes, Why::Fixed)), "{told:?}");
+        let unfinished = told.iter().any(|(_, why)| *why == Why::Unfinished);
+        assert_eq!(unfinished, ends_in == 5, "more rounds are named only where all were used: {told:?}");
+    }
+}
+
 #[test]
 fn requests_that_the_kernel_splits_are_told_and_what_is_handed_over_is_fitted() {
     // Large blocks of 128 KiB on a queue with a limit of 64 KiB.

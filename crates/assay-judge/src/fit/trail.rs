@@ -2,7 +2,7 @@
 
 use super::figures::{Compared, Figures, Measured};
 use super::outcome::Outcome;
-use crate::judgement::{DiskCount, Judgement, Outcome as Met, StreamTotals, TargetTotals};
+use crate::judgement::{DiskCount, Judgement, Outcome as Met, TargetTotals};
 use crate::procedure::{Aside, Evidence};
 use crate::verdict::Verdict;
 use crate::words::add_new;
@@ -108,15 +108,13 @@ impl Measured {
     /// operations of the run, because they cover the whole run and the figures only the measured time.
     pub fn of(judgement: &Judgement) -> Measured {
         let part = &judgement.part;
-        let sum = |direction: Direction, of: fn(&StreamTotals) -> Option<f64>| {
+        let [reads, writes] = [Direction::Read, Direction::Write].map(|direction| {
             let word = direction.to_string();
-            part.streams.each.iter().filter(|totals| totals.direction == word).filter_map(of).sum::<f64>()
-        };
-        let [reads, writes] = [Direction::Read, Direction::Write]
-            .map(|direction| [sum(direction, |it| it.rate_achieved), sum(direction, StreamTotals::bytes_per_second)]);
-        let own = [reads[0], writes[0], reads[1], writes[1]];
-        let durable = part.streams.each.iter().filter(|totals| is_durable(&part.plan.json, &totals.name));
-        let durable: f64 = durable.filter_map(|totals| totals.rate_achieved).sum();
+            part.streams.rates(|totals| totals.direction == word).unwrap_or_default()
+        });
+        let own = [reads.0, writes.0, reads.1, writes.1];
+        let durable = part.streams.rates(|totals| is_durable(&part.plan.json, &totals.name));
+        let (durable, _) = durable.unwrap_or_default();
         let disk = part.targets.each.first().and_then(|target| target.disk);
         let device = disk.map(|disk| {
             let times = |device: DiskCount, own: DiskCount| {

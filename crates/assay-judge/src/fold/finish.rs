@@ -5,7 +5,7 @@ use crate::fold::reason::{decide, failure};
 use crate::fold::series::Lines;
 use crate::fold::step::StepFold;
 use crate::fold::streams::{streams, together};
-use crate::fold::{lacks, per_minute};
+use crate::fold::{lacks, laws, per_minute};
 use crate::judgement::{
     CacheFigures, Course, CriterionOutcome, GeneratorFigures, Intervals, LogHistory, MeasuredTime, PlanAsRun,
     SliceList, Step, StepFigures, StreamFigures, StreamTotals, TargetFigures, TargetTotals,
@@ -48,8 +48,10 @@ pub(crate) fn finish(mut fold: StepFold) -> Finished {
     let streams = streams(&fold, &mut notes.warnings);
     let together = together(&fold);
     let head = fold.header.clone();
+    let (layout, peak) = (fold.layout.clone(), fold.measured.totals.peak);
     let part = part(fold, targets, (streams, together), (ended, notes.contradictions));
     let part = StepFigures { failure: failure(&notes.findings), ..part };
+    laws::assert_all(&part, &layout, peak);
     let used = part.targets.foreign.iter();
     notes.warnings.extend(used.filter_map(|foreign| foreign.warning(part.time.measured_ns)));
     let (verdict, reason, deciding) = decide(&notes.findings, &part);
@@ -124,8 +126,10 @@ fn part(
             each,
             together,
             loops: std::mem::take(&mut fold.measured.loops).finish(&fold.layout, &fold.slices.rests),
+            throughput: None,
             phases: std::mem::take(&mut fold.measured.phases).finish(&fold.layout, &listed),
-        },
+        }
+        .with_throughput(fold.measured.totals.any_ran_ns),
         slices: SliceList { listed, left_out: fold.slices.kept.left_out },
         databases: fold.databases.finish(fold.header.databases, &meters),
         generator: GeneratorFigures {

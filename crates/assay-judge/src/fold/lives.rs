@@ -4,9 +4,7 @@
 //! run say it: they stand in the log before the interval in which it happened. A stream is judged over the part of a
 //! window in which it lives: what it did in a second is its work by that part, and no schedule is expected elsewhere.
 
-use assay_base::Span;
-use assay_record::{Event, EventKind, FlowHead, Header};
-use serde_json::Value;
+use assay_record::{Event, FlowHead, Header, LifeNews, PlannedLife, Running};
 
 /// The lives of all streams; see the module.
 #[derive(Clone, Debug, Default)]
@@ -15,6 +13,8 @@ pub struct Lives {
     streams: Vec<Life>,
     /// The stream of each flow.
     flows: Vec<usize>,
+    /// When each flow ran.
+    pub(crate) running: Running,
     /// All end after a number of operations, and nothing else is said about them: the run ends with the last, and each
     /// is judged over all of it.
     together: bool,
@@ -23,12 +23,7 @@ pub struct Lives {
 /// One stream.
 #[derive(Clone, Debug, Default)]
 struct Life {
-    start_ns: u64,
-    lasts_ns: Option<u64>,
-    /// It waits for this one.
-    after: Option<String>,
-    by_number: bool,
-    by_bytes: bool,
+    planned: PlannedLife,
     /// When it began, where it has waited.
     begun_ns: Option<u64>,
     /// When the last of its operations completed, and how many of its flows are done.
@@ -36,25 +31,17 @@ struct Life {
     flows: usize,
 }
 
-/// Something that the run tells about a life, at a moment of its own time line.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct News {
-    stream: usize,
-    /// On the time line of the segment.
-    pub(crate) at_ns: u64,
-    begins: bool,
-}
-
 impl Lives {
     /// Of the streams of a header.
     pub(crate) fn of(header: &Header) -> Lives {
-        let streams: Vec<Life> = (0..header.streams.len()).map(|at| Life::of(&header.plan, at)).collect();
-        if streams.iter().all(|life| !life.is_special()) {
+        let streams: Vec<Life> =
+            (0..header.streams.len()).map(|stream| Life::new(PlannedLife::new(&header.plan, stream))).collect();
+        if streams.iter().all(|life| !life.planned.is_special()) {
             return Lives::default();
         }
         let together = streams.iter().all(Life::is_by_operations);
-        let mut lives =
-            Lives { streams, together, flows: header.flows.iter().map(|flow| usize::from(flow.stream)).collect() };
+        let flows = header.flows.iter().map(|flow| usize::from(flow.stream)).collect();
+        let mut lives = Lives { streams, together, flows, running: Running::from_header(header) };
         for FlowHead { stream, .. } in &header.flows {
             if let Some(life) = lives.streams.get_mut(usize::from(*stream)) {
                 life.flows += 1;
@@ -70,23 +57,19 @@ impl Lives {
 
     /// Whether a stream has an end of its own.
     pub(crate) fn ends(&self, stream: usize) -> bool {
-        self.streams.get(stream).is_some_and(|life| life.by_number || life.lasts_ns.is_some())
+        self.streams.get(stream).is_some_and(|life| life.planned.by_number || life.planned.lasts_ns.is_some())
     }
 
     /// What an event tells, where it is about a life.
-    pub(crate) fn news(&self, event: &Event) -> Option<News> {
-        let number = |name: &str| event.details.get(name)?.parse::<u64>().ok();
-        let stream = *self.flows.get(usize::try_from(number("flow")?).ok()?)?;
-        match event.what {
-            EventKind::StreamBegin => Some(News { stream, at_ns: number("begun_ns")?, begins: true }),
-            EventKind::StreamEnd => Some(News { stream, at_ns: number("completed_ns")?, begins: false }),
-            _ => None,
-        }
+    pub(crate) fn news(&self, event: &Event) -> Option<LifeNews> {
+        self.running.news(event)
     }
 
     /// Takes what was told, at `at_ns` of the measured time.
-    pub(crate) fn take(&mut self, news: News, at_ns: u64) {
-        let Some(life) = self.streams.get_mut(news.stream) else { return };
+    pub(crate) fn take(&mut self, news: LifeNews, at_ns: u64) {
+        self.running.take(news, at_ns);
+        let stream = self.flows.get(news.flow).copied();
+        let Some(life) = stream.and_then(|stream| self.streams.get_mut(stream)) else { return };
         match news.begins {
             // On several targets it begins with the first.
             true => life.begun_ns = Some(life.begun_ns.map_or(at_ns, |before| before.min(at_ns))),
@@ -99,6 +82,7 @@ impl Lives {
         for life in &mut self.streams {
             (life.begun_ns, life.done) = (None, (0, 0));
         }
+        self.running.start_over();
     }
 
     /// The part of a window in which a stream lives, in measured time; empty where it does not.
@@ -133,7 +117,7 @@ impl Lives {
     pub(crate) fn is_done_by(&self, stream: usize, at_ns: u64) -> bool {
         self.streams
             .get(stream)
-            .is_some_and(|life| !self.together && life.by_number && life.is_done() && life.done.0 <= at_ns)
+            .is_some_and(|life| !self.together && life.planned.by_number && life.is_done() && life.done.0 <= at_ns)
     }
 
     /// Whether the time of a stream was over at the latest at this time: what was in flight then completes later.
@@ -146,41 +130,19 @@ impl Lives {
     pub(crate) fn never_began(&self) -> impl Iterator<Item = (usize, &str)> {
         let waits = |(at, life): (usize, &'_ Life)| (at, life.begun_ns);
         let waiting = self.streams.iter().enumerate().filter(move |it| waits(*it).1.is_none());
-        waiting.filter_map(|(at, life)| Some((at, life.after.as_deref()?)))
+        waiting.filter_map(|(at, life)| Some((at, life.planned.after.as_deref()?)))
     }
-}
-
-/// The names of all that a stream waits for.
-fn awaited(first: &str, others: &Value) -> String {
-    let others = others.as_array().into_iter().flatten().filter_map(Value::as_str);
-    std::iter::once(first).chain(others).collect::<Vec<_>>().join(", ")
 }
 
 impl Life {
-    /// What the plan says of a stream, or of the loop that it belongs to.
-    fn of(plan: &Value, stream: usize) -> Life {
-        let own = &plan["streams"][stream];
-        let looped = &own["arrival"]["looped"]["looped"];
-        let loops = plan["loops"].as_array().map_or(&[][..], Vec::as_slice);
-        let said = loops.iter().find(|it| looped.is_string() && it["name"] == *looped).unwrap_or(own);
-        let span = |name: &str| serde_json::from_value::<Span>(said[name].clone()).ok().map(Span::as_ns);
-        Life {
-            start_ns: span("start").unwrap_or(0),
-            lasts_ns: span("for"),
-            after: said["after"].as_str().map(|first| awaited(first, &said["and_after"])),
-            by_number: said["operations"].is_u64() || !said["bytes"].is_null(),
-            by_bytes: !said["bytes"].is_null(),
-            ..Life::default()
-        }
-    }
-
-    fn is_special(&self) -> bool {
-        self.start_ns > 0 || self.lasts_ns.is_some() || self.after.is_some() || self.by_number
+    fn new(planned: PlannedLife) -> Life {
+        Life { planned, ..Life::default() }
     }
 
     fn is_by_operations(&self) -> bool {
-        let timed = self.start_ns > 0 || self.lasts_ns.is_some() || self.after.is_some();
-        self.by_number && !self.by_bytes && !timed
+        let PlannedLife { start_ns, lasts_ns, after, by_number, by_bytes, .. } = &self.planned;
+        let timed = *start_ns > 0 || lasts_ns.is_some() || after.is_some();
+        *by_number && !by_bytes && !timed
     }
 
     fn is_done(&self) -> bool {
@@ -188,15 +150,15 @@ impl Life {
     }
 
     fn begins_ns(&self) -> Option<u64> {
-        if self.after.is_some() { self.begun_ns } else { Some(self.start_ns) }
+        if self.planned.after.is_some() { self.begun_ns } else { Some(self.planned.start_ns) }
     }
 
     fn out_of_time_ns(&self) -> Option<u64> {
-        Some(self.begins_ns()?.saturating_add(self.lasts_ns?))
+        Some(self.begins_ns()?.saturating_add(self.planned.lasts_ns?))
     }
 
     fn ends_ns(&self) -> Option<u64> {
-        let done = (self.by_number && self.is_done()).then_some(self.done.0);
+        let done = (self.planned.by_number && self.is_done()).then_some(self.done.0);
         [done, self.out_of_time_ns()].into_iter().flatten().min()
     }
 }
@@ -205,7 +167,8 @@ impl Life {
 mod tests {
     use super::*;
     use crate::fold::fixture;
-    use serde_json::json;
+    use assay_record::EventKind;
+    use serde_json::{Value, json};
 
     const S: u64 = 1_000_000_000;
 

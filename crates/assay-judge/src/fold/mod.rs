@@ -3,7 +3,8 @@
 //! `step` gives each line to state machines that know little of each other: `placement` (its place in measured time),
 //! `segment` with `accounts` (whether it adds up), `warm_up` and `closing`, `slices` with `window`, `kept` and `rests`,
 //! `totals`, `distributions`, `series`, `steady`, `targets`, `failures`, `integrity`, `environment`, `events`,
-//! `silences`. What they find goes to `notes`; `finish` makes the result from them, with `lacks`, `streams` and `reason`.
+//! `silences`. What they find goes to `notes`; `finish` makes the result from them, with `lacks`, `streams` and `reason`,
+//! and asserts the `laws` that its figures obey.
 
 pub(crate) mod accounts;
 pub(crate) mod changes;
@@ -24,6 +25,7 @@ pub(crate) mod integrity;
 pub(crate) mod kept;
 pub(crate) mod lacks;
 pub(crate) mod late;
+mod laws;
 pub(crate) mod layout;
 mod lives;
 pub(crate) mod loop_layout;

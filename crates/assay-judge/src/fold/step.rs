@@ -19,7 +19,6 @@ use crate::fold::events::Events;
 use crate::fold::failures::FlowFailures;
 use crate::fold::integrity::IntegrityFold;
 use crate::fold::layout::Layout;
-use crate::fold::lives::News;
 use crate::fold::loops::LoopTotals;
 use crate::fold::notes::Notes;
 use crate::fold::others::{Disturbance, Others};
@@ -38,7 +37,7 @@ use crate::options::Options;
 use crate::rules::disk;
 use crate::verdict::Verdict;
 use assay_base::{Criterion, Span};
-use assay_record::{Close, CloseReason, Event, EventKind, Header, Histograms, Interval, StepHead};
+use assay_record::{Close, CloseReason, Event, EventKind, Header, Histograms, Interval, LifeNews, StepHead};
 use std::collections::BTreeSet;
 
 /// What is summed over the measured time.
@@ -72,7 +71,7 @@ pub(crate) struct StepFold {
     done: BTreeSet<String>,
     pub(crate) databases: Databases,
     /// What events told about the lives of streams, until its place in measured time is known.
-    news: Vec<News>,
+    news: Vec<LifeNews>,
     pub(crate) notes: Notes,
 }
 

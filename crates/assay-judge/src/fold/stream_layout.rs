@@ -14,6 +14,8 @@ pub struct StreamLayout {
     pub sequential: bool,
     /// Whether its writes are durable.
     pub durable: bool,
+    /// Whether it reads back what the run has written, after the measured time.
+    pub reads_back: bool,
     /// The share of its operations that a criterion allows to fail; `None` where none speaks of errors, and each fails the run.
     pub may_fail: Option<Share>,
 }
@@ -27,6 +29,7 @@ impl StreamLayout {
             flows: Vec::new(),
             sequential: planned.get("address").is_some_and(is_sequential),
             durable: planned.get("durable").is_some_and(|it| it == true),
+            reads_back: planned["address"] == "written",
             may_fail: may_fail(&head.name, criteria),
             head,
         }

@@ -28,14 +28,15 @@ pub(crate) fn streams(fold: &StepFold, warnings: &mut Vec<String>) -> Vec<Stream
             flows.iter().fold(0u64, |sum, &flow| sum.saturating_add(fold.measured.totals.flows[flow].in_time))
         };
         let maxima = fold.measured.totals.streams[stream];
-        entries.push(totals(fold, lived(fold, stream), only, (&together, in_time(flows)), times, maxima));
+        let ran_ns = fold.measured.totals.ran_ns[stream];
+        entries.push(totals(fold, (head, ran_ns), only, (&together, in_time(flows)), times, maxima));
         if flows.len() > 1 {
             for &flow in flows {
                 let times = fold.measured.distributions.flows[flow].as_ref().map(|it| it.as_slice());
                 let target = Some(layout.target_of(flow));
-                let cell = (&fold.measured.totals.flows[flow].cell, in_time(&[flow]));
-                let most = fold.measured.totals.flows[flow].most;
-                entries.push(totals(fold, lived(fold, stream), target, cell, times, most));
+                let own = &fold.measured.totals.flows[flow];
+                let cell = (&own.cell, in_time(&[flow]));
+                entries.push(totals(fold, (head, own.ran_ns), target, cell, times, own.most));
             }
         }
     }
@@ -64,25 +65,19 @@ pub(crate) fn together(fold: &StepFold) -> Option<StreamTotals> {
         arrival: arrival.unwrap_or_default(),
         rate: None,
         size: String::new(),
+        size_done: String::new(),
         per_target: false,
     };
-    let (measured_ns, most) = (measured.totals.measured_ns, measured.totals.all);
-    let whole =
-        totals(fold, (&head, measured_ns), None, (&cell, in_time), times.as_ref().map(|it| it.as_slice()), most);
+    let (ran_ns, most) = (measured.totals.all_ran_ns, measured.totals.all);
+    let whole = totals(fold, (&head, ran_ns), None, (&cell, in_time), times.as_ref().map(|it| it.as_slice()), most);
     let rates = layout.streams.iter().map(|stream| stream.head.rate.map(|rate| rate.as_f64()));
     Some(StreamTotals { rate_asked: rates.sum(), ..whole })
 }
 
-/// A stream, and for how many nanoseconds of the measured time it lived.
-fn lived(fold: &StepFold, stream: usize) -> (&StreamHead, u64) {
-    let (layout, totals) = (&fold.layout, &fold.measured.totals);
-    // Its rate is that of the time in which it lives.
-    (&layout.streams[stream].head, if layout.lives.is_some() { totals.lived_ns[stream] } else { totals.measured_ns })
-}
-
+/// `ran_ns`: for how much of the measured time it ran, of which its rate is.
 fn totals(
     fold: &StepFold,
-    (head, seconds_ns): (&StreamHead, u64),
+    (head, ran_ns): (&StreamHead, u64),
     target: Option<&str>,
     (cell, in_time): (&Counters, u64),
     times: Option<&[Times]>,
@@ -90,15 +85,18 @@ fn totals(
 ) -> StreamTotals {
     let layout = &fold.layout;
     let of = |lengths, which: usize| summary(lengths, times.map(|times| &times[which]), layout);
-    let seconds = seconds_ns as f64 / 1e9;
+    let seconds = ran_ns as f64 / 1e9;
+    let measured_ns = fold.measured.totals.measured_ns;
     StreamTotals {
         name: head.name.clone(),
         target: target.map(str::to_owned),
         direction: head.does(),
         arrival: head.arrival.clone(),
         size: head.size.clone(),
+        size_done: head.size_done.clone(),
         rate_asked: head.rate.map(|rate| rate.as_f64()),
-        rate_achieved: (seconds_ns > 0).then(|| in_time as f64 / seconds),
+        rate_achieved: (ran_ns > 0).then(|| in_time as f64 / seconds),
+        ran_ns: (ran_ns != measured_ns).then_some(ran_ns),
         counts: cell.counts(),
         in_flight_max: most.in_flight,
         waiting_max: most.waiting,

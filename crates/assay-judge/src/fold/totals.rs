@@ -3,8 +3,9 @@
 use crate::fold::counters::{Counters, add_named};
 use crate::fold::layout::Layout;
 use crate::fold::placement::Placed;
-use crate::judgement::GeneratorCost;
-use assay_record::{CacheCounters, FlowInterval, HostSample};
+use crate::fold::stream_layout::StreamLayout;
+use crate::judgement::{FLUSH, GeneratorCost};
+use assay_record::{CacheCounters, FlowInterval, HostSample, Stretches};
 use std::collections::BTreeMap;
 
 /// The largest numbers at the end of any interval.
@@ -27,8 +28,11 @@ impl Most {
 pub(crate) struct FlowTotals {
     /// Everything that happened in measured time, drains included.
     pub(crate) cell: Counters,
-    /// Number of operations that completed within the planned time.
+    /// Number of operations that completed within the planned time, while it ran.
     pub(crate) in_time: u64,
+    /// For how much of the measured time it ran; what is measured twice after an interruption counts twice, as its
+    /// operations do.
+    pub(crate) ran_ns: u64,
     /// What these report, by name.
     pub(crate) counted_in_time: BTreeMap<String, u64>,
     /// The largest numbers at the end of its intervals.
@@ -42,8 +46,14 @@ pub(crate) struct Totals {
     pub(crate) flows: Vec<FlowTotals>,
     /// For each stream, over all its targets at the same time.
     pub(crate) streams: Vec<Most>,
-    /// For how much of the measured time each stream lived; what is measured twice after an interruption counts twice, as its operations do.
-    pub(crate) lived_ns: Vec<u64>,
+    /// For how much of the measured time each stream ran on any of its targets.
+    pub(crate) ran_ns: Vec<u64>,
+    /// For how much of the measured time any stream ran that moves data, and any stream at all.
+    pub(crate) any_ran_ns: u64,
+    pub(crate) all_ran_ns: u64,
+    /// The largest throughput of any interval, by its own length; `None` after an interval in which something ran for a
+    /// part of it only.
+    pub(crate) peak: Option<f64>,
     /// Over all streams at the same time.
     pub(crate) all: Most,
     /// The generator's cost, where it was sampled.
@@ -62,13 +72,17 @@ impl Totals {
         let fresh = FlowTotals {
             cell: Counters::new(layout.times.thresholds.buckets()),
             in_time: 0,
+            ran_ns: 0,
             counted_in_time: BTreeMap::new(),
             most: Most::default(),
         };
         Totals {
             flows: vec![fresh; layout.flows.len()],
             streams: vec![Most::default(); layout.streams.len()],
-            lived_ns: vec![0; layout.streams.len()],
+            ran_ns: vec![0; layout.streams.len()],
+            any_ran_ns: 0,
+            all_ran_ns: 0,
+            peak: Some(0.0),
             all: Most::default(),
             cost: None,
             cache: CacheCounters::default(),
@@ -91,12 +105,13 @@ impl Totals {
     pub(crate) fn add(&mut self, placed: &Placed<'_>, layout: &Layout) {
         let drains = layout.drains(placed.at_ns);
         self.intervals += u64::from(!drains);
+        let end_ns = placed.at_ns.saturating_add(placed.length_ns());
         let mut by_stream = vec![(0u64, 0u64); layout.streams.len()];
         for (index, flow) in placed.interval.flows.iter().enumerate() {
             let totals = &mut self.flows[index];
             // The windows reported a bucket that does not exist.
             let _ = totals.cell.add_interval(flow);
-            if !drains {
+            if !drains && layout.lives.running.ran(index, placed.at_ns, end_ns).is_some() {
                 add(&mut totals.in_time, flow.ok);
                 add_named(&mut totals.counted_in_time, &flow.counted);
             }
@@ -122,11 +137,49 @@ impl Totals {
         // in that time.
         if !drains || self.measured_ns == 0 {
             add(&mut self.measured_ns, placed.length_ns());
-            let end_ns = placed.at_ns.saturating_add(placed.length_ns());
-            for (stream, lived_ns) in self.lived_ns.iter_mut().enumerate() {
-                add(lived_ns, layout.lives.lived_ns(stream, placed.at_ns, end_ns));
+            let any_ran_ns = self.add_ran(placed.at_ns, end_ns, layout);
+            self.add_peak(placed, any_ran_ns, layout);
+        }
+    }
+
+    /// Adds for how much of an interval each flow ran, each stream, and any stream. Returns for how much of it any ran
+    /// that moves data.
+    fn add_ran(&mut self, at_ns: u64, end_ns: u64, layout: &Layout) -> u64 {
+        let (mut any, mut all) = (Stretches::default(), Stretches::default());
+        for (stream, StreamLayout { head, flows, reads_back, .. }) in layout.streams.iter().enumerate() {
+            let mut own = Stretches::default();
+            for &flow in flows {
+                let Some(ran) = layout.lives.running.ran(flow, at_ns, end_ns) else { continue };
+                add(&mut self.flows[flow].ran_ns, ran.1 - ran.0);
+                own.add(ran);
+            }
+            if flows.is_empty() {
+                own.add((at_ns, end_ns));
+            }
+            add(&mut self.ran_ns[stream], own.length_ns());
+            if *reads_back {
+                continue;
+            }
+            all.add_all(&own);
+            if head.does() != FLUSH {
+                any.add_all(&own);
             }
         }
+        let any_ran_ns = any.length_ns();
+        add(&mut self.any_ran_ns, any_ran_ns);
+        add(&mut self.all_ran_ns, all.length_ns());
+        any_ran_ns
+    }
+
+    fn add_peak(&mut self, placed: &Placed<'_>, any_ran_ns: u64, layout: &Layout) {
+        let length_ns = placed.length_ns();
+        let flows = placed.interval.flows.iter().zip(&layout.flows);
+        let moves = |stream: u16| layout.streams[usize::from(stream)].head.does() != FLUSH;
+        let done = flows.filter(|(_, head)| moves(head.stream)).map(|(flow, _)| flow.ok as f64).sum::<f64>();
+        // A forged log may say more time than there is.
+        let is_known = self.any_ran_ns < u64::MAX && length_ns > 0;
+        let is_whole = is_known && (any_ran_ns == 0 || any_ran_ns == length_ns);
+        self.peak = self.peak.filter(|_| is_whole).map(|peak| peak.max(done * 1e9 / length_ns as f64));
     }
 
     fn add_cost(&mut self, host: &HostSample, length_ns: u64) {

@@ -552,12 +552,14 @@ mod tests {
                 arrival: "steady".into(),
                 rate: None,
                 size: String::new(),
+                size_done: String::new(),
                 per_target: true,
             },
             flows: flows.to_vec(),
             sequential: false,
             durable,
             may_fail: None,
+            reads_back: false,
         };
         let layout = Layout {
             streams: vec![

@@ -8,6 +8,23 @@ use crate::words::clock;
 use assay_base::Bytes;
 
 impl StepFigures {
+    /// Whether another tool wrote the log, which may not count what ours do: then a zero says nothing.
+    fn is_of_another_tool(&self) -> bool {
+        self.generator.engine.get("engine").is_some_and(|engine| engine.starts_with("ACT"))
+    }
+
+    /// Whether operations completed of which the log does not say how many were in flight.
+    pub(crate) fn lacks_in_flight(&self) -> bool {
+        let of = |counts: fn(&StreamTotals) -> u64| self.streams.whole().any(|totals| counts(totals) > 0);
+        self.is_of_another_tool() && of(|totals| totals.counts.operations) && !of(|totals| totals.in_flight_max)
+    }
+
+    /// Whether operations completed of which the log does not say how many bytes they moved.
+    pub(crate) fn lacks_bytes(&self) -> bool {
+        let moved = self.targets.each.iter().any(|target| target.read_bytes > 0 || target.written_bytes > 0);
+        self.is_of_another_tool() && !moved && self.streams.whole().any(|totals| totals.counts.operations > 0)
+    }
+
     /// The size of its databases when the run began; nothing where there are none, or one's size is not known.
     pub(crate) fn databases_bytes(&self) -> Option<u64> {
         self.sum_of_databases(|it| it.head.bytes)

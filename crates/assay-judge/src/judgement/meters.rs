@@ -45,6 +45,11 @@ impl MeterFigures {
         self.head.counters.iter().position(is_of).map(Counted::TimeOf)
     }
 
+    /// Why nothing measures the counter with this index, where that is so: its zeros say nothing.
+    pub(crate) fn not_measured(&self, index: usize) -> Option<&str> {
+        self.head.not_measured.get(self.head.counters.get(index)?).map(String::as_str)
+    }
+
     /// The counter's name as a reader knows it, without its unit.
     pub(crate) fn label(&self, index: usize) -> String {
         let name = self.head.counters.get(index).map_or("", String::as_str);
@@ -55,6 +60,9 @@ impl MeterFigures {
     /// The figure of a counter: events or bytes per second, or the mean time of one event in nanoseconds; from what the
     /// counters rose by in a time.
     pub(crate) fn figure(&self, index: usize, rose: impl Fn(usize) -> Option<u64>, ns: u64) -> Option<f64> {
+        if self.not_measured(index).is_some() {
+            return None;
+        }
         let value = rose(index)? as f64;
         let over = match self.kind(index)? {
             Counted::Events | Counted::Bytes => ns as f64 / 1e9,
@@ -85,11 +93,13 @@ impl MeterFigures {
         }
     }
 
-    /// In one sentence. What never happened is left out.
+    /// In one sentence. What never happened is left out, and what nothing measures is named with its reason.
     pub fn in_words(&self) -> String {
-        let said = (0..self.head.counters.len())
-            .filter_map(|index| self.mean(index).filter(|figure| *figure > 0.0).map(|figure| self.said(index, figure)));
-        let said: Vec<String> = said.collect();
+        let one = |index: usize| match self.not_measured(index) {
+            Some(why) => Some(format!("time of a {} not measured: {why}", self.label(index))),
+            None => self.mean(index).filter(|figure| *figure > 0.0).map(|figure| self.said(index, figure)),
+        };
+        let said: Vec<String> = (0..self.head.counters.len()).filter_map(one).collect();
         let said = match (self.read_ns, said.is_empty()) {
             (0, _) => "its counters could not be read".to_owned(),
             (_, true) => "nothing reached it".to_owned(),
@@ -106,7 +116,13 @@ mod tests {
     fn disk(counted: [u64; 5], read_ns: u64) -> MeterFigures {
         let counters = ["reads", "read_bytes", "read_ns", "flushes", "flush_ns"].map(str::to_owned).to_vec();
         MeterFigures {
-            head: MeterHead { name: "vda".into(), kind: "disk".into(), holds: "data".into(), counters },
+            head: MeterHead {
+                name: "vda".into(),
+                kind: "disk".into(),
+                holds: "data".into(),
+                counters,
+                ..MeterHead::default()
+            },
             counted: counted.to_vec(),
             read_ns,
             series: Vec::new(),
@@ -123,6 +139,24 @@ mod tests {
         let server = MeterHead { counters: vec!["log_sync_ns".into()], ..MeterHead::default() };
         let server = MeterFigures { head: server, counted: vec![5], read_ns: 1, ..MeterFigures::default() };
         assert_eq!((server.kind(0), server.mean(0)), (None, None), "nobody counted its events");
+    }
+
+    /// PostgreSQL counts the time of its syncs only where it is told to.
+    #[test]
+    fn what_nothing_measures_is_said_with_its_reason() {
+        let not_measured = [("log_sync_ns".to_owned(), "track_wal_io_timing is off".to_owned())].into();
+        let counters = ["log_syncs", "log_sync_ns"].map(str::to_owned).to_vec();
+        let head = MeterHead {
+            name: "postgresql".into(),
+            kind: "server".into(),
+            counters,
+            not_measured,
+            ..MeterHead::default()
+        };
+        let server = MeterFigures { head, counted: vec![50, 0], read_ns: 10_000_000_000, series: Vec::new() };
+        assert_eq!(server.mean(1), None);
+        let said = "server postgresql: 5.0 log syncs/s, time of a log sync not measured: track_wal_io_timing is off";
+        assert_eq!(server.in_words(), said);
     }
 
     #[test]

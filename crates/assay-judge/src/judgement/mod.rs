@@ -25,6 +25,7 @@ mod slices;
 mod stream_figures;
 mod streams;
 mod targets;
+mod throughput;
 mod time;
 
 pub use cache::CacheFigures;
@@ -50,4 +51,6 @@ pub use streams::{Blocked, Counts, StreamTotals, TimesSummary};
 pub use targets::{
     DamagedPlace, DiskCount, DiskTotals, Health, Integrity, LatenessTotals, TargetFigures, TargetTotals,
 };
+pub(crate) use throughput::FLUSH;
+pub use throughput::Throughput;
 pub use time::{Intervals, MeasuredTime};

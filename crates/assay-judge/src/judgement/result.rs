@@ -138,6 +138,13 @@ impl Judgement {
         parts.filter_map(|part| part.failure.as_deref()).next()
     }
 
+    /// The step whose figures those of the result are, where there are several: the first of those with the worst
+    /// verdict.
+    pub(crate) fn shown_step(&self) -> Option<&Step> {
+        let worst = self.steps.iter().map(|step| step.verdict).max()?;
+        self.steps.iter().find(|step| step.verdict == worst)
+    }
+
     /// Ties it to the bytes of its log. `hash` computes the hexadecimal checksum of some bytes; the caller supplies it,
     /// because this crate does not need one otherwise.
     pub fn sealed(mut self, log: LogSum, hash: impl Fn(&[u8]) -> String) -> Judgement {

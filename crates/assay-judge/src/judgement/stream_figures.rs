@@ -4,10 +4,8 @@ use crate::judgement::database::PerMinuteFigures;
 use crate::judgement::loops::LoopFigures;
 use crate::judgement::phases::PhaseFigures;
 use crate::judgement::streams::StreamTotals;
+use crate::judgement::throughput::{FLUSH, Throughput};
 use serde::{Deserialize, Serialize};
-
-/// What a stream of flushes does, in a log.
-const FLUSH: &str = "flush";
 
 /// The figures of the streams of a step over all measured time.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -24,6 +22,10 @@ pub struct StreamFigures {
     /// The closed loops, where the log counts what their slots do.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loops: Vec<LoopFigures>,
+    /// All streams that move data together, where some of them did not run for all of the measured time. Absent where
+    /// they all did: then it is the sum of their rates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub throughput: Option<Throughput>,
     /// Each measured phase, where there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub phases: Vec<PhaseFigures>,
@@ -50,12 +52,43 @@ impl StreamFigures {
         of.is_some_and(|whole| self.each.iter().any(|other| other.name == whole))
     }
 
-    /// Operations and bytes per second of all streams together, while the load was offered; `None` where no time was measured.
-    /// Flushes, which move nothing, are not counted among them.
+    /// Operations and bytes per second of all streams together, over the time in which any of them ran; `None` where
+    /// no time was measured. Flushes, which move nothing, are not counted among them.
     pub(crate) fn throughput(&self) -> Option<(f64, f64)> {
-        let counted = || self.whole().filter(|totals| totals.direction != FLUSH);
-        let rate = counted().filter_map(|totals| totals.rate_achieved).reduce(|a, b| a + b)?;
-        Some((rate, counted().filter_map(StreamTotals::bytes_per_second).sum()))
+        self.rates(|totals| totals.direction != FLUSH)
+    }
+
+    /// The same of the streams that `counts` names. A stream that ran for a part of that time contributes its operations
+    /// and not its rate, so that what ran one after another is never added.
+    pub(crate) fn rates(&self, counts: impl Fn(&StreamTotals) -> bool) -> Option<(f64, f64)> {
+        let counted = || self.whole().filter(|totals| counts(totals));
+        let rate = |totals: &StreamTotals| Some(totals.rate_achieved? * self.share_of_time(totals));
+        let bytes = |totals: &StreamTotals| Some(totals.bytes_per_second()? * self.share_of_time(totals));
+        let operations_per_second = counted().filter_map(rate).reduce(|a, b| a + b)?;
+        Some((operations_per_second, counted().filter_map(bytes).sum()))
+    }
+
+    /// Adds the throughput, if some stream did not run for all of the measured time. `ran_ns` is for how much of it any
+    /// of them ran that moves data.
+    pub(crate) fn with_throughput(mut self, ran_ns: u64) -> StreamFigures {
+        if self.each.iter().any(|totals| totals.ran_ns.is_some()) {
+            // The rates of the streams are added over this time.
+            self.throughput = Some(Throughput { ran_ns, ..Throughput::default() });
+            self.throughput = self.throughput().map(|(operations_per_second, bytes_per_second)| Throughput {
+                ran_ns,
+                operations_per_second,
+                bytes_per_second,
+            });
+        }
+        self
+    }
+
+    /// For which share of the time in which any stream ran a stream did (0 to 1).
+    fn share_of_time(&self, totals: &StreamTotals) -> f64 {
+        match (totals.ran_ns, &self.throughput) {
+            (Some(own_ns), Some(together)) if together.ran_ns > 0 => own_ns as f64 / together.ran_ns as f64,
+            _ => 1.0,
+        }
     }
 }
 

@@ -47,12 +47,18 @@ pub struct StreamTotals {
     pub arrival: String,
     /// Operation size as text; empty where operations have no size.
     pub size: String,
+    /// The size that its operations really have, as text: whole blocks of the target. Absent where it is `size`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub size_done: String,
     /// Planned operations per second over all targets together; absent for a closed loop.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_asked: Option<f64>,
-    /// Completed operations per second of measured time; absent when no time was measured.
+    /// Completed operations per second of the time in which it ran; absent when no time was measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate_achieved: Option<f64>,
+    /// For how much of the measured time it ran; absent where it ran for all of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ran_ns: Option<u64>,
     /// Counters and errors.
     #[serde(flatten)]
     pub counts: Counts,
@@ -78,10 +84,17 @@ pub struct StreamTotals {
 }
 
 impl StreamTotals {
-    /// A description of its operations: `read, 4 KiB, poisson`.
+    /// A description of its operations: `read, 4 KiB, poisson`; `read, 512B done as 4KiB, poisson` where the target's
+    /// blocks are larger.
     pub fn does(&self) -> String {
-        let words = [&self.direction, &self.size, &self.arrival].map(String::as_str);
+        let size = self.enlarged().unwrap_or_else(|| self.size.clone());
+        let words = [&self.direction, &size, &self.arrival].map(String::as_str);
         words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
+    }
+
+    /// `512B done as 4KiB`, where its operations are larger than asked for.
+    pub(crate) fn enlarged(&self) -> Option<String> {
+        (!self.size_done.is_empty()).then(|| format!("{} done as {}", self.size, self.size_done))
     }
 }
 

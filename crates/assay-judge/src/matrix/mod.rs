@@ -202,11 +202,10 @@ fn busy(generator: &GeneratorFigures) -> Option<f64> {
     Some(wanted as f64 / (cost.sampled_ns as f64 * workers.max(1.0)))
 }
 
-/// What the streams of one kind did together: their rates add up, and the mean is over all their operations.
+/// What the streams of one kind did together; the mean is over all their operations.
 fn figures(streams: &StreamFigures, kind: &str) -> Option<Figures> {
+    let (rate, bytes) = streams.rates(|stream| stream.name.starts_with(kind))?;
     let streams: Vec<&StreamTotals> = streams.whole().filter(|stream| stream.name.starts_with(kind)).collect();
-    let rate = streams.iter().filter_map(|stream| stream.rate_achieved).reduce(|a, b| a + b)?;
-    let bytes = streams.iter().filter_map(|stream| stream.bytes_per_second()).sum();
     let mean = |times: fn(&StreamTotals) -> &TimesSummary| {
         let each = streams.iter().filter_map(|stream| Some((times(stream).mean_ns?, stream.counts.operations)));
         let (sum, operations) = each.fold((0u128, 0u128), |(sum, all), (mean, operations)| {

@@ -3,6 +3,7 @@
 //! a cut log) is not shown as passed.
 
 use crate::judgement::{CriterionOutcome, Judgement, Outcome, StepFigures};
+use crate::render::shown::figures_of_step;
 use crate::verdict::Verdict;
 use crate::words::broken_on;
 use std::fmt::{self, Write};
@@ -59,7 +60,9 @@ fn write_suite(judgement: &Judgement, suite: &Suite, out: &mut dyn Write) -> fmt
     let targets =
         suite.part.iter().flat_map(|part| &part.targets.each).map(|target| ("target", target.head.name.as_str()));
     let marks = judgement.watermarks.iter().map(|mark| ("watermark", mark.as_str()));
-    for (name, value) in facts.into_iter().chain(targets).chain(marks) {
+    let done: Vec<String> = suite.part.map(figures_of_step).into_iter().filter(|done| !done.is_empty()).collect();
+    let done = done.iter().map(|done| ("figures", done.as_str()));
+    for (name, value) in facts.into_iter().chain(targets).chain(done).chain(marks) {
         writeln!(out, "      <property name=\"{name}\" value=\"{}\"/>", escaped(value))?;
     }
     writeln!(out, "    </properties>")?;

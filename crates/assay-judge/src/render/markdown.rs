@@ -1,6 +1,7 @@
 //! The judgement as Markdown, to be pasted into an issue or a wiki: verdict, criteria, percentiles, and the table of slices.
 
 use crate::judgement::{Judgement, Outcome, StepFigures, TimesSummary};
+use crate::render::shown::{ran, throughput};
 use crate::render::slices;
 use crate::words::broken_on;
 use assay_base::Span;
@@ -43,6 +44,14 @@ fn part(part: &StepFigures, out: &mut dyn Write) -> fmt::Result {
             size => writeln!(out, "- {name}: {kind}, {size} bytes")?,
         }
     }
+    if let Some(throughput) = throughput(part) {
+        writeln!(out, "- {}", plain(&throughput))?;
+    }
+    for stream in part.streams.whole() {
+        if let Some(enlarged) = stream.enlarged() {
+            writeln!(out, "- {}: {}, in whole blocks of the target", plain(&stream.name), plain(&enlarged))?;
+        }
+    }
     if let Some(cache) = &part.targets.cache {
         writeln!(out, "- {}", plain(&cache.in_words()))?;
     }
@@ -79,13 +88,14 @@ fn part(part: &StepFigures, out: &mut dyn Write) -> fmt::Result {
     }
     writeln!(
         out,
-        "\n| stream | length | operations | mean | p50 | p90 | p99 | p99.9 | max |\n|---|---|---:|---:|---:|---:|---:|---:|---:|"
+        "\n| stream | length | rate | operations | mean | p50 | p90 | p99 | p99.9 | max |\n|---|---|---:|---:|---:|---:|---:|---:|---:|---:|"
     )?;
     for stream in part.streams.together.iter().chain(&part.streams.each) {
         let target = stream.target.as_ref().map_or(String::new(), |target| format!(" on {target}"));
         let name = plain(&format!("{}{target}", stream.name));
-        row(&name, "response", &stream.response, out)?;
-        row(&name, "service", &stream.service, out)?;
+        let rate = stream.rate_achieved.map_or("-".to_owned(), |rate| format!("{rate:.1}/s{}", ran(stream)));
+        row([&name, "response", &rate], &stream.response, out)?;
+        row([&name, "service", ""], &stream.service, out)?;
     }
     slices::shown_streams(part).iter().try_for_each(|stream| slices_of(part, stream, out))
 }
@@ -100,8 +110,8 @@ fn mark(outcome: Outcome) -> &'static str {
     }
 }
 
-fn row(name: &str, length: &str, times: &TimesSummary, out: &mut dyn Write) -> fmt::Result {
-    write!(out, "| {name} | {length} | {} |", times.operations)?;
+fn row([name, length, rate]: [&str; 3], times: &TimesSummary, out: &mut dyn Write) -> fmt::Result {
+    write!(out, "| {name} | {length} | {rate} | {} |", times.operations)?;
     let figures = [times.mean_ns, times.p50_ns, times.p90_ns, times.p99_ns, times.p99_9_ns, times.max_ns];
     figures.iter().try_for_each(|ns| write!(out, " {} |", ns.map_or("-".into(), |ns| Span::from_ns(ns).human())))?;
     writeln!(out)

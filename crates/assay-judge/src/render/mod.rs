@@ -10,6 +10,7 @@ mod junit;
 mod markdown;
 mod page;
 mod room;
+mod shown;
 mod slices;
 mod spark;
 mod steady;

@@ -1,6 +1,7 @@
 //! Steadiness in the summary.
 
-use crate::judgement::{Change, Judgement, Steadiness};
+use crate::judgement::{Change, Steadiness};
+use crate::render::shown::Shown;
 use crate::verdict::Verdict;
 use crate::words::{change, clock};
 use assay_base::Span;
@@ -8,8 +9,8 @@ use assay_base::steady::ROUNDS;
 
 /// The lines of the summary for the stream that is judged first: that it was not steady at the end, and its largest
 /// change, unless the reason mentions it already.
-pub(crate) fn lines(judgement: &Judgement) -> Vec<String> {
-    let part = &judgement.part;
+pub(crate) fn lines(shown: Shown<'_>) -> Vec<String> {
+    let part = shown.part;
     let judged = part.criteria.iter().find_map(|criterion| criterion.asked.stream.as_deref());
     let mine = |it: &&Steadiness| judged.is_none_or(|judged| judged == it.stream);
     let Some(steadiness) = part.course.steadiness.iter().find(mine) else { return Vec::new() };
@@ -25,7 +26,7 @@ pub(crate) fn lines(judgement: &Judgement) -> Vec<String> {
     });
     let largest = steadiness.changes.iter().max_by(|a, b| a.size().total_cmp(&b.size()));
     // Where a window decided a FAIL, the reason mentions what changed in it.
-    let decided = judgement.deciding.as_ref().filter(|it| judgement.verdict == Verdict::Fail && it.slice.is_some());
+    let decided = shown.deciding.filter(|it| shown.verdict == Verdict::Fail && it.slice.is_some());
     let reported = decided.and_then(|window| part.course.largest_change(window.start_ns..window.end_ns));
     let is_reported =
         |largest: &&Change| reported.is_some_and(|(it, at)| it.stream == steadiness.stream && at == *largest);

@@ -1,10 +1,11 @@
 //! The summary at the end of a run: the verdict first, then what decided it, then the figures, then what to do next.
 
-use crate::judgement::{Judgement, MeasuredTime};
+use crate::judgement::{Judgement, MeasuredTime, Step};
 use crate::render::criteria::criteria;
 use crate::render::page::{Page, Reader};
 use crate::render::room::{LINES, LISTED, ROOMS, Room, WARNINGS};
-use crate::render::slices::{Averages, by_target, one, shown_streams};
+use crate::render::shown::{Shown, figures_of_step, throughput};
+use crate::render::slices::{by_target, one, shown_streams};
 use crate::render::spark;
 use crate::render::tested::device;
 use crate::render::totals::{by_slice, figures, percentiles, phases};
@@ -31,28 +32,56 @@ pub fn text_for(judgement: &Judgement, log: &str, reader: Reader, out: &mut dyn 
 }
 
 fn composed(judgement: &Judgement, log: &str, (room, reader): (Room, Reader)) -> Page {
-    let part = &judgement.part;
     let mut page = Page::of(reader);
     head(&mut page, judgement, room);
     steps(&mut page, judgement, room);
-    page.blank();
-    criteria(&mut page, part, room);
+    let mut last = Page::of(reader);
+    warnings(&mut last, judgement, room);
+    next_command(&mut last, judgement, log);
+    match reader {
+        // Where there is room, each step is shown in full.
+        Reader::Pipe if !judgement.steps.is_empty() => {
+            for step in &judgement.steps {
+                page.blank();
+                page.line(titled(step));
+                details(&mut page, Shown::step(step), (room, reader), last.len());
+            }
+        }
+        _ => {
+            let step = judgement.shown_step();
+            if step.is_none() || !room.tight {
+                page.blank();
+            }
+            step.into_iter().for_each(|step| page.line(titled(step)));
+            details(&mut page, Shown::whole(judgement), (room, reader), last.len());
+        }
+    }
+    page.append(last);
+    page
+}
+
+/// Criteria, slices and figures of a result or of a step; `behind` lines follow.
+fn details(page: &mut Page, shown: Shown<'_>, (room, reader): (Room, Reader), behind: usize) {
+    let part = shown.part;
+    criteria(page, part, room);
     let mut tail = Page::of(reader);
-    percentiles(&mut tail, judgement, room);
+    percentiles(&mut tail, shown, room);
     by_slice(&mut tail, spark::line(part), room);
     phases(&mut tail, &part.streams, room);
     tail.blank();
-    figures(&mut tail, judgement, room);
-    warnings(&mut tail, judgement, room);
-    last(&mut tail, judgement, log);
+    figures(&mut tail, shown, room);
     page.blank();
     match room.table {
-        Some(least) => tables(&mut page, judgement, LINES.saturating_sub(tail.len() + 1), least, room.targets),
+        Some(least) => tables(page, shown, LINES.saturating_sub(tail.len() + behind + 1), least, room.targets),
         None => page.line("(the slices: assay judge --table)"),
     }
     page.blank();
     page.append(tail);
-    page
+}
+
+/// `step 2 of 3, reader`: the heading of its details.
+fn titled(step: &Step) -> String {
+    format!("step {} of {}, {}", step.number, step.of, step.title)
 }
 
 fn head(page: &mut Page, judgement: &Judgement, room: Room) {
@@ -64,8 +93,11 @@ fn head(page: &mut Page, judgement: &Judgement, room: Room) {
     };
     let what = format!("{} at {} on {targets}, {}", judgement.name, judgement.load, length(&part.time));
     page.line(format!("{:<10}  {what}", judgement.verdict.to_string()));
-    if let Some(device) = device(part) {
-        page.words("            ", &device, 2);
+    // Each of several steps has a throughput of its own, in its line.
+    let throughput = throughput(part).filter(|_| judgement.steps.is_empty());
+    let tested = Some(device(part)).filter(|tested| !tested.is_empty());
+    if let Some(tested) = tested.into_iter().chain(throughput).reduce(|device, done| format!("{device}; {done}")) {
+        page.words("            ", &tested, 2);
     }
     page.words("            ", &judgement.reason, room.of(4, if room.table.is_some() { 3 } else { 2 }));
     if judgement.watermarks.is_empty() {
@@ -107,26 +139,35 @@ fn steps(page: &mut Page, judgement: &Judgement, room: Room) {
         page.line(format!("… {left_out} earlier steps"));
     }
     for step in &judgement.steps[left_out..] {
-        let title = page.reader.cut(&step.title, 36);
-        let line = format!(
-            "step {}  {title:<36}  {:>7}  {:<10}  {}",
-            step.number,
-            step.load,
-            step.verdict,
-            length(&step.part.time)
-        );
-        page.line(line);
-        if let Some(gain) = &step.gain {
-            page.line(format!("        {}", gain.in_words()));
-        }
+        step_lines(page, step, room);
     }
 }
 
-fn tables(page: &mut Page, judgement: &Judgement, most: usize, least: usize, with_targets: bool) {
-    let part = &judgement.part;
+/// A step and its figures; where there is hardly any room, on one line.
+fn step_lines(page: &mut Page, step: &Step, room: Room) {
+    let (number, load, verdict, measured) = (step.number, &step.load, step.verdict, length(&step.part.time));
+    let in_one_line = room.table.is_none();
+    let title = page.reader.cut(&step.title, if in_one_line { 16 } else { 36 });
+    if in_one_line {
+        let done = throughput(&step.part).map(|done| format!(", {done}")).unwrap_or_default();
+        page.line(format!("step {number}  {title:<16}  {load:>7}  {verdict:<10}  {measured}{done}"));
+    } else {
+        page.line(format!("step {number}  {title:<36}  {load:>7}  {verdict:<10}  {measured}"));
+    }
+    if let Some(gain) = &step.gain {
+        page.line(format!("        {}", gain.in_words()));
+    }
+    let figures = figures_of_step(&step.part);
+    if !in_one_line && !figures.is_empty() {
+        page.words("        ", &figures, room.of(2, 1));
+    }
+}
+
+fn tables(page: &mut Page, shown: Shown<'_>, most: usize, least: usize, with_targets: bool) {
+    let part = shown.part;
     let mut streams = shown_streams(part);
     // There may be space for one stream only: the one that decided.
-    let decided = judgement.deciding.as_ref().and_then(|place| place.stream.as_ref());
+    let decided = shown.deciding.and_then(|place| place.stream.as_ref());
     streams.sort_by_key(|stream| decided.is_some_and(|decided| decided != stream));
     for (index, stream) in streams.iter().enumerate() {
         let targets = if with_targets { by_target(part, stream) } else { Page::default() };
@@ -169,7 +210,7 @@ fn warnings(page: &mut Page, judgement: &Judgement, room: Room) {
 }
 
 /// What to do next, and the exit code, which stays on the line even if the path is long.
-fn last(page: &mut Page, judgement: &Judgement, log: &str) {
+fn next_command(page: &mut Page, judgement: &Judgement, log: &str) {
     let code = format!("(exit code {})", judgement.verdict.exit_code());
     let command = format!("next: {}", next(judgement, log));
     if command.chars().count() + 2 + code.len() <= page.reader.columns() {

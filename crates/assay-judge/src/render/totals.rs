@@ -1,11 +1,11 @@
 //! The figures of a whole part in the summary: percentiles, rates, errors, bytes, what was verified.
 
 use crate::judgement::{
-    Integrity, Judgement, PhaseFigures, StepFigures, StreamFigures, StreamTotals, TargetFigures, TargetTotals,
-    TimesSummary,
+    Integrity, PhaseFigures, StepFigures, StreamFigures, StreamTotals, TargetFigures, TargetTotals, TimesSummary,
 };
 use crate::render::page::{Page, Reader};
 use crate::render::room::{LISTED, Room};
+use crate::render::shown::{Shown, rate};
 use crate::render::steady;
 use assay_base::{Bytes, Span};
 
@@ -13,8 +13,8 @@ use assay_base::{Bytes, Span};
 const RATES: usize = 5;
 
 /// Mean and percentiles of each stream.
-pub(crate) fn percentiles(page: &mut Page, judgement: &Judgement, room: Room) {
-    let part = &judgement.part;
+pub(crate) fn percentiles(page: &mut Page, shown: Shown<'_>, room: Room) {
+    let part = shown.part;
     page.line(format!("{:<31}{:>9}{:>9}{:>9}{:>9}{:>9}", "", "mean", "p50", "p99", "p99.9", "max"));
     // Over all targets where there are several, otherwise the only one.
     let mut streams: Vec<&StreamTotals> = Vec::new();
@@ -27,7 +27,7 @@ pub(crate) fn percentiles(page: &mut Page, judgement: &Judgement, room: Room) {
     let left_out = streams.len().saturating_sub(listed);
     if left_out > 0 {
         // The reader looks for the worst stream, wherever it is in the plan.
-        let worst = worst(judgement, &streams);
+        let worst = worst(shown, &streams);
         let kept = streams.iter().position(|stream| stream.name == worst).unwrap_or(0);
         streams.swap(kept, (listed - 1).min(kept));
         streams.truncate(listed);
@@ -69,8 +69,8 @@ pub(crate) fn phases(page: &mut Page, streams: &StreamFigures, room: Room) {
 }
 
 /// The stream that decided; where none did, the one with the longest p99.
-fn worst<'a>(judgement: &'a Judgement, streams: &[&'a StreamTotals]) -> &'a str {
-    let decided = judgement.deciding.as_ref().and_then(|place| place.stream.as_deref());
+fn worst<'a>(shown: Shown<'a>, streams: &[&'a StreamTotals]) -> &'a str {
+    let decided = shown.deciding.and_then(|place| place.stream.as_deref());
     let known = decided.filter(|name| streams.iter().any(|stream| stream.name == *name));
     let slowest = || streams.iter().max_by_key(|stream| stream.response.p99_ns).map_or("", |stream| &stream.name);
     known.unwrap_or_else(slowest)
@@ -88,8 +88,8 @@ pub(crate) fn by_slice(page: &mut Page, lines: impl IntoIterator<Item = String>,
 }
 
 /// In flight, lag, CPU; errors; bytes.
-pub(crate) fn figures(page: &mut Page, judgement: &Judgement, room: Room) {
-    let part = &judgement.part;
+pub(crate) fn figures(page: &mut Page, shown: Shown<'_>, room: Room) {
+    let part = shown.part;
     database(page, part, room);
     let together = || part.streams.whole();
     let most = |of: fn(&StreamTotals) -> u64| together().map(of).max().unwrap_or(0);
@@ -101,18 +101,19 @@ pub(crate) fn figures(page: &mut Page, judgement: &Judgement, room: Room) {
         .cost
         .filter(|cost| cost.sampled_ns > 0)
         .map(|cost| format!(", CPU {:.0}% of one", cost.cpu_ns as f64 * 100.0 / cost.sampled_ns as f64));
-    let load = format!(
-        "in flight up to {}, waiting up to {}; lag p99 {}, own lag max {}{}",
-        most(|stream| stream.in_flight_max),
-        most(|stream| stream.waiting_max),
-        human(lag),
-        human(own),
-        cpu.unwrap_or_default()
-    );
+    let queues = match part.lacks_in_flight() {
+        true => "what was in flight is not in this log".to_owned(),
+        false => format!(
+            "in flight up to {}, waiting up to {}",
+            most(|stream| stream.in_flight_max),
+            most(|stream| stream.waiting_max)
+        ),
+    };
+    let load = format!("{queues}; lag p99 {}, own lag max {}{}", human(lag), human(own), cpu.unwrap_or_default());
     page.words("", &load, 2);
     let listed = room.of(LISTED, 1);
     part.streams.loops.iter().take(listed).for_each(|it| page.words("", &it.in_words(), room.of(2, 1)));
-    let (rates, errors) = (rates(judgement), errors(&part.streams));
+    let (rates, errors) = (rates(shown), errors(&part.streams));
     let failed = match &errors {
         // Without streams no operation could fail, so nothing is said.
         _ if part.streams.each.is_empty() => String::new(),
@@ -124,13 +125,22 @@ pub(crate) fn figures(page: &mut Page, judgement: &Judgement, room: Room) {
     let both: Vec<String> = both.into_iter().filter(|said| !said.is_empty()).collect();
     page.words("", &both.join("; "), 2);
     if part.databases.is_empty() {
-        page.line(bytes(&part.targets));
+        page.line(if part.lacks_bytes() {
+            "how many bytes were moved is not in this log".to_owned()
+        } else {
+            bytes(&part.targets)
+        });
+    }
+    let enlarged: Vec<String> =
+        part.streams.whole().filter_map(|stream| Some(format!("{} {}", stream.name, stream.enlarged()?))).collect();
+    if !enlarged.is_empty() {
+        page.words("in whole blocks of the target: ", &enlarged.join(", "), room.of(2, 1));
     }
     if let Some(cache) = &part.targets.cache {
         page.words("", &cache.in_words(), 2);
     }
     part.targets.meters.iter().for_each(|meter| page.words("", &meter.in_words(), 2));
-    by_slice(page, steady::lines(judgement), room);
+    by_slice(page, steady::lines(shown), room);
     integrity(page, &part.targets, room);
 }
 
@@ -187,18 +197,12 @@ fn is_idle(stream: &StreamTotals) -> bool {
 }
 
 /// With many streams, the worst comes first: there may be no space for the others, which are counted.
-fn rates(judgement: &Judgement) -> String {
-    let part = &judgement.part;
-    let mut whole: Vec<_> = part.streams.whole().filter(|stream| !is_idle(stream)).collect();
+fn rates(shown: Shown<'_>) -> String {
+    let mut whole: Vec<_> = shown.part.streams.whole().filter(|stream| !is_idle(stream)).collect();
     if whole.len() > RATES {
-        let worst = worst(judgement, &whole).to_owned();
+        let worst = worst(shown, &whole).to_owned();
         whole.sort_by_key(|stream| stream.name != worst);
     }
-    let rate = |stream: &StreamTotals| {
-        let achieved = stream.rate_achieved?;
-        let asked = stream.rate_asked.map(|asked| format!(" of {asked:.1}")).unwrap_or_default();
-        Some(format!("{} {achieved:.1}{asked}/s", stream.name))
-    };
     let all: Vec<String> = whole.into_iter().filter_map(rate).collect();
     let more = match all.len().saturating_sub(RATES) {
         0 => String::new(),

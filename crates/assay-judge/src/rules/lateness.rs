@@ -165,10 +165,18 @@ mod tests {
             arrival: "steady".into(),
             rate: open.then(|| Rate::per_second(500)),
             size: "4KiB".into(),
+            size_done: String::new(),
             per_target: false,
         };
         Layout {
-            streams: vec![StreamLayout { head, flows: vec![0], sequential: false, durable: false, may_fail: None }],
+            streams: vec![StreamLayout {
+                head,
+                flows: vec![0],
+                sequential: false,
+                durable: false,
+                may_fail: None,
+                reads_back: false,
+            }],
             flows: vec![FlowHead { stream: 0, target: 0 }],
             targets: vec!["disk".into()],
             loops: Vec::new(),

@@ -145,8 +145,10 @@ fn totals(size: Size, stream: usize, target: Option<usize>) -> StreamTotals {
         direction: if stream == 2 { "write" } else { "read" }.to_owned(),
         arrival: if stream == 0 { "poisson" } else { "steady" }.to_owned(),
         size: if stream == 0 { "1536B" } else { "128KiB" }.to_owned(),
+        size_done: String::new(),
         rate_asked: Some(rate(stream)),
         rate_achieved: Some(operations as f64 / (size.hours as f64 * 3600.0)),
+        ran_ns: None,
         counts: Counts {
             scheduled: operations + 7,
             issued: operations + 7,

@@ -101,6 +101,7 @@ pub fn header(hours: u64, targets: u64) -> Header {
             arrival: "steady".into(),
             rate: Some(Rate::per_second(targets * PER_MINUTE / 60)),
             size: "1536B".into(),
+            size_done: String::new(),
             per_target: true,
         }],
         flows: (0..targets as u16).map(|target| FlowHead { stream: 0, target }).collect(),

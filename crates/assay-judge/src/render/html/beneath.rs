@@ -57,9 +57,15 @@ fn rows(part: &StepFigures, root: &str) -> Vec<Row> {
         let json = |index: usize| format!("{root}/meters/{at}/counted/{index}");
         let row = |index: usize| {
             let total = *meter.counted.get(index)?;
-            let figure =
-                meter.mean(index).map_or_else(|| super::figures::ABSENT.to_owned(), |figure| meter.said(index, figure));
+            let absent = || super::figures::ABSENT.to_owned();
+            let figure = match meter.not_measured(index) {
+                Some(why) => format!("not measured: {why}"),
+                None => meter.mean(index).map_or_else(absent, |figure| meter.said(index, figure)),
+            };
             let (what, total) = match meter.kind(index)? {
+                Counted::TimeOf(_) if meter.not_measured(index).is_some() => {
+                    (format!("time of each {}", meter.label(index)), Cell::absent())
+                }
                 Counted::Events => (meter.label(index), Cell::count(total, json(index))),
                 Counted::Bytes => (format!("bytes {}", meter.label(index)), Cell::bytes(total, json(index))),
                 Counted::TimeOf(_) => {

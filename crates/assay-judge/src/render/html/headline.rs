@@ -3,6 +3,7 @@
 use super::figures::{ABSENT, count, megabytes, per_second, time};
 use crate::Judgement;
 use crate::judgement::{StepFigures, StreamFigures, StreamTotals, TargetTotals};
+use crate::render::shown::ran;
 use crate::words::clock;
 use assay_base::Span;
 
@@ -30,8 +31,7 @@ pub(crate) struct HeadFigure {
 impl Headline {
     pub(crate) fn of(judgement: &Judgement) -> Headline {
         let part = &judgement.part;
-        let shown = judgement.deciding.as_ref().map_or(1, |deciding| deciding.step);
-        let step = judgement.steps.iter().find(|step| step.number == shown);
+        let step = judgement.shown_step();
         let devices: Vec<String> = part.targets.each.iter().map(TargetTotals::device).collect();
         Headline {
             step: step.map(|step| format!("step {} of {}, {}", step.number, step.of, step.title)),
@@ -45,7 +45,10 @@ impl Headline {
 fn figures(part: &StepFigures) -> Vec<HeadFigure> {
     let figure = |label: &str, value, note| HeadFigure { label: label.to_owned(), value, note };
     let (rate, bytes) = part.streams.throughput().unzip();
-    let each = directions(&part.streams, |totals| totals.rate_achieved.map(iops));
+    let each = directions(&part.streams, |totals| totals.rate_achieved.map(|rate| iops(rate) + &ran(totals)));
+    let over = part.streams.throughput.as_ref().filter(|together| together.ran_ns < part.time.measured_ns);
+    let over = over.map(|together| format!("while a stream ran, {}; ", Span::from_ns(together.ran_ns).human()));
+    let each = over.unwrap_or_default() + &each;
     let name = if part.streams.moves_bytes() { "IOPS" } else { "Operations/s" };
     let minutes = part.streams.per_minute.iter().map(|it| figure(&it.name, it.figure(), "per minute".to_owned()));
     let mut figures: Vec<HeadFigure> = minutes.collect();
@@ -70,7 +73,7 @@ fn judged(part: &StepFigures) -> Option<&StreamTotals> {
     all.find(|totals| Some(totals.name.as_str()) == named).or_else(|| part.streams.whole().next())
 }
 
-fn iops(rate: f64) -> String {
+pub(crate) fn iops(rate: f64) -> String {
     if rate >= 100.0 { count(rate.round() as u64) } else { per_second(rate).replace("/s", "") }
 }
 

@@ -4,12 +4,16 @@ use super::badge::Badge;
 use super::course::CourseView;
 use super::criteria::CriteriaView;
 use super::database::DatabaseView;
+use super::figures::{ABSENT, megabytes};
+use super::headline::iops;
 use super::proof::ProofView;
 use super::slices::SlicesView;
 use super::streams::StreamsView;
 use super::targets::BesideView;
 use super::tested::TestedView;
 use crate::judgement::StepFigures;
+use crate::render::shown;
+use crate::words::clock;
 use crate::{Judgement, Verdict};
 
 /// The data for `templates/part.html`.
@@ -38,8 +42,33 @@ pub(crate) struct Head<'a> {
     pub title: &'a str,
     pub load: &'a str,
     pub gain: Option<String>,
+    pub figures: StepCells,
     pub reason: &'a str,
     pub badge: Badge,
+}
+
+/// The figures of a step in the table of steps.
+pub(crate) struct StepCells {
+    /// How long it was measured.
+    pub measured: String,
+    /// Operations and megabytes per second of all its streams together.
+    pub operations: String,
+    pub megabytes: String,
+    /// Mean and p99 response of each of its streams.
+    pub responses: Vec<String>,
+}
+
+impl StepCells {
+    fn new(part: &StepFigures) -> StepCells {
+        let (operations, bytes) = part.streams.throughput().unzip();
+        let absent = || ABSENT.to_owned();
+        StepCells {
+            measured: clock(part.time.measured_ns),
+            operations: operations.map_or_else(absent, iops),
+            megabytes: bytes.filter(|_| part.streams.moves_bytes()).map_or_else(absent, megabytes),
+            responses: part.streams.whole().filter_map(shown::response).collect(),
+        }
+    }
 }
 
 impl<'a> PartView<'a> {
@@ -58,6 +87,7 @@ impl<'a> PartView<'a> {
             title: &step.title,
             load: &step.load,
             gain: step.gain.map(|gain| gain.in_words()),
+            figures: StepCells::new(&step.part),
             reason: &step.reason,
             badge: Badge::of(step.verdict),
         };

@@ -13,6 +13,8 @@ pub(crate) struct StreamsView<'a> {
 /// A row of the table of streams.
 pub(crate) struct StreamRow<'a> {
     pub totals: &'a StreamTotals,
+    /// For how much of the measured time it ran, where that is not all of it.
+    pub ran: Option<String>,
     pub asked: Cell,
     pub counts: Vec<Cell>,
     pub response: Vec<Cell>,
@@ -31,12 +33,14 @@ pub(crate) struct PhaseRow<'a> {
 impl<'a> StreamsView<'a> {
     pub(crate) fn of(part: &'a StepFigures, root: &str) -> StreamsView<'a> {
         let several = part.targets.each.len() > 1;
-        StreamsView { rows: rows(&part.streams, several, root), phases: phases(&part.streams, root) }
+        StreamsView { rows: rows(part, several, root), phases: phases(&part.streams, root) }
     }
 }
 
 /// With several targets only the sums; each single target is in a table of its own.
-fn rows<'a>(streams: &'a StreamFigures, several: bool, root: &str) -> Vec<StreamRow<'a>> {
+fn rows<'a>(part: &'a StepFigures, several: bool, root: &str) -> Vec<StreamRow<'a>> {
+    let streams = &part.streams;
+    let counts_in_flight = !part.lacks_in_flight();
     let row = |(place, totals): (String, &'a StreamTotals)| {
         let at = |field: &str| format!("{root}/{place}/{field}");
         let counts = &totals.counts;
@@ -54,17 +58,21 @@ fn rows<'a>(streams: &'a StreamFigures, several: bool, root: &str) -> Vec<Stream
         };
         StreamRow {
             totals,
+            ran: totals.ran_ns.map(|ns| Span::from_ns(ns).human()),
             asked: Cell::rate(totals.rate_asked, at("rate_asked")),
             counts: vec![
                 Cell::rate(totals.rate_achieved, at("rate_achieved")),
                 Cell::count(counts.operations, at("operations")),
-                if counts.bytes == 0 && totals.size.is_empty() {
+                if counts.bytes == 0 && (totals.size.is_empty() || part.lacks_bytes()) {
                     Cell::absent()
                 } else {
                     Cell::bytes(counts.bytes, at("bytes"))
                 },
                 Cell::count(counts.failed().saturating_add(counts.short), String::new()).marked(counts.failed() > 0),
-                Cell::count(totals.in_flight_max, at("in_flight_max")),
+                match counts_in_flight {
+                    true => Cell::count(totals.in_flight_max, at("in_flight_max")),
+                    false => Cell::absent(),
+                },
                 Cell::count(totals.waiting_max, at("waiting_max")),
             ],
             response: times("response", &totals.response),

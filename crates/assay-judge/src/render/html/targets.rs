@@ -2,7 +2,7 @@
 
 use super::figures::{Cell, percent};
 use super::multiples::{self, Multiples};
-use crate::judgement::{StepFigures, StreamTotals, TargetFigures, TargetTotals};
+use crate::judgement::{StepFigures, StreamTotals, TargetTotals};
 use assay_base::Bytes;
 
 /// One target and its facts.
@@ -44,13 +44,16 @@ impl<'a> BesideView<'a> {
 }
 
 /// All targets.
-pub(crate) fn rows<'a>(targets: &'a TargetFigures, root: &str) -> Vec<TargetRow<'a>> {
+pub(crate) fn rows<'a>(part: &'a StepFigures, root: &str) -> Vec<TargetRow<'a>> {
+    let targets = &part.targets;
+    let counts_bytes = !part.lacks_bytes();
+    let bytes = |n: u64, at: String| if counts_bytes { Cell::bytes(n, at) } else { Cell::absent() };
     let row = |(index, target): (usize, &'a TargetTotals)| TargetRow {
         target,
         size: Bytes::new(target.head.size_bytes).human(),
-        written: Cell::bytes(target.written_bytes, format!("{root}/targets/{index}/written_bytes")),
-        read: Cell::bytes(target.read_bytes, format!("{root}/targets/{index}/read_bytes")),
-        drive_writes: (target.head.size_bytes > 0)
+        written: bytes(target.written_bytes, format!("{root}/targets/{index}/written_bytes")),
+        read: bytes(target.read_bytes, format!("{root}/targets/{index}/read_bytes")),
+        drive_writes: (target.head.size_bytes > 0 && counts_bytes)
             .then(|| format!("{:.2}", target.written_bytes as f64 / target.head.size_bytes as f64)),
         prepared: target.head.prepared.as_ref().map(|prepared| {
             let [salted, zeroed] = [prepared.salted_bytes, prepared.zeroed_bytes].map(|n| Bytes::new(n).human());

@@ -16,7 +16,7 @@ impl<'a> TestedView<'a> {
     pub(crate) fn of(part: &'a StepFigures, root: &str) -> TestedView<'a> {
         let plan = &part.plan.json;
         TestedView {
-            targets: targets::rows(&part.targets, root),
+            targets: targets::rows(part, root),
             generator: &part.generator,
             plan: (!plan.is_null()).then(|| PlanView::of(plan)),
         }

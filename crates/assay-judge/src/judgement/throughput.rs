@@ -1,0 +1,20 @@
+//! The throughput of a step in which not all streams ran all the time.
+//!
+//! Streams that run one after another never carry their rates at the same time, so these are not added: their
+//! operations are, and divided by the time in which any of them ran.
+
+use serde::{Deserialize, Serialize};
+
+/// What a stream of flushes does, in a log. Flushes move no data and are not part of a throughput.
+pub(crate) const FLUSH: &str = "flush";
+
+/// All streams that move data together, over the time in which any of them ran.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Throughput {
+    /// For how much of the measured time any of them ran.
+    pub ran_ns: u64,
+    /// Completed operations per second of that time.
+    pub operations_per_second: f64,
+    /// Bytes per second of these operations.
+    pub bytes_per_second: f64,
+}

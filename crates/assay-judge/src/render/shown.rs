@@ -1,0 +1,81 @@
+//! What a text shows in detail: a result without steps, or one of its steps.
+
+use crate::judgement::{Deciding, Judgement, Step, StepFigures, StreamTotals};
+use crate::verdict::Verdict;
+use assay_base::Span;
+
+/// Number of streams whose figures stand in the line of a step.
+const STREAMS: usize = 3;
+
+/// See the module.
+#[derive(Clone, Copy)]
+pub(crate) struct Shown<'a> {
+    /// Its figures.
+    pub(crate) part: &'a StepFigures,
+    /// What it proves.
+    pub(crate) verdict: Verdict,
+    /// What decided, where something did.
+    pub(crate) deciding: Option<&'a Deciding>,
+}
+
+impl<'a> Shown<'a> {
+    /// The result; where there are several steps, the one that decided.
+    pub(crate) fn whole(judgement: &'a Judgement) -> Shown<'a> {
+        Shown { part: &judgement.part, verdict: judgement.verdict, deciding: judgement.deciding.as_ref() }
+    }
+
+    /// One of several steps.
+    pub(crate) fn step(step: &'a Step) -> Shown<'a> {
+        Shown { part: &step.part, verdict: step.verdict, deciding: step.deciding.as_ref() }
+    }
+}
+
+/// Operations and bytes per second of all streams together: `20020 IOPS, 82.0 MB/s`, with the time that they are of
+/// where it is not all of the measured time.
+pub(crate) fn throughput(part: &StepFigures) -> Option<String> {
+    let streams = &part.streams;
+    let (iops, bytes) = streams.throughput().filter(|(iops, _)| *iops > 0.0)?;
+    // People at terminals do less than one operation a second.
+    let iops = format!("{iops:.*}", usize::from(iops < 10.0));
+    let figures = match streams.moves_bytes() {
+        true => format!("{iops} IOPS, {:.1} MB/s", bytes / 1e6),
+        false => format!("{iops} operations/s"),
+    };
+    let ran_ns = streams.throughput.as_ref().map(|together| together.ran_ns);
+    let over = ran_ns.filter(|ran_ns| *ran_ns < part.time.measured_ns);
+    let over = over.map(|ran_ns| format!(" over the {} in which a stream ran", Span::from_ns(ran_ns).human()));
+    Some(figures + &over.unwrap_or_default())
+}
+
+/// The throughput of a step, and mean and p99 of its streams.
+pub(crate) fn figures_of_step(part: &StepFigures) -> String {
+    let streams: Vec<String> = part.streams.whole().filter_map(response).collect();
+    let more = match streams.len().saturating_sub(STREAMS) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let streams = streams.into_iter().take(STREAMS).collect::<Vec<_>>().join(", ") + &more;
+    let figures = throughput(part).into_iter().chain((!streams.is_empty()).then_some(streams));
+    figures.collect::<Vec<_>>().join("; ")
+}
+
+/// `reads mean 391 µs, p99 512 µs`; nothing for a stream of which nothing completed.
+pub(crate) fn response(totals: &StreamTotals) -> Option<String> {
+    let human = |ns: u64| Span::from_ns(ns).human();
+    let mean = format!("{} mean {}", totals.name, human(totals.response.mean_ns?));
+    let p99 = totals.response.p99_ns.map(|ns| format!(", p99 {}", human(ns)));
+    Some(mean + &p99.unwrap_or_default())
+}
+
+/// The rate of a stream, with the rate that was asked of it and the time that it ran where that is not all of the
+/// measured time: `reads 20010.0 of 20000.0/s in 512 ms`.
+pub(crate) fn rate(totals: &StreamTotals) -> Option<String> {
+    let achieved = totals.rate_achieved?;
+    let asked = totals.rate_asked.map(|asked| format!(" of {asked:.1}")).unwrap_or_default();
+    Some(format!("{} {achieved:.1}{asked}/s{}", totals.name, ran(totals)))
+}
+
+/// ` in 512 ms`, where a stream did not run for all of the measured time.
+pub(crate) fn ran(totals: &StreamTotals) -> String {
+    totals.ran_ns.map(|ns| format!(" in {}", Span::from_ns(ns).human())).unwrap_or_default()
+}
