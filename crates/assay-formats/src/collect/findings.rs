@@ -188,9 +188,17 @@ pub struct Habits {
 }
 
 impl Habits {
-    /// An arrival at `at` nanoseconds. One that is slightly out of order is counted at the present time.
-    pub(super) fn add(&mut self, at: u64) {
-        let began = *self.began.get_or_insert(at);
+    /// An arrival at `at` nanoseconds, in a trace that began at `began`. One that is slightly out of order is counted at
+    /// the present time.
+    pub(super) fn add(&mut self, began: u64, at: u64) {
+        self.began.get_or_insert(began);
+        self.close_windows(at);
+        self.open.iter_mut().for_each(|open| open.1 += 1);
+    }
+
+    /// Counts the windows that are over at `at`.
+    fn close_windows(&mut self, at: u64) {
+        let Some(began) = self.began else { return };
         let at = at.saturating_sub(began);
         for ((window, open), counts) in WINDOWS.iter().zip(&mut self.open).zip(&mut self.counts) {
             let index = (at / window).max(open.0);
@@ -199,8 +207,14 @@ impl Habits {
                 counts.add_zeros(index - open.0 - 1);
                 *open = (index, 0);
             }
-            open.1 += 1;
         }
+    }
+
+    /// The counts of complete windows, for each length in [`WINDOWS`], in a trace that ends at `end`.
+    pub(super) fn counts_until(&self, end: u64) -> [Moments; 4] {
+        let mut all = self.clone();
+        all.close_windows(end);
+        all.counts
     }
 
     /// The clock was reset: open windows are incomplete.
@@ -224,13 +238,21 @@ pub struct Trace {
     pub writes: TraceSide,
     /// Discards and flushes, which are neither reads nor writes.
     pub others: u64,
-    /// Length in nanoseconds; 0 where there are no times.
-    pub covered: u64,
     /// Its first line.
     pub first: Place,
     /// Its last line.
     pub last: Place,
+}
+
+/// The time that the traces of one file are of. Drives share it: one that did little was traced for as long as the
+/// others, so that its rate is over the whole trace, and not over the time between its first and its last operation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TraceClock {
+    /// Length in nanoseconds, without jumps of the clock.
+    pub covered: u64,
+    /// The first time since the clock jumped last.
     pub(super) began: Option<u64>,
+    /// The latest time.
     pub(super) now: u64,
 }
 
@@ -247,6 +269,8 @@ pub struct Findings {
     pub drives: BTreeMap<(u16, String), DriveSeen>,
     /// Traces; for the output of blkparse there are several, one per kind of event.
     pub traces: Vec<Trace>,
+    /// The times of the traces, by file; a file whose traces have no times has none.
+    pub clocks: BTreeMap<u16, TraceClock>,
     /// What was left out or is unusual.
     pub remarks: Vec<Remark>,
     /// Number of remarks that are not kept.
@@ -254,6 +278,11 @@ pub struct Findings {
 }
 
 impl Findings {
+    /// The time that a trace is of, in nanoseconds; 0 where it has no times.
+    pub fn covered(&self, trace: &Trace) -> u64 {
+        self.clocks.get(&trace.file).map_or(0, |clock| clock.covered)
+    }
+
     /// The index of the file that is being read.
     pub(super) fn current(&self) -> u16 {
         u16::try_from(self.files.len().saturating_sub(1)).unwrap_or(u16::MAX)

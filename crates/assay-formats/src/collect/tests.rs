@@ -302,7 +302,8 @@ fn traces() {
     assert_eq!((issued.reads.operations, issued.reads.bytes), (44, 296 << 10));
     assert_eq!((issued.writes.operations, issued.writes.bytes, issued.writes.durable), (16, 112 << 10, 16));
     assert_eq!((issued.others, found.traces.len()), (2, 3));
-    assert_eq!(issued.covered, 257_652_558 - 3_000);
+    // Operations are queued before they are issued: the trace begins with the first that was queued.
+    assert_eq!(found.covered(issued), 257_652_558);
     let found = collected(&[sample!("fio-3.33-iolog.txt")]);
     let trace = traced(&found, "fioimg", "");
     assert_eq!(
@@ -315,7 +316,7 @@ fn traces() {
         "fio version 2 iolog\n/dev/sdb add\n/dev/sdb open\n/dev/sdb read 0 4096\n/dev/sdb read 4096 4096\n/dev/sdb close\n",
     )]);
     let trace = traced(&untimed, "/dev/sdb", "");
-    assert_eq!((trace.reads.operations, trace.covered, trace.reads.sequential), (2, 0, 1));
+    assert_eq!((trace.reads.operations, untimed.covered(trace), trace.reads.sequential), (2, 0, 1));
     remarked(&untimed, "v2:1", "no times");
 }
 
@@ -330,7 +331,7 @@ TIME(s)     COMM           PID     DISK      T SECTOR     BYTES   LAT(ms)
 ";
     let found = collected(&[("a", biosnoop)]);
     let trace = traced(&found, "nvme0n1", "");
-    assert_eq!((trace.reads.operations, trace.writes.bytes, trace.covered), (2, 16_384, 1_000_000_000));
+    assert_eq!((trace.reads.operations, trace.writes.bytes, found.covered(trace)), (2, 16_384, 1_000_000_000));
     assert_eq!(trace.reads.sequential, 1);
     remarked(&found, "a:5", "without all its columns");
     let iosnoop = "COMM         PID    TYPE DEV      BLOCK        BYTES     LATms\nasd          5555   R    259,0    2244            131072     0.50\nasd 5555 WS 259,0 99 131072 0.1\n";
@@ -344,9 +345,78 @@ fn a_trace_whose_clock_jumps_keeps_its_rate() {
     let line = |seconds: f64| format!("  8,16 0 1 {seconds:.9} 1 D R 8 + 8 [x]\n");
     let text: String = [0.0, 1.0, 2.0, 9000.0, 9001.0, 3.0, 4.0].into_iter().map(line).collect();
     let found = collected(&[("a", &text)]);
-    assert_eq!(found.traces[0].covered, 4_000_000_000);
+    assert_eq!(found.covered(&found.traces[0]), 4_000_000_000);
     remarked(&found, "a:4", "the clock goes ahead by 8998.0 s");
     remarked(&found, "a:6", "the clock goes back by 8998.0 s");
+}
+
+/// A minute of two drives, one of which has a burst of two reads.
+const SHORT_BURST: &str = "\
+TIME(s)     COMM           PID    DISK    T SECTOR     BYTES   LAT(ms)
+0.000000    app            100    sda     R 8          4096    0.50
+10.000000   app            100    sda     R 16         4096    0.50
+20.000000   app            100    sda     R 24         4096    0.50
+30.000000   app            100    sdb     R 800        8192    0.50
+30.000500   app            100    sdb     R 8000       8192    0.50
+40.000000   app            100    sda     R 32         4096    0.50
+60.000000   app            100    sda     R 40         4096    0.50
+";
+
+#[test]
+fn a_drive_that_did_little_was_traced_for_as_long_as_the_others() {
+    let out = of(&[("t.txt", SHORT_BURST)], Kind::Application);
+    let rate = |part: &assay_model::profile::ProfilePart| part.reads.as_ref().unwrap().rate.as_ref().unwrap().clone();
+    let rates: Vec<(String, f64)> =
+        out.profile.parts.iter().map(|part| (part.name.clone(), rate(part).value.as_f64())).collect();
+    for ((name, rate), (drive, reads)) in rates.iter().zip([("sda", 5.0), ("sdb", 2.0)]) {
+        assert!(name == drive && (rate * 60.0 / reads - 1.0).abs() < 1e-3, "{rates:?}");
+    }
+    let source = rate(&out.profile.parts[1]).source;
+    assert!(source.contains("2 operations in 60.0 s"), "the time that the rate is of: {source}");
+    // The seconds before and after the burst are windows too.
+    let dispersion = out.profile.parts[1].reads.as_ref().unwrap().habits.dispersion.as_ref().unwrap();
+    let of_second = dispersion.value.iter().find(|(window, _)| window.as_ns() == 1_000_000_000).unwrap().1;
+    assert!((of_second - (4.0 / 60.0 - 4.0 / 3600.0) / (2.0 / 60.0)).abs() < 0.01, "{of_second}");
+    // A drive that is first used after more than an hour shows no jump of the clock, if the others went on.
+    let line = |seconds: u64, device: &str| format!("{seconds}.000000 app 100 {device} R 8 4096 0.50\n");
+    let head = SHORT_BURST.lines().next().unwrap();
+    let hours: String =
+        (0..9).map(|at| line(at * 1800, "sda")).chain([line(16_000, "sdb"), line(16_200, "sdb")]).collect();
+    let text = format!("{head}\n{}{hours}", line(0, "sdb"));
+    let found = collected(&[("t.txt", &text)]);
+    assert!(found.remarks.is_empty(), "{:?}", found.remarks);
+    assert!(found.traces.iter().all(|trace| found.covered(trace) == 16_200_000_000_000));
+    // Each file is a trace of its own.
+    let two = collected(&[("a", SHORT_BURST), ("b", &SHORT_BURST.replace("60.000000", "50.000000"))]);
+    let covered: Vec<u64> = two.traces.iter().map(|trace| two.covered(trace) / 1_000_000_000).collect();
+    assert_eq!(covered, [60, 60, 50, 50]);
+}
+
+/// Each row: r/s and rkB/s, and the sizes of the reads.
+#[test]
+fn a_mean_size_of_iostat_becomes_sizes_with_that_mean() {
+    for (rate, kib, sizes) in [
+        (1000.0_f64, 2220.703_f64, &[(2048, 55.86), (2560, 44.14)][..]),
+        (1000.0, 4000.0, &[(4096, 100.0)]),
+        // iostat prints two decimals: this is 4 KiB.
+        (33.33, 133.35, &[(4096, 100.0)]),
+        (1000.0, 600.0, &[(512, 80.0), (1024, 20.0)]),
+        (1000.0, 100.0, &[(512, 100.0)]),
+        (2.0, 1e9, &[(64 << 20, 100.0)]),
+        (100.0, 12_825.0, &[(131_072, 50.0), (131_584, 50.0)]),
+    ] {
+        let text = format!("Device r/s w/s rkB/s wkB/s\nsda {rate:.2} 0.00 {kib:.3} 0.00\n");
+        let text = format!("{text}\n{text}");
+        let out = of(&[("io.txt", &text)], Kind::Application);
+        let reads = out.profile.parts[0].reads.as_ref().unwrap();
+        let assay_model::profile::Sizes::Each(found) = &reads.sizes.as_ref().unwrap().value else { panic!() };
+        let shown: Vec<(u64, f64)> =
+            found.iter().map(|(size, share)| (size.get(), (share.as_f64() * 1e4).round() / 100.0)).collect();
+        assert_eq!(shown, sizes, "{rate} and {kib}");
+        let mean: f64 = found.iter().map(|(size, share)| size.get() as f64 * share.as_f64()).sum();
+        let meant = (kib * 1024.0 / rate).clamp(512.0, (64 << 20) as f64);
+        assert!((mean / meant - 1.0).abs() < 2e-3, "{rate} and {kib}: {mean}, not {meant}");
+    }
 }
 
 #[test]
@@ -355,18 +425,18 @@ fn arrivals_are_counted_in_windows() {
     let (mut even, mut independent, mut bursty) = (Habits::default(), Habits::default(), Habits::default());
     let mut at = 0.0;
     for i in 0..200_000u64 {
-        even.add(i * 1_000_000);
+        even.add(0, i * 1_000_000);
         at += -assay_base::math::ln(prng.unit().max(1e-12)) * 1e6;
-        independent.add(at as u64);
+        independent.add(0, at as u64);
         // Ten at the same time.
-        bursty.add(i / 10 * 10_000_000);
+        bursty.add(0, i / 10 * 10_000_000);
     }
     let index = |habits: &Habits, window: usize| habits.counts[window].dispersion().unwrap();
     assert!(index(&even, 0) < 0.01 && (index(&independent, 0) - 1.0).abs() < 0.1, "{}", index(&independent, 0));
     assert!((index(&independent, 1) - 1.0).abs() < 0.2);
     assert!(index(&bursty, 0) < 0.01, "a burst in each window is even");
     let mut pairs = Habits::default();
-    (0..50_000u64).for_each(|i| pairs.add(i / 100 * 200_000_000));
+    (0..50_000u64).for_each(|i| pairs.add(0, i / 100 * 200_000_000));
     assert!(index(&pairs, 0) > 50.0);
 }
 

@@ -50,29 +50,41 @@ fn trace_of<'a>(place: Place, event: &Event<'_>, found: &'a mut Findings) -> Opt
     found.traces.last_mut()
 }
 
-/// Counts an operation.
-pub(super) fn add(place: Place, event: &Event<'_>, found: &mut Findings) {
-    let Some(trace) = trace_of(place, event, found) else { return };
-    trace.last = place;
-    let mut jump = None;
-    if let Some(at) = event.at {
-        let back = trace.now.saturating_sub(at);
-        let ahead = if trace.began.is_some() { at.saturating_sub(trace.now) } else { 0 };
-        if back > DISORDER || ahead > PAUSE {
-            jump = Some(if back > 0 { ("back", back) } else { ("ahead", ahead) });
-            trace.began = None;
-            trace.reads.habits.restart();
-            trace.writes.habits.restart();
-            trace.now = at;
-        }
-        match trace.began {
-            None => (trace.began, trace.now) = (Some(at), at),
-            Some(_) => {
-                trace.covered += at.saturating_sub(trace.now);
-                trace.now = trace.now.max(at);
-            }
+/// Advances the time of all traces of a file. No rate is taken across a jump of its clock.
+fn advance(place: Place, at: u64, found: &mut Findings) {
+    let clock = found.clocks.entry(place.file).or_default();
+    let back = clock.now.saturating_sub(at);
+    let ahead = if clock.began.is_some() { at.saturating_sub(clock.now) } else { 0 };
+    let jumps = back > DISORDER || ahead > PAUSE;
+    if jumps {
+        (clock.began, clock.now) = (None, at);
+    }
+    match clock.began {
+        None => (clock.began, clock.now) = (Some(at), at),
+        Some(_) => {
+            clock.covered += at.saturating_sub(clock.now);
+            clock.now = clock.now.max(at);
         }
     }
+    if jumps {
+        for trace in found.traces.iter_mut().filter(|trace| trace.file == place.file) {
+            trace.reads.habits.restart();
+            trace.writes.habits.restart();
+        }
+        let (way, by) = if back > 0 { ("back", back) } else { ("ahead", ahead) };
+        let text = format!("the clock goes {way} by {:.1} s; no rate is taken across it", by as f64 / 1e9);
+        found.remark(place, text);
+    }
+}
+
+/// Counts an operation.
+pub(super) fn add(place: Place, event: &Event<'_>, found: &mut Findings) {
+    if let Some(at) = event.at {
+        advance(place, at, found);
+    }
+    let clock = found.clocks.get(&place.file).copied().unwrap_or_default();
+    let Some(trace) = trace_of(place, event, found) else { return };
+    trace.last = place;
     let side = match event.direction {
         None => {
             trace.others += 1;
@@ -95,12 +107,8 @@ pub(super) fn add(place: Place, event: &Event<'_>, found: &mut Findings) {
         side.next = address.checked_add(event.bytes);
         side.skew.add(address);
     }
-    if event.at.is_some() {
-        side.habits.add(trace.now);
-    }
-    if let Some((way, by)) = jump {
-        let text = format!("the clock goes {way} by {:.1} s; no rate is taken across it", by as f64 / 1e9);
-        found.remark(place, text);
+    if let Some(began) = clock.began.filter(|_| event.at.is_some()) {
+        side.habits.add(began, clock.now);
     }
     found.saw("operations of a trace");
 }

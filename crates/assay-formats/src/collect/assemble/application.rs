@@ -131,32 +131,53 @@ fn of_iostat(found: &Findings, seen: &DriveSeen, column: &'static str, bytes: &'
         return None;
     }
     let source = format!("{}, iostat, mean of {} reports", found.named(seen.first), seen.reports);
-    // In whole sectors, as drives are addressed.
-    let mean = ((kib * 1024.0 / rate / 512.0).round() as u64).clamp(1, 1 << 17) * 512;
+    let mean = kib * 1024.0 / rate;
+    let sizes = sizes_with_mean(mean);
+    let how = if sizes.len() > 1 { format!("two sizes with the mean {mean:.0} B") } else { "the mean size".to_owned() };
     Some(Flow {
         rate: rounded(rate).map(|rate| Sourced::new(rate, source.clone())),
-        sizes: Some(Sourced::new(
-            Sizes::Each(vec![(Bytes::new(mean), Share::WHOLE)]),
-            format!("{source}, the mean size"),
-        )),
+        sizes: Some(Sourced::new(Sizes::Each(sizes), format!("{source}, {how}"))),
         ..Flow::default()
     })
+}
+
+/// The unit of the addresses of drives.
+const SECTOR: f64 = 512.0;
+/// The largest size, in sectors: 64 MiB.
+const SECTORS_MAX: f64 = 131_072.0;
+/// A mean that is so near to a size, as a share of it, is that size: the digits of iostat say no more.
+const NEAR: f64 = 0.001;
+
+/// Sizes in whole sectors whose mean this is: one, or the two around it.
+fn sizes_with_mean(mean: f64) -> Vec<(Bytes, Share)> {
+    let sectors = (mean / SECTOR).clamp(1.0, SECTORS_MAX);
+    let bytes = |sectors: f64| Bytes::new((sectors * SECTOR) as u64);
+    let nearest = sectors.round();
+    if (sectors / nearest - 1.0).abs() <= NEAR {
+        return vec![(bytes(nearest), Share::WHOLE)];
+    }
+    let larger = Share::from_ppb(((sectors - sectors.floor()) * 1e9).round() as u64);
+    let smaller = Share::from_ppb(Share::WHOLE.as_ppb() - larger.as_ppb());
+    vec![(bytes(sectors.floor()), smaller), (bytes(sectors.ceil()), larger)]
 }
 
 fn of_trace(found: &Findings, trace: &Trace, side: &TraceSide, words: &str) -> Flow {
     let words = if words.is_empty() { String::new() } else { format!(" {words}") };
     let source = format!("{}, {} operations{words}", found.named(trace.first), side.operations);
-    let seconds = trace.covered as f64 / 1e9;
-    let rate = (trace.covered > 0).then(|| rounded(side.operations as f64 / seconds)).flatten();
+    let covered = found.covered(trace);
+    let seconds = covered as f64 / 1e9;
+    let rate = (covered > 0).then(|| rounded(side.operations as f64 / seconds)).flatten();
     let (lines, rarer) = sizes(side);
     let of_sizes = if rarer > 0 {
         format!("{source}; {rarer} rarer sizes are counted as the next larger one")
     } else {
         source.clone()
     };
-    let timed = trace.covered > 0;
+    let timed = covered > 0;
+    let end = found.clocks.get(&trace.file).map_or(0, |clock| clock.now);
+    let counts = side.habits.counts_until(end);
     let index = |i: usize| {
-        let counts = &side.habits.counts[i];
+        let counts = &counts[i];
         let index = counts.dispersion().filter(|_| counts.count >= LEAST_WINDOWS)?;
         Some((Span::from_ns(WINDOWS[i]), (index * 100.0).round() / 100.0))
     };

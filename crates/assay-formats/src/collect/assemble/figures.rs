@@ -11,9 +11,14 @@ pub(super) fn rate(value: f64) -> Option<Rate> {
     Rate::ratio(millionths as u128, 1_000_000)
 }
 
-/// A computed rate, in hundredths.
+/// A computed rate, in hundredths; one below ten to four digits, so that a drive that does something twice a minute has
+/// a rate too.
 pub(super) fn rounded(value: f64) -> Option<Rate> {
-    rate((value * 100.0).round() / 100.0)
+    if value <= 0.0 || value >= 10.0 {
+        return rate((value * 100.0).round() / 100.0);
+    }
+    let unit = 10f64.powf(3.0 - value.log10().floor());
+    rate((value * unit).round() / unit)
 }
 
 pub(super) fn share(part: f64) -> Share {
