@@ -82,6 +82,88 @@ fn fio_plot_draws_the_export() {
     }
 }
 
+/// A loop device over a file, removed at the end; `None`, with a message, where there can be none.
+struct LoopDevice(String);
+
+impl LoopDevice {
+    fn new(file: &Path) -> Option<LoopDevice> {
+        std::fs::File::create(file).and_then(|made| made.set_len(64 << 20)).unwrap();
+        let made = Command::new("losetup").args(["-f", "--show", "--direct-io=on"]).arg(file).output().ok()?;
+        let path = String::from_utf8_lossy(&made.stdout).trim().to_owned();
+        if !made.status.success() || path.is_empty() {
+            eprintln!("skipped: no loop device: {}", told(&made));
+            return None;
+        }
+        Some(LoopDevice(path))
+    }
+}
+
+impl Drop for LoopDevice {
+    fn drop(&mut self) {
+        // Another program, such as udev, may still use it for a moment.
+        for _ in 0..100 {
+            let removed = Command::new("losetup").args(["-d", &self.0]).output();
+            if removed.is_ok_and(|removed| removed.status.success()) {
+                return;
+            }
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+    }
+}
+
+/// What a job of fio did on a file and on a device. Its options are numbers and words of fio's, which fio-plot reads.
+#[test]
+fn fio_plot_draws_what_a_job_did_on_a_file_and_on_a_device() {
+    let Some(bin) = tools(&["fio-plot"]) else { return };
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let dir = dir.path();
+    let device = LoopDevice::new(&dir.join("backing"));
+    let consent = device.as_ref().map(|device| {
+        let shown = assay(dir, &format!("devices --json {}", device.0));
+        let shown: Value = serde_json::from_slice(&shown.stdout).unwrap_or_else(|_| panic!("{}", told(&shown)));
+        format!("--map data.img={} --destroy-data {}", device.0, shown[0]["token"].as_str().unwrap())
+    });
+    let places = [("file", Some("--create 64MiB".to_owned())), ("device", consent)];
+    for (kind, options) in places.iter().filter_map(|(kind, options)| Some((kind, options.as_ref()?))) {
+        std::fs::create_dir(dir.join(kind)).unwrap();
+        for depth in [1, 2, 4] {
+            let job = format!(
+                "[a]\ndirect=1\nioengine=libaio\nrw=write\nbs=64k\niodepth={depth}\nnumjobs=1\nfilename=data.img\nsize=64m\n\
+                 time_based\nruntime=2\n"
+            );
+            std::fs::write(dir.join("job.fio"), job).unwrap();
+            let out = format!("run-{kind}-{depth}");
+            let run = assay(dir, &format!("run job.fio {options} --out {out}"));
+            assert!(matches!(run.status.code(), Some(0 | 11)), "{}", told(&run));
+            let export = assay(dir, &format!("export {out} --to fio-json"));
+            let json: Value = serde_json::from_slice(&export.stdout).unwrap();
+            let asked = &json["jobs"][0]["job options"];
+            let found = ["rw", "iodepth", "numjobs"].map(|name| asked[name].as_str().unwrap().to_owned());
+            assert_eq!(found, ["write".to_owned(), depth.to_string(), "1".to_owned()]);
+            assert_eq!(json["jobs"].as_array().unwrap().len(), 1);
+            std::fs::write(dir.join(kind).join(format!("write-{depth}-1.json")), &export.stdout).unwrap();
+        }
+        for (name, arguments) in [
+            ("bars", "-l -d 1 2 4 -n 1"),
+            ("latency-histogram", "-H -d 4 -n 1"),
+            ("surface", "-L -t lat -d 1 2 4 -n 1"),
+        ] {
+            let picture = dir.join(format!("{kind}-{name}.png"));
+            let output = Command::new(bin.join("fio-plot"))
+                .args(["-i", kind])
+                .args(arguments.split(' '))
+                .args(["-T", name, "-r", "write", "-o"])
+                .arg(&picture)
+                .current_dir(dir)
+                .env("MPLCONFIGDIR", dir)
+                .output()
+                .unwrap();
+            let drawn = std::fs::read(&picture).unwrap_or_default();
+            assert!(drawn.starts_with(b"\x89PNG") && drawn.len() > 20_000, "{kind} {name}: {}", told(&output));
+        }
+    }
+}
+
 /// Sums the log by tag: operations, and the 99th percentile in nanoseconds.
 const READ: &str = r#"
 import json, math, sys

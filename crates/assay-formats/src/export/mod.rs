@@ -13,13 +13,18 @@ pub use fio::Fio;
 pub use hgrm::Hgrm;
 pub use hlog::Hlog;
 
-use assay_record::{FlowHistograms, Header, Histograms, Interval, PhaseKind, Times};
+use assay_record::{Event, FlowHistograms, Header, Histograms, Interval, PhaseKind, Times};
 use std::fmt::Write;
 
 /// Takes a log and writes text. Errors say what about the log cannot be exported.
 pub trait Sink {
     /// A segment begins.
     fn header(&mut self, header: &Header, out: &mut dyn Write) -> Result<(), String>;
+    /// An event of the segment. Most formats have no place for one.
+    fn event(&mut self, event: &Event, out: &mut dyn Write) -> Result<(), String> {
+        let _ = (event, out);
+        Ok(())
+    }
     /// An interval of the segment.
     fn interval(&mut self, interval: &Interval, out: &mut dyn Write) -> Result<(), String>;
     /// Distributions of some intervals of the segment.

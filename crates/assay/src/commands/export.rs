@@ -174,6 +174,7 @@ fn of_log(args: &Export, verdict: Vec<String>) -> Result<u8, Failure> {
             }
             Ok(_) if !inside => Ok(()),
             Ok(Entry::Interval(interval)) => found.as_mut().map_or(Ok(()), |sink| sink.interval(&interval, &mut text)),
+            Ok(Entry::Event(event)) => found.as_mut().map_or(Ok(()), |sink| sink.event(&event, &mut text)),
             Ok(Entry::Histograms(all)) => found.as_mut().map_or(Ok(()), |sink| sink.histograms(&all, &mut text)),
             Ok(_) => Ok(()),
             Err(damage) if damage.torn_tail => break,
