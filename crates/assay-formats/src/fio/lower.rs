@@ -2,6 +2,7 @@
 //! refused at its place.
 
 use super::Surroundings;
+use super::by_order::{ByOrder, Part, by_order, refuse_beside};
 use super::content::{Own, content, durable};
 use super::ends::{Ends, ends, on_each_of};
 use super::engines::{engine, refuse_undriven};
@@ -201,7 +202,8 @@ impl Made<'_> {
         }
         let mode = mode(job)?;
         let rounded = !(self.files.may_be_cached() && is_buffered(job)?);
-        let sizes = sizes(job, mode.random, rounded)?;
+        let order = by_order(job, mode)?;
+        let sizes = sizes(job, order.as_ref(), rounded)?;
         let (mode, sizes) = if verifies_only(job, mode)? {
             (mode.reading(), [sizes[1].clone(), sizes[1].clone()])
         } else {
@@ -211,6 +213,8 @@ impl Made<'_> {
         let flushes = flushes(job, mode)?;
         Files::refuse_locks(job)?;
         let several = self.files.several(job)?;
+        let mixed = order.as_ref().filter(|order| order.is_mixed());
+        mixed.map_or(Ok(()), |_| refuse_beside(job, several))?;
         let service = service(job)?;
         let pace = pace(job, mode, (engine.depth, flushes, several.then_some(service)), &sizes)?;
         let zones = zones(job, mode, several)?;
@@ -235,12 +239,18 @@ impl Made<'_> {
             let schedule = pace.is_shared().then(|| self.loop_names.take(stem(job, copy, copies)));
             shared |= before.replace((used.targets.clone(), extent)) == Some((used.targets.clone(), extent));
             let made = self.workload.load.streams.len();
-            let looped = pace.looped.map(|think| self.looped(job, (copy, copies), (engine.depth, think), &lives[0]));
+            let think = pace.looped.or(mixed.map(|_| None));
+            let looped = think.map(|think| self.looped(job, (copy, copies), (engine.depth, think), &lives[0]));
+            if let (Some(mixed), Some(looped)) = (mixed, &looped) {
+                self.both_orders(job, (mode, copy), (&own, extent, &used.targets), (mixed, looped))?;
+                self.flush(job, (copy, copies), (used.targets, Some(looped.clone())), flushes);
+                continue;
+            }
             for direction in mode.directions() {
                 let Some(arrival) = pace.arrivals[index(direction)].clone() else { continue };
                 let size = &sizes[index(direction)];
                 let several = sizes.iter().any(|size| size.from != size.to) || (mode.both() && sizes[0] != sizes[1]);
-                let address = address(job, mode, direction, size, several, looped.is_some())?;
+                let address = address(job, mode, direction, size, (several, looped.is_some()), order.as_ref())?;
                 let address = zones
                     .map_or(Ok(address.clone()), |zones| zones.over(job, address, mode.both() && looped.is_none()))?;
                 // Where each block comes once per pass, the reads and writes of a loop share the pass, and they share
@@ -293,6 +303,36 @@ impl Made<'_> {
             ));
         }
         self.common(job, mode)
+    }
+
+    /// Adds the two streams of a copy whose operations are random or sequential, each with its size, to the loop of the
+    /// copy, which was added last.
+    fn both_orders(
+        &mut self,
+        job: &Job<'_>,
+        (mode, copy): (Mode, u64),
+        (own, extent, targets): (&Own, Extent, &[u16]),
+        (order, looped): (&ByOrder, &String),
+    ) -> Result<(), Fault> {
+        if let Some(entry) = job.entry("percentage_random") {
+            job.differs(entry, "what would go on beyond the end goes on at the start");
+        }
+        let direction = if mode.writes { Direction::Write } else { Direction::Read };
+        for Part { behind, size, address, share } in order.parts() {
+            let work = own.block(direction, size, address, extent, None);
+            let name = self.stream_names.take(format!("{}{behind}", stem(job, copy, own.copies)));
+            self.workload.load.lanes.last_mut().into_iter().for_each(|lane| lane.streams.push(name.clone()));
+            self.criteria(job, &name, direction)?;
+            self.workload.load.streams.push(Stream {
+                name,
+                work,
+                arrival: Arrival::Looped { looped: looped.clone(), share, line: None },
+                per_target: true,
+                targets: targets.to_vec(),
+                life: Life::default(),
+            });
+        }
+        Ok(())
     }
 
     /// Adds a loop for a copy, with slots of its own, and returns its name.

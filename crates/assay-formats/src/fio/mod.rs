@@ -7,6 +7,7 @@
 //! its manual; nothing here was taken from its source.
 
 mod alike;
+mod by_order;
 mod class;
 mod content;
 mod ends;

@@ -1,5 +1,6 @@
 //! Where the operations of a job go, and in which direction: `rw`, the random map, distributions.
 
+use super::by_order::ByOrder;
 use super::job::Job;
 use super::number::Wrong;
 use assay_base::{Bytes, Direction, Fault, Share};
@@ -95,8 +96,8 @@ pub(super) fn address(
     mode: Mode,
     direction: Direction,
     size: &Size,
-    several: bool,
-    together: bool,
+    (several, together): (bool, bool),
+    order: Option<&ByOrder>,
 ) -> Result<Address, Fault> {
     let align = job.pair("ba", |reading, text| reading.count(text))?[index(direction)];
     if let Some(entry) = job.entry("ba").filter(|_| align == Some(0) || align > Some(64 << 20)) {
@@ -104,7 +105,7 @@ pub(super) fn address(
     }
     let identical = identical(job)?;
     let partly = partly(job, mode, direction)?;
-    let unit = align.map_or(size.from, Bytes::new);
+    let unit = order.map_or(align.map_or(size.from, Bytes::new), ByOrder::unit);
     let ranked = distribution(job, direction, mode, unit)?;
     let map = !job.flag("norandommap")?;
     if !mode.random {
@@ -132,6 +133,13 @@ pub(super) fn address(
             "{}: places are drawn with repetition, because sizes differ (norandommap is absent)",
             job.name
         ));
+        if let Some(entry) = ["bsrange", "bssplit", "bs"].into_iter().find_map(|key| job.entry(key)) {
+            job.differs(
+                entry,
+                "without norandommap fio cuts an operation short that reaches a block which was used in this pass, so that \
+                 its operations are smaller in the mean; here they have the sizes that are written",
+            );
+        }
     }
     Ok(Address::Uniform { align: unit })
 }

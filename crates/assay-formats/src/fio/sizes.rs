@@ -1,6 +1,7 @@
 //! Sizes of a job's operations, for reads and writes separately: one size, sizes drawn from a range, or sizes with
 //! shares.
 
+use super::by_order::ByOrder;
 use super::job::Job;
 use super::number::{Reading, Wrong, percent};
 use assay_base::{Bytes, Fault};
@@ -15,10 +16,24 @@ const MOST: usize = 4096;
 /// The block size of every target is a multiple of this many bytes.
 const SECTOR: u64 = 512;
 
-/// Sizes of reads and of writes. `rounded` says that they are rounded up to the blocks of the target.
-pub(super) fn sizes(job: &Job<'_>, random: bool, rounded: bool) -> Result<[Size; 2], Fault> {
+/// The sizes of `bs`, as they are written.
+fn written(job: &Job<'_>) -> Result<[Option<Size>; 2], Fault> {
+    job.pair("bs", |reading, text| one(reading, text).map(Size::fixed))
+}
+
+/// The two sizes of `bs`, with fio's default where there is none.
+pub(super) fn fixed(job: &Job<'_>) -> Result<[Size; 2], Fault> {
+    Ok(written(job)?.map(|size| size.unwrap_or_else(|| Size::fixed(Bytes::new(USUAL)))))
+}
+
+/// Sizes of reads and of writes. `order` says what becomes of them with `bs_is_seq_rand`, and `rounded` that they are
+/// rounded up to the blocks of the target.
+pub(super) fn sizes(job: &Job<'_>, order: Option<&ByOrder>, rounded: bool) -> Result<[Size; 2], Fault> {
     let unaligned = job.flag("bs_unaligned")?;
-    let fixed = by_order(job, random, job.pair("bs", |reading, text| one(reading, text).map(Size::fixed))?)?;
+    let fixed = match order {
+        Some(order) => [0, 1].map(|_| Some(order.size())),
+        None => written(job)?,
+    };
     let ranges = job.pair("bsrange", |reading, text| range(reading, text, unaligned))?;
     let shares = job.pair("bssplit", shares)?;
     let later = job.is_later("bsrange", "bs");
@@ -39,16 +54,6 @@ pub(super) fn sizes(job: &Job<'_>, random: bool, rounded: bool) -> Result<[Size;
         job.note(format!("{}: sizes that are not multiples of the target's blocks are rounded up to them", job.name));
     }
     Ok(sizes)
-}
-
-/// With `bs_is_seq_rand` the two values of `bs` are for sequential and for random operations instead of reads and
-/// writes.
-fn by_order(job: &Job<'_>, random: bool, sizes: [Option<Size>; 2]) -> Result<[Option<Size>; 2], Fault> {
-    if !job.flag("bs_is_seq_rand")? {
-        return Ok(sizes);
-    }
-    let size = sizes[usize::from(random)].clone();
-    Ok([size.clone(), size])
 }
 
 fn one(reading: Reading, text: &str) -> Result<Bytes, Wrong> {

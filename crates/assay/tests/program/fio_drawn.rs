@@ -17,9 +17,15 @@ struct Ran {
 
 /// Runs one job of a reference file on a loop device of `mib` MiB.
 fn ran(file: &str, section: &str, mib: u64) -> Option<Ran> {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../assay-formats/tests/golden/fio").join(file);
+    ran_text(&std::fs::read_to_string(path).unwrap(), section, mib)
+}
+
+/// Runs one job of a file with this text, whose file is `data.img`, on a loop device of `mib` MiB.
+fn ran_text(text: &str, section: &str, mib: u64) -> Option<Ran> {
     let place = Place::new();
-    let text = Path::new(env!("CARGO_MANIFEST_DIR")).join("../assay-formats/tests/golden/fio").join(file);
-    std::fs::copy(text, place.path(file)).unwrap();
+    let file = "job.fio";
+    place.write(file, text);
     let disk = Loop::over(&place, "disk.img", mib << 20)?;
     let trace = Trace::of(&disk, &place)?;
     let (map, token) = (format!("data.img={}", disk.path()), disk.token(&place));
@@ -153,4 +159,77 @@ fn places_follow_the_law_that_a_job_names() {
     let Some(partly) = ran("skew.fio", "part-random", 64) else { return };
     let follows = partly.reads.windows(2).filter(|pair| pair[0].sector + pair[0].sectors == pair[1].sector).count();
     likely("what follows the operation before it", follows, partly.reads.len() - 1, 0.7);
+}
+
+/// The operations of a job as fio itself issues them, in their order; `None` where there is no fio.
+fn fio(text: &str, mib: u64) -> Option<Vec<Seen>> {
+    let place = Place::new();
+    std::fs::File::create(place.path("data.img")).unwrap().set_len(mib << 20).unwrap();
+    place.write("job.fio", &format!("{text}write_iolog=ops.txt\n"));
+    let ran = std::process::Command::new("fio").arg("job.fio").current_dir(place.path(".")).output();
+    let Some(ran) = ran.ok().filter(|ran| ran.status.success()) else {
+        passed_over("no fio to compare with");
+        return None;
+    };
+    let log = std::fs::read_to_string(place.path("ops.txt")).unwrap_or_else(|e| panic!("{e}: {ran:?}"));
+    let operation = |line: &str| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let at = words.iter().position(|word| ["read", "write"].contains(word))?;
+        let number = |at: usize| words.get(at)?.parse::<u64>().ok();
+        let (offset, bytes) = (number(at + 1)?, number(at + 2)?);
+        Some(Seen { write: words[at] == "write", sector: offset / SECTOR, sectors: bytes / SECTOR })
+    };
+    Some(log.lines().filter_map(operation).collect())
+}
+
+/// What a job with a size for each order does: how many of its operations follow directly behind the one before, by size,
+/// and the largest unit that divides the places of all others.
+#[derive(Debug)]
+struct Orders {
+    operations: usize,
+    sequential: BTreeMap<u64, usize>,
+    random: BTreeMap<u64, usize>,
+    unit: u64,
+}
+
+fn orders(seen: &[Seen]) -> Orders {
+    let (mut sequential, mut random, mut bits) = (BTreeMap::new(), BTreeMap::new(), 0);
+    for pair in seen.windows(2) {
+        let follows = pair[0].sector + pair[0].sectors == pair[1].sector;
+        let kind = if follows { &mut sequential } else { &mut random };
+        *kind.entry(pair[1].sectors * SECTOR).or_default() += 1;
+        bits |= if follows { 0 } else { pair[1].sector * SECTOR };
+    }
+    Orders { operations: seen.len(), sequential, random, unit: if bits == 0 { 0 } else { 1 << bits.trailing_zeros() } }
+}
+
+/// `bs_is_seq_rand` beside real fio: the size of each operation follows from whether it is random, also where a job is
+/// both, and places have the unit that fio gives them.
+#[test]
+fn sizes_by_order_are_those_of_fio() {
+    let head = "[a]\nfilename=data.img\nioengine=psync\ndirect=1\nsize=64m\nbs=64k,4k\nbs_is_seq_rand=1\nnorandommap\n";
+    for (keys, share) in [
+        ("rw=randread\npercentage_random=50\n", 0.5),
+        ("rw=randread\npercentage_random=20\n", 0.2),
+        ("rw=randwrite\npercentage_random=50\n", 0.5),
+        ("rw=randread\npercentage_random=0\n", 0.0),
+        ("rw=randread\n", 1.0),
+        ("rw=randwrite\n", 1.0),
+        ("rw=read\n", 0.0),
+    ] {
+        let text = format!("{head}{keys}number_ios=900\n");
+        let (Some(ran), Some(theirs)) = (ran_text(&text, "a", 64), fio(&text, 64)) else { return };
+        let ours = if keys.contains("write") { ran.writes } else { ran.reads };
+        let (ours, theirs) = (orders(&ours), orders(&theirs));
+        assert_eq!((ours.operations, theirs.operations), (900, 900), "{keys}");
+        for (who, found) in [("ours", &ours), ("fio", &theirs)] {
+            let of = |kind: &BTreeMap<u64, usize>| kind.values().sum::<usize>();
+            likely(&format!("{who}, random: {keys}"), of(&found.random), 899, share);
+        }
+        let sizes = |found: &Orders| {
+            (found.sequential.keys().copied().collect::<Vec<_>>(), found.random.keys().copied().collect::<Vec<_>>())
+        };
+        assert_eq!(sizes(&ours), sizes(&theirs), "{keys}: {ours:?} {theirs:?}");
+        assert_eq!(ours.unit, theirs.unit, "{keys}: {ours:?} {theirs:?}");
+    }
 }

@@ -1,0 +1,118 @@
+//! `bs_is_seq_rand`: the two values of `bs` are for sequential and for random operations, instead of reads and writes.
+//!
+//! In a job that is random in part, each operation is one or the other, and its size follows. fio draws random places
+//! from multiples of the size of the *direction* (`ba`, by default the smallest `bs` of reads or of writes), whatever
+//! the size of the operation: 4 KiB at multiples of 64 KiB in `randread` with `bs=64k,4k`.
+
+use super::job::Job;
+use super::order::{Mode, index};
+use super::sizes::fixed;
+use assay_base::{Bytes, Fault, Share};
+use assay_model::Address;
+use assay_model::size::{Size, Sizes};
+
+/// What fio does with one direction of such a job.
+#[derive(Clone, Debug)]
+pub(super) struct ByOrder {
+    sequential: Size,
+    random: Size,
+    /// How many percent of the operations are random.
+    share: u64,
+    /// The places of random operations are multiples of it.
+    unit: Bytes,
+}
+
+/// One of the streams that a job of both kinds of operations has.
+pub(super) struct Part {
+    /// The end of its name.
+    pub behind: &'static str,
+    pub size: Size,
+    pub address: Address,
+    pub share: Share,
+}
+
+/// What `bs_is_seq_rand` makes of a job; `None` without it.
+pub(super) fn by_order(job: &Job<'_>, mode: Mode) -> Result<Option<ByOrder>, Fault> {
+    let is_asked = job.flag("bs_is_seq_rand")?;
+    let Some(entry) = job.entry("bs_is_seq_rand").filter(|_| is_asked) else { return Ok(None) };
+    if let Some(entry) = ["bsrange", "bssplit"].into_iter().find_map(|key| job.entry(key)) {
+        return Err(job.not_yet(entry, "several sizes for each order", "write bs=64k,4k, or remove bs_is_seq_rand"));
+    }
+    let [sequential, random] = fixed(job)?;
+    let of_direction = |writes: bool| if writes { random.from } else { sequential.from };
+    let percent = job.pair("percentage_random", |_, text| super::number::percent(text))?;
+    let first = mode.directions().map(index).next().unwrap_or(0);
+    let share = if mode.random { percent[first].unwrap_or(100) } else { 0 };
+    let align = job.pair("ba", |reading, text| reading.count(text))?[first];
+    let unit = align.map_or_else(|| of_direction(first == 1), Bytes::new);
+    let order = ByOrder { sequential, random, share, unit };
+    if order.sequential == order.random || share == 0 {
+        return Ok(Some(order));
+    }
+    let differs = percent[0].unwrap_or(100) != percent[1].unwrap_or(100);
+    if mode.both() && (order.is_mixed() || differs) {
+        let what = "a job of reads and writes that is random in part, with a size for each order,";
+        return Err(job.not_yet(entry, what, "write a job for the reads and one for the writes"));
+    }
+    let has_map = !job.flag("norandommap")?;
+    if has_map && (order.is_mixed() || mode.reads) {
+        let what = "a random map whose blocks have another size than the operations";
+        return Err(job.not_yet(entry, what, "add norandommap"));
+    }
+    Ok(Some(order))
+}
+
+impl ByOrder {
+    /// Whether it has operations of both kinds, with different sizes.
+    pub(super) fn is_mixed(&self) -> bool {
+        (1..100).contains(&self.share) && self.sequential != self.random
+    }
+
+    /// The places of random operations are multiples of this.
+    pub(super) fn unit(&self) -> Bytes {
+        self.unit
+    }
+
+    /// The sizes of all operations together.
+    pub(super) fn size(&self) -> Size {
+        let bar = |size: &Size, weight| Sizes { from: size.from, to: size.to, weight };
+        let bars = vec![bar(&self.random, self.share), bar(&self.sequential, 100 - self.share)];
+        match self.share {
+            0 => self.sequential.clone(),
+            _ => Size::histogram(bars).unwrap_or_else(|| self.random.clone()),
+        }
+    }
+
+    /// The streams of a job of both kinds: each of its operations is drawn to be random or directly behind the one before.
+    pub(super) fn parts(&self) -> [Part; 2] {
+        let sequential = Share::from_percent(100 - self.share);
+        [
+            Part {
+                behind: ".random",
+                size: self.random.clone(),
+                address: Address::Uniform { align: self.unit },
+                share: Share::from_percent(self.share),
+            },
+            Part {
+                behind: ".sequential",
+                size: self.sequential.clone(),
+                address: Address::Behind { align: Bytes::default() },
+                share: sequential,
+            },
+        ]
+    }
+}
+
+/// Refuses what cannot be driven beside operations of both kinds: what belongs to the job as a whole, and not to one of
+/// its two streams.
+pub(super) fn refuse_beside(job: &Job<'_>, several_files: bool) -> Result<(), Fault> {
+    let keys = ["rate", "rate_iops", "rate_min", "rate_iops_min", "thinktime", "fsync", "fdatasync", "zonemode"];
+    if let Some(entry) = keys.into_iter().find_map(|key| job.entry(key)) {
+        let what = "beside operations whose size depends on their order, this key";
+        return Err(job.not_yet(entry, what, "write one bs without bs_is_seq_rand"));
+    }
+    match job.entry("bs_is_seq_rand").filter(|_| several_files) {
+        Some(entry) => Err(job.not_yet(entry, "a size for each order on several files", "write a job for each file")),
+        None => Ok(()),
+    }
+}
