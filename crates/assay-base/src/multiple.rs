@@ -62,11 +62,6 @@ impl Multiple {
         self.of(other.rate).filter(|rate| !rate.is_zero()).map(|rate| Multiple { rate })
     }
 
-    /// The sum of both; `None` when it does not fit.
-    pub fn plus(self, other: Multiple) -> Option<Multiple> {
-        self.rate.plus(other.rate).map(|rate| Multiple { rate })
-    }
-
     /// For display and ratios only.
     pub fn as_f64(self) -> f64 {
         self.rate.as_f64()
@@ -123,7 +118,6 @@ mod tests {
         assert_eq!("1.5x".parse::<Multiple>().unwrap().of(Rate::per_second(2000)), Some(Rate::per_second(3000)));
         let (three, thirty) = (Multiple::whole(3), Multiple::whole(30));
         assert_eq!((thirty.per(three), three.per(thirty)), (Some(Multiple::whole(10)), "0.1x".parse().ok()));
-        assert_eq!(three.plus(thirty), Some(Multiple::whole(33)));
-        assert_eq!((Multiple::whole(u64::MAX).per(order[0]), Multiple::whole(u64::MAX).plus(three)), (None, None));
+        assert_eq!(Multiple::whole(u64::MAX).per(order[0]), None);
     }
 }

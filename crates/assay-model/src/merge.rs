@@ -161,9 +161,13 @@ fn add(whole: &mut Plan, plan: Plan) -> Result<(), String> {
         whole.model = "streams".to_owned();
     }
     whole.name = format!("{}+{}", whole.name, plan.name);
-    // Loads of one model on the same drive add up; those of different models have no sum.
-    whole.load = if whole.model == plan.model { whole.load.plus(plan.load) } else { Some(Multiple::ONE) }
-        .ok_or("together the loads are too large to be represented")?;
+    if whole.loads.is_empty() {
+        whole.loads.push(whole.load);
+    }
+    whole.loads.push(plan.load);
+    if plan.load != whole.load {
+        whole.load = Multiple::ONE;
+    }
     // The slices are equal and are multiples of both intervals, so the shorter interval fits too.
     whole.interval = whole.interval.min(plan.interval);
     whole.in_flight_bound =
@@ -223,13 +227,36 @@ mod tests {
             criteria,
             ["users.reads", "users.reads", "users.reads", "my-events.reads", "my-events.reads", "my-events.reads"]
         );
-        assert_eq!((whole.name.as_str(), whole.load, whole.seed), ("users+my events", Multiple::whole(2), 7));
+        assert_eq!((whole.name.as_str(), whole.load, whole.seed), ("users+my events", Multiple::ONE, 7));
         assert_eq!(whole.in_flight_bound, users.in_flight_bound + 40);
         // Lanes stay separate.
         let names = ["users.reads", "my-events.reads", "users.large-block-reads", "my-events.large-block-reads"];
         let place = |name: &str| whole.streams.iter().position(|it| it.name == name).unwrap();
         let lanes = names.map(|name| whole.lane_of(place(name) as u16));
         assert!(lanes[..2] == [0, 0] && lanes[2] != 0 && lanes[3] != 0 && lanes[2] != lanes[3], "{lanes:?}");
+    }
+
+    /// Two configurations at 1x each are not one at 2x.
+    #[test]
+    fn each_workload_keeps_its_own_multiple() {
+        for (loads, load, words) in [
+            (&[1, 1][..], 1, "1x each"),
+            (&[3, 3, 3], 3, "3x each"),
+            (&[2, 1], 1, "2x and 1x"),
+            (&[1, 2, 2], 1, "1x, 2x and 2x"),
+            (&[2, 1, 2], 1, "2x, 1x and 2x"),
+            (&[5], 5, "5x"),
+        ] {
+            let one = |(at, load): (usize, &u64)| {
+                let adjust = Adjust { targets: 1, load: Some(Multiple::whole(*load)), ..Adjust::default() };
+                plan(&format!("w{at}"), |_| {}, &adjust)
+            };
+            let whole = merge(loads.iter().enumerate().map(one).collect()).unwrap();
+            assert_eq!((whole.load, whole.load_in_words().as_str()), (Multiple::whole(load), words), "{loads:?}");
+            let text = serde_json::to_string(&whole).unwrap();
+            assert_eq!(text.contains("loads"), loads.len() > 1);
+            assert_eq!(serde_json::from_str::<Plan>(&text).unwrap().loads, whole.loads);
+        }
     }
 
     #[test]

@@ -27,8 +27,12 @@ pub struct Plan {
     pub name: String,
     /// The model it was lowered from.
     pub model: String,
-    /// The multiple that is already in the rates below.
+    /// The multiple that is already in the rates below; of several workloads with different ones 1x, see `loads`.
     pub load: Multiple,
+    /// Of several workloads that run together, the multiple of each, in their order: multiples of different workloads
+    /// have no sum. Empty for a single one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub loads: Vec<Multiple>,
     /// The seed of every random choice.
     pub seed: u64,
     /// Number of targets over which the streams' rates are spread.
@@ -681,6 +685,16 @@ impl Plan {
     pub fn loop_of(&self, stream: u16) -> Option<&Loop> {
         let name = self.streams[usize::from(stream)].arrival.loop_name()?;
         self.loops.iter().find(|it| it.name == *name)
+    }
+
+    /// The load in words: `30x`; of several workloads `1x each`, or `2x and 1x` in their order.
+    pub fn load_in_words(&self) -> String {
+        let texts: Vec<String> = self.loads.iter().map(Multiple::to_string).collect();
+        match texts.split_last() {
+            None => self.load.to_string(),
+            Some((last, others)) if others.iter().all(|other| other == last) => format!("{last} each"),
+            Some((last, others)) => format!("{} and {last}", others.join(", ")),
+        }
     }
 
     /// Whether a stream reads back what the run has written.

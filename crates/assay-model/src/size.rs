@@ -100,6 +100,17 @@ impl Size {
         BlockSizes { block, first: bars[0], bars }
     }
 
+    /// The sizes that operations have on a target with blocks of `block` bytes, where these are other sizes: each is
+    /// rounded up to whole blocks. Sizes that are meant in blocks of the target are never others.
+    pub fn done(&self, block: u32) -> Option<Size> {
+        let whole =
+            |bytes: Bytes| Bytes::new(bytes.get().div_ceil(u64::from(block)).max(1).saturating_mul(u64::from(block)));
+        let bar = |bar: &Sizes| Sizes { from: whole(bar.from), to: whole(bar.to), ..*bar };
+        let shares: Vec<Sizes> = self.shares.iter().map(bar).collect();
+        let done = Size { from: whole(self.from), to: whole(self.to), shares, geometric: None };
+        (self.geometric.is_none() && done != *self).then_some(done)
+    }
+
     /// The largest power of two that divides all sizes in whole blocks of `block` bytes, found from their lowest bits.
     pub(crate) fn step(&self, block: u32) -> u64 {
         if self.geometric.is_some() {
@@ -279,6 +290,36 @@ mod tests {
         assert_eq!(Size::histogram(vec![bar(512, 4096, 3)]), Some(Size::between(Bytes::new(512), Bytes::new(4096))));
         for shares in [vec![], vec![bar(1, 2, 0)], vec![bar(2, 1, 1)], vec![bar(1, 1, u64::MAX), bar(1, 1, 1)]] {
             assert_eq!(Size::histogram(shares), None);
+        }
+    }
+
+    #[test]
+    fn sizes_that_are_no_whole_blocks_are_done_as_others() {
+        let kib = Bytes::from_kib;
+        let bar = |from, to| Sizes { from, to, weight: 1 };
+        for (size, block, done) in [
+            (Size::fixed(Bytes::new(512)), 4096, Some("4KiB")),
+            (Size::fixed(Bytes::new(7000)), 512, Some("7KiB")),
+            (Size::fixed(kib(8)), 4096, None),
+            (Size::fixed(Bytes::new(1)), 1, None),
+            (Size::between(Bytes::new(512), kib(64)), 4096, Some("4KiB to 64KiB")),
+            (Size::between(kib(4), kib(64)), 4096, None),
+            (
+                Size::histogram(vec![bar(kib(4), kib(4)), bar(kib(6), kib(6))]).unwrap(),
+                4096,
+                Some("4KiB to 8KiB, 2 shares"),
+            ),
+            (Size::geometric(Bytes::new(7864), kib(63)), 4096, None),
+        ] {
+            let found = size.done(block).map(|size| size.to_string());
+            assert_eq!(found.as_deref(), done, "{size} in blocks of {block}");
+            // What is drawn are these sizes.
+            let (drawn, mut prng) = (size.in_blocks(block), Prng::seeded(1));
+            let meant = size.done(block).unwrap_or(size.clone());
+            for _ in 0..100 {
+                let bytes = u64::from(drawn.next(&mut prng));
+                assert!(size.geometric.is_some() || (meant.from.get()..=meant.to.get()).contains(&bytes), "{bytes}");
+            }
         }
     }
 }

@@ -4,8 +4,9 @@
 //! procedure depends on that workload, so `act-index`, an ACT configuration or a workload file can replace it.
 
 use crate::failure::Failure;
-use crate::workloads;
+use crate::workloads::{self, Reading};
 use assay_base::{Multiple, Span};
+use assay_formats::act::conf::Kind;
 use assay_model::Plan;
 use assay_model::workload::{Adjust, Load, Workload};
 
@@ -47,8 +48,14 @@ pub struct Step {
 }
 
 impl Procedure {
-    /// From the words of a command line: an optional workload, and targets, which an ACT configuration may name too.
-    pub fn of(words: &[String], quick: bool, at: Option<Multiple>) -> Result<(Procedure, Vec<String>), Failure> {
+    /// From the words of a command line: an optional workload, and targets, which an ACT configuration may name too. `model`
+    /// is the test that a configuration is for, where its keys do not say.
+    pub fn of(
+        words: &[String],
+        quick: bool,
+        at: Option<Multiple>,
+        model: Option<Kind>,
+    ) -> Result<(Procedure, Vec<String>), Failure> {
         let named = words.first().filter(|word| workloads::is_one(word));
         let targets = &words[usize::from(named.is_some())..];
         if let Some(name) = named.filter(|_| quick) {
@@ -60,7 +67,9 @@ impl Procedure {
         }
         let profile = if quick { "act-storage-quick" } else { "act-storage" };
         let name = named.map_or(profile, String::as_str);
-        let workload = workloads::find(name)?;
+        let reading = Reading { model, verb: "certify", ..Reading::default() };
+        let found = workloads::all_asked(&[name], &reading)?;
+        let workload = found.into_iter().map(|found| found.workload).next().expect("each name is one workload");
         let targets = if targets.is_empty() { workload.targets.paths.clone() } else { targets.to_vec() };
         let workload = for_each(workload, targets.len())?;
         // A configuration itself determines which multiple of ACT's 1x it is.

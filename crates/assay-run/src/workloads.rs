@@ -2,7 +2,8 @@
 
 use crate::failure::{Failure, one_line, shown};
 use crate::fio_job;
-use assay_formats::act::{conf, lower};
+use assay_formats::act::conf::{self, Kind};
+use assay_formats::act::lower;
 use assay_formats::fio::{self, Choice};
 use assay_model::workload::{self, Workload};
 use assay_sql::Url;
@@ -38,7 +39,18 @@ pub const SHIPPED: [(&str, &str); 24] = [
 
 /// Reads a workload: a file if there is one with that name, otherwise a shipped one.
 pub fn find(name: &str) -> Result<Workload, Failure> {
-    asked(name, &Choice::default()).map(|found| found.workload)
+    asked(name, &Reading::default()).map(|found| found.workload)
+}
+
+/// What the command line says about the files of workloads.
+#[derive(Clone, Debug, Default)]
+pub struct Reading {
+    /// The jobs that are chosen of a job file of fio.
+    pub jobs: Choice,
+    /// The test that an ACT configuration is for, where its keys do not say.
+    pub model: Option<Kind>,
+    /// The verb, for the commands of messages; empty for `run`.
+    pub verb: &'static str,
 }
 
 /// A workload, and what became of the keys of a job file of fio where it is one.
@@ -48,10 +60,26 @@ pub struct Found {
     pub workload: Workload,
     /// Empty for every other kind of workload.
     pub keys: Vec<fio::Line>,
+    /// Whether it is an ACT configuration.
+    pub is_act: bool,
 }
 
-/// Like [`find`], with the jobs that were chosen of a job file of fio. A file is read once: it may be a pipe.
-pub fn asked(name: &str, choice: &Choice) -> Result<Found, Failure> {
+/// Reads several workloads, as [`asked`] does.
+///
+/// # Errors
+/// Also if a model is named and none of them is an ACT configuration.
+pub fn all_asked(names: &[&str], reading: &Reading) -> Result<Vec<Found>, Failure> {
+    let found = names.iter().map(|name| asked(name, reading)).collect::<Result<Vec<_>, _>>()?;
+    if reading.model.is_some() && !found.iter().any(|found| found.is_act) {
+        let names: Vec<String> = names.iter().map(|name| one_line(name).to_string()).collect();
+        return Err(Failure::usage(format!("--model is for ACT configurations, and {} is none", names.join(", "))));
+    }
+    Ok(found)
+}
+
+/// Like [`find`], as the command line asks for. A file is read once: it may be a pipe.
+pub fn asked(name: &str, reading: &Reading) -> Result<Found, Failure> {
+    let choice = &reading.jobs;
     let path = Path::new(name);
     let shipped = SHIPPED.iter().find(|(shipped, _)| *shipped == name);
     if Url::is_one(name) {
@@ -67,7 +95,7 @@ pub fn asked(name: &str, choice: &Choice) -> Result<Found, Failure> {
     if shipped.is_none() && is_job_file(path, &bytes) {
         let text = String::from_utf8(bytes).map_err(|_| unreadable(path, &"it is not text"))?;
         let fio::Lowered { workload, keys } = fio_job::read(name, &text, choice)?;
-        return Ok(Found { workload, keys });
+        return Ok(Found { workload, keys, is_act: false });
     }
     if !choice.sections.is_empty() || !choice.maps.is_empty() || choice.page_cache {
         return Err(Failure::usage(format!(
@@ -75,13 +103,14 @@ pub fn asked(name: &str, choice: &Choice) -> Result<Found, Failure> {
             one_line(name)
         )));
     }
+    let is_act = shipped.is_none() && is_act(name, &bytes);
     let mut workload = match shipped {
         Some((name, text)) => read(&format!("{name}.toml (shipped)"), text)?,
-        None if is_act(name, &bytes) => read_act(name, &bytes)?,
+        None if is_act => read_act(name, &bytes, reading)?,
         None => read(name, &String::from_utf8(bytes).map_err(|_| unreadable(path, &"it is not text"))?)?,
     };
     crate::recordings::play(&mut workload, path)?;
-    Ok(Found { workload, keys: Vec::new() })
+    Ok(Found { workload, keys: Vec::new(), is_act })
 }
 
 /// Whether a file is a job file of fio: it is called one, or has its sections and keys.
@@ -117,13 +146,32 @@ fn is_act(name: &str, bytes: &[u8]) -> bool {
 }
 
 /// Parses an ACT configuration as a workload, named after its file.
-fn read_act(file: &str, bytes: &[u8]) -> Result<Workload, Failure> {
-    let (conf, notes) = conf::read_bytes(&one_line(file), bytes, None).map_err(Failure::workload)?;
+fn read_act(file: &str, bytes: &[u8], reading: &Reading) -> Result<Workload, Failure> {
+    let fits_both = reading.model.is_none() && conf::fits_both(&String::from_utf8_lossy(bytes));
+    // Its mistakes are shown first, whichever test it is for.
+    let kind = reading.model.or(fits_both.then_some(Kind::Storage));
+    let (conf, notes) = conf::read_bytes(&one_line(file), bytes, kind).map_err(Failure::workload)?;
+    if fits_both {
+        return Err(choose_model(file, reading.verb));
+    }
     let stem = Path::new(file).file_stem().map_or_else(|| "act".to_owned(), |stem| stem.to_string_lossy().into_owned());
     lower::native(&stem, &conf, &notes).map_err(|why| {
         let text = String::from_utf8_lossy(bytes);
         Failure::workload(why.fault(&one_line(file), &text))
     })
+}
+
+/// The refusal of an ACT configuration that fits both of ACT's tests, with both commands.
+fn choose_model(file: &str, verb: &str) -> Failure {
+    let verb = if verb.is_empty() { "run" } else { verb };
+    let command = |kind: Kind| format!("assay {verb} {} --model {}", assay_judge::for_a_shell(file), kind.model());
+    Failure::workload(format!(
+        "{} fits both of ACT's tests, which are different loads: no key of it is for act_index or for act_storage alone\n  = \
+         the index test:   {}\n  = the storage test: {}",
+        one_line(file),
+        command(Kind::Index),
+        command(Kind::Storage)
+    ))
 }
 
 fn read(file: &str, text: &str) -> Result<Workload, Failure> {

@@ -22,7 +22,7 @@ pub(crate) use echo::write_configuration;
 pub use echo::{open_failed, write_banner, write_usage};
 pub use kind::Kind;
 pub use like_act::{Outcome, read_like_act};
-pub use strict::{read, read_bytes};
+pub use strict::{fits_both, read, read_bytes};
 
 use assay_base::{Bytes, Share, Span};
 use keys::Key;

@@ -422,6 +422,7 @@ fn header(head: &Head, flows: &[Flow], schedule: &Schedule, planned: Span, slice
         arrival: if schedule.rate(index).is_some() { "steady".to_owned() } else { "unknown".to_owned() },
         rate: schedule.rate(index),
         size: size(head, &flow.name),
+        size_done: String::new(),
         per_target: false,
     };
     let program = match head.program {

@@ -158,7 +158,9 @@ mod tests {
         let key = |line: &str| line.split(':').next().map(str::to_owned);
         let kept = BASE.lines().filter(|line| !more.lines().any(|other| key(other) == key(line)));
         let text: Vec<&str> = kept.chain([more]).collect();
-        let (conf, notes) = conf::read("t.conf", &text.join("\n"), None).unwrap();
+        let text = text.join("\n");
+        let kind = conf::fits_both(&text).then_some(Kind::Storage);
+        let (conf, notes) = conf::read("t.conf", &text, kind).unwrap();
         let workload = if like_act { super::like_act(&conf, 2) } else { native("t", &conf, &notes) }.unwrap();
         let plan = workload.plan(&Adjust { targets: 2, ..Adjust::default() }).unwrap();
         let shown = |stream: &assay_model::Stream| {
@@ -270,7 +272,8 @@ mod tests {
                 5,
             ),
         ] {
-            let (conf, _) = conf::read("t.conf", &format!("{BASE}{more}"), None).unwrap();
+            let text = format!("{BASE}{more}");
+            let (conf, _) = conf::read("t.conf", &text, conf::fits_both(&text).then_some(Kind::Storage)).unwrap();
             let workload = like_act(&conf, 2).unwrap();
             let plan = workload.plan(&Adjust { targets: 2, ..Adjust::default() }).unwrap();
             assert_eq!(
@@ -299,7 +302,7 @@ mod tests {
             let text = format!(
                 "device-names: a\nread-reqs-per-sec: {reads}\nwrite-reqs-per-sec: {writes}\ntest-duration-sec: 9\n"
             );
-            let (conf, notes) = conf::read("t.conf", &text, None).unwrap();
+            let (conf, notes) = conf::read("t.conf", &text, Some(Kind::Storage)).unwrap();
             let load_asked = asked.map(assay_base::Multiple::whole);
             for workload in [native("t", &conf, &notes).unwrap(), like_act(&conf, 2).unwrap()] {
                 let plan = workload.plan(&Adjust { targets, load: load_asked, ..Adjust::default() }).unwrap();

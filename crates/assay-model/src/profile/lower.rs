@@ -3,11 +3,15 @@
 use super::sizes::STORED_UNIT;
 use super::{Derivation, Drive, Flow, Kind, Points, Profile, ProfilePart, Sourced, drive_path};
 use crate::act::storage::LARGE_IN_FLIGHT;
-use crate::plan::{Address, Arrival, Block, Lane, Stream, Work};
+use crate::plan::{Address, Arrival, Block, Lane, Plan, Stream, Work};
 use crate::size::{Size, Sizes};
 use assay_base::{Bytes, Direction, Rate, Share};
 use std::collections::BTreeSet;
 
+/// The unit of the addresses of drives, to which sizes are rounded up.
+const SECTOR: u32 = 512;
+/// Two accounts of the same thing may differ by this share, as in what is imported.
+const APART: f64 = 0.05;
 /// A position beyond the upper bound of a bucket would contradict the histogram.
 pub(super) const POSITION_MAX: Share = Share::from_percent(200);
 /// Upper bound on the scale of large blocks.
@@ -61,13 +65,8 @@ impl Profile {
         let (drive, parts) = self.meant(&mut lowered)?;
         lowered.meant = drive_path(&drive.node, &drive.name);
         lowered.drive = self.seen(&drive).cloned();
-        let several = parts.len() > 1;
-        let mut names = BTreeSet::new();
-        for index in parts {
-            let part = &self.parts[index];
-            let prefix = if several { format!("{}.", usable(&part.name, &mut names)) } else { String::new() };
-            Lowering { index, part, prefix, out: &mut lowered }.all()?;
-        }
+        self.lower_parts(parts, &mut lowered)?;
+        lowered.notes.extend(apart_from_iostat(&lowered));
         if lowered.streams.is_empty() {
             return Err(Unfit::whole(
                 "",
@@ -78,14 +77,31 @@ impl Profile {
         Ok(lowered)
     }
 
-    /// The drive that a target stands for, and which parts are on it, of which there is at least one.
-    fn meant(&self, lowered: &mut Lowered) -> Result<(Chosen, Vec<usize>), Unfit> {
-        let drive = self.choose(lowered)?;
+    /// Adds the streams of some parts.
+    fn lower_parts(&self, parts: Vec<usize>, lowered: &mut Lowered) -> Result<(), Unfit> {
+        let several = parts.len() > 1;
+        let mut names = BTreeSet::new();
+        for index in parts {
+            let part = &self.parts[index];
+            let prefix = if several { format!("{}.", usable(&part.name, &mut names)) } else { String::new() };
+            Lowering { index, part, prefix, out: lowered }.all()?;
+        }
+        Ok(())
+    }
+
+    /// The parts that are on a drive.
+    fn parts_on(&self, drive: &Chosen) -> Vec<usize> {
         let on_it = |part: &ProfilePart| {
             let node = part.node.is_empty() || drive.node.is_empty() || part.node == drive.node;
             node && (part.drives.is_empty() || drive.name.is_empty() || part.drives.contains(&drive.name))
         };
-        let parts: Vec<usize> = (0..self.parts.len()).filter(|index| on_it(&self.parts[*index])).collect();
+        (0..self.parts.len()).filter(|index| on_it(&self.parts[*index])).collect()
+    }
+
+    /// The drive that a target stands for, and which parts are on it, of which there is at least one.
+    fn meant(&self, lowered: &mut Lowered) -> Result<(Chosen, Vec<usize>), Unfit> {
+        let drive = self.choose(lowered)?;
+        let parts = self.parts_on(&drive);
         if parts.is_empty() {
             let what = match self.parts.is_empty() {
                 true => "the profile has neither a [[namespace]] nor an [[application]]".to_owned(),
@@ -141,12 +157,19 @@ impl Profile {
                 Unfit::whole("drive", what, format!("write one of {}", known.join(", ")))
             });
         }
-        let busiest = all.iter().max_by(|a, b| self.bytes_of(a).total_cmp(&self.bytes_of(b)));
-        let busiest = busiest.cloned().unwrap_or(Chosen { node: String::new(), name: String::new() });
+        // Drives are compared by one measure: what iostat shows of some, and the load of others, are two.
+        let seen: Option<Vec<f64>> = all.iter().map(|drive| self.seen_bytes(drive)).collect();
+        let (moved, measure) = match seen {
+            Some(seen) => (seen, "iostat shows"),
+            None => (all.iter().map(|drive| self.load_bytes(drive)).collect(), "this load moves"),
+        };
+        let busiest = all.iter().zip(moved).max_by(|a, b| a.1.total_cmp(&b.1));
+        let (busiest, bytes) =
+            busiest.map_or((Chosen { node: String::new(), name: String::new() }, 0.0), |(one, n)| (one.clone(), n));
         if all.len() > 1 {
-            let (name, bytes) = (path(&busiest), Bytes::new(self.bytes_of(&busiest) as u64).human());
+            let (name, bytes) = (path(&busiest), Bytes::new(bytes as u64).human());
             let note = format!(
-                "each target stands for {name}, the busiest of {} drives with {bytes}/s; drive = \"NODE/DRIVE\" names another",
+                "each target stands for {name}, the busiest of {} drives: {measure} {bytes}/s on it; drive = \"NODE/DRIVE\" names another",
                 all.len()
             );
             lowered.notes.push(note);
@@ -154,25 +177,52 @@ impl Profile {
         Ok(busiest)
     }
 
-    /// How much a drive moves per second: according to iostat, otherwise to its parts.
-    fn bytes_of(&self, drive: &Chosen) -> f64 {
-        let bytes = |bytes: &Option<Sourced<Bytes>>| bytes.as_ref().map_or(0.0, |bytes| bytes.value.get() as f64);
-        let seen = self.drives.iter().find(|one| one.node == drive.node && one.name == drive.name);
-        if let Some(seen) = seen {
-            return bytes(&seen.read_bytes) + bytes(&seen.write_bytes);
-        }
-        let on_it = |part: &&ProfilePart| {
-            part.node == drive.node && (part.drives.is_empty() || part.drives.contains(&drive.name))
-        };
-        let moved = |part: &ProfilePart| {
-            let flow = |flow: &Option<Flow>| {
-                let Some(Flow { rate: Some(rate), sizes: Some(sizes), position, .. }) = flow else { return 0.0 };
-                rate.value.as_f64() * sizes.value.points(*position).mean()
-            };
-            (flow(&part.reads) + flow(&part.writes)) / part.drives.len().max(1) as f64
-        };
-        self.parts.iter().filter(on_it).map(moved).sum()
+    /// How much a drive moves per second according to iostat, where that is known.
+    fn seen_bytes(&self, drive: &Chosen) -> Option<f64> {
+        let seen = self.drives.iter().find(|one| one.node == drive.node && one.name == drive.name)?;
+        iostat_bytes(seen)
     }
+
+    /// How much the streams of a drive move per second; nothing where they cannot be made.
+    fn load_bytes(&self, drive: &Chosen) -> f64 {
+        let mut lowered = Lowered::default();
+        match self.lower_parts(self.parts_on(drive), &mut lowered) {
+            Ok(()) => lowered.bytes_per_second(),
+            Err(_) => 0.0,
+        }
+    }
+}
+
+impl Lowered {
+    /// How much the streams move per second together.
+    fn bytes_per_second(&self) -> f64 {
+        self.streams.iter().filter_map(|stream| Plan::bytes_per_second(stream, SECTOR)).sum()
+    }
+}
+
+/// Bytes read and written per second; nothing where iostat shows neither.
+fn iostat_bytes(seen: &Drive) -> Option<f64> {
+    let bytes = |bytes: &Option<Sourced<Bytes>>| bytes.as_ref().map(|bytes| bytes.value.get() as f64);
+    match (bytes(&seen.read_bytes), bytes(&seen.write_bytes)) {
+        (None, None) => None,
+        (read, written) => Some(read.unwrap_or(0.0) + written.unwrap_or(0.0)),
+    }
+}
+
+/// Says that the load moves more or less than iostat shows of the drive, where the difference is not small.
+fn apart_from_iostat(lowered: &Lowered) -> Option<String> {
+    let drive = lowered.drive.as_ref()?;
+    let (seen, ours) = (iostat_bytes(drive)?, lowered.bytes_per_second());
+    let is_near = seen > 0.0 && (ours / seen - 1.0).abs() <= APART;
+    let human = |bytes: f64| Bytes::new(bytes as u64).human();
+    (!is_near && ours > 0.0).then(|| {
+        format!(
+            "this load moves {}/s on {}, where iostat shows {}/s: assay fit brings them together",
+            human(ours),
+            if lowered.meant.is_empty() { "the drive" } else { &lowered.meant },
+            human(seen)
+        )
+    })
 }
 
 impl Unfit {

@@ -109,6 +109,7 @@ impl Workload {
             verify,
             sealed_only: verify && sealed_only,
             half_windows: timing.half_windows,
+            loads: Vec::new(),
             backlog: timing.backlog,
             check_all: if verify { self.verification.check_all.clone() } else { Vec::new() },
             derivation: self.derivation.clone(),

@@ -1,8 +1,44 @@
-//! What of a job file of fio is run, and on what.
+//! What the command line says about the files of workloads: which jobs of a job file of fio are run and on what, and which
+//! test an ACT configuration is for.
 
 use assay_base::Span;
+use assay_formats::act::conf::Kind;
 use assay_formats::fio::Choice;
 use assay_run::failure::{Failure, one_line};
+use assay_run::workloads::Reading;
+
+/// ACT's two tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum ActModel {
+    /// ACT's test of an index on flash
+    ActIndex,
+    /// ACT's test of record storage
+    ActStorage,
+}
+
+impl From<ActModel> for Kind {
+    fn from(model: ActModel) -> Kind {
+        match model {
+            ActModel::ActIndex => Kind::Index,
+            ActModel::ActStorage => Kind::Storage,
+        }
+    }
+}
+
+/// Which of ACT's tests a configuration is for.
+#[derive(clap::Args, Debug, Clone, Copy, Default)]
+pub(crate) struct ActTest {
+    /// The test that an ACT configuration is for. It is needed where all keys of the file are common to both tests
+    #[arg(long, value_name = "MODEL")]
+    pub model: Option<ActModel>,
+}
+
+impl ActTest {
+    /// The program of ACT that this names.
+    pub(crate) fn kind(self) -> Option<Kind> {
+        self.model.map(Kind::from)
+    }
+}
 
 /// What of a job file of fio is run, and on what.
 #[derive(clap::Args, Debug, Clone, Default)]
@@ -17,11 +53,22 @@ pub(crate) struct Jobs {
     /// CACHE and is never a certificate [default: direct I/O, whatever a job says]
     #[arg(long)]
     pub page_cache: bool,
+    #[command(flatten)]
+    pub test: ActTest,
 }
 
 impl Jobs {
-    /// The same, with the targets that are typed, and with how long is measured if that is said.
-    pub(crate) fn choice(&self, targets: &[String], measure: Option<Span>) -> Result<Choice, Failure> {
+    /// The same, for a verb, with the targets that are typed, and with how long is measured if that is said.
+    pub(crate) fn reading(
+        &self,
+        verb: &'static str,
+        targets: &[String],
+        measure: Option<Span>,
+    ) -> Result<Reading, Failure> {
+        Ok(Reading { jobs: self.choice(targets, measure)?, model: self.test.kind(), verb })
+    }
+
+    fn choice(&self, targets: &[String], measure: Option<Span>) -> Result<Choice, Failure> {
         let map = |map: &String| {
             let parts = map.split_once('=').filter(|(name, target)| !name.is_empty() && !target.is_empty());
             let parts = parts.map(|(name, target)| (name.to_owned(), target.to_owned()));

@@ -12,7 +12,7 @@ mod subject;
 
 pub(crate) use access::Access;
 pub(crate) use behind::BehindCache;
-pub(crate) use jobs::Jobs;
+pub(crate) use jobs::{ActTest, Jobs};
 pub(crate) use judged::Judged;
 pub(crate) use lookaside::Lookaside;
 pub(crate) use output::Output;

@@ -28,14 +28,15 @@ pub(crate) struct Subject {
 
 impl Subject {
     /// Opens the targets for several runs of the workload.
-    pub(crate) fn open<'a>(&self, verb: &str, settings: Settings<'a>) -> Result<Several<'a>, Failure> {
-        Several::open(verb, self.workload(settings.pace.measure)?, &self.targets, settings)
+    pub(crate) fn open<'a>(&self, verb: &'static str, settings: Settings<'a>) -> Result<Several<'a>, Failure> {
+        Several::open(verb, self.workload(verb, settings.pace.measure)?, &self.targets, settings)
     }
 
-    /// The workload, with the cache that is asked for; `measure` is how long it is measured if that is said.
-    pub(crate) fn workload(&self, measure: Option<Span>) -> Result<Workload, Failure> {
-        let choice = self.jobs.choice(&self.targets, measure)?;
-        let mut workload = workloads::asked(&self.workload, &choice)?.workload;
+    /// The workload for a verb, with the cache that is asked for; `measure` is how long it is measured if that is said.
+    pub(crate) fn workload(&self, verb: &'static str, measure: Option<Span>) -> Result<Workload, Failure> {
+        let reading = self.jobs.reading(verb, &self.targets, measure)?;
+        let found = workloads::all_asked(&[&self.workload], &reading)?;
+        let mut workload = found.into_iter().map(|found| found.workload).next().expect("each name is one workload");
         self.lookaside.apply(&mut workload)?;
         Ok(workload)
     }

@@ -2,7 +2,7 @@
 
 use super::outline::{block, sizes_of};
 use super::run::Asking;
-use crate::args::{Jobs, Judged, Pace};
+use crate::args::{ActTest, Jobs, Judged, Pace};
 use crate::candidates;
 use crate::screen::tell;
 use crate::stdout::{print_json, show};
@@ -27,6 +27,8 @@ pub(crate) struct CacheCurveArgs {
     /// give a null target, such as null:1TiB
     #[arg(required = true, value_name = "TARGETS", add = ArgValueCompleter::new(candidates::workloads_and_targets))]
     pub targets: Vec<String>,
+    #[command(flatten)]
+    pub test: ActTest,
     /// Which block is evicted: the least recently used (lru), the one inserted first (fifo), or the next one around a circle that
     /// was not used since the hand last passed it (clock), or the same with a new place for what is written again, as a cache device has it (log)
     #[arg(long, default_value_t = Policy::Lru)]
@@ -72,7 +74,8 @@ pub(crate) fn cache_curve(args: &CacheCurveArgs) -> Result<u8, Failure> {
     if args.operations == 0 {
         return Err(Failure::usage("--operations must be at least 1"));
     }
-    let asked = Asking::of(&args.workload, &args.targets, &Jobs::default(), &Pace::default())?;
+    let jobs = Jobs { test: args.test, ..Jobs::default() };
+    let asked = Asking::of("cache-curve", &args.workload, &args.targets, &jobs, &Pace::default())?;
     let named = targets::named(&asked.names)?;
     if named.is_empty() {
         return Err(Failure::usage("name a target, for its size: assay cache-curve WORKLOAD null:1TiB"));
@@ -191,7 +194,9 @@ mod tests {
     fn only_what_is_too_much_to_follow_is_sampled() {
         for (operations, one) in [("1000000", 1), ("100000000", 1), ("100000001", 2), ("300000000", 4)] {
             let args = Alone::parse_from(["x", "random-read", "null:1GiB", "--operations", operations]).args;
-            let asked = Asking::of(&args.workload, &args.targets, &Jobs::default(), &Pace::default()).unwrap();
+            let jobs = Jobs { test: args.test, ..Jobs::default() };
+            let asked =
+                Asking::of("cache-curve", &args.workload, &args.targets, &jobs, &Pace::default()).unwrap();
             let named = targets::named(&asked.names).unwrap();
             let plan = asked.plan(&named, None, &crate::args::Pace::default(), &Judged::default()).unwrap();
             assert_eq!(one_of(&plan, 512, &args), one, "{operations}");

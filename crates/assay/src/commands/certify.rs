@@ -2,7 +2,7 @@
 //! the steps of the procedure, and gives one verdict.
 
 use super::result;
-use crate::args::{Access, Output, Pace};
+use crate::args::{Access, ActTest, Output, Pace};
 use crate::candidates;
 use crate::progress::Progress;
 use crate::screen::tell;
@@ -43,6 +43,8 @@ pub(crate) struct Certify {
     #[arg(long, value_name = "LOAD")]
     pub at: Option<Multiple>,
     #[command(flatten)]
+    pub test: ActTest,
+    #[command(flatten)]
     pub pace: Pace,
     #[command(flatten)]
     pub access: Access,
@@ -58,7 +60,7 @@ const KEPT_FREE: u64 = 512 << 20;
 
 /// Runs the procedure.
 pub(crate) fn certify(args: &Certify) -> Result<u8, Failure> {
-    let (procedure, targets) = Procedure::of(&args.targets, args.quick, args.at)?;
+    let (procedure, targets) = Procedure::of(&args.targets, args.quick, args.at, args.test.kind())?;
     if targets.is_empty() && !args.quick {
         return Err(Failure::usage(
             "certify needs a device; without one: assay certify --quick looks a scratch file here",

@@ -139,7 +139,7 @@ fn by_sessions(args: &Curve) -> Result<u8, Failure> {
     asked.sort_unstable();
     asked.dedup();
     let settings = args.output.settings(&args.access, &args.pace, &args.judged.criteria);
-    let workload = args.subject.workload(args.pace.measure)?;
+    let workload = args.subject.workload("curve", args.pace.measure)?;
     let first = with_sessions(&workload, asked[0])?;
     let several = Several::open_loops("curve", first, &args.subject.targets, settings)?;
     let dir = several.directory()?;

@@ -57,9 +57,9 @@ pub(crate) fn explain(args: &Explain) -> Result<u8, Failure> {
                 "certify judges by the criteria of its workload: write your own as [[criterion]] in a workload file instead of --criterion",
             ));
         }
-        return steps::explain(&args.targets, args.load, &args.pace, args.json);
+        return steps::explain(&args.targets, (args.load, args.jobs.test.kind()), &args.pace, args.json);
     }
-    let asked = Asking::of(&args.workload, &args.targets, &args.jobs, &args.pace)?;
+    let asked = Asking::of("explain", &args.workload, &args.targets, &args.jobs, &args.pace)?;
     let asked = asked.behind(&args.behind).beside(&args.lookaside)?;
     let named = targets::any_named(&asked.names)?;
     let unknown = transactions::unknown(&named);
@@ -153,6 +153,7 @@ fn derived(plan: &Plan, block: u32) -> serde_json::Value {
             "name": stream.name,
             "operations_per_second": stream.arrival.rate().map(|rate| rate.as_f64()),
             "bytes_per_second": Plan::bytes_per_second(stream, block),
+            "size_done": stream.block().and_then(|own| own.size.done(block)).map(|done| done.to_string()),
         })
     };
     serde_json::json!({
@@ -172,9 +173,14 @@ fn text(plan: &Plan, named: &[(String, Named)], (sizes, unknown): (&[Known], Opt
     let targets = if plan.targets == 1 { "target" } else { "targets" };
     out.add(format_args!(
         "{} ({}), load {} on {} {targets}, seed {}",
-        plan.name, plan.model, plan.load, plan.targets, plan.seed
+        plan.name,
+        plan.model,
+        plan.load_in_words(),
+        plan.targets,
+        plan.seed
     ));
     streams(plan, block, &mut out);
+    enlarged(plan, named, sizes, &mut out);
     if !plan.derivation.is_empty() {
         out.head("how the numbers came about, for one target at 1x, with the place of each in [brackets]");
         plan.derivation.iter().for_each(|step| out.add(format_args!("  {step}")));
@@ -273,6 +279,24 @@ fn streams(plan: &Plan, block: u32, out: &mut Lines) {
     for stream in &plan.streams {
         if let Some(how) = changes(&stream.arrival) {
             out.add(format_args!("  {}: {how}", stream.name));
+        }
+    }
+}
+
+/// Which sizes become others, because a target takes whole blocks only.
+fn enlarged(plan: &Plan, named: &[(String, Named)], sizes: &[Known], out: &mut Lines) {
+    for (index, stream) in plan.streams.iter().enumerate() {
+        let Some(size) = stream.block().map(|block| &block.size) else { continue };
+        let own = plan.flows().filter(|(stream, _)| usize::from(*stream) == index);
+        let known = own.filter_map(|(_, target)| Some((usize::from(target), (*sizes.get(usize::from(target))?)?.1)));
+        let done: Vec<(usize, u32, String)> =
+            known.filter_map(|(target, block)| Some((target, block, size.done(block)?.to_string()))).collect();
+        let alike = done.len() == plan.flows().filter(|(stream, _)| usize::from(*stream) == index).count()
+            && done.iter().all(|(_, block, _)| *block == done[0].1);
+        for (target, block, done) in done.iter().take(if alike { 1 } else { done.len() }) {
+            let name = named.get(*target).map_or("", |(name, _)| name.as_str());
+            let on = if alike || name.is_empty() { String::new() } else { format!(" on {name}") };
+            out.add(format_args!("  {}: {size} is done as {done}{on}, in whole blocks of {block} B", stream.name));
         }
     }
 }

@@ -69,7 +69,7 @@ pub(crate) struct Run {
 /// Runs a workload, judges it, and leaves log, verdict and report in the run directory.
 pub(crate) fn run(args: &Run) -> Result<u8, Failure> {
     let signer = Signer::asked(args.sign.as_deref())?;
-    let asked = Asking::of(&args.workload, &args.targets, &args.jobs, &args.pace)?;
+    let asked = Asking::of("run", &args.workload, &args.targets, &args.jobs, &args.pace)?;
     let asked = asked.behind(&args.behind).beside(&args.lookaside)?;
     if asked.names.is_empty() {
         return Err(Failure::usage("run needs a target: a device, a file, sim:flash or null:1GiB"));
@@ -180,11 +180,17 @@ impl Asking {
     }
 
     /// Parses the workloads, of which there may be several before the targets.
-    pub(crate) fn of(first: &str, rest: &[String], jobs: &Jobs, pace: &Pace) -> Result<Asking, Failure> {
+    pub(crate) fn of(
+        verb: &'static str,
+        first: &str,
+        rest: &[String],
+        jobs: &Jobs,
+        pace: &Pace,
+    ) -> Result<Asking, Failure> {
         let (words, targets) = workloads::among(first, rest);
         // Of several workloads none knows which of the targets take the places of its files.
-        let choice = jobs.choice(if words.len() == 1 { targets } else { &[] }, pace.measure)?;
-        let found = words.into_iter().map(|word| workloads::asked(word, &choice)).collect::<Result<Vec<_>, _>>()?;
+        let reading = jobs.reading(verb, if words.len() == 1 { targets } else { &[] }, pace.measure)?;
+        let found = workloads::all_asked(&words, &reading)?;
         let (workloads, keys): (Vec<_>, Vec<_>) = found.into_iter().map(|found| (found.workload, found.keys)).unzip();
         let names = if targets.is_empty() { workloads[0].targets.paths.clone() } else { targets.to_vec() };
         let alike = |workload: &Workload| {

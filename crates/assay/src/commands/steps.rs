@@ -5,6 +5,7 @@ use super::outline::{Lines, block, in_words, refusal, sizes_of, totals};
 use crate::args::Pace;
 use crate::stdout::{print_json, show};
 use assay_base::{Bytes, Direction, Multiple, Span};
+use assay_formats::act::conf::Kind;
 use assay_model::Plan;
 use assay_run::failure::{Failure, code};
 use assay_run::procedure::{Procedure, Step};
@@ -25,8 +26,13 @@ struct Explained {
 }
 
 /// Prints what a certification with these words of a command line would do. Writes nothing.
-pub(crate) fn explain(words: &[String], load: Option<Multiple>, pace: &Pace, json: bool) -> Result<u8, Failure> {
-    let (procedure, names) = Procedure::of(words, false, load)?;
+pub(crate) fn explain(
+    words: &[String],
+    (load, model): (Option<Multiple>, Option<Kind>),
+    pace: &Pace,
+    json: bool,
+) -> Result<u8, Failure> {
+    let (procedure, names) = Procedure::of(words, false, load, model)?;
     let named = targets::named(&names)?;
     let sizes = sizes_of(&named)?;
     let seed = assay_run::seed::seed(pace.seed.or(procedure.workload.seed), &[]);

@@ -17,4 +17,12 @@ impl Kind {
             Kind::Index => "act_index",
         }
     }
+
+    /// The name of its model, as in a workload file.
+    pub fn model(self) -> &'static str {
+        match self {
+            Kind::Storage => "act-storage",
+            Kind::Index => "act-index",
+        }
+    }
 }

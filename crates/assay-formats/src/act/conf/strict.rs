@@ -24,8 +24,8 @@ struct Item<'a> {
     key_at: usize,
 }
 
-/// Reads a config file. `kind` says which program it is for; without it the keys decide, and where they do not, it is a
-/// storage test and a note says so. The notes mention keys without a meaning today, and the defaults used.
+/// Reads a config file. `kind` says which program it is for; without it the keys decide, and a file that fits both
+/// programs is refused. The notes mention keys without a meaning today, and the defaults used.
 pub fn read(file_name: &str, text: &str, kind: Option<Kind>) -> Result<(Conf, Vec<Note>), Fault> {
     check_text(file_name, text)?;
     let mut notes = Vec::new();
@@ -40,7 +40,20 @@ pub fn read(file_name: &str, text: &str, kind: Option<Kind>) -> Result<(Conf, Ve
     reader.refuse_strays()?;
     reader.set_all()?;
     reader.check()?;
+    if kind.is_none() && reader.evidence().is_none() {
+        let message = "it fits both of ACT's tests: no key of it is for act_index or for act_storage alone";
+        let advice = "write --model act-index for the index test, or --model act-storage for the storage test";
+        return Err(Fault::in_file(file_name).because(message, advice));
+    }
     Ok((reader.conf, reader.notes))
+}
+
+/// Whether a config file fits both programs: none of its lines sets a key that only one of them knows.
+pub fn fits_both(text: &str) -> bool {
+    let mut notes = Vec::new();
+    let lines = text.lines().enumerate();
+    let mut items = lines.filter_map(|(index, source)| read_line("", index + 1, source, &mut notes).ok().flatten());
+    items.all(|item| item.entry.only.is_none())
 }
 
 /// The same from bytes, which must be UTF-8.
@@ -157,7 +170,7 @@ impl Reader<'_> {
         self.notes.push(Note { line, text: text.into() });
     }
 
-    fn decide_kind(&mut self, asked: Option<Kind>) -> Result<Kind, Fault> {
+    fn decide_kind(&self, asked: Option<Kind>) -> Result<Kind, Fault> {
         let of = |kind: Kind| self.items.iter().find(|item| item.entry.only == Some(kind));
         let wrong = |item: &Item, kind: Kind| {
             let message = format!("{} is not a key of {}", item.name(), kind.program());
@@ -171,13 +184,13 @@ impl Reader<'_> {
                 Err(index.at_key(self.file).because(message, "keep the keys of one of them"))
             }
             (Some(kind), ..) => Ok(kind),
-            (None, _, Some(_)) => Ok(Kind::Index),
-            (None, Some(_), None) => Ok(Kind::Storage),
-            (None, None, None) => {
-                self.note(0, "no key tells a storage test from an index test; taken for act_storage");
-                Ok(Kind::Storage)
-            }
+            (None, ..) => Ok(self.evidence().unwrap_or(Kind::Storage)),
         }
+    }
+
+    /// The program that its keys are for; `None` where they are for both.
+    fn evidence(&self) -> Option<Kind> {
+        self.items.iter().find_map(|item| item.entry.only)
     }
 
     /// Refuses a key that is given twice, except device-names, where it extends the list.

@@ -1,6 +1,6 @@
 //! `assay import behind`: what a target sees of a load behind a cache, as a workload of its own.
 
-use crate::args::{BehindCache, Jobs, Judged, Pace};
+use crate::args::{ActTest, BehindCache, Jobs, Judged, Pace};
 use crate::commands::outline::{block, sizes_of};
 use crate::commands::run::Asking;
 use crate::screen::tell;
@@ -23,6 +23,8 @@ pub(crate) struct Behind {
     pub workload: String,
     /// The target, for its size; nothing is opened for writing. Without a device at hand name one as large, such as null:1TiB
     pub target: String,
+    #[command(flatten)]
+    pub test: ActTest,
     /// Size of the cache, such as 64GiB. The table [cache] of the workload says more of it
     #[arg(long, value_name = "SIZE", required = true)]
     pub cache: Option<Bytes>,
@@ -50,8 +52,9 @@ pub(super) fn import(args: &Behind) -> Result<u8, Failure> {
         results::free(out)?;
     }
     let behind = BehindCache { behind: args.cache };
-    let asked = Asking::of(&args.workload, std::slice::from_ref(&args.target), &Jobs::default(), &Pace::default())?;
-    let asked = asked.behind(&behind);
+    let jobs = Jobs { test: args.test, ..Jobs::default() };
+    let targets = std::slice::from_ref(&args.target);
+    let asked = Asking::of("import behind", &args.workload, targets, &jobs, &Pace::default())?.behind(&behind);
     let named = targets::named(&asked.names)?;
     let pace = Pace { seed: Some(1), ..Pace::default() };
     let plan = asked.plan(&named, None, &pace, &Judged::default())?;

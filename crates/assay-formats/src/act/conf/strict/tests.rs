@@ -117,10 +117,19 @@ fn the_keys_tell_the_kind() {
         ("cache-threads: 4", None, Kind::Index),
         ("num-cache-threads: 4", None, Kind::Index),
         ("update-pct: 4", None, Kind::Storage),
-        ("max-lag-sec: 4", None, Kind::Storage),
+        ("max-lag-sec: 4", Some(Kind::Storage), Kind::Storage),
         ("max-lag-sec: 4", Some(Kind::Index), Kind::Index),
     ] {
         let (conf, _) = read("f", &format!("{GOOD}{line}"), asked).unwrap();
         assert_eq!(conf.kind, kind, "{line}");
+    }
+    // Keys that both know say nothing, and neither does a comment: the loads differ by much.
+    for line in ["", "max-lag-sec: 4", "replication-factor: 2", "# ACT-index config file.", "disable-odsync: yes"] {
+        let text = format!("{GOOD}{line}\n");
+        assert!(fits_both(&text), "{line}");
+        let refused = refusal(&text, None);
+        for part in ["fits both of ACT's tests", "--model act-index", "--model act-storage"] {
+            assert!(refused.contains(part), "{line}: {refused}");
+        }
     }
 }
