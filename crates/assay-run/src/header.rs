@@ -52,13 +52,14 @@ pub struct HeaderFacts {
 /// Makes the header of `plan`.
 pub fn header(plan: &Plan, facts: HeaderFacts) -> Header {
     let kind = |kind| if kind == PlannedKind::Measure { PhaseKind::Measure } else { PhaseKind::WarmUp };
-    let stream = |stream: &assay_model::Stream| StreamHead {
+    let stream = |(index, stream): (usize, &assay_model::Stream)| StreamHead {
         name: stream.name.clone(),
         direction: stream.direction(),
         operation: stream.operation().map(str::to_owned),
         arrival: plan.arrival_of(stream).to_owned(),
         rate: stream.arrival.rate(),
         size: stream.block().map_or_else(String::new, |block| block.size.to_string()),
+        size_done: size_done(plan, index, &facts.targets),
         per_target: stream.per_target,
     };
     let phase = |phase: &assay_model::Phase| PhaseHead {
@@ -80,11 +81,11 @@ pub fn header(plan: &Plan, facts: HeaderFacts) -> Header {
         measured_before_ns: facts.measured_before_ns.unwrap_or(0),
         seed: plan.seed,
         model: plan.model.clone(),
-        load: plan.load.to_string(),
+        load: plan.load_in_words(),
         slice_ns: plan.slice.as_ns(),
         interval_ns: plan.interval.as_ns(),
         phases: plan.phases.iter().map(phase).collect(),
-        streams: plan.streams.iter().map(stream).collect(),
+        streams: plan.streams.iter().enumerate().map(stream).collect(),
         flows: plan.flows().map(|(stream, target)| FlowHead { stream, target }).collect(),
         loops: loops(plan),
         targets: facts.targets,
@@ -109,6 +110,23 @@ pub fn header(plan: &Plan, facts: HeaderFacts) -> Header {
 fn loops(plan: &Plan) -> Vec<LoopHead> {
     let all = plan.closed_loops().into_iter();
     all.map(|it| LoopHead { flows: it.flows.iter().map(|flow| *flow as u32).collect(), slots: it.slots }).collect()
+}
+
+/// The sizes that the operations of a stream have on its targets, where these are others than asked for; several where the
+/// targets have different blocks.
+fn size_done(plan: &Plan, index: usize, targets: &[TargetHead]) -> String {
+    let Some(size) = plan.streams.get(index).and_then(|stream| stream.block()).map(|block| &block.size) else {
+        return String::new();
+    };
+    let own = plan.flows().filter(|(stream, _)| usize::from(*stream) == index);
+    let blocks =
+        own.filter_map(|(_, target)| Some(targets.get(usize::from(target))?.block_bytes)).filter(|block| *block > 0);
+    let done: std::collections::BTreeSet<String> =
+        blocks.map(|block| size.done(block).as_ref().unwrap_or(size).to_string()).collect();
+    match done.len() {
+        1 if done.contains(&size.to_string()) => String::new(),
+        _ => done.into_iter().collect::<Vec<_>>().join(" or "),
+    }
 }
 
 /// `QUICK`, `SHORT` and the like, when the judged time is shorter than the workload's own.

@@ -96,6 +96,7 @@ fn plan(rate: Option<u64>, seconds: u64) -> Plan {
         mail: None,
         tpcc: None,
         half_windows: false,
+        loads: Vec::new(),
         backlog: Span::ZERO,
         check_all: Vec::new(),
         cache: None,

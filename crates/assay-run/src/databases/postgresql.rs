@@ -7,6 +7,7 @@ use assay_model::tpcc::load::Mode;
 use assay_model::tpcc::{Population, Scale};
 use assay_sql::postgres::{self, Connection, Directories, Session, Statistics, gate::Permit};
 use assay_sql::{Execute, Kept, Marker, PostgresUrl, Totals, Trouble};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -104,6 +105,12 @@ impl Protocol for Postgres {
             ("commits", Some(commits)),
         ];
         Ok(all.into_iter().filter_map(|(name, counter)| Some((name, u64::try_from(counter?).unwrap_or(0)))).collect())
+    }
+
+    fn not_measured(connection: &mut Connection) -> BTreeMap<String, String> {
+        let timed = postgres::times_log_syncs(connection).unwrap_or(true);
+        let off = ("log_sync_ns".to_owned(), "track_wal_io_timing is off".to_owned());
+        (!timed).then_some(off).into_iter().collect()
     }
 
     fn life(connection: &mut Connection) -> Result<Life, Trouble> {

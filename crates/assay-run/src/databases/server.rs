@@ -8,6 +8,7 @@ use assay_model::tpcc::load::Mode;
 use assay_model::tpcc::{Population, Scale};
 use assay_record::MeterHead;
 use assay_sql::{Execute, Kept, Kind, Marker, Totals, Trouble};
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -57,6 +58,10 @@ pub(super) trait Protocol: Sized + Send + 'static {
     fn bytes(connection: &mut Self::Connection) -> Result<u64, Trouble>;
     /// The counters of the server by name. The names are the same in each call.
     fn counters(connection: &mut Self::Connection) -> Result<Counters, Trouble>;
+    /// Counters that stay zero because the server does not measure them, each with the reason.
+    fn not_measured(_: &mut Self::Connection) -> BTreeMap<String, String> {
+        BTreeMap::new()
+    }
     /// The start of the server.
     fn life(connection: &mut Self::Connection) -> Result<Life, Trouble>;
     fn places(connection: &Self::Connection) -> Vec<(PathBuf, &'static str)>;
@@ -210,6 +215,7 @@ const SETTINGS: u32 = 4;
 struct Account {
     dialect: &'static str,
     counters: Vec<String>,
+    not_measured: BTreeMap<String, String>,
     /// The last values, until they are taken.
     answer: Arc<Mutex<Option<Vec<u64>>>>,
 }
@@ -217,10 +223,12 @@ struct Account {
 impl Account {
     fn of<P: Protocol>(mut connection: P::Connection) -> Option<Account> {
         let (names, first): (Vec<_>, Vec<_>) = P::counters(&mut connection).ok()?.into_iter().unzip();
+        let not_measured = P::not_measured(&mut connection);
         let answer = Arc::new(Mutex::new(Some(first)));
         let weak = Arc::downgrade(&answer);
         builder("server-counters").spawn(move || ask::<P>(&mut connection, &weak)).ok()?;
-        Some(Account { dialect: P::DIALECT, counters: names.into_iter().map(str::to_owned).collect(), answer })
+        let counters = names.into_iter().map(str::to_owned).collect();
+        Some(Account { dialect: P::DIALECT, counters, not_measured, answer })
     }
 }
 
@@ -252,6 +260,7 @@ impl Reading for Account {
             kind: "server".to_owned(),
             holds: String::new(),
             counters: self.counters.clone(),
+            not_measured: self.not_measured.clone(),
         }
     }
 

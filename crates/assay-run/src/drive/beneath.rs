@@ -42,6 +42,7 @@ impl Reading for Disk {
             kind: DISK.to_owned(),
             holds: self.holds.clone(),
             counters: OF_A_DISK.map(str::to_owned).to_vec(),
+            ..MeterHead::default()
         }
     }
 

@@ -36,4 +36,4 @@ pub use marks::{kept, mark};
 pub use ready::ready;
 pub use session::Session;
 pub use settings::Settings;
-pub use statistics::{Life, Statistics};
+pub use statistics::{Life, Statistics, times_log_syncs};

@@ -68,6 +68,13 @@ impl Statistics {
     }
 }
 
+/// Whether the server counts the time of its syncs of the log. Without that it says 0.
+pub fn times_log_syncs(connection: &mut Connection) -> Result<bool, Trouble> {
+    let answers = connection.ask("SELECT coalesce(current_setting('track_wal_io_timing', true), 'off')")?;
+    let row = answers.first().and_then(|answer| answer.one());
+    Ok(row.and_then(|row| row.text(0).ok()).is_some_and(|setting| setting == "on"))
+}
+
 /// Since when the server is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Life {

@@ -282,6 +282,24 @@ fn a_setting_that_somebody_changes_during_the_run_is_noticed() {
     drawn.has("Mean time of one", &[&format!("{} write", disk.name)]);
 }
 
+/// Without `track_wal_io_timing` the server says 0 of the time of its syncs, which nobody has measured.
+#[test]
+fn the_time_of_log_syncs_is_not_measured_unless_the_server_is_told_to() {
+    for (option, measured) in [("-c track_wal_io_timing=off", false), ("-c track_wal_io_timing=on", true)] {
+        let Some(served) = Served::new(option) else { return };
+        let said = served.begun().end();
+        assert!(said.passed_or_late(), "{said:?}");
+        let text = in_one_line(&said.out);
+        let why = "time of a log sync not measured: track_wal_io_timing is off";
+        assert_eq!(text.contains(why), !measured, "{option}: {text}");
+        assert!(text.contains("a log sync "), "{option}: {text}");
+        assert!(!text.contains("a log sync 0 ns"), "{option}: {text}");
+        let page = std::fs::read_to_string(served.place.path("run/report.html")).unwrap();
+        assert_eq!(page.contains("not measured: track_wal_io_timing is off"), !measured, "{option}");
+        assert!(!page.contains("a log sync 0 ns"), "{option}");
+    }
+}
+
 #[test]
 fn a_server_that_is_not_there_is_told_before_the_run() {
     let place = Place::new();
