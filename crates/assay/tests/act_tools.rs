@@ -117,13 +117,16 @@ fn configs_of_every_dialect_are_workloads() {
     let dir = tempfile::tempdir().unwrap();
     let base = "device-names: sim:flash,sim:disk\nread-reqs-per-sec: 4000\nwrite-reqs-per-sec: 2000\n";
     for (more, wanted) in [
-        ("", &["4000.000/s", "46.875/s", "measure    24h"][..]),
+        ("record-bytes: 1536\n", &["4000.000/s", "46.875/s", "measure    24h"][..]),
         (
-            "num-queues: 8\nthreads-per-queue: 4\ntest-duration-sec: 60\n",
+            "num-queues: 8\nthreads-per-queue: 4\ntest-duration-sec: 60\nrecord-bytes: 1536\n",
             &["measure    1min", "num-queues means nothing"],
         ),
         ("scheduler-mode: noop\ncommit-to-device: yes\ncommit-min-bytes: 512\n", &["writes", "2000.000/s", "noop"]),
-        ("service-threads: 40\nmax-lag-sec: 0\nmicrosecond-histograms: yes\n", &["service-threads does not matter"]),
+        (
+            "service-threads: 40\nmax-lag-sec: 0\nmicrosecond-histograms: yes\nrecord-bytes: 512\n",
+            &["service-threads does not matter"],
+        ),
         ("cache-threads: 16\n", &["cache-reads", "6000.000/s"]),
     ] {
         let file = dir.path().join("act.conf");
@@ -156,7 +159,7 @@ fn configs_of_every_dialect_are_workloads() {
 fn a_config_is_run_on_the_devices_it_names() {
     let dir = tempfile::tempdir().unwrap();
     let (file, out) = (dir.path().join("two.conf"), dir.path().join("out"));
-    let conf = "device-names: sim:flash,sim:flash-worn\nread-reqs-per-sec: 400\nwrite-reqs-per-sec: 0\ntest-duration-sec: 7200\n";
+    let conf = "device-names: sim:flash,sim:flash-worn\nread-reqs-per-sec: 400\nwrite-reqs-per-sec: 0\ntest-duration-sec: 7200\nrecord-bytes: 1536\n";
     std::fs::write(&file, conf).unwrap();
     let output = assay(&["run", file.to_str().unwrap(), "--out", out.to_str().unwrap(), "--json"]);
     let result: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -166,6 +169,22 @@ fn a_config_is_run_on_the_devices_it_names() {
     let scheduled = together["scheduled"].as_f64().unwrap();
     assert!((scheduled / 2_880_000.0 - 1.0).abs() < 0.01, "{scheduled}");
     assert_eq!(result["slices"].as_array().unwrap().len(), 2);
+}
+
+/// Logs of ACT up to 5.x count neither operations in flight nor bytes.
+#[test]
+fn what_an_old_log_of_act_does_not_count_is_not_zero() {
+    for (case, counts) in [("act-edge/version-5.3", false), ("act/storage-1x", true)] {
+        let path = log(case);
+        let shown = text(&assay(&["judge", path.to_str().unwrap()]).stdout);
+        let page = text(&assay(&["report", path.to_str().unwrap(), "--out", "-"]).stdout);
+        assert!(!shown.contains("in flight up to 0") && !shown.contains("read 0 B, wrote 0 B"), "{case}: {shown}");
+        for lacking in ["what was in flight is not in this log", "how many bytes were moved is not in this log"] {
+            assert_eq!(shown.contains(lacking), !counts, "{case}: {shown}");
+        }
+        let bytes = page.contains("data-json=\"/targets/0/read_bytes\"");
+        assert_eq!(bytes, counts, "{case}: a count that is not there has no place in the JSON");
+    }
 }
 
 /// The figures of the analyzer's row `avg`.

@@ -276,6 +276,7 @@ fn plan(rate: Option<u64>, criterion: &str) -> Plan {
         mail: None,
         tpcc: None,
         half_windows: false,
+        loads: Vec::new(),
         backlog: Span::ZERO,
         check_all: Vec::new(),
         cache: None,

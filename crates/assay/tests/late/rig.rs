@@ -91,6 +91,7 @@ fn header(plan: &Plan, thresholds: &Thresholds, lateness: bool) -> Header {
             arrival: stream.arrival.name().into(),
             rate: stream.arrival.rate(),
             size: "4KiB".into(),
+            size_done: String::new(),
             per_target: false,
         }],
         flows: vec![FlowHead { stream: 0, target: 0 }],

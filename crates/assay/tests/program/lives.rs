@@ -202,3 +202,88 @@ fn a_run_that_is_killed_in_any_of_its_steps_is_completed() {
         assert!(again.code == Some(2) && again.err.contains("is complete"), "{again:?}");
     }
 }
+
+/// What a result names as the rate of everything together, in each of its forms.
+fn headlines(place: &Place, run: &str) -> Vec<f64> {
+    let number = |text: &str| text.trim().replace(',', "").parse::<f64>().unwrap();
+    // The number before a word.
+    let before = |text: &str, word: &str| {
+        let (left, _) = text.split_once(word).unwrap_or_else(|| panic!("no {word} in {text}"));
+        number(left.trim_end().rsplit([' ', '\n', '"']).next().unwrap())
+    };
+    let markdown = place.assay(&["export", run, "--to", "markdown"]).out;
+    let junit = place.assay(&["export", run, "--to", "junit"]).out;
+    let page = place.assay(&["report", run, "--out", "-"]).out;
+    let (_, figure) = page.split_once("<dt>IOPS</dt><dd>").unwrap();
+    let json = place.assay(&["judge", run, "--json"]).json();
+    vec![
+        before(&place.assay(&["judge", run]).out, " IOPS"),
+        before(&markdown, " IOPS"),
+        before(&junit, " IOPS"),
+        number(figure.split('<').next().unwrap()),
+        json["throughput"]["operations_per_second"].as_f64().unwrap(),
+    ]
+}
+
+/// Three jobs that run one after another, by what the job file says. Each does what the simulated drive does with eight
+/// in flight, and so do all together.
+#[test]
+fn jobs_that_follow_each_other_have_the_rate_of_their_drive() {
+    let head = "[global]\ndirect=1\nioengine=libaio\nbs=4k\niodepth=8\nrw=randread\nsize=40m\nfilename=d.dat\n";
+    let timed = head.replace("size=40m", "size=40m\ntime_based\nruntime=2");
+    for (what, job) in [
+        ("wait_for", format!("{head}[first]\n[second]\nwait_for=first\n[third]\nwait_for=second\n")),
+        ("startdelay", format!("{timed}[first]\n[second]\nstartdelay=2\n[third]\nstartdelay=5\n")),
+    ] {
+        let place = Place::new();
+        place.write("job.fio", &job);
+        let said = place.assay(&["run", "job.fio", "--map", "d.dat=sim:flash", "--seed", "1", "--out", "run"]);
+        assert_eq!(said.code, Some(0), "{what}: {said:?}");
+        let json = place.assay(&["judge", "run", "--json"]).json();
+        let each: Vec<f64> =
+            json["streams"].as_array().unwrap().iter().map(|it| it["rate_achieved"].as_f64().unwrap()).collect();
+        let most = each.iter().copied().fold(0.0, f64::max);
+        let ran: u64 = json["streams"].as_array().unwrap().iter().map(|it| it["ran_ns"].as_u64().unwrap()).sum();
+        assert_eq!(json["throughput"]["ran_ns"].as_u64().unwrap().abs_diff(ran) / 5_000_000, 0, "{what}: {json:#}");
+        for found in headlines(&place, "run") {
+            assert!(found > 1000.0 && found <= most * 1.001, "{what}: {found} of {each:?}");
+        }
+        // The jobs of the export have the same rates as the streams.
+        let fio = place.assay(&["export", "run", "--to", "fio-json"]).json();
+        for (job, rate) in fio["jobs"].as_array().unwrap().iter().zip(&each) {
+            let iops = job["read"]["iops"].as_f64().unwrap();
+            assert!((iops / rate - 1.0).abs() < 1e-6, "{what}: {iops} and {rate}");
+        }
+    }
+}
+
+/// Each of two steps is shown with its own figures: the fill, and what came after it.
+#[test]
+fn every_step_is_shown_with_its_own_figures() {
+    let place = Place::new();
+    place.write(
+        "job.fio",
+        "[global]\ndirect=1\nioengine=libaio\niodepth=8\nsize=40m\nfilename=d.dat\n[fill]\nrw=write\nbs=128k\n\
+         [reader]\nstonewall\nrw=randread\nbs=4k\ntime_based\nruntime=3\nrate_iops=700\n",
+    );
+    let said = place.assay(&["run", "job.fio", "--map", "d.dat=sim:flash", "--seed", "1", "--out", "run"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let json = place.assay(&["judge", "run", "--json"]).json();
+    let steps = json["steps"].as_array().unwrap();
+    let fill = format!("{:.0} IOPS", steps[0]["streams"][0]["rate_achieved"].as_f64().unwrap());
+    let forms = [
+        said.out,
+        place.assay(&["export", "run", "--to", "markdown"]).out,
+        place.assay(&["export", "run", "--to", "junit"]).out,
+    ];
+    for form in forms {
+        assert!(form.contains(&fill) && form.contains("700 IOPS"), "{fill}: {form}");
+    }
+    let page = place.assay(&["report", "run", "--out", "-"]).out;
+    let table = page.split("id=\"steps\"").nth(1).and_then(|rest| rest.split("</section>").next()).unwrap();
+    for (measured, rate) in steps.iter().map(|step| (&step["measured_ns"], &step["streams"][0]["rate_achieved"])) {
+        let digits = rate.as_f64().unwrap().round() as u64;
+        let shown = if digits < 1000 { digits.to_string() } else { format!("{},{:03}", digits / 1000, digits % 1000) };
+        assert!(table.contains(&format!(">{shown}<")), "{measured}: {shown} in {table}");
+    }
+}

@@ -28,6 +28,7 @@ mod displaced;
 mod documents;
 mod engines;
 mod environment;
+mod figures;
 mod fio_drawn;
 mod fio_files;
 mod fio_jobs;

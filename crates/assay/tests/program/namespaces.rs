@@ -8,7 +8,9 @@ use std::process::Command;
 /// A config with this multiple of ACT's 1x.
 fn config(place: &Place, name: &str, times: u32, more: &str) -> String {
     let (reads, writes) = (2000 * times, 1000 * times);
-    let text = format!("device-names: sim:flash\nread-reqs-per-sec: {reads}\nwrite-reqs-per-sec: {writes}\n{more}");
+    let text = format!(
+        "device-names: sim:flash\nread-reqs-per-sec: {reads}\nwrite-reqs-per-sec: {writes}\nrecord-bytes: 1536\n{more}"
+    );
     place.write(name, &text).to_str().unwrap().to_owned()
 }
 
@@ -35,7 +37,7 @@ fn several_configs_are_one_plan_for_one_drive() {
     let users = config(&place, "users.conf", 2, "test-duration-sec: 3\n");
     let events = config(&place, "events.conf", 1, "test-duration-sec: 3\nno-defrag-reads: yes\n");
     let (said, log) = place.run(&["run", &users, &events, "sim:flash"]);
-    assert!(said.out.contains("users+events at 3x on sim:flash"), "{}{}", said.out, said.err);
+    assert!(said.out.contains("users+events at 2x and 1x on sim:flash"), "{}{}", said.out, said.err);
     let names: Vec<&str> = log.header.streams.iter().map(|stream| stream.name.as_str()).collect();
     assert_eq!(
         names,
@@ -69,8 +71,10 @@ fn several_configs_are_one_plan_for_one_drive() {
     );
 
     let longer = config(&place, "longer.conf", 1, "test-duration-sec: 4\n");
-    let elsewhere =
-        place.write("elsewhere.conf", "device-names: sim:disk\ntest-duration-sec: 3\nread-reqs-per-sec: 1\n");
+    let elsewhere = place.write(
+        "elsewhere.conf",
+        "device-names: sim:disk\ntest-duration-sec: 3\nread-reqs-per-sec: 1\nrecord-bytes: 512\n",
+    );
     let again = place.path("again");
     fs::create_dir(&again).unwrap();
     fs::copy(&users, again.join("users.conf")).unwrap();

@@ -107,7 +107,7 @@ fn any_workload_with_criteria_can_be_certified() {
     let place = Place::new();
     place.write(
         "my-act.conf",
-        "device-names: sim:flash,sim:flash?seed=2\nread-reqs-per-sec: 80\nwrite-reqs-per-sec: 40\ntest-duration-sec: 120\n",
+        "device-names: sim:flash,sim:flash?seed=2\nread-reqs-per-sec: 80\nwrite-reqs-per-sec: 40\ntest-duration-sec: 120\nrecord-bytes: 1536\n",
     );
     place.write("index.txt", "device-names: sim:flash\nread-reqs-per-sec: 40\nwrite-reqs-per-sec: 20\ncache-threads: 4\ntest-duration-sec: 120\n");
     place.write(
@@ -148,7 +148,10 @@ fn any_workload_with_criteria_can_be_certified() {
         let found: Vec<f64> = json["steps"].as_array().unwrap().iter().map(rate).collect();
         assert_eq!(found, rates, "{words:?}");
     }
-    place.write("writes.conf", "device-names: sim:flash\nread-reqs-per-sec: 0\nwrite-reqs-per-sec: 40\n");
+    place.write(
+        "writes.conf",
+        "device-names: sim:flash\nread-reqs-per-sec: 0\nwrite-reqs-per-sec: 40\nrecord-bytes: 1536\n",
+    );
     for (words, code, why) in [
         (&["writes.conf"][..], 3, "no criteria"),
         (&["missing.conf", "sim:flash"], 3, "cannot be read"),

@@ -163,7 +163,7 @@ fn criteria_that_are_typed_decide_instead_of_the_workloads_own() {
         let refused = place.assay(&[certify, &["--criterion", "reads p99 at most 1ms"]].concat());
         assert!(refused.code == Some(2) && told(&refused).contains("[[criterion]]"), "{}", told(&refused));
     }
-    let conf = "device-names: none\ntest-duration-sec: 2\nread-reqs-per-sec: 100\nwrite-reqs-per-sec: 0\nreport-interval-sec: 1\n";
+    let conf = "device-names: none\ntest-duration-sec: 2\nread-reqs-per-sec: 100\nwrite-reqs-per-sec: 0\nreport-interval-sec: 1\nrecord-bytes: 1536\n";
     place.write("users.conf", conf);
     place.write("events.conf", conf);
     let both = ["run", "users.conf", "events.conf", "sim:flash", "--json", "--criterion"];
