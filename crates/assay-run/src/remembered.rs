@@ -7,7 +7,6 @@
 //! Simulated runs are not remembered: they can be repeated to the byte, and judging costs as much as simulating.
 
 use crate::failure::{Failure, shown};
-use crate::observer::Tell;
 use crate::reading;
 use assay_base::Measure;
 use assay_judge::judgement::LogSum;
@@ -113,7 +112,11 @@ pub(crate) fn forget(path: &Path) {
 
 /// The judgement of a log that this process has written: the one that was made by reading it, unless what was read is not
 /// what was written, or is less.
-pub(crate) fn compare(path: &Path, read: Result<Judgement, Failure>, notify: Tell) -> Result<Judgement, Failure> {
+pub(crate) fn compare(
+    path: &Path,
+    read: Result<Judgement, Failure>,
+    notify: impl FnOnce(&str),
+) -> Result<Judgement, Failure> {
     let known = logs().iter().find(|(known, _)| known == path).map(|(_, remembered)| remembered.clone());
     forget(path);
     let Some(memory) = known.and_then(|remembered| remembered.memory().take()) else { return read };
@@ -174,10 +177,10 @@ mod tests {
 
     /// What is said of the log at `path` at the end, and the judgement.
     fn ended(path: &Path) -> (Result<Judgement, Failure>, String) {
-        let said = Mutex::new(String::new());
+        let mut said = String::new();
         let read = crate::results::judge(path, None);
-        let judged = compare(path, read, &|text| said.lock().unwrap().push_str(text));
-        (judged, said.into_inner().unwrap())
+        let judged = compare(path, read, |text| said.push_str(text));
+        (judged, said)
     }
 
     #[test]
