@@ -60,7 +60,6 @@ fn flows_where(flows: &[(u16, u16)], holds: impl Fn((u16, u16)) -> bool) -> Vec<
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::workload::{Adjust, read};
 
     fn loops(file: &str, targets: u16) -> Vec<(Vec<usize>, u32)> {

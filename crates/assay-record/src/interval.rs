@@ -4,9 +4,9 @@
 //! equals `ok` + errors + `short` plus what is carried out. A closed-loop flow schedules an operation when it issues
 //! it.
 
+use crate::foreign::ForeignLoad;
 use crate::loops::LoopInterval;
 use crate::pauses::Pauses;
-use crate::foreign::ForeignLoad;
 use crate::times::Times;
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};

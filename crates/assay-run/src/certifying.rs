@@ -146,7 +146,8 @@ impl Certifying<'_> {
             plan.notes.extend(self.notes.iter().cloned());
             let Step { title, stress, .. } = step;
             let head = StepHead { number, of, title, stress, until_certain: !self.to_the_end, of_workload: false };
-            tasks.push(Task { head: Some(head), plan, whole, measured_before_ns: None });
+            let committed_before = Vec::new();
+            tasks.push(Task { head: Some(head), plan, whole, measured_before_ns: None, committed_before });
         }
         Ok(tasks)
     }

@@ -219,7 +219,7 @@ fn a_fit_uses_its_rounds_beside_a_figure_that_cannot_agree() {
                 // Four standard deviations of 3600 writes.
                 counted[1] *= 1.066;
             }
-            fit.observe(at, measured(counted, None));
+            observe(&mut fit, at, measured(counted, None));
         }
         assert_eq!(rounds, ends_in, "off in {off_in:?}");
         let Next::Done(outcome) = fit.next() else { unreachable!() };

@@ -178,7 +178,7 @@ mod tests {
         let foreign = loads.iter().map(load).collect();
         let interval = Interval { end_ns: SECOND, foreign, ..Interval::default() };
         let at_ns = second * SECOND;
-        fold.add(&Placed { at_ns, joins: true, interval: &interval, carried: &[], disturbed: None });
+        fold.add(&Placed { at_ns, joins: true, interval: &interval, carried: &[], opened: &[], disturbed: None });
     }
 
     #[test]

@@ -96,7 +96,10 @@ mod tests {
         let layout = Layout::new(&fixture::header(), &[]).unwrap();
         let mut windows = Windows::new(Some(100), 1000);
         let interval = Interval { end_ns: 100, flows: vec![FlowInterval::default(); 2], ..Interval::default() };
-        windows.add(&Placed { at_ns: 0, joins: true, interval: &interval, carried: &[0, 0], opened: &[], disturbed: None }, &layout);
+        windows.add(
+            &Placed { at_ns: 0, joins: true, interval: &interval, carried: &[0, 0], opened: &[], disturbed: None },
+            &layout,
+        );
         let window = windows.close(&layout).unwrap();
         let mut kept = KeptSlices::default();
         let (holds, flawed) = (CameOut { within: true, flaw: None }, CameOut { within: true, flaw: Some("why") });
@@ -114,7 +117,10 @@ mod tests {
         let layout = Layout::new(&fixture::header(), &[]).unwrap();
         let mut windows = Windows::new(Some(100), 1000);
         let interval = Interval { end_ns: 100, flows: vec![FlowInterval::default(); 2], ..Interval::default() };
-        windows.add(&Placed { at_ns: 0, joins: true, interval: &interval, carried: &[0, 0], opened: &[], disturbed: None }, &layout);
+        windows.add(
+            &Placed { at_ns: 0, joins: true, interval: &interval, carried: &[0, 0], opened: &[], disturbed: None },
+            &layout,
+        );
         let whole = windows.close(&layout).unwrap();
         let (holds, flawed) = (CameOut { within: true, flaw: None }, CameOut { within: true, flaw: Some("why") });
         let cut = Window { complete: false, ..whole.clone() };

@@ -93,7 +93,7 @@ mod tests {
     use assay_record::{FailureTimes, LoopInterval, Timing};
 
     fn placed<'a>(interval: &'a Interval, opened: &'a [i64]) -> Placed<'a> {
-        Placed { at_ns: interval.start_ns, joins: true, interval, carried: &[], opened }
+        Placed { at_ns: interval.start_ns, joins: true, interval, carried: &[], opened, disturbed: None }
     }
 
     /// Two slots for 100 ns: one operation took 70 ns and another failed after 60, 40 ns were open before and 90 are now,

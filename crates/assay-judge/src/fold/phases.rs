@@ -132,7 +132,10 @@ mod tests {
     fn add(phases: &mut Phases, layout: &Layout, (phase, at_ns, ok): (u16, u64, u64)) {
         let flows = vec![FlowInterval { ok, short: 1, ..FlowInterval::default() }, FlowInterval::default()];
         let interval = Interval { phase, start_ns: at_ns, end_ns: at_ns + 10, flows, ..Interval::default() };
-        phases.add(&Placed { at_ns, joins: true, interval: &interval, carried: &[0, 0], opened: &[], disturbed: None }, layout);
+        phases.add(
+            &Placed { at_ns, joins: true, interval: &interval, carried: &[0, 0], opened: &[], disturbed: None },
+            layout,
+        );
     }
 
     fn slice(start_ns: u64, within: bool) -> Slice {

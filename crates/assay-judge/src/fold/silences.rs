@@ -119,7 +119,10 @@ mod tests {
                 ..Interval::default()
             };
             let at_ns = at as u64 * 1_000_000_000;
-            silences.add(&Placed { at_ns, joins: *joins, interval: &interval, carried: &[], opened: &[], disturbed: None }, &layout);
+            silences.add(
+                &Placed { at_ns, joins: *joins, interval: &interval, carried: &[], opened: &[], disturbed: None },
+                &layout,
+            );
         }
         silences.finish(&layout)
     }

@@ -254,7 +254,8 @@ impl StepFold {
             self.slices.hole();
         }
         let disturbed = by.map(|by| Disturbing { by, previous: self.others.previous() });
-        let placed = Placed { at_ns, joins: self.placement.joins(at_ns, tolerance), interval, carried, opened, disturbed };
+        let placed =
+            Placed { at_ns, joins: self.placement.joins(at_ns, tolerance), interval, carried, opened, disturbed };
         self.slices.add(&placed, &self.layout, &mut self.notes);
         self.measured.totals.add(&placed, &self.layout);
         self.measured.series.add(&placed, &self.layout);

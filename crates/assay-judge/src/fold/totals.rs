@@ -209,7 +209,10 @@ mod tests {
         for (stuck, all) in [(3, 3), (2, 5)] {
             let flows = vec![FlowInterval { stuck, ..FlowInterval::default() }, FlowInterval::default()];
             let interval = Interval { end_ns: 10, flows, ..Interval::default() };
-            totals.add(&Placed { at_ns: 0, joins: true, interval: &interval, carried: &[0, 0], opened: &[], disturbed: None }, &layout);
+            totals.add(
+                &Placed { at_ns: 0, joins: true, interval: &interval, carried: &[0, 0], opened: &[], disturbed: None },
+                &layout,
+            );
             assert_eq!(totals.flows[0].cell.counts().stuck, all);
             totals.end_segment();
         }
@@ -224,7 +227,10 @@ mod tests {
         for (at_ns, ok, in_flight) in [(0, 5, 3), (planned - 10, 7, 9), (planned, 11, 2)] {
             let flows = vec![flow(ok, in_flight), flow(0, 0)];
             let interval = Interval { start_ns: at_ns, end_ns: at_ns + 10, flows, ..Interval::default() };
-            totals.add(&Placed { at_ns, joins: true, interval: &interval, carried: &[0, 0], opened: &[], disturbed: None }, &layout);
+            totals.add(
+                &Placed { at_ns, joins: true, interval: &interval, carried: &[0, 0], opened: &[], disturbed: None },
+                &layout,
+            );
         }
         assert_eq!((totals.measured_ns, totals.intervals), (20, 2));
         let reads = &totals.flows[0];

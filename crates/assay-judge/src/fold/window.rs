@@ -446,7 +446,10 @@ mod tests {
     fn measured(length: Option<u64>, from: u64, to: u64) -> Windows {
         let mut windows = Windows::new(length, 1000);
         let interval = Interval { start_ns: from, end_ns: to, ..Interval::default() };
-        windows.add(&Placed { at_ns: from, joins: true, interval: &interval, carried: &[], opened: &[], disturbed: None }, &layout());
+        windows.add(
+            &Placed { at_ns: from, joins: true, interval: &interval, carried: &[], opened: &[], disturbed: None },
+            &layout(),
+        );
         windows
     }
 
@@ -519,7 +522,14 @@ mod tests {
             if then > reached {
                 let interval = Interval { start_ns: reached, end_ns: then, ..Interval::default() };
                 windows.add(
-                    &Placed { at_ns: reached, joins: true, interval: &interval, carried: &[], opened: &[], disturbed: None },
+                    &Placed {
+                        at_ns: reached,
+                        joins: true,
+                        interval: &interval,
+                        carried: &[],
+                        opened: &[],
+                        disturbed: None,
+                    },
                     &layout(),
                 );
             }
@@ -536,7 +546,10 @@ mod tests {
         for (at, joins, complete) in [(100, false, true), (105, false, true), (106, false, false), (106, true, true)] {
             let mut windows = Windows::new(Some(100), 1000);
             let interval = Interval { start_ns: at, end_ns: 200, ..Interval::default() };
-            windows.add(&Placed { at_ns: at, joins, interval: &interval, carried: &[], opened: &[], disturbed: None }, &layout());
+            windows.add(
+                &Placed { at_ns: at, joins, interval: &interval, carried: &[], opened: &[], disturbed: None },
+                &layout(),
+            );
             assert_eq!(windows.close(&layout()).map(|it| it.complete), Some(complete), "{at} {joins}");
         }
     }
@@ -584,7 +597,10 @@ mod tests {
             ..Interval::default()
         };
         let mut windows = Windows::new(Some(100), 1000);
-        windows.add(&Placed { at_ns: 0, joins: true, interval: &interval, carried: &[0; 5], opened: &[], disturbed: None }, &layout);
+        windows.add(
+            &Placed { at_ns: 0, joins: true, interval: &interval, carried: &[0; 5], opened: &[], disturbed: None },
+            &layout,
+        );
         let late = windows.close(&layout).unwrap().late;
         assert_eq!(late.iter().map(|late| late.shift_ns).collect::<Vec<_>>(), [0, 7]);
         let count = |operations, bytes| DiskCount { operations, bytes };
@@ -609,7 +625,10 @@ mod tests {
         let mut windows = measured(Some(100), 100, 150);
         assert!(windows.resume(150, 100, &layout()).is_some_and(|window| !window.complete));
         let interval = Interval { start_ns: 100, end_ns: 200, ..Interval::default() };
-        windows.add(&Placed { at_ns: 100, joins: false, interval: &interval, carried: &[], opened: &[], disturbed: None }, &layout());
+        windows.add(
+            &Placed { at_ns: 100, joins: false, interval: &interval, carried: &[], opened: &[], disturbed: None },
+            &layout(),
+        );
         let again = windows.close(&layout()).unwrap();
         assert!(again.complete && !again.repeated, "measured afresh, it counts for the first time");
     }
@@ -625,8 +644,10 @@ mod tests {
             let first = FlowInterval { ok, in_flight, ..FlowInterval::default() };
             let flows = vec![first, FlowInterval { ok: 1, in_flight: 1, ..FlowInterval::default() }];
             let interval = Interval { start_ns: at_ns, end_ns: at_ns + 10, flows, ..Interval::default() };
-            let ended = windows
-                .add(&Placed { at_ns, joins: true, interval: &interval, carried: &[0, 0], opened: &[], disturbed: None }, &layout);
+            let ended = windows.add(
+                &Placed { at_ns, joins: true, interval: &interval, carried: &[0, 0], opened: &[], disturbed: None },
+                &layout,
+            );
             ended.iter().map(|window| (window.number, window.flows[0].ok, window.flows[1].ok)).collect::<Vec<_>>()
         };
         assert!((0..10).all(|turn| add(turn * 10, 3, 5).is_empty()));

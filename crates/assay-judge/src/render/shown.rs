@@ -1,6 +1,7 @@
 //! What a text shows in detail: a result without steps, or one of its steps.
 
 use crate::judgement::{Deciding, Judgement, Step, StepFigures, StreamTotals};
+use crate::render::slices::Averages;
 use crate::verdict::Verdict;
 use assay_base::Span;
 
@@ -16,17 +17,29 @@ pub(crate) struct Shown<'a> {
     pub(crate) verdict: Verdict,
     /// What decided, where something did.
     pub(crate) deciding: Option<&'a Deciding>,
+    /// How the averages below its tables are made.
+    pub(crate) averages: Averages,
 }
 
 impl<'a> Shown<'a> {
     /// The result; where there are several steps, the one that decided.
     pub(crate) fn whole(judgement: &'a Judgement) -> Shown<'a> {
-        Shown { part: &judgement.part, verdict: judgement.verdict, deciding: judgement.deciding.as_ref() }
+        Shown {
+            part: &judgement.part,
+            verdict: judgement.verdict,
+            deciding: judgement.deciding.as_ref(),
+            averages: Averages::for_log(judgement),
+        }
     }
 
-    /// One of several steps.
-    pub(crate) fn step(step: &'a Step) -> Shown<'a> {
-        Shown { part: &step.part, verdict: step.verdict, deciding: step.deciding.as_ref() }
+    /// One of the steps of a result.
+    pub(crate) fn step(judgement: &Judgement, step: &'a Step) -> Shown<'a> {
+        Shown {
+            part: &step.part,
+            verdict: step.verdict,
+            deciding: step.deciding.as_ref(),
+            averages: Averages::for_log(judgement),
+        }
     }
 }
 

@@ -44,7 +44,7 @@ fn composed(judgement: &Judgement, log: &str, (room, reader): (Room, Reader)) ->
             for step in &judgement.steps {
                 page.blank();
                 page.line(titled(step));
-                details(&mut page, Shown::step(step), (room, reader), last.len());
+                details(&mut page, Shown::step(judgement, step), (room, reader), last.len());
             }
         }
         _ => {
@@ -178,7 +178,7 @@ fn tables(page: &mut Page, shown: Shown<'_>, most: usize, least: usize, with_tar
         }
         page.blank();
         let share = if streams.len() - index > 1 { room / (streams.len() - index) } else { room };
-        page.append(one(part, stream, None, share.max(least), Averages::for_log(judgement)));
+        page.append(one(part, stream, None, share.max(least), shown.averages));
         page.blank();
         page.append(targets);
     }

@@ -253,6 +253,7 @@ fn figure(hour: u64, target: Option<usize>, value: f64, within: bool) -> Figure 
         operations: 4_800_000,
         within,
         generator: false,
+        others: false,
     }
 }
 
@@ -367,6 +368,7 @@ fn part(size: Size) -> StepFigures {
     };
     StepFigures {
         stress: false,
+        failure: None,
         time: MeasuredTime {
             planned_ns: size.hours * HOUR,
             measured_ns: size.hours * HOUR,

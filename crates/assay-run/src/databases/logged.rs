@@ -69,6 +69,7 @@ mod tests {
             arrival: String::new(),
             rate: None,
             size: String::new(),
+            size_done: String::new(),
             per_target: true,
         };
         let streams: Vec<StreamHead> = Kind::ALL.map(stream).into();

@@ -60,16 +60,21 @@ fn what_was_measured_before_a_worker_died_is_closed_and_judged() {
     let mut collector = Collector::begin(&plan, header::header(&plan, facts), &mut log, &mut progress);
     let spenders = vec![channel().0, channel().0];
     let watch = Watch::new(clock, |_| None, Vec::new());
+    let watched = Watched::new(&plan, &targets, &path);
+    let sampler = Sampler::new(watched.devices(), plan.interval);
     let collecting = Collecting {
         real: &real,
         coordinator: Coordinator::new(2),
         receiver,
         spenders,
         account: Accounts {
-            meters: Meters::new(&plan, &targets),
+            meters: Meters::new(),
             cached: Meter::default(),
             carried: Vec::new(),
             beneath: Beneath::new(&targets, 0, &[]),
+            watched,
+            sampler: &sampler,
+            neighbours: Neighbours::begin(false),
         },
         watch,
         partners: Partners::new(&targets),

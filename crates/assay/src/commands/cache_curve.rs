@@ -195,8 +195,7 @@ mod tests {
         for (operations, one) in [("1000000", 1), ("100000000", 1), ("100000001", 2), ("300000000", 4)] {
             let args = Alone::parse_from(["x", "random-read", "null:1GiB", "--operations", operations]).args;
             let jobs = Jobs { test: args.test, ..Jobs::default() };
-            let asked =
-                Asking::of("cache-curve", &args.workload, &args.targets, &jobs, &Pace::default()).unwrap();
+            let asked = Asking::of("cache-curve", &args.workload, &args.targets, &jobs, &Pace::default()).unwrap();
             let named = targets::named(&asked.names).unwrap();
             let plan = asked.plan(&named, None, &crate::args::Pace::default(), &Judged::default()).unwrap();
             assert_eq!(one_of(&plan, 512, &args), one, "{operations}");
