@@ -87,7 +87,7 @@ fn config_files() {
         let text = damage(&seeds[round % seeds.len()], &mut prng);
         let kind = if round % 2 == 0 { Kind::Storage } else { Kind::Index };
         let _ = read_like_act(&text, kind, 2);
-        match read_bytes("f", &text, (round % 3 == 0).then_some(kind)) {
+        match read_bytes("f", &text, (round % 3 != 0).then_some(kind)) {
             Ok((conf, _)) => {
                 accepted += 1;
                 assert!(!conf.device_names.is_empty());

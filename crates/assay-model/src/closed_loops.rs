@@ -75,7 +75,8 @@ mod tests {
     fn flows_that_share_slots_are_one_loop() {
         let head = "model = \"streams\"\n";
         let open = stream("open", "read", "rate = \"5/s\"");
-        let (closed, paced) = (stream("c", "read", "in_flight = 7"), stream("p", "read", "pause = \"1ms\""));
+        let (closed, paced) =
+            (stream("c", "read", "in_flight = 7"), stream("p", "read", "in_flight = 1\npause = \"1ms\""));
         let mix = |loop_keys: &str| {
             format!("[[loop]]\nname = \"mix\"\nin_flight = 4\ncopies = 3\n{loop_keys}")
                 + &stream("a", "read", "loop = \"mix\"")

@@ -53,6 +53,9 @@ pub fn entries<R: BufRead>(file: &str, input: R, slice: Span, sink: &mut dyn FnM
     let mut log = Log::open(file, input)?;
     let mut import: Option<Import> = None;
     let mut early: Vec<Line> = log.header().remarks.clone();
+    if early.iter().any(|line| line.kind == LineKind::SecondRun) {
+        return Err(second_run(&log));
+    }
     while let Some(item) = log.next().transpose()? {
         match (item, &mut import) {
             (Item::Event(Line { kind: LineKind::SecondRun, .. }), _) => return Err(second_run(&log)),

@@ -85,7 +85,7 @@ fn take<R: BufRead>(source: &Source<R>, header: &mut Header, section: Section) -
     if let Some(section) = title {
         return Ok(section);
     }
-    if line.starts_with("ERROR: ") {
+    if line.starts_with("ERROR: ") || banner(line).is_some() {
         header.remarks.push(event(source));
         return Ok(section);
     }
