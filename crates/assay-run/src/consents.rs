@@ -100,7 +100,7 @@ impl Given {
             path: exam.real.clone(),
             marks: exam.marks.clone(),
             overrides: overridden
-                .map(|answer| Override { rule: answer.id.to_string(), seen: what_was_seen(exam, answer) })
+                .map(|answer| Override { rule: answer.id.to_string(), seen: what_was_seen(&exam.users, answer) })
                 .collect(),
             in_container: terms.in_container,
             exit_codes: terms.exit_codes,

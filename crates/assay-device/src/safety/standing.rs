@@ -1,7 +1,6 @@
 //! Standing consent: a consent that a person gave earlier for one device, stored outside this crate, and compared here
 //! with the device as it is now. It replaces a consent token and overrides of S6, S7 and S8, and nothing else.
 
-use super::examination::Examination;
 use super::openers::Inode;
 use super::rule::{RuleAnswer, RuleId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -43,10 +42,10 @@ impl Standing {
 /// Between the names of processes in a consent; no name of a process has it, because the kernel ends names there.
 const NAMES_APART: char = '\n';
 
-/// What a consent in advance keeps of what a rule found.
-pub fn what_was_seen(exam: &Examination, answer: &RuleAnswer) -> String {
+/// What a consent in advance keeps of what a rule found, where processes of these names use the device.
+pub fn what_was_seen(users: &BTreeSet<String>, answer: &RuleAnswer) -> String {
     match answer.id {
-        RuleId::S6 => exam.users.iter().cloned().collect::<Vec<_>>().join(&NAMES_APART.to_string()),
+        RuleId::S6 => users.iter().cloned().collect::<Vec<_>>().join(&NAMES_APART.to_string()),
         _ => answer.evidence.clone(),
     }
 }
