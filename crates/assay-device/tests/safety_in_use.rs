@@ -404,6 +404,10 @@ fn a_look_does_not_read_what_somebody_uses() {
     drop(permit);
     let open = Holder::shell(&format!("exec 3<>{}; echo held; read x", device.dev));
     looked_at("open elsewhere", true);
+    // Who agrees to that user wants to know what is on it.
+    let before = reads();
+    let exam = Gate::host().look(&Request { overrides: &[S6], ..Request::new(device.path()) });
+    assert!(exam.is_ok() && reads() > before, "open elsewhere, which is agreed to: {exam:?}");
     drop(open);
     let reads = Holder::shell(&format!("exec 3<{}; flock -s 3; echo held; read x", device.dev));
     looked_at("measured by a run that reads", true);

@@ -642,8 +642,23 @@ fn averages_of_acts_logs_are_the_analyzers() {
         }
         logs += 1;
         for slice in ["1", "2", "5"] {
-            let table =
-                text(&assay(&["as", "act_latency", "-l", path.to_str().unwrap(), "-t", slice, "-h", "reads"]).stdout);
+            let table = text(
+                &assay(&[
+                    "as",
+                    "act_latency",
+                    "-l",
+                    path.to_str().unwrap(),
+                    "-t",
+                    slice,
+                    "-h",
+                    "reads",
+                    "-e",
+                    "3",
+                    "-n",
+                    "3",
+                ])
+                .stdout,
+            );
             if !table.lines().any(|line| line.trim_start().starts_with("avg")) {
                 continue;
             }

@@ -71,7 +71,7 @@ pub(super) fn holders_in_words(roots: &Roots, device: DevNum) -> String {
     }
 }
 
-/// S4, S5, S6. True when a user of the device was found. `claimed`: the open device, if the kernel granted it exclusively.
+/// S4, S5, S6. True when a user of the device was found that nobody has agreed to. `claimed`: the open device, if the kernel granted it exclusively.
 pub(super) fn in_use(inquiry: &mut Inquiry<'_>, device: DevNum, claimed: Option<&File>) -> bool {
     let kin = match Kin::of(inquiry.roots, device) {
         Ok(kin) => kin,
@@ -86,9 +86,10 @@ pub(super) fn in_use(inquiry: &mut Inquiry<'_>, device: DevNum, claimed: Option<
     let found = system(inquiry, &kin, claimed.is_some());
     inquiry.answer(RuleId::S5, found);
     let seen = settled(inquiry.roots, &kin.wanted(device)).map(|seen| without_partners(inquiry, device, seen));
-    held |= seen.as_ref().is_ok_and(|seen| seen.users().next().is_some());
+    let has_users = seen.as_ref().is_ok_and(|seen| seen.users().next().is_some());
     let found = seen.and_then(|seen| others(inquiry, &seen));
-    inquiry.answer(RuleId::S6, found);
+    // Users that a person has agreed to do not keep the device from being read.
+    held |= !inquiry.answer(RuleId::S6, found) && has_users;
     neighbours(inquiry, &kin);
     held
 }

@@ -101,7 +101,7 @@ fn scripts_written_for_acts_output_read_the_drop_ins() {
     let words: Vec<String> = text(&read.stdout).split_whitespace().map(str::to_owned).collect();
     assert_eq!(words[..2], ["4".to_owned(), reads.to_string()]);
     let table = Command::new(super::bed::assay())
-        .args(["as", "act_latency", "-t", "1", "-h", "reads", "-l"])
+        .args(["as", "act_latency", "-t", "1", "-h", "reads", "-e", "3", "-n", "3", "-l"])
         .arg(&out)
         .output();
     let table = text(&table.unwrap().stdout);

@@ -26,6 +26,16 @@ fn ignoring(mut command: Command, signals: &'static [i32]) -> Command {
     command
 }
 
+/// A test of ACT that reads a file, which is made here.
+fn config(place: &Place, seconds: u32) {
+    let made = place.assay(&["prep", "act.dat", "--create", "16MiB"]);
+    assert_eq!(made.code, Some(0), "{}", made.err);
+    let conf = format!(
+        "device-names: act.dat\ntest-duration-sec: {seconds}\nread-reqs-per-sec: 100\nmax-lag-sec: 0\nservice-threads: 4\n"
+    );
+    place.write("act.conf", &conf);
+}
+
 /// Waits until a run has written its first interval, to the log in this directory or in one below it.
 fn begun(place: &Place, running: &mut Running, dir: &str) {
     let logs = || {
@@ -42,8 +52,7 @@ fn begun(place: &Place, running: &mut Running, dir: &str) {
 #[test]
 fn every_verb_goes_on_when_a_signal_arrives_that_is_ignored() {
     let place = Place::new();
-    let conf = "device-names: act.dat\nfile-size-mbytes: 16\ntest-duration-sec: 3\nread-reqs-per-sec: 100\nmax-lag-sec: 0\nservice-threads: 4\n";
-    place.write("act.conf", conf);
+    config(&place, 3);
     for (dir, words) in [
         ("run", "run random-read null:1GiB --for 3s --slice 1s --load 0.01x --out run"),
         ("limit", "limit random-read null:1GiB --for 3s --slice 1s --from 0.01x --to 0.01x --out limit"),
@@ -101,8 +110,7 @@ fn a_preparation_goes_on() {
 #[test]
 fn a_run_outlives_its_terminal() {
     let place = Place::new();
-    let conf = "device-names: act.dat\nfile-size-mbytes: 16\ntest-duration-sec: 4\nread-reqs-per-sec: 100\nmax-lag-sec: 0\nservice-threads: 4\n";
-    place.write("act.conf", conf);
+    config(&place, 4);
     for (words, dir) in [
         (&["run", "random-read", "null:1GiB", "--for", "4s", "--load", "0.01x", "--out", "run"][..], "run"),
         (&["as", "act_storage", "act.conf"], "drop-in"),
@@ -151,8 +159,7 @@ fn at_a_terminal(mut command: Command) -> (std::process::Child, File) {
 #[test]
 fn a_full_disk_under_the_output_ends_no_drop_in() {
     let place = Place::new();
-    let conf = "device-names: act.dat\nfile-size-mbytes: 16\ntest-duration-sec: 2\nread-reqs-per-sec: 100\nmax-lag-sec: 0\nservice-threads: 4\n";
-    place.write("act.conf", conf);
+    config(&place, 2);
     let mut command = place.command(&["as", "act_storage", "act.conf"]);
     command.env("ASSAY_RUN_DIR", place.path("run")).stdout(File::options().write(true).open("/dev/full").unwrap());
     let said = Said::of(command.stdin(Stdio::null()).output().unwrap(), &["act_storage"]);

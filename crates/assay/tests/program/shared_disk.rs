@@ -4,8 +4,8 @@
 use super::bed::{Place, Said};
 use super::live::{Loop, Mount, have, root, run, skip};
 use std::fs;
+use std::os::fd::AsRawFd;
 use std::path::PathBuf;
-use std::process::Command;
 
 const MIB: usize = 1 << 20;
 /// The partition for the test, in bytes of the disk.
@@ -161,10 +161,12 @@ fn a_table_that_was_edited_meanwhile_is_refused() {
         let script = format!("printf '{table}' | sfdisk -q --force --no-reread --no-tell-kernel {}", disk.device.dev);
         run(&["sh", "-c", &script]).unwrap();
     };
-    // Its end now belongs to another one; it is another one; there is none.
+    // Its end now belongs to another one; it begins elsewhere; its sectors are those of another one; there is none.
     edit("label: gpt\\nstart=2048, size=20480\\nstart=24576, size=32768\\nstart=57344, size=32768\\n");
     prep("does not list it");
     edit("label: gpt\\nstart=2048, size=20480\\nstart=24578, size=65536\\n");
+    prep("does not list it");
+    edit("label: gpt\\nstart=24576, size=65536\\n");
     prep("somebody has edited the table");
     edit("label: gpt\\nstart=2048, size=20480\\n");
     prep("does not list it");
@@ -183,6 +185,19 @@ fn a_table_that_was_edited_meanwhile_is_refused() {
     assert_eq!(said.code, Some(0), "alone: {}", said.err);
 }
 
+/// Requests for a range of bytes (include/uapi/linux/fs.h).
+const BLKDISCARD: libc::c_ulong = 0x1277;
+const BLKZEROOUT: libc::c_ulong = 0x127f;
+
+/// Discards or zeroes a range, given by its first byte and length.
+fn bytes(device: &fs::File, request: libc::c_ulong, range: [u64; 2]) -> std::io::Result<()> {
+    // SAFETY: the requests read two numbers and keep no pointer.
+    match unsafe { libc::ioctl(device.as_raw_fd(), request, range.as_ptr()) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
+    }
+}
+
 /// What is beyond its end is refused by the kernel too, whatever the program asks for.
 #[test]
 fn the_kernel_confines_a_partition_to_its_sectors() {
@@ -197,9 +212,15 @@ fn the_kernel_confines_a_partition_to_its_sectors() {
         assert!(file.write_at(&[0xee; 4096], offset).is_err(), "{offset}");
     }
     file.sync_all().unwrap();
-    let discarded =
-        Command::new("blkdiscard").args(["-f", "-o", "0", "-l", &(size + 4096).to_string(), &disk.part(2)]).output();
-    assert!(discarded.is_ok_and(|done| !done.status.success()), "a discard that reaches beyond it");
+    // The programs of util-linux would cut the range themselves.
+    for (name, request) in [("BLKDISCARD", BLKDISCARD), ("BLKZEROOUT", BLKZEROOUT)] {
+        let within = bytes(&file, request, [size - 4096, 4096]);
+        assert!(within.is_ok(), "{name} at its end: {within:?}");
+        for range in [[0, size + 4096], [size - 4096, 8192], [size, 4096], [1 << 40, 4096]] {
+            let beyond = bytes(&file, request, range);
+            assert_eq!(beyond.unwrap_err().raw_os_error(), Some(libc::EINVAL), "{name} {range:?}");
+        }
+    }
     assert!(disk.others() == before);
     // And while it is open, nobody takes it away or moves it: only its size can change, which is noticed before each phase.
     assert!(run(&["partx", "-d", "-n", "2", &disk.device.dev]).is_err(), "an open partition was deleted");
