@@ -226,9 +226,13 @@ fn rates_of_what_ran_one_after_another_are_not_added() {
                 shown.contains(&format!("{:.0} IOPS", expected.0)) && !shown.contains("20 IOPS"),
                 "{what}: {shown}"
             );
+            let in_part = throughput.ran_ns + MINUTE < 60 * MINUTE;
+            assert!(!shown.contains("60 min") && !shown.contains("in 1 h"), "all of the time is no part: {shown}");
+            assert_eq!(shown.contains("over the 30 min in which a stream ran"), in_part, "{what}: {shown}");
         }
         let page = text(&judged, render::html);
         assert!(page.contains(&format!("<dt>IOPS</dt><dd>{:.1}<", expected.0)), "{what}");
+        assert!(!page.contains("while a stream ran, 1 h") && !page.contains("60 min"), "{what}");
     }
 }
 

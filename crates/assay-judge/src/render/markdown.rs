@@ -1,7 +1,7 @@
 //! The judgement as Markdown, to be pasted into an issue or a wiki: verdict, criteria, percentiles, and the table of slices.
 
 use crate::judgement::{Judgement, Outcome, StepFigures, TimesSummary};
-use crate::render::shown::{ran, throughput};
+use crate::render::shown::{ran_after, throughput};
 use crate::render::slices;
 use crate::words::broken_on;
 use assay_base::Span;
@@ -93,7 +93,8 @@ fn part(part: &StepFigures, out: &mut dyn Write) -> fmt::Result {
     for stream in part.streams.together.iter().chain(&part.streams.each) {
         let target = stream.target.as_ref().map_or(String::new(), |target| format!(" on {target}"));
         let name = plain(&format!("{}{target}", stream.name));
-        let rate = stream.rate_achieved.map_or("-".to_owned(), |rate| format!("{rate:.1}/s{}", ran(stream)));
+        let rate =
+            stream.rate_achieved.map_or("-".to_owned(), |rate| format!("{rate:.1}/s{}", ran_after(part, stream)));
         row([&name, "response", &rate], &stream.response, out)?;
         row([&name, "service", ""], &stream.service, out)?;
     }

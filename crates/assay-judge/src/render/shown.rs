@@ -54,9 +54,7 @@ pub(crate) fn throughput(part: &StepFigures) -> Option<String> {
         true => format!("{iops} IOPS, {:.1} MB/s", bytes / 1e6),
         false => format!("{iops} operations/s"),
     };
-    let ran_ns = streams.throughput.as_ref().map(|together| together.ran_ns);
-    let over = ran_ns.filter(|ran_ns| *ran_ns < part.time.measured_ns);
-    let over = over.map(|ran_ns| format!(" over the {} in which a stream ran", Span::from_ns(ran_ns).human()));
+    let over = together_ran(part).map(|ran| format!(" over the {ran} in which a stream ran"));
     Some(figures + &over.unwrap_or_default())
 }
 
@@ -82,13 +80,33 @@ pub(crate) fn response(totals: &StreamTotals) -> Option<String> {
 
 /// The rate of a stream, with the rate that was asked of it and the time that it ran where that is not all of the
 /// measured time: `reads 20010.0 of 20000.0/s in 512 ms`.
-pub(crate) fn rate(totals: &StreamTotals) -> Option<String> {
+pub(crate) fn rate(part: &StepFigures, totals: &StreamTotals) -> Option<String> {
     let achieved = totals.rate_achieved?;
     let asked = totals.rate_asked.map(|asked| format!(" of {asked:.1}")).unwrap_or_default();
-    Some(format!("{} {achieved:.1}{asked}/s{}", totals.name, ran(totals)))
+    Some(format!("{} {achieved:.1}{asked}/s{}", totals.name, ran_after(part, totals)))
 }
 
 /// ` in 512 ms`, where a stream did not run for all of the measured time.
-pub(crate) fn ran(totals: &StreamTotals) -> String {
-    totals.ran_ns.map(|ns| format!(" in {}", Span::from_ns(ns).human())).unwrap_or_default()
+pub(crate) fn ran_after(part: &StepFigures, totals: &StreamTotals) -> String {
+    ran(part, totals).map(|ran| format!(" in {ran}")).unwrap_or_default()
+}
+
+/// For how long a stream ran, where a reader sees that it is not the measured time.
+pub(crate) fn ran(part: &StepFigures, totals: &StreamTotals) -> Option<String> {
+    unless_measured(part, totals.ran_ns?)
+}
+
+/// For how long any stream ran, where a reader sees that it is not the measured time.
+pub(crate) fn together_ran(part: &StepFigures) -> Option<String> {
+    unless_measured(part, part.streams.throughput.as_ref()?.ran_ns)
+}
+
+/// A time in words, where it is not the measured time, which stands beside it in whole or as planned: `9 s` of 9 s, or
+/// `60 min` of 1 h, would be read as a difference.
+fn unless_measured(part: &StepFigures, ns: u64) -> Option<String> {
+    let human = |ns: u64| Span::from_ns(ns).human();
+    let is_close = |other: u64| ns.abs_diff(other) < other / 1000 || human(ns) == human(other);
+    let measured_ns = part.time.measured_ns;
+    let shown_ns = measured_ns.min(part.time.planned_ns);
+    (!is_close(measured_ns) && !is_close(shown_ns)).then(|| human(ns))
 }

@@ -203,7 +203,7 @@ fn rates(shown: Shown<'_>) -> String {
         let worst = worst(shown, &whole).to_owned();
         whole.sort_by_key(|stream| stream.name != worst);
     }
-    let all: Vec<String> = whole.into_iter().filter_map(rate).collect();
+    let all: Vec<String> = whole.into_iter().filter_map(|stream| rate(shown.part, stream)).collect();
     let more = match all.len().saturating_sub(RATES) {
         0 => String::new(),
         more => format!(" and {more} more"),

@@ -144,9 +144,12 @@ fn folded(log: &Log, streams: &[&str]) -> [f64; 4] {
     sums
 }
 
+/// A table of a report: its heading, and its fields, each with its figure where one is expected.
+type ReportTable = (&'static str, &'static [(&'static str, Option<f64>)]);
+
 /// The names of the figures in the report of a run of Jetstress 2010, table by table in their order, each with what it
 /// was in that run, where the load alone decides it.
-const PUBLISHED: [(&str, &[(&str, Option<f64>)]); 5] = [
+const PUBLISHED: [ReportTable; 5] = [
     (
         "Database Sizing and Throughput",
         &[

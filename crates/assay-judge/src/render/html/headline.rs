@@ -3,7 +3,7 @@
 use super::figures::{ABSENT, count, megabytes, per_second, time};
 use crate::Judgement;
 use crate::judgement::{StepFigures, StreamFigures, StreamTotals, TargetTotals};
-use crate::render::shown::ran;
+use crate::render::shown::{ran_after, together_ran};
 use crate::words::clock;
 use assay_base::Span;
 
@@ -45,9 +45,9 @@ impl Headline {
 fn figures(part: &StepFigures) -> Vec<HeadFigure> {
     let figure = |label: &str, value, note| HeadFigure { label: label.to_owned(), value, note };
     let (rate, bytes) = part.streams.throughput().unzip();
-    let each = directions(&part.streams, |totals| totals.rate_achieved.map(|rate| iops(rate) + &ran(totals)));
-    let over = part.streams.throughput.as_ref().filter(|together| together.ran_ns < part.time.measured_ns);
-    let over = over.map(|together| format!("while a stream ran, {}; ", Span::from_ns(together.ran_ns).human()));
+    let each =
+        directions(&part.streams, |totals| totals.rate_achieved.map(|rate| iops(rate) + &ran_after(part, totals)));
+    let over = together_ran(part).map(|ran| format!("while a stream ran, {ran}; "));
     let each = over.unwrap_or_default() + &each;
     let name = if part.streams.moves_bytes() { "IOPS" } else { "Operations/s" };
     let minutes = part.streams.per_minute.iter().map(|it| figure(&it.name, it.figure(), "per minute".to_owned()));

@@ -2,6 +2,7 @@
 
 use super::figures::Cell;
 use crate::judgement::{PhaseFigures, PhaseStream, StepFigures, StreamFigures, StreamTotals, TimesSummary};
+use crate::render::shown::ran;
 use assay_base::Span;
 
 /// The tables of streams and of phases.
@@ -58,7 +59,7 @@ fn rows<'a>(part: &'a StepFigures, several: bool, root: &str) -> Vec<StreamRow<'
         };
         StreamRow {
             totals,
-            ran: totals.ran_ns.map(|ns| Span::from_ns(ns).human()),
+            ran: ran(part, totals),
             asked: Cell::rate(totals.rate_asked, at("rate_asked")),
             counts: vec![
                 Cell::rate(totals.rate_achieved, at("rate_achieved")),
