@@ -17,6 +17,8 @@ mod bed;
 #[allow(dead_code, reason = "shared with the other tests of the program")]
 #[path = "../program/devices.rs"]
 mod devices;
+#[path = "../../../assay-device/tests/safety_common/losetup.rs"]
+mod losetup;
 
 mod rig;
 

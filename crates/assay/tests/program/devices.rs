@@ -1,9 +1,7 @@
 //! Block devices for the tests: loop and zram, their counters and tokens, and a trace of what reaches them.
 
-#[path = "../../../assay-device/tests/safety_common/losetup.rs"]
-mod losetup;
-
 use super::bed::Place;
+use super::losetup;
 use std::fs;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};

@@ -15,6 +15,7 @@ mod devices;
 #[path = "../../../assay-device/tests/safety_common/live.rs"]
 #[allow(dead_code, reason = "the gate's own tests use more of it")]
 mod live;
+use live::losetup;
 
 mod accounting;
 mod behind;
