@@ -118,7 +118,7 @@ fn whole_disk_partitions_and_siblings() {
     let (_turn, dir) = (turn(), dir());
     let image = dir.path().join("disk");
     std::fs::File::create(&image).unwrap().set_len(24 * MIB).unwrap();
-    run(&["sh", "-c", &format!("printf ',10M,83\\n,,83\\n' | sfdisk -q --label dos {}", image.display())]).unwrap();
+    run(&["sh", "-c", &format!("printf ',10M,83\\n,10M,83\\n' | sfdisk -q --label dos {}", image.display())]).unwrap();
     let disk = Loop::over(&image, &["--direct-io=on", "-P"]);
     let part = |n: u32| PathBuf::from(format!("{}p{n}", disk.dev));
     // A kernel that does not read partition tables still accepts partitions that are added explicitly.
