@@ -129,9 +129,9 @@ pub fn hold_directory(path: &Path) -> io::Result<Held> {
     held::hold(path, opened?)
 }
 
-/// Where a directory that this process holds is now, if its name does not lead to it any more; an empty path if that is not
-/// known.
-pub fn moved_directory(path: &Path) -> Option<PathBuf> {
+/// Where a directory that this process holds is now, if its name does not lead to it any more; an empty path if
+/// nothing does.
+pub(crate) fn moved_directory(path: &Path) -> Option<PathBuf> {
     held::moved(path)
 }
 

@@ -11,9 +11,10 @@ use crate::reading;
 use assay_base::Measure;
 use assay_judge::judgement::LogSum;
 use assay_judge::{Fold, Judgement, Options, Verdict};
-use assay_record::{Damage, Entry};
+use assay_record::Entry;
 use std::fmt;
-use std::io::Read;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -85,18 +86,31 @@ impl Remembered {
     }
 }
 
+/// A log that is summed while it is read.
+struct Summed<'a> {
+    log: File,
+    hasher: &'a mut blake3::Hasher,
+    bytes: u64,
+}
+
+impl Read for Summed<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.log.read(buffer)?;
+        self.hasher.update(&buffer[..read]);
+        self.bytes += read as u64;
+        Ok(read)
+    }
+}
+
 impl Memory {
     /// The same after what a log holds already.
     fn with_content_of(mut self, path: &Path) -> Option<Memory> {
-        let mut content = Vec::new();
-        reading::open(path).ok()?.read_to_end(&mut content).ok()?;
-        self.hasher.update(&content);
-        self.bytes = content.len() as u64;
-        let mut reader = reading::reader(content.as_slice());
+        let mut summed = Summed { log: reading::open(path).ok()?, hasher: &mut self.hasher, bytes: 0 };
+        let mut reader = reading::reader(&mut summed);
         while let Some(item) = reader.next_entry().ok()? {
-            let item: Result<Entry, Damage> = item;
             self.fold.item(&item);
         }
+        self.bytes = summed.bytes;
         Some(self)
     }
 

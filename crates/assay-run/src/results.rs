@@ -7,7 +7,7 @@ use crate::observer::Tell;
 use crate::{files, remembered, signing};
 use assay_base::Measure;
 use assay_judge::{Judgement, Options, for_a_shell};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The files that the end of a run leaves in its directory, beside the log.
 const LEFT: [&str; 3] = ["verdict.json", "verdict.json.minisig", "report.html"];
@@ -45,11 +45,25 @@ pub fn leave(dir: &Path, judge_on: Option<Measure>, notify: Tell) -> Result<(Jud
     Ok((judgement, unsigned.is_ok() && verdict && report))
 }
 
+/// The directory of the results of a run that was made in `dir`, wherever it has been moved meanwhile.
+pub fn directory_now(dir: &Path) -> PathBuf {
+    files::moved_directory(dir).unwrap_or_else(|| dir.to_owned())
+}
+
 /// Tells the user where the results are if the names of the directory or of its log do not lead to them any more.
 fn tell_where(dir: &Path, log: &Path, notify: Tell) {
-    if let Some(now) = files::moved_directory(dir) {
-        let now = if now.as_os_str().is_empty() { "a place that is not known".to_owned() } else { shown(&now) };
-        notify(&format!("error: {} was moved or replaced while the run went on: its results are in {now}", shown(dir)));
+    match files::moved_directory(dir) {
+        None => {}
+        Some(now) if now.as_os_str().is_empty() => {
+            notify(&format!("error: {} was deleted while the run went on, and its results cannot be kept", shown(dir)));
+        }
+        Some(now) => {
+            let now = shown(&now);
+            notify(&format!(
+                "error: {} was moved or replaced while the run went on: its results are in {now}",
+                shown(dir)
+            ));
+        }
     }
     match files::rescue(log, RESCUED) {
         Ok(Rescue::NotNeeded) => {}

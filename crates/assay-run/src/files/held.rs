@@ -42,10 +42,10 @@ fn directories() -> MutexGuard<'static, Vec<Directory>> {
     DIRECTORIES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keeps a directory for this process as long as it exists.
+/// Keeps a directory for this process as long as it exists; nothing where the process holds the directory already.
 #[derive(Debug)]
 #[must_use = "the directory is held only as long as this exists"]
-pub struct Held(PathBuf);
+pub struct Held(Option<PathBuf>);
 
 impl Held {
     /// Keeps it until the process ends.
@@ -56,7 +56,9 @@ impl Held {
 
 impl Drop for Held {
     fn drop(&mut self) {
-        directories().retain(|directory| directory.path != self.0);
+        if let Some(path) = &self.0 {
+            directories().retain(|directory| directory.path != *path);
+        }
     }
 }
 
@@ -66,14 +68,15 @@ impl Drop for Held {
 /// `WouldBlock`: another process holds it.
 pub(super) fn hold(path: &Path, descriptor: OwnedFd) -> io::Result<Held> {
     let mut all = directories();
-    if !all.iter().any(|directory| directory.path == path) {
-        // On a file system without locks nobody is kept out.
-        if rustix::fs::flock(&descriptor, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
-            return Err(io::ErrorKind::WouldBlock.into());
-        }
-        all.push(Directory { path: path.to_owned(), descriptor, begun: Vec::new() });
+    if all.iter().any(|directory| directory.path == path) {
+        return Ok(Held(None));
     }
-    Ok(Held(path.to_owned()))
+    // On a file system without locks nobody is kept out.
+    if rustix::fs::flock(&descriptor, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
+        return Err(io::ErrorKind::WouldBlock.into());
+    }
+    all.push(Directory { path: path.to_owned(), descriptor, begun: Vec::new() });
+    Ok(Held(Some(path.to_owned())))
 }
 
 /// Opens a directory by its path, from the nearest directory above it that is held; `None` if none is.
@@ -138,13 +141,21 @@ pub(super) fn stat(path: &Path) -> Option<io::Result<Stat>> {
     all.iter().find_map(|directory| directory.begun(path)).map(|begun| Ok(rustix::fs::fstat(&begun.file)?))
 }
 
-/// Where a directory that is held is now, if its name does not lead to it any more.
+/// Where a directory that is held is now, if its name does not lead to it any more; an empty path if nothing does.
 pub(super) fn moved(path: &Path) -> Option<PathBuf> {
     let all = directories();
     let directory = all.iter().find(|directory| directory.path == path)?;
     let held = rustix::fs::fstat(&directory.descriptor).ok()?;
-    let is_there = rustix::fs::stat(path).is_ok_and(|there| is_same(&there, &held));
-    (!is_there).then(|| descriptor_path(&directory.descriptor).read_link().unwrap_or_default())
+    if leads_to(path, &held) {
+        return None;
+    }
+    let now = descriptor_path(&directory.descriptor).read_link().unwrap_or_default();
+    // Of one that was deleted, the kernel gives the last name with a note, which leads nowhere.
+    Some(if leads_to(&now, &held) { now } else { PathBuf::new() })
+}
+
+fn leads_to(path: &Path, held: &Stat) -> bool {
+    rustix::fs::stat(path).is_ok_and(|there| is_same(&there, held))
 }
 
 /// Whether two results of `stat` are of one file.
@@ -231,6 +242,7 @@ mod tests {
         assert!(open(&path).is_err(), "a file that was removed by us is forgotten");
         fs::remove_dir_all(&run).unwrap();
         assert!(create(&run.join("verdict.json"), b"").is_err(), "the directory is not there any more");
+        assert_eq!(moved_directory(&run), Some(PathBuf::new()));
     }
 
     #[test]
@@ -240,6 +252,8 @@ mod tests {
         let held = make_directory(&run).unwrap();
         std::os::unix::fs::symlink(&run, &other).unwrap();
         assert_eq!(hold_directory(&other).unwrap_err().kind(), io::ErrorKind::WouldBlock);
+        drop(hold_directory(&run).unwrap());
+        assert_eq!(hold_directory(&other).unwrap_err().kind(), io::ErrorKind::WouldBlock, "it is held still");
         std::os::unix::fs::symlink(place.path(), run.join("out")).unwrap();
         for path in [run.join("out/file"), run.join("../file"), run.join("out/../file")] {
             assert!(create(&path, b"").is_err(), "{}", path.display());

@@ -8,7 +8,7 @@ use assay_judge::{Judgement, for_a_shell};
 use assay_run::failure::{Failure, shown};
 use assay_run::judging::Log;
 use assay_run::observer::Observer;
-use assay_run::results::{leave, rendered};
+use assay_run::results::{directory_now, leave, rendered};
 use assay_run::signing::Signer;
 use std::path::Path;
 
@@ -24,7 +24,7 @@ pub(crate) fn finish(dir: &Path, output: &Output, progress: &Progress, signer: O
     } else {
         show(&text(&judgement, &dir.to_string_lossy())?);
         if left {
-            progress.say(&format!("results in {}: run.jsonl, verdict.json, report.html", shown(dir)));
+            progress.say(&format!("results in {}: run.jsonl, verdict.json, report.html", shown(&directory_now(dir))));
         }
     }
     Ok(judgement.verdict.exit_code())
