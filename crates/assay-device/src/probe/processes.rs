@@ -151,10 +151,10 @@ mod tests {
     fn what_the_kernel_moves_for_others_is_left_out() {
         let (dir, roots) = machine(&[(4_194_401, "kworker) 0", io(9, 0, 0)), (4_194_402, "dd", io(9, 0, 0))]);
         let stat = |flags: u64| format!("1 (kworker) 0) S 2 0 0 0 -1 {flags} 0 0\n");
-        std::fs::write(dir.path().join("4194401/stat"), stat(0x0420_8060)).unwrap();
+        std::fs::write(dir.path().join("4194401/stat"), stat(0x0420_8060 & !KERNEL_THREAD)).unwrap();
         std::fs::write(dir.path().join("4194402/stat"), stat(0x0040_0000)).unwrap();
         assert_eq!(processes(&roots).0.keys().collect::<Vec<_>>(), [&4_194_401, &4_194_402]);
-        std::fs::write(dir.path().join("4194401/stat"), stat(0x0420_8060 | KERNEL_THREAD)).unwrap();
+        std::fs::write(dir.path().join("4194401/stat"), stat(0x0420_8060)).unwrap();
         assert_eq!(processes(&roots).0.keys().collect::<Vec<_>>(), [&4_194_402]);
     }
 
