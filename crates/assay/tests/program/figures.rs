@@ -11,12 +11,17 @@ const COMMON: &str = "# ACT-index config file.\ndevice-names: sim:flash\ntest-du
 fn an_act_configuration_for_both_tests_is_refused_with_both_commands() {
     let place = Place::new();
     place.write("my index.conf", COMMON);
-    for verb in
-        [&["run"][..], &["limit"], &["explain"], &["certify"], &["curve"], &["cache-curve"], &["import", "behind"]]
-    {
-        let target: &[&str] = if verb.len() + verb[0].len() > 8 { &["null:1GiB"] } else { &[] };
-        let more: &[&str] = if verb[0] == "import" { &["--cache", "64MiB"] } else { &[] };
-        let said = place.assay(&[verb, &["my index.conf"], target, more].concat());
+    let cached = &["null:1GiB", "--cache", "64MiB"][..];
+    for (verb, more) in [
+        (&["run"][..], &[][..]),
+        (&["limit"], &[]),
+        (&["explain"], &[]),
+        (&["certify"], &[]),
+        (&["curve"], &[]),
+        (&["cache-curve"], &["null:1GiB"]),
+        (&["import", "behind"], cached),
+    ] {
+        let said = place.assay(&[verb, &["my index.conf"], more].concat());
         assert_eq!(said.code, Some(3), "{verb:?}: {said:?}");
         for model in ["act-index", "act-storage"] {
             let command = format!("assay {} 'my index.conf' --model {model}", verb.join(" "));
@@ -51,11 +56,11 @@ fn workload(size: &str) -> String {
 #[test]
 fn an_operation_below_the_blocks_of_a_target_is_named_with_both_sizes() {
     for (size, targets, done) in [
-        ("\"512B\"", &["sim:flash?block=4096"][..], Some("512B done as 4KiB")),
+        ("\"512B\"", &["sim:flash?block=4KiB"][..], Some("512B done as 4KiB")),
         ("\"7000B\"", &["sim:flash"], Some("7000B done as 7KiB")),
-        ("{ from = \"512B\", to = \"64KiB\" }", &["sim:flash?block=4096"], Some("512B to 64KiB done as 4KiB to 64KiB")),
-        ("\"512B\"", &["sim:flash", "sim:flash?block=4096"], Some("512B done as 4KiB or 512B")),
-        ("\"4KiB\"", &["sim:flash?block=4096"], None),
+        ("{ from = \"512B\", to = \"64KiB\" }", &["sim:flash?block=4KiB"], Some("512B to 64KiB done as 4KiB to 64KiB")),
+        ("\"512B\"", &["sim:flash", "sim:flash?block=4KiB"], Some("512B done as 4KiB or 512B")),
+        ("\"4KiB\"", &["sim:flash?block=4KiB"], None),
         ("\"512B\"", &["sim:flash"], None),
     ] {
         let place = Place::new();
