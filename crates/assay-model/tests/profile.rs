@@ -120,7 +120,9 @@ fn the_drive_that_is_meant() {
     assert_eq!(streams(&measured), ["reads 10.000"], "what was measured counts more than what is derived");
     assert_eq!(streams(&format!("{HEAD}drive = \"b/sda\"\n{two}{iostat}")), ["reads 20.000"]);
     let notes = workload(&format!("{HEAD}{two}")).notes;
-    assert!(notes[0].contains("each target stands for b/sda, the busiest of 2 drives"), "{notes:?}");
+    assert!(notes[0].contains("each target stands for b/sda, the busiest of 2 drives: this load moves"), "{notes:?}");
+    let notes = workload(&measured).notes;
+    assert!(notes[0].contains("a/sda, the busiest of 2 drives: iostat shows 100 MiB/s"), "{notes:?}");
 }
 
 #[test]

@@ -58,6 +58,14 @@ struct Chosen {
     name: String,
 }
 
+/// How much a drive moves per second.
+struct Traffic<'a> {
+    drive: &'a Chosen,
+    bytes: f64,
+    /// Whether iostat shows it; otherwise it is what the streams of the drive move.
+    is_measured: bool,
+}
+
 impl Profile {
     /// The streams for the drive that a target stands for.
     pub fn lower(&self) -> Result<Lowered, Unfit> {
@@ -157,24 +165,27 @@ impl Profile {
                 Unfit::whole("drive", what, format!("write one of {}", known.join(", ")))
             });
         }
-        // Drives are compared by one measure: what iostat shows of some, and the load of others, are two.
-        let seen: Option<Vec<f64>> = all.iter().map(|drive| self.seen_bytes(drive)).collect();
-        let (moved, measure) = match seen {
-            Some(seen) => (seen, "iostat shows"),
-            None => (all.iter().map(|drive| self.load_bytes(drive)).collect(), "this load moves"),
+        let each = all.iter().map(|drive| self.traffic(drive));
+        let Some(busiest) = each.max_by(|a, b| a.bytes.total_cmp(&b.bytes)) else {
+            return Ok(Chosen { node: String::new(), name: String::new() });
         };
-        let busiest = all.iter().zip(moved).max_by(|a, b| a.1.total_cmp(&b.1));
-        let (busiest, bytes) =
-            busiest.map_or((Chosen { node: String::new(), name: String::new() }, 0.0), |(one, n)| (one.clone(), n));
         if all.len() > 1 {
-            let (name, bytes) = (path(&busiest), Bytes::new(bytes as u64).human());
+            let (name, bytes) = (path(busiest.drive), Bytes::new(busiest.bytes as u64).human());
+            let account = if busiest.is_measured { "iostat shows" } else { "this load moves" };
             let note = format!(
-                "each target stands for {name}, the busiest of {} drives: {measure} {bytes}/s on it; drive = \"NODE/DRIVE\" names another",
+                "each target stands for {name}, the busiest of {} drives: {account} {bytes}/s on it; drive = \"NODE/DRIVE\" names another",
                 all.len()
             );
             lowered.notes.push(note);
         }
-        Ok(busiest)
+        Ok(busiest.drive.clone())
+    }
+
+    /// How much a drive moves: what was measured counts more than what is derived from its parts.
+    fn traffic<'a>(&self, drive: &'a Chosen) -> Traffic<'a> {
+        let measured = self.seen_bytes(drive);
+        let bytes = measured.unwrap_or_else(|| self.load_bytes(drive));
+        Traffic { drive, bytes, is_measured: measured.is_some() }
     }
 
     /// How much a drive moves per second according to iostat, where that is known.
