@@ -89,6 +89,7 @@ fn a_cache_goes_on_where_it_ended_and_is_what_its_targets_hold() {
         let modified = file.metadata().unwrap().modified().unwrap();
         file.write_all_at(&[7; 4096], 1 << 20).unwrap();
         file.set_modified(modified).unwrap();
+        drop(file);
         let said = place.assay(&run(&["--for", "1s", "--slice", "1s", "--out", dir]));
         let says = format!("begins empty: it cannot be shown that nothing was written to {name}");
         assert!(said.err.contains(&says), "{name}: {}", said.err);
