@@ -44,8 +44,6 @@ const CHANGED: [(&str, Class); 32] = [
     ("lockfile", Class::Differs),
     ("filetype", Class::Differs),
     ("rate_ignore_thinktime", Class::Exact),
-    ("group_reporting", Class::Exact),
-    ("new_group", Class::Exact),
     ("cmd_type", Class::Refused),
 ];
 
@@ -214,7 +212,7 @@ fn every_difference_is_told_in_the_plan() {
 #[test]
 fn no_key_that_says_something_is_ignored() {
     let plain = "[a]\nfilename=data.img\ntime_based\nruntime=1\nrw=randwrite\n";
-    let quiet = ["description", "name", "kb_base", "stonewall", "wait_for", "group_reporting", "new_group"];
+    let quiet = ["description", "name", "kb_base", "stonewall", "wait_for"];
     for key in keys::all().filter(|key| key.class == Class::Exact && !quiet.contains(&key.name)) {
         let wrong = of(&format!("{plain}{}=?", key.name), &Choice::default(), &around());
         let text = ["filename", "directory", "filename_format", "ioscheduler"].contains(&key.name);

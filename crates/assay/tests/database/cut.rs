@@ -41,10 +41,14 @@ fn after_a_signal_transactions_end_and_the_run_goes_on() {
 fn what_others_wrote_before_a_signal_is_not_forgiven() {
     let place = shop();
     let running = place.start(&long(&[]), 3);
-    let change = "UPDATE customer SET c_payment_cnt = c_payment_cnt + 50 WHERE c_w_id = 1 AND c_d_id = 1 AND c_id = 1";
+    // As 50 payments of nothing would: no condition is broken.
+    let change = "BEGIN IMMEDIATE; \
+        UPDATE customer SET c_payment_cnt = c_payment_cnt + 50 WHERE c_w_id = 1 AND c_d_id = 1 AND c_id = 1; \
+        INSERT INTO history (h_c_id, h_c_d_id, h_c_w_id, h_d_id, h_w_id, h_date, h_amount, h_data) \
+        SELECT 1, 1, 1, 1, 1, h_date, 0, 'x' FROM history LIMIT 50; COMMIT";
     let connection = rusqlite::Connection::open(place.path("shop.db")).unwrap();
     connection.busy_timeout(std::time::Duration::from_secs(20)).unwrap();
-    assert_eq!(connection.execute(change, []), Ok(1));
+    connection.execute_batch(change).unwrap();
     drop(connection);
     running.signal(libc::SIGINT);
     running.end();
