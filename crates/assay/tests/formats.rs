@@ -193,6 +193,8 @@ fn the_members_of_the_result_are_the_members_listed() {
         "phases",
         "databases",
         "per_minute",
+        "loops",
+        "throughput",
     ];
     for name in names.iter().filter(|name| !optional.contains(name)) {
         assert!(result.get(*name).is_some(), "docs/FORMATS.md lists {name}, which is not in the result");

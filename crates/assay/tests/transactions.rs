@@ -3,11 +3,12 @@
 //! process the result; none of them knows transactions.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test")]
 
-use assay_base::{Code, Completion, Device, Done, Instant, Multiple, Prng, Rate, Request, Span, Ticket};
+use assay_base::{Code, Completion, Device, Done, Instant, Multiple, Prng, Rate, Request, Share, Span, Ticket};
 use assay_engine::shell::Sink;
 use assay_engine::{Limits, Next, Parts, Setup, Source, Totals, Worker, run_virtual};
 use assay_judge::{Judgement, Options, Verdict, judge};
 use assay_model::arrival::{Part, Schedule};
+use assay_model::mix::Loop;
 use assay_model::{Arrival, Plan, Stream, WarmUp, Work};
 use assay_record::{Close, CloseReason, Entry, Event, Frame, Reader, TargetHead, Writer};
 use assay_run::header::{self, HeaderFacts};
@@ -251,10 +252,24 @@ fn plan(rate: Option<u64>, criterion: &str) -> Plan {
         work: Work::Other { operation: name.trim_end_matches('s').to_owned() },
         arrival: match rate {
             Some(rate) => Arrival::Poisson { rate: Rate::per_second(rate * share as u64 / cards as u64) },
-            None => Arrival::Closed { in_flight: SESSIONS },
+            None => Arrival::Looped {
+                looped: "sessions".to_owned(),
+                share: Share::from_percent(100 * share as u64 / cards as u64),
+                line: None,
+            },
         },
         per_target: false,
         targets: Vec::new(),
+        life: assay_model::Life::default(),
+    };
+    // The sessions carry transactions of all kinds.
+    let sessions = Loop {
+        name: "sessions".to_owned(),
+        in_flight: SESSIONS,
+        copies: 1,
+        think: None,
+        lines: Vec::new(),
+        turns: None,
         life: assay_model::Life::default(),
     };
     Plan {
@@ -271,7 +286,7 @@ fn plan(rate: Option<u64>, criterion: &str) -> Plan {
         max_lag: Span::from_secs(5),
         in_flight_bound: 64,
         lanes: Vec::new(),
-        loops: Vec::new(),
+        loops: if rate.is_none() { vec![sessions] } else { Vec::new() },
         oltp: None,
         mail: None,
         tpcc: None,

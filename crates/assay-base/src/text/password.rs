@@ -8,11 +8,7 @@ mod words;
 
 use std::borrow::Cow;
 use std::ops::Range;
-
-/// What is shown in place of a password.
-const HIDDEN: &str = "***";
-/// Words that name a database also without slashes behind them.
-const SCHEMES: [&str; 6] = ["postgresql:", "postgres:", "pgsql:", "mariadb:", "mysql:", "sqlite:"];
+use words::{HIDDEN, SCHEMES};
 
 /// The text with three stars in place of each password of a URL, of a pair `password=…`, and before a host.
 pub fn without_passwords(text: &str) -> Cow<'_, str> {

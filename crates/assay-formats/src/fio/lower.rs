@@ -203,7 +203,7 @@ impl Made<'_> {
         let mode = mode(job)?;
         let rounded = !(self.files.may_be_cached() && is_buffered(job)?);
         let order = by_order(job, mode)?;
-        let sizes = sizes(job, order.as_ref(), rounded)?;
+        let sizes = sizes(job, order.as_ref().map(ByOrder::size).as_ref(), rounded)?;
         let (mode, sizes) = if verifies_only(job, mode)? {
             (mode.reading(), [sizes[1].clone(), sizes[1].clone()])
         } else {
@@ -250,7 +250,14 @@ impl Made<'_> {
                 let Some(arrival) = pace.arrivals[index(direction)].clone() else { continue };
                 let size = &sizes[index(direction)];
                 let several = sizes.iter().any(|size| size.from != size.to) || (mode.both() && sizes[0] != sizes[1]);
-                let address = address(job, mode, direction, size, (several, looped.is_some()), order.as_ref())?;
+                let address = address(
+                    job,
+                    mode,
+                    direction,
+                    size,
+                    (several, looped.is_some()),
+                    order.as_ref().map(ByOrder::unit),
+                )?;
                 let address = zones
                     .map_or(Ok(address.clone()), |zones| zones.over(job, address, mode.both() && looped.is_none()))?;
                 // Where each block comes once per pass, the reads and writes of a loop share the pass, and they share

@@ -1,6 +1,5 @@
 //! Where the operations of a job go, and in which direction: `rw`, the random map, distributions.
 
-use super::by_order::ByOrder;
 use super::job::Job;
 use super::number::Wrong;
 use assay_base::{Bytes, Direction, Fault, Share};
@@ -97,7 +96,7 @@ pub(super) fn address(
     direction: Direction,
     size: &Size,
     (several, together): (bool, bool),
-    order: Option<&ByOrder>,
+    unit: Option<Bytes>,
 ) -> Result<Address, Fault> {
     let align = job.pair("ba", |reading, text| reading.count(text))?[index(direction)];
     if let Some(entry) = job.entry("ba").filter(|_| align == Some(0) || align > Some(64 << 20)) {
@@ -105,7 +104,7 @@ pub(super) fn address(
     }
     let identical = identical(job)?;
     let partly = partly(job, mode, direction)?;
-    let unit = order.map_or(align.map_or(size.from, Bytes::new), ByOrder::unit);
+    let unit = unit.unwrap_or_else(|| align.map_or(size.from, Bytes::new));
     let ranked = distribution(job, direction, mode, unit)?;
     let map = !job.flag("norandommap")?;
     if !mode.random {

@@ -1,7 +1,6 @@
 //! Sizes of a job's operations, for reads and writes separately: one size, sizes drawn from a range, or sizes with
 //! shares.
 
-use super::by_order::ByOrder;
 use super::job::Job;
 use super::number::{Reading, Wrong, percent};
 use assay_base::{Bytes, Fault};
@@ -28,10 +27,10 @@ pub(super) fn fixed(job: &Job<'_>) -> Result<[Size; 2], Fault> {
 
 /// Sizes of reads and of writes. `order` says what becomes of them with `bs_is_seq_rand`, and `rounded` that they are
 /// rounded up to the blocks of the target.
-pub(super) fn sizes(job: &Job<'_>, order: Option<&ByOrder>, rounded: bool) -> Result<[Size; 2], Fault> {
+pub(super) fn sizes(job: &Job<'_>, by_order: Option<&Size>, rounded: bool) -> Result<[Size; 2], Fault> {
     let unaligned = job.flag("bs_unaligned")?;
-    let fixed = match order {
-        Some(order) => [0, 1].map(|_| Some(order.size())),
+    let fixed = match by_order {
+        Some(size) => [0, 1].map(|_| Some(size.clone())),
         None => written(job)?,
     };
     let ranges = job.pair("bsrange", |reading, text| range(reading, text, unaligned))?;

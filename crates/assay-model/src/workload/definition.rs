@@ -1,6 +1,6 @@
 //! What a workload is: everything except the number of targets and the multiple of its load.
 
-use super::stages::Step;
+use super::step::Step;
 use crate::cache::{CacheDevice, Caching};
 use crate::lives;
 use crate::mail::Mail;

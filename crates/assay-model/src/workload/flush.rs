@@ -1,7 +1,7 @@
 //! `direction = "flush"`: streams of flushes, and the check that the workload has writes that they flush.
 
 use super::source::Source;
-use super::stages::Step;
+use super::step::Step;
 use super::stream_keys::{StreamKeys, own_life};
 use crate::flush::Flush;
 use crate::mix::Loop;

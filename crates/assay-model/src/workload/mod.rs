@@ -25,6 +25,7 @@ mod seek;
 mod size;
 mod source;
 mod stages;
+mod step;
 mod stream_keys;
 mod streams;
 mod tpcc;
@@ -40,7 +41,7 @@ pub use mail::store;
 pub use oltp::oltp;
 pub use planning::Adjust;
 pub use profile::{profile as profile_of, workload as of_profile};
-pub use stages::Step;
+pub use step::Step;
 
 use assay_base::Fault;
 use assay_base::fault::nearest;

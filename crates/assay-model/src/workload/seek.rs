@@ -3,7 +3,7 @@
 use super::common::workload_file;
 use super::definition::Workload;
 use super::source::Source;
-use super::stages::Step;
+use super::step::Step;
 use super::stream_keys::RangeKeys;
 use super::streams::range;
 use crate::act::Impossible;

@@ -3,20 +3,12 @@
 //! A job file may have thousands of steps, so what belongs to a step is looked up by name and never searched for.
 
 use super::definition::{Load, Sealing, Timing, Verification, Workload};
+use super::step::Step;
 use crate::lives;
 use crate::mix::Loop;
 use crate::plan::{Lane, Stream, WarmUp};
 use assay_base::{Criterion, Span};
 use std::collections::{BTreeMap, BTreeSet};
-
-/// A step of a workload.
-#[derive(Clone, Debug, Default)]
-pub struct Step {
-    /// The names of its streams.
-    pub streams: Vec<String>,
-    /// What the reader of a report must know about this step, beside what holds for all of them.
-    pub notes: Vec<String>,
-}
 
 /// What of a workload belongs to single streams, by their names.
 struct Parts<'a> {

@@ -10,7 +10,7 @@ use super::names::{NAMES, is_name};
 use super::pace::RateKeys;
 use super::recorded;
 use super::source::Source;
-use super::stages::Step;
+use super::step::Step;
 use super::stream_keys::{ContentKeys, RangeKeys, StreamKeys, Way, own_life};
 use crate::lives;
 use crate::mix::Loop;

@@ -12,7 +12,7 @@ use assay_device::probe::DiskStat;
 use assay_device::safety::{DevNum, Roots};
 use assay_model::Plan;
 use assay_record::{CacheCounters, DiskCounters, DiskWork, ForeignAccount, ForeignLoad, Interval, WatchedDisk};
-use own::Flows;
+use own::{Flows, MILLISECOND};
 use std::path::Path;
 use ways::{Way, ways};
 
@@ -20,7 +20,6 @@ pub(super) use busiest::Neighbours;
 
 /// Bytes of a sector in the kernel's counters.
 const SECTOR: u64 = 512;
-const MILLISECOND: u64 = 1_000_000;
 
 /// One disk, or several whose counters are only compared together.
 struct Station {

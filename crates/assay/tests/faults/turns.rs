@@ -79,7 +79,8 @@ fn errors_of_one_target_are_counted_there_and_the_loop_goes_on_over_both() {
     let truth = rig.fault.truth();
     let log = rig.judged(&said, "FAIL");
     let ((bad, failed), (good, none)) = (on(&log, 0), on(&log, 1));
-    assert_eq!((failed, none), (truth.failed(), 0), "{truth}");
+    // Behind the load the run looks at samples of what the file holds, until one of them cannot be read.
+    assert!(failed + 1 == truth.failed() && none == 0, "{failed} and {none}: {truth}");
     assert!(failed > 10, "{truth}");
     // A failed operation counts as a turn, too.
     assert!((bad + failed).abs_diff(good) <= 6, "in turn: {bad} and {failed} failed, {good}");

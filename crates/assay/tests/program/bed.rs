@@ -24,6 +24,11 @@ impl Place {
         Place { dir: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap() }
     }
 
+    /// A place in memory, where no other program uses the disk of a target.
+    pub fn in_memory() -> Place {
+        Place { dir: tempfile::tempdir_in("/dev/shm").unwrap() }
+    }
+
     pub fn path(&self, name: &str) -> PathBuf {
         self.dir.path().join(name)
     }

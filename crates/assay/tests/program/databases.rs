@@ -252,7 +252,8 @@ fn a_password_comes_back_from_no_command() {
         for command in WHERE {
             let args: Vec<&str> = command.split(' ').map(|word| if word == "URL" { url } else { word }).collect();
             let Said { code, out, err } = place.assay(&args);
-            let is_done = command.starts_with("doctor") && code == Some(0);
+            // These two show what they cannot look at, and go on.
+            let is_done = (command.starts_with("doctor") || command.starts_with("devices")) && code == Some(0);
             let is_refused = code.is_some_and(|code| code != 0 && code != 70);
             assert!(is_done || is_refused, "{command}, {url}: {code:?} {out}{err}");
             assert!(!out.contains("canary") && !err.contains("canary"), "{command}, {url}: {out}{err}");

@@ -10,7 +10,7 @@ use std::os::fd::AsRawFd;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 
-/// Three seconds that break their bound on any file, and as many that keep it on any machine. What does nothing breaks a
+/// Three seconds that break their bound on any file in memory, and as many that keep it on any machine. What does nothing breaks a
 /// bound only by the machine's lateness, which proves nothing.
 const BREAKS: [&str; 11] = [
     "run",
@@ -41,7 +41,7 @@ const HOLDS: [&str; 11] = [
 
 /// A place with a file that was written.
 fn place_with_disk() -> Place {
-    let place = Place::new();
+    let place = Place::in_memory();
     assert_eq!(place.assay(&["prep", "disk", "--create", "64MiB", "--skip-zero"]).code, Some(0));
     place
 }

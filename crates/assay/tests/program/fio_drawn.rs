@@ -192,10 +192,16 @@ struct Orders {
     unit: u64,
 }
 
+/// Sectors of the file of these jobs.
+const FILE_SECTORS: u64 = (64 << 20) / SECTOR;
+
+/// The operations of a job by their sizes. What would go on beyond the end of the file goes on at its start.
 fn orders(seen: &[Seen]) -> Orders {
     let (mut sequential, mut random, mut bits) = (BTreeMap::new(), BTreeMap::new(), 0);
     for pair in seen.windows(2) {
-        let follows = pair[0].sector + pair[0].sectors == pair[1].sector;
+        let ended = pair[0].sector + pair[0].sectors;
+        let wrapped = pair[1].sector == 0 && ended + pair[1].sectors > FILE_SECTORS;
+        let follows = ended == pair[1].sector || wrapped;
         let kind = if follows { &mut sequential } else { &mut random };
         *kind.entry(pair[1].sectors * SECTOR).or_default() += 1;
         bits |= if follows { 0 } else { pair[1].sector * SECTOR };

@@ -300,7 +300,7 @@ fn a_log_that_cannot_be_read_or_is_being_written_is_not_passed_over() {
     let log = place.path("long/01-1x/run.jsonl");
     until("the first line", || fs::read_to_string(&log).is_ok_and(|text| text.contains('\n')));
     let second = place.assay(&[&long[..], &["--resume", "long"]].concat());
-    assert!(second.code == Some(5) && second.err.contains("is being written by another run"), "{second:?}");
+    assert!(second.code == Some(5) && second.err.contains("another run is writing it"), "{second:?}");
     running.signal(libc::SIGKILL);
     running.end();
 }

@@ -91,7 +91,12 @@ fn profile(place: &Place, target: &str) -> PathBuf {
 
 fn conf(place: &Place, target: &str) -> PathBuf {
     let name = format!("{}.conf", target.replace('/', "_"));
-    place.write(&name, &format!("device-names: {target}\ntest-duration-sec: 1\nwrite-reqs-per-sec: 1000\n"))
+    place.write(
+        &name,
+        &format!(
+            "device-names: {target}\ntest-duration-sec: 1\nwrite-reqs-per-sec: 1000\nlarge-block-op-kbytes: 128\n"
+        ),
+    )
 }
 
 /// The table has exactly the verbs that can be given consent, according to the program's own help, and the drop-ins.

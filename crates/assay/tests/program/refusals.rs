@@ -158,7 +158,7 @@ fn buffers_for_which_there_is_no_memory_are_refused_before_anything_is_begun() {
          in_flight = 1000\n",
     );
     let said = place.assay(&["run", "w.toml", "null:2TiB", "--for", "1s", "--out", "run"]);
-    refused(&said, HOST, &["no memory for 1099511627776 bytes", "lower the operations in flight or their size"]);
+    refused(&said, HOST, &["no memory for 67108864000 bytes", "lower the operations in flight or their size"]);
     assert_eq!(place.left(&["w.toml"]), [""; 0]);
 }
 

@@ -1,8 +1,14 @@
 //! Passwords in words that are no URLs: the pairs of names and values that libraries of databases take (`host=h password=secret`,
 //! `Server=h;Pwd=secret`), and a user's name and password before a host whose scheme was forgotten (`me:secret@host`).
 
-use super::{HIDDEN, SCHEMES};
 use std::ops::Range;
+
+/// What is shown in place of a password.
+pub(super) const HIDDEN: &str = "***";
+/// Words that name a database also without slashes behind them.
+pub(super) const SCHEMES: [&str; 6] = ["postgresql:", "postgres:", "pgsql:", "mariadb:", "mysql:", "sqlite:"];
+/// Names of simulated targets, whose options may have an at sign: `sim:flash?stall=300ms@7s`.
+const SIMULATED: [&str; 2] = ["sim", "null"];
 
 /// What a name contains whose value is a password.
 const NAMES: [&str; 4] = ["password", "passwd", "passphrase", "pwd"];
@@ -64,7 +70,9 @@ fn account(line: &str, at: usize) -> Option<Range<usize>> {
     let end = word.rfind('@').filter(|end| *end > user + 1 && *end + 1 < word.len())?;
     let is_scheme =
         SCHEMES.iter().any(|scheme| word[..end].get(..=user).is_some_and(|it| it.eq_ignore_ascii_case(scheme)));
-    let is_account = user > 0 && word[user..].starts_with(':') && !word[user..].starts_with("://") && !is_scheme;
+    let is_simulated = SIMULATED.contains(&&word[..user]);
+    let is_account =
+        user > 0 && !is_simulated && word[user..].starts_with(':') && !word[user..].starts_with("://") && !is_scheme;
     is_account.then_some(at + user + 1..at + end)
 }
 

@@ -1,6 +1,6 @@
 //! The part of a window in which others disturbed it, and what is left of the window without that part.
 
-use super::{Disturbance, Episode, Used};
+use super::episode::{Disturbance, Episode, Used};
 use crate::finding::others::OthersUse;
 use crate::fold::counters::Counters;
 use crate::fold::layout::Layout;

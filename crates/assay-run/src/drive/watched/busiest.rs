@@ -15,7 +15,7 @@ const BETWEEN_NS: u64 = 10_000_000_000;
 const LOOKS: u32 = 50;
 
 /// Looks at the processes of the machine when others use a disk.
-pub(in crate::drive) struct Neighbours {
+pub(crate) struct Neighbours {
     before: Processes,
     looked_ns: Option<u64>,
     looks: u32,
@@ -23,14 +23,14 @@ pub(in crate::drive) struct Neighbours {
 
 impl Neighbours {
     /// Looks for the first time, so that later looks tell what was moved since; without disks there is nothing to look for.
-    pub(in crate::drive) fn begin(is_watched: bool) -> Neighbours {
+    pub(crate) fn begin(is_watched: bool) -> Neighbours {
         let before = if is_watched { processes(&Roots::host()).0 } else { Processes::new() };
         Neighbours { before, looked_ns: None, looks: 0 }
     }
 
     /// The event that names programs, where others did a notable part of what a disk did in an interval that ended at
     /// `at_ns`. `ours` are processes that work for the run.
-    pub(in crate::drive) fn look(
+    pub(crate) fn look(
         &mut self,
         at_ns: u64,
         foreign: &[ForeignLoad],

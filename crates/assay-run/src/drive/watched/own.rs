@@ -1,11 +1,13 @@
 //! What the run itself made disks do in an interval: an upper bound, from what it found completed and from what is open.
 
-use super::MILLISECOND;
 use crate::targets::Targets;
 use assay_base::Direction;
 use assay_device::probe::Served;
 use assay_model::Plan;
 use assay_record::{CacheCounters, DiskWork, FlowInterval, Interval, OwnWork};
+
+/// Nanoseconds of the unit in which the kernel prints times of disks.
+pub(super) const MILLISECOND: u64 = 1_000_000;
 
 /// What a journaling file system writes, within some seconds, because of the run's files and its log: the times of files,
 /// what was reserved and is written for the first time, free space. Measured on ext4 and xfs with 100 and 1000 writes of 4
