@@ -180,8 +180,8 @@ fn what_an_old_log_of_act_does_not_count_is_not_zero() {
         let page = text(&assay(&["report", path.to_str().unwrap(), "--out", "-"]).stdout);
         assert!(!shown.contains("in flight up to 0") && !shown.contains("read 0 B, wrote 0 B"), "{case}: {shown}");
         assert_eq!(shown.contains("how many bytes were moved is not in this log"), !counts, "{case}: {shown}");
-        let bytes = page.contains("data-json=\"/targets/0/read_bytes\"");
-        assert_eq!(bytes, counts, "{case}: a count that is not there has no place in the JSON");
+        let bytes = page.contains("/targets/0/read_bytes");
+        assert!(counts || !bytes, "{case}: a count that is not there has no place in the JSON");
     }
 }
 

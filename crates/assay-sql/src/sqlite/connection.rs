@@ -1,6 +1,6 @@
 //! One connection to a database that the gate has let through, with its settings made and read back.
 
-use super::definitions;
+use super::definitions::Definitions;
 use super::gate::Permit;
 use super::schema;
 use super::settings::{BUSY, Settings, Wanted};
@@ -154,8 +154,14 @@ fn used(
     let connection = Connection::with(&permit, wanted)?;
     let marker = marker(&connection)?;
     marker.serves(warehouses, &connection.shown())?;
-    definitions::usable(&connection)?;
+    refuse_unusable(&connection)?;
     Ok((permit, connection, marker))
+}
+
+/// Refuses a database that a run or a check cannot use.
+fn refuse_unusable(connection: &Connection) -> Result<(), Trouble> {
+    let found = Definitions::read(&connection.sqlite).map_err(|why| connection.trouble(&why))?;
+    found.are_usable(&connection.shown())
 }
 
 /// Reads the marker and changes nothing, not even a setting. What another Assay works with is refused.
@@ -171,7 +177,7 @@ pub fn look(url: &SqliteUrl) -> Result<Marker, Trouble> {
     let settings = Settings::read(&sqlite, permit.descriptor()).map_err(failed)?;
     let connection = Connection { sqlite, permit: Arc::clone(&permit), settings };
     let marker = marker(&connection)?;
-    definitions::usable(&connection)?;
+    refuse_unusable(&connection)?;
     Ok(marker)
 }
 

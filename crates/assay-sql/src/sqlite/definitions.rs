@@ -3,7 +3,6 @@
 //! Anybody can change a file of SQLite: put a view or a table of their own in the place of one of ours, drop a key, or
 //! have a trigger write more with each of our rows. SQLite keeps the text of each definition in a table of its own.
 
-use super::connection::Connection;
 use super::schema;
 use crate::trouble::Trouble;
 use assay_base::text::one_line;
@@ -133,12 +132,6 @@ fn refuse(foreign: &[&Definition], shown: &str) -> Result<(), Trouble> {
         "{shown} holds something that no load has made, and is left as it is: name another file, or remove it first ({})",
         one_line(names.join(", "))
     )))
-}
-
-/// Refuses a database that a run or a check cannot use.
-pub(super) fn usable(connection: &Connection) -> Result<(), Trouble> {
-    let found = Definitions::read(&connection.sqlite).map_err(|why| connection.trouble(&why))?;
-    found.are_usable(&connection.shown())
 }
 
 fn are(names: &[&str]) -> String {
