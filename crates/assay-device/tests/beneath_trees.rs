@@ -1,5 +1,7 @@
 //! Which disks serve a device or a file, and what they do for one operation of it, on trees of files: RAID, volumes,
 //! partitions, loop devices, file systems in memory and on other hosts.
+
+#![allow(clippy::unwrap_used, reason = "a helper that cannot go on ends its test")]
 #![allow(clippy::disallowed_methods, reason = "a test makes files of its own")]
 
 mod safety_common;

@@ -146,6 +146,9 @@ pub struct Course<'a> {
     pub stop: &'a StopCell,
 }
 
+/// Whether what a step has left in the log makes the steps behind it unnecessary.
+pub type IsDecided<'a> = dyn Fn(&LogFile, &dyn Observer, Ended) -> Result<bool, Failure> + 'a;
+
 /// A step that has ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
@@ -163,7 +166,7 @@ impl Course<'_> {
         tasks: Vec<Task>,
         log: &mut LogFile,
         observer: &mut dyn Observer,
-        is_decided: &dyn Fn(&LogFile, &dyn Observer, Ended) -> Result<bool, Failure>,
+        is_decided: &IsDecided<'_>,
     ) -> Result<(), Failure> {
         for Task { head, plan, whole, measured_before_ns, committed_before } in tasks {
             if let Some(head) = &head {

@@ -137,7 +137,7 @@ mod tests {
                 lateness: None,
                 health: None,
             };
-            let (findings, warnings) = check(&[target.clone()], 3, false);
+            let (findings, warnings) = check(std::slice::from_ref(&target), 3, false);
             assert_eq!((warnings.len(), findings.len()), (warned.into(), refused.into()), "{theirs} for {own}");
             assert!(findings.iter().all(|it| it.deciding.target.as_deref() == Some("sda") && it.deciding.step == 3));
             let (findings, warnings) = check(&[target], 3, true);

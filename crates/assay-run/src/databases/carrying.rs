@@ -28,6 +28,8 @@ const ARRIVALS: u64 = 0x6f72_6465_7273;
 
 /// How long the end of a run waits for a server that has crashed, and the time between two attempts.
 const RETURN: Span = Span::from_secs(300);
+/// The longest time to wait after any other run in which a server was away: until it has started again.
+const RESTART: Span = Span::from_secs(60);
 const ASK: Duration = Duration::from_millis(250);
 /// A session that still waits for an answer may have sent more numbers than it has reported: one for the transaction,
 /// and one for each of at most ten repetitions.
@@ -191,6 +193,8 @@ impl<'a> Carried<'a> {
         }
         if self.verify == Verify::Crash && !was_cut_short {
             self.outage(&mut found);
+        } else if !was_cut_short {
+            self.wait_while_away(RESTART, &found);
         }
         if !self.is_guarded(&mut found) || !self.is_found_again(&mut found) {
             return found.events;
@@ -223,15 +227,23 @@ impl<'a> Carried<'a> {
         }
     }
 
-    /// Waits until the server of a crash test answers again. Without a crash, the test proves nothing.
-    fn outage(&self, found: &mut Found<'_>) {
+    /// Waits until a server that was away during the run answers again, for at most this time. Returns how many transactions
+    /// met its absence.
+    fn wait_while_away(&self, most: Span, found: &Found<'_>) -> u64 {
         let outages = self.account.tally().outages;
-        let (mut opened, until) = (self.database.opened(), (found.now)() + RETURN);
+        let (mut opened, until) = (self.database.opened(), (found.now)() + most);
         // A database that somebody else has now does not come back.
         let is_away = |opened: &mut dyn Opened| opened.totals().is_err_and(|why| why.kind != Trouble::Refused);
         while outages > 0 && is_away(opened.as_mut()) && (found.now)() < until {
             pause(ASK);
         }
+        outages
+    }
+
+    /// Waits until the server of a crash test answers again. Without a crash, the test proves nothing.
+    fn outage(&self, found: &mut Found<'_>) {
+        let outages = self.wait_while_away(RETURN, found);
+        let mut opened = self.database.opened();
         // If the server does not answer, the check cannot be done either, and reports that.
         let (Some(before), Ok(Some(after))) = (&self.before.life, opened.life()) else { return };
         match did_not_crash(before, &after, outages) {

@@ -325,9 +325,8 @@ fn the_scheduler_is_set_for_the_run_and_put_back() {
         return refused_scheduler(&device, &file);
     };
     let dir = tempfile::tempdir().unwrap();
-    let keys = format!(
-        "test-duration-sec: 30\nread-reqs-per-sec: 100\nlarge-block-op-kbytes: 128\nscheduler-mode: {other}\n"
-    );
+    let keys =
+        format!("test-duration-sec: 30\nread-reqs-per-sec: 100\nlarge-block-op-kbytes: 128\nscheduler-mode: {other}\n");
     let conf = config(dir.path(), &[&device], &keys);
     // One run ends normally, the other by a signal.
     for (number, seconds) in [(1, Some("1s")), (2, None)] {

@@ -166,7 +166,8 @@ impl Said {
 
     /// Asserts that the program ended with a verdict, and with the exit code of that verdict.
     pub fn is_of_verdict(&self, dir: &Path) -> String {
-        let json: Value = serde_json::from_str(&fs::read_to_string(dir.join("verdict.json")).unwrap()).unwrap();
+        let text = fs::read_to_string(dir.join("verdict.json")).unwrap_or_else(|e| panic!("{e}: {self:?}"));
+        let json: Value = serde_json::from_str(&text).unwrap();
         let verdict = json["verdict"].as_str().unwrap().to_owned();
         let code = match verdict.as_str() {
             "PASS" => 0,

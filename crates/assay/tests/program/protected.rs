@@ -32,7 +32,8 @@ const WRITERS: [(&str, Writer); 17] = [
         with(place, token, &["run", "act-storage", target, "--for", "1s", "--create", "16MiB"])
     }),
     ("run act.conf", |place, target, token| {
-        with(place, token, &["run", conf(place, target).to_str().unwrap(), "--for", "1s"])
+        let conf = conf(place, target);
+        with(place, token, &["run", conf.to_str().unwrap(), "--model", "act-storage", "--for", "1s"])
     }),
     ("limit", |place, target, token| {
         with(place, token, &["limit", "act-storage", target, "--for", "1s", "--from", "1x", "--to", "1x"])
@@ -91,12 +92,7 @@ fn profile(place: &Place, target: &str) -> PathBuf {
 
 fn conf(place: &Place, target: &str) -> PathBuf {
     let name = format!("{}.conf", target.replace('/', "_"));
-    place.write(
-        &name,
-        &format!(
-            "device-names: {target}\ntest-duration-sec: 1\nwrite-reqs-per-sec: 1000\nlarge-block-op-kbytes: 128\n"
-        ),
-    )
+    place.write(&name, &format!("device-names: {target}\ntest-duration-sec: 1\nwrite-reqs-per-sec: 1000\n"))
 }
 
 /// The table has exactly the verbs that can be given consent, according to the program's own help, and the drop-ins.
