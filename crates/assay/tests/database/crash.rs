@@ -272,7 +272,11 @@ fn another_assay_is_kept_out_after_a_crash_too() {
 
 #[test]
 fn a_server_that_answers_before_it_writes_loses_commits_which_are_found() {
-    let Some((served, said)) = crashed("-c synchronous_commit=off -c wal_writer_delay=10s") else { return };
+    let Some((served, said)) =
+        crashed("-c synchronous_commit=off -c wal_writer_delay=10s -c wal_writer_flush_after=1GB")
+    else {
+        return;
+    };
     assert_eq!(said.is_of_verdict(&served.place.path("run")), "FAIL", "{said:?}");
     assert!(in_one_line(&said.out).contains("NOT DURABLE: synchronous_commit=off"), "{}", said.out);
     let (acknowledged, lost) = counted(&served.place, &served.url, "run");
@@ -286,7 +290,7 @@ fn a_server_that_answers_before_it_writes_loses_commits_which_are_found() {
 /// What ends sessions and leaves the server time to write everything says nothing about a crash.
 #[test]
 fn a_server_that_only_ended_sessions_or_was_stopped_in_order_has_not_crashed() {
-    let options = "-c synchronous_commit=off -c wal_writer_delay=10s";
+    let options = "-c synchronous_commit=off -c wal_writer_delay=10s -c wal_writer_flush_after=1GB";
     let Some(served) = Served::new(options) else { return };
     let sessions = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity \
                     WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()";

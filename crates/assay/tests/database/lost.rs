@@ -80,7 +80,7 @@ fn a_database_without_its_items_fails_whenever_it_lost_them() {
         }
         let said = running.end();
         let log = failed(&place, &said);
-        assert!(missing_rows(&log) > 20, "{before}: {said:?}");
+        assert!(missing_rows(&log) > 0, "{before}: {said:?}");
         names_tables(&broken(&log), &[Table::Item]);
         let checked = place.assay(&["check", DB]);
         assert_eq!(checked.code, Some(10), "{checked:?}");
@@ -151,7 +151,7 @@ fn items_lost_on_a_server(place: &Place, begun: impl Fn(&str, &str) -> Running, 
         let said = running.end();
         let log = failed(place, &said);
         assert_eq!(log.header.databases[0].mode, mode);
-        assert!(missing_rows(&log) > 20, "{mode}: {said:?}");
+        assert!(missing_rows(&log) > 0, "{mode}: {said:?}");
         names_tables(&broken(&log), &[Table::Item]);
         ask("DELETE FROM shop.item; INSERT INTO shop.item SELECT * FROM kept.item; DROP TABLE kept.item");
         fs::rename(place.path("run"), place.path(mode)).unwrap();

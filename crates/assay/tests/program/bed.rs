@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 /// Nothing here takes this long unless it hangs.
-const HANGS: Duration = Duration::from_secs(120);
+const HANGS: Duration = Duration::from_secs(300);
 
 /// A working directory on disk, with its own state directory, removed at the end.
 pub struct Place {
