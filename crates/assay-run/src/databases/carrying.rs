@@ -193,7 +193,8 @@ impl<'a> Carried<'a> {
         }
         if self.verify == Verify::Crash && !was_cut_short {
             self.outage(&mut found);
-        } else if !was_cut_short {
+        } else if !was_cut_short && self.before.life.is_some() {
+            // A server is restarted; a file that is gone does not come back.
             self.wait_while_away(RESTART, &found);
         }
         if !self.is_guarded(&mut found) || !self.is_found_again(&mut found) {
