@@ -27,7 +27,8 @@ pub(super) fn inquire(inquiry: &mut Inquiry<'_>, subject: &Subject, inode: Inode
     if inquiry.mode == Mode::Write && is_locked(subject) {
         let found = others(inquiry, inode);
         inquiry.answer(RuleId::S6, found);
-        inquiry.answer(RuleId::S13, Err("another run has locked it".into()));
+        let locked = locked_by_others(inquiry, inode);
+        inquiry.answer(RuleId::S13, Err(locked));
         return None;
     }
     let access = if inquiry.mode == Mode::Write { OFlags::RDWR } else { OFlags::RDONLY };
@@ -240,6 +241,14 @@ fn lock(inquiry: &Inquiry<'_>, file: &File, inode: Inode) -> Result<String, Stri
         wait_a_little();
     }
     Ok("locked".into())
+}
+
+/// Why a file that another run has locked is refused, with the processes that have it open as far as they can be seen.
+fn locked_by_others(inquiry: &Inquiry<'_>, inode: Inode) -> String {
+    match openers(inquiry.roots, &Wanted { inodes: vec![inode], ..Wanted::default() }) {
+        Ok(seen) if !seen.found.is_empty() => format!("another run has locked it: {}", in_words(&seen.found)),
+        _ => "another run has locked it".to_owned(),
+    }
 }
 
 /// Whether another run has locked a file and keeps the lock, found out without opening it for writing.
