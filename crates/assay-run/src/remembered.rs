@@ -168,14 +168,18 @@ fn without_log(mut judgement: Judgement, why: &str) -> Judgement {
 mod tests {
     use super::*;
     use crate::failure::code;
+    use crate::header::HeaderFacts;
     use crate::logfile::LogFile;
-    use assay_record::Event;
+    use assay_record::{Event, TargetHead};
     use std::fs;
 
     /// A log of a run that was cut short, remembered or not, with an I/O error or without.
     fn log(path: &Path, is_remembered: bool, has_error: bool) -> LogFile {
         let plan = crate::workloads::find("random-read").unwrap().plan(&Default::default()).unwrap();
-        let header = crate::header::header(&plan, Default::default());
+        let target =
+            TargetHead { name: "disk".to_owned(), size_bytes: 1 << 30, block_bytes: 512, ..TargetHead::default() };
+        let facts = HeaderFacts { targets: vec![target], ..HeaderFacts::default() };
+        let header = crate::header::header(&plan, facts);
         let mut log = LogFile::create(path).unwrap();
         if is_remembered {
             log.remember(None);
