@@ -80,7 +80,7 @@ fn a_database_without_its_items_fails_whenever_it_lost_them() {
         }
         let said = running.end();
         let log = failed(&place, &said);
-        assert!(missing_rows(&log) > 0, "{before}: {said:?}");
+        assert!(missing_rows(&log) > 20, "{before}: {said:?}");
         names_tables(&broken(&log), &[Table::Item]);
         let checked = place.assay(&["check", DB]);
         assert_eq!(checked.code, Some(10), "{checked:?}");
@@ -142,6 +142,11 @@ fn in_full(place: &Place) -> Vec<&'static str> {
     Box::leak(said.out.into_boxed_str()).lines().map(str::trim).collect()
 }
 
+/// A run in which also a busy machine meets more than twenty items that are gone.
+fn long_run<'a>(workload: &'a str, url: &'a str) -> [&'a str; 9] {
+    ["run", workload, url, "--warm-up", "1s", "--for", "12s", "--slice", "2s"]
+}
+
 /// In both modes of a server, in mid-run.
 fn items_lost_on_a_server(place: &Place, begun: impl Fn(&str, &str) -> Running, ask: impl Fn(&str)) {
     for (workload, mode) in [("closed.toml", "procedures"), ("client.toml", "client")] {
@@ -151,7 +156,7 @@ fn items_lost_on_a_server(place: &Place, begun: impl Fn(&str, &str) -> Running, 
         let said = running.end();
         let log = failed(place, &said);
         assert_eq!(log.header.databases[0].mode, mode);
-        assert!(missing_rows(&log) > 0, "{mode}: {said:?}");
+        assert!(missing_rows(&log) > 20, "{mode}: {said:?}");
         names_tables(&broken(&log), &[Table::Item]);
         ask("DELETE FROM shop.item; INSERT INTO shop.item SELECT * FROM kept.item; DROP TABLE kept.item");
         fs::rename(place.path("run"), place.path(mode)).unwrap();
@@ -162,7 +167,7 @@ fn items_lost_on_a_server(place: &Place, begun: impl Fn(&str, &str) -> Running, 
 fn a_postgresql_database_that_loses_its_items_fails_in_both_modes() {
     let Some(served) = Served::new("-c fsync=off") else { return };
     served.ask("CREATE SCHEMA kept");
-    let begun = |workload: &str, _: &str| served.place.start(&run(workload, &served.url, &[]), 2);
+    let begun = |workload: &str, _: &str| served.place.start(&long_run(workload, &served.url), 2);
     items_lost_on_a_server(&served.place, begun, |sql| drop(served.ask(&sql.replace("shop.", "assay_tpcc."))));
 }
 
@@ -171,7 +176,7 @@ fn a_mariadb_database_that_loses_its_items_fails_in_both_modes() {
     let Some(served) = mariadb::Served::new("--innodb-flush-method=nosync") else { return };
     served.ask("CREATE DATABASE kept");
     let url = served.url_with_file();
-    let begun = |workload: &str, _: &str| served.place.start(&run(workload, &url, &[]), 2);
+    let begun = |workload: &str, _: &str| served.place.start(&long_run(workload, &url), 2);
     items_lost_on_a_server(&served.place, begun, |sql| drop(served.ask(sql)));
 }
 
