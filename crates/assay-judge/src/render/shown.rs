@@ -50,9 +50,10 @@ pub(crate) fn throughput(part: &StepFigures) -> Option<String> {
     let (iops, bytes) = streams.throughput().filter(|(iops, _)| *iops > 0.0)?;
     // People at terminals do less than one operation a second.
     let iops = format!("{iops:.*}", usize::from(iops < 10.0));
-    let figures = match streams.moves_bytes() {
-        true => format!("{iops} IOPS, {:.1} MB/s", bytes / 1e6),
-        false => format!("{iops} operations/s"),
+    let figures = match (streams.moves_bytes(), part.lacks_bytes()) {
+        (true, false) => format!("{iops} IOPS, {:.1} MB/s", bytes / 1e6),
+        (true, true) => format!("{iops} IOPS"),
+        (false, _) => format!("{iops} operations/s"),
     };
     let over = together_ran(part).map(|ran| format!(" over the {ran} in which a stream ran"));
     Some(figures + &over.unwrap_or_default())

@@ -53,7 +53,7 @@ fn figures(part: &StepFigures) -> Vec<HeadFigure> {
     let minutes = part.streams.per_minute.iter().map(|it| figure(&it.name, it.figure(), "per minute".to_owned()));
     let mut figures: Vec<HeadFigure> = minutes.collect();
     figures.push(figure(name, rate.map_or(ABSENT.into(), iops), each));
-    if part.streams.moves_bytes() {
+    if part.streams.moves_bytes() && !part.lacks_bytes() {
         let each = directions(&part.streams, |totals| totals.bytes_per_second().map(megabytes));
         figures.push(figure("MB/s", bytes.map_or(ABSENT.into(), megabytes), each));
     }
