@@ -6,6 +6,7 @@ use crate::fold::loop_layout::LoopLayout;
 use crate::fold::stream_layout::StreamLayout;
 use assay_base::{Criterion, Span};
 use assay_record::{FlowHead, Header, PerMinute, PhaseKind, Thresholds, WatchedDisk};
+use std::collections::BTreeMap;
 
 /// Upper bound on the counters kept at once, 64 MiB; a log of ACT with 128 devices, its most, needs half of it.
 const MOST_COUNTERS: usize = 1 << 23;
@@ -44,10 +45,17 @@ pub struct Layout {
     pub all_judged: bool,
     /// Figures per minute that the result shows.
     pub per_minute: Vec<PerMinute>,
+    /// Another tool wrote the log, which may not count what ours do: then a zero says nothing.
+    pub of_another_tool: bool,
     /// Length of an interval.
     pub interval_ns: u64,
     /// Planned measured time.
     pub planned_ns: u64,
+}
+
+/// Whether another tool wrote a log, by what it says of its engine.
+pub(crate) fn is_of_another_tool(engine: &BTreeMap<String, String>) -> bool {
+    engine.get("engine").is_some_and(|engine| engine.starts_with("ACT"))
 }
 
 impl Layout {
@@ -95,6 +103,7 @@ impl Layout {
             half_windows: header.plan["half_windows"] == true,
             all_judged: header.streams.iter().all(|stream| stream.name != Criterion::ALL)
                 && criteria.iter().any(|criterion| criterion.stream == Criterion::ALL),
+            of_another_tool: is_of_another_tool(&header.engine),
             interval_ns: header.interval_ns,
             planned_ns: header.measured_before_ns.saturating_add(measured_ns(header)),
         })
