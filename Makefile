@@ -3,7 +3,7 @@
 #   make test   installs what the tests need, then formatting, lints and all tests
 CARGO ?= cargo
 
-.PHONY: help build demo test needs fmt lint unit soak campaign fuzz fuzz-smoke mutants bench bench-smoke
+.PHONY: help build demo test needs fmt lint unit soak campaign own-delays fuzz fuzz-smoke mutants bench bench-smoke
 
 help:
 	@sed -n 's/^#   //p' $(firstword $(MAKEFILE_LIST))
@@ -55,6 +55,10 @@ campaign:
 	ASSAY_CAMPAIGN=20 $(CARGO) test -p assay --test program -- --nocapture cache::after_a_kill killed:: neighbours::
 	ASSAY_LATE_DEVICES=10000 $(CARGO) test -p assay --test late -- --nocapture campaign::
 	ASSAY_CAMPAIGN=20 $(CARGO) test -p assay --test late -- --nocapture neighbours::
+
+# 200 short runs of a program that is kept from running, on a device that answers at once: none may FAIL. RUNS=20 for fewer.
+own-delays: build
+	scripts/own-delays $(or $(RUNS),200)
 
 # Changes the code of a room and checks whether its tests notice each change: hours. ROOM=safety, writer, judge, engine or resume.
 mutants:

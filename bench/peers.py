@@ -170,6 +170,7 @@ def assay(target, load, *extra):
         "rate": stream["rate_achieved"],
         "scheduled": stream["scheduled"],
         "issued": stream["issued"],
+        "mean": us("response", "mean_ns"),
         "p50": us("service", "p50_ns"),
         "p99": us("service", "p99_ns"),
         "since accepted": us("service", "p50_ns") - handing_over,
@@ -184,8 +185,17 @@ def has_fio():
 
 def fio(target, *options):
     """fio with io_uring and everything that makes it fast."""
+    return fio_with(target, "--ioengine=io_uring", "--fixedbufs", "--registerfiles", *options)
+
+
+def fio_threads(target, depth):
+    """fio with a thread for each operation in flight."""
+    return fio_with(target, "--ioengine=psync", "--thread", f"--numjobs={depth}", "--group_reporting")
+
+
+def fio_with(target, *options):
     command = ["fio", "--name=peer", f"--filename={target}", f"--size={MIB}M", "--direct=1", "--rw=randread", "--bs=4k",
-               "--ioengine=io_uring", "--fixedbufs", "--registerfiles", "--norandommap", "--readonly", "--time_based",
+               "--norandommap", "--readonly", "--time_based",
                f"--runtime={SECONDS}", "--lat_percentiles=1", "--clat_percentiles=1",
                "--output-format=json", *options]
     said, cpu = said_by(command)
@@ -195,6 +205,7 @@ def fio(target, *options):
     whole = read["lat_ns"].get("percentile", {})
     return {
         "rate": read["iops"],
+        "mean": read["lat_ns"]["mean"] / 1e3,
         "p50": percentile.get("50.000000", 0) / 1e3,
         "p99": percentile.get("99.000000", 0) / 1e3,
         "lat p50": whole.get("50.000000", 0) / 1e3,

@@ -79,6 +79,11 @@ pub struct HandOver {
     pub until: Instant,
 }
 
+/// Upper bound on the stocks of prepared requests of one device; their numbers are below this.
+pub const STOCKS_MOST: usize = 256;
+/// Upper bound on the prepared requests in one stock.
+pub const STOCK_MOST: u32 = 256;
+
 /// Carries requests to targets and returns their completions. All times are on the caller's time line.
 pub trait Device {
     /// The kind of request it carries.
@@ -117,6 +122,38 @@ pub trait Device {
     fn kept_from_running(&self, _ticket: Ticket) -> Span {
         Span::ZERO
     }
+
+    /// How many requests it can have prepared besides those in flight, each with a ticket of its own; these tickets follow
+    /// those in flight. They lie in at most [`STOCKS_MOST`] stocks, in each at most [`STOCK_MOST`]. 0: none, and the calls
+    /// for prepared requests are never made.
+    fn spare(&self) -> u32 {
+        0
+    }
+
+    /// Lays a request into a stock: whoever completes a request of that stock in full goes on with it at once, without
+    /// asking the caller. Not handed over until then.
+    fn prepare(&mut self, _stock: usize, _ticket: Ticket, _request: &Self::Request) {
+        unreachable!("nothing is prepared on a device without spare tickets")
+    }
+
+    /// Takes the request out of a stock that lies there longest; `None` where nothing is left in it.
+    fn withdraw(&mut self, _stock: usize) -> Option<Ticket> {
+        None
+    }
+
+    /// Hands over a request of a stock: the request that was prepared next follows it.
+    fn submit_with_stock(&mut self, now: Instant, _stock: usize, ticket: Ticket, request: &Self::Request) {
+        self.submit(now, ticket, request);
+    }
+
+    /// The prepared request that followed the last request of this ticket in the moment of its completion.
+    #[inline]
+    fn follower(&self, _ticket: Ticket) -> Option<Ticket> {
+        None
+    }
+
+    /// No prepared request follows one that completes at `end` or later.
+    fn set_end_of_stock(&mut self, _end: Instant) {}
 
     /// The name of a code in its completions, as log and report write it.
     fn name(&self, code: Code) -> Cow<'static, str> {

@@ -17,6 +17,7 @@ pub mod op;
 pub mod prng;
 pub mod stamp;
 pub mod steady;
+mod tags;
 pub mod text;
 pub mod time;
 pub mod units;
@@ -26,7 +27,9 @@ mod serde_text;
 
 pub use counted::{Counted, Parts};
 pub use criterion::{Bound, Criterion, Measure};
-pub use device::{BlockDevice, Completion, Device, Done, Foretelling, Geometry, HandOver, Request};
+pub use device::{
+    BlockDevice, Completion, Device, Done, Foretelling, Geometry, HandOver, Request, STOCK_MOST, STOCKS_MOST,
+};
 pub use fault::Fault;
 pub use knobs::Knobs;
 pub use multiple::Multiple;
@@ -34,5 +37,6 @@ pub use number::UnitError;
 pub use op::{Code, Direction, Op, Ticket};
 pub use prng::Prng;
 pub use stamp::Stamp;
+pub use tags::more_than_tags;
 pub use time::{Instant, Span};
 pub use units::{Bytes, Rate, Share};

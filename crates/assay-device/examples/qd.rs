@@ -44,7 +44,7 @@ fn device(engine: &str, depth: u32, path: &Path, clock: Clock) -> Result<AnyDevi
         return Ok(AnyDevice::Null(Null::new(vec![Geometry { size: 1 << 40, block: BLOCK }])));
     }
     let pass = Gate::host().admit_read(&Request::new(path)).map_err(|refusal| refusal.to_string())?;
-    Ok(select(engine.parse()?, vec![pass.target()?], Slots { count: depth, bytes: BLOCK }, clock)?)
+    Ok(select(engine.parse()?, vec![pass.target()?], Slots { count: depth, spare: 0, bytes: BLOCK }, clock)?)
 }
 
 #[derive(Default)]

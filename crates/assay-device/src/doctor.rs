@@ -53,7 +53,7 @@ const STACK: usize = 128 << 10;
 
 /// Tries what must be tried. Every resource is given back immediately.
 pub fn try_out(log_dir: &Path) -> Tried {
-    let slots = Slots { count: 8, bytes: 4096 };
+    let slots = Slots { count: 8, spare: 0, bytes: 4096 };
     let ring = Uring::new(Vec::new(), slots, Clock::start()).map_err(|e| e.to_string()).map(|ring| {
         let facts = ring.describe();
         let flags = facts.flags.join(", ");
@@ -290,6 +290,7 @@ pub fn target(roots: &Roots, path: &Path) -> Vec<Check> {
         ("users", users(roots, path)),
         ("scheduler", scheduler(&print, &disk)),
         ("write-cache", write_cache(&print, &disk)),
+        ("queue-length", queue_length(&print)),
     ];
     found.into_iter().map(|(id, found)| check(id, Some(&name), found)).collect()
 }
@@ -319,6 +320,13 @@ fn scheduler(print: &probe::TargetFingerprint, disk: &str) -> Found {
             format!("echo none > /sys/block/{disk}/queue/scheduler (or scheduler = \"none\" in the workload)"),
         ),
     }
+}
+
+/// No problem by itself: it depends on the load, which the plan and the result are held against.
+fn queue_length(print: &probe::TargetFingerprint) -> Found {
+    Ok(print.nr_requests.map_or("not reported by the kernel".into(), |tags| {
+        format!("{tags} requests at a time (nr_requests): of a load with more in flight, the others wait in the kernel, which is a part of their response")
+    }))
 }
 
 fn write_cache(print: &probe::TargetFingerprint, disk: &str) -> Found {

@@ -9,6 +9,8 @@ use std::fmt;
 pub struct Slots {
     /// Tickets are `0..count`.
     pub count: u32,
+    /// How many further tickets there are, where the engine can make use of them: for requests that are prepared.
+    pub spare: u32,
     /// Bytes of each slot's buffer; a longer operation is refused with EINVAL.
     pub bytes: u32,
 }
@@ -89,9 +91,30 @@ pub enum EngineError {
         /// The kernel's error.
         errno: Code,
     },
+    /// The usual engine was refused, and the one to be used instead cannot carry the load either.
+    Instead {
+        /// Why the usual engine was refused.
+        refused: Box<EngineError>,
+        /// Why the other one is not possible.
+        other: Box<EngineError>,
+    },
 }
 
 impl EngineError {
+    /// How many operations in flight the engine holds, where there are too many of them.
+    pub fn slots_most(&self) -> Option<u32> {
+        match self {
+            EngineError::Slots { most, .. } => Some(*most),
+            EngineError::Instead { other, .. } => other.slots_most(),
+            _ => None,
+        }
+    }
+
+    /// True when the kernel may have what is missing in a moment: the memory of rings that were closed is given back later.
+    pub(crate) fn may_pass(&self) -> bool {
+        matches!(self, EngineError::Refused { errno: Code(libc::ENOMEM | libc::EAGAIN), .. })
+    }
+
     /// True when another engine may still work.
     pub(crate) fn is_refusal(&self) -> bool {
         matches!(self, EngineError::Refused { .. } | EngineError::Lacking { .. })
@@ -123,6 +146,9 @@ impl fmt::Display for EngineError {
                 f,
                 "only {started} of {wanted} threads could be started ({errno}); raise ulimit -u or the pids limit of the control group, or lower the operations in flight"
             ),
+            EngineError::Instead { refused, other } => {
+                write!(f, "{refused}\n  = the engine threads, which is used instead, is not possible either: {other}")
+            }
         }
     }
 }
@@ -163,6 +189,18 @@ mod tests {
             (EngineError::Slots { engine: "threads", asked: 5000, most: 1024 }, "5000", "1024 or fewer"),
             (EngineError::Memory { bytes: 1 << 40, errno: Code(12) }, "ENOMEM", "lower"),
             (EngineError::Threads { started: 3, wanted: 64, errno: Code(11) }, "3 of 64", "ulimit -u"),
+            (
+                EngineError::Instead {
+                    refused: Box::new(EngineError::Refused {
+                        engine: "io_uring",
+                        call: "io_uring_setup",
+                        errno: Code(12),
+                    }),
+                    other: Box::new(EngineError::Slots { engine: "threads", asked: 5000, most: 1024 }),
+                },
+                "io_uring is refused: io_uring_setup gave ENOMEM",
+                "1024 or fewer",
+            ),
         ] {
             let text = error.to_string();
             assert!(text.contains(what) && text.contains(remedy), "{text}");

@@ -48,7 +48,7 @@ impl Null {
             registered_files: false,
             registered_buffers: false,
             threads: 0,
-            slots: self.arena.as_ref().map_or(Slots { count: u32::MAX, bytes: 0 }, Arena::slots),
+            slots: self.arena.as_ref().map_or(Slots { count: u32::MAX, spare: 0, bytes: 0 }, Arena::slots),
             clock: "none",
             notes: Vec::new(),
         }
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn buffers_are_there_when_asked_for() {
         let null = Null::new(vec![Geometry { size: 8192, block: 4096 }]);
-        let mut null = null.with_buffers(Slots { count: 2, bytes: 1536 }).unwrap();
+        let mut null = null.with_buffers(Slots { count: 2, spare: 0, bytes: 1536 }).unwrap();
         null.buffer(Ticket(1)).fill(7);
         assert_eq!(null.buffer(Ticket(0)), [0; 1536]);
         assert_eq!(null.buffer(Ticket(1)), [7; 1536]);

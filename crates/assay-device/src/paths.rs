@@ -54,7 +54,7 @@ pub fn compare(target: &Target, pause: Span, clock: Clock, prng: &mut Prng) -> O
     let geometry = target.geometry();
     let len = BYTES.max(geometry.block);
     let places = geometry.size / u64::from(len);
-    let slots = Slots { count: 1, bytes: len };
+    let slots = Slots { count: 1, spare: 0, bytes: len };
     let mut arena = Arena::new(slots).ok()?;
     let mut ring = Uring::new(vec![target.clone()], slots, clock).ok()?;
     let (mut uring, mut pread) = (Vec::new(), Vec::new());

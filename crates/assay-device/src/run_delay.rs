@@ -41,6 +41,12 @@ impl RunDelay {
         RunDelay { counter, last, read_at: now }
     }
 
+    /// A call begins soon: what was counted before does not belong to it.
+    #[inline]
+    pub(crate) fn begin(&mut self, now: Instant) {
+        (self.last, self.read_at) = (self.counter.read(), now);
+    }
+
     /// How much of a call that lasted from `from` until now the thread could not run.
     #[inline]
     pub(crate) fn of_call(&mut self, from: Instant, now: Instant) -> Span {

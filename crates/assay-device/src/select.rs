@@ -8,6 +8,7 @@ use crate::open::Target;
 use crate::threads::Threads;
 use crate::uring::Uring;
 use assay_base::{BlockDevice, Device, Done, Geometry, HandOver, Instant, Op, Span, Ticket};
+use rustix::thread::{Timespec, nanosleep};
 use std::fmt;
 use std::str::FromStr;
 
@@ -55,16 +56,45 @@ pub fn select(choice: Choice, targets: Vec<Target>, slots: Slots, clock: Clock) 
     match choice {
         Choice::Threads => Ok(AnyDevice::Threads(Threads::new(targets, slots, clock)?)),
         Choice::Inline => Ok(AnyDevice::Inline(Inline::new(targets, slots, clock)?)),
-        Choice::Uring => Ok(AnyDevice::Uring(Box::new(Uring::new(targets, slots, clock)?))),
-        Choice::Auto => match Uring::new(targets.clone(), slots, clock) {
+        Choice::Uring => Ok(AnyDevice::Uring(Box::new(ring(&targets, slots, clock)?))),
+        Choice::Auto => match ring(&targets, slots, clock) {
             Ok(uring) => Ok(AnyDevice::Uring(Box::new(uring))),
-            Err(reason) if reason.is_refusal() => {
-                let mut threads = Threads::new(targets, slots, clock)?;
-                threads.note(format!("threads instead of io_uring: {reason}"));
-                Ok(AnyDevice::Threads(threads))
-            }
+            Err(reason) if reason.is_refusal() => threads_instead(reason, targets, slots, clock),
             Err(other) => Err(other),
         },
+    }
+}
+
+/// How often, and how long after each time, a ring is asked for again that the kernel has no memory for at the moment.
+const AGAIN: u32 = 20;
+const AGAIN_AFTER: Span = Span::from_ms(50);
+
+/// A ring. The kernel gives the memory of closed rings back some time later.
+fn ring(targets: &[Target], slots: Slots, clock: Clock) -> Result<Uring, EngineError> {
+    for _ in 0..AGAIN {
+        match Uring::new(targets.to_vec(), slots, clock) {
+            Err(reason) if reason.may_pass() => {
+                let _ = nanosleep(&Timespec { tv_sec: 0, tv_nsec: AGAIN_AFTER.as_ns() as i64 });
+            }
+            answer => return answer,
+        }
+    }
+    Uring::new(targets.to_vec(), slots, clock)
+}
+
+/// Threads, because io_uring was refused for `reason`, which the user also learns where threads are not possible.
+fn threads_instead(
+    reason: EngineError,
+    targets: Vec<Target>,
+    slots: Slots,
+    clock: Clock,
+) -> Result<AnyDevice, EngineError> {
+    match Threads::new(targets, slots, clock) {
+        Ok(mut threads) => {
+            threads.note(format!("threads instead of io_uring: {reason}"));
+            Ok(AnyDevice::Threads(threads))
+        }
+        Err(other) => Err(EngineError::Instead { refused: Box::new(reason), other: Box::new(other) }),
     }
 }
 
@@ -135,6 +165,25 @@ impl Device for AnyDevice {
     fn kept_from_running(&self, ticket: Ticket) -> Span {
         each!(self, device => device.kept_from_running(ticket))
     }
+    fn spare(&self) -> u32 {
+        each!(self, device => device.spare())
+    }
+    fn prepare(&mut self, stock: usize, ticket: Ticket, op: &Op) {
+        each!(self, device => device.prepare(stock, ticket, op));
+    }
+    fn withdraw(&mut self, stock: usize) -> Option<Ticket> {
+        each!(self, device => device.withdraw(stock))
+    }
+    fn submit_with_stock(&mut self, now: Instant, stock: usize, ticket: Ticket, op: &Op) {
+        each!(self, device => device.submit_with_stock(now, stock, ticket, op));
+    }
+    #[inline]
+    fn follower(&self, ticket: Ticket) -> Option<Ticket> {
+        each!(self, device => device.follower(ticket))
+    }
+    fn set_end_of_stock(&mut self, end: Instant) {
+        each!(self, device => device.set_end_of_stock(end));
+    }
     fn next_wakeup(&self) -> Option<Instant> {
         each!(self, device => device.next_wakeup())
     }
@@ -179,6 +228,22 @@ mod tests {
                 );
             });
         }
+    }
+
+    #[test]
+    fn that_io_uring_was_refused_is_also_said_where_threads_cannot_hold_the_load() {
+        apart(|| {
+            refuse(libc::SYS_io_uring_setup, libc::EPERM);
+            let file = scratch(8192);
+            let targets = vec![target(file.path(), 8192, false)];
+            let error = select(Choice::Auto, targets, slots(1025), Clock::start()).err().unwrap();
+            let text = error.to_string();
+            for part in ["io_uring is refused: io_uring_setup gave EPERM", "1025 operations in flight", "1024 or fewer"]
+            {
+                assert!(text.contains(part), "{text}");
+            }
+            assert_eq!(error.slots_most(), Some(1024));
+        });
     }
 
     #[test]

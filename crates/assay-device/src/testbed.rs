@@ -29,7 +29,7 @@ pub(crate) const ENGINES: [(&str, Make); 3] = [
 
 /// Slots of 8 KiB.
 pub(crate) fn slots(count: u32) -> Slots {
-    Slots { count, bytes: 8192 }
+    Slots { count, spare: 0, bytes: 8192 }
 }
 
 /// A scratch file of zeros that is removed when the value is dropped.

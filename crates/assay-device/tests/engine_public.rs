@@ -29,7 +29,7 @@ fn carry_op(device: &mut AnyDevice, clock: Clock, op: Op) -> Completion {
 fn a_permit_gives_a_target_that_is_written_and_a_pass_one_that_is_only_read() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("scratch");
-    let slots = Slots { count: 1, bytes: BLOCK };
+    let slots = Slots { count: 1, spare: 0, bytes: BLOCK };
     for choice in [Choice::Uring, Choice::Threads, Choice::Inline] {
         let clock = Clock::start();
         let permit = scratch::create(&path, 1 << 20).unwrap();

@@ -157,6 +157,13 @@ impl<S: Source> Agenda<S> {
         self.groups[source].contends
     }
 
+    /// Whether requests of a source may be prepared: it draws ahead, no other source waits for the slots of its lane, and
+    /// it is one of the plan's loops.
+    pub(crate) fn draws_ahead(&self, source: usize) -> bool {
+        let group = &self.groups[source];
+        group.source.draws_ahead() && !group.contends && group.looped.is_some() && source < self.after
+    }
+
     /// The closed loop of the plan that a source belongs to.
     #[inline(always)]
     pub(crate) fn looped(&self, source: usize) -> Option<u16> {
@@ -215,6 +222,17 @@ impl<S: Source> Agenda<S> {
         // A source that has more is due now: this completion was all that it waited for.
         let last_of = if due == Instant::FAR { self.ended(source) } else { None };
         Back { lane, open_loop, shifts, looped, last_of }
+    }
+
+    /// Notes that a request of a source completed, and that a prepared one of its flow `follower` has its slot from then on.
+    #[inline]
+    pub(crate) fn pass_on(&mut self, source: usize, flow: usize, follower: usize) -> Back {
+        self.flows[flow].in_flight -= 1;
+        let lane = self.flows[flow].lane;
+        self.issued(follower);
+        let Group { source: it, looped, .. } = &mut self.groups[source];
+        it.follow(follower);
+        Back { lane, open_loop: false, shifts: false, looped: *looped, last_of: None }
     }
 
     /// How many requests a source had, if it has no more and all of them have completed.

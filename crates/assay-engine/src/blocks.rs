@@ -80,6 +80,25 @@ impl Source for Blocks {
         either!(&mut self.0, it => it.take(flow))
     }
 
+    fn draws_ahead(&self) -> bool {
+        either!(&self.0, it => it.draws_ahead())
+    }
+
+    #[inline]
+    fn draw(&mut self, now: Instant) -> (usize, Op) {
+        either!(&mut self.0, it => it.draw(now))
+    }
+
+    #[inline]
+    fn take_drawn(&mut self, flow: usize) {
+        either!(&mut self.0, it => it.take_drawn(flow));
+    }
+
+    #[inline]
+    fn follow(&mut self, flow: usize) {
+        either!(&mut self.0, it => it.follow(flow));
+    }
+
     #[inline(always)]
     fn returned(&mut self, flow: usize, completed: Instant) {
         either!(&mut self.0, it => it.returned(flow, completed));

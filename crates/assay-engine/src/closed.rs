@@ -92,6 +92,27 @@ impl Source for Closed {
         }
     }
 
+    fn draws_ahead(&self) -> bool {
+        let endless = self.all == u64::MAX && self.written.is_none();
+        endless && self.generator.pause.is_zero() && !self.generator.moves_with_time()
+    }
+
+    #[inline]
+    fn draw(&mut self, now: Instant) -> (usize, Op) {
+        (self.flow, self.generator.operation(now))
+    }
+
+    #[inline]
+    fn take_drawn(&mut self, _flow: usize) {
+        self.free.take();
+        self.left -= 1;
+    }
+
+    #[inline]
+    fn follow(&mut self, _flow: usize) {
+        self.left -= 1;
+    }
+
     #[inline(always)]
     fn returned(&mut self, _flow: usize, completed: Instant) {
         if u64::from(self.free.len()) < self.left {

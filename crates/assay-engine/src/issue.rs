@@ -20,6 +20,11 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
             if self.falls_behind(now, due, source) {
                 return Instant::FAR;
             }
+            if let Some(number) = self.stocks.of(source)
+                && self.issue_prepared(now, source, number, due)
+            {
+                continue;
+            }
             match self.agenda.source(source).next(now) {
                 Next::Of(flow) => {
                     let request = self.agenda.source(source).take(flow);
@@ -86,7 +91,10 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
     #[inline(never)]
     fn submit(&mut self, now: Instant, of: (usize, usize), due: Instant, request: D::Request) {
         let ticket = self.take_slot(now, of, due, request);
-        self.device.submit(now, ticket, &request);
+        match self.stocks.of(of.0) {
+            Some(number) => self.device.submit_with_stock(now, number, ticket, &request),
+            None => self.device.submit(now, ticket, &request),
+        }
     }
 
     /// Prepares a slot for a request of a source's flow and counts it as issued.
@@ -99,9 +107,26 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         request: D::Request,
     ) -> Ticket {
         let lane = self.agenda.flows[index].lane;
-        let full = &self.queue.lanes[lane].full;
+        let held = self.held_until(now, (source, index), due, &request);
+        let ticket = self.queue.take(lane, now, due, &self.lateness.held_back);
+        let look = self.payload.before(&mut self.device, At { flow: index, ticket }, &request);
+        self.queue.put(ticket, (source, index), request, [due, now, held], look);
+        self.count_issued((source, index));
+        ticket
+    }
+
+    /// When a request would have been issued if the device had not delayed it.
+    #[inline(always)]
+    pub(crate) fn held_until(
+        &mut self,
+        now: Instant,
+        (source, index): (usize, usize),
+        due: Instant,
+        request: &D::Request,
+    ) -> Instant {
+        let full = &self.queue.lanes[self.agenda.flows[index].lane].full;
         let contends = self.agenda.contends(source);
-        let held = if self.lateness.may_be_late {
+        if self.lateness.may_be_late {
             let arrival = Arrival {
                 now,
                 due,
@@ -116,14 +141,15 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
             self.lateness.held_back.but_for_the_device(full, now, due)
         } else {
             self.lateness.held_back.but_for_hand_overs(now, due)
-        };
+        }
+    }
+
+    /// Counts a request of a source's flow as issued.
+    #[inline(always)]
+    pub(crate) fn count_issued(&mut self, (source, index): (usize, usize)) {
         self.agenda.look(source);
         self.agenda.issued(index);
-        let ticket = self.queue.take(lane, now, due, &self.lateness.held_back);
-        let look = self.payload.before(&mut self.device, At { flow: index, ticket }, &request);
-        self.queue.put(ticket, (source, index), request, [due, now, held], look);
         self.book.recorder.cell(index).issued += 1;
         self.totals.issued += 1;
-        ticket
     }
 }

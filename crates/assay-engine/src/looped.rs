@@ -98,6 +98,19 @@ impl Looped {
         wanted
     }
 
+    /// The operation of the member that was drawn last.
+    #[inline(always)]
+    fn operation(&mut self, wanted: Instant) -> Op {
+        let member = &mut self.members[self.next];
+        let op = match (member.cursor, self.ended[self.at].filter(|_| member.is_behind)) {
+            (None, None) => member.generator.operation(wanted),
+            (None, Some(ended)) => member.generator.operation_behind(ended, wanted),
+            (Some(cursor), _) => member.generator.operation_of(&mut self.cursors[cursor], wanted),
+        };
+        self.ended[self.at] = Some(op.offset + u64::from(op.len));
+        op
+    }
+
     /// Gives the slot of such an operation back. No pause follows, and the operation does not count towards the next
     /// pause.
     pub(crate) fn give_slot_back(&mut self, completed: Instant) {
@@ -130,14 +143,33 @@ impl Source for Looped {
         self.counts[self.next].pulled += 1;
         // The delay of the next burst begins with the last operation of this one.
         self.not_before = self.mix.begins(wanted, &mut self.prng);
-        let member = &mut self.members[self.next];
-        let op = match (member.cursor, self.ended[self.at].filter(|_| member.is_behind)) {
-            (None, None) => member.generator.operation(wanted),
-            (None, Some(ended)) => member.generator.operation_behind(ended, wanted),
-            (Some(cursor), _) => member.generator.operation_of(&mut self.cursors[cursor], wanted),
-        };
-        self.ended[self.at] = Some(op.offset + u64::from(op.len));
-        op
+        self.operation(wanted)
+    }
+
+    fn draws_ahead(&self) -> bool {
+        let moves = self.members.iter().any(|member| member.generator.moves_with_time())
+            || self.cursors.iter().any(Offsets::move_with_time);
+        self.pause.is_zero() && self.turning.is_none() && matches!(self.slots, Slots::Plain(_)) && !moves
+    }
+
+    #[inline(never)]
+    fn draw(&mut self, now: Instant) -> (usize, Op) {
+        self.next = self.mix.next(&mut self.prng);
+        // Bursts begin without a delay.
+        self.mix.begins(now, &mut self.prng);
+        (self.members[self.next].flow, self.operation(now))
+    }
+
+    #[inline(never)]
+    fn take_drawn(&mut self, flow: usize) {
+        self.take_slot();
+        self.follow(flow);
+    }
+
+    #[inline(never)]
+    fn follow(&mut self, flow: usize) {
+        let member = self.members.iter().position(|member| member.flow == flow);
+        self.counts[member.expect("what was drawn belongs to a stream of the loop")].pulled += 1;
     }
 
     #[inline(never)]

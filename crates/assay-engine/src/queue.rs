@@ -88,6 +88,8 @@ pub(crate) struct Queue<R> {
     pub lanes: Vec<Lane>,
     /// Short requests whose rest is in flight.
     pub begun: Vec<Begun>,
+    /// Number of slots beyond those of the lanes, for requests that are prepared.
+    spare: usize,
 }
 
 /// A worker's share of a bound, at least 1.
@@ -108,8 +110,8 @@ pub(crate) fn bounds(plan: &Plan, part: Part, shared: u32) -> Vec<u32> {
 }
 
 impl<R: Request> Queue<R> {
-    /// Lanes of `bounds` slots, those of all targets, in a run that begins at `start`.
-    pub(crate) fn new(bounds: &[u32], start: Instant) -> Queue<R> {
+    /// Lanes of `bounds` slots, those of all targets, and `spare` slots besides, in a run that begins at `start`.
+    pub(crate) fn new(bounds: &[u32], spare: u32, start: Instant) -> Queue<R> {
         let mut tickets = (0..).map(Ticket);
         let lane = |bound: u32| {
             let mut free: Vec<Ticket> = tickets.by_ref().take(bound as usize).collect();
@@ -117,7 +119,7 @@ impl<R: Request> Queue<R> {
             Lane { free, full: Full::new(start), slots: bound as usize, early: Vec::new() }
         };
         let lanes: Vec<Lane> = bounds.iter().copied().map(lane).collect();
-        let slots = lanes.iter().map(|lane| lane.slots).sum();
+        let slots: usize = lanes.iter().map(|lane| lane.slots).sum();
         let empty = Slot {
             flow: 0,
             source: 0,
@@ -131,7 +133,8 @@ impl<R: Request> Queue<R> {
             submitted: start,
             held: start,
         };
-        Queue { slots: vec![empty; slots], lanes, begun: Vec::new() }
+        let spare = spare as usize;
+        Queue { slots: vec![empty; slots + spare], lanes, begun: Vec::new(), spare }
     }
 
     /// The slot that a completion belongs to.
@@ -182,6 +185,24 @@ impl<R: Request> Queue<R> {
         [slot.intended, slot.submitted, slot.held] = times;
     }
 
+    /// Fills a spare slot with a request that is prepared.
+    #[inline]
+    pub(crate) fn prepare(&mut self, ticket: Ticket, (source, flow): (usize, usize), request: R, look: bool) {
+        self.put(ticket, (source, flow), request, [Instant::ZERO; 3], look);
+        self.slots[ticket.0 as usize].live = false;
+    }
+
+    /// A prepared request has the place of one that completed at `completed`, and is in flight from then on. The slot of
+    /// the other one is a spare one now.
+    #[inline]
+    pub(crate) fn pass_on(&mut self, completed: Instant, from: Ticket, to: Ticket) {
+        self.slots[from.0 as usize].live = false;
+        let slot = &mut self.slots[to.0 as usize];
+        assert!(!slot.live, "what is prepared is not in flight");
+        slot.live = true;
+        (slot.intended, slot.submitted, slot.held) = (completed, completed, completed);
+    }
+
     /// Fills a slot for a request that was counted when it was issued.
     pub(crate) fn put_counted(&mut self, ticket: Ticket, of: (usize, usize), now: Instant) {
         self.put(ticket, of, R::default(), [now; 3], false);
@@ -222,7 +243,7 @@ impl<R: Request> Queue<R> {
     pub(crate) fn assert_whole(&self) {
         let free: usize = self.lanes.iter().map(|lane| lane.free.len()).sum();
         let live = self.slots.iter().filter(|slot| slot.live).count();
-        assert_eq!(free + live, self.slots.len(), "each slot is free or taken");
+        assert_eq!(free + live + self.spare, self.slots.len(), "each slot is free, taken or a spare one");
         let taken = |ticket: &&Ticket| self.slots[ticket.0 as usize].live;
         assert!(self.lanes.iter().flat_map(|lane| &lane.free).find(taken).is_none(), "no slot is both");
     }

@@ -22,7 +22,12 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
     #[cold]
     fn oversleeps(&mut self, now: Instant, done: &Done) {
         for completion in done {
-            let flow = self.queue.of(completion.ticket).flow;
+            // Its slot may still be a prepared one: the request that it followed is found with it.
+            let Slot { flow, source, .. } = *self.queue.last(completion.ticket);
+            // Nothing waited for it to be found: the next one had followed it.
+            if self.follower(usize::from(source), completion).is_some() {
+                continue;
+            }
             let target = self.agenda.flows[usize::from(flow)].target;
             self.lateness.oversleeps(now, target, completion.completed, &mut self.book.recorder);
         }
@@ -90,7 +95,11 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         let Completion { issued, accepted, completed, .. } = *completion;
         let reads_back = self.stage.reads_back();
         let goes_on = self.stage.is_scheduled() || reads_back;
-        let back = self.agenda.back(source, index, completed, goes_on);
+        let follower = self.follower(source, completion);
+        let back = match follower {
+            None => self.agenda.back(source, index, completed, goes_on),
+            Some(follower) => self.agenda.pass_on(source, index, usize::from(self.queue.last(follower).flow)),
+        };
         if reads_back && !back.open_loop {
             self.stage.waits_for_read_back(now + self.limits.drain);
         }
@@ -101,9 +110,9 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         self.totals.completed += 1;
         let kept = self.device.kept_from_running(completion.ticket);
         let excess = if self.lateness.looks_close || !kept.is_zero() {
-            self.found(now, &back, (index, submitted), completion, (lag, kept))
+            self.found(now, &back, (index, submitted), completion, (lag, kept), follower)
         } else {
-            self.queue.free(now, back.lane, completion);
+            self.free(now, (source, back.lane), completion, follower);
             Excess { own_lag: lag.own, response: lag.own, service: Span::ZERO }
         };
         if let Some(looped) = back.looped
@@ -148,11 +157,13 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         (index, submitted): (usize, Instant),
         completion: &Completion,
         (lag, kept): (OwnLag, Span),
+        follower: Option<Ticket>,
     ) -> Excess {
         let target = self.agenda.flows[index].target;
         let slack = self.lateness.slack(completion, kept);
         let excess = self.lateness.excess(target, lag, slack, back.shifts);
-        let together = self.queue.free(now, back.lane, completion);
+        let source = usize::from(self.queue.last(completion.ticket).source);
+        let together = self.free(now, (source, back.lane), completion, follower);
         let completed = completion.completed;
         let recorder = &mut self.book.recorder;
         self.lateness.found(now, target, (submitted, lag), completed, (slack, together), recorder);
@@ -160,6 +171,25 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
             self.lateness.ends(target, completed, slack);
         }
         excess
+    }
+
+    /// Frees the slot of a request, or gives its place to the prepared one that followed it; true when it was found
+    /// together with the first one of a full queue.
+    #[inline(always)]
+    fn free(
+        &mut self,
+        now: Instant,
+        (source, lane): (usize, usize),
+        completion: &Completion,
+        follower: Option<Ticket>,
+    ) -> bool {
+        match follower {
+            None => self.queue.free(now, lane, completion),
+            Some(follower) => {
+                self.pass_on(source, completion, follower);
+                false
+            }
+        }
     }
 
     /// Submits the rest of a request that moved only some of its bytes, once per request. True when the rest is in

@@ -55,6 +55,25 @@ pub trait Source {
     /// return value would be passed through memory (10 % in virtual time).
     fn take(&mut self, flow: usize) -> Self::Request;
 
+    /// Whether requests may be drawn before it is known when they are intended: it is a closed loop in which a request
+    /// follows each completion at once, for as long as the run lasts.
+    fn draws_ahead(&self) -> bool {
+        false
+    }
+
+    /// Draws the next request, and its flow, at `now`; it is taken later, by one of the two calls below, in the order in
+    /// which requests were drawn.
+    fn draw(&mut self, _now: Instant) -> (usize, Self::Request) {
+        unreachable!("only sources that draw ahead are asked")
+    }
+
+    /// Takes a request of a flow that was drawn, as [`Source::take`] does: it is intended when the source is due.
+    fn take_drawn(&mut self, _flow: usize) {}
+
+    /// A request of a flow that was drawn has followed one that completed: it has the slot of that one, for which
+    /// [`Source::returned`] is not called.
+    fn follow(&mut self, _flow: usize) {}
+
     /// A request of a flow completed at `completed`.
     fn returned(&mut self, flow: usize, completed: Instant);
 

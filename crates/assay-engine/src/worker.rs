@@ -14,6 +14,7 @@ use crate::rules::{Limits, Setup, Step, Totals};
 use crate::slots::difference;
 use crate::source::{Slots, Source};
 use crate::stage::Stage;
+use crate::stocks::Stocks;
 use crate::timeline::Timeline;
 use assay_base::{Code, Device, Done, HandOver, Instant, Span};
 use assay_model::Plan;
@@ -41,6 +42,7 @@ pub struct Worker<D: Device, S, P> {
     pub(crate) device: D,
     pub(crate) agenda: Agenda<S>,
     pub(crate) queue: Queue<D::Request>,
+    pub(crate) stocks: Stocks,
     pub(crate) payload: P,
     pub(crate) lateness: Lateness,
     pub(crate) incidents: Incidents,
@@ -87,7 +89,7 @@ impl<D: Device, S, P> std::fmt::Debug for Ahead<D, S, P> {
 impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> {
     /// A worker for its part of `plan` on `device`, which has slots for as many requests on each target as `setup`
     /// allows, plus those of the lanes.
-    pub fn of(plan: &Plan, device: D, parts: Parts<S, P>, setup: Setup) -> Self {
+    pub fn of(plan: &Plan, mut device: D, parts: Parts<S, P>, setup: Setup) -> Self {
         let Setup { part, thresholds, bound, start, limits, .. } = setup;
         let Parts { sources, flows_of, after, payload } = parts;
         let lanes = 1 + plan.lanes.len();
@@ -107,10 +109,14 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         let lives = Lives::new(&agenda, &flows_of, part.of);
         let may_be_late = when_found || agenda.has_shifts();
         let recorder = Recorder::new(thresholds, count).with_lateness(plan.targets.into());
+        let spare = if payload.verifies() { 0 } else { device.spare() };
+        let stocks = if spare > 0 { Stocks::new(&mut agenda, bounds.iter().sum(), spare) } else { Stocks::default() };
+        device.set_end_of_stock(agenda.end);
         Worker {
             device,
             agenda,
-            queue: Queue::new(&bounds, start),
+            queue: Queue::new(&bounds, spare, start),
+            stocks,
             payload,
             lateness: Lateness::new(start, plan.targets, part.of, may_be_late, when_found),
             incidents: Incidents::new(limits, plan.targets),
@@ -150,11 +156,13 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         if now >= self.agenda.end && self.stage.is_scheduled() {
             self.stage.drains(now + self.limits.drain);
             self.agenda.ends();
+            self.withdraw_stocks();
         }
         let next = match self.ahead.how.filter(|_| self.may_run_ahead(now)) {
             Some(issue_ahead) => issue_ahead(self, now),
             None => self.issue(now),
         };
+        self.restock(now);
         if next == Instant::FAR && self.stage.is_scheduled() && self.agenda.is_over() {
             self.stage.drains(now + self.limits.drain);
         }
@@ -237,6 +245,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
     pub fn stop(&mut self, now: Instant, reason: CloseReason) {
         if self.stage.stops(reason, now + self.limits.drain) {
             self.agenda.stop(now);
+            self.withdraw_stocks();
         }
     }
 
@@ -258,6 +267,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         }
         self.book.boundary = self.book.timeline.boundary();
         self.agenda.end_at(self.book.timeline.end());
+        self.device.set_end_of_stock(self.agenda.end);
     }
 
     /// Gives up draining: the next step is the last.

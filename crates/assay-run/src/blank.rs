@@ -62,7 +62,7 @@ pub(crate) fn read(
 /// be read are left out: the run will find them.
 pub(crate) fn blank(real: &Real) -> Vec<u64> {
     let (len, blocks) = blocks(real.target.geometry());
-    let (clock, slots) = (Clock::start(), Slots { count: 1, bytes: len });
+    let (clock, slots) = (Clock::start(), Slots { count: 1, spare: 0, bytes: len });
     let Ok(mut device) = select(Choice::Inline, vec![real.target.clone()], slots, clock) else { return Vec::new() };
     let looks = LOOKS.min(blocks);
     let places = (0..looks).map(|look| look * (blocks - 1) / (looks - 1).max(1) * u64::from(len));

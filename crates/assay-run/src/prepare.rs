@@ -151,7 +151,7 @@ struct Preparing<'a> {
 impl Preparing<'_> {
     fn run(mut self) -> Result<Record, Failure> {
         let clock = Clock::start();
-        let slots = Slots { count: DEPTH, bytes: WRITE as u32 };
+        let slots = Slots { count: DEPTH, spare: 0, bytes: WRITE as u32 };
         let mut device =
             select(self.preparation.engine, vec![self.real.target.clone()], slots, clock).map_err(Failure::host)?;
         if self.preparation.zero && self.record.salted_bytes == 0 {

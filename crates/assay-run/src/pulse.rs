@@ -4,20 +4,27 @@
 //! When a call of a worker returns late, the worker cannot tell whether the device blocked it or the program was not running:
 //! the kernel reports a wait in both cases. A separate thread that never waits for a device can tell. It wakes every few
 //! milliseconds; if it was late at the same time, the lateness is the generator's own.
+//!
+//! Where threads stamp completions themselves, nothing else tells how late a stamp is, so the pulse is finer then: a
+//! control group with a quota is stopped for less than its period, which is usually 100 ms or less.
 
 use assay_base::{Instant, Span};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::Thread;
 use std::time::Duration;
 
-/// Time between two beats.
-const PERIOD: Span = Span::from_ms(20);
 /// A beat that comes later than this after the one before counts as late. Shorter gaps are ignored.
 const LATE: Span = Span::from_ms(60);
+/// The same where threads stamp completions themselves.
+const LATE_IF_FINE: Span = Span::from_ms(12);
+/// So many beats come within the time after which one is late.
+const BEATS: u64 = 3;
 
 /// The beats, in nanoseconds of the run's clock.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Pulse {
+    /// After how long a beat is late.
+    late: AtomicU64,
     last: AtomicU64,
     /// The latest period without a beat.
     still_from: AtomicU64,
@@ -25,12 +32,34 @@ pub(crate) struct Pulse {
     over: AtomicBool,
 }
 
+impl Default for Pulse {
+    fn default() -> Pulse {
+        Pulse {
+            late: AtomicU64::new(LATE.as_ns()),
+            last: AtomicU64::default(),
+            still_from: AtomicU64::default(),
+            still_to: AtomicU64::default(),
+            over: AtomicBool::default(),
+        }
+    }
+}
+
 impl Pulse {
+    /// Beats more often, for an engine whose threads stamp completions themselves.
+    pub(crate) fn set_fine(&self) {
+        self.late.store(LATE_IF_FINE.as_ns(), Ordering::Relaxed);
+    }
+
+    #[inline]
+    fn late(&self) -> Span {
+        Span::from_ns(self.late.load(Ordering::Relaxed))
+    }
+
     /// Beats in the calling thread until the value returned by [`Pulse::until_dropped`] is dropped.
     pub(crate) fn run(&self, now: impl Fn() -> Instant) {
         self.beat(now());
         while !self.over.load(Ordering::Relaxed) {
-            std::thread::park_timeout(Duration::from_nanos(PERIOD.as_ns()));
+            std::thread::park_timeout(Duration::from_nanos(self.late().as_ns() / BEATS));
             self.beat(now());
         }
     }
@@ -42,7 +71,7 @@ impl Pulse {
 
     fn beat(&self, now: Instant) {
         let last = self.last.load(Ordering::Relaxed);
-        if last > 0 && now.as_ns().saturating_sub(last) > LATE.as_ns() {
+        if last > 0 && now.as_ns().saturating_sub(last) > self.late().as_ns() {
             self.still_from.store(last, Ordering::Relaxed);
             self.still_to.store(now.as_ns(), Ordering::Relaxed);
         }
@@ -53,7 +82,7 @@ impl Pulse {
     /// The part of the time from `from` to `to` in which a beat was due and did not come.
     #[inline]
     pub(crate) fn stood_still(&self, from: Instant, to: Instant) -> Option<(Instant, Instant)> {
-        if to.since(from) <= LATE { None } else { self.still_within(from, to) }
+        if to.since(from) <= self.late() { None } else { self.still_within(from, to) }
     }
 
     #[cold]
@@ -61,7 +90,7 @@ impl Pulse {
         let last = Instant::from_ns(self.last.load(Ordering::Acquire));
         let known = [&self.still_from, &self.still_to].map(|ns| Instant::from_ns(ns.load(Ordering::Relaxed)));
         // This thread woke before the beating thread: the next beat has not come yet.
-        let open = [last, if to.since(last) > LATE { to } else { last }];
+        let open = [last, if to.since(last) > self.late() { to } else { last }];
         let within = |[begin, end]: [Instant; 2]| (begin.max(from), end.min(to));
         let length = |(begin, end): &(Instant, Instant)| end.since(*begin);
         let longest = [known, open].map(within).into_iter().max_by_key(length)?;
@@ -120,6 +149,21 @@ mod tests {
     #[test]
     fn short_calls_are_not_looked_at() {
         assert_eq!(beating(1000).stood_still(at(5000), at(5050)), None);
+    }
+
+    #[test]
+    fn a_finer_pulse_sees_shorter_stops() {
+        let stop = |fine: bool| {
+            let pulse = Pulse::default();
+            if fine {
+                pulse.set_fine();
+            }
+            (4..=1000).step_by(4).for_each(|ms| pulse.beat(at(ms)));
+            pulse.beat(at(1038));
+            pulse.stood_still(at(1001), at(1037))
+        };
+        assert_eq!(stop(false), None);
+        assert_eq!(stop(true), Some((at(1001), at(1037))));
     }
 
     #[test]

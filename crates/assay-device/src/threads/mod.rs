@@ -3,12 +3,18 @@
 //! Which time is counted as whose? A system call of a thread is both submission and completion, so the pool thread
 //! reads `issued` just before the call and `completed` just after it: service is the time of the call. The time from
 //! the worker to the woken thread is the generator's and counts as lag, and `accepted` equals `issued`: time in a call
-//! that blocks is the device's in any case. With a thread for every slot no operation ever waits for a free thread.
+//! that blocks is the device's in any case, but for what the thread spends in it without a processor
+//! ([`crate::run_delay`]). With a thread for every slot no operation ever waits for a free thread.
+//!
+//! In a closed loop an operation follows when another one has completed. If each completion went to the worker, which then
+//! woke a thread for the next one, a fast target would rest most of the time. So operations are prepared: a thread that
+//! has completed one goes on with the next one of its stock by itself, and the worker hears of both later.
 //!
 //! The worker itself never makes a system call on a target, so a hung device makes only pool threads hang: waiting,
 //! giving up and ending the process still work, and the threads' memory stays mapped.
 
 mod pool;
+mod stock;
 #[cfg(test)]
 mod tests;
 
@@ -17,7 +23,7 @@ use crate::clock::{Clock, sharpen_sleeps};
 use crate::facts::{EngineError, EngineFacts, Slots};
 use crate::open::Target;
 use assay_base::{BlockDevice, Code, Completion, Device, Done, Geometry, Instant, Op, Span, Ticket};
-use pool::Shared;
+use pool::{Job, Outcome, Shared};
 use std::sync::Arc;
 use std::thread::{Builder, JoinHandle};
 
@@ -28,37 +34,55 @@ const THREADS_MOST: u32 = 1024;
 /// A pool thread has shallow calls only; glibc itself needs at most 16 KiB.
 const STACK: usize = 128 * 1024;
 
+/// A ticket as the worker sees it.
+#[derive(Clone, Copy, Default)]
+struct Carried {
+    /// It is between submit and completion, or prepared.
+    is_taken: bool,
+    /// For how long its thread could not run while it carried it.
+    kept: Span,
+    /// The prepared ticket that its thread went on with.
+    follower: Option<Ticket>,
+}
+
 /// The thread-pool engine.
 pub struct Threads {
     shared: Arc<Shared>,
     handles: Vec<JoinHandle<()>>,
-    /// For each ticket, whether it is between submit and completion.
-    flying: Vec<bool>,
+    /// For each ticket, what its last operation came to.
+    tickets: Vec<Carried>,
+    /// The seats of threads that have nothing to do.
+    idle: Vec<u32>,
     in_flight: u32,
     /// True until the first sleep.
     fresh: bool,
-    /// The next place in the queue of finished tickets.
+    /// The next place in the queue of finished tickets, and what was urgent when the queue was last emptied.
     head: u32,
+    seen: u32,
     /// Completions without a system call: refused operations.
     found: Done,
     facts: EngineFacts,
 }
 
 impl Threads {
-    /// A pool over `targets` with a thread and a buffer for each slot. Fails when there are more slots than the pool
-    /// may have threads, or when the system provides no threads or no memory; nothing is left behind then.
+    /// A pool over `targets` with a thread and a buffer for each slot, and a buffer for each spare one. Fails when there
+    /// are more slots than the pool may have threads, or when the system provides no threads or no memory; nothing is
+    /// left behind then.
     pub fn new(targets: Vec<Target>, slots: Slots, clock: Clock) -> Result<Threads, EngineError> {
         if slots.count == 0 || slots.count > THREADS_MOST {
             return Err(EngineError::Slots { engine: "threads", asked: slots.count, most: THREADS_MOST });
         }
+        let all = Slots { count: slots.count + slots.spare, spare: 0, bytes: slots.bytes };
         let mut pool = Threads {
-            shared: Arc::new(Shared::new(targets, Arena::new(slots)?, clock)),
+            shared: Arc::new(Shared::new(targets, Arena::new(all)?, slots.count, clock)),
             handles: Vec::with_capacity(slots.count as usize),
-            flying: vec![false; slots.count as usize],
+            tickets: vec![Carried::default(); all.count as usize],
+            idle: (0..slots.count).rev().collect(),
             in_flight: 0,
             fresh: true,
             head: 0,
-            found: Done::with_capacity(slots.count as usize),
+            seen: 0,
+            found: Done::with_capacity(all.count as usize),
             facts: EngineFacts {
                 name: "threads",
                 flags: Vec::new(),
@@ -86,11 +110,11 @@ impl Threads {
 
     fn start(&mut self) -> Result<(), EngineError> {
         let wanted = self.facts.slots.count;
-        for ticket in (0..wanted).map(Ticket) {
+        for seat in 0..wanted {
             let shared = Arc::clone(&self.shared);
-            let builder = Builder::new().name(format!("io-{}", ticket.0)).stack_size(STACK);
-            let handle = builder.spawn(move || shared.serve(ticket)).map_err(|e| EngineError::Threads {
-                started: ticket.0,
+            let builder = Builder::new().name(format!("io-{seat}")).stack_size(STACK);
+            let handle = builder.spawn(move || shared.serve(seat)).map_err(|e| EngineError::Threads {
+                started: seat,
                 wanted,
                 errno: Code(e.raw_os_error().unwrap_or(libc::EAGAIN)),
             })?;
@@ -99,12 +123,35 @@ impl Threads {
         Ok(())
     }
 
-    fn admit(&self, ticket: Ticket, op: &Op) -> Result<u64, Code> {
-        assert!(!self.flying[ticket.0 as usize], "a ticket is used again only after its completion");
-        if op.len > self.facts.slots.bytes {
-            return Err(Code(libc::EINVAL));
+    /// The operation as its thread gets it; it has no offset where it must fail.
+    fn job(&self, ticket: Ticket, op: &Op, stock: Option<usize>) -> Job {
+        assert!(!self.tickets[ticket.0 as usize].is_taken, "a ticket is used again only after its completion");
+        let offset = match self.shared.targets.get(usize::from(op.target)) {
+            Some(target) if op.len <= self.facts.slots.bytes => target.place(op),
+            _ => Err(Code(libc::EINVAL)),
+        };
+        Job { op: *op, offset, stock: stock.map(|stock| stock as u16) }
+    }
+
+    fn hand_over(&mut self, now: Instant, ticket: Ticket, op: &Op, stock: Option<usize>) {
+        let job = self.job(ticket, op, stock);
+        self.tickets[ticket.0 as usize] = Carried { is_taken: job.offset.is_ok(), ..Carried::default() };
+        if let Err(e) = job.offset {
+            self.found.push(Completion { ticket, result: Err(e), issued: now, accepted: now, completed: now });
+            return;
         }
-        self.shared.targets.get(usize::from(op.target)).ok_or(Code(libc::EINVAL))?.place(op)
+        let seat = self.idle.pop().expect("there is a thread for each operation in flight");
+        self.in_flight += 1;
+        self.shared.hand_over(seat, ticket, job);
+    }
+
+    fn note_outcome(&mut self, outcome: Outcome) {
+        let Outcome { completion, kept, follower, seat } = outcome;
+        self.tickets[completion.ticket.0 as usize] = Carried { is_taken: false, kept, follower };
+        if follower.is_none() {
+            self.in_flight -= 1;
+            self.idle.push(seat);
+        }
     }
 }
 
@@ -112,25 +159,50 @@ impl Device for Threads {
     type Request = Op;
 
     fn submit(&mut self, now: Instant, ticket: Ticket, op: &Op) {
-        match self.admit(ticket, op) {
-            Ok(offset) => {
-                self.flying[ticket.0 as usize] = true;
-                self.in_flight += 1;
-                self.shared.hand_over(ticket, op, offset);
-            }
-            Err(e) => {
-                self.found.push(Completion { ticket, result: Err(e), issued: now, accepted: now, completed: now });
-            }
-        }
+        self.hand_over(now, ticket, op, None);
+    }
+
+    fn submit_with_stock(&mut self, now: Instant, stock: usize, ticket: Ticket, op: &Op) {
+        self.hand_over(now, ticket, op, Some(stock));
+    }
+
+    fn spare(&self) -> u32 {
+        self.facts.slots.spare
+    }
+
+    fn prepare(&mut self, stock: usize, ticket: Ticket, op: &Op) {
+        let job = self.job(ticket, op, Some(stock));
+        self.tickets[ticket.0 as usize] = Carried { is_taken: true, ..Carried::default() };
+        self.shared.prepare(stock, ticket, job);
+    }
+
+    fn withdraw(&mut self, stock: usize) -> Option<Ticket> {
+        let ticket = self.shared.withdraw(stock)?;
+        self.tickets[ticket.0 as usize].is_taken = false;
+        Some(ticket)
+    }
+
+    #[inline]
+    fn follower(&self, ticket: Ticket) -> Option<Ticket> {
+        self.tickets[ticket.0 as usize].follower
+    }
+
+    fn set_end_of_stock(&mut self, end: Instant) {
+        self.shared.set_end_of_stock(end);
+    }
+
+    #[inline]
+    fn kept_from_running(&self, ticket: Ticket) -> Span {
+        self.tickets[ticket.0 as usize].kept
     }
 
     fn poll(&mut self, _now: Instant, done: &mut Done) {
         done.append(&mut self.found);
-        while let Some(completion) = self.shared.take(self.head) {
+        self.seen = self.shared.urgent();
+        while let Some(outcome) = self.shared.take(self.head) {
             self.head = self.head.wrapping_add(1);
-            self.flying[completion.ticket.0 as usize] = false;
-            self.in_flight -= 1;
-            done.push(completion);
+            self.note_outcome(outcome);
+            done.push(outcome.completion);
         }
     }
 
@@ -143,7 +215,7 @@ impl Device for Threads {
             if std::mem::take(&mut self.fresh) {
                 sharpen_sleeps();
             }
-            self.shared.sleep(self.head, span);
+            self.shared.sleep(self.seen, span);
         }
     }
 }
@@ -154,7 +226,7 @@ impl BlockDevice for Threads {
     }
 
     fn buffer(&mut self, ticket: Ticket) -> &mut [u8] {
-        assert!(!self.flying[ticket.0 as usize], "the buffer of an operation in flight is its thread's");
+        assert!(!self.tickets[ticket.0 as usize].is_taken, "the buffer of an operation in flight is its thread's");
         let at = self.shared.arena.at(ticket);
         // SAFETY: the ticket is not in flight, so no thread uses its slot; `&mut self` guarantees this while the slice
         // exists.

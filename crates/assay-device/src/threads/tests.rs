@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 #[test]
 fn more_slots_than_threads_make_sense_are_refused() {
     for count in [0, 1025] {
-        let error = Threads::new(Vec::new(), Slots { count, bytes: 512 }, Clock::start()).err().unwrap();
+        let error = Threads::new(Vec::new(), Slots { count, spare: 0, bytes: 512 }, Clock::start()).err().unwrap();
         assert_eq!(error, EngineError::Slots { engine: "threads", asked: count, most: 1024 });
     }
 }
@@ -48,6 +48,113 @@ fn a_hung_operation_blocks_neither_waiting_nor_the_end() {
     }
     assert!(done.iter().all(|c| c.ticket == Ticket(0) || c.result == Ok(512)), "{done:?}");
     drop(threads);
+}
+
+/// A pool of `count` threads over a file, with `spare` tickets besides.
+fn stocked(path: &std::path::Path, count: u32, spare: u32) -> Threads {
+    Threads::new(vec![target(path, 8192, false)], Slots { spare, ..slots(count) }, Clock::start()).unwrap()
+}
+
+/// Polls until `wanted` operations have completed; each with the one that followed it.
+fn completed(threads: &mut Threads, wanted: usize) -> Vec<(Completion, Option<Ticket>)> {
+    let (mut done, mut all) = (Done::new(), Vec::new());
+    while all.len() < wanted {
+        threads.poll(Instant::ZERO, &mut done);
+        all.extend(done.drain(..).map(|completion| (completion, threads.follower(completion.ticket))));
+        if all.len() < wanted {
+            threads.wait(Span::from_ms(1));
+        }
+    }
+    all
+}
+
+#[test]
+fn a_thread_goes_on_with_what_is_prepared_in_its_order_and_the_worker_hears_of_it_later() {
+    let file = scratch(8192);
+    let mut threads = stocked(file.path(), 1, 4);
+    assert_eq!(threads.spare(), 4);
+    (1..5).for_each(|ticket| threads.prepare(7, Ticket(ticket), &op(Read, 0, 512)));
+    threads.submit_with_stock(Instant::ZERO, 7, Ticket(0), &op(Read, 0, 512));
+    let all = completed(&mut threads, 5);
+    let order: Vec<(u32, Option<Ticket>)> = all.iter().map(|(it, follower)| (it.ticket.0, *follower)).collect();
+    let followed = |ticket: u32| (ticket, Some(Ticket(ticket + 1)));
+    assert_eq!(order, [followed(0), followed(1), followed(2), followed(3), (4, None)]);
+    for pair in all.windows(2) {
+        assert!(pair[0].0.completed <= pair[1].0.issued, "one after the other: {pair:?}");
+    }
+    // The only thread has nothing to do now: it takes what is handed over next.
+    threads.submit(Instant::ZERO, Ticket(3), &op(Read, 512, 512));
+    assert_eq!(completed(&mut threads, 1)[0].0.result, Ok(512));
+}
+
+#[test]
+fn nothing_follows_an_operation_that_fails_or_ends_too_late_or_is_of_no_stock() {
+    let file = scratch(8192);
+    let mut threads = stocked(file.path(), 1, 2);
+    threads.prepare(0, Ticket(1), &op(Read, 0, 512));
+    // The file was cut: there is nothing to read.
+    file.as_file().set_len(0).unwrap();
+    threads.submit_with_stock(Instant::ZERO, 0, Ticket(0), &op(Read, 4096, 4096));
+    assert_eq!(completed(&mut threads, 1).pop().map(|(it, follower)| (it.result, follower)), Some((Ok(0), None)));
+    file.as_file().set_len(8192).unwrap();
+    threads.submit(Instant::ZERO, Ticket(0), &op(Read, 0, 512));
+    assert_eq!(completed(&mut threads, 1).pop().map(|(it, follower)| (it.result, follower)), Some((Ok(512), None)));
+    threads.set_end_of_stock(Instant::from_ns(1));
+    threads.submit_with_stock(Instant::ZERO, 0, Ticket(0), &op(Read, 0, 512));
+    assert_eq!(completed(&mut threads, 1)[0].1, None);
+    assert_eq!((threads.withdraw(0), threads.withdraw(0)), (Some(Ticket(1)), None), "it was never begun");
+    threads.submit(Instant::ZERO, Ticket(1), &op(Read, 0, 512));
+    assert_eq!(completed(&mut threads, 1)[0].0.ticket, Ticket(1), "and can be used for another");
+}
+
+/// What cannot be carried out fails when it is its turn, as what is handed over does at once.
+#[test]
+fn a_prepared_operation_that_is_refused_fails_in_its_turn() {
+    let file = scratch(8192);
+    let mut threads = stocked(file.path(), 1, 2);
+    threads.prepare(0, Ticket(1), &op(Read, 8192, 512));
+    threads.prepare(0, Ticket(2), &op(Read, 0, 512));
+    threads.submit_with_stock(Instant::ZERO, 0, Ticket(0), &op(Read, 0, 512));
+    let all = completed(&mut threads, 2);
+    assert_eq!((all[1].0.ticket, all[1].0.result, all[1].1), (Ticket(1), Err(Code(libc::EINVAL)), None));
+    assert_eq!(threads.withdraw(0), Some(Ticket(2)), "nothing followed it");
+}
+
+/// As many operations in flight as threads, and never more, however often the stock runs dry.
+#[test]
+fn a_stock_is_refilled_while_threads_take_from_it() {
+    let file = scratch(8192);
+    let (count, spare) = (8, 16);
+    let mut threads = stocked(file.path(), count, spare);
+    let mut idle: Vec<Ticket> = (count..count + spare).map(Ticket).collect();
+    (0..count).for_each(|ticket| threads.submit_with_stock(Instant::ZERO, 3, Ticket(ticket), &op(Read, 0, 512)));
+    let (mut done, mut carried, mut in_flight, mut followed) = (Done::new(), 0, count, 0);
+    while carried < 20_000 {
+        idle.drain(..).for_each(|ticket| threads.prepare(3, ticket, &op(Read, 512, 512)));
+        threads.wait(Span::from_ms(1));
+        threads.poll(Instant::ZERO, &mut done);
+        for completion in done.drain(..) {
+            assert_eq!(completion.result, Ok(512));
+            carried += 1;
+            match threads.follower(completion.ticket) {
+                Some(_) => {
+                    followed += 1;
+                    idle.push(completion.ticket);
+                }
+                None => {
+                    in_flight -= 1;
+                    let next = threads.withdraw(3).unwrap_or(completion.ticket);
+                    if next != completion.ticket {
+                        idle.push(completion.ticket);
+                    }
+                    threads.submit_with_stock(Instant::ZERO, 3, next, &op(Read, 0, 512));
+                    in_flight += 1;
+                }
+            }
+            assert_eq!(in_flight, count);
+        }
+    }
+    assert!(followed > 0, "threads went on by themselves");
 }
 
 #[test]

@@ -23,7 +23,7 @@ fn targets_and_buffers_are_registered() {
 #[test]
 fn slots_beyond_the_kernels_limit_are_refused() {
     for count in [0, 40_000] {
-        let error = Uring::new(Vec::new(), Slots { count, bytes: 512 }, Clock::start()).err().unwrap();
+        let error = Uring::new(Vec::new(), Slots { count, spare: 0, bytes: 512 }, Clock::start()).err().unwrap();
         assert_eq!(error, EngineError::Slots { engine: "io_uring", asked: count, most: 32_768 });
     }
 }

@@ -81,10 +81,17 @@ pub struct Layout {
     pub all_judged: bool,
     /// Figures per minute that the result shows.
     pub per_minute: Vec<PerMinute>,
+    /// Another tool wrote the log, which may not count what ours do: then a zero says nothing.
+    pub of_another_tool: bool,
     /// Length of an interval.
     pub interval_ns: u64,
     /// Planned measured time.
     pub planned_ns: u64,
+}
+
+/// Whether another tool wrote a log, by what it says of its engine.
+pub(crate) fn is_of_another_tool(engine: &BTreeMap<String, String>) -> bool {
+    engine.get("engine").is_some_and(|engine| engine.starts_with("ACT"))
 }
 
 impl Layout {
@@ -133,6 +140,7 @@ impl Layout {
             half_windows: header.plan["half_windows"] == true,
             all_judged: header.streams.iter().all(|stream| stream.name != Criterion::ALL)
                 && criteria.iter().any(|criterion| criterion.stream == Criterion::ALL),
+            of_another_tool: is_of_another_tool(&header.engine),
             interval_ns: header.interval_ns,
             planned_ns: header.measured_before_ns.saturating_add(measured_ns(header)),
         })

@@ -32,6 +32,7 @@ pub(crate) mod loop_layout;
 pub(crate) mod loop_time;
 pub(crate) mod loops;
 pub(crate) mod meters;
+mod most;
 pub(crate) mod notes;
 pub(crate) mod others;
 pub(crate) mod per_minute;

@@ -2,10 +2,11 @@
 
 use crate::fold::counters::{Counters, Lengths};
 use crate::fold::layout::Layout;
+use crate::fold::most::Most;
 use crate::fold::step::StepFold;
 use crate::fold::stream_layout::StreamLayout;
 use crate::fold::times::summary;
-use crate::fold::totals::{GroupTotals, Most, Totals};
+use crate::fold::totals::{GroupTotals, Totals};
 use crate::judgement::{Blocked, StreamTotals};
 use assay_base::Criterion;
 use assay_record::{StreamHead, Times};

@@ -2,26 +2,12 @@
 
 use crate::fold::counters::{Counters, add_named};
 use crate::fold::layout::Layout;
+use crate::fold::most::{self, Most};
 use crate::fold::placement::Placed;
 use crate::fold::stream_layout::StreamLayout;
 use crate::judgement::{FLUSH, GeneratorCost};
 use assay_record::{CacheCounters, FlowInterval, HostSample, Stretches};
 use std::collections::BTreeMap;
-
-/// The largest numbers at the end of any interval.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Most {
-    /// In flight.
-    pub(crate) in_flight: u64,
-    /// Waiting.
-    pub(crate) waiting: u64,
-}
-
-impl Most {
-    fn see(&mut self, in_flight: u64, waiting: u64) {
-        *self = Most { in_flight: self.in_flight.max(in_flight), waiting: self.waiting.max(waiting) };
-    }
-}
 
 /// One flow.
 #[derive(Clone, Debug)]
@@ -35,7 +21,7 @@ pub(crate) struct FlowTotals {
     pub(crate) ran_ns: u64,
     /// What these report, by name.
     pub(crate) counted_in_time: BTreeMap<String, u64>,
-    /// The largest numbers at the end of its intervals.
+    /// The largest numbers of its intervals.
     pub(crate) most: Most,
 }
 
@@ -117,7 +103,6 @@ impl Totals {
         let drains = layout.drains(placed.at_ns);
         self.intervals += u64::from(!drains);
         let end_ns = placed.at_ns.saturating_add(placed.length_ns());
-        let mut by_stream = vec![(0u64, 0u64); layout.streams.len()];
         for (index, flow) in placed.interval.flows.iter().enumerate() {
             let totals = &mut self.flows[index];
             // The windows reported a bucket that does not exist.
@@ -126,24 +111,8 @@ impl Totals {
                 add(&mut totals.in_time, flow.ok);
                 add_named(&mut totals.counted_in_time, &flow.counted);
             }
-            totals.most.see(flow.in_flight, flow.waiting);
-            let (in_flight, waiting) = &mut by_stream[usize::from(layout.flows[index].stream)];
-            add(in_flight, flow.in_flight);
-            add(waiting, flow.waiting);
         }
-        for (totals, group) in self.groups.iter_mut().zip(&layout.groups) {
-            let sum = |of: fn(&(u64, u64)) -> u64| {
-                group.streams.iter().fold(0u64, |sum, &stream| sum.saturating_add(of(&by_stream[stream])))
-            };
-            totals.most.see(sum(|each| each.0), sum(|each| each.1));
-        }
-        let (mut in_flight_of_all, mut waiting_of_all) = (0, 0);
-        for (most, (in_flight, waiting)) in self.streams.iter_mut().zip(by_stream) {
-            most.see(in_flight, waiting);
-            add(&mut in_flight_of_all, in_flight);
-            add(&mut waiting_of_all, waiting);
-        }
-        self.all.see(in_flight_of_all, waiting_of_all);
+        self.see_most(placed, layout);
         if let Some(cache) = &placed.interval.cache {
             self.cache.add(cache);
         }
@@ -157,6 +126,20 @@ impl Totals {
             let any_ran_ns = self.add_ran(placed.at_ns, end_ns, layout);
             self.add_peak(placed, any_ran_ns, layout);
         }
+    }
+
+    /// Looks at what was in flight and waiting in an interval: of each flow, each stream, and all together.
+    fn see_most(&mut self, placed: &Placed<'_>, layout: &Layout) {
+        let of_flows = most::of_flows(placed.interval, placed.length_ns(), layout);
+        self.flows.iter_mut().zip(&of_flows).for_each(|(totals, own)| totals.most.see(*own));
+        for (stream, most) in self.streams.iter_mut().enumerate() {
+            most.see(most::together(&of_flows, layout, |flow| usize::from(layout.flows[flow].stream) == stream));
+        }
+        for (totals, group) in self.groups.iter_mut().zip(&layout.groups) {
+            let is_member = |flow: usize| group.streams.contains(&usize::from(layout.flows[flow].stream));
+            totals.most.see(most::together(&of_flows, layout, is_member));
+        }
+        self.all.see(most::together(&of_flows, layout, |_| true));
     }
 
     /// Adds for how much of an interval each flow ran, each stream, and any stream. Returns for how much of it any ran
@@ -260,6 +243,7 @@ mod tests {
         let reads = &totals.flows[0];
         assert_eq!((reads.cell.ok, reads.in_time, reads.most), (23, 12, Most { in_flight: 9, waiting: 1 }));
         assert_eq!(totals.streams, [Most { in_flight: 9, waiting: 1 }, Most { in_flight: 0, waiting: 1 }]);
+        assert_eq!(totals.all, Most { in_flight: 9, waiting: 2 });
         assert_eq!(totals.cost, None, "nobody sampled it");
     }
 }

@@ -438,6 +438,7 @@ mod tests {
             watched: Vec::new(),
             half_windows: false,
             all_judged: false,
+            of_another_tool: false,
             interval_ns: 10,
             planned_ns: 1000,
         }

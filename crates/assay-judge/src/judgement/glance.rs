@@ -1,5 +1,6 @@
 //! What everybody asks first about a result: on which devices, how much per second, when, and what changed.
 
+use crate::fold::layout::is_of_another_tool;
 use crate::judgement::database::DatabaseFigures;
 use crate::judgement::result::{Judgement, StepFigures};
 use crate::judgement::streams::StreamTotals;
@@ -10,7 +11,7 @@ use assay_base::Bytes;
 impl StepFigures {
     /// Whether another tool wrote the log, which may not count what ours do: then a zero says nothing.
     fn is_of_another_tool(&self) -> bool {
-        self.generator.engine.get("engine").is_some_and(|engine| engine.starts_with("ACT"))
+        is_of_another_tool(&self.generator.engine)
     }
 
     /// Whether operations completed of which the log does not say how many were in flight.

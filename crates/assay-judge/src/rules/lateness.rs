@@ -193,6 +193,7 @@ mod tests {
             watched: Vec::new(),
             half_windows: false,
             all_judged: false,
+            of_another_tool: false,
             interval_ns: SECOND,
             planned_ns: 10 * SECOND,
         }

@@ -120,15 +120,9 @@ pub(crate) fn more_than_tags(header: &Header, layout: &Layout) -> Vec<String> {
     let all = header.targets.iter().enumerate();
     all.filter_map(|(index, head)| {
         let tags: u64 = head.facts.get("nr_requests")?.parse().ok()?;
-        let asked = asked(index);
-        (asked > tags).then(|| {
-            let disk = head.facts.get("device").filter(|device| !head.name.ends_with(device.as_str()));
-            let disk = disk.map(|device| format!("{device} beneath {}", head.name)).unwrap_or_else(|| head.name.clone());
-            format!(
-                "{disk} takes {tags} requests at a time (nr_requests), and {asked} in flight are asked for: the others wait in the \
-                 kernel, which is a part of their response"
-            )
-        })
+        let disk = head.facts.get("device").filter(|device| !head.name.ends_with(device.as_str()));
+        let disk = disk.map(|device| format!("{device} beneath {}", head.name)).unwrap_or_else(|| head.name.clone());
+        assay_base::more_than_tags(&disk, tags, asked(index))
     })
     .collect()
 }

@@ -39,6 +39,11 @@ impl Offsets {
         }
     }
 
+    /// Whether offsets depend on when operations are wanted.
+    pub fn move_with_time(&self) -> bool {
+        matches!(self, Offsets::Pattern(pattern) if matches!(**pattern, Pattern::WorkingSet(_)))
+    }
+
     /// Tells an address of the form [`Address::Behind`] where the last operation of its loop ended.
     #[inline]
     pub fn follow(&mut self, end: u64) {

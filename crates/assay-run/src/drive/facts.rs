@@ -66,7 +66,7 @@ pub(super) fn of_sessions(sessions: u32, threads: usize, clock: Clock) -> Engine
         registered_files: false,
         registered_buffers: false,
         threads: threads as u32,
-        slots: Slots { count: sessions, bytes: 0 },
+        slots: Slots { count: sessions, spare: 0, bytes: 0 },
         clock: clock.source(),
         notes: Vec::new(),
     }

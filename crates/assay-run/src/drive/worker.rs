@@ -12,7 +12,7 @@ use crate::page_cache;
 use crate::pulse::Pulse;
 use crate::signals::StopCell;
 use crate::targets::Targets;
-use assay_base::{BlockDevice, Instant};
+use assay_base::{BlockDevice, Device, Instant};
 use assay_device::clock::Clock;
 use assay_device::facts::{EngineError, EngineFacts, Slots};
 use assay_device::null::Null;
@@ -140,8 +140,11 @@ impl Recruit<'_> {
         let carried = staffing.carried(choice);
         let bound = staffing.bound(part, choice);
         let slots = assay_engine::slots(&carried, part, bound);
-        let device = match shared.device(slots, choice) {
+        let device = match shared.device(slots, (part, marked.ledger.is_some()), choice) {
             Ok(device) => {
+                if !device.is_stamped_when_found() {
+                    shared.pulse.set_fine();
+                }
                 let scheduling = staffing.take_priority(chosen.workers, chosen.normal.as_deref());
                 let _ = notices.send(Notice::Ready(index, device.describe(), scheduling));
                 device
@@ -204,15 +207,19 @@ impl Working<'_> {
 }
 
 impl Shared<'_> {
-    /// The engine of one worker, with `slots` for operations.
-    fn device(&self, slots: u32, choice: Choice) -> Result<AnyDevice, Failure> {
+    /// The engine of the worker of `part`, with `slots` for operations.
+    fn device(&self, slots: u32, (part, verifies): (Part, bool), choice: Choice) -> Result<AnyDevice, Failure> {
         let plan = self.staffing.plan;
         let targets = usize::from(plan.targets);
         let blocks = (0..targets).map(|index| self.targets.geometry(index).block);
         let largest = blocks.map(|block| plan.largest_operation(block)).max().unwrap_or(0);
         let bytes = u32::try_from(largest).map_err(|_| Failure::workload("an operation of more than 4 GiB"))?;
         let (beside, least) = self.cache.map_or((0, 0), |_| Lookaside::NEEDS);
-        let slots = Slots { count: slots + beside, bytes: bytes.max(least) };
+        let bytes = bytes.max(least);
+        // What is compared, or passes a cache, is not prepared.
+        let prepares = !verifies && self.cache.is_none();
+        let spare = if prepares { assay_engine::spare(plan, part, bytes) } else { 0 };
+        let slots = Slots { count: slots + beside, spare, bytes };
         let device = match self.targets {
             Targets::Real(all) => {
                 let all = all.iter().take(with_cache(plan)).map(|real| real.target.clone()).collect();
@@ -230,12 +237,12 @@ impl Shared<'_> {
     }
 
     fn unable(&self, error: EngineError) -> Failure {
-        match error {
-            EngineError::Slots { most, .. } => Failure::host(format!(
+        match error.slots_most() {
+            Some(most) => Failure::host(format!(
                 "{error}\n  = use more --workers, or write in_flight_bound = {} in the workload",
                 self.staffing.most_shared(most)
             )),
-            error => Failure::host(error),
+            None => Failure::host(error),
         }
     }
 }

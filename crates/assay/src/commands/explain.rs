@@ -9,8 +9,11 @@ use super::{steps, transactions};
 use crate::args::{BehindCache, Jobs, Judged, Lookaside, Pace};
 use crate::candidates;
 use crate::stdout::{print_json, show};
-use assay_base::{Bytes, Direction, Geometry, Multiple, Rate, Share, Span};
+use assay_base::{Bytes, Direction, Geometry, Multiple, Rate, Share, Span, more_than_tags};
+use assay_device::probe;
+use assay_device::safety::Roots;
 use assay_model::arrival::{Bursts, Pauses, SharedSchedule};
+use assay_model::closed_loops::ClosedLoop;
 use assay_model::mix::{Line, Loop, Spread};
 use assay_model::oltp::{Oltp, Storage};
 use assay_model::{Address, Arrival, Block, PhaseKind, Plan, Stream};
@@ -199,6 +202,7 @@ fn text(plan: &Plan, named: &[(String, Named)], (sizes, unknown): (&[Known], Opt
         Some(load) => transactions::lines(load, plan.targets, unknown, &mut out),
         None => bytes(plan, named, sizes, &mut out),
     }
+    tags(plan, named, &Roots::host()).iter().for_each(|line| out.add(line));
     if let Some(how) = integrity::describe(plan, first(sizes)) {
         out.add(format_args!("verify: {how}"));
     }
@@ -429,6 +433,19 @@ fn bytes(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>], o
         out.add(format_args!("target {name}: {}, blocks of {block} B{day}", Bytes::new(*size).human()));
         plan.streams.iter().filter_map(|stream| lasts(plan, stream, *size, *block)).for_each(|line| out.add(line));
     }
+}
+
+/// For each target: that its closed loops ask for more in flight than its disk takes at a time.
+fn tags(plan: &Plan, named: &[(String, Named)], roots: &Roots) -> Vec<String> {
+    let flows: Vec<(u16, u16)> = plan.flows().collect();
+    let loops = plan.closed_loops();
+    let said = |(target, (name, named)): (usize, &(String, Named))| {
+        let Named::Path(path) = named else { return None };
+        let is_here = |looped: &&ClosedLoop| looped.flows.iter().all(|flow| usize::from(flows[*flow].1) == target);
+        let asked = loops.iter().filter(is_here).map(|looped| u64::from(looped.slots)).sum();
+        more_than_tags(name, probe::target(roots, path).nr_requests?, asked)
+    };
+    named.iter().enumerate().filter_map(said).collect()
 }
 
 /// How long there are blocks which a stream has never seen, where it goes to such.

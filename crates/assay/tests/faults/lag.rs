@@ -3,7 +3,7 @@
 
 use super::bed::{Log, Place};
 use super::devices::passed_over;
-use super::rig::{DISK, Rig, alone, beside, is_root, steady, trials, workload};
+use super::rig::{DISK, Rig, alone, beside, closed, is_root, steady, trials, workload};
 use assay_record::CloseReason;
 use serde_json::Value;
 use std::fs;
@@ -73,9 +73,15 @@ struct Quota(PathBuf);
 
 impl Quota {
     fn of_percent(percent: u32) -> Option<Quota> {
-        let dir = PathBuf::from(format!("/sys/fs/cgroup/cpu/assay-faults-{}", std::process::id()));
+        Quota::new("share", percent * 1000, 100_000)
+    }
+
+    /// `quota` microseconds in each period.
+    fn new(name: &str, quota: u32, period: u32) -> Option<Quota> {
+        let dir = PathBuf::from(format!("/sys/fs/cgroup/cpu/assay-faults-{name}-{}", std::process::id()));
         let made = fs::create_dir(&dir)
-            .and_then(|()| fs::write(dir.join("cpu.cfs_quota_us"), (percent * 1000).to_string()))
+            .and_then(|()| fs::write(dir.join("cpu.cfs_period_us"), period.to_string()))
+            .and_then(|()| fs::write(dir.join("cpu.cfs_quota_us"), quota.to_string()))
             .inspect_err(|e| passed_over(&format!("no cgroup with a quota to be had: {e}")));
         made.ok().map(|()| Quota(dir))
     }
@@ -121,5 +127,47 @@ fn a_generator_without_processor_time_is_invalid() {
         let said = super::bed::Said::of(starved(&rig.place, &quota, &args).output().unwrap(), &args);
         let log = rig.judged(&said, "INVALID");
         assert!(log.header.engine["scheduling"].contains("normal"), "{:?}", log.header.engine);
+    }
+}
+
+/// A device that takes 1 ms for each read, whatever happens to the program.
+const GOOD: &str = "read_delay=1ms";
+
+/// A closed and an open loop that ask for no more than such a device can do.
+fn closed_and_open() -> [String; 2] {
+    [closed("read", 4), steady("read", 500)].map(|stream| workload("3s", ("20ms", "0.1%"), &[&stream]))
+}
+
+/// The program is stopped for 38 ms at a time, again and again: many of its threads are within a call then.
+#[test]
+fn a_good_device_never_fails_because_threads_are_stopped_for_a_moment() {
+    for load in closed_and_open().iter().cycle().take(2 * trials()) {
+        let Some(rig) = Rig::full(beside()) else { return };
+        rig.fault.set(GOOD);
+        let running = rig.start(load, &["--engine", "threads"]);
+        for _ in 0..12 {
+            running.signal(libc::SIGSTOP);
+            std::thread::sleep(Duration::from_millis(38));
+            running.signal(libc::SIGCONT);
+            std::thread::sleep(Duration::from_millis(90));
+        }
+        rig.judged_not_failed(&running.end());
+    }
+}
+
+/// A quota of 12 ms in 40: what the threads of the pool wait for a processor within a call is not the device's.
+#[test]
+fn a_good_device_never_fails_because_threads_have_a_quota() {
+    if !is_root() {
+        return;
+    }
+    for load in closed_and_open().iter().cycle().take(2 * trials()) {
+        let Some(rig) = Rig::full(beside()) else { return };
+        let Some(quota) = Quota::new("quota", 12_000, 40_000) else { return };
+        rig.fault.set(GOOD);
+        rig.place.write("workload.toml", load);
+        let args = ["run", "workload.toml", DISK, "--out", "run", "--engine", "threads"];
+        let said = super::bed::Said::of(starved(&rig.place, &quota, &args).output().unwrap(), &args);
+        rig.judged_not_failed(&said);
     }
 }

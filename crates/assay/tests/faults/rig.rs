@@ -163,6 +163,12 @@ impl Rig {
         Log::of(&self.place.path("run"))
     }
 
+    /// Asserts that a run on a good device did not end with FAIL, whatever happened to the program.
+    pub fn judged_not_failed(&self, said: &Said) {
+        let (verdict, _) = self.ended(said);
+        assert_ne!(verdict, "FAIL", "{}{}", said.out, said.err);
+    }
+
     /// Asserts how the run ended: with a verdict that agrees with the exit code and `verdict.json`, and with a log that
     /// adds up.
     pub fn ended(&self, said: &Said) -> (String, Log) {
