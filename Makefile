@@ -52,7 +52,7 @@ campaign:
 	ASSAY_CAMPAIGN=20 $(CARGO) test -p assay --test faults -- --nocapture campaign:: lag:: times::
 	ASSAY_CAMPAIGN=20 $(CARGO) test -p assay --test sizing a_large_log
 	ASSAY_CAMPAIGN=20 $(CARGO) test -p assay-cache --test cached
-	ASSAY_CAMPAIGN=20 $(CARGO) test -p assay --test program -- cache::after_a_kill killed::
+	ASSAY_CAMPAIGN=20 $(CARGO) test -p assay --test program -- --nocapture cache::after_a_kill killed:: neighbours::
 	ASSAY_LATE_DEVICES=10000 $(CARGO) test -p assay --test late -- --nocapture campaign::
 	ASSAY_CAMPAIGN=20 $(CARGO) test -p assay --test late -- --nocapture neighbours::
 

@@ -14,7 +14,9 @@ use std::path::Path;
 
 /// Keys that are in another class than the table of 2026-08 has them: what was refused is driven, or what fio itself
 /// ignores is not refused any more; and `exitall` was listed as exact and not driven.
-const CHANGED: [(&str, Class); 30] = [
+const CHANGED: [(&str, Class); 32] = [
+    ("group_reporting", Class::Exact),
+    ("new_group", Class::Exact),
     ("zonemode", Class::Differs),
     ("zonesize", Class::Exact),
     ("zonerange", Class::Exact),

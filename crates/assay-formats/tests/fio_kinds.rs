@@ -522,3 +522,32 @@ fn keys_of_profiles_do_nothing_and_that_is_told() {
     }
     assert_eq!(lowered.workload.targets.paths, ["data.img"]);
 }
+
+/// Groups end at `stonewall` and before `new_group`; a stream alone is none.
+#[test]
+fn copies_are_reported_together_where_the_job_asks_for_it() {
+    let text = "[global]\nfilename=data.img\nruntime=2\ntime_based\nrate_iops=10\n\
+                [a]\nrw=randrw\nnumjobs=3\ngroup_reporting\n\
+                [b]\nrw=read\n\
+                [c]\nrw=read\ngroup_reporting\n\
+                [d]\nnew_group\nrw=write\nnumjobs=2\ngroup_reporting\n\
+                [e]\nstonewall\nrw=write\nnumjobs=2\ngroup_reporting\n\
+                [f]\nnew_group\nrw=read\ngroup_reporting\n\
+                [g]\nrw=read\ngroup_reporting=0\nnumjobs=2\n";
+    let lowered = of(text, &Choice::default(), &around()).unwrap();
+    let groups = |plan: &Plan| -> Vec<(String, String)> {
+        plan.groups.iter().map(|group| (group.name.clone(), group.streams.join(" "))).collect()
+    };
+    let owned = |all: &[(&str, &str)]| -> Vec<(String, String)> {
+        all.iter().map(|(name, streams)| ((*name).to_owned(), (*streams).to_owned())).collect()
+    };
+    let steps: Vec<_> = plans(&lowered).iter().map(groups).collect();
+    let first = owned(&[
+        ("a.reads x4", "a.0.reads a.1.reads a.2.reads c"),
+        ("a.writes x3", "a.0.writes a.1.writes a.2.writes"),
+        ("d x2", "d.0 d.1"),
+    ]);
+    assert_eq!(steps, [first, owned(&[("e x2", "e.0 e.1")])]);
+    assert!(plan(&accepted("rw=randread\nnumjobs=4\nruntime=1\ntime_based")).groups.is_empty());
+    assert!(plan(&accepted("rw=randread\ngroup_reporting\nruntime=1\ntime_based")).groups.is_empty());
+}

@@ -208,7 +208,7 @@ fn collections() {
     for round in 0..1500 {
         let mut seed = seeds[round % seeds.len()].clone();
         seed.truncate(8000);
-        let mut collector = Collector::new(Options { keep_first_report: round % 2 == 0, slice: None });
+        let mut collector = Collector::new(Options { keep_first_report: round % 2 == 0, ..Options::default() });
         collector.begin("x", "", "");
         damage(&seed, &mut prng).chunks(300).for_each(|piece| collector.feed(piece));
         collector.end();

@@ -4,6 +4,7 @@
 
 mod common;
 
+use assay_base::Span;
 use assay_formats::iometer::{Config, read, steps, write};
 use assay_model::workload::{self, Adjust};
 use serde_json::Value;
@@ -126,6 +127,24 @@ fn what_no_configuration_can_be_is_refused_at_its_place() {
 }
 
 #[test]
+fn specifications_alone_are_a_step_each() {
+    let text = "Version 1.1.0 \n'ACCESS SPECIFICATIONS ====\n'Access specification name,default assignment\n\
+        \tFile server,NONE\n'size,% of size,% reads,% random,delay,burst,align,reply\n\t4096,60,80,100,0,1,0,0\n\t65536,40,80,100,0,1,0,0\n\
+        'Access specification name,default assignment\n\tWeb server,NONE\n'size,% of size,% reads,% random,delay,burst,align,reply\n\
+        \t512,100,100,100,0,1,0,0\n'END access specifications\nVersion 1.1.0 \n";
+    let mut config = read("a.icf", text).unwrap();
+    let titles =
+        |config: &Config| steps(config, None).unwrap().iter().map(|step| step.title.clone()).collect::<Vec<_>>();
+    assert_eq!(titles(&config), ["File server", "Web server"]);
+    let first = &steps(&config, None).unwrap()[0];
+    let (what, remedy) = write(&config, first, "a", "a.icf").unwrap_err();
+    assert!(what.contains("has no run time") && remedy.contains("--for 5min"), "{what} {remedy}");
+    config.run_time = Span::from_secs(60);
+    let workload = write(&config, first, "a", "a.icf").unwrap();
+    assert!(workload.contains("duration = \"1min\""), "{workload}");
+}
+
+#[test]
 fn what_cannot_run_is_refused_with_a_remedy() {
     for (from, to, what) in [
         ("\t0          5          0", "\t0          0          0", "has no run time"),
@@ -177,7 +196,7 @@ fn depths_targets_and_workers_that_are_alike_come_over() {
     assert_eq!(steps(&read("a.icf", &idle).unwrap(), None).unwrap().len(), 1);
     let alone = format!("{}'END access specifications\r\n", &text[..text.find("'END access").unwrap()]);
     let alone = read("a.icf", &alone).unwrap();
-    assert!(steps(&alone, None).unwrap_err().1.contains("--spec"));
+    assert_eq!(steps(&alone, None).unwrap().len(), alone.specs.len());
     let text = &workloads(&alone, Some("file server"), ("a", "a.icf")).unwrap()[0];
     assert!(text.contains("in_flight = 1\n") && !text.contains("range"), "{text}");
 }

@@ -28,6 +28,7 @@ mod verdict;
 mod words;
 
 pub use assay_base::text::printable;
+pub use fold::lacks::is_too_blank;
 pub use judge::{Fold, JudgeError, judge};
 pub use judgement::Judgement;
 pub use options::Options;

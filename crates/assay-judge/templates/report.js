@@ -193,7 +193,7 @@
     },
 
     nines({ part, figure }) {
-      const totals = part.streams[figure.dataset.totals];
+      const totals = part[figure.dataset.of][figure.dataset.totals];
       const place = ([share]) => (share < 1 ? -Math.log10(1 - share) : Math.log10(Math.max(10, totals.operations)));
       const table = (nines) => [nines.map(place), positive(nines.map(([, ns]) => ns))];
       const nine = (n) => (n === 0 ? "0%" : n === 1 ? "90%" : n === 2 ? "99%" : `99.${"9".repeat(n - 2)}%`);
@@ -314,7 +314,7 @@
     if (folded || !width || figure.hidden) return;
     drawn.get(figure)?.destroy();
     painted.delete(figure);
-    const [options, data] = CHARTS[figure.dataset.chart]({ part, step, figure, lines: part.series.streams[figure.dataset.stream] });
+    const [options, data] = CHARTS[figure.dataset.chart]({ part, step, figure, lines: part.series[figure.dataset.of ?? "streams"]?.[figure.dataset.stream] });
     const hooks = {
       ...options.hooks,
       draw: [...(options.hooks?.draw ?? []), () => painted.add(figure)],

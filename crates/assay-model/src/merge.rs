@@ -4,7 +4,7 @@
 use crate::life::Life;
 use crate::lives::end_when_done;
 use crate::mix::Loop;
-use crate::plan::{Arrival, Block, Lane, Phase, PhaseKind, Plan, READ_BACK, Stream, Work};
+use crate::plan::{Arrival, Block, Group, Lane, Phase, PhaseKind, Plan, READ_BACK, Stream, Work};
 use crate::profile::Derivation;
 use assay_base::{Criterion, Multiple};
 
@@ -135,10 +135,15 @@ fn renamed(plan: Plan, name: &str) -> Plan {
     let criterion = |criterion: Criterion| Criterion { stream: format!("{name}.{}", criterion.stream), ..criterion };
     let lane =
         |lane: Lane| Lane { streams: lane.streams.iter().map(|stream| format!("{name}.{stream}")).collect(), ..lane };
+    let group = |group: Group| Group {
+        streams: group.streams.iter().map(|stream| format!("{name}.{stream}")).collect(),
+        name: format!("{name}.{}", group.name),
+    };
     let own = plan.streams.into_iter().filter(|stream| stream.name != READ_BACK);
     Plan {
         streams: own.map(stream).collect(),
         lanes: plan.lanes.into_iter().map(lane).collect(),
+        groups: plan.groups.into_iter().map(group).collect(),
         loops: plan.loops.into_iter().map(looped).collect(),
         phases: plan.phases.into_iter().filter(|phase| phase.name != READ_BACK).collect(),
         criteria: plan.criteria.into_iter().map(criterion).collect(),
@@ -179,6 +184,7 @@ fn add(whole: &mut Plan, plan: Plan) -> Result<(), String> {
     whole.half_windows |= plan.half_windows;
     whole.streams.extend(plan.streams);
     whole.lanes.extend(plan.lanes);
+    whole.groups.extend(plan.groups);
     whole.loops.extend(plan.loops);
     whole.criteria.extend(plan.criteria);
     whole.check_all.extend(plan.check_all);

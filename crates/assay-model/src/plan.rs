@@ -55,6 +55,9 @@ pub struct Plan {
     /// Streams with slots of their own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lanes: Vec<Lane>,
+    /// Streams whose figures are also shown together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<Group>,
     /// Closed loops over several streams.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loops: Vec<Loop>,
@@ -123,6 +126,27 @@ fn is_no_time(span: &Span) -> bool {
 impl Before {
     fn is_nothing(&self) -> bool {
         *self == Before::default()
+    }
+}
+
+/// Streams whose figures are also shown together, such as those of the copies of a job.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Group {
+    /// Its name, for people.
+    pub name: String,
+    /// The names of its streams.
+    pub streams: Vec<String>,
+}
+
+impl Group {
+    /// The groups that have streams among `streams`, and only those of their streams.
+    pub fn within(groups: &[Group], streams: &[Stream]) -> Vec<Group> {
+        let is_there = |name: &String| streams.iter().any(|stream| stream.name == *name);
+        let there = |group: &Group| Group {
+            streams: group.streams.iter().filter(|name| is_there(name)).cloned().collect(),
+            name: group.name.clone(),
+        };
+        groups.iter().map(there).filter(|group| !group.streams.is_empty()).collect()
     }
 }
 

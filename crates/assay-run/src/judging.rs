@@ -3,7 +3,7 @@
 use crate::failure::{Failure, shown};
 use crate::{act_log, certificate, reading, reading_ahead};
 use assay_base::{Measure, Span};
-use assay_formats::act::import;
+use assay_formats::act::{import, latency};
 use assay_judge::compare::Sampled;
 use assay_judge::{Fold, Judgement, Options};
 use assay_model::Phase;
@@ -29,10 +29,17 @@ impl Log {
     /// Opens the log at `path`.
     ///
     /// # Errors
-    /// There is no such file, or it is not a regular file.
+    /// There is no such file, it is not a regular file, or it is a table made from a log.
     pub fn open(path: &Path) -> Result<Log, Failure> {
         let file = reading::open(path)?;
-        let of_act = start(&file).is_ok_and(|start| import::looks_like(&start));
+        let beginning = start(&file).unwrap_or_default();
+        let of_act = import::looks_like(&beginning);
+        if !of_act && latency::is_table(&beginning) {
+            return Err(Failure::workload(format!(
+                "{} is a table that act_latency made from a log, and the log itself is judged\n  = name the log: the table's first lines say which one it was",
+                shown(path)
+            )));
+        }
         Ok(Log { path: path.to_path_buf(), file, of_act })
     }
 

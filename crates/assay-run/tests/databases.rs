@@ -91,6 +91,7 @@ fn plan(rate: Option<u64>, seconds: u64) -> Plan {
         max_lag: Span::from_secs(60),
         in_flight_bound: SESSIONS,
         lanes: Vec::new(),
+        groups: Vec::new(),
         loops: Vec::new(),
         oltp: None,
         mail: None,

@@ -4,6 +4,9 @@
 #![allow(clippy::disallowed_methods, reason = "a test makes files of its own")]
 #![allow(clippy::unwrap_used, clippy::disallowed_macros, reason = "a test, which must say what it skipped")]
 
+#[path = "../../assay-device/tests/safety_common/losetup.rs"]
+mod losetup;
+
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -88,13 +91,8 @@ struct LoopDevice(String);
 impl LoopDevice {
     fn new(file: &Path) -> Option<LoopDevice> {
         std::fs::File::create(file).and_then(|made| made.set_len(64 << 20)).unwrap();
-        let made = Command::new("losetup").args(["-f", "--show", "--direct-io=on"]).arg(file).output().ok()?;
-        let path = String::from_utf8_lossy(&made.stdout).trim().to_owned();
-        if !made.status.success() || path.is_empty() {
-            eprintln!("skipped: no loop device: {}", told(&made));
-            return None;
-        }
-        Some(LoopDevice(path))
+        let attached = losetup::attach(file, &["--direct-io=on"]);
+        attached.map_err(|why| eprintln!("skipped: {why}")).ok().map(LoopDevice)
     }
 }
 

@@ -286,6 +286,7 @@ fn plan(rate: Option<u64>, criterion: &str) -> Plan {
         max_lag: Span::from_secs(5),
         in_flight_bound: 64,
         lanes: Vec::new(),
+        groups: Vec::new(),
         loops: if rate.is_none() { vec![sessions] } else { Vec::new() },
         oltp: None,
         mail: None,

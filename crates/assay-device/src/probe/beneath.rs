@@ -119,6 +119,9 @@ pub fn beneath_file(roots: &Roots, real: &Path) -> Beneath {
     let Some(mount) = mount_of(&table, real) else {
         return Beneath::Unknown("its file system is not in the table of mounts".to_owned());
     };
+    if let Some(served) = super::nfs::serves(roots, mount) {
+        return Beneath::Disks(served);
+    }
     let disk = super::stat::disk_under_path(roots, real);
     answer(on_file_system(roots, &mount.kind, disk, 0))
 }
@@ -137,6 +140,9 @@ pub fn pieces_of(roots: &Roots, device: DevNum) -> Pieces {
 
 /// Why others than this machine may use a disk, in words; `None` where nothing says that they may.
 pub fn of_another_host(roots: &Roots, device: DevNum) -> Option<String> {
+    if let Some(server) = super::nfs::name(roots, device) {
+        return Some(format!("{server} is a server: what other machines do on it is not known"));
+    }
     let dir = disk_dir(roots, device)?;
     let (path, name) = (dir.to_string_lossy().into_owned(), super::stat::disk_name(roots, device)?);
     let transport = attribute(&dir.join("device/transport")).filter(|transport| transport != "pcie");

@@ -7,6 +7,7 @@
 mod beneath;
 mod health;
 mod host;
+mod nfs;
 mod processes;
 mod stat;
 mod target;

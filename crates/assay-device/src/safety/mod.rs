@@ -62,7 +62,7 @@ pub use watermark::Watermark;
 pub use writers::writers;
 
 pub(crate) use family::{Loop, loops};
-pub(crate) use mounts::{Mount, mount_of, mounts};
+pub(crate) use mounts::{Mount, mount_of, mounts, unescape};
 pub(crate) use roots::{attribute, names_if_any, number};
 pub(crate) use subject::kind as kind_of;
 pub(crate) use usage::disk_under;

@@ -51,7 +51,7 @@ fn parse_mount(line: &str) -> Option<Mount> {
 }
 
 /// Undoes the kernel's octal escapes (`\040` for a blank).
-pub(super) fn unescape(text: &str) -> String {
+pub(crate) fn unescape(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&first, tail)) = rest.split_first() {

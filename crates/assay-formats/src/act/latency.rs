@@ -56,6 +56,12 @@ impl From<LineFault> for Stop {
     }
 }
 
+/// Whether a text begins like a table that this analyzer, or the original, made from a log.
+pub fn is_table(start: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(start);
+    text.lines().any(|line| line.contains(" is ACT version ") || line.trim_start().starts_with("%>("))
+}
+
 const USAGE: &str = "Usage:
  -l act_storage or act_index output file
     MANDATORY - NO DEFAULT

@@ -9,6 +9,8 @@
 mod asinfo;
 mod asloglatency;
 pub mod assemble;
+mod blkparse_format;
+mod container;
 mod findings;
 mod iostat;
 mod json;
@@ -22,6 +24,7 @@ mod tolerance;
 mod trace;
 mod trace_lines;
 
+pub use blkparse_format::Format as BlkparseFormat;
 pub use findings::{
     Blocks, Counter, DriveSeen, FileSeen, Findings, Found, Habits, Histogram, Place, Remark, Trace, TraceSide, Unit,
 };
@@ -57,13 +60,19 @@ struct Readers {
     trace: trace_lines::Reader,
 }
 
+impl Readers {
+    fn new(options: &Options) -> Readers {
+        Readers { trace: trace_lines::Reader::new(options.blkparse_format.clone()), ..Readers::default() }
+    }
+}
+
 impl Collector {
     /// The state before the first file.
     pub fn new(options: Options) -> Collector {
         Collector {
+            readers: Readers::new(&options),
             options,
             found: Findings::default(),
-            readers: Readers::default(),
             partial: Vec::new(),
             over: false,
             line: 0,
@@ -77,7 +86,7 @@ impl Collector {
     pub fn begin(&mut self, name: &str, node: &str, group: &str) {
         let (name, node, group) = (one_line(name), one_line(node), group.to_owned());
         self.found.files.push(FileSeen { name, node, group, ..FileSeen::default() });
-        self.readers = Readers::default();
+        self.readers = Readers::new(&self.options);
         (self.line, self.json, self.started, self.over) = (0, None, false, false);
         self.partial.clear();
     }
@@ -87,7 +96,8 @@ impl Collector {
         if !self.started {
             let Some(first) = bytes.iter().position(|byte| !byte.is_ascii_whitespace()) else { return };
             self.started = true;
-            self.json = (bytes[first] == b'{' && !looks_like_histogram(&bytes[first..])).then(json::Machine::default);
+            let is_json = bytes[first] == b'{' && !looks_like_histogram(&bytes[first..]);
+            self.json = (is_json && !container::is_json_line(&bytes[first..])).then(json::Machine::default);
         }
         if let Some(machine) = &mut self.json {
             let place = Place { file: self.found.current(), line: 0 };
@@ -139,7 +149,8 @@ impl Collector {
                 &lossy
             }
         };
-        let line = line.trim_start_matches('\u{feff}');
+        let unpacked = container::from_json_line(line);
+        let line = unpacked.as_deref().unwrap_or(line).trim_start_matches('\u{feff}');
         let found = &mut self.found;
         let Readers { asloglatency, server, iostat, trace } = &mut self.readers;
         // The longest files are the server's logs and traces: their readers are tried first, and decide from the first
@@ -150,7 +161,8 @@ impl Collector {
             || trace.line(place, line, found)
             || asloglatency.line(place, line, &self.options, found)
             || iostat.line(place, line, &self.options, found)
-            || asinfo::line(place, line, found);
+            || asinfo::line(place, line, found)
+            || container::without_prefix(line).is_some_and(|line| server.line(place, line, found));
         let seen = found.seen();
         seen.lines += 1;
         if !taken && !line.trim().is_empty() {
@@ -177,6 +189,7 @@ impl Collector {
         }
         self.readers.asloglatency.end(&self.options, &mut self.found);
         self.readers.server.end(&mut self.found);
+        self.readers.trace.end(&mut self.found);
         self.readers.iostat.end(place, &self.options, &mut self.found);
     }
 

@@ -7,4 +7,6 @@ pub struct Options {
     pub keep_first_report: bool,
     /// Use the row of this time of day in asloglatency's tables, instead of the average.
     pub slice: Option<String>,
+    /// The format that `blkparse -f` was given.
+    pub blkparse_format: Option<super::BlkparseFormat>,
 }

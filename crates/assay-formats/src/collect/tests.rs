@@ -341,6 +341,81 @@ TIME(s)     COMM           PID     DISK      T SECTOR     BYTES   LAT(ms)
 }
 
 #[test]
+fn iosnoop_without_its_header_as_grep_leaves_it() {
+    let rows = "asd              5555   R    259,0    2244         131072     0.50\n\
+                asd              5555   WS   259,0    99           131072     0.10\n\
+                two words        5555   R    259,0    2500         131072     0.70\n";
+    let found = collected(&[("a", rows)]);
+    let trace = traced(&found, "259,0", "");
+    assert_eq!((trace.reads.operations, trace.writes.operations, trace.writes.durable), (2, 1, 1));
+    assert_eq!((found.covered(trace), found.remarks.len(), found.files[0].other), (0, 0, 0));
+    // `iosnoop -ts`: the time at which it began and that at which it ended.
+    let timed: String = rows.lines().zip(0..).map(|(row, at)| format!("{at}.000000 {at}.500000 {row}\n")).collect();
+    let found = collected(&[("a", &timed)]);
+    assert_eq!(found.covered(traced(&found, "259,0", "")), 2_000_000_000);
+    // Lines that only resemble it.
+    for other in
+        ["asd 5555 R 259,0 2244 131072\n", "asd 5555 read 259,0 2244 131072 0.50\n", "5555 R 259,0 1 512 0.5\n"]
+    {
+        assert!(collected(&[("a", other)]).traces.is_empty(), "{other}");
+    }
+}
+
+#[test]
+fn prose_behind_a_table_is_one_remark() {
+    let prose = "\nThat was the hour of the backup.\nWe saw 12 slow reads, and restarted it.\n";
+    let found = collected(&[("a", &format!("{SHORT_BURST}{prose}"))]);
+    assert_eq!((found.remarks.len(), found.files[0].other), (0, 2), "{:?}", remarks(&found));
+    assert_eq!(found.files[0].first_other, Some((10, "That was the hour of the backup.".to_owned())));
+    let cut: String = (0..30).map(|at| format!("{at}.5 app 100 sda R 8\n")).collect();
+    let found = collected(&[("a", &format!("{SHORT_BURST}{cut}"))]);
+    assert_eq!(found.remarks.len(), 1, "{:?}", remarks(&found));
+    remarked(
+        &found,
+        "a:9",
+        "an operation without all its columns: the line is cut and left out; so are 29 further lines",
+    );
+    let bpftrace = "Attaching 5 probes...\nTIME(ms)     DISK    COMM             PID    LAT(ms)\n12           vda     app              7      1\n";
+    let found = collected(&[("a", bpftrace)]);
+    assert_eq!((found.remarks.len(), found.files[0].other), (1, 1));
+    remarked(&found, "a:2", "prints neither the direction nor the size of an operation: trace with that of bcc");
+}
+
+#[test]
+fn a_servers_log_behind_the_prefix_of_its_container() {
+    let (name, drive) = ("a.log", "/dev/nvme0n1");
+    let plain = [
+        drv_ssd("07:28:02", (65_885_408, 1543.0), drive),
+        "Apr 10 2018 07:28:02 GMT: INFO (info): (hist.c:240) histogram dump: {ycsb}-device-read-size (365 total) bytes\n".into(),
+        "Apr 10 2018 07:28:02 GMT: INFO (info): (hist.c:257)  (10: 0000000300) (11: 0000000065)\n".into(),
+        drv_ssd("07:28:22", (65_916_368, 1548.0), drive),
+    ]
+    .concat();
+    let expected = collected(&[(name, &plain)]);
+    assert!(!expected.blocks.is_empty() && !expected.histograms.is_empty());
+    let json = |line: &str| format!("{}\n", serde_json::json!({"log": format!("{line}\n"), "stream": "stdout"}));
+    let forms: [&dyn Fn(&str) -> String; 3] = [
+        &|line| format!("db-1  | {line}\n"),
+        &|line| format!("2018-04-10T07:28:02.123456789Z stdout F {line}\n"),
+        &json,
+    ];
+    for form in forms {
+        let text: String = plain.lines().map(form).collect();
+        let found = collected(&[(name, &text)]);
+        assert_eq!((&found.blocks, &found.histograms), (&expected.blocks, &expected.histograms), "{text:.200}");
+    }
+}
+
+#[test]
+fn a_trace_in_a_format_of_its_own() {
+    let format = super::BlkparseFormat::parse("%a,%d,%T.%t,%D,%S,%n\\n").unwrap();
+    let text = "Q,R,0.000000000,8,16,8,8\nD,R,0.000100000,8,16,8,8\nD,W,2.000100000,8,16,16,16\nCPU0 (sdb):\n";
+    let found = collected_in(50, &[("a", text)], &Options { blkparse_format: Some(format), ..Options::default() });
+    let issued = traced(&found, "8,16", "D");
+    assert_eq!((issued.reads.bytes, issued.writes.bytes, found.covered(issued)), (4096, 8192, 2_000_100_000));
+}
+
+#[test]
 fn a_trace_whose_clock_jumps_keeps_its_rate() {
     let line = |seconds: f64| format!("  8,16 0 1 {seconds:.9} 1 D R 8 + 8 [x]\n");
     let text: String = [0.0, 1.0, 2.0, 9000.0, 9001.0, 3.0, 4.0].into_iter().map(line).collect();

@@ -1,18 +1,33 @@
-//! Lines of traces: blkparse, biosnoop (bcc), iosnoop (perf-tools), and fio's iolog of versions 2 and 3.
+//! Lines of traces: blkparse in its own or in a given format, biosnoop (bcc), iosnoop (perf-tools), and fio's iolog of
+//! versions 2 and 3.
 
+use super::blkparse_format::Format;
 use super::findings::{Findings, Place};
 use super::text::number;
 use super::trace::{Event, add};
 use assay_base::Direction;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 /// The kernel's sector size.
-const SECTOR: u64 = 512;
+pub(super) const SECTOR: u64 = 512;
 /// Upper bound on the size of an operation; larger ones are ignored.
 const BYTES_MAX: u64 = 1 << 32;
 
 #[derive(Default)]
 pub(super) struct Reader {
     mode: Mode,
+    /// What `blkparse -f` was given, if the user says so.
+    blkparse: Option<Format>,
+    /// Damaged lines by what is wrong with them: prose behind a table is one remark, not one for each line.
+    damaged: BTreeMap<&'static str, DamagedLines>,
+}
+
+/// Lines with the same damage.
+struct DamagedLines {
+    first: Place,
+    end: &'static str,
+    further: u64,
 }
 
 #[derive(Default)]
@@ -21,9 +36,14 @@ enum Mode {
     Unknown,
     /// Whether lines begin with a time.
     Iolog { timed: bool },
-    /// Columns under the header of biosnoop or iosnoop.
+    /// Columns under the header of biosnoop or iosnoop, or of iosnoop's rows without it.
     Snoop(Snoop),
+    /// Rows of bpftrace's biosnoop, which say neither what was done nor how much.
+    Bpftrace,
 }
+
+/// What bpftrace's biosnoop lacks.
+const NO_BYTES: &str = "bpftrace's biosnoop prints neither the direction nor the size of an operation: trace with that of bcc (biosnoop-bpfcc in Debian's bpfcc-tools)";
 
 /// The positions of the columns: those after the command's name, which may contain spaces, are counted from the right.
 struct Snoop {
@@ -53,6 +73,11 @@ pub(super) enum Seen<'a> {
 }
 
 impl Reader {
+    /// A reader of traces; lines of blkparse are in this format.
+    pub(super) fn new(blkparse: Option<Format>) -> Reader {
+        Reader { blkparse, ..Reader::default() }
+    }
+
     /// Takes a line of a trace; false for any other line.
     pub(super) fn line(&mut self, place: Place, line: &str, found: &mut Findings) -> bool {
         match self.read(line) {
@@ -60,17 +85,29 @@ impl Reader {
             Seen::Empty => {}
             Seen::Untimed => found.remark(place, "an iolog of version 2 has no times: rates and bursts stay unknown"),
             Seen::Other(kind) => found.saw(kind),
-            Seen::Damaged(what, end) => found.remark(place, format!("{what}{end}")),
+            Seen::Damaged(what, end) => {
+                let lines = self.damaged.entry(what).or_insert(DamagedLines { first: place, end, further: 0 });
+                lines.further += u64::from(lines.first != place);
+            }
             Seen::Event(event) => add(place, &event, found),
         }
         true
     }
 
+    /// The file has ended.
+    pub(super) fn end(&mut self, found: &mut Findings) {
+        for (what, lines) in std::mem::take(&mut self.damaged) {
+            let DamagedLines { first, end, further } = lines;
+            let further = if further > 0 { format!("; so are {further} further lines") } else { String::new() };
+            found.remark(first, format!("{what}{end}{further}"));
+        }
+    }
+
     /// Says what a line is.
     pub(super) fn read<'a>(&mut self, line: &'a str) -> Seen<'a> {
-        match blkparse(line) {
-            Seen::Nothing => {}
-            seen => return seen,
+        let seen = self.blkparse.as_ref().map_or_else(|| blkparse(line), |format| format.line(line));
+        if !matches!(seen, Seen::Nothing) {
+            return seen;
         }
         match line.trim_end() {
             "fio version 2 iolog" => {
@@ -87,10 +124,21 @@ impl Reader {
                     return Seen::Empty;
                 }
             }
+            header if header.starts_with("TIME(ms)") && header.contains("COMM") && header.ends_with("LAT(ms)") => {
+                self.mode = Mode::Bpftrace;
+                return Seen::Damaged(NO_BYTES, "");
+            }
             _ => {}
+        }
+        if let Mode::Unknown = self.mode
+            && let Some(snoop) = Snoop::from_row(line)
+        {
+            self.mode = Mode::Snoop(snoop);
         }
         match &self.mode {
             Mode::Unknown => Seen::Nothing,
+            Mode::Bpftrace if line.starts_with(|first: char| first.is_ascii_digit()) => Seen::Empty,
+            Mode::Bpftrace => Seen::Nothing,
             Mode::Iolog { timed } => iolog(line, *timed),
             Mode::Snoop(snoop) => snoop.line(line),
         }
@@ -115,34 +163,51 @@ fn blkparse(line: &str) -> Seen<'_> {
     let Some(device) = words.next().filter(|word| device_numbers(word)) else { return Seen::Nothing };
     let Some(at) = words.nth(2).and_then(nanoseconds) else { return Seen::Nothing };
     let (Some(action), Some(kind)) = (words.nth(1), words.next()) else { return Seen::Nothing };
-    let action = match action {
-        "Q" => "Q",
-        "D" => "D",
-        "C" => "C",
-        // Merges, plugs, splits and the like are steps between these events.
-        _ => return Seen::Other("other events of blkparse"),
-    };
-    let mut next = || words.next()?.parse::<u64>().ok();
-    let sector = next();
-    let sectors = words.next().filter(|word| *word == "+").and_then(|_| words.next()?.parse::<u64>().ok());
-    let known = sector.zip(sectors).filter(|(_, sectors)| *sectors > 0 && *sectors < BYTES_MAX / SECTOR);
-    // F before the operation's letter means a flush, after it FUA.
-    let letters = kind.strip_prefix('F').unwrap_or(kind);
-    let direction = match (letters.contains('D') || known.is_none(), letters.contains('R'), letters.contains('W')) {
-        (true, ..) => None,
-        (_, true, _) => Some(Direction::Read),
-        (_, _, true) => Some(Direction::Write),
-        _ => None,
-    };
-    let (sector, sectors) = known.unwrap_or_default();
-    let durable = letters.contains('S') || letters.contains('F');
-    let address = sector.checked_mul(SECTOR);
-    let device = device.into();
-    Seen::Event(Event { device, action, direction, at: Some(at), address, bytes: sectors * SECTOR, durable })
+    let sector = words.next().and_then(|word| word.parse().ok());
+    let sectors = words.next().filter(|word| *word == "+").and_then(|_| words.next()?.parse().ok());
+    Blkparse { device: device.into(), action, kind, at: Some(at), sector, sectors }.seen()
+}
+
+/// What a line of blkparse says, in whatever format.
+pub(super) struct Blkparse<'a> {
+    pub device: Cow<'a, str>,
+    pub action: &'a str,
+    /// The letters of the kind of operation: R, W, D, F, S, A, M.
+    pub kind: &'a str,
+    /// Nanoseconds.
+    pub at: Option<u64>,
+    pub sector: Option<u64>,
+    pub sectors: Option<u64>,
+}
+
+impl<'a> Blkparse<'a> {
+    pub(super) fn seen(self) -> Seen<'a> {
+        let action = match self.action {
+            "Q" => "Q",
+            "D" => "D",
+            "C" => "C",
+            // Merges, plugs, splits and the like are steps between these events.
+            _ => return Seen::Other("other events of blkparse"),
+        };
+        let known = self.sector.zip(self.sectors).filter(|(_, sectors)| *sectors > 0 && *sectors < BYTES_MAX / SECTOR);
+        // F before the operation's letter means a flush, after it FUA.
+        let letters = self.kind.strip_prefix('F').unwrap_or(self.kind);
+        let direction = match (letters.contains('D') || known.is_none(), letters.contains('R'), letters.contains('W')) {
+            (true, ..) => None,
+            (_, true, _) => Some(Direction::Read),
+            (_, _, true) => Some(Direction::Write),
+            _ => None,
+        };
+        let (sector, sectors) = known.unwrap_or_default();
+        let durable = letters.contains('S') || letters.contains('F');
+        let address = sector.checked_mul(SECTOR);
+        let bytes = sectors * SECTOR;
+        Seen::Event(Event { device: self.device, action, direction, at: self.at, address, bytes, durable })
+    }
 }
 
 /// `8,16`.
-fn device_numbers(word: &str) -> bool {
+pub(super) fn device_numbers(word: &str) -> bool {
     let digits = |part: &str| (1..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
     word.split_once(',').is_some_and(|(major, minor)| digits(major) && digits(minor))
 }
@@ -209,9 +274,41 @@ impl Snoop {
         })
     }
 
+    /// The columns of iosnoop for a row of it without its header, as `grep` leaves them: `asd 5555 R 259,0 2244 131072
+    /// 0.50`, with up to two times before it (`-s`, `-t`).
+    fn from_row(row: &str) -> Option<Snoop> {
+        const BEHIND_COMMAND: usize = 6;
+        let words: Vec<&str> = row.split_ascii_whitespace().collect();
+        let pid = words.len().checked_sub(BEHIND_COMMAND).filter(|&pid| pid > 0)?;
+        let &[process, kind, device, block, bytes, latency] = words.get(pid..)? else { return None };
+        let digits = [process, block, bytes].iter().all(|word| word.bytes().all(|byte| byte.is_ascii_digit()));
+        let letters = kind.len() <= 6 && kind.bytes().all(|byte| b"RWDFSAMN".contains(&byte));
+        let is_row = digits && letters && device_numbers(device) && nanoseconds(latency).is_some();
+        let times = words[..pid - 1].iter().take_while(|word| nanoseconds(word).is_some()).count();
+        (is_row && times <= 2).then(|| Snoop {
+            columns: times + 1 + BEHIND_COMMAND,
+            command: times,
+            time: (times > 0).then_some((0, 1e9)),
+            device: times + 3,
+            direction: times + 2,
+            address: times + 4,
+            bytes: times + 5,
+        })
+    }
+
+    /// Whether a line below the header is a row of the table, if perhaps a cut one: it begins with a time, or has the
+    /// number of a process behind the name of a command.
+    fn is_row(&self, words: &[&str]) -> bool {
+        let is_number = |word: &&str| word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
+        match self.time {
+            Some((column, _)) => words.get(column).is_some_and(is_number),
+            None => words.iter().skip(self.command + 1).take(4).any(is_number),
+        }
+    }
+
     fn line<'a>(&self, line: &'a str) -> Seen<'a> {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
-        if words.is_empty() {
+        if !self.is_row(&words) {
             return Seen::Nothing;
         }
         // A name of several words shifts the columns after it.

@@ -27,7 +27,7 @@ pub(super) struct Job<'a> {
 }
 
 /// Keys that need no reading, because they change no operation: their class says everything about them.
-const REMARKS: [&str; 41] = [
+const REMARKS: [&str; 39] = [
     "allrandrepeat",
     "buffer_compress_chunk",
     "continue_on_error",
@@ -37,7 +37,6 @@ const REMARKS: [&str; 41] = [
     "exitall",
     "exitall_on_error",
     "filetype",
-    "group_reporting",
     "hipri",
     "hipri_percentage",
     "ignore_error",
@@ -49,7 +48,6 @@ const REMARKS: [&str; 41] = [
     "iodepth_low",
     "kb_base",
     "name",
-    "new_group",
     "randrepeat",
     "serialize_overlap",
     "sqthread_poll",

@@ -9,6 +9,7 @@ use super::engines::{engine, refuse_undriven};
 use super::explain::{self, Line};
 use super::files::{Choice, Files, Used};
 use super::flushes::{Flushes, flushes};
+use super::groups::groups;
 use super::job::{Job, jobs};
 use super::naming::{Names, stem};
 use super::order::{Mode, absolute, address, index, mode};
@@ -70,6 +71,7 @@ pub fn lower(name: &str, file: &JobFile, choice: &Choice, around: &dyn Surroundi
         done.push(one);
     }
     settle(&jobs, &done, &mut made.workload)?;
+    made.workload.load.groups = groups(&jobs, &done, &made.workload.load.streams)?;
     // This must come last: only now has everything read its keys.
     take_notes(&jobs, &done, &mut made.workload, choice)?;
     if let Some(strange) = made.files.strange() {

@@ -16,6 +16,7 @@ mod engines;
 mod explain;
 mod files;
 mod flushes;
+mod groups;
 mod job;
 pub mod keys;
 mod lower;

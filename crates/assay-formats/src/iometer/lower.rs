@@ -36,9 +36,13 @@ type Wrong = (String, String);
 
 /// The steps of a configuration, in the order in which IOmeter goes through them: for each access specification every
 /// number of outstanding I/Os. With `spec`, only the workers that have the specification with this name take part; if
-/// no worker has it, one worker runs it with one outstanding I/O on the whole of each target.
+/// no worker has it, one worker runs it with one outstanding I/O on the whole of each target. So it is with each
+/// specification of a file without workers.
 pub fn steps(config: &Config, spec: Option<&str>) -> Result<Vec<Step>, Wrong> {
     let chosen = spec.map(|name| chosen(config, name)).transpose()?;
+    if config.workers.is_empty() && chosen.is_none() {
+        return (0..config.specs.len()).map(|spec| step(config, &running(config, 0, Some(spec)), None)).collect();
+    }
     let rounds = match chosen {
         Some(_) => 1,
         None => config.workers.iter().map(|worker| worker.specs.len()).max().unwrap_or(0),

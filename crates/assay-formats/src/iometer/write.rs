@@ -15,7 +15,7 @@ const SLICE: Span = Span::from_secs(60);
 pub fn write(config: &Config, step: &Step, name: &str, file: &str) -> Result<String, (String, String)> {
     if config.run_time.is_zero() {
         let what = "the configuration has no run time: IOmeter runs it until a person stops it";
-        return Err((what.to_owned(), "set a Run Time in IOmeter and save the configuration again".to_owned()));
+        return Err((what.to_owned(), "say how long it shall run: --for 5min".to_owned()));
     }
     let mut out = head(config, step, (name, file));
     let several = step.loops.len() > 1;

@@ -19,6 +19,7 @@ usage: seekmark -f FILE [options]
   -q               print the total alone
   -h               this text
 not of the original:
+  -t 1,2,4,8             one run for each number of threads, and at the end what each gains over the first
   --destroy-data TOKEN   agree that all data on the device with this token are destroyed (`assay devices` prints it)
 ";
 
@@ -27,8 +28,8 @@ not of the original:
 pub enum Command {
     /// The help text is requested.
     Help,
-    /// A benchmark is requested.
-    Run(Asked),
+    /// Benchmarks are requested, one after another: one for each number of threads.
+    Run(Vec<Asked>),
 }
 
 /// What the threads do to the target.
@@ -82,6 +83,8 @@ const WITH_VALUE: &str = "ftsiaSdw";
 const ALONE: &str = "eRqh";
 /// An option with a value that SeekMark does not have.
 const TOKEN: &str = "--destroy-data";
+/// Upper bound on the numbers of threads in a list.
+const MOST_RUNS: usize = 64;
 /// Upper bound on threads: each is a stream of the workload.
 const MOST_THREADS: u64 = assay_model::seek::MOST_THREADS as u64;
 
@@ -111,7 +114,7 @@ pub fn read(args: &[String]) -> Result<Command, String> {
             return Ok(Command::Help);
         }
     }
-    written.asked().map(Command::Run)
+    written.runs().map(Command::Run)
 }
 
 /// Options after one dash: letters without a value, then at most one with a value, which is the rest of the word or the
@@ -154,7 +157,7 @@ struct Written {
 
 #[derive(Default)]
 struct Numbers {
-    threads: Option<u64>,
+    threads: Vec<u64>,
     seeks: Option<u64>,
     size: Option<u64>,
     bits: Option<u64>,
@@ -173,16 +176,16 @@ impl Written {
     }
 
     fn value(&mut self, letter: char, value: &str) -> Result<(), String> {
-        let number = |least: u64, most: u64| {
-            let number = value.parse().ok().filter(|number| (least..=most).contains(number));
-            let shown: String = value.chars().take(40).collect();
-            number.map(Some).ok_or_else(|| {
-                format!("-{letter} {}: write a whole number from {least} to {most}", shown.escape_debug())
-            })
-        };
+        let number = |least: u64, most: u64| whole_number(letter, value, least, most).map(Some);
         let numbers = &mut self.numbers;
         match letter {
-            't' => numbers.threads = number(1, MOST_THREADS)?,
+            't' if value.split(',').count() > MOST_RUNS => {
+                return Err(format!("-t has more than {MOST_RUNS} numbers of threads; write fewer"));
+            }
+            't' => {
+                let each = value.split(',').map(|word| whole_number(letter, word, 1, MOST_THREADS));
+                numbers.threads = each.collect::<Result<_, _>>()?;
+            }
             's' => numbers.seeks = number(1, i32::MAX as u64)?,
             'i' => numbers.size = number(1, 1_048_577)?,
             'a' => numbers.bits = number(0, 26)?,
@@ -196,12 +199,26 @@ impl Written {
         Ok(())
     }
 
+    /// A run for each number of threads.
+    fn runs(mut self) -> Result<Vec<Asked>, String> {
+        let threads = match std::mem::take(&mut self.numbers.threads) {
+            none if none.is_empty() => vec![assay_model::seek::THREADS.into()],
+            threads => threads,
+        };
+        if self.endless && threads.len() > 1 {
+            return Err("-e never comes to the second number of threads: give one to -t, or leave -e out".to_owned());
+        }
+        let first = self.asked()?;
+        Ok(threads.into_iter().map(|threads| Asked { threads: threads as u32, ..first.clone() }).collect())
+    }
+
+    /// The run, but for its number of threads.
     fn asked(self) -> Result<Asked, String> {
         let Written { file, numbers, writes, repeated, endless, quiet, tokens, .. } = self;
         let seeks = numbers.seeks.unwrap_or(assay_model::seek::SEEKS);
         Ok(Asked {
             file: file.ok_or("which file or device? Name it: -f FILE")?,
-            threads: numbers.threads.unwrap_or(assay_model::seek::THREADS.into()) as u32,
+            threads: 0,
             seeks: (!endless).then_some(seeks),
             seeks_printed: seeks,
             size: numbers.size.unwrap_or(assay_model::seek::SIZE.get()),
@@ -219,6 +236,13 @@ impl Written {
     }
 }
 
+/// The value of an option, within bounds.
+fn whole_number(letter: char, word: &str, least: u64, most: u64) -> Result<u64, String> {
+    let number = word.parse().ok().filter(|number| (least..=most).contains(number));
+    let shown: String = word.chars().take(40).collect();
+    number.ok_or_else(|| format!("-{letter} {}: write a whole number from {least} to {most}", shown.escape_debug()))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -229,9 +253,17 @@ mod tests {
 
     fn asked(line: &str) -> Asked {
         match read_line(line) {
-            Ok(Command::Run(asked)) => asked,
+            Ok(Command::Run(runs)) if runs.len() == 1 => runs[0].clone(),
             other => panic!("{line}: {other:?}"),
         }
+    }
+
+    #[test]
+    fn each_number_of_threads_is_a_run() {
+        let Ok(Command::Run(runs)) = read_line("-f x -t 1,2,8 -s 9 -q") else { panic!() };
+        let threads: Vec<u32> = runs.iter().map(|run| run.threads).collect();
+        assert_eq!(threads, [1, 2, 8]);
+        assert!(runs.iter().all(|run| (run.seeks, run.quiet, run.file.as_str()) == (Some(9), true, "x")));
     }
 
     #[test]
@@ -262,6 +294,10 @@ mod tests {
             ("-t1", "-f FILE"),
             ("-f x -t 0", "-t 0: write a whole number from 1 to 256"),
             ("-f x -t 257", "1 to 256"),
+            ("-f x -t 1,,2", "-t : write a whole number from 1 to 256"),
+            ("-f x -t 1,2,", "-t : write"),
+            ("-f x -t 1,2x", "-t 2x: write"),
+            ("-f x -e -t 1,2", "-e never comes to the second number of threads"),
             ("-f x -s 0", "-s 0"),
             ("-f x -s 3000000000", "2147483647"),
             ("-f x -s 5k", "-s 5k"),

@@ -107,7 +107,7 @@ mod tests {
 
     fn asked(line: &str) -> Asked {
         match read(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()) {
-            Ok(Command::Run(asked)) => asked,
+            Ok(Command::Run(mut runs)) => runs.remove(0),
             other => panic!("{other:?}"),
         }
     }

@@ -4,11 +4,11 @@ use crate::fold::notes::Notes;
 use crate::fold::reason::{decide, failure};
 use crate::fold::series::Lines;
 use crate::fold::step::StepFold;
-use crate::fold::streams::{streams, together};
+use crate::fold::streams::{groups, streams, together};
 use crate::fold::{lacks, laws, per_minute};
 use crate::judgement::{
     CacheFigures, Course, CriterionOutcome, GeneratorFigures, Intervals, LogHistory, MeasuredTime, PlanAsRun,
-    SliceList, Step, StepFigures, StreamFigures, StreamTotals, TargetFigures, TargetTotals,
+    SliceList, Step, StepFigures, StreamFigures, TargetFigures, TargetTotals,
 };
 use crate::rules::criterion::Tracker;
 use crate::rules::{disk, loops};
@@ -47,9 +47,15 @@ pub(crate) fn finish(mut fold: StepFold) -> Finished {
     gather(&mut fold, &mut notes);
     let streams = streams(&fold, &mut notes.warnings);
     let together = together(&fold);
+    let groups = groups(&fold);
     let head = fold.header.clone();
     let (layout, peak) = (fold.layout.clone(), fold.measured.totals.peak);
-    let part = part(fold, targets, (streams, together), (ended, notes.contradictions));
+    let part = part(
+        fold,
+        targets,
+        StreamFigures { each: streams, together, groups, ..StreamFigures::default() },
+        (ended, notes.contradictions),
+    );
     let part = StepFigures { failure: failure(&notes.findings), ..part };
     laws::assert_all(&part, &layout, peak);
     let used = part.targets.foreign.iter();
@@ -85,7 +91,7 @@ fn gather(fold: &mut StepFold, notes: &mut Notes) {
 fn part(
     mut fold: StepFold,
     targets: Vec<TargetTotals>,
-    (each, together): (Vec<StreamTotals>, Option<StreamTotals>),
+    streams: StreamFigures,
     (closed, contradictions): (Option<CloseReason>, u64),
 ) -> StepFigures {
     let slice_ns = fold.slices.windows().length_ns();
@@ -123,11 +129,9 @@ fn part(
         criteria: std::iter::once(load).chain(criteria.into_iter().map(|(_, outcome)| outcome)).collect(),
         streams: StreamFigures {
             per_minute,
-            each,
-            together,
             loops: std::mem::take(&mut fold.measured.loops).finish(&fold.layout, &fold.slices.rests),
-            throughput: None,
             phases: std::mem::take(&mut fold.measured.phases).finish(&fold.layout, &listed),
+            ..streams
         }
         .with_throughput(fold.measured.totals.any_ran_ns),
         slices: SliceList { listed, left_out: fold.slices.kept.left_out },

@@ -17,17 +17,26 @@ const BLANK_OF: u64 = 10;
 
 /// Reports reads of blocks that were never written.
 pub(crate) fn blank(targets: &[TargetTotals], notes: &mut Notes) {
-    // Simulated and null targets hold no data by design, and a watermark says so.
-    let real = targets.iter().filter(|target| !matches!(target.head.kind.as_str(), "null" | "simulated"));
-    for target in real.filter(|target| target.blank_reads > 0) {
+    for target in targets.iter().filter(|target| target.blank_reads > 0 && holds_data(&target.head.kind)) {
         let (blank, sampled) = (target.blank_reads, target.sampled_reads);
         let found = TargetFinding::Blank { target: target.head.name.clone(), blank, sampled };
-        // One blank read among a few may be chance.
-        match blank.saturating_mul(BLANK_OF) >= sampled && (blank > 1 || sampled == 1) {
+        match is_too_blank(&target.head.kind, blank, sampled) {
             true => notes.find(found),
             false => notes.warnings.push(found.to_string()),
         }
     }
+}
+
+/// Simulated and null targets hold no data by design, and a watermark says so.
+fn holds_data(kind: &str) -> bool {
+    !matches!(kind, "null" | "simulated")
+}
+
+/// Whether so many of the reads that were looked at found blocks that were never written that a run proves nothing about
+/// a target of this kind ([`assay_record::TargetHead::kind`]).
+pub fn is_too_blank(kind: &str, blank: u64, sampled: u64) -> bool {
+    // One blank read among a few may be chance.
+    holds_data(kind) && blank > 0 && blank.saturating_mul(BLANK_OF) >= sampled && (blank > 1 || sampled == 1)
 }
 
 /// If no read of a stream was checked for blank blocks, all of them may have been blank. Only where the header says

@@ -60,7 +60,8 @@ fn is_full(counter: u64) -> bool {
 /// A stream ran within the measured time, and did no more in it than was counted.
 fn streams(part: &StepFigures) -> Option<String> {
     let measured_ns = part.time.measured_ns;
-    part.streams.each.iter().chain(&part.streams.together).find_map(|totals| {
+    let shown = part.streams.each.iter().chain(&part.streams.together).chain(&part.streams.groups);
+    shown.into_iter().find_map(|totals| {
         let ran_ns = totals.ran_ns.unwrap_or(measured_ns);
         let (named, counted) = (operations(totals.rate_achieved, ran_ns), totals.counts.operations);
         let holds = ran_ns <= measured_ns && is_at_most(named, counted as f64);

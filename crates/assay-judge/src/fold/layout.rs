@@ -6,6 +6,8 @@ use crate::fold::loop_layout::LoopLayout;
 use crate::fold::stream_layout::StreamLayout;
 use assay_base::{Criterion, Span};
 use assay_record::{FlowHead, Header, PerMinute, PhaseKind, Thresholds, WatchedDisk};
+use serde::Deserialize;
+use std::collections::BTreeMap;
 
 /// Upper bound on the counters kept at once, 64 MiB; a log of ACT with 128 devices, its most, needs half of it.
 const MOST_COUNTERS: usize = 1 << 23;
@@ -19,6 +21,39 @@ const MOST_PER_MINUTE: usize = 8;
 /// The longest interval: an hour.
 const LONGEST_INTERVAL_NS: u64 = 3_600_000_000_000;
 
+/// Streams whose figures are also shown together, as the plan names them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GroupLayout {
+    /// Its name.
+    pub name: String,
+    /// Indices of its streams.
+    pub streams: Vec<usize>,
+}
+
+/// A group in the plan.
+#[derive(Deserialize)]
+struct PlannedGroup {
+    name: String,
+    streams: Vec<String>,
+}
+
+impl GroupLayout {
+    /// The groups of a plan. What names no stream of the header is left out.
+    fn all(header: &Header) -> Vec<GroupLayout> {
+        let planned: Vec<PlannedGroup> = serde_json::from_value(header.plan["groups"].clone()).unwrap_or_default();
+        let place: BTreeMap<&str, usize> =
+            header.streams.iter().enumerate().map(|(at, stream)| (stream.name.as_str(), at)).collect();
+        let group = |group: PlannedGroup| {
+            let mut streams: Vec<usize> =
+                group.streams.iter().filter_map(|name| place.get(name.as_str()).copied()).collect();
+            streams.sort_unstable();
+            streams.dedup();
+            GroupLayout { name: group.name, streams }
+        };
+        planned.into_iter().take(LONGEST_LIST).map(group).filter(|group| !group.streams.is_empty()).collect()
+    }
+}
+
 /// How streams, targets and flows belong together, and by which rules their windows are judged.
 #[derive(Clone, Debug)]
 pub struct Layout {
@@ -28,6 +63,8 @@ pub struct Layout {
     pub flows: Vec<FlowHead>,
     /// Names of the targets.
     pub targets: Vec<String>,
+    /// Streams whose figures are also shown together.
+    pub groups: Vec<GroupLayout>,
     /// The closed loops; empty in logs that do not count what their slots do.
     pub loops: Vec<LoopLayout>,
     /// What is counted of times.
@@ -83,6 +120,7 @@ impl Layout {
             ));
         }
         Ok(Layout {
+            groups: GroupLayout::all(header),
             streams,
             flows: header.flows.clone(),
             targets: header.targets.iter().map(|target| target.name.clone()).collect(),
@@ -98,6 +136,12 @@ impl Layout {
             interval_ns: header.interval_ns,
             planned_ns: header.measured_before_ns.saturating_add(measured_ns(header)),
         })
+    }
+
+    /// The groups to which a stream belongs.
+    pub(crate) fn groups_of(&self, stream: usize) -> impl Iterator<Item = usize> {
+        let is_member = move |group: &GroupLayout| group.streams.binary_search(&stream).is_ok();
+        (0..self.groups.len()).filter(move |group| is_member(&self.groups[*group]))
     }
 
     /// The stream of a flow.

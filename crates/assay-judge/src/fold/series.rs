@@ -3,7 +3,7 @@
 
 use crate::fold::counters::{add_named, sparse_total};
 use crate::fold::foreign::ForeignFold;
-use crate::fold::layout::Layout;
+use crate::fold::layout::{GroupLayout, Layout};
 use crate::fold::meters::Meters;
 use crate::fold::per_minute::{counting, rate};
 use crate::fold::placement::Placed;
@@ -99,6 +99,7 @@ impl SeriesFold {
         let series = Series {
             threshold,
             streams: layout.streams.iter().map(|it| stream(&it.head.name)).collect(),
+            groups: layout.groups.iter().map(|group| stream(&group.name)).collect(),
             flows: if several { (0..layout.flows.len()).map(flow).collect() } else { Vec::new() },
             ..Series::default()
         };
@@ -166,9 +167,13 @@ impl SeriesFold {
         self.meters.end_point();
         self.foreign.end_point();
         let per_second = |n: u64| if length == 0 { 0.0 } else { n as f64 / (length as f64 / 1e9) };
-        for (line, stream) in self.series.streams.iter_mut().zip(&layout.streams) {
+        let of_group = |group: &GroupLayout| -> Vec<usize> {
+            group.streams.iter().flat_map(|&stream| layout.streams[stream].flows.iter().copied()).collect()
+        };
+        let flows = layout.streams.iter().map(|stream| stream.flows.clone()).chain(layout.groups.iter().map(of_group));
+        for (line, flows) in lines(&mut self.series).zip(flows) {
             let mut sum = Point::default();
-            stream.flows.iter().for_each(|&flow| sum.add(&points[flow]));
+            flows.iter().for_each(|&flow| sum.add(&points[flow]));
             line.asked.push(per_second(sum.scheduled));
             line.achieved.push(per_second(sum.ok));
             line.bytes_per_second.push(per_second(sum.bytes));
@@ -196,35 +201,44 @@ impl SeriesFold {
             self.close_column();
         }
         let rows = layout.times.thresholds.buckets();
-        let (_, columns) = self.column.get_or_insert_with(|| (begin, vec![vec![0; rows]; layout.streams.len()]));
+        let streams = layout.streams.len();
+        let (_, columns) =
+            self.column.get_or_insert_with(|| (begin, vec![vec![0; rows]; streams + layout.groups.len()]));
         for (head, flow) in layout.flows.iter().zip(&placed.interval.flows) {
             // The windows report a bucket that does not exist.
-            let _ = Timing::add_to(&flow.response.counts, &mut columns[usize::from(head.stream)]);
+            let stream = usize::from(head.stream);
+            let _ = Timing::add_to(&flow.response.counts, &mut columns[stream]);
+            for group in layout.groups_of(stream) {
+                let _ = Timing::add_to(&flow.response.counts, &mut columns[streams + group]);
+            }
         }
     }
 
     fn close_column(&mut self) {
         let Some((begin, columns)) = self.column.take() else { return };
-        for (line, column) in self.series.streams.iter_mut().zip(columns) {
+        for (line, column) in lines(&mut self.series).zip(columns) {
             line.heat.at_ns.push(begin);
             line.heat.columns.push(Timing::sparse(&column));
         }
     }
 
     /// Adds the distribution of one stream's responses, for intervals that begin near `at`.
-    pub(crate) fn add_times(&mut self, at: u64, stream: usize, times: &Filled) {
+    pub(crate) fn add_times(&mut self, at: u64, stream: usize, times: &Filled, layout: &Layout) {
         let begin = begin(at, self.band_ns, POINTS).max(self.band.as_ref().map_or(0, |(open, _)| *open));
         if self.band.as_ref().is_some_and(|(open, _)| *open != begin) {
             self.close_band();
         }
         let streams = self.series.streams.len();
-        let (_, bands) = self.band.get_or_insert_with(|| (begin, vec![None; streams]));
+        let (_, bands) = self.band.get_or_insert_with(|| (begin, vec![None; streams + layout.groups.len()]));
         bands[stream].get_or_insert_default().add_filled(times);
+        for group in layout.groups_of(stream) {
+            bands[streams + group].get_or_insert_default().add_filled(times);
+        }
     }
 
     fn close_band(&mut self) {
         let Some((begin, bands)) = self.band.take() else { return };
-        for (line, times) in self.series.streams.iter_mut().zip(bands) {
+        for (line, times) in lines(&mut self.series).zip(bands) {
             let Bands { at_ns, p50_ns, p99_ns, p99_9_ns } = &mut line.bands;
             at_ns.push(begin);
             let values = times.map_or([None; 3], |times| times.quantiles([0.5, 0.99, 0.999]));
@@ -242,6 +256,11 @@ impl SeriesFold {
         let foreign = self.foreign.finish(&self.series.width_ns);
         Lines { series: self.series, per_minute: self.per_minute, meters: self.meters.finish(), foreign }
     }
+}
+
+/// The lines of all streams, and behind them those of all groups.
+fn lines(series: &mut Series) -> impl Iterator<Item = &mut StreamSeries> {
+    series.streams.iter_mut().chain(&mut series.groups)
 }
 
 /// The begin of the point that `at` belongs to; callers never go back before an open point, so a repeated period is

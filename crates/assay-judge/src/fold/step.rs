@@ -299,7 +299,7 @@ impl StepFold {
         let Measured { distributions, series, phases, .. } = &mut self.measured;
         for flow in &line.flows {
             let (stream, responses) = distributions.add(flow, &self.layout)?;
-            series.add_times(at, stream, responses);
+            series.add_times(at, stream, responses, &self.layout);
             phases.add_times(line.phase, stream, responses);
         }
         Ok(())

@@ -5,7 +5,7 @@ use crate::fold::layout::Layout;
 use crate::fold::step::StepFold;
 use crate::fold::stream_layout::StreamLayout;
 use crate::fold::times::summary;
-use crate::fold::totals::Most;
+use crate::fold::totals::{GroupTotals, Most, Totals};
 use crate::judgement::{Blocked, StreamTotals};
 use assay_base::Criterion;
 use assay_record::{StreamHead, Times};
@@ -45,33 +45,54 @@ pub(crate) fn streams(fold: &StepFold, warnings: &mut Vec<String>) -> Vec<Stream
 
 /// Totals of all streams together, where a criterion is about them.
 pub(crate) fn together(fold: &StepFold) -> Option<StreamTotals> {
+    let Totals { all, all_ran_ns, .. } = fold.measured.totals;
+    let streams: Vec<usize> = (0..fold.layout.streams.len()).collect();
+    fold.layout
+        .all_judged
+        .then(|| of_several(fold, Criterion::ALL, &streams, GroupTotals { most: all, ran_ns: all_ran_ns }))
+}
+
+/// Totals of each group of streams.
+pub(crate) fn groups(fold: &StepFold) -> Vec<StreamTotals> {
+    let groups = fold.layout.groups.iter().zip(&fold.measured.totals.groups);
+    groups.map(|(group, totals)| of_several(fold, &group.name, &group.streams, *totals)).collect()
+}
+
+/// Totals of several streams under one name.
+fn of_several(
+    fold: &StepFold,
+    name: &str,
+    streams: &[usize],
+    GroupTotals { most, ran_ns }: GroupTotals,
+) -> StreamTotals {
     let (layout, measured) = (&fold.layout, &fold.measured);
-    if !layout.all_judged {
-        return None;
-    }
-    let flows = || measured.totals.flows.iter();
+    let members = || streams.iter().map(|&stream| &layout.streams[stream]);
+    let flows = || members().flat_map(|stream| &stream.flows).map(|&flow| &measured.totals.flows[flow]);
     let cell = crate::fold::window::sum(flows().map(|flow| &flow.cell), layout);
     let in_time = flows().fold(0u64, |sum, flow| sum.saturating_add(flow.in_time));
     let mut times: Option<[Times; 3]> = None;
-    for own in measured.distributions.streams.iter().flatten() {
+    for own in streams.iter().filter_map(|&stream| measured.distributions.streams[stream].as_ref()) {
         times.get_or_insert_default().iter_mut().zip(own).for_each(|(sum, own)| sum.add(own));
     }
-    let arrival = layout.streams.first().map(|stream| stream.head.arrival.clone());
-    let arrival = arrival.filter(|first| layout.streams.iter().all(|stream| stream.head.arrival == *first));
     let head = StreamHead {
-        name: Criterion::ALL.to_owned(),
-        direction: None,
-        operation: None,
-        arrival: arrival.unwrap_or_default(),
+        name: name.to_owned(),
+        direction: alike(members().map(|stream| stream.head.direction)).flatten(),
+        operation: alike(members().map(|stream| stream.head.operation.clone())).flatten(),
+        arrival: alike(members().map(|stream| stream.head.arrival.clone())).unwrap_or_default(),
         rate: None,
-        size: String::new(),
-        size_done: String::new(),
+        size: alike(members().map(|stream| stream.head.size.clone())).unwrap_or_default(),
+        size_done: alike(members().map(|stream| stream.head.size_done.clone())).unwrap_or_default(),
         per_target: false,
     };
-    let (ran_ns, most) = (measured.totals.all_ran_ns, measured.totals.all);
     let whole = totals(fold, (&head, ran_ns), None, (&cell, in_time), times.as_ref().map(|it| it.as_slice()), most);
-    let rates = layout.streams.iter().map(|stream| stream.head.rate.map(|rate| rate.as_f64()));
-    Some(StreamTotals { rate_asked: rates.sum(), ..whole })
+    let rates = members().map(|stream| stream.head.rate.map(|rate| rate.as_f64()));
+    StreamTotals { rate_asked: rates.sum(), ..whole }
+}
+
+/// The value that all have; `None` where they differ.
+fn alike<T: PartialEq>(mut values: impl Iterator<Item = T>) -> Option<T> {
+    let first = values.next()?;
+    values.all(|other| other == first).then_some(first)
 }
 
 /// `ran_ns`: for how much of the measured time it ran, of which its rate is.

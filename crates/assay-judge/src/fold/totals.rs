@@ -39,6 +39,13 @@ pub(crate) struct FlowTotals {
     pub(crate) most: Most,
 }
 
+/// A group of streams.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct GroupTotals {
+    pub(crate) most: Most,
+    pub(crate) ran_ns: u64,
+}
+
 /// Sums the measured time of a step.
 #[derive(Debug)]
 pub(crate) struct Totals {
@@ -48,6 +55,9 @@ pub(crate) struct Totals {
     pub(crate) streams: Vec<Most>,
     /// For how much of the measured time each stream ran on any of its targets.
     pub(crate) ran_ns: Vec<u64>,
+    /// For each group of streams: the largest numbers of all its streams at the same time, and for how much of the
+    /// measured time any of them ran.
+    pub(crate) groups: Vec<GroupTotals>,
     /// For how much of the measured time any stream ran that moves data, and any stream at all.
     pub(crate) any_ran_ns: u64,
     pub(crate) all_ran_ns: u64,
@@ -80,6 +90,7 @@ impl Totals {
             flows: vec![fresh; layout.flows.len()],
             streams: vec![Most::default(); layout.streams.len()],
             ran_ns: vec![0; layout.streams.len()],
+            groups: vec![GroupTotals::default(); layout.groups.len()],
             any_ran_ns: 0,
             all_ran_ns: 0,
             peak: Some(0.0),
@@ -120,6 +131,12 @@ impl Totals {
             add(in_flight, flow.in_flight);
             add(waiting, flow.waiting);
         }
+        for (totals, group) in self.groups.iter_mut().zip(&layout.groups) {
+            let sum = |of: fn(&(u64, u64)) -> u64| {
+                group.streams.iter().fold(0u64, |sum, &stream| sum.saturating_add(of(&by_stream[stream])))
+            };
+            totals.most.see(sum(|each| each.0), sum(|each| each.1));
+        }
         let (mut in_flight_of_all, mut waiting_of_all) = (0, 0);
         for (most, (in_flight, waiting)) in self.streams.iter_mut().zip(by_stream) {
             most.see(in_flight, waiting);
@@ -146,6 +163,7 @@ impl Totals {
     /// that moves data.
     fn add_ran(&mut self, at_ns: u64, end_ns: u64, layout: &Layout) -> u64 {
         let (mut any, mut all) = (Stretches::default(), Stretches::default());
+        let mut of_groups = vec![Stretches::default(); layout.groups.len()];
         for (stream, StreamLayout { head, flows, reads_back, .. }) in layout.streams.iter().enumerate() {
             let mut own = Stretches::default();
             for &flow in flows {
@@ -157,6 +175,11 @@ impl Totals {
                 own.add((at_ns, end_ns));
             }
             add(&mut self.ran_ns[stream], own.length_ns());
+            for (ran, group) in of_groups.iter_mut().zip(&layout.groups) {
+                if group.streams.binary_search(&stream).is_ok() {
+                    ran.add_all(&own);
+                }
+            }
             if *reads_back {
                 continue;
             }
@@ -165,6 +188,7 @@ impl Totals {
                 any.add_all(&own);
             }
         }
+        self.groups.iter_mut().zip(of_groups).for_each(|(totals, mut ran)| add(&mut totals.ran_ns, ran.length_ns()));
         let any_ran_ns = any.length_ns();
         add(&mut self.any_ran_ns, any_ran_ns);
         add(&mut self.all_ran_ns, all.length_ns());

@@ -424,6 +424,7 @@ mod tests {
             streams: Vec::new(),
             flows: Vec::new(),
             targets: Vec::new(),
+            groups: Vec::new(),
             loops: Vec::new(),
             times: CountedTimes {
                 thresholds: Thresholds::new([]),

@@ -74,6 +74,9 @@ pub struct Series {
     pub threshold: Span,
     /// One entry for each stream, over all targets.
     pub streams: Vec<StreamSeries>,
+    /// One entry for each group of streams that the plan names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<StreamSeries>,
     /// One entry for each stream on each target, where there are several targets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flows: Vec<FlowSeries>,

@@ -19,6 +19,9 @@ pub struct StreamFigures {
     /// The operations of all streams together, where a criterion is about them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub together: Option<StreamTotals>,
+    /// Groups of streams that the plan names, such as the copies of a job: their operations together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub groups: Vec<StreamTotals>,
     /// The closed loops, where the log counts what their slots do.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loops: Vec<LoopFigures>,

@@ -18,7 +18,8 @@ pub(crate) fn percentiles(page: &mut Page, shown: Shown<'_>, room: Room) {
     page.line(format!("{:<31}{:>9}{:>9}{:>9}{:>9}{:>9}", "", "mean", "p50", "p99", "p99.9", "max"));
     // Over all targets where there are several, otherwise the only one.
     let mut streams: Vec<&StreamTotals> = Vec::new();
-    for stream in part.streams.together.iter().chain(&part.streams.each).filter(|stream| !is_idle(stream)) {
+    let named = part.streams.together.iter().chain(&part.streams.groups);
+    for stream in named.chain(&part.streams.each).filter(|stream| !is_idle(stream)) {
         if streams.iter().all(|seen| seen.name != stream.name) {
             streams.push(stream);
         }

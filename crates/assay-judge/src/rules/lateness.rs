@@ -179,6 +179,7 @@ mod tests {
             }],
             flows: vec![FlowHead { stream: 0, target: 0 }],
             targets: vec!["disk".into()],
+            groups: Vec::new(),
             loops: Vec::new(),
             times: CountedTimes {
                 thresholds: Thresholds::new([]),

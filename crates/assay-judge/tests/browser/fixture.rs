@@ -239,6 +239,7 @@ fn series(size: Size) -> Series {
         threshold: Span::from_ms(1),
         streams: (0..size.streams).map(|stream| stream_series(size, stream)).collect(),
         flows: flows.collect(),
+        ..Series::default()
     }
 }
 

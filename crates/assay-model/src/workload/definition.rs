@@ -7,7 +7,7 @@ use crate::mail::Mail;
 use crate::mix::Loop;
 use crate::oltp::OltpLoad;
 use crate::page_cache::PageCached;
-use crate::plan::{Lane, Phase, Stream, WarmUp};
+use crate::plan::{Group, Lane, Phase, Stream, WarmUp};
 use crate::profile::Derivation;
 use crate::tpcc;
 use assay_base::{Criterion, Multiple, Span};
@@ -70,6 +70,8 @@ pub struct Load {
     pub unscaled: Vec<String>,
     /// See [`Plan::lanes`](crate::Plan::lanes).
     pub lanes: Vec<Lane>,
+    /// See [`Plan::groups`](crate::Plan::groups).
+    pub groups: Vec<Group>,
     /// See [`Plan::loops`](crate::Plan::loops).
     pub loops: Vec<Loop>,
     /// See [`Plan::in_flight_bound`](crate::Plan::in_flight_bound).
@@ -183,6 +185,7 @@ impl Load {
             standard: None,
             unscaled: Vec::new(),
             lanes: Vec::new(),
+            groups: Vec::new(),
             loops: Vec::new(),
             in_flight_bound: IN_FLIGHT_BOUND,
             application: None,

@@ -4,7 +4,7 @@ use super::definition::{Application, LONGEST_RUN, Load, SHORTEST_SLICE, Sealing,
 use crate::cache::Caching;
 use crate::lives;
 use crate::oltp::Oltp;
-use crate::plan::{Address, Amount, Arrival, Before, Extent, Lane, Phase, PhaseKind, Plan, Stream, WarmUp};
+use crate::plan::{Address, Amount, Arrival, Before, Extent, Group, Lane, Phase, PhaseKind, Plan, Stream, WarmUp};
 use assay_base::{Bytes, Multiple, Prng, Share, Span};
 
 /// Upper bound on the operations per second of all streams together: more than any array carries, and few enough that
@@ -96,6 +96,7 @@ impl Workload {
             in_flight_bound: self.load.in_flight_bound,
             // What passes one cache is one sequence.
             lanes: if self.caches.simulated.is_some() { Vec::new() } else { self.load.lanes_of() },
+            groups: Group::within(&self.load.groups, &self.load.streams),
             cache: self.caches.simulated,
             cache_device: self.caches.device.clone(),
             page_cache: self.caches.page.clone(),

@@ -87,6 +87,7 @@ impl Workload {
         let Load { per_target, standard, in_flight_bound, ref unscaled, ref application, .. } = self.load;
         let (unscaled, application) = (unscaled.clone(), application.clone());
         let (streams, lanes, loops) = (Vec::new(), Vec::new(), Vec::new());
+        let groups = self.load.groups.clone();
         let Verification { verify, if_possible, ref sealed, ref check_all } = self.verification;
         // Where single streams say what is done with their data, a step without such streams does not verify.
         let verify = verify && sealed.is_empty();
@@ -94,7 +95,7 @@ impl Workload {
             name: self.name.clone(),
             description: self.description.clone(),
             model: self.model,
-            load: Load { streams, per_target, standard, unscaled, lanes, loops, in_flight_bound, application },
+            load: Load { streams, per_target, standard, unscaled, lanes, groups, loops, in_flight_bound, application },
             targets: self.targets.clone(),
             timing: Timing { steps: Vec::new(), phases: self.timing.phases.clone(), ..self.timing },
             verification: Verification { verify, if_possible, sealed: Vec::new(), check_all: check_all.clone() },

@@ -64,8 +64,8 @@ pub(crate) fn explain(args: &Explain) -> Result<u8, Failure> {
     let named = targets::any_named(&asked.names)?;
     let unknown = transactions::unknown(&named);
     let tasks = asked.tasks(&named, args.load, &args.pace, &args.judged)?;
-    // A job's own files may be made by the run.
-    let sizes = match args.targets.is_empty() && !asked.keys.is_empty() {
+    // A job's own files may be made by the run, and the drives of a configuration may be in another machine.
+    let sizes = match args.targets.is_empty() {
         true => named.iter().map(|(_, named)| named.geometry()).collect(),
         false => sizes_of(&named)?,
     };
@@ -414,8 +414,13 @@ fn bytes(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>], o
         if bounded { Bytes::new(total as u64).human() } else { "no bound on what is".to_owned() },
         plan.length()
     ));
-    for ((name, _), size) in named.iter().zip(sizes) {
-        let Some((size, block)) = size else { continue };
+    for ((name, named), size) in named.iter().zip(sizes) {
+        let Some((size, block)) = size else {
+            if matches!(named, Named::Path(_)) {
+                out.add(format_args!("target {name}: is not here, so that its size and its blocks are not known"));
+            }
+            continue;
+        };
         let mut day = String::new();
         if plan.writes() && bounded && *size > 0 {
             let writes = written / f64::from(plan.targets) * 86_400.0 / *size as f64;

@@ -24,9 +24,9 @@ use assay_run::rundir;
 use assay_run::seed::seed;
 use assay_run::signals;
 use assay_run::targets::{self, TargetNeeds};
-use printer::Printer;
+use printer::{Ended, Printer};
 use std::os::unix::fs::FileTypeExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// A path that no target can have; it stands for the log directory of a run whose log is not kept.
 const NOWHERE: &str = "/proc";
@@ -44,17 +44,45 @@ pub(crate) fn run(args: &[String]) -> Result<u8, Failure> {
             say(USAGE);
             Ok(code::DONE)
         }
-        Command::Run(asked) => benchmark(asked),
+        Command::Run(runs) => each(runs),
     }
 }
 
-fn benchmark(asked: Asked) -> Result<u8, Failure> {
+/// Runs one after another, until one of them does not end as it should.
+fn each(runs: Vec<Asked>) -> Result<u8, Failure> {
+    let are_several = runs.len() > 1;
+    let mut rates = Vec::new();
+    for asked in runs {
+        let threads = asked.threads;
+        let Ended { code, seeks_per_second } = benchmark(asked, are_several)?;
+        if code != code::DONE {
+            return Ok(code);
+        }
+        rates.push((threads, seeks_per_second));
+    }
+    if are_several {
+        tell(&gains(&rates));
+    }
+    Ok(code::DONE)
+}
+
+/// What each number of threads gains over the first.
+fn gains(rates: &[(u32, f64)]) -> String {
+    let first = rates.first().map_or(0.0, |(_, rate)| *rate);
+    let gain = |rate: f64| if first > 0.0 { rate / first } else { 0.0 };
+    let one = |(threads, rate): &(u32, f64)| format!("-t {threads}: {rate:.2}/s ({:.2}x)", gain(*rate));
+    format!("assay: total seeks per sec of {}", rates.iter().map(one).collect::<Vec<_>>().join(", "))
+}
+
+fn benchmark(asked: Asked, is_one_of_several: bool) -> Result<Ended, Failure> {
     let named = targets::named(std::slice::from_ref(&asked.file))?;
     let workload = workload(&asked)?;
     let plan = workload
         .plan(&Adjust { seed: seed(None, &named), targets: 1, ..Adjust::default() })
         .map_err(Failure::workload)?;
-    let run_dir = consent::run_dir();
+    let threads = asked.threads;
+    let own_dir = |dir: PathBuf| if is_one_of_several { dir.join(format!("threads-{threads}")) } else { dir };
+    let run_dir = consent::run_dir().map(own_dir);
     // A target that is too small is refused below, in SeekMark's words.
     let needs = TargetNeeds {
         writes: plan.writes(),

@@ -4,6 +4,7 @@ use crate::act::common::{errno, say};
 use crate::screen::tell;
 use assay_base::Span;
 use assay_formats::seekmark::{self as text, Asked, Thread, Total};
+use assay_judge::is_too_blank;
 use assay_record::{Close, CloseReason, Entry, Event, EventKind, Header, Histograms, Interval, Times};
 use assay_run::failure::code;
 use assay_run::logfile::Listen;
@@ -13,6 +14,15 @@ use std::rc::Rc;
 
 /// Exit code if the test proves nothing, because this machine failed.
 const INVALID: u8 = 11;
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ended {
+    /// The exit code.
+    pub code: u8,
+    /// Of all threads together; zero before the end.
+    pub seeks_per_second: f64,
+}
 
 /// Prints the lines, and determines the exit code.
 #[derive(Debug)]
@@ -26,7 +36,7 @@ pub(super) struct Printer {
     ended: Vec<usize>,
     service: Service,
     stop: StopCell,
-    exit: Rc<Cell<u8>>,
+    ended_as: Rc<Cell<Ended>>,
 }
 
 /// What the log has said about one thread.
@@ -49,12 +59,14 @@ struct Service {
     /// Reads whose data were examined, and those of them that found a block that was never written.
     sampled: u64,
     blank: u64,
+    /// The kind of the target.
+    kind: String,
 }
 
 impl Printer {
-    /// A printer, and the cell in which it stores the exit code.
-    pub(super) fn new(asked: Asked, stop: &StopCell) -> (Printer, Rc<Cell<u8>>) {
-        let exit = Rc::new(Cell::new(code::BUG));
+    /// A printer, and the cell in which it stores how the run ended.
+    pub(super) fn new(asked: Asked, stop: &StopCell) -> (Printer, Rc<Cell<Ended>>) {
+        let ended_as = Rc::new(Cell::new(Ended { code: code::BUG, seeks_per_second: 0.0 }));
         let printer = Printer {
             threads: vec![Seen::default(); asked.threads as usize],
             asked,
@@ -63,13 +75,14 @@ impl Printer {
             ended: Vec::new(),
             service: Service::default(),
             stop: stop.clone(),
-            exit: exit.clone(),
+            ended_as: ended_as.clone(),
         };
-        (printer, exit)
+        (printer, ended_as)
     }
 
     fn header(&mut self, header: &Header) {
         let size = header.targets.first().map_or(0, |target| target.size_bytes);
+        self.service.kind = header.targets.first().map_or_else(String::new, |target| target.kind.clone());
         let used = self.asked.limit.unwrap_or(size);
         let warning = if self.asked.seeks.is_none() { text::endless_warning() } else { "" };
         self.print(&(warning.to_owned() + &text::begin(&self.asked, used) + &text::spawning(&self.asked)));
@@ -183,13 +196,17 @@ impl Printer {
         if close.stuck > 0 {
             tell(&format!("assay: {} operations never came back", close.stuck));
         }
-        self.exit.set(self.code(close, failed));
+        let seconds = total.time.as_secs_f64();
+        let seeks_per_second = if seconds > 0.0 { total.seeks as f64 / seconds } else { 0.0 };
+        self.ended_as.set(Ended { code: self.code(close, failed), seeks_per_second });
     }
 
     fn code(&self, close: &Close, failed: u64) -> u8 {
         let whole = self.asked.seeks.is_none() || self.threads.iter().all(|thread| thread.done.is_some());
         match close.reason {
             _ if failed > 0 || close.stuck > 0 => code::FAILED,
+            // A device answers reads of blocks that were never written without its medium.
+            _ if self.service.is_too_blank() => INVALID,
             CloseReason::Completed if whole => code::DONE,
             // An endless run can only be interrupted, so this is its normal end.
             CloseReason::Interrupted if self.asked.seeks.is_none() => code::DONE,
@@ -220,12 +237,17 @@ impl Service {
             tell(&format!("assay: service {}, max {}", known.join(", "), most.human()));
         }
         if self.blank > 0 {
+            let proof = if self.is_too_blank() { ", and the figures prove nothing" } else { "" };
             tell(&format!(
-                "assay: warning: {} of {} reads that were looked at found blocks that were never written: the device may not have read its medium; \
+                "assay: {} of {} reads that were looked at found blocks that were never written: the device may not have read its medium{proof}; \
                  `assay prep` writes all of it",
                 self.blank, self.sampled
             ));
         }
+    }
+
+    fn is_too_blank(&self) -> bool {
+        is_too_blank(&self.kind, self.blank, self.sampled)
     }
 }
 

@@ -14,6 +14,8 @@ mod manual;
 mod overload;
 mod parsed;
 mod shared;
+#[path = "../program/throttle.rs"]
+mod throttle;
 mod traced;
 
 use bed::{Loop, assay, config, dropin, run, run_each, text, unhindered};

@@ -3,48 +3,7 @@
 //! where it is not available, these tests are skipped.
 
 use super::bed::{Loop, Ran, config, dropin, run, text, unhindered};
-use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-
-/// A control group with limits on one device; removed when dropped.
-struct Throttle(PathBuf);
-
-impl Throttle {
-    fn of(device: &Loop, limits: &[(&str, u64)]) -> Option<Throttle> {
-        let name = format!("assay-{}", device.path.file_name()?.to_str()?);
-        let group = Throttle(Path::new("/sys/fs/cgroup/blkio").join(name));
-        if std::fs::create_dir(&group.0).is_err() {
-            eprintln!("no blkio control groups here: nothing is tested");
-            return None;
-        }
-        let number = std::fs::read_to_string(device.sys("dev")).unwrap();
-        for (limit, value) in limits {
-            let file = group.0.join(format!("blkio.throttle.{limit}_device"));
-            std::fs::write(file, format!("{} {value}", number.trim())).ok()?;
-        }
-        Some(group)
-    }
-
-    /// `command`, started within the group.
-    fn within(&self, command: &Command) -> Command {
-        let mut shell = Command::new("sh");
-        shell
-            .args(["-c", "echo $$ > \"$0\" && exec \"$@\""])
-            .arg(self.0.join("cgroup.procs"))
-            .arg(command.get_program());
-        shell.args(command.get_args()).stdin(Stdio::null());
-        command.get_envs().for_each(|(name, value)| {
-            shell.env(name, value.unwrap_or_default());
-        });
-        shell
-    }
-}
-
-impl Drop for Throttle {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir(&self.0);
-    }
-}
+use super::throttle::Throttle;
 
 /// Runs a config of `act_storage` within the throttled group.
 fn throttled(device: &Loop, throttle: &Throttle, keys: &str) -> Ran {
@@ -64,7 +23,7 @@ fn throttled(device: &Loop, throttle: &Throttle, keys: &str) -> Ran {
 fn slow_writes_are_the_drives_and_starve_no_reads() {
     let Some(device) = Loop::of(64 << 20) else { return };
     // The limit is ten large blocks a second; the load writes twenty-four.
-    let Some(throttle) = Throttle::of(&device, &[("write_bps", 1_300_000)]) else { return };
+    let Some(throttle) = Throttle::new(&device.sys("dev"), &[("write_bps", 1_300_000)]) else { return };
     let keys = "test-duration-sec: 30\nservice-threads: 10\nread-reqs-per-sec: 2000\nwrite-reqs-per-sec: 1000\nmax-lag-sec: 1\n";
     let ran = throttled(&device, &throttle, keys);
     let out = text(&ran.output.stdout);
@@ -83,7 +42,7 @@ fn slow_writes_are_the_drives_and_starve_no_reads() {
 #[test]
 fn what_a_drive_cannot_carry_is_not_done_after_the_end() {
     let Some(device) = Loop::of(64 << 20) else { return };
-    let Some(throttle) = Throttle::of(&device, &[("read_iops", 200)]) else { return };
+    let Some(throttle) = Throttle::new(&device.sys("dev"), &[("read_iops", 200)]) else { return };
     let keys = "test-duration-sec: 2\nreport-interval-sec: 1\nread-reqs-per-sec: 2000\n";
     let ran = throttled(&device, &throttle, keys);
     assert_eq!(ran.output.status.code(), Some(0), "{}", text(&ran.output.stderr));

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 /// A job of reads and writes at a rate, with a key that has no effect here; then a job of two copies.
 const JOB: &str = "[global]\nioengine=libaio\ntime_based\nruntime=2\nfilename=data.img\nsize=64m\n\
-                   [both]\nrw=randrw\nrwmixread=70\nrate_iops=500\niodepth=8\ngroup_reporting\n\
+                   [both]\nrw=randrw\nrwmixread=70\nrate_iops=500\niodepth=8\nnice=5\n\
                    [later]\nstonewall\nrw=read\nrate_iops=1k\nnumjobs=2\n";
 
 fn golden() -> PathBuf {
@@ -312,7 +312,7 @@ fn every_key_is_explained_with_its_line() {
         (9, "rwmixread=70", exact),
         (10, "rate_iops=500", differs),
         (11, "iodepth=8", exact),
-        (12, "group_reporting", "no effect"),
+        (12, "nice=5", "no effect"),
     ];
     assert_eq!(found, expected);
     assert!(keys.iter().all(|key| !key["means"].as_str().unwrap().is_empty()), "{keys:?}");
@@ -321,7 +321,7 @@ fn every_key_is_explained_with_its_line() {
         assert!(notes.contains(told), "{told}: {notes}");
     }
     let text = place.assay(&["explain", "job.fio", "--section", "both"]);
-    for line in ["10  rate_iops=500", "keys without effect", "12  group_reporting"] {
+    for line in ["10  rate_iops=500", "keys without effect", "12  nice=5"] {
         assert!(text.out.contains(line), "{line}: {}", text.out);
     }
     assert!(place.left(&["job.fio"]).is_empty());
@@ -401,4 +401,42 @@ fn the_load_of_a_job_is_searched_for() {
     ]);
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
     assert!(said.out.contains("job on sim:flash"), "{}", said.out);
+}
+
+/// The combined view against another account of the same thing: the log's own intervals, and the copies one by one.
+#[test]
+fn what_copies_do_together_is_shown_beside_what_each_does() {
+    let place = Place::new();
+    let job = "[w]\nfilename=data.img\nsize=64m\nrw=randrw\nrate_iops=200\nruntime=3\ntime_based\nnumjobs=3\ngroup_reporting\n";
+    place.write("job.fio", job);
+    let (said, log) = place.run(&["run", "job.fio", "--map", "data.img=sim:flash"]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let verdict: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(place.path("run/verdict.json")).unwrap()).unwrap();
+    for (at, direction) in ["reads", "writes"].iter().enumerate() {
+        let group = &verdict["groups"][at];
+        assert_eq!(group["name"], format!("w.{direction} x3"));
+        let copies: Vec<_> = (0..3).map(|copy| log.stream(&format!("w.{copy}.{direction}"))).collect();
+        assert_eq!(group["operations"].as_u64(), Some(copies.iter().map(|copy| copy.ok).sum()));
+        assert_eq!(group["bytes"].as_u64(), Some(copies.iter().map(|copy| copy.bytes).sum()));
+        assert_eq!(group["response"]["operations"], group["operations"]);
+        // A percentile of all lies between the smallest and the largest of the copies.
+        let of = |figure: &serde_json::Value| figure["response"]["p99_ns"].as_u64().unwrap();
+        let streams = verdict["streams"].as_array().unwrap();
+        let own: Vec<u64> = streams
+            .iter()
+            .filter(|it| it["name"].as_str().is_some_and(|name| name.ends_with(direction)))
+            .map(of)
+            .collect();
+        assert!(own.len() == 3 && (*own.iter().min().unwrap()..=*own.iter().max().unwrap()).contains(&of(group)));
+        let line = &verdict["series"]["groups"][at];
+        let drawn: f64 = line["achieved"].as_array().unwrap().iter().filter_map(serde_json::Value::as_f64).sum();
+        assert!((drawn - group["operations"].as_f64().unwrap()).abs() < 1.0, "a point is a second: {drawn}");
+        assert!(said.out.contains(&format!("w.{direction} x3 response")), "{}", said.out);
+        let page = std::fs::read_to_string(place.path("run/report.html")).unwrap();
+        assert!(page.contains(&format!("<summary>w.{direction} x3</summary>")), "no chart");
+    }
+    let groups = verdict["groups"].as_array().unwrap();
+    let rates: f64 = groups.iter().map(|group| group["rate_achieved"].as_f64().unwrap()).sum();
+    assert!((rates / 1200.0 - 1.0).abs() < 0.02, "{rates}");
 }

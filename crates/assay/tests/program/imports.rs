@@ -92,3 +92,37 @@ fn a_configuration_of_iometer_becomes_a_workload_for_each_step_and_overwrites_no
         assert_eq!(place.assay(&["import", "iometer", name]).code, code, "{name}");
     }
 }
+
+#[test]
+fn shared_specifications_run_for_as_long_as_is_said() {
+    let place = Place::new();
+    let text = "Version 1.1.0 \n'ACCESS SPECIFICATIONS ====\n'Access specification name,default assignment\n\tFile server,NONE\n\
+                'size,% of size,% reads,% random,delay,burst,align,reply\n\t4096,60,80,100,0,1,0,0\n\t65536,40,80,100,0,1,0,0\n\
+                'END access specifications\nVersion 1.1.0 \n";
+    place.write("shared.icf", text);
+    let without = place.assay(&["import", "iometer", "shared.icf"]);
+    assert!(without.code == Some(3) && without.err.contains("--for 5min"), "{without:?}");
+    let zero = place.assay(&["import", "iometer", "shared.icf", "--for", "0s"]);
+    assert!(zero.code == Some(2) && zero.err.contains("a run takes time"), "{zero:?}");
+    let said = place.assay(&["import", "iometer", "shared.icf", "--for", "3s", "--out", "w.toml"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let (said, log) = place.run(&["run", "w.toml", "sim:flash"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!((2.9..3.2).contains(&log.seconds()), "{}", log.seconds());
+}
+
+#[test]
+fn a_trace_that_blkparse_printed_in_a_format_is_read_with_it() {
+    let place = Place::new();
+    let lines: String =
+        (0..200).map(|at| format!("D,R,{}.{:09},8,16,{},8\n", at / 100, at % 100 * 10_000_000, at * 8)).collect();
+    place.write("trace.csv", &lines);
+    let without = place.assay(&["import", "blktrace", "trace.csv"]);
+    assert!(without.code == Some(3) && without.err.contains("--blkparse-format"), "{without:?}");
+    let bad = place.assay(&["import", "blktrace", "trace.csv", "--blkparse-format", "%T,%S"]);
+    assert!(bad.code == Some(2) && bad.err.contains("it has no %a"), "{bad:?}");
+    let format = "%a,%d,%T.%t,%D,%S,%n\\n";
+    let said = place.assay(&["import", "blktrace", "trace.csv", "--blkparse-format", format, "--out", "p.toml"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    assert!(std::fs::read_to_string(place.path("p.toml")).unwrap().contains("100.5"), "200 reads in 1.99 s");
+}

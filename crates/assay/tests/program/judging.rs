@@ -232,3 +232,21 @@ fn a_log_is_opened_once_by_a_command_that_reads_it_once() {
         assert_eq!(opened.times(), 1, "{args:?}");
     }
 }
+
+#[test]
+fn a_table_made_from_a_log_is_refused_as_one() {
+    let place = Place::new();
+    let table = "act_latency.py -l log.txt\nlog.txt is ACT version 6.6\n\nACT-STORAGE CONFIGURATION\ndevice-names: /dev/loop5\n\n        reads\n        %>(ms)\nslice        1      2\n-----   ------ ------\n    1     4.07   0.00\n";
+    // The whole output, and the table alone as people paste it.
+    for text in [table, &table[table.find("        reads").unwrap()..]] {
+        place.write("table.txt", text);
+        for verb in [&["judge", "table.txt"][..], &["report", "table.txt"], &["compare", "table.txt", "table.txt"]] {
+            let said = place.assay(verb);
+            assert_eq!(said.code, Some(3), "{verb:?}: {said:?}");
+            assert!(
+                said.err.contains("is a table that act_latency made from a log") && said.err.contains("= name the log"),
+                "{said:?}"
+            );
+        }
+    }
+}

@@ -470,3 +470,23 @@ fn missing_rights_are_told_from_use() {
     let shown = place.assay(&["devices", disk.path()]).out;
     assert!(shown.contains("in use") && !shown.contains("not permitted"), "{shown}");
 }
+
+#[test]
+fn a_configuration_is_explained_whose_drives_are_not_here() {
+    let place = Place::new();
+    place.write("act.conf", "device-names: /dev/none1,/dev/none2\ntest-duration-sec: 60\nread-reqs-per-sec: 4000\nwrite-reqs-per-sec: 2000\nlarge-block-op-kbytes: 128\n");
+    let said = place.assay(&["explain", "act.conf"]);
+    assert_eq!(said.code, Some(0), "{said:?}");
+    for words in [
+        "on 2 targets",
+        "target /dev/none1: is not here, so that its size",
+        "target /dev/none2: is not here",
+        "2000.000/s",
+    ] {
+        assert!(said.out.contains(words), "{words}: {}", said.out);
+    }
+    // A target of the command line may be a slip of the pen.
+    let named = place.assay(&["explain", "act-storage", "/dev/none1"]);
+    assert!(named.code == Some(2) && named.err.contains("cannot be examined"), "{named:?}");
+    assert_eq!(place.assay(&["run", "act.conf", "--for", "1s"]).code, Some(4));
+}

@@ -141,6 +141,42 @@ fn exit_codes_are_the_originals_where_it_is_right() {
 }
 
 #[test]
+fn a_list_of_threads_is_a_run_for_each_and_a_line_of_what_they_gain() {
+    let place = Place::new();
+    let said = seekmark(&place, "-f sim:disk -t 1,2,4 -s 50 -q");
+    assert_eq!(said.code, Some(0), "{said:?}");
+    let totals: Vec<&str> =
+        said.out.lines().filter_map(|line| line.split_once(" total seeks per sec").map(|(rate, _)| rate)).collect();
+    assert_eq!(totals.len(), 3, "{said:?}");
+    let line = said.err.lines().find(|line| line.contains("total seeks per sec of -t 1: ")).unwrap();
+    for (threads, total) in ["1", "2", "4"].iter().zip(&totals) {
+        assert!(line.contains(&format!("-t {threads}: {total}/s (")), "{threads} threads, {total}: {line}");
+    }
+    assert!(line.contains("(1.00x), -t 2"), "{line}");
+    // Each keeps its own log.
+    let args = ["as", "seekmark", "-f", "sim:disk", "-t", "1,2", "-s", "50"];
+    let kept = place.command(&args).env("ASSAY_RUN_DIR", place.path("kept")).output().unwrap();
+    let kept = Said::of(kept, &args);
+    assert_eq!(kept.code, Some(0), "{kept:?}");
+    assert!(place.path("kept/threads-1/run.jsonl").exists() && place.path("kept/threads-2/run.jsonl").exists());
+}
+
+#[test]
+fn reads_of_what_was_never_written_prove_nothing() {
+    let place = Place::new();
+    fs::File::create(place.path("blank.img")).unwrap().set_len(16 << 20).unwrap();
+    let said = seekmark(&place, "-f blank.img -s 200 -q");
+    assert_eq!(said.code, Some(11), "{said:?}");
+    assert!(
+        said.out.contains("total seeks per sec") && said.err.contains("blocks that were never written"),
+        "{said:?}"
+    );
+    // The first of several that proves nothing is the last.
+    let several = seekmark(&place, "-f blank.img -s 200 -q -t 1,2");
+    assert_eq!((several.code, several.out.matches("READ benchmarking").count()), (Some(11), 1), "{several:?}");
+}
+
+#[test]
 fn a_link_of_its_name_is_seekmark() {
     let place = Place::new();
     assert_eq!(place.assay(&["links", "tools"]).code, Some(0));

@@ -1,9 +1,9 @@
 //! What was counted beside the operations, such as by the disk below a database: drawn under the operations on one time
-//! axis, so that a reader sees which follows which.
+//! axis, so that a reader sees which follows which. So is what others did on the disks.
 
 use super::figures::Cell;
 use super::still::{drawn, thin, time};
-use crate::judgement::{Counted, MeterFigures, PerMinuteFigures, StepFigures};
+use crate::judgement::{Counted, ForeignFigures, MeterFigures, PerMinuteFigures, StepFigures};
 use crate::render::chart::{Axis, Chart, Unit, series_class};
 
 const HEIGHT: f64 = 190.0;
@@ -34,13 +34,13 @@ type Line = (String, Vec<Option<f64>>);
 
 /// Nothing where nothing else was counted.
 pub(crate) fn beneath(part: &StepFigures, root: &str) -> Option<Beneath> {
-    if part.targets.meters.is_empty() {
+    if part.targets.meters.is_empty() && used_by_others(part).next().is_none() {
         return None;
     }
     let all = [
         panel(part, "Per minute", "per minute", Unit::PerSecond, per_minute(part)),
         panel(part, "Operations per second", "per second", Unit::PerSecond, events(part)),
-        panel(part, "MB per second", "MB per second", Unit::PerSecond, of_kind(part, |it| *it == Counted::Bytes, 1e6)),
+        panel(part, "MB per second", "MB per second", Unit::PerSecond, megabytes(part)),
         panel(
             part,
             "Mean time of one",
@@ -76,7 +76,51 @@ fn rows(part: &StepFigures, root: &str) -> Vec<Row> {
         };
         (0..meter.head.counters.len()).filter_map(row).collect::<Vec<_>>()
     };
-    part.targets.meters.iter().enumerate().flat_map(of).collect()
+    part.targets.meters.iter().enumerate().flat_map(of).chain(rows_of_others(part, root)).collect()
+}
+
+/// The disks on which others did something, each with its place in the result.
+fn used_by_others(part: &StepFigures) -> impl Iterator<Item = (usize, &ForeignFigures)> {
+    part.targets.foreign.iter().enumerate().filter(|(_, disk)| disk.is_used())
+}
+
+/// What others did on each disk.
+fn rows_of_others(part: &StepFigures, root: &str) -> Vec<Row> {
+    let mut rows = Vec::new();
+    for (at, disk) in used_by_others(part) {
+        let json = |figure: &str| format!("{root}/foreign/{at}/{figure}");
+        let figures = [
+            ("reads", disk.reads, Cell::count(disk.reads, json("reads"))),
+            ("bytes read", disk.read_bytes, Cell::bytes(disk.read_bytes, json("read_bytes"))),
+            ("writes", disk.writes, Cell::count(disk.writes, json("writes"))),
+            ("bytes written", disk.written_bytes, Cell::bytes(disk.written_bytes, json("written_bytes"))),
+        ];
+        let share = || format!("{:.1}% of what the disk did in their time", disk.share * 100.0);
+        let mut figure = if disk.notable_ns > 0 { share() } else { "less than a hundredth".to_owned() };
+        for (what, _, total) in figures.into_iter().filter(|(_, total, _)| *total > 0) {
+            let name = format!("others on {}", disk.head.name);
+            rows.push(Row { name, what: what.to_owned(), figure: Cell::text(std::mem::take(&mut figure)), total });
+        }
+    }
+    rows
+}
+
+/// A line for each disk that others used: one of their figures at each point.
+fn of_others(part: &StepFigures, figure: fn(&ForeignFigures) -> &[f64], unit: f64) -> Vec<Line> {
+    let line = |(_, disk): (usize, &ForeignFigures)| {
+        // The points end with the last at which others did something.
+        let known = figure(disk).iter().copied().chain(std::iter::repeat(0.0));
+        let values = known.take(offered(part)).map(|value| Some(value / unit)).collect();
+        (format!("{} others", disk.head.name), values)
+    };
+    used_by_others(part).map(line).collect()
+}
+
+/// Bytes of each meter, and of others, in millions a second.
+fn megabytes(part: &StepFigures) -> Vec<Line> {
+    let mut lines = of_kind(part, |it| *it == Counted::Bytes, 1e6);
+    lines.extend(of_others(part, |disk| &disk.bytes_per_second, 1e6));
+    lines
 }
 
 /// The figures per minute, such as of a database.
@@ -96,7 +140,9 @@ fn offered(part: &StepFigures) -> usize {
 fn events(part: &StepFigures) -> Vec<Line> {
     let at = |point: usize| part.course.series.streams.iter().filter_map(|line| line.achieved.get(point)).sum::<f64>();
     let operations = ("operations completed".to_owned(), (0..offered(part)).map(|point| Some(at(point))).collect());
-    std::iter::once(operations).chain(of_kind(part, |it| *it == Counted::Events, 1.0)).collect()
+    let of_meters = of_kind(part, |it| *it == Counted::Events, 1.0);
+    let of_others = of_others(part, |disk| &disk.operations_per_second, 1.0);
+    std::iter::once(operations).chain(of_meters).chain(of_others).collect()
 }
 
 /// The lines of the counters of a kind, without those that never rose.
@@ -184,6 +230,34 @@ mod tests {
         let drawn = beneath(&part, "").unwrap();
         assert_eq!((drawn.panels.len(), drawn.rows.len()), (3, 4));
         assert!(drawn.rows[2].figure.to_string().contains("a read 975 ns"), "{}", drawn.rows[2].figure);
+    }
+
+    #[test]
+    fn what_others_did_is_drawn_and_listed_where_they_did_anything() {
+        let mut part = part(Vec::new());
+        part.targets.meters.clear();
+        let disk = |name: &str| ForeignFigures {
+            head: assay_record::WatchedDisk { name: name.into(), ..Default::default() },
+            ..ForeignFigures::default()
+        };
+        part.targets.foreign = vec![disk("vda"), disk("vdb")];
+        assert!(beneath(&part, "").is_none(), "nobody did anything");
+        part.targets.foreign[1] = ForeignFigures {
+            reads: 90,
+            read_bytes: 90 << 20,
+            share: 0.25,
+            notable_ns: 1,
+            operations_per_second: vec![90.0],
+            bytes_per_second: vec![9e6],
+            ..disk("vdb")
+        };
+        let drawn = beneath(&part, "/part").unwrap();
+        let told: Vec<(&str, &str)> = drawn.rows.iter().map(|row| (row.name.as_str(), row.what.as_str())).collect();
+        assert_eq!(told, [("others on vdb", "reads"), ("others on vdb", "bytes read")]);
+        assert!(drawn.rows[0].figure.to_string().contains("25.0% of what the disk did"), "{}", drawn.rows[0].figure);
+        assert!(drawn.rows[0].total.to_string().contains("/part/foreign/1/reads"), "{}", drawn.rows[0].total);
+        assert_eq!(events(&part)[1], ("vdb others".to_owned(), vec![Some(90.0), Some(0.0)]));
+        assert_eq!(megabytes(&part), [("vdb others".to_owned(), vec![Some(9.0), Some(0.0)])]);
     }
 
     #[test]

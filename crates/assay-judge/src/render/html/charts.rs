@@ -12,9 +12,11 @@ use assay_base::Span;
 /// The charts of a stream; the script finds their data by these indices.
 pub(crate) struct StreamCharts<'a> {
     pub stream: &'a str,
-    /// Index into `series.streams`.
+    /// `streams` or `groups`: the member of the result, and of its series, that has the figures.
+    pub of: &'static str,
+    /// Index into that member of the series.
     pub series: usize,
-    /// Index into `streams`; -1 when there are no totals.
+    /// Index into that member of the result; -1 when there are no totals.
     pub totals: i64,
     /// Judged by a criterion, so shown immediately.
     pub judged: bool,
@@ -38,27 +40,40 @@ pub(crate) struct StreamCharts<'a> {
     pub still: Option<Still>,
 }
 
-/// The charts of all streams.
+/// The charts of all groups of streams, then of all streams.
 pub(crate) fn charts(part: &StepFigures) -> Vec<StreamCharts<'_>> {
     let judged = |stream: &str| part.criteria.iter().any(|outcome| outcome.asked.stream.as_deref() == Some(stream));
-    let none_judged = !part.course.series.streams.iter().any(|line| judged(&line.stream));
-    let lines = part.course.series.streams.iter().enumerate();
-    lines
-        .map(|(series, line)| {
-            let chart = chart(part, series, line);
-            let judged = judged(&line.stream) || none_judged;
-            let still = judged.then(|| still(part, line, (chart.response.as_ref(), &chart.rate)));
-            StreamCharts { judged, still, ..chart }
-        })
-        .collect()
+    // A group stands for its streams.
+    let none_judged =
+        part.streams.groups.is_empty() && !part.course.series.streams.iter().any(|line| judged(&line.stream));
+    let groups = part.course.series.groups.iter().enumerate().map(|(index, line)| {
+        let totals = part.streams.groups.get(index).map(|totals| (index, totals));
+        shown(part, StreamCharts { of: "groups", ..chart(part, index, line, totals) }, line, true)
+    });
+    let streams = part.course.series.streams.iter().enumerate().map(|(index, line)| {
+        let totals = totals_of(&part.streams, &line.stream).map(|index| (index, &part.streams.each[index]));
+        shown(part, chart(part, index, line, totals), line, judged(&line.stream) || none_judged)
+    });
+    groups.chain(streams).collect()
 }
 
-fn chart<'a>(part: &StepFigures, series: usize, line: &'a StreamSeries) -> StreamCharts<'a> {
-    let index = totals_of(&part.streams, &line.stream);
-    let totals = index.map(|index| &part.streams.each[index]);
+/// The charts of one, with those for a reader without scripts where it is shown immediately.
+fn shown<'a>(part: &StepFigures, charts: StreamCharts<'a>, line: &StreamSeries, judged: bool) -> StreamCharts<'a> {
+    let still = judged.then(|| still(part, line, (charts.response.as_ref(), &charts.rate)));
+    StreamCharts { judged, still, ..charts }
+}
+
+fn chart<'a>(
+    part: &StepFigures,
+    series: usize,
+    line: &'a StreamSeries,
+    totals: Option<(usize, &StreamTotals)>,
+) -> StreamCharts<'a> {
+    let (index, totals) = totals.unzip();
     let bound = bound_over(part, &line.stream, part.course.series.threshold);
     StreamCharts {
         stream: &line.stream,
+        of: "streams",
         series,
         totals: index.map_or(-1, |index| i64::try_from(index).unwrap_or(-1)),
         judged: false,

@@ -54,6 +54,7 @@ pub(crate) fn checks(part: &StepFigures) -> Vec<Check> {
         accounting(part),
         errors(part),
         disks(&part.targets),
+        others(&part.targets),
         prepared(&part.targets),
         blanks(&part.targets),
     ]);
@@ -210,6 +211,22 @@ fn disks(targets: &TargetFigures) -> Check {
         found,
         "What the block device counted must be what was issued, or something cached it.",
     )
+}
+
+fn others(targets: &TargetFigures) -> Check {
+    let said: Vec<&str> = targets.foreign.iter().filter_map(|disk| disk.said.as_deref()).collect();
+    let watched: Vec<&str> = targets.foreign.iter().map(|disk| disk.head.name.as_str()).collect();
+    let not_known = targets.unwatched.join("; ");
+    let (mark, mut found) = match (said.is_empty(), watched.is_empty()) {
+        (false, _) => (Mark::Warn, said.join("; ")),
+        (true, false) if not_known.is_empty() => (Mark::Good, format!("nobody to speak of on {}", watched.join(", "))),
+        (true, false) => (Mark::Note, format!("nobody to speak of on {}", watched.join(", "))),
+        (true, true) => (Mark::Note, "not counted".to_owned()),
+    };
+    if !not_known.is_empty() {
+        found += &format!("; not known: {not_known}");
+    }
+    check(mark, "Others on the disks", found, "A bound that is broken while others use the disk proves nothing.")
 }
 
 fn prepared(targets: &TargetFigures) -> Check {

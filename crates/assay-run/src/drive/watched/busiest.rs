@@ -59,7 +59,7 @@ fn event(at_ns: u64, found: &[(u32, ProcessIo)], hidden: usize, since: &str) -> 
         }
         (true, 0) => format!("no other program on this machine read or wrote anything {since}"),
         (true, hidden) => format!(
-            "which program used the disk is not known: {hidden} processes of others may not be looked at, which takes root"
+            "which program used the disk is not known: {hidden} processes of others may not be looked at; that takes root with CAP_SYS_PTRACE, which containers lack unless they are given it (--cap-add SYS_PTRACE)"
         ),
     };
     let detail = |(at, (pid, moved)): (usize, &(u32, ProcessIo))| {

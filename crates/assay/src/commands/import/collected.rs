@@ -4,7 +4,7 @@
 use crate::screen::tell;
 use crate::stdout::{print, print_json};
 use assay_formats::collect::assemble::{Assembled, Kind, assemble};
-use assay_formats::collect::{Collector, FileSeen, Findings, Options};
+use assay_formats::collect::{BlkparseFormat, Collector, FileSeen, Findings, Options};
 use assay_model::profile::write;
 use assay_run::failure::{Failure, code, one_line, shown};
 use assay_run::{files, results};
@@ -34,6 +34,9 @@ pub(crate) struct Collected {
     /// since the machine started
     #[arg(long)]
     pub keep_first_report: bool,
+    /// The format that was given to `blkparse -f`, for a trace that was printed with it
+    #[arg(long, value_name = "FORMAT", value_parser = BlkparseFormat::parse)]
+    pub blkparse_format: Option<BlkparseFormat>,
     /// Print the profile and all findings as JSON
     #[arg(long)]
     pub json: bool,
@@ -92,7 +95,11 @@ fn collect(args: &Collected) -> Result<Findings, Failure> {
     if paths.len() > FILES_MAX {
         return Err(Failure::usage(format!("more than {FILES_MAX} files; name fewer")));
     }
-    let options = Options { keep_first_report: args.keep_first_report, slice: args.slice.clone() };
+    let options = Options {
+        keep_first_report: args.keep_first_report,
+        slice: args.slice.clone(),
+        blkparse_format: args.blkparse_format.clone(),
+    };
     let mut collector = Collector::new(options);
     for Named { path, node, group } in &paths {
         collector.begin(&path.to_string_lossy(), node, group);
@@ -179,7 +186,12 @@ fn nothing(found: &Findings, kind: Kind) -> String {
     };
     let files = found.files.len();
     let files = if files == 1 { "the file holds".to_owned() } else { format!("the {files} files hold") };
-    format!("{files} no load: nothing in them was recognised as {wanted}\n  = scripts/collect collects what is needed; docs/sizing.md explains it")
+    let format = if kind == Kind::Application {
+        "if `blkparse -f` printed it, give its format with --blkparse-format\n  = "
+    } else {
+        ""
+    };
+    format!("{files} no load: nothing in them was recognised as {wanted}\n  = {format}scripts/collect collects what is needed; docs/sizing.md explains it")
         .replace("file holds no load: nothing in them", "file holds no load: nothing in it")
 }
 

@@ -2,6 +2,7 @@
 
 use crate::screen::tell;
 use crate::stdout::{print, print_json};
+use assay_base::Span;
 use assay_formats::iometer::{Step, read, steps, write};
 use assay_run::failure::{Failure, code, one_line, shown};
 use assay_run::{files, results};
@@ -11,7 +12,8 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args, Debug)]
 #[command(after_help = "\
 A configuration is run in steps: one for each access specification that is assigned to its workers, and for each number of outstanding
-I/Os where it cycles them. A workload is one step. With several steps, --out NAME.toml writes NAME-1.toml, NAME-2.toml and so on;
+I/Os where it cycles them. A file of specifications alone, as they are often shared, is run with one outstanding I/O in each; say how
+long with --for. A workload is one step. With several steps, --out NAME.toml writes NAME-1.toml, NAME-2.toml and so on;
 run one after another. What a workload does otherwise than IOmeter stands in its note.")]
 pub(crate) struct Iometer {
     /// Configuration that IOmeter saved (2004 to 1.1.0), usually with the ending .icf
@@ -21,6 +23,9 @@ pub(crate) struct Iometer {
     /// outstanding I/O
     #[arg(long, value_name = "NAME")]
     pub spec: Option<String>,
+    /// How long it runs, in place of the run time in the configuration. Specifications are often shared without one
+    #[arg(long = "for", value_name = "TIME")]
+    pub run_time: Option<Span>,
     /// File to write the workload to, which must not exist yet [default: standard output]
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
@@ -41,7 +46,13 @@ pub(super) fn import(args: &Iometer) -> Result<u8, Failure> {
     let unreadable = |e: std::io::Error| Failure::workload(format!("{} cannot be read: {e}", shown(&args.file)));
     let text = files::read(&args.file, LARGEST).map_err(unreadable)?;
     // IOmeter writes names in the code page of its machine.
-    let config = read(&name, &String::from_utf8_lossy(&text)).map_err(Failure::workload)?;
+    let mut config = read(&name, &String::from_utf8_lossy(&text)).map_err(Failure::workload)?;
+    if let Some(run_time) = args.run_time {
+        if run_time.is_zero() {
+            return Err(Failure::usage("--for 0s: a run takes time; write how long, such as 5min"));
+        }
+        config.run_time = run_time;
+    }
     let wrong =
         |(what, remedy): (String, String)| Failure::workload(format!("{}: {what}", shown(&args.file))).advised(&remedy);
     let steps = steps(&config, args.spec.as_deref()).map_err(wrong)?;

@@ -1,0 +1,49 @@
+//! `group_reporting`: the figures of all copies of a job, and of the jobs in its group, are also shown together.
+//!
+//! A group ends at `stonewall` and before a job with `new_group` (fio's HOWTO, "group_reporting").
+
+use super::job::Job;
+use super::naming::usable;
+use super::steps::Done;
+use assay_base::{Direction, Fault};
+use assay_model::Stream;
+use assay_model::plan::Group;
+
+/// The jobs of a group.
+struct Jobs<'a> {
+    first: &'a str,
+    step: u32,
+    streams: Vec<&'a str>,
+}
+
+/// The groups of a job file, of reads and writes apart; what a single stream does is no group.
+pub(super) fn groups(jobs: &[Job<'_>], done: &[Done], streams: &[Stream]) -> Result<Vec<Group>, Fault> {
+    let mut groups: Vec<Jobs<'_>> = Vec::new();
+    let mut begins = true;
+    for (job, done) in jobs.iter().zip(done) {
+        begins |= job.flag("new_group")? || groups.last().is_some_and(|group| group.step != done.step);
+        if !job.flag("group_reporting")? {
+            continue;
+        }
+        if std::mem::take(&mut begins) {
+            groups.push(Jobs { first: &job.name, step: done.step, streams: Vec::new() });
+        }
+        let own = done.streams.iter().map(String::as_str);
+        groups.last_mut().into_iter().for_each(|group| group.streams.extend(own.clone()));
+    }
+    Ok(groups.iter().flat_map(|group| by_direction(group, streams)).collect())
+}
+
+fn by_direction(group: &Jobs<'_>, streams: &[Stream]) -> Vec<Group> {
+    let of = |direction: Direction| -> Vec<String> {
+        let own = streams.iter().filter(|stream| stream.direction() == Some(direction));
+        own.map(|stream| stream.name.clone()).filter(|name| group.streams.contains(&name.as_str())).collect()
+    };
+    let both = [(Direction::Read, of(Direction::Read)), (Direction::Write, of(Direction::Write))];
+    let is_mixed = both.iter().all(|(_, streams)| !streams.is_empty());
+    let named = |(direction, streams): (Direction, Vec<String>)| {
+        let way = if is_mixed { format!(".{direction}s") } else { String::new() };
+        Group { name: format!("{}{way} x{}", usable(group.first), streams.len()), streams }
+    };
+    both.into_iter().filter(|(_, streams)| streams.len() > 1).map(named).collect()
+}
