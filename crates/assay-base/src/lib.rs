@@ -5,6 +5,7 @@
 #![warn(unreachable_pub)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files and threads of their own"))]
 
+pub mod cached;
 pub mod counted;
 mod criterion;
 pub mod device;

@@ -5,9 +5,9 @@ use crate::flight::{Flight, Kind};
 use crate::index::Index;
 use crate::log::{Job, Log, PIECE};
 use crate::racing::Racing;
-use crate::range::{Place, Range, Ranges, Touched};
 use crate::shape::Shape;
 use crate::sub::{Fragment, From, Sub, Subs};
+use assay_base::cached::{Place, Range, Ranges, Touched};
 use assay_base::{
     BlockDevice, Code, Completion, Device, Direction, Done, Geometry, HandOver, Instant, Op, Span, Ticket,
 };

@@ -1,7 +1,7 @@
 //! What the cache remembers of each operation of its caller that is in flight.
 
 use crate::racing::Moment;
-use crate::range::Touched;
+use assay_base::cached::Touched;
 use assay_base::{Instant, Op};
 
 /// An operation in flight.

@@ -1,7 +1,7 @@
 //! What is in the cache, and where: which slot holds which block, without the data.
 
-use crate::range::Place;
 use crate::shape::Shape;
+use assay_base::cached::Place;
 use std::collections::HashMap;
 
 /// A slot without a block.

@@ -15,12 +15,11 @@ mod index;
 mod log;
 mod memory;
 mod racing;
-mod range;
 mod shape;
 mod sub;
 
+pub use assay_base::cached::{Place, Range};
 pub use counters::{Counted, Counters, Onward};
 pub use device::{Cached, Setup};
 pub use index::Index;
-pub use range::{Place, Range};
 pub use shape::Shape;

@@ -3,9 +3,9 @@
 use crate::counters::{Counters, add};
 use crate::index::Index;
 use crate::memory::Memory;
-use crate::range::Place;
 use crate::shape::Shape;
 use assay_base::Instant;
+use assay_base::cached::Place;
 use std::collections::{HashMap, VecDeque};
 
 /// The largest request that reads or writes a part of a segment, in bytes.

@@ -5,7 +5,7 @@
 //! only if no write of that block was in flight at any moment while the read was, and a write only if no other write of
 //! it was.
 
-use crate::range::Place;
+use assay_base::cached::Place;
 use std::collections::HashMap;
 
 /// A logical time: it counts the beginnings and ends of operations, and tells which of two was earlier.

@@ -1,7 +1,7 @@
 //! How a cache divides its target.
 
-/// The bytes of a segment, unless a block is larger.
-const SEGMENT: u32 = 512 << 10;
+use assay_base::cached::SEGMENT;
+
 /// The fewest segments: one that is being filled, one that comes next, one that is being written, and one that holds
 /// blocks.
 const FEWEST: u64 = 4;

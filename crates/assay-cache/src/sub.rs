@@ -2,7 +2,7 @@
 
 use crate::log::Job;
 use crate::racing::Moment;
-use crate::range::Place;
+use assay_base::cached::Place;
 use assay_base::{Instant, Op, Ticket};
 use std::collections::VecDeque;
 

@@ -17,6 +17,7 @@ use crate::recording::Recording;
 use crate::seal;
 use crate::size::Size;
 use crate::tpcc;
+use assay_base::cached::Range;
 use assay_base::{Bytes, Counted, Criterion, Direction, Geometry, Multiple, Parts, Rate, Share, Span};
 use serde::{Deserialize, Serialize};
 
@@ -837,15 +838,12 @@ impl Plan {
         (0..self.streams.len() as u16).flat_map(|stream| self.targets_of(stream).map(move |target| (stream, target)))
     }
 
-    /// The part of each target that its cache device holds blocks of, from its first byte to the one behind the last: of
-    /// an OLTP load data store and user store, of any other load whole targets.
-    pub fn cached(&self, geometries: &[Geometry]) -> Result<Vec<(u16, u64, u64)>, String> {
-        if self.cache_device.is_none() {
-            return Ok(Vec::new());
-        }
+    /// The parts of the targets that a cache in front of them takes, be it a device or simulated: of an OLTP load data
+    /// store and user store, of any other load whole targets.
+    pub fn cacheable(&self, geometries: &[Geometry]) -> Result<Vec<Range>, String> {
         match &self.oltp {
             Some(oltp) => oltp.stores(geometries),
-            None => Ok((0..).zip(geometries).map(|(target, it)| (target, 0, it.size)).collect()),
+            None => Ok((0..).zip(geometries).map(|(target, it)| Range { target, start: 0, end: it.size }).collect()),
         }
     }
 

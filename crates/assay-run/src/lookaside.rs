@@ -64,9 +64,7 @@ pub(crate) fn begin(plan: &Plan, targets: &Targets) -> Result<Option<Lookaside>,
     }
     let geometries: Vec<Geometry> = (0..at).map(|index| targets.geometry(index)).collect();
     let shape = shape(device, targets.geometry(at))?;
-    let range = |(target, start, end)| Range { target, start, end };
-    let ranges = plan.cached(&geometries).map_err(Failure::usage)?;
-    let ranges: Vec<Range> = ranges.into_iter().map(range).collect();
+    let ranges = plan.cacheable(&geometries).map_err(Failure::usage)?;
     let heads = targets.heads(at + 1);
     let path = (!targets.real().is_empty()).then(|| metadata(device));
     let (index, emptied) = match &path {

@@ -22,7 +22,7 @@ pub struct CacheCurve {
     pub targets: Vec<String>,
     /// The seed of the operations.
     pub seed: u64,
-    /// Which block is evicted: `lru`, `fifo` or `clock`.
+    /// Which block is evicted: `lru`, `fifo`, `clock` or `log`.
     pub policy: String,
     /// What a write does with a block that is not in the cache: `allocate` or `around`.
     pub writes: String,
@@ -30,7 +30,10 @@ pub struct CacheCurve {
     pub block_bytes: u64,
     /// Number of operations.
     pub operations: u64,
-    /// Number of blocks read; `write_blocks` is the number written.
+    /// Of these, the number that bypass the cache: of an OLTP load those on the log.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub bypassed: u64,
+    /// Number of blocks read through the cache; `written_blocks` is the number written.
     pub read_blocks: u64,
     /// See `read_blocks`.
     pub written_blocks: u64,
@@ -45,6 +48,10 @@ pub struct CacheCurve {
     /// Index of the knee among the points; see [`knee`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub knee: Option<usize>,
+}
+
+fn is_zero(operations: &u64) -> bool {
+    *operations == 0
 }
 
 /// A cache of one size.
@@ -106,6 +113,7 @@ mod tests {
             writes: "allocate".into(),
             block_bytes: 4096,
             operations: 1000,
+            bypassed: 281,
             read_blocks: 900,
             written_blocks: 100,
             different_blocks: 90,
@@ -119,7 +127,12 @@ mod tests {
         text(&curve, &mut words).unwrap();
         assert!(page.contains("&#60;b&#62;orders") || page.contains("&lt;b&gt;orders"), "{page}");
         assert!(!page.contains("<b>orders") && !words.contains('\u{1b}'));
-        for (what, shown) in [("the knee", "16 KiB"), ("its share", "80.0%"), ("what is cold", "10.0%")] {
+        for (what, shown) in [
+            ("the knee", "16 KiB"),
+            ("its share", "80.0%"),
+            ("what is cold", "10.0%"),
+            ("what bypasses", "281 of them bypass the cache"),
+        ] {
             assert!(page.contains(shown) && words.contains(shown), "{what}: {words}");
         }
         assert!(words.lines().all(|line| line.chars().count() <= 80), "{words}");

@@ -34,8 +34,12 @@ pub(super) fn made(curve: &CacheCurve) -> String {
         n => format!(", of which one block in {n} was followed"),
     };
     let writes = if curve.writes == "around" { "writes go around the cache" } else { "writes go into the cache" };
+    let bypass = match curve.bypassed {
+        0 => String::new(),
+        n => format!(" ({n} of them bypass the cache)"),
+    };
     format!(
-        "{} operations with seed {}, {} different blocks of {}{followed}; {} cache, {writes}",
+        "{} operations with seed {}{bypass}, {} different blocks of {}{followed}; {} cache, {writes}",
         curve.operations,
         curve.seed,
         curve.different_blocks,

@@ -1,7 +1,8 @@
 //! What a target sees of a load when a cache lies in front of it: the operations of all streams of a target pass
 //! through a simulated cache in the order of their intended times. Reads that miss go on to the target as whole blocks
 //! of the cache, adjacent blocks as one operation. Writes go on as they are, or stay in the cache until their block is
-//! evicted; then the block is written, together with adjacent evicted blocks.
+//! evicted; then the block is written, together with adjacent evicted blocks. Operations on what no cache takes, such as
+//! the log of an OLTP load, go on as they are.
 //!
 //! No data are kept. When a block that was only partly written is evicted, a real cache would first have to read the
 //! rest of it; this is not modelled.
@@ -9,9 +10,11 @@
 use super::Writes;
 use super::meant::{EVICTIONS, LONGEST_EVICTION, Onward};
 use super::simulated::Cache;
+use super::taken::{Taken, names};
 use super::trace::Trace;
 use crate::joint::{Drawn, Joint, Wanted};
 use crate::plan::Plan;
+use assay_base::cached::{Ranges, SEGMENT};
 use assay_base::{Direction, Geometry, Instant, Op};
 
 /// What goes on to one target behind its simulated cache.
@@ -19,6 +22,8 @@ use assay_base::{Direction, Geometry, Instant, Op};
 pub struct Behind {
     trace: Trace,
     cache: Cache,
+    /// What the cache takes.
+    ranges: Ranges,
     block: u64,
     size: u64,
     target: u16,
@@ -40,10 +45,18 @@ impl Behind {
         let geometry = *geometries.get(usize::from(target)).ok_or("the target has no size")?;
         let allocates = if caching.writes == Onward::Around { Writes::Around } else { Writes::Allocate };
         let evictions = plan.streams.iter().position(|stream| stream.name == EVICTIONS);
+        let block = caching.block_on(geometry.block);
+        let bytes = u32::try_from(block).map_err(|_| "the blocks of the cache are too large")?;
         let mut behind = Behind {
             trace: Trace::of_target(plan, target, geometries, start)?,
-            cache: Cache::new(caching.policy, allocates, caching.blocks(geometry.block)),
-            block: caching.block_on(geometry.block),
+            cache: Cache::new(
+                caching.policy,
+                allocates,
+                caching.blocks(geometry.block),
+                u64::from(SEGMENT.div_ceil(bytes)),
+            ),
+            ranges: Ranges::new(&plan.cacheable(geometries)?, plan.targets, bytes),
+            block,
             size: geometry.size,
             target,
             writes: caching.writes,
@@ -84,22 +97,30 @@ impl Behind {
         self.read
     }
 
-    /// Passes one operation through the cache.
+    /// Passes one operation through the cache, or on to the target if the cache does not take all of it.
     fn pass(&mut self, wanted: Instant, stream: u16, op: Op) {
-        let blocks = op.offset / self.block..(op.offset + u64::from(op.len).max(1)).div_ceil(self.block);
+        let touched = match Taken::new(self.cache.policy(), &self.ranges, &op) {
+            Taken::Blocks(touched) => touched,
+            taken => {
+                if let Taken::Removed(touched) = taken {
+                    names(touched).for_each(|block| self.cache.forget(block));
+                    self.take_evicted(wanted);
+                }
+                return self.drawn.waiting.push_back(Wanted { wanted, stream, op });
+            }
+        };
+        let first = op.offset / self.block;
         let stays = op.direction == Direction::Write && self.writes == Onward::Back;
         // Adjacent blocks that miss: the first one, and the one after the last.
         let mut missing: Option<(u64, u64)> = None;
-        for block in blocks {
-            let passed = self.cache.pass(block, op.direction, stays);
-            if let Some(evicted) = passed.evicted {
-                self.leaves(wanted, evicted);
-            }
+        for block in first..first + u64::from(touched.count) {
+            let hit = self.cache.pass(block, op.direction, stays);
+            self.take_evicted(wanted);
             if op.direction == Direction::Write {
                 continue;
             }
-            self.read = (self.read.0 + 1, self.read.1 + u64::from(passed.hit));
-            if passed.hit {
+            self.read = (self.read.0 + 1, self.read.1 + u64::from(hit));
+            if hit {
                 continue;
             }
             missing = match missing {
@@ -127,6 +148,12 @@ impl Behind {
     fn bytes(&self, first: u64, behind: u64) -> (u64, u32) {
         let offset = first * self.block;
         (offset, ((behind * self.block).min(self.size) - offset) as u32)
+    }
+
+    fn take_evicted(&mut self, wanted: Instant) {
+        while let Some(evicted) = self.cache.next_evicted() {
+            self.leaves(wanted, evicted);
+        }
     }
 
     /// Takes a dirty block that is evicted. Adjacent ones are collected; they are written when one comes that is not

@@ -3,6 +3,7 @@ use crate::cache::{CacheCurve, Caching, Policy, Settings, Trace, sides};
 use crate::plan::Stream;
 use crate::workload::{self, Adjust};
 use assay_base::Bytes;
+use assay_base::cached::Ranges;
 use std::collections::BTreeMap;
 
 const GEOMETRY: Geometry = Geometry { size: 64 << 20, block: 512 };
@@ -45,7 +46,8 @@ fn exactly_the_misses_of_the_curve_go_on() {
             let keys = format!("size = \"4MiB\"\npolicy = \"{policy}\"\nwrites = \"{writes}\"");
             let plan = plan(&keys, &[READS, WRITES]);
             let (onward, behind) = onward(&plan, 100_000);
-            let mut curve = CacheCurve::new(Settings { policy, writes: allocates, one_of: 1 }, vec![1024]);
+            let mut curve =
+                CacheCurve::new(Settings { policy, writes: allocates, one_of: 1, segment: 128 }, vec![1024]);
             for op in Trace::new(&plan, &[GEOMETRY]).unwrap().take(100_000) {
                 let blocks = op.offset / 4096..(op.offset + u64::from(op.len)).div_ceil(4096);
                 blocks.for_each(|block| curve.access(block, op.direction));
@@ -90,6 +92,37 @@ fn a_scan_hits_nothing_and_what_is_never_seen_neither() {
         let plan = plan("size = \"32MiB\"", &[("reads", "read", &keys)]);
         let (_, behind) = onward(&plan, operations);
         assert_eq!(behind.read(), (operations, 0), "{address}");
+    }
+}
+
+/// On one target that the three units share: the log goes on as it is, also where writes stay in the cache, and takes no
+/// room in it.
+#[test]
+fn the_log_of_an_oltp_load_bypasses_the_cache() {
+    for writes in ["through", "back"] {
+        let file = format!("model = \"oltp\"\n[cache]\nsize = \"4MiB\"\nwrites = \"{writes}\"\n");
+        let adjust = Adjust { targets: 1, seed: 7, ..Adjust::default() };
+        let plan = workload::read("t", &file).unwrap_or_else(|fault| panic!("{fault}")).plan(&adjust).unwrap();
+        let (onward, behind) = onward(&plan, 50_000);
+        let taken = Ranges::new(&plan.cacheable(&[GEOMETRY]).unwrap(), 1, 4096);
+        let mut curve = CacheCurve::new(
+            Settings { policy: Policy::Lru, writes: Writes::Allocate, one_of: 1, segment: 128 },
+            vec![1024],
+        );
+        let mut log = Vec::new();
+        for op in Trace::new(&plan, &[GEOMETRY]).unwrap().take(50_000) {
+            curve.follow(&taken, &op);
+            log.extend((!taken.hold(&op)).then_some((op.offset, op.len)));
+        }
+        let there: Vec<(u64, u32)> = onward
+            .iter()
+            .map(|next| (next.op.offset, next.op.len))
+            .filter(|(at, _)| *at >= GEOMETRY.size / 10 * 9)
+            .collect();
+        assert_eq!(there, log, "{writes}");
+        assert!((log.len() as f64 / 50_000.0 - 0.281).abs() < 0.01, "{}", log.len());
+        let hits = (curve.points()[0].hits * curve.reads() as f64).round() as u64;
+        assert_eq!(behind.read(), (curve.reads(), hits), "{writes}");
     }
 }
 

@@ -7,8 +7,10 @@
 //! 2015). The sample is followed in eight groups, whose variance gives the error of the curve.
 
 use super::distances::Distances;
+use super::taken::{Taken, names};
 use super::{Blocks, Cache, Policy, Writes, mixed};
-use assay_base::Direction;
+use assay_base::cached::Ranges;
+use assay_base::{Direction, Op};
 use serde::{Deserialize, Serialize};
 
 /// Groups of followed blocks.
@@ -23,6 +25,8 @@ pub struct Settings {
     pub writes: Writes,
     /// One block of this many is followed; 1 follows all blocks.
     pub one_of: u64,
+    /// Blocks of a segment of the policy `log`.
+    pub segment: u64,
 }
 
 /// A point of the curve: one size of the cache.
@@ -46,6 +50,7 @@ pub struct CacheCurve {
     groups: Vec<Group>,
     reads: u64,
     writes: u64,
+    bypassed: u64,
 }
 
 /// A group of blocks.
@@ -73,7 +78,8 @@ impl CacheCurve {
         sizes.dedup();
         let groups = if settings.one_of > 1 { GROUPS } else { 1 };
         let share = settings.one_of.max(1) * groups;
-        let cache = |size: &u64| Cache::new(settings.policy, settings.writes, (size / share).max(u64::from(*size > 0)));
+        let part = |blocks: u64| (blocks / share).max(u64::from(blocks > 0));
+        let cache = |size: &u64| Cache::new(settings.policy, settings.writes, part(*size), part(settings.segment));
         let group = |_| Group {
             follow: match settings.policy {
                 Policy::Lru => Follow::Lru(Distances::new()),
@@ -83,7 +89,29 @@ impl CacheCurve {
             cold: 0,
             hits: vec![0; sizes.len()],
         };
-        CacheCurve { settings, groups: (0..groups).map(group).collect(), sizes, reads: 0, writes: 0 }
+        CacheCurve { settings, groups: (0..groups).map(group).collect(), sizes, reads: 0, writes: 0, bypassed: 0 }
+    }
+
+    /// An operation of a load: the cache takes of it what lies in `ranges`, in the way of the settings' policy.
+    pub fn follow(&mut self, ranges: &Ranges, op: &Op) {
+        match Taken::new(self.settings.policy, ranges, op) {
+            Taken::Beside => self.bypassed += 1,
+            Taken::Blocks(touched) => names(touched).for_each(|block| self.access(block, op.direction)),
+            Taken::Removed(touched) => names(touched).for_each(|block| self.forget(block)),
+        }
+    }
+
+    /// Number of operations that bypassed the cache.
+    pub fn bypassed(&self) -> u64 {
+        self.bypassed
+    }
+
+    fn forget(&mut self, block: u64) {
+        self.writes += 1;
+        let of = self.groups.len() as u64;
+        if let Follow::Each(caches, _) = &mut self.groups[(mixed(block) % of) as usize].follow {
+            caches.iter_mut().for_each(|cache| cache.forget(block));
+        }
     }
 
     /// An access to one block.
@@ -246,7 +274,7 @@ mod tests {
     }
 
     fn settings(policy: Policy, one_of: u64) -> Settings {
-        Settings { policy, writes: Writes::Allocate, one_of }
+        Settings { policy, writes: Writes::Allocate, one_of, segment: 128 }
     }
 
     #[test]
@@ -273,9 +301,10 @@ mod tests {
         let law = Zipf::new(0.9, BLOCKS);
         for writes in [Writes::Allocate, Writes::Around] {
             let mut prng = Prng::seeded(5);
-            let mut curve = CacheCurve::new(Settings { policy: Policy::Lru, writes, one_of: 1 }, sizes.clone());
+            let mut curve =
+                CacheCurve::new(Settings { policy: Policy::Lru, writes, one_of: 1, segment: 128 }, sizes.clone());
             let mut caches: Vec<(Cache, u64)> =
-                sizes.iter().map(|size| (Cache::new(Policy::Lru, writes, *size), 0)).collect();
+                sizes.iter().map(|size| (Cache::new(Policy::Lru, writes, *size, 1), 0)).collect();
             let mut reads = 0;
             for _ in 0..100_000 {
                 let block = law.draw(&mut prng);

@@ -7,8 +7,10 @@ mod behind;
 mod curve;
 mod distances;
 mod meant;
+mod segments;
 mod sides;
 mod simulated;
+mod taken;
 mod trace;
 
 pub use aside::CacheDevice;
@@ -17,7 +19,7 @@ pub use curve::{CacheCurve, Point, Settings};
 pub use meant::{Caching, Onward};
 pub(crate) use meant::{EVICTIONS, LONGEST_EVICTION};
 pub use sides::{Did, Side, Sides, sides};
-pub use simulated::{Cache, Passed, Policy};
+pub use simulated::{Cache, Policy};
 pub use trace::Trace;
 
 use assay_base::Direction;

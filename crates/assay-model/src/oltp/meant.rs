@@ -4,6 +4,7 @@ use super::sequence::trimmed;
 use super::stream::{BLOCK, LONGEST, RATE, ReadShares};
 use crate::arrival::Curve;
 use crate::extent::{Amount, Extent};
+use assay_base::cached::Range;
 use assay_base::{Bytes, Geometry, Multiple, Rate, Share};
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +42,12 @@ pub(super) struct Piece {
     pub begin: u64,
     /// Number of blocks of the piece.
     pub blocks: u64,
+}
+
+impl Piece {
+    fn range(self) -> Range {
+        Range { target: self.target, start: self.begin, end: self.begin + self.blocks * BLOCK }
+    }
 }
 
 /// An OLTP load at 1x, before the number of targets is known.
@@ -120,12 +127,10 @@ impl Oltp {
         own
     }
 
-    /// The parts of the targets that data store and user store lie on: the target, the first byte, and the byte after
-    /// the last one.
-    pub(crate) fn stores(&self, geometries: &[Geometry]) -> Result<Vec<(u16, u64, u64)>, String> {
+    /// The parts of the targets that data store and user store lie on.
+    pub(crate) fn stores(&self, geometries: &[Geometry]) -> Result<Vec<Range>, String> {
         let ([data, user, _], _) = self.on(geometries)?;
-        let part = |piece: Piece| (piece.target, piece.begin, piece.begin + piece.blocks * BLOCK);
-        Ok(data.into_iter().chain(user).map(part).collect())
+        Ok(data.into_iter().chain(user).map(Piece::range).collect())
     }
 
     /// The pieces of each ASU, and how many of its blocks are used. The error says what is too small.

@@ -4,8 +4,9 @@ use super::stream::{self, Place, ReadShares, STREAMS};
 use super::walk::{Region, Walker};
 use assay_base::{Direction, Prng};
 
-/// Number of blocks of the smallest ASU that is modelled at its own size. A smaller one is modelled with this size, and
-/// positions are scaled down.
+/// Number of blocks of the smallest store (ASU 1 or 2) that is modelled at its own size. A smaller one is modelled at the
+/// smallest multiple of its size that has as many blocks, and positions are divided by that multiple. The log is always
+/// modelled at its own size, so that its writes are adjacent.
 pub const SMALLEST: u64 = 20_480;
 
 /// One operation of the load.
@@ -50,12 +51,40 @@ pub fn trimmed(storage: [u64; 3], pieces: u64) -> Option<[u64; 3]> {
 #[derive(Clone, Debug)]
 pub struct Sequence {
     shares: ReadShares,
-    /// For each ASU, its real size and the size with which it is modelled, in blocks.
-    sizes: [(u64, u64); 3],
+    asus: [Modelled; 3],
     /// The regions of reuse of each context: one for each stream that reuses blocks.
     regions: Vec<[Region; 3]>,
     bsus: Vec<Bsu>,
     prng: Prng,
+}
+
+/// An ASU, and how it is modelled.
+#[derive(Clone, Copy, Debug)]
+struct Modelled {
+    /// Its own size in blocks.
+    blocks: u64,
+    /// It is modelled as if it were this many times as large.
+    times: u64,
+}
+
+impl Modelled {
+    fn store(blocks: u64) -> Modelled {
+        Modelled { blocks, times: SMALLEST.div_ceil(blocks.max(1)).max(1) }
+    }
+
+    fn log(blocks: u64) -> Modelled {
+        Modelled { blocks, times: 1 }
+    }
+
+    /// The number of blocks with which it is modelled.
+    fn size(self) -> u64 {
+        self.blocks * self.times
+    }
+
+    /// The first block of an operation of `blocks` blocks that begins at the modelled block `at`.
+    fn place(self, at: u64, blocks: u64) -> u64 {
+        (at / self.times).min(self.blocks - blocks)
+    }
 }
 
 /// The positions of one BSU's streams.
@@ -70,12 +99,13 @@ impl Sequence {
     /// The operations of `bsus` BSUs on ASUs of these sizes in blocks. The BSUs form `contexts` groups, and those of a
     /// group share the state of reuse.
     pub fn new(asus: [u64; 3], (bsus, contexts): (u32, u32), shares: ReadShares, prng: Prng) -> Sequence {
-        let sizes = asus.map(|size| (size, size.max(SMALLEST)));
-        let regions = stream::REGIONS.map(|(asu, from)| Region::new(sizes[asu].1, from));
+        let [data, user, log] = asus;
+        let asus = [Modelled::store(data), Modelled::store(user), Modelled::log(log)];
+        let regions = stream::REGIONS.map(|(asu, from)| Region::new(asus[asu].size(), from));
         let mut prng = prng;
         let bsu = |_| Bsu { walkers: regions.each_ref().map(|region| region.walker(&mut prng)), runs: [(0, 0); 3] };
         let bsus = (0..bsus.max(1)).map(bsu).collect();
-        Sequence { shares, sizes, regions: vec![regions; contexts.max(1) as usize], bsus, prng }
+        Sequence { shares, asus, regions: vec![regions; contexts.max(1) as usize], bsus, prng }
     }
 
     /// The next operation.
@@ -89,7 +119,8 @@ impl Sequence {
             true => Direction::Read,
             false => Direction::Write,
         };
-        let (size, modelled) = self.sizes[stream.asu];
+        let asu = self.asus[stream.asu];
+        let modelled = asu.size();
         let (block, blocks) = match stream.place {
             Place::Anywhere { step } => (self.prng.below(modelled / step) * step, 1),
             Place::Reuse { .. } => {
@@ -110,12 +141,14 @@ impl Sequence {
                 (*next - blocks, blocks)
             }
         };
-        let block =
-            if size == modelled { block } else { (u128::from(block) * u128::from(size) / u128::from(modelled)) as u64 };
-        Access { stream: at, asu: stream.asu, direction, block: block.min(size - blocks), blocks: blocks as u32 }
+        Access { stream: at, asu: stream.asu, direction, block: asu.place(block, blocks), blocks: blocks as u32 }
     }
 }
 
 #[cfg(test)]
 #[path = "tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "traced_tests.rs"]
+mod traced_tests;

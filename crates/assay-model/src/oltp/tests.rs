@@ -175,7 +175,7 @@ fn a_cache_answers_as_many_reads_as_there() {
         let points = of[set].as_array().unwrap();
         let blocks = |point: &Value| (point[0].as_f64().unwrap() * asu as f64).ceil() as u64;
         let sizes: Vec<u64> = points.iter().map(blocks).collect();
-        let settings = Settings { policy: Policy::Lru, writes: Writes::Allocate, one_of: 1 };
+        let settings = Settings { policy: Policy::Lru, writes: Writes::Allocate, one_of: 1, segment: 128 };
         let mut curve = CacheCurve::new(settings, sizes.clone());
         let mut sequence = sequence(SIZES[0], 1, ReadShares::Published, 1);
         for access in (0..OPERATIONS).map(|_| sequence.next_access()) {

@@ -39,10 +39,18 @@ pub(super) struct Walker {
 
 impl Region {
     /// The region that begins at `percent` hundredths of an ASU of `size` blocks.
+    ///
+    /// It has one leaf more than fit into its hundredths, as far as the tree reaches that holds those: this is what the
+    /// published generator used of ASUs of 24 sizes from 72 to 117,964 blocks.
     pub(super) fn new(size: u64, percent: u64) -> Region {
-        let leaves = (size * SHARE).div_ceil(100 * LEAF).max(1);
-        let top = leaves.next_power_of_two().ilog2();
-        Region { begin: size * percent / 100, leaves, top, read: vec![0; leaves as usize] }
+        let fit = (size * SHARE / (100 * LEAF)).max(1);
+        let top = fit.next_power_of_two().ilog2();
+        let leaves = (fit + 1).min(1 << top);
+        // The published generator multiplies floating numbers: of 23,040 blocks, 70 % are 16,127. In a store that is modelled at
+        // twice its size, leaves that begin at odd blocks lie on five of its blocks and others on four, which shows in
+        // the hits of small caches.
+        let begin = (size as f64 * (percent as f64 / 100.0)) as u64;
+        Region { begin, leaves, top, read: vec![0; leaves as usize] }
     }
 
     /// A walk that starts at a random leaf.

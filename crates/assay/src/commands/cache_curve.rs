@@ -6,7 +6,8 @@ use crate::args::{ActTest, Jobs, Judged, Pace};
 use crate::candidates;
 use crate::screen::tell;
 use crate::stdout::{print_json, show};
-use assay_base::{Bytes, Geometry};
+use assay_base::cached::{Place, Ranges, SEGMENT};
+use assay_base::{Bytes, Geometry, Multiple};
 use assay_judge::cache_curve::{CacheCurve, Point, SCHEMA, html, knee, text};
 use assay_model::Plan;
 use assay_model::cache::{self, Policy, Settings, Trace, Writes};
@@ -29,8 +30,13 @@ pub(crate) struct CacheCurveArgs {
     pub targets: Vec<String>,
     #[command(flatten)]
     pub test: ActTest,
+    /// Load, as a multiple of the workload's own (1x), such as 30x: the streams of an OLTP load reuse blocks in another way
+    /// at another load [default: the workload's]
+    #[arg(long, visible_alias = "at", value_name = "LOAD")]
+    pub load: Option<Multiple>,
     /// Which block is evicted: the least recently used (lru), the one inserted first (fifo), or the next one around a circle that
-    /// was not used since the hand last passed it (clock), or the same with a new place for what is written again, as a cache device has it (log)
+    /// was not used since the hand last passed it (clock), or what a cache device does (log): the same with a new place for what
+    /// is written again, in segments, of whole blocks only
     #[arg(long, default_value_t = Policy::Lru)]
     pub policy: Policy,
     /// Size of a block of the cache
@@ -81,7 +87,7 @@ pub(crate) fn cache_curve(args: &CacheCurveArgs) -> Result<u8, Failure> {
         return Err(Failure::usage("name a target, for its size: assay cache-curve WORKLOAD null:1TiB"));
     }
     let pace = crate::args::Pace { seed: Some(args.seed), ..crate::args::Pace::default() };
-    let plan = asked.plan(&named, None, &pace, &Judged::default())?;
+    let plan = asked.plan(&named, args.load, &pace, &Judged::default())?;
     let sizes = sizes_of(&named)?;
     let usual = block(&sizes);
     let geometry = |(name, size): (&String, &Option<(u64, u32)>)| match size {
@@ -92,14 +98,16 @@ pub(crate) fn cache_curve(args: &CacheCurveArgs) -> Result<u8, Failure> {
     };
     let names: Vec<String> = named.iter().map(|(name, _)| name.clone()).collect();
     let geometries: Vec<Geometry> = names.iter().zip(&sizes).map(geometry).collect::<Result<_, _>>()?;
+    let taken = taken(&plan, &geometries, args.block)?;
     let trace = Trace::new(&plan, &geometries)
         .map_err(|why| Failure::workload(format!("the workload {} has no order of its own: {why}", plan.name)))?;
     let settings = Settings {
         policy: args.policy,
         writes: if matches!(args.writes, WritesArg::Around) { Writes::Around } else { Writes::Allocate },
         one_of: one_of(&plan, usual, args),
+        segment: u64::from(SEGMENT).div_ceil(block_bytes),
     };
-    let curve = followed(trace, &plan, &geometries, settings, (args, names));
+    let curve = followed(trace, &plan, &taken, settings, (args, names));
     if let Some(file) = &args.html {
         page(file, |text| html(&curve, text))?;
         tell(&format!("the page is in {}", shown(file)));
@@ -113,6 +121,20 @@ pub(crate) fn cache_curve(args: &CacheCurveArgs) -> Result<u8, Failure> {
         show(&out);
     }
     Ok(code::DONE)
+}
+
+/// What of the targets a cache takes.
+fn taken(plan: &Plan, geometries: &[Geometry], block: Bytes) -> Result<Ranges, Failure> {
+    if geometries.iter().any(|geometry| geometry.size / block.get() >= Place::MOST) {
+        return Err(Failure::usage(format!(
+            "a target has more than {} blocks of {}: name a smaller target, or give --block a larger size",
+            Place::MOST,
+            block.human()
+        )));
+    }
+    let ranges = plan.cacheable(geometries).map_err(Failure::usage)?;
+    let block = u32::try_from(block.get()).map_err(|_| Failure::usage("--block is too large"))?;
+    Ok(Ranges::new(&ranges, plan.targets, block))
 }
 
 /// One of how many blocks is followed, so that at most [`EXACT`] accesses are.
@@ -129,28 +151,20 @@ fn one_of(plan: &Plan, block: u32, args: &CacheCurveArgs) -> u64 {
 fn followed(
     trace: Trace,
     plan: &Plan,
-    geometries: &[Geometry],
+    taken: &Ranges,
     settings: Settings,
     (args, targets): (&CacheCurveArgs, Vec<String>),
 ) -> CacheCurve {
-    let block = args.block.get();
-    let all: u64 = geometries.iter().map(|it| it.size.div_ceil(block)).sum();
+    let (block, all) = (args.block.get(), taken.blocks());
     // Four sizes for each doubling, where they cost nothing.
     let steps = if settings.policy == Policy::Lru { 4.0 } else { 1.0 };
     let size = |step: u32| (SMALLEST as f64 * (f64::from(step) / steps).exp2()).round() as u64;
     let sizes: Vec<u64> = (0..).map(size).take_while(|size| *size < all).chain([all]).collect();
     let mut curve = cache::CacheCurve::new(settings, sizes);
-    // The targets lie one behind the other.
-    let first: Vec<u64> = geometries
-        .iter()
-        .scan(0, |first, it| Some(std::mem::replace(first, *first + it.size.div_ceil(block))))
-        .collect();
     let mut operations = 0;
     for op in trace.take(usize::try_from(args.operations).unwrap_or(usize::MAX)) {
         operations += 1;
-        let first = first[usize::from(op.target)];
-        let blocks = op.offset / block..=(op.offset + u64::from(op.len).max(1) - 1) / block;
-        blocks.for_each(|at| curve.access(first + at, op.direction));
+        curve.follow(taken, &op);
     }
     let mut points: Vec<Point> = curve
         .points()
@@ -169,6 +183,7 @@ fn followed(
         writes: if settings.writes == Writes::Around { "around" } else { "allocate" }.to_owned(),
         block_bytes: block,
         operations,
+        bypassed: curve.bypassed(),
         read_blocks: curve.reads(),
         written_blocks: curve.writes(),
         different_blocks: curve.blocks(),

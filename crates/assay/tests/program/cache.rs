@@ -261,3 +261,49 @@ fn a_curve_with_the_cache_has_the_one_without_it_beside_it() {
     let said = place.assay(&[&curve[..], &usual].concat());
     assert!(said.code == Some(2) && said.err.contains("give one with --cache PATH"), "{}", said.err);
 }
+
+/// The share of reads that the cache of a run answered, and the one that `cache-curve` says for a cache of that size, at
+/// the same load, with the same seed and number of operations. Both begin with an empty cache.
+fn hits_of_run_and_curve(place: &Place, targets: &[&str], cache: &str, size: &str) -> [f64; 2] {
+    let load = [&["oltp"], targets, &["--load", "60x", "--seed", "7", "--json"]].concat();
+    let of_run = ["--cache", cache, "--cache-size", size, "--warm-up", "0s", "--for", "5s", "--slice", "5s"];
+    let run = place.assay(&[&["run"], &load[..], &of_run].concat());
+    let verdict = run.json();
+    let number = |value: &Value| value.as_f64().unwrap_or_else(|| panic!("{}{}", run.out, run.err));
+    let operations: f64 = verdict["streams"].as_array().unwrap().iter().map(|it| number(&it["operations"])).sum();
+    let counted = &verdict["cache"];
+    let count = format!("{operations:.0}");
+    let of_curve = ["--policy", "log", "--operations", &count];
+    let curve = place.assay(&[&["cache-curve"], &load[..], &of_curve].concat()).json();
+    // What was under way at the end of the run makes the difference.
+    let (taken, expected) = (number(&counted["reads"]), curve["read_blocks"].as_f64().unwrap());
+    assert!((taken - expected).abs() < 0.01 * expected, "{size}: {taken} blocks read, {expected} on the curve");
+    let bypassed = curve["bypassed"].as_f64().unwrap() / operations;
+    assert!((bypassed - 0.281).abs() < 0.02, "{size}: {bypassed} of the operations are on the log");
+    let bytes = size.strip_suffix("MiB").unwrap().parse::<u64>().unwrap() << 20;
+    let points = curve["points"].as_array().unwrap();
+    let point = points.iter().find(|point| point["bytes"] == bytes).unwrap_or_else(|| panic!("{size}: {curve}"));
+    [number(&counted["read_hits"]) / taken, point["hits"].as_f64().unwrap()]
+}
+
+/// On files, and on targets in memory that answer at once.
+#[test]
+fn the_curve_of_a_cache_says_what_the_cache_of_a_run_answers() {
+    let place = Place::new();
+    files(&place);
+    let made = Command::new("fallocate").args(["-l", "40MiB", "large"]).current_dir(place.path(".")).status().unwrap();
+    assert!(made.success());
+    assert_eq!(place.assay(&["prep", "file1", "file2", "file3"]).code, Some(0));
+    for (targets, cache) in
+        [(["file1", "file2", "file3"], "large"), (["null:45MiB", "null:45MiB", "null:10MiB"], "null:40MiB")]
+    {
+        let mut all = Vec::new();
+        for size in ["8MiB", "16MiB", "32MiB"] {
+            let _ = fs::remove_file(place.path("large.index"));
+            let [run, curve] = hits_of_run_and_curve(&place, &targets, cache, size);
+            assert!((run - curve).abs() < 0.01, "{cache}, {size}: {run} in the run, {curve} on the curve");
+            all.push(curve);
+        }
+        assert!(all[0] + 0.05 < all[1] && all[1] < all[2], "the sizes differ: {all:?}");
+    }
+}

@@ -1,6 +1,11 @@
-//! Which parts of the targets are cached, and how their blocks are named.
+//! What of a load goes through a cache: which parts of the targets are cached, which blocks of them an operation touches,
+//! and how the blocks are named. The cache device and the simulated caches follow this one rule, so that the curve of a
+//! cache is about the blocks that the cache really takes.
 
-use assay_base::Op;
+use crate::op::Op;
+
+/// The bytes of a segment of a cache device, unless a block is larger: the device is written in whole segments.
+pub const SEGMENT: u32 = 512 << 10;
 
 /// A part of a target that is cached.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,22 +26,25 @@ pub struct Place(pub u64);
 const NUMBER: u32 = 47;
 
 impl Place {
+    /// The most blocks of a target that have names.
+    pub const MOST: u64 = 1 << NUMBER;
+
     /// The block of `bytes` bytes that holds the byte `offset` of a target.
     pub fn of(target: u16, offset: u64, bytes: u32) -> Place {
         let number = offset / u64::from(bytes);
-        assert!(number < 1 << NUMBER, "a block beyond the largest target");
+        assert!(number < Place::MOST, "a block beyond the largest target");
         Place(u64::from(target) << NUMBER | number)
     }
 
     /// The block that lies `n` blocks further on the same target.
-    pub(crate) fn behind(self, n: u32) -> Place {
+    pub fn behind(self, n: u32) -> Place {
         Place(self.0 + u64::from(n))
     }
 }
 
 /// The blocks of an operation that lie in a cached part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Touched {
+pub struct Touched {
     /// The first cached block that the operation touches.
     pub first: Place,
     /// The number of cached blocks that it touches; they are adjacent.
@@ -47,15 +55,16 @@ pub(crate) struct Touched {
 
 /// All cached parts, by target.
 #[derive(Clone, Debug)]
-pub(crate) struct Ranges {
+pub struct Ranges {
     /// The cached part of each target, in whole blocks.
     parts: Vec<Option<(u64, u64)>>,
     block: u32,
 }
 
 impl Ranges {
-    /// If a target has several ranges, everything from their first byte to their last byte is cached.
-    pub(crate) fn new(ranges: &[Range], targets: u16, block: u32) -> Ranges {
+    /// The whole blocks of `block` bytes in these ranges of targets with indexes below `targets`. If a target has several
+    /// ranges, everything from their first byte to their last byte is cached.
+    pub fn new(ranges: &[Range], targets: u16, block: u32) -> Ranges {
         let mut parts: Vec<Option<(u64, u64)>> = vec![None; usize::from(targets)];
         let unit = u64::from(block);
         for range in ranges {
@@ -68,8 +77,21 @@ impl Ranges {
         Ranges { parts, block }
     }
 
+    /// The number of blocks that are cached, of all targets together.
+    pub fn blocks(&self) -> u64 {
+        let blocks = |(start, end): &(u64, u64)| (end - start) / u64::from(self.block);
+        self.parts.iter().flatten().map(blocks).sum()
+    }
+
+    /// Whether every block that an operation touches is cached.
+    pub fn hold(&self, op: &Op) -> bool {
+        let Some(Some((start, end))) = self.parts.get(usize::from(op.target)).copied() else { return false };
+        let (unit, to) = (u64::from(self.block), op.offset.saturating_add(op.len.into()));
+        op.len > 0 && op.offset >= start && to.div_ceil(unit) <= end / unit
+    }
+
     /// The cached blocks that an operation touches; `None` if it touches none.
-    pub(crate) fn touched(&self, op: &Op) -> Option<Touched> {
+    pub fn touched(&self, op: &Op) -> Option<Touched> {
         let (start, end) = (*self.parts.get(usize::from(op.target))?)?;
         let (from, to) = (op.offset, op.offset.checked_add(op.len.into())?);
         let unit = u64::from(self.block);
@@ -86,7 +108,7 @@ impl Ranges {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use assay_base::Direction;
+    use crate::op::Direction;
 
     #[test]
     fn an_operation_touches_every_block_that_it_overlaps() {
@@ -114,7 +136,11 @@ mod tests {
                 whole,
             });
             assert_eq!(ranges.touched(&op), touched, "{len} at {offset} of {target}");
+            let inside = touched.is_some() && offset >= 4096 && offset + u64::from(len) <= 40_960;
+            assert_eq!(ranges.hold(&op), inside, "{len} at {offset} of {target}");
         }
+        // Nine blocks of the one target, none of the other.
+        assert_eq!(ranges.blocks(), 9);
         assert_ne!(Place::of(1, 0, 4096), Place::of(0, 1 << 40, 4096));
     }
 }
