@@ -11,10 +11,6 @@ use crate::judgement::TargetTotals;
 use assay_base::Direction;
 use assay_record::CloseReason;
 
-/// If one read in this many or more found a block that was never written, nothing is proven. A smaller share makes a
-/// share over a bound look smaller by at most a ninth, and is a warning.
-const BLANK_OF: u64 = 10;
-
 /// Reports reads of blocks that were never written.
 pub(crate) fn blank(targets: &[TargetTotals], notes: &mut Notes) {
     // Simulated and null targets hold no data by design, and a watermark says so.
@@ -22,8 +18,7 @@ pub(crate) fn blank(targets: &[TargetTotals], notes: &mut Notes) {
     for target in real.filter(|target| target.blank_reads > 0) {
         let (blank, sampled) = (target.blank_reads, target.sampled_reads);
         let found = TargetFinding::Blank { target: target.head.name.clone(), blank, sampled };
-        // One blank read among a few may be chance.
-        match blank.saturating_mul(BLANK_OF) >= sampled && (blank > 1 || sampled == 1) {
+        match target.is_blank() {
             true => notes.find(found),
             false => notes.warnings.push(found.to_string()),
         }

@@ -58,6 +58,20 @@ pub struct TargetTotals {
     pub health: Option<Health>,
 }
 
+/// If one read in this many or more found a block that was never written, nothing is proven. A smaller share makes a
+/// share over a bound look smaller by at most a ninth, and is a warning.
+const BLANK_OF: u64 = 10;
+
+impl TargetTotals {
+    /// Whether so many reads met blocks that were never written that the run proves nothing. One blank read among a few may be
+    /// chance. Simulated and null targets hold no data by design, and a watermark says so.
+    pub fn is_blank(&self) -> bool {
+        let (blank, sampled) = (self.blank_reads, self.sampled_reads);
+        let holds_data = !matches!(self.head.kind.as_str(), "null" | "simulated");
+        holds_data && blank > 0 && blank.saturating_mul(BLANK_OF) >= sampled && (blank > 1 || sampled == 1)
+    }
+}
+
 /// How late the generator was on one target, over the complete slices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LatenessTotals {
