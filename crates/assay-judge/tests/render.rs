@@ -19,7 +19,9 @@ fn text(judged: &Judgement) -> String {
 fn fits(text: &str) {
     assert!(text.lines().count() <= 40, "{} lines:\n{text}", text.lines().count());
     for line in text.lines() {
-        assert!(line.chars().count() <= 80, "wider than 80: {line}");
+        // A name that is longer than a line and a command stay whole, so that they can be copied.
+        let is_whole = line.starts_with("next: ") || !line.trim().contains(' ');
+        assert!(line.chars().count() <= 80 || is_whole, "wider than 80: {line}");
     }
 }
 

@@ -204,7 +204,9 @@ fn the_glossary_has_every_term_that_is_linked_in_alphabetical_order() {
     let links = |text: &str, before: &str| -> Vec<String> {
         text.split(before).skip(1).filter_map(|rest| rest.split(')').next()).map(str::to_owned).collect()
     };
-    let linked = [links(&readme(), "](docs/GLOSSARY.md#"), links(&glossary, "](#")].concat();
+    let commands = std::fs::read_to_string(root().join("docs/commands.md")).unwrap();
+    let of_pages = [links(&readme(), "](docs/GLOSSARY.md#"), links(&commands, "](GLOSSARY.md#")].concat();
+    let linked = [of_pages, links(&glossary, "](#")].concat();
     assert!(linked.len() > 40, "{} links were found", linked.len());
     for link in linked {
         assert_eq!(anchors.iter().filter(|id| **id == link).count(), 1, "the glossary has one entry for #{link}");

@@ -1,7 +1,8 @@
 //! What a comparison comes to, in a sentence for each run that is compared with the first, and how long to measure where
 //! it is too little to tell.
 
-use super::{Answer, Figure, Run, StreamRow};
+use super::bootstrap::Answer;
+use super::rows::{Figure, StreamRow, titled};
 use assay_base::{Measure, Span};
 use serde::Serialize;
 use std::fmt;
@@ -21,13 +22,14 @@ pub struct Conclusion {
     pub sentence: String,
 }
 
-/// A conclusion for each run but the first.
-pub(super) fn conclusions(runs: &[Run], streams: &[StreamRow]) -> Vec<Conclusion> {
-    let conclude = |(at, run): (usize, &Run)| Conclusion {
-        label: run.label.clone(),
-        sentence: sentence(&run.label, &runs[0].label, &Findings::new(streams, at)),
+/// A conclusion for each run but the first, whose labels are given.
+pub(super) fn conclusions(labels: &[&str], streams: &[StreamRow]) -> Vec<Conclusion> {
+    let Some((first, others)) = labels.split_first() else { return Vec::new() };
+    let conclude = |(at, label): (usize, &&str)| Conclusion {
+        label: (*label).to_owned(),
+        sentence: sentence(label, first, &Findings::new(streams, at)),
     };
-    runs.iter().skip(1).enumerate().map(conclude).collect()
+    others.iter().enumerate().map(conclude).collect()
 }
 
 /// The streams of a comparison as they stand for themselves: the response, or the service where a log has no response.
@@ -45,7 +47,7 @@ fn is_of_one_stream(one: &StreamRow, other: &StreamRow) -> bool {
 /// `step 2: reads p99`.
 pub(super) fn named(row: &StreamRow, figure: &Figure) -> String {
     let measure = if row.measure == Measure::Service { " service" } else { "" };
-    super::render::titled(row.step, &format!("{}{measure} {}", row.stream, figure.what))
+    titled(row.step, &format!("{}{measure} {}", row.stream, figure.what))
 }
 
 /// What was found of one run.
@@ -118,7 +120,7 @@ impl Way {
 fn phrase(row: &StreamRow, at: usize, way: Way) -> Option<String> {
     let all: Vec<&Figure> = row.figures.iter().filter(|figure| Way::of(figure, at) == Some(way)).collect();
     let by_name = |name: &&str| all.iter().copied().find(|figure| figure.what == *name);
-    let first = REPRESENTATIVE.iter().find_map(|name| by_name(&name)).or(all.first().copied())?;
+    let first = REPRESENTATIVE.iter().find_map(by_name).or(all.first().copied())?;
     let others: Vec<&str> =
         all.iter().filter(|figure| figure.what != first.what).map(|figure| figure.what.as_str()).collect();
     let also = if others.is_empty() { String::new() } else { format!(" (also in {})", others.join(", ")) };
@@ -204,13 +206,11 @@ impl fmt::Display for Interval {
     }
 }
 
-/// The time that a run must measure at least for an answer where there is none; absent where there are answers, or where
-/// nothing was measured.
-pub(super) fn needed_ns(runs: &[Run], streams: &[StreamRow]) -> Option<u64> {
-    let without = principal(streams).filter(|row| {
+/// The streams about which it is too little to tell.
+pub(super) fn without_answer(streams: &[StreamRow]) -> impl Iterator<Item = &StreamRow> {
+    principal(streams).filter(|row| {
         row.figures.iter().flat_map(|figure| &figure.against_first).any(|answer| *answer == Answer::CannotTell)
-    });
-    without.flat_map(|row| runs.iter().filter_map(|run| run.needed_ns(row))).max()
+    })
 }
 
 /// `at least 1 min 20 s`.

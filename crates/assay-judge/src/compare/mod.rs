@@ -9,6 +9,7 @@ mod conclusion;
 mod gate;
 mod page;
 mod render;
+mod rows;
 mod sample;
 
 pub use bootstrap::Answer;
@@ -16,6 +17,7 @@ pub use conclusion::Conclusion;
 pub use gate::{Gate, GateOutcome};
 pub use page::html;
 pub use render::text;
+pub use rows::{Figure, StreamRow};
 pub use sample::Sampled;
 
 use crate::judgement::{Judgement, MeterFigures, Outcome, Step, StepFigures, TargetTotals};
@@ -202,35 +204,6 @@ pub struct CriterionRow {
     pub runs: Vec<Option<(Outcome, Option<String>)>>,
 }
 
-/// One stream over all runs.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct StreamRow {
-    /// The step, where there are several.
-    pub step: Option<u32>,
-    /// Its name.
-    pub stream: String,
-    /// Response or service; there is no row for a measure that no run has.
-    pub measure: Measure,
-    /// Figures: p50, p99 and the shares over each threshold.
-    pub figures: Vec<Figure>,
-    /// For each run, all operations by their time: `[up to this many nanoseconds, operations]`, each beginning where
-    /// the one before ends, 20 per power of ten; empty where nothing was counted.
-    pub distributions: Vec<Vec<(u64, u64)>>,
-}
-
-/// One figure of a stream over all runs, over all targets together.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Figure {
-    /// `p50`, `p90`, `p99`, `p99.9`, `over 1ms`.
-    pub what: String,
-    /// True for a share (0 to 1), false for nanoseconds.
-    pub share: bool,
-    /// The value in each run.
-    pub values: Vec<Option<f64>>,
-    /// Each other run compared with the first.
-    pub against_first: Vec<Answer>,
-}
-
 impl Run {
     fn summary(&self) -> RunSummary {
         let part = &self.judgement.part;
@@ -300,6 +273,7 @@ pub fn compare(runs: &[Run], anyway: bool) -> Result<Comparison, Vec<String>> {
     runs.iter().for_each(|run| add_new(&mut deviations, run.judgement.deviations()));
     let of = first.sampled.streams().flat_map(both).filter(known);
     let streams: Vec<StreamRow> = of.map(|(step, stream, measure)| stream_row(runs, step, stream, measure)).collect();
+    let labels: Vec<&str> = runs.iter().map(|run| run.label.as_str()).collect();
     Ok(Comparison {
         schema: SCHEMA,
         method: bootstrap::METHOD.into(),
@@ -310,10 +284,17 @@ pub fn compare(runs: &[Run], anyway: bool) -> Result<Comparison, Vec<String>> {
         ranking: ranking(runs),
         criteria: criteria(runs),
         per_minute: per_minute(runs),
-        conclusions: conclusion::conclusions(runs, &streams),
-        measure_at_least_ns: conclusion::needed_ns(runs, &streams),
+        conclusions: conclusion::conclusions(&labels, &streams),
+        measure_at_least_ns: needed_ns(runs, &streams),
         streams,
     })
+}
+
+/// The time that a run must measure at least for an answer where there is none; absent where there are answers, or where
+/// nothing was measured.
+fn needed_ns(runs: &[Run], streams: &[StreamRow]) -> Option<u64> {
+    let needed = |row: &StreamRow| runs.iter().filter_map(|run| run.needed_ns(row)).max();
+    conclusion::without_answer(streams).filter_map(needed).max()
 }
 
 fn stream_row(runs: &[Run], step: Option<u32>, stream: &str, measure: Measure) -> StreamRow {

@@ -2,7 +2,8 @@
 //! input, escaped in the template.
 
 use super::conclusion::time;
-use super::render::{answer, outcome, titled, value};
+use super::render::{answer, outcome, value};
+use super::rows::titled;
 use super::{Answer, Comparison, Figure, Marked, Ranked, RunSummary, StepSummary, StreamRow};
 use crate::judgement::Outcome;
 use crate::render::chart::{Chart, series_class};

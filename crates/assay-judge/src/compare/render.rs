@@ -1,6 +1,7 @@
 //! A comparison as text. Names are hostile input: cleaned here.
 
 use super::conclusion::time;
+use super::rows::titled;
 use super::{Answer, Comparison, Figure, RunSummary};
 use crate::judgement::Outcome;
 use crate::render::{Page, cut};
@@ -85,10 +86,6 @@ fn titled_row(page: &mut Page, title: &str, cells: &str) {
     }
     page.text("", title);
     page.wide(format!("{:TITLE$}{cells}", ""));
-}
-
-pub(super) fn titled(step: Option<u32>, name: &str) -> String {
-    step.map_or(name.to_owned(), |step| format!("step {step}: {name}"))
 }
 
 pub(super) fn outcome(run: &Option<(Outcome, Option<String>)>) -> String {

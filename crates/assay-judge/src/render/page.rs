@@ -108,7 +108,7 @@ impl Page {
         let mut lines = broken(text, room);
         if lines.len() > most && self.reader != Reader::Pipe {
             lines.truncate(most);
-            lines[most - 1].push('…');
+            lines[most - 1] = with_ellipsis(&lines[most - 1], room);
         }
         for (index, line) in lines.iter().enumerate() {
             let begin = if index == 0 { first.to_owned() } else { " ".repeat(indent) };
@@ -125,6 +125,16 @@ impl Page {
     pub(crate) fn write(&self, out: &mut dyn fmt::Write) -> fmt::Result {
         self.lines.iter().try_for_each(|line| writeln!(out, "{line}"))
     }
+}
+
+/// A line of which more would follow: as many of its words as leave a column for the mark.
+fn with_ellipsis(line: &str, room: usize) -> String {
+    let mut kept = line;
+    while kept.chars().count() >= room {
+        let Some((before, _)) = kept.rsplit_once(' ') else { break };
+        kept = before;
+    }
+    format!("{kept}…")
 }
 
 /// `text` cut to `width` columns.
@@ -144,7 +154,7 @@ mod tests {
     fn lines_are_clean_and_no_wider_than_the_page() {
         let mut page = Page::default();
         page.line("a\u{1b}[31mred\u{7}\u{202e}");
-        page.line("ä".repeat(100));
+        page.line("ä ".repeat(50));
         page.words("FAIL  ", &"word ".repeat(60), 3);
         let mut text = String::new();
         page.write(&mut text).unwrap();
@@ -166,7 +176,7 @@ mod tests {
         let longest = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
         assert_eq!([20, 80, 120, 5000].map(|columns| longest(&shown(Reader::Terminal(columns)))), [79, 79, 119, 159]);
         let whole = shown(Reader::Pipe);
-        assert!(whole.contains(&"x ".repeat(150).trim_end()) && !whole.contains('…'));
+        assert!(whole.contains("x ".repeat(150).trim_end()) && !whole.contains('…'));
         assert_eq!(whole.matches("word").count(), 60);
         assert!(whole.lines().skip(1).all(|line| line.chars().count() <= WIDTH), "long words are broken");
     }

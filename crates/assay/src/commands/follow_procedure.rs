@@ -12,7 +12,7 @@ use assay_run::judging::Log;
 use assay_run::kept::kept;
 use assay_run::observer::Observer;
 use assay_run::results::rendered;
-use assay_run::{curving, files, fitting, matrix, searching, sizing};
+use assay_run::{curving, files, fitting, matrix, rundir, searching, sizing};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -96,7 +96,9 @@ fn result(dir: &Path) -> Result<u8, Failure> {
         show_lines(&rendered(|out| assay_judge::matrix::text(&matrix, out))?);
         matrix.verdict()
     } else {
-        return Err(Failure::workload(format!("there is neither a run nor the result of several in {}", shown(dir))));
+        // Whoever opens logs says what is in the directory instead.
+        Log::open(&rundir::log_in(dir))?;
+        Verdict::Incomplete
     };
     Ok(verdict.exit_code())
 }
