@@ -207,8 +207,14 @@ impl Fold {
 
     /// Whether it is certain that the log will be judged FAIL, whatever follows: nothing outweighs what was found.
     pub fn fails_already(&self) -> bool {
-        let ended = self.finished.iter().any(|done| done.step.verdict == Verdict::Fail);
-        ended || self.current.as_ref().is_some_and(StepFold::fails_already)
+        self.certain_failure().is_some()
+    }
+
+    /// Why it is certain that the log will be judged FAIL, where it is.
+    pub fn certain_failure(&self) -> Option<String> {
+        let ended = self.finished.iter().find(|done| done.step.verdict == Verdict::Fail);
+        let current = || self.current.as_ref().and_then(StepFold::certain_failure);
+        ended.map(|done| done.step.reason.clone()).or_else(current)
     }
 
     /// Ends the log. The error says why there is nothing to judge.
@@ -294,7 +300,11 @@ fn left_undone(finished: &[Finished], of: u32) -> Option<String> {
         _ => format!("steps {} to {of} of {of} were not run", last.step.number + 1),
     });
     let all: Vec<String> = cut.into_iter().chain(behind).collect();
-    (!all.is_empty()).then(|| format!("FAIL was certain: {} (--keep-going runs all)", all.join(", ")))
+    let remedy = match last.of_workload {
+        true => "without --stop-when-certain all is run",
+        false => "--keep-going runs all",
+    };
+    (!all.is_empty()).then(|| format!("FAIL was certain: {} ({remedy})", all.join(", ")))
 }
 
 /// The planned steps that the log does not contain.

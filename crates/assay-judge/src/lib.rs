@@ -28,9 +28,8 @@ mod verdict;
 mod words;
 
 pub use assay_base::text::printable;
-pub use fold::lacks::is_too_blank;
 pub use judge::{Fold, JudgeError, judge};
-pub use judgement::Judgement;
+pub use judgement::{Judgement, is_too_blank};
 pub use options::Options;
 pub use verdict::Verdict;
 pub use words::for_a_shell;

@@ -185,7 +185,7 @@ pub fn text(curve: &SessionsCurve, out: &mut dyn fmt::Write) -> fmt::Result {
         curve.targets.join(", "),
         Span::from_ns(curve.run_ns).human()
     ));
-    curve.watermarks.iter().for_each(|mark| page.words("            ", mark, 5));
+    curve.watermarks.iter().for_each(|mark| page.text("            ", mark));
     page.blank();
     let heads: String = curve.heads().iter().map(|head| format!("{head:>13}")).collect();
     page.wide(format!("sessions  verdict   {heads}"));
@@ -193,7 +193,7 @@ pub fn text(curve: &SessionsCurve, out: &mut dyn fmt::Write) -> fmt::Result {
         let cells: String = curve.cells(point).iter().map(|cell| format!("{cell:>13}")).collect();
         page.wide(format!("{:>8}  {:<10}{cells}", point.sessions, point.verdict.to_string()));
     }
-    curve.reasons().iter().for_each(|reason| page.words("", reason, 3));
+    curve.reasons().iter().for_each(|reason| page.text("", reason));
     page.write(out)
 }
 

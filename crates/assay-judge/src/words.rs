@@ -18,6 +18,9 @@ pub fn for_a_shell(name: &str) -> String {
         });
         return format!("$'{}'", escaped.collect::<String>());
     }
+    // An option would be read in its place.
+    let place = if name.starts_with('-') { "./" } else { "" };
+    let name = &format!("{place}{name}");
     if name.chars().all(plain) { name.to_owned() } else { format!("'{}'", name.replace('\'', "'\\''")) }
 }
 
@@ -46,6 +49,18 @@ pub(crate) fn broken_on(broken: &[BrokenTarget], of: usize) -> String {
         1 => format!("on 1 of {of} targets: {named}"),
         n if n == of => format!("on all {of} targets, the worst first: {named}"),
         n => format!("on {n} of {of} targets, the worst first: {named}"),
+    }
+}
+
+/// A bound as it was given: `80 s` where three digits of the next unit would be another time (`1.33 min`).
+pub(crate) fn exactly(bound: Span) -> String {
+    let rounded = bound.human();
+    let reads_back = rounded.replace(' ', "").parse() == Ok(bound);
+    let exact = bound.to_string();
+    let unit = exact.trim_start_matches(|c: char| c.is_ascii_digit());
+    match reads_back {
+        true => rounded,
+        false => format!("{} {}", &exact[..exact.len() - unit.len()], unit.replace("us", "µs")),
     }
 }
 
@@ -162,7 +177,7 @@ pub(crate) fn bound_text(bound: &Bound) -> String {
 pub(crate) fn title(stream: &str, measure: Measure, bound: &Bound) -> String {
     match bound {
         Bound::Over { over, .. } | Bound::OverAtMost { over, .. } => {
-            format!("{stream} {measure} over {}", over.human())
+            format!("{stream} {measure} over {}", exactly(*over))
         }
         Bound::MeanAtMost(_) => format!("{stream} {measure} mean"),
         Bound::RateAtLeast(_) => format!("{stream} rate"),
@@ -175,7 +190,7 @@ pub(crate) fn title(stream: &str, measure: Measure, bound: &Bound) -> String {
 pub(crate) fn sentence(stream: &str, measure: Measure, bound: &Bound, measured: &str) -> String {
     match bound {
         Bound::Over { over, .. } | Bound::OverAtMost { over, .. } => {
-            format!("{measured} of {stream} had a {measure} over {}", over.human())
+            format!("{measured} of {stream} had a {measure} over {}", exactly(*over))
         }
         Bound::MeanAtMost(_) => format!("the mean {measure} of {stream} was {measured}"),
         Bound::RateAtLeast(_) => format!("{stream} ran at {measured}"),
@@ -189,10 +204,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_bound_is_the_time_that_was_given() {
+        let bound = |text: &str| exactly(text.parse().unwrap());
+        let shown = ["80s", "90s", "1ms", "1500us", "1h", "2500us", "1234567ns", "100s"].map(bound);
+        let expected = ["80 s", "1.50 min", "1 ms", "1.50 ms", "1 h", "2.50 ms", "1234567 ns", "100 s"];
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
     fn a_name_can_be_typed_again() {
         for (name, typed) in [
             ("run-1", "run-1"),
             ("my run", "'my run'"),
+            ("-x", "./-x"),
+            ("-my run", "'./-my run'"),
+            ("~x", "'~x'"),
             ("it's", "'it'\\''s'"),
             ("a\nb'\u{1b}\u{202e}", "$'a\\x0ab\\'\\x1b\\u202e'"),
         ] {

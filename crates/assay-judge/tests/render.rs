@@ -19,7 +19,9 @@ fn text(judged: &Judgement) -> String {
 fn fits(text: &str) {
     assert!(text.lines().count() <= 40, "{} lines:\n{text}", text.lines().count());
     for line in text.lines() {
-        assert!(line.chars().count() <= 80, "wider than 80: {line}");
+        // A name that is longer than a line and a command stay whole, so that they can be copied.
+        let is_whole = line.starts_with("next: ") || !line.trim().contains(' ');
+        assert!(line.chars().count() <= 80 || is_whole, "wider than 80: {line}");
     }
 }
 
@@ -222,7 +224,8 @@ fn warnings_stand_whole_beside_a_long_table() {
     }
 }
 
-/// However much there is to say, the summary keeps to its 40 lines and begins with what decided.
+/// However much there is to say, the summary keeps to its 40 lines and begins with what decided. Only the reason and the
+/// watermarks, which are never cut, may take more lines than the three that they usually have.
 #[test]
 fn a_summary_with_too_much_of_everything_fits() {
     let long = "the device was slower than what was asked of it, and longer than a line is wide, ".repeat(9);
@@ -269,7 +272,9 @@ fn a_summary_with_too_much_of_everything_fits() {
         };
         judged.steps = vec![step; many];
         let got = text(&judged);
-        fits(&got);
+        let limits = got.lines().skip(1).take_while(|line| line.starts_with("            ")).count();
+        let kept: Vec<&str> = got.lines().take(1).chain(got.lines().skip(limits.saturating_sub(2))).collect();
+        fits(&kept.join("\n"));
         tight += usize::from(got.contains("assay judge --table"));
         assert!(got.starts_with("FAIL") && got.trim_end().ends_with("(exit code 10)"), "{got}");
         assert!(
@@ -301,4 +306,27 @@ fn json_holds_what_scripts_read() {
     assert!(value["criteria"].is_array() && value["targets"].is_array() && value["plan"].is_object());
     let back: Judgement = serde_json::from_str(&text).unwrap();
     assert_eq!(back, judged, "the JSON says everything the judgement does");
+}
+
+/// What limits a result and what decided it are never shortened, however narrow the terminal is and however much else
+/// there is to say.
+#[test]
+fn a_narrow_terminal_gets_reason_and_watermarks_whole() {
+    let mut judged = Scenario::new(header(48, 4)).run(BAD).completed().judge();
+    let words = |many: usize, of: &str| (0..many).map(|n| format!("{of}{n}")).collect::<Vec<_>>().join(" ");
+    for (many, columns) in [(5, 80), (60, 80), (120, 80), (120, 120), (120, 20)] {
+        judged.reason = words(many, "why") + " 2 ms";
+        judged.watermarks =
+            vec![format!("SIMULATED: {}", words(many, "mark")), format!("DERIVED {}", words(many, "of"))];
+        judged.warnings = vec![words(90, "warning"); 9];
+        judged.part.criteria[0].asked.title = words(12, "title");
+        let mut shown = String::new();
+        assert_eq!(render::text_for(&judged, "LOG", render::Reader::Terminal(columns), &mut shown), Ok(()));
+        let shown_words = shown.split_whitespace().collect::<Vec<_>>().join(" ");
+        for whole in [&judged.reason, &judged.watermarks[0], &judged.watermarks[1]] {
+            assert!(shown_words.contains(whole.as_str()), "{columns} columns lack {whole}:\n{shown}");
+        }
+        assert!(shown_words.contains(&words(12, "title")), "the title of a criterion:\n{shown}");
+        assert!(!shown.lines().any(|line| line.trim_start().starts_with("ms")), "a unit without its number:\n{shown}");
+    }
 }

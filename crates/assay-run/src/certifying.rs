@@ -1,13 +1,13 @@
 //! A certification: the steps of the procedure one after the other in one log, judged while it is written, so that the rest is left
 //! out when nothing can change the verdict any more.
 
+use crate::certainty::{Certainty, has_failed, read_into};
 use crate::drive::Drive;
 use crate::failure::{Failure, one_line, shown};
-use crate::logfile::{Listen, LogFile};
+use crate::logfile::LogFile;
 use crate::observer::Observer;
 use crate::prepare::{self, prepare};
 use crate::procedure::{Procedure, Step};
-use crate::reading;
 use crate::records::{Record, Records};
 use crate::results;
 use crate::rundir;
@@ -18,11 +18,10 @@ use crate::steps::{self, Course, Ended, Task};
 use crate::targets::{Named, Targets};
 use crate::unfinished::Unfinished;
 use assay_base::Bytes;
-use assay_judge::{Fold, Options, Verdict, for_a_shell};
-use assay_record::{CloseReason, Entry, Preparation, StepHead};
+use assay_judge::{Fold, Options, for_a_shell};
+use assay_record::{CloseReason, Preparation, StepHead};
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
 
 /// See the module.
 #[derive(Debug)]
@@ -118,18 +117,11 @@ impl Certifying<'_> {
         if self.to_the_end {
             return Ok(false);
         }
-        // The last window of a step ends with the step.
-        let fails = certain.get() || ended.more && ended.reason == CloseReason::Completed && self.has_failed(log)?;
+        let fails = has_failed(log, self.settings.judge_on, ended, certain);
         if fails {
             observer.say("the verdict is certain: FAIL. The remaining steps are not run; --keep-going runs all steps");
         }
         Ok(fails || ended.reason != CloseReason::Completed)
-    }
-
-    /// Whether the steps that are over decide.
-    fn has_failed(&self, log: &LogFile) -> Result<bool, Failure> {
-        // A log that cannot be read back does not decide; the end of the certification says so.
-        Ok(results::judge(log.path(), self.settings.judge_on).is_ok_and(|judgement| judgement.verdict == Verdict::Fail))
     }
 
     /// The steps as they appear in the log, each with its plan.
@@ -182,56 +174,15 @@ impl Certifying<'_> {
         for (index, prepared) in found.iter().enumerate() {
             if prepared.is_none() {
                 let name = self.opened.name(index);
+                let consent = if Path::new(name).is_file() { "" } else { " --destroy-data TOKEN" };
                 return Err(Failure::refused(format!(
-                    "{} has not been prepared, and reads of blocks that were never written prove nothing\n  = run first: assay prep {} --destroy-data TOKEN",
+                    "{} has not been prepared, and reads of blocks that were never written prove nothing\n  = run first: assay prep {}{consent}",
                     one_line(name),
                     for_a_shell(name)
                 )));
             }
         }
         Ok(found)
-    }
-}
-
-/// Reads what a log already contains into `fold`.
-fn read_into(fold: &mut Fold, log: &Path) -> Result<(), Failure> {
-    let mut reader = reading::read(log)?;
-    let unreadable = |e| Failure::workload(format!("the log {} cannot be read: {e}", shown(log)));
-    while let Some(item) = reader.next_entry().map_err(unreadable)? {
-        fold.item(&item);
-    }
-    Ok(())
-}
-
-/// Judges the log while it is written, and ends the run when nothing can change its verdict any more.
-#[derive(Debug)]
-struct Certainty {
-    fold: Fold,
-    stop: StopCell,
-    certain: Rc<Cell<bool>>,
-}
-
-impl Certainty {
-    /// Continues from what `fold` has read. The cell tells whether a certain FAIL was found.
-    fn new(fold: Fold, stop: &StopCell) -> (Certainty, Rc<Cell<bool>>) {
-        let certain = Rc::new(Cell::new(false));
-        (Certainty { fold, stop: stop.clone(), certain: certain.clone() }, certain)
-    }
-}
-
-impl Listen for Certainty {
-    fn hear(&mut self, entry: &Entry) {
-        // Distributions decide nothing, and are the largest part of a log.
-        if matches!(entry, Entry::Histograms(_)) {
-            return;
-        }
-        self.fold.entry(entry);
-        if !self.certain.get() && self.fold.fails_already() {
-            self.certain.set(true);
-            if !matches!(entry, Entry::Close(_)) {
-                self.stop.ask_because("the verdict was certain: FAIL");
-            }
-        }
     }
 }
 

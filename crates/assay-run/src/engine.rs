@@ -157,7 +157,7 @@ pub(crate) fn choose<E>(
     chosen.facts.insert("reads before the run".to_owned(), format!("{all} of {bytes} bytes on a target"));
     if chosen.choice != Choice::Inline && by_uring && excess > EXCESS {
         chosen.warning = Some(format!(
-            "io_uring is the slower way to this target, by {}: the kernel hands its operations to threads of its own, and service includes that",
+            "io_uring takes {} longer than a plain read of this target, which service includes: the kernel hands operations to threads of its own; compare with --engine threads",
             excess.human()
         ));
     }

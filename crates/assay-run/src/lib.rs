@@ -12,6 +12,7 @@ mod benchmark;
 mod blank;
 mod caching;
 mod carry;
+pub mod certainty;
 pub mod certificate;
 pub mod certifying;
 pub mod consents;

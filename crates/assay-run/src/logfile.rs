@@ -269,6 +269,12 @@ impl LogFile {
         }
     }
 
+    /// Why this log will be judged FAIL whatever follows: once, when that becomes certain. Nothing in a simulation, which is
+    /// not judged while it runs.
+    pub fn newly_certain_failure(&self) -> Option<String> {
+        self.remembered.newly_certain_failure()
+    }
+
     /// Makes written events durable; called when no line is waiting to be written.
     pub fn settle(&mut self) {
         if !self.unsynced_event || self.failed.is_some() {

@@ -25,6 +25,11 @@ pub trait Observer {
         let _ = interval;
     }
 
+    /// It has become certain that the run will be judged FAIL, whatever follows, for the reason `why`.
+    fn fails_for_certain(&mut self, why: &str) {
+        let _ = why;
+    }
+
     /// Something happened that the user should see at once.
     fn event(&mut self, event: &Event) {
         let _ = event;

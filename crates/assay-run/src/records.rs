@@ -199,10 +199,29 @@ impl Records {
             files::replace(&path, &serde_json::to_vec_pretty(record)?)
         };
         write().map_err(|e: std::io::Error| {
-            Failure::host(format!("the preparation record {} cannot be written: {e}", shown(&path)))
+            Failure::host(format!("the preparation record {} cannot be written: {e}{}", shown(&path), ELSEWHERE))
+        })
+    }
+
+    /// Whether records can be kept here: asked before a target is touched, because a preparation without a record does not
+    /// count.
+    pub fn check(&self) -> Result<(), Failure> {
+        // Nothing is created yet: a target that is refused leaves nothing behind.
+        let existing = self.dir.ancestors().find(|dir| dir.symlink_metadata().is_ok()).unwrap_or(&self.dir);
+        let of_a_directory = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+        let writable = match existing.is_dir() {
+            true => rustix::fs::access(existing, of_a_directory).map_err(std::io::Error::from),
+            false => Err(std::io::ErrorKind::NotADirectory.into()),
+        };
+        writable.map_err(|e: std::io::Error| {
+            Failure::host(format!("preparation records cannot be kept in {}: {e}{ELSEWHERE}", shown(&self.dir)))
         })
     }
 }
+
+/// What to do where records cannot be kept.
+const ELSEWHERE: &str =
+    "\n  = name another directory for them, the same for all commands: XDG_STATE_HOME=/absolute/path assay …";
 
 /// The directory of this host and user for files that outlive a run.
 #[allow(clippy::disallowed_methods, reason = "the binary reads the environment")]

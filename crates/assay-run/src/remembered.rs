@@ -25,6 +25,8 @@ struct Memory {
     bytes: u64,
     /// Whether a line could not be written, which is then nowhere else.
     has_more: bool,
+    /// Whether a certain FAIL was asked for and found.
+    has_failed: bool,
 }
 
 /// Where a log and those who judge it find what is remembered of it.
@@ -55,7 +57,13 @@ impl Remembered {
             return;
         }
         let options = Options { judge_on, ..Options::default() };
-        let memory = Memory { fold: Fold::new(options), hasher: blake3::Hasher::new(), bytes: 0, has_more: false };
+        let memory = Memory {
+            fold: Fold::new(options),
+            hasher: blake3::Hasher::new(),
+            bytes: 0,
+            has_more: false,
+            has_failed: false,
+        };
         let Some(memory) = memory.with_content_of(path) else { return };
         *self.memory() = Some(memory);
         let mut logs = logs();
@@ -68,6 +76,15 @@ impl Remembered {
         if let Some(memory) = self.memory().as_mut() {
             memory.fold.entry(entry);
         }
+    }
+
+    /// Why the log will be judged FAIL whatever follows: once, when that becomes certain.
+    pub(crate) fn newly_certain_failure(&self) -> Option<String> {
+        let mut memory = self.memory();
+        let memory = memory.as_mut().filter(|memory| !memory.has_failed)?;
+        let why = memory.fold.certain_failure();
+        memory.has_failed = why.is_some();
+        why
     }
 
     /// Adds bytes that were written.

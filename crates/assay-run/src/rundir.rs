@@ -79,6 +79,12 @@ pub fn create_held(planned: &Path, given: bool) -> Result<(PathBuf, Held), Failu
 /// Holds the directory of an earlier call, which is continued, until the process ends. One in which another run works is
 /// refused.
 pub fn go_on_in(path: &Path) -> Result<(), Failure> {
+    if path.symlink_metadata().is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound) {
+        return Err(Failure::usage(format!(
+            "there is no run directory {} to continue\n  = give the one that the earlier call named at its end, or leave out --resume to begin",
+            shown(path)
+        )));
+    }
     match files::hold_directory(path) {
         Ok(held) => held.until_the_end(),
         Err(e) if e.kind() == std::io::ErrorKind::WouldBlock => {

@@ -69,7 +69,8 @@ pub(crate) enum Command {
     /// Make a workload from what was collected on production hosts (Aerospike's logs and tables, iostat, block traces), from a
     /// configuration of IOmeter, or from what passes a cache
     Import(import::Import),
-    /// Move what a profile leaves open until a target does what production's drive did, by iostat's figures
+    /// Adjust what a profile of production does not say until a target counts as many operations and bytes as iostat counted
+    /// on production's drive
     Fit(fit::Fit),
     /// Find out which of several drives carries production's load, how many times of it, and how many drives are needed
     Size(size::Size),

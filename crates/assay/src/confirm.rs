@@ -3,13 +3,14 @@
 //! of the gate).
 
 use crate::screen::tell;
+use crate::terminal;
 use assay_base::{Instant, Span};
 use assay_device::clock::Clock;
 use assay_device::safety::Examination;
 use assay_judge::for_a_shell;
 use assay_run::failure::{Failure, one_line, shown};
 use assay_run::signals;
-use std::io::{BufRead, IsTerminal, Write};
+use std::io::{BufRead, IsTerminal};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 
@@ -33,8 +34,8 @@ pub(crate) enum Seat {
 
 /// Finds out whether a person can be asked.
 pub(crate) fn seat() -> Seat {
-    let (input, messages) = (std::io::stdin(), std::io::stderr());
-    if !(input.is_terminal() && messages.is_terminal()) {
+    let input = std::io::stdin();
+    if !(input.is_terminal() && terminal::shows_messages()) {
         return Seat::Nobody;
     }
     match rustix::termios::tcgetpgrp(&input) {
@@ -89,7 +90,7 @@ fn ask_each(devices: &[&Examination], typed: bool, stopped: impl Fn() -> bool) -
     let lines = typing();
     for device in devices {
         let Question { of, answer } = question(device);
-        ask(&format!("Type the last {} of {of} of {}: ", answer.len(), shown(&device.given)));
+        terminal::question(&format!("Type the last {} of {of} of {}: ", answer.len(), shown(&device.given)));
         let given = line(&lines, &stopped)?;
         if !given.trim().eq_ignore_ascii_case(&answer) {
             return Err(Failure::refused(format!(
@@ -135,11 +136,6 @@ fn typing() -> Receiver<String> {
     // Without the thread there is no answer, which counts as no consent.
     drop(assay_run::threads::builder("typing").spawn(body));
     receiver
-}
-
-fn ask(text: &str) {
-    let mut out = std::io::stderr().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
 }
 
 fn line(lines: &Receiver<String>, stopped: impl Fn() -> bool) -> Result<String, Failure> {

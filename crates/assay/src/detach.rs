@@ -44,11 +44,7 @@ pub(crate) fn detach(dir: &Path, chosen: bool, json: bool) -> Result<u8, Failure
         crate::stdout::print_json(&serde_json::json!({ "dir": dir, "process": pid, "said": said }))?;
         return Ok(assay_run::failure::code::DONE);
     }
-    // A search has a log for each of its runs, and its own output says how it continues.
-    let look = match dir.join("run.jsonl").exists() {
-        true => format!("assay watch {}", for_a_shell(&dir.to_string_lossy())),
-        false => format!("tail -f {}", for_a_shell(&said.to_string_lossy())),
-    };
+    let look = format!("assay watch {}", for_a_shell(&dir.to_string_lossy()));
     let (dir, said) = (shown(dir), shown(&said));
     crate::stdout::print(&format!(
         "running in {dir} as process {pid}; its messages go to {said}\n  {look}   shows its progress, and its result at the end\n  kill {pid}   ends it, and keeps all results\n"

@@ -1,12 +1,14 @@
 //! Options and job files that users know from other tools, and what to use here instead.
 
 use crate::cli::Cli;
+use crate::help::with_help;
 use crate::screen;
 use assay_base::text::without_passwords;
 use assay_run::failure::one_line;
-use clap::Parser;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, FromArgMatches};
 use std::borrow::Cow;
+use std::ffi::OsString;
 
 /// Options of fio, elbencho, iozone and ACT, with our equivalents; and one of ours in places where it does not exist.
 const OPTIONS: [(&str, &str); 22] = [
@@ -46,7 +48,7 @@ const OPTIONS: [(&str, &str); 22] = [
 /// Parses the command line; where it cannot be parsed, the program ends with a message about what to write.
 #[allow(clippy::disallowed_methods, clippy::exit, reason = "it stands for clap's own way to end")]
 pub(crate) fn parse() -> Cli {
-    Cli::try_parse().map_err(tame).unwrap_or_else(|error| {
+    try_parse().map_err(tame).unwrap_or_else(|error| {
         let error = advice(&error).map(|advice| error_with(&error, advice)).unwrap_or(error);
         // The reason why a value is refused repeats the value, and has no context that could be tamed.
         let text = error.render().to_string();
@@ -56,6 +58,15 @@ pub(crate) fn parse() -> Cli {
         }
         error.exit()
     })
+}
+
+/// Parses the command line.
+#[allow(clippy::disallowed_methods, reason = "the binary reads its arguments")]
+fn try_parse() -> Result<Cli, clap::Error> {
+    let args: Vec<OsString> = std::env::args_os().collect();
+    let mut command = with_help(Cli::command(), &args);
+    let matches = command.try_get_matches_from_mut(args)?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
 }
 
 /// The same error, in which the user's words cannot begin new lines.
@@ -87,7 +98,6 @@ fn advice(error: &clap::Error) -> Option<&'static str> {
 
 /// The same error with our advice instead of the guess of the library.
 fn error_with(error: &clap::Error, advice: &str) -> clap::Error {
-    use clap::CommandFactory;
     let found = match error.get(ContextKind::InvalidArg) {
         Some(ContextValue::String(found)) => found.clone(),
         _ => String::new(),

@@ -14,11 +14,13 @@ mod complete;
 mod confirm;
 mod detach;
 mod elsewhere;
+mod help;
 mod pblio;
 mod progress;
 mod screen;
 mod seekmark;
 mod stdout;
+mod terminal;
 mod tools;
 
 use assay_run::failure::{Failure, code};
@@ -28,6 +30,7 @@ use std::process::ExitCode;
 
 fn main() -> ExitCode {
     signals::survive_file_size_limit();
+    terminal::report_panics_without_block();
     let outcome = threads::on_a_stack_of_its_own(|| match tools::called_as() {
         Some((tool, args)) => tool.run(&args),
         None if complete::answered(cli::Cli::command) => Ok(code::DONE),

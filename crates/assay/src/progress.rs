@@ -1,98 +1,143 @@
 //! What a run shows while it runs, on standard error: a live block on a terminal, otherwise a plain line per minute. No
 //! colour is used, so NO_COLOR needs no support.
 
-use crate::screen::tell;
-use assay_base::{Bytes, Direction, Instant, Span};
+mod running;
+
+use crate::screen::{harmless, tell};
+use crate::terminal;
+use assay_base::{Bytes, Instant, Span};
 use assay_device::clock::Clock;
-use assay_model::plan::READ_BACK;
-use assay_record::{Event, EventKind, FlowInterval, Header, Interval, PhaseKind, Thresholds, Timing};
+use assay_record::{Event, EventKind, Header, Interval};
 use assay_run::failure::one_line;
 use assay_run::observer::Observer;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::io::IsTerminal;
+use running::{READING_BACK, Running};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Name of the phase after the measured ones.
-const READING_BACK: &str = "reading back";
 /// Time between two plain lines.
 const PLAIN_EVERY: Span = Span::from_secs(60);
+/// Time between two drawings of the live block.
+const DRAW_EVERY: Span = Span::from_ms(200);
 /// Number of problems shown as they happen; further ones are only counted.
 const EVENTS_SHOWN: u32 = 5;
+/// Columns of the bar at most, and of what stands beside it.
+const BAR: usize = 40;
+const BESIDE_BAR: usize = 20;
 
 /// The display of one command.
 #[derive(Debug)]
 pub(crate) struct Progress {
-    bar: Option<ProgressBar>,
+    has_block: bool,
     clock: Clock,
     quiet: bool,
     title: String,
     run: Option<Running>,
     last_line_at: Option<Instant>,
+    last_drawn_at: Option<Instant>,
     events: u32,
+    /// What is said behind the reason when a failure is certain; nothing is said of a run that is one of many.
+    failure_note: Option<&'static str>,
+    /// Whether the verdict of the run that is shown is certain to be FAIL.
+    fails: bool,
     /// Thousandths that are done, for a display elsewhere.
     shared: Option<Arc<AtomicU64>>,
 }
 
-/// What is known about the run that is shown.
-#[derive(Debug)]
-struct Running {
-    head: Header,
-    thresholds: Thresholds,
-    total: Span,
-    phases: Vec<(Span, String)>,
-    /// Bytes written, and read back, so far.
-    written: u64,
-    read_back: u64,
+/// How far something has got.
+struct Stage<'a> {
+    name: &'a str,
+    done: u64,
+    total: u64,
+    /// What there is to say about it, the most important first: the last is left out where a line has no room.
+    figures: Vec<String>,
 }
 
 impl Progress {
     /// `quiet`: shows nothing at all.
     pub(crate) fn new(quiet: bool) -> Progress {
-        let live = !quiet && std::io::stderr().is_terminal();
-        let bar = live.then(|| {
-            let bar = ProgressBar::with_draw_target(Some(1), ProgressDrawTarget::stderr_with_hz(4));
-            bar.set_style(style());
-            bar
-        });
         Progress {
-            bar,
+            has_block: !quiet && terminal::has_block(),
             clock: Clock::start(),
             quiet,
             title: String::new(),
             run: None,
             last_line_at: None,
+            last_drawn_at: None,
             events: 0,
+            failure_note: None,
+            fails: false,
             shared: None,
         }
     }
 
-    /// Shows nothing, and stores the progress in `shared`, in thousandths.
-    pub(crate) fn shared(shared: Arc<AtomicU64>) -> Progress {
-        Progress { shared: Some(shared), ..Progress::new(true) }
+    /// For a single run, whose certain failure is news; `note` is said behind its reason.
+    pub(crate) fn for_one_run(note: &'static str) -> Progress {
+        let mut progress = Progress::new(false);
+        progress.failure_note = Some(note);
+        progress
     }
 
-    /// Shows progress that is not counted in time.
-    fn stretch(&mut self, what: &str, done: u64, total: u64, text: &str) {
-        let now = self.clock.now();
-        if let Some(bar) = &self.bar {
-            bar.set_length(total.max(1));
-            bar.set_position(done.min(total));
-            bar.set_prefix(what.to_owned());
-            bar.set_message(text.to_owned());
-        } else if !self.quiet && now.since(*self.last_line_at.get_or_insert(now)) >= PLAIN_EVERY {
-            self.last_line_at = Some(now);
-            self.say(&format!("{what}: {text}"));
+    /// Shows nothing, and stores the progress in `shared`, in thousandths.
+    pub(crate) fn shared(shared: Arc<AtomicU64>) -> Progress {
+        let mut progress = Progress::new(true);
+        progress.shared = Some(shared);
+        progress
+    }
+
+    fn show(&mut self, stage: &Stage<'_>) {
+        if self.has_block {
+            self.draw(stage);
+        } else if !self.quiet {
+            self.say_each_minute(stage);
         }
     }
+
+    fn draw(&mut self, stage: &Stage<'_>) {
+        let now = self.clock.now();
+        if self.last_drawn_at.is_some_and(|at| now.since(at) < DRAW_EVERY) {
+            return;
+        }
+        self.last_drawn_at = Some(now);
+        terminal::draw(&lines(stage, terminal::columns_of_block()));
+    }
+
+    fn say_each_minute(&mut self, stage: &Stage<'_>) {
+        let now = self.clock.now();
+        if now.since(*self.last_line_at.get_or_insert(now)) < PLAIN_EVERY {
+            return;
+        }
+        self.last_line_at = Some(now);
+        self.say(&format!("{}: {}", stage.name, stage.figures.join(", ")));
+    }
+}
+
+/// The two lines of the block.
+fn lines(stage: &Stage<'_>, columns: usize) -> [String; 2] {
+    let width = columns.saturating_sub(BESIDE_BAR).min(BAR);
+    let total = stage.total.max(1);
+    let of_total = |whole: usize| (u128::from(stage.done.min(total)) * whole as u128 / u128::from(total)) as usize;
+    let head = if of_total(width) < width { ">" } else { "" };
+    let bar = format!("{}{head}", "=".repeat(of_total(width)));
+    let first = format!("{:12} [{bar:width$}] {:>3}%", stage.name, of_total(100));
+    [first, format!("  {}", as_many_as_fit(&stage.figures, columns.saturating_sub(2)))]
+}
+
+/// The first of the figures, as many as stand in one line; the very first always.
+fn as_many_as_fit(figures: &[String], columns: usize) -> String {
+    let mut line = String::new();
+    for figure in figures.iter().map(|figure| harmless(&one_line(figure))) {
+        if !line.is_empty() && line.chars().count() + 2 + figure.chars().count() > columns {
+            break;
+        }
+        line = if line.is_empty() { figure } else { format!("{line}  {figure}") };
+    }
+    line
 }
 
 impl Observer for Progress {
     fn say(&self, text: &str) {
-        match &self.bar {
-            Some(bar) => bar.suspend(|| tell(text)),
-            None if !self.quiet => tell(text),
-            None => {}
+        if !self.quiet {
+            tell(text);
         }
     }
 
@@ -101,55 +146,34 @@ impl Observer for Progress {
     }
 
     fn start(&mut self, head: &Header) {
-        let mut end = Span::ZERO;
-        let phases = head.phases.iter().map(|phase| {
-            end = end + Span::from_ns(phase.span_ns);
-            let what = match phase.kind {
-                _ if phase.name == READ_BACK => READING_BACK,
-                PhaseKind::WarmUp => "warming up",
-                PhaseKind::Measure => "measuring",
-            };
-            (end, what.to_owned())
-        });
-        let phases: Vec<_> = phases.collect();
-        let total = end;
-        let thresholds = Thresholds::from_bounds(head.thresholds_ns.clone());
-        self.run = Some(Running { head: head.clone(), thresholds, total, phases, written: 0, read_back: 0 });
+        let run = Running::new(head);
+        let what = format!("{}: {} at {} for {}", self.title, head.name, head.load, run.total());
+        self.run = Some(run);
         self.last_line_at = Some(self.clock.now());
-        let what = format!("{}: {} at {} for {total}", self.title, head.name, head.load);
         self.say(&one_line(what.trim_start_matches(": ")));
     }
 
     fn interval(&mut self, interval: &Interval) {
         let Some(run) = &mut self.run else { return };
-        run.count(interval);
-        run.catch_up(interval);
-        if run.phase(interval) == READING_BACK {
-            let (done, most) = (run.read_back, run.written);
-            return self.stretch(READING_BACK, done, most, &format!("{} of at most {}", human(done), human(most)));
-        }
-        let text = run.line(interval);
-        if let Some(bar) = &self.bar {
-            let done = run.done(interval).as_ns().min(run.total.as_ns());
-            bar.set_length(run.total.as_ns().max(1));
-            bar.set_position(done);
-            bar.set_prefix(run.phase(interval));
-            let left = Span::from_secs(run.total.as_ns().saturating_sub(done) / 1_000_000_000);
-            bar.set_message(format!("{} left  {text}", left.human()));
-            return;
-        }
-        let now = self.clock.now();
-        if !self.quiet && self.last_line_at.is_none_or(|at| now.since(at) >= PLAIN_EVERY) {
-            self.last_line_at = Some(now);
-            let left = run.total.saturating_sub(run.done(interval));
-            let line = format!("{}, {} left; {text}", run.phase(interval), left.human());
-            self.say(&line);
-        }
+        run.observe(interval);
+        let name = run.phase(interval);
+        let stage = if name == READING_BACK {
+            let (done, total) = (run.read_back, run.written);
+            Stage { name, done, total, figures: vec![format!("{} of at most {}", human(done), human(total))] }
+        } else {
+            let (done, total) = (run.done(interval), run.total());
+            let left = format!("{} left", in_whole_seconds(total.saturating_sub(done)).human());
+            let fails = self.fails.then(|| "FAIL is certain".to_owned());
+            let figures = fails.into_iter().chain([left]).chain(run.figures(interval)).collect();
+            Stage { name, done: done.as_ns(), total: total.as_ns(), figures }
+        };
+        self.show(&stage);
     }
 
-    fn tick(&self) {
-        if let Some(bar) = &self.bar {
-            bar.tick();
+    fn fails_for_certain(&mut self, why: &str) {
+        self.fails = true;
+        if let Some(note) = self.failure_note {
+            self.say(&one_line(format_args!("FAIL is certain: {why}{note}")));
         }
     }
 
@@ -179,24 +203,31 @@ impl Observer for Progress {
         }
         let rate = done as f64 / took.as_secs_f64().max(1e-9);
         let left = Span::from_ns(((total - done.min(total)) as f64 / rate.max(1.0) * 1e9) as u64);
-        let text = format!("{} of {}, {}/s, {} left", human(done), human(total), human(rate as u64), left.human());
-        self.stretch(what, done, total, &text);
+        let written = format!("{} of {}", human(done), human(total));
+        let figures = match done >= total {
+            true => vec![written, "the device writes what it still holds, and samples are read back".to_owned()],
+            false => vec![written, format!("{}/s", human(rate as u64)), format!("{} left", left.human())],
+        };
+        self.show(&Stage { name: what, done, total, figures });
     }
 
     fn rows(&mut self, done: u64, total: u64, found: u64, took: Span) {
         let rate = (done - found.min(done)) as f64 / took.as_secs_f64().max(1e-9);
         let left = Span::from_ns(((total - done.min(total)) as f64 / rate.max(1.0) * 1e9) as u64);
-        let left = if done > found { format!(", {} left", left.human()) } else { String::new() };
-        self.stretch("loading", done, total, &format!("{done} of {total} rows, {rate:.0}/s{left}"));
+        let left = match done >= total {
+            true => Some("indexes are made, and the rows are counted".to_owned()),
+            false => (done > found).then(|| format!("{} left", left.human())),
+        };
+        let figures = [format!("{done} of {total} rows"), format!("{rate:.0}/s")].into_iter().chain(left).collect();
+        self.show(&Stage { name: "loading", done, total, figures });
     }
 
     fn finish(&mut self) {
-        if let Some(bar) = &self.bar {
-            bar.set_message("");
-            bar.finish_and_clear();
-            bar.reset();
+        if self.has_block {
+            terminal::remove_block();
         }
-        self.run = None;
+        self.last_drawn_at = None;
+        (self.run, self.fails) = (None, false);
     }
 
     fn warn(&self, line: &str) {
@@ -204,128 +235,53 @@ impl Observer for Progress {
     }
 }
 
-fn sum(interval: &Interval, of: impl Fn(&FlowInterval) -> u64) -> u64 {
-    interval.flows.iter().map(of).fold(0, u64::saturating_add)
-}
-
-fn total(counts: &[u64]) -> u64 {
-    counts.iter().fold(0, |sum, n| sum.saturating_add(*n))
+/// A run that ended with an error leaves no block behind.
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.finish();
+    }
 }
 
 fn human(bytes: u64) -> String {
     Bytes::new(bytes).human()
 }
 
-fn style() -> ProgressStyle {
-    let template = "{prefix:12} [{bar:40}] {percent:>3}%\n  {wide_msg}";
-    ProgressStyle::with_template(template)
-        .map_or_else(|_| ProgressStyle::default_bar(), |style| style.progress_chars("=> "))
+fn in_whole_seconds(span: Span) -> Span {
+    Span::from_secs(span.as_ns() / 1_000_000_000)
 }
 
-impl Running {
-    /// A phase that waited may have ended before its limit: then less remains.
-    fn catch_up(&mut self, interval: &Interval) {
-        let before = usize::from(interval.phase).checked_sub(1).and_then(|index| self.phases.get(index));
-        let begun = self.done(interval).saturating_sub(Span::from_ns(self.head.interval_ns));
-        let early = before.map_or(Span::ZERO, |(planned, _)| planned.saturating_sub(begun));
-        if !early.is_zero() {
-            self.total = self.total.saturating_sub(early);
-            self.phases.iter_mut().for_each(|(end, _)| *end = end.saturating_sub(early));
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stage(done: u64) -> Stage<'static> {
+        let figures = ["1min left", "lag p99 <= 64 µs", "20000/s of 20000/s", "reads p99 <= 128 µs"];
+        Stage { name: "measuring", done, total: 100, figures: figures.map(str::to_owned).to_vec() }
+    }
+
+    #[test]
+    fn a_narrow_block_leaves_out_whole_figures_from_the_end() {
+        for (columns, expected) in [
+            (75, "  1min left  lag p99 <= 64 µs  20000/s of 20000/s  reads p99 <= 128 µs"),
+            (60, "  1min left  lag p99 <= 64 µs  20000/s of 20000/s"),
+            (30, "  1min left  lag p99 <= 64 µs"),
+            (3, "  1min left"),
+        ] {
+            assert_eq!(lines(&stage(34), columns)[1], expected, "{columns}");
         }
     }
 
-    /// Planned time that has passed with this interval.
-    fn done(&self, interval: &Interval) -> Span {
-        let intervals = interval.index + 1;
-        Span::from_ns(self.head.interval_ns.saturating_mul(intervals))
-    }
-
-    fn count(&mut self, interval: &Interval) {
-        let reads_back = self.phases.get(usize::from(interval.phase)).is_some_and(|(_, what)| what == READING_BACK);
-        for (head, flow) in self.head.flows.iter().zip(&interval.flows) {
-            match self.head.streams.get(usize::from(head.stream)).and_then(|stream| stream.direction) {
-                Some(Direction::Write) => self.written = self.written.saturating_add(flow.bytes),
-                Some(Direction::Read) if reads_back => self.read_back = self.read_back.saturating_add(flow.bytes),
-                _ => {}
-            }
+    #[test]
+    fn a_bar_grows_with_what_is_done() {
+        for (done, columns, expected) in [
+            (0, 30, "measuring    [>         ]   0%"),
+            (34, 30, "measuring    [===>      ]  34%"),
+            (99, 30, "measuring    [=========>]  99%"),
+            (100, 30, "measuring    [==========] 100%"),
+            (250, 30, "measuring    [==========] 100%"),
+            (50, 10, "measuring    []  50%"),
+        ] {
+            assert_eq!(lines(&stage(done), columns)[0], expected, "{done} of 100 in {columns}");
         }
-    }
-
-    fn phase(&self, interval: &Interval) -> String {
-        if let Some((_, what)) = self.phases.get(usize::from(interval.phase)).filter(|(_, what)| what == READING_BACK) {
-            return what.clone();
-        }
-        if self.done(interval) > self.total {
-            return "draining".into();
-        }
-        self.phases.get(usize::from(interval.phase)).map_or_else(String::new, |(_, what)| what.clone())
-    }
-
-    /// Text that must not be cut on a narrow terminal comes first: failures and lag; then the asked and the achieved
-    /// rate, and the first stream's share over its smallest threshold and its 99th percentile.
-    fn line(&self, interval: &Interval) -> String {
-        let parts = [self.failed(interval), self.lag(interval), Some(self.rate(interval)), self.over(interval)];
-        parts.into_iter().flatten().chain(self.response(interval)).collect::<Vec<_>>().join("  ")
-    }
-
-    fn failed(&self, interval: &Interval) -> Option<String> {
-        let each = |flow: &FlowInterval| flow.errors.values().fold(flow.short, |sum, n| sum.saturating_add(*n));
-        let failed = sum(interval, each);
-        (failed > 0).then(|| format!("FAILED {failed}"))
-    }
-
-    fn lag(&self, interval: &Interval) -> Option<String> {
-        Some(format!("lag p99 <= {}", self.p99(&self.counts(interval, |flow| &flow.lag))?.human()))
-    }
-
-    fn rate(&self, interval: &Interval) -> String {
-        let seconds = Span::from_ns(interval.end_ns.saturating_sub(interval.start_ns)).as_secs_f64().max(1e-9);
-        let rate = |of: fn(&FlowInterval) -> u64| sum(interval, of) as f64 / seconds;
-        format!("{:.0}/s of {:.0}/s", rate(|flow| flow.ok), rate(|flow| flow.scheduled))
-    }
-
-    fn over(&self, interval: &Interval) -> Option<String> {
-        let name = self.first();
-        let mine = self.head.criteria.iter().filter(|criterion| criterion.stream == name);
-        let threshold = mine.filter_map(assay_base::Criterion::threshold).min()?;
-        let response = self.counts(interval, |flow| &flow.response);
-        let (over, all) = (self.thresholds.over(&response, threshold)?, total(&response));
-        (all > 0).then(|| format!("over {threshold}: {:.2} %", over as f64 * 100.0 / all as f64))
-    }
-
-    fn response(&self, interval: &Interval) -> Option<String> {
-        let p99 = self.p99(&self.counts(interval, |flow| &flow.response))?;
-        Some(format!("{} p99 <= {}", self.first(), p99.human()))
-    }
-
-    /// Name of the stream that is shown: that of the first criterion, or the first stream.
-    fn first(&self) -> String {
-        let first = self.head.streams.first().map(|stream| &stream.name);
-        self.head.criteria.first().map(|criterion| &criterion.stream).or(first).cloned().unwrap_or_default()
-    }
-
-    /// Counts of the shown stream over all targets.
-    fn counts(&self, interval: &Interval, of: fn(&FlowInterval) -> &Timing) -> Vec<u64> {
-        let name = self.first();
-        let stream = self.head.streams.iter().position(|stream| stream.name == name).unwrap_or(0);
-        let mut dense = vec![0; self.thresholds.buckets()];
-        let flows = self.head.flows.iter().zip(&interval.flows);
-        for (_, flow) in flows.filter(|(head, _)| usize::from(head.stream) == stream) {
-            // A log that is followed may contain anything; the judge reports that.
-            let _ = Timing::add_to(&of(flow).counts, &mut dense);
-        }
-        dense
-    }
-
-    /// The boundary below which 99 % of the operations lie.
-    fn p99(&self, counts: &[u64]) -> Option<Span> {
-        let all = total(counts);
-        let rank = all - all / 100;
-        let mut below = 0u64;
-        let bucket = counts.iter().position(|n| {
-            below = below.saturating_add(*n);
-            below >= rank
-        })?;
-        (all > 0).then(|| Span::from_ns(self.thresholds.bounds().get(bucket).copied().unwrap_or(u64::MAX)))
     }
 }

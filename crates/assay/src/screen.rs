@@ -1,10 +1,10 @@
-//! The terminal: lines for the user on standard error, and the properties of standard output: a terminal with a width
-//! and perhaps colours, or another program that needs plain text.
+//! Lines for the user on standard error, and the properties of standard output: a terminal with a width and perhaps
+//! colours, or another program that needs plain text.
 
+use crate::terminal;
 use assay_base::text::{printable, without_passwords};
 use assay_judge::render::Reader;
 use assay_run::failure::Failure;
-use std::io::{IsTerminal, Write};
 
 /// Words at the beginning of a line of a result, and their colours (ECMA-48 SGR).
 const COLOURS: [(&str, &str); 7] = [
@@ -17,10 +17,9 @@ const COLOURS: [(&str, &str); 7] = [
     ("damage:", "31"),
 ];
 
-/// Prints a line on standard error. A run of two days must not end because nobody reads the messages any more:
-/// `eprintln!` would panic.
+/// Prints a line on standard error.
 pub(crate) fn tell(line: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "{}", harmless(line));
+    terminal::message(&format!("{}\n", harmless(line)));
 }
 
 /// Tells the user why a command failed.
@@ -37,18 +36,15 @@ pub(crate) fn harmless(text: &str) -> String {
 
 /// The kind of reader that a result is formatted for.
 pub(crate) fn reader() -> Reader {
-    let out = std::io::stdout();
-    if !out.is_terminal() {
+    if !terminal::shows_output() {
         return Reader::Pipe;
     }
-    let size =
-        rustix::termios::tcgetwinsize(&out).ok().map(|size| usize::from(size.ws_col)).filter(|columns| *columns > 0);
-    size.map_or(Reader::default(), Reader::Terminal)
+    terminal::columns_of_output().map_or(Reader::default(), Reader::Terminal)
 }
 
 /// A result with colours for its words, where standard output is a terminal with colours.
 pub(crate) fn coloured(text: &str) -> String {
-    match std::io::stdout().is_terminal() && wanted() {
+    match terminal::shows_output() && wanted() {
         true => paint(text),
         false => text.to_owned(),
     }

@@ -1,10 +1,11 @@
 //! Standard output: the document that was asked for, and nothing else.
 
-use crate::screen;
+use crate::{screen, terminal};
 use assay_base::text::without_passwords;
+use assay_judge::render::{Reader, continued};
 use assay_run::failure::Failure;
 use std::borrow::Cow;
-use std::io::{ErrorKind, Write};
+use std::io::ErrorKind;
 use std::sync::OnceLock;
 
 /// The first error of a write.
@@ -13,8 +14,7 @@ static UNWRITTEN: OnceLock<std::io::Error> = OnceLock::new();
 /// Prints the requested document. A reader that has gone away (`
 /// head`) is not an error; any other error is reported at the end of the command.
 pub(crate) fn print(text: &str) {
-    let mut out = std::io::stdout().lock();
-    if let Err(e) = out.write_all(text.as_bytes()).and_then(|()| out.flush())
+    if let Err(e) = terminal::output(text)
         && e.kind() != ErrorKind::BrokenPipe
     {
         let _ = UNWRITTEN.set(e);
@@ -30,6 +30,18 @@ pub(crate) fn unwritten() -> Option<&'static std::io::Error> {
 pub(crate) fn show(text: &str) {
     let text = screen::harmless(text);
     print(&screen::coloured(&if utf8() { text } else { plain(&text) }));
+}
+
+/// Prints a result for people whose lines have not been made for a certain width: a terminal gets them continued on
+/// further lines, at their spaces.
+pub(crate) fn show_lines(text: &str) {
+    match screen::reader() {
+        Reader::Pipe => show(text),
+        reader @ Reader::Terminal(_) => {
+            let lines = text.lines().flat_map(|line| continued(line, reader.columns()));
+            show(&lines.map(|line| line + "\n").collect::<String>());
+        }
+    }
 }
 
 /// Whether the locale's characters are UTF-8: the first of its variables that is set decides (POSIX, 8.2).

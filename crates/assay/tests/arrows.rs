@@ -265,6 +265,19 @@ fn what_runs_prints_nothing() {
     }
 }
 
+/// The live block can be erased without what was printed only by the file that knows everything that is printed.
+#[test]
+fn one_file_writes_to_the_terminal() {
+    let ways = ["println!", "eprint", "print!(", "stdout()", "stderr()"];
+    for (path, text) in sources("assay").into_iter().filter(|(path, _)| !path.ends_with("src/terminal.rs")) {
+        let text = text.split("#[cfg(test)]").next().unwrap_or_default();
+        for way in ways {
+            let line = text.lines().position(|line| line.contains(way) && !line.trim_start().starts_with("//"));
+            assert_eq!(line, None, "{} uses {way}", path.display());
+        }
+    }
+}
+
 /// `docs/HACKING.md` says what each test program shows. A program that is missing there fails this test, and so does an
 /// entry whose program no longer exists.
 #[test]

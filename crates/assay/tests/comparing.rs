@@ -56,7 +56,7 @@ fn the_same_drive_twice_and_a_slower_one() {
 
     let refused = assay(dir, "compare a 2x");
     assert!(
-        refused.status.code() == Some(3) && told(&refused).contains("load is 0.01x there and 0.02x here"),
+        refused.status.code() == Some(3) && told(&refused).contains("load is 0.01x in a and 0.02x in 2x"),
         "{}",
         told(&refused)
     );
@@ -159,4 +159,52 @@ fn two_logs_that_act_wrote_are_compared_by_what_they_know() {
     assert_eq!(mixed.status.code(), Some(3), "ACT's plan is not ours: {}", told(&mixed));
     let mixed = told(&assay(dir, "compare a a.log --anyway"));
     assert!(mixed.contains("NOT THE SAME PLAN") && mixed.contains("reads service"), "{mixed}");
+}
+
+/// The second run is worse, the same, or too short to tell; the conclusion is the last sentence, and the exit code is a gate's.
+#[test]
+fn a_gate_closes_for_a_slower_run_and_knows_when_it_does_not_know() {
+    let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let dir = dir.path();
+    for (name, target, more) in [
+        ("a", "sim:flash", "--for 300s --seed 1"),
+        ("b", "sim:flash", "--for 300s --seed 2"),
+        ("slow", "sim:disk", "--for 300s --seed 3"),
+        ("short", "sim:flash", "--for 2s --seed 4"),
+        ("overload", "sim:disk", "--for 100s --seed 5 --load 1x"),
+    ] {
+        let load = if more.contains("--load") { "" } else { " --load 0.01x" };
+        let output = assay(dir, &format!("run act-storage {target} --slice 1s {more}{load} --out {name}"));
+        assert!(dir.join(name).join("run.jsonl").exists(), "{}", told(&output));
+    }
+    for (line, code, words) in [
+        ("compare a b --fail-if-worse 25%", 0, "b is not worse than a by more than 25%"),
+        ("compare a slow --fail-if-worse", 10, "slow is worse: "),
+        ("compare a b slow --fail-if-worse 25%", 10, "slow is worse: "),
+        ("compare a short --fail-if-worse", 11, "too little to tell whether short is worse"),
+        ("compare a overload --anyway --fail-if-worse", 10, "it is FAIL where a is PASS"),
+    ] {
+        let output = assay(dir, line);
+        let shown = told(&output).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert_eq!((output.status.code(), shown.contains(words)), (Some(code), true), "{line}: {shown}");
+        assert!(shown.ends_with(&format!("(exit code {code})")), "{line}: {shown}");
+        let json = assay(dir, &format!("{line} --json"));
+        let document: Value = serde_json::from_slice(&json.stdout).unwrap();
+        let outcome = ["not-worse", "unknown", "worse"][[0, 11, 10].iter().position(|known| *known == code).unwrap()];
+        assert_eq!((json.status.code(), &document["gate"]["outcome"]), (Some(code), &outcome.into()), "{document}");
+    }
+    let shown = |line| told(&assay(dir, line));
+    let slower = shown("compare a slow");
+    assert!(slower.contains("times slower in reads p99") && !slower.contains("exit code"), "{slower}");
+    assert!(
+        shown("compare a short").contains("To tell more, measure each run for at least"),
+        "{}",
+        shown("compare a short")
+    );
+    assert!(shown("compare a b").contains("b "), "{}", shown("compare a b"));
+    for wrong in ["compare --fail-if-worse a b", "compare a b --fail-if-worse 101%", "compare a b --fail-if-worse -1%"]
+    {
+        let output = assay(dir, wrong);
+        assert_eq!(output.status.code(), Some(2), "{wrong}: {}", told(&output));
+    }
 }

@@ -22,7 +22,7 @@ pub(crate) const SEED: u64 = 20_261_121;
 /// Number of draws for each figure: with 500, the 2.5th percentile rests on more than ten of them.
 const DRAWS: usize = 500;
 /// With fewer blocks than this in either run there is no interval.
-const BLOCKS: usize = 8;
+pub(super) const BLOCKS: usize = 8;
 /// More blocks than this are not needed. Longer blocks are safer: where few operations are over a threshold, their
 /// randomness hides that the level varies, and the autocorrelation time comes out too short.
 const ENOUGH: usize = 16;

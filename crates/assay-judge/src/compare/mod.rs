@@ -5,16 +5,22 @@
 //! input.
 
 mod bootstrap;
+mod conclusion;
+mod gate;
 mod page;
 mod render;
+mod rows;
 mod sample;
 
 pub use bootstrap::Answer;
+pub use conclusion::Conclusion;
+pub use gate::{Gate, GateOutcome};
 pub use page::html;
 pub use render::text;
+pub use rows::{Figure, StreamRow};
 pub use sample::Sampled;
 
-use crate::judgement::{Judgement, Outcome, Step, StepFigures, TargetTotals};
+use crate::judgement::{Judgement, MeterFigures, Outcome, Step, StepFigures, TargetTotals};
 use crate::verdict::Verdict;
 use crate::words::add_new;
 use assay_base::{Measure, Span};
@@ -60,6 +66,11 @@ pub struct Comparison {
     pub per_minute: Vec<PerMinuteRow>,
     /// Each stream of each step, in the order of the first run.
     pub streams: Vec<StreamRow>,
+    /// What it comes to, for each run but the first.
+    pub conclusions: Vec<Conclusion>,
+    /// The time that a run must measure at least, where it is too little to tell.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub measure_at_least_ns: Option<u64>,
 }
 
 /// The watermarks of one run.
@@ -78,6 +89,14 @@ pub struct RunSummary {
     pub label: String,
     /// Its targets with what they report about themselves.
     pub devices: Vec<String>,
+    /// Its verdict.
+    pub verdict: Verdict,
+    /// What was counted beside the operations, such as by the disk below a database, in words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub beneath: Vec<String>,
+    /// What others did on the disks of its targets meanwhile, in words.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub foreign: Vec<String>,
     /// When it began; for simulated time, how long it was.
     pub when: String,
     /// Measured time; where there are several steps, that of the deciding one, as for the next two.
@@ -125,6 +144,29 @@ pub struct Ranked {
     pub verdict: Verdict,
     /// p99 of the response of the first criterion's stream.
     pub p99_ns: Option<u64>,
+    /// Why it shares the rank of the run before it, where it does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tie: Option<Tie>,
+}
+
+/// Why two runs share a rank.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tie {
+    /// Their p99 differ by noise.
+    Noise,
+    /// They are too short to tell their p99 apart.
+    TooLittle,
+}
+
+impl Tie {
+    /// In words, behind a p99.
+    pub(crate) fn in_words(self) -> &'static str {
+        match self {
+            Tie::Noise => "same rank: the difference to the run above is noise",
+            Tie::TooLittle => "same rank: too little to tell it from the run above",
+        }
+    }
 }
 
 /// A figure per minute over all runs.
@@ -162,35 +204,6 @@ pub struct CriterionRow {
     pub runs: Vec<Option<(Outcome, Option<String>)>>,
 }
 
-/// One stream over all runs.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct StreamRow {
-    /// The step, where there are several.
-    pub step: Option<u32>,
-    /// Its name.
-    pub stream: String,
-    /// Response or service; there is no row for a measure that no run has.
-    pub measure: Measure,
-    /// Figures: p50, p99 and the shares over each threshold.
-    pub figures: Vec<Figure>,
-    /// For each run, all operations by their time: `[up to this many nanoseconds, operations]`, each beginning where
-    /// the one before ends, 20 per power of ten; empty where nothing was counted.
-    pub distributions: Vec<Vec<(u64, u64)>>,
-}
-
-/// One figure of a stream over all runs, over all targets together.
-#[derive(Clone, Debug, PartialEq, Serialize)]
-pub struct Figure {
-    /// `p50`, `p90`, `p99`, `p99.9`, `over 1ms`.
-    pub what: String,
-    /// True for a share (0 to 1), false for nanoseconds.
-    pub share: bool,
-    /// The value in each run.
-    pub values: Vec<Option<f64>>,
-    /// Each other run compared with the first.
-    pub against_first: Vec<Answer>,
-}
-
 impl Run {
     fn summary(&self) -> RunSummary {
         let part = &self.judgement.part;
@@ -198,12 +211,30 @@ impl Run {
         RunSummary {
             label: self.label.clone(),
             devices: part.targets.each.iter().map(TargetTotals::device).collect(),
+            verdict: self.judgement.verdict,
+            beneath: part.targets.meters.iter().map(MeterFigures::in_words).collect(),
+            foreign: self.foreign(),
             when: self.judgement.when(),
             measured_ns: part.time.measured_ns,
             rate,
             bytes_per_second,
             steps: self.judgement.steps.iter().map(StepSummary::new).collect(),
         }
+    }
+
+    /// What others did on the disks of the targets in any step, in words.
+    fn foreign(&self) -> Vec<String> {
+        let disks = self.parts().flat_map(|(_, part)| &part.targets.foreign);
+        disks.filter_map(|disk| disk.said.clone()).collect()
+    }
+
+    /// The time that this run would have to measure for an answer about a stream; absent where it has measured enough, or
+    /// nothing.
+    fn needed_ns(&self, row: &StreamRow) -> Option<u64> {
+        let units = self.sampled.series(row.step, &row.stream, row.measure)?.groups.all.len();
+        let (_, part) = self.parts().find(|(step, _)| *step == row.step)?;
+        let each = part.time.measured_ns.checked_div(units as u64)?;
+        (units < bootstrap::BLOCKS).then(|| each.saturating_mul(bootstrap::BLOCKS as u64))
     }
 
     fn marked(&self) -> Option<Marked> {
@@ -230,10 +261,7 @@ pub fn compare(runs: &[Run], anyway: bool) -> Result<Comparison, Vec<String>> {
     let Some(first) = runs.first() else { return Err(vec!["there is nothing to compare".into()]) };
     let plans_differ: Vec<String> = runs[1..]
         .iter()
-        .flat_map(|run| {
-            let lines = first.sampled.plan_differences(&run.sampled);
-            lines.into_iter().map(|line| format!("{} and {}: {line}", first.label, run.label))
-        })
+        .flat_map(|run| first.sampled.plan_differences(&run.sampled, [&first.label, &run.label]))
         .collect();
     if !plans_differ.is_empty() && !anyway {
         return Err(plans_differ);
@@ -244,7 +272,8 @@ pub fn compare(runs: &[Run], anyway: bool) -> Result<Comparison, Vec<String>> {
     let mut deviations = Vec::new();
     runs.iter().for_each(|run| add_new(&mut deviations, run.judgement.deviations()));
     let of = first.sampled.streams().flat_map(both).filter(known);
-    let streams = of.map(|(step, stream, measure)| stream_row(runs, step, stream, measure)).collect();
+    let streams: Vec<StreamRow> = of.map(|(step, stream, measure)| stream_row(runs, step, stream, measure)).collect();
+    let labels: Vec<&str> = runs.iter().map(|run| run.label.as_str()).collect();
     Ok(Comparison {
         schema: SCHEMA,
         method: bootstrap::METHOD.into(),
@@ -255,8 +284,17 @@ pub fn compare(runs: &[Run], anyway: bool) -> Result<Comparison, Vec<String>> {
         ranking: ranking(runs),
         criteria: criteria(runs),
         per_minute: per_minute(runs),
+        conclusions: conclusion::conclusions(&labels, &streams),
+        measure_at_least_ns: needed_ns(runs, &streams),
         streams,
     })
+}
+
+/// The time that a run must measure at least for an answer where there is none; absent where there are answers, or where
+/// nothing was measured.
+fn needed_ns(runs: &[Run], streams: &[StreamRow]) -> Option<u64> {
+    let needed = |row: &StreamRow| runs.iter().filter_map(|run| run.needed_ns(row)).max();
+    conclusion::without_answer(streams).filter_map(needed).max()
 }
 
 fn stream_row(runs: &[Run], step: Option<u32>, stream: &str, measure: Measure) -> StreamRow {
@@ -344,13 +382,16 @@ fn ranking(runs: &[Run]) -> Vec<Ranked> {
     let mut ranked: Vec<Ranked> = Vec::new();
     for (index, run) in order.iter().enumerate() {
         let before = index.checked_sub(1).map(|before| order[before]);
-        let ties = before.is_some_and(|before| {
-            let answer = bootstrap::quantile(before.sampled.main(), run.sampled.main(), 0.99);
-            weight(before) == weight(run) && !matches!(answer, Answer::Differs { .. })
+        let tie = before.filter(|before| weight(before) == weight(run)).and_then(|before| {
+            match bootstrap::quantile(before.sampled.main(), run.sampled.main(), 0.99) {
+                Answer::Differs { .. } => None,
+                Answer::CannotTell => Some(Tie::TooLittle),
+                Answer::Noise { .. } | Answer::Worse | Answer::Better => Some(Tie::Noise),
+            }
         });
-        let rank = if ties { ranked[index - 1].rank } else { index + 1 };
+        let rank = if tie.is_some() { ranked[index - 1].rank } else { index + 1 };
         let (label, verdict) = (run.label.clone(), run.judgement.verdict);
-        ranked.push(Ranked { rank, label, verdict, p99_ns: p99(run).map(|ns| ns as u64) });
+        ranked.push(Ranked { rank, label, verdict, p99_ns: p99(run).map(|ns| ns as u64), tie });
     }
     ranked
 }

@@ -1,7 +1,9 @@
 //! A comparison as one HTML page without a script: the page fetches nothing and executes nothing. Names are hostile
 //! input, escaped in the template.
 
-use super::render::{answer, outcome, titled, value};
+use super::conclusion::time;
+use super::render::{answer, outcome, value};
+use super::rows::titled;
 use super::{Answer, Comparison, Figure, Marked, Ranked, RunSummary, StepSummary, StreamRow};
 use crate::judgement::Outcome;
 use crate::render::chart::{Chart, series_class};
@@ -21,6 +23,7 @@ pub fn html(comparison: &Comparison, labels: &[String], out: &mut dyn fmt::Write
         comparison,
         labels,
         watermarks: watermarks(&comparison.watermarks),
+        needed: comparison.measure_at_least_ns.map(time),
         runs: comparison.runs.iter().map(run).collect(),
         ranking: ranking(comparison),
         criteria: criteria
@@ -43,6 +46,8 @@ struct View<'a> {
     comparison: &'a Comparison,
     labels: &'a [String],
     watermarks: Vec<(String, Vec<Watermark<'a>>)>,
+    /// How long to measure, where it is too little to tell.
+    needed: Option<String>,
     runs: Vec<RunRow<'a>>,
     ranking: Vec<RankedRow<'a>>,
     criteria: Vec<(String, Vec<OutcomeCell>)>,

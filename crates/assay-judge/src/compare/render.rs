@@ -1,61 +1,91 @@
 //! A comparison as text. Names are hostile input: cleaned here.
 
-use super::{Answer, Comparison, Figure};
+use super::conclusion::time;
+use super::rows::titled;
+use super::{Answer, Comparison, Figure, RunSummary};
 use crate::judgement::Outcome;
 use crate::render::{Page, cut};
 use assay_base::Span;
 use std::fmt;
 
 /// Width of a value in characters.
-const VALUE: usize = 22;
+const VALUE: usize = 26;
+/// Width of the first column.
+const TITLE: usize = 26;
 
 /// The tables, for a terminal.
 pub fn text(comparison: &Comparison, labels: &[String], out: &mut dyn fmt::Write) -> fmt::Result {
     let mut page = Page::default();
     for difference in &comparison.plans_differ {
-        page.words("NOT THE SAME PLAN  ", difference, 4);
+        page.text("NOT THE SAME PLAN  ", difference);
     }
     for ranked in &comparison.ranking {
         let p99 = ranked.p99_ns.map_or("-".to_owned(), |ns| Span::from_ns(ns).human());
+        let tie = ranked.tie.map(|tie| format!("  ({})", tie.in_words())).unwrap_or_default();
         page.line(format!(
-            "{:>3}. {:30} {:11} p99 {p99}",
+            "{:>3}. {:30} {:11} p99 {p99}{tie}",
             ranked.rank,
             cut(&ranked.label, 30),
             ranked.verdict.to_string()
         ));
     }
     for marked in &comparison.watermarks {
-        page.words(&format!("{}: ", cut(&marked.label, 30)), &marked.watermarks.join(", "), 8);
+        page.text(&format!("{}: ", cut(&marked.label, 30)), &marked.watermarks.join(", "));
     }
     page.blank();
+    comparison.runs.iter().for_each(|run| tested(&mut page, run));
+    page.blank();
     let head: String = labels.iter().map(|label| format!(" {:>VALUE$}", cut(label, VALUE))).collect();
-    page.wide(format!("{:34}{head}", "criterion"));
+    page.wide(format!("{:TITLE$}{head}", "criterion"));
     for row in &comparison.criteria {
         let cells: String = row.runs.iter().map(|run| format!(" {:>VALUE$}", outcome(run))).collect();
-        page.wide(format!("{:34}{cells}", cut(&titled(row.step, &row.criterion), 34)));
+        titled_row(&mut page, &titled(row.step, &row.criterion), &cells);
     }
     for row in &comparison.per_minute {
         let cells: String = row.cells().iter().map(|cell| format!(" {cell:>VALUE$}")).collect();
-        page.wide(format!("{:34}{cells}", cut(&titled(row.step, &format!("{} (per minute)", row.name)), 34)));
+        titled_row(&mut page, &titled(row.step, &format!("{} (per minute)", row.name)), &cells);
     }
     for row in &comparison.streams {
         page.blank();
-        page.wide(format!("{:34}{head}", cut(&format!("{} {}", titled(row.step, &row.stream), row.measure), 34)));
+        titled_row(&mut page, &format!("{} {}", titled(row.step, &row.stream), row.measure), &head);
         for figure in &row.figures {
             let cells: String = figure.values.iter().map(|v| format!(" {:>VALUE$}", value(figure, *v))).collect();
-            page.wide(format!("  {:32}{cells}", figure.what));
+            page.wide(format!("  {:w$}{cells}", figure.what, w = TITLE - 2));
             let answers: String =
                 figure.against_first.iter().map(|a| format!(" {:>VALUE$}", answer(figure, a))).collect();
-            page.wide(format!("  {:32}{:w$}{answers}", "", "", w = VALUE + 1));
+            page.wide(format!("{:w$}{answers}", "", w = TITLE + VALUE + 1));
         }
     }
     page.blank();
-    page.words("", &comparison.method, 4);
+    page.text("", &comparison.method);
+    page.blank();
+    conclusion(&mut page, comparison);
     page.write(out)
 }
 
-pub(super) fn titled(step: Option<u32>, name: &str) -> String {
-    step.map_or(name.to_owned(), |step| format!("step {step}: {name}"))
+/// What a run was on, what was counted below it, and what others did there.
+fn tested(page: &mut Page, run: &RunSummary) {
+    let rate = run.rate.map(|rate| format!("; {rate:.0} operations/s")).unwrap_or_default();
+    page.text(&format!("{}: ", cut(&run.label, 30)), &format!("{}; {}{rate}", run.devices.join("; "), run.when));
+    run.beneath.iter().for_each(|said| page.text("    beneath: ", said));
+    run.foreign.iter().for_each(|said| page.text("    others: ", said));
+}
+
+/// What it comes to, at the end, where a reader of a long text looks first.
+fn conclusion(page: &mut Page, comparison: &Comparison) {
+    comparison.conclusions.iter().for_each(|conclusion| page.text("", &format!("{}.", conclusion.sentence)));
+    if let Some(ns) = comparison.measure_at_least_ns {
+        page.text("", &format!("To tell more, measure each run for at least {} (--for).", time(ns)));
+    }
+}
+
+/// A row of a table. A title that is too long for its column stands in a line of its own.
+fn titled_row(page: &mut Page, title: &str, cells: &str) {
+    if title.chars().count() <= TITLE {
+        return page.wide(format!("{title:TITLE$}{cells}"));
+    }
+    page.text("", title);
+    page.wide(format!("{:TITLE$}{cells}", ""));
 }
 
 pub(super) fn outcome(run: &Option<(Outcome, Option<String>)>) -> String {
@@ -83,15 +113,15 @@ pub(super) fn answer(figure: &Figure, answer: &Answer) -> String {
         if low == high && figure.share {
             format!("{:+.2}%", low * 100.0)
         } else if low == high {
-            format!("x{}", factor(low))
+            format!("{} times", factor(low))
         } else if figure.share {
-            format!("{:+.2}..{:+.2}%", low * 100.0, high * 100.0)
+            format!("{:+.2} to {:+.2}%", low * 100.0, high * 100.0)
         } else {
-            format!("x{low:.2}..{high:.2}")
+            range(low, high)
         }
     };
     match answer {
-        Answer::Noise { low, high } => format!("noise {}", limits(*low, *high)),
+        Answer::Noise { low, high } => format!("noise: {}", limits(*low, *high)),
         Answer::Differs { low, high } => format!("DIFFERS {}", limits(*low, *high)),
         Answer::Worse => "WORSE, ended by its lag".into(),
         Answer::Better => "BETTER, first was ended".into(),
@@ -99,7 +129,22 @@ pub(super) fn answer(figure: &Figure, answer: &Answer) -> String {
     }
 }
 
+/// Two factors, with the digits that tell them apart.
+fn range(low: f64, high: f64) -> String {
+    let digits = match high - low {
+        width if width < 0.02 => 4,
+        _ if high >= 10.0 => 1,
+        _ => 2,
+    };
+    format!("{low:.digits$} to {high:.digits$} times")
+}
+
 /// A factor, with as many digits as it needs.
 fn factor(factor: f64) -> String {
-    if factor >= 10.0 { format!("{factor:.0}") } else { format!("{factor:.4}") }
+    let digits = match factor {
+        factor if factor >= 10.0 => 0,
+        factor if factor >= 0.1 => 2,
+        _ => 4,
+    };
+    format!("{factor:.digits$}")
 }

@@ -26,6 +26,9 @@ pub struct Sampled {
     one_measure: Option<IsResponse>,
 }
 
+/// What a plan has of a part that it does not have.
+const NOTHING: &str = "nothing";
+
 /// A part of a plan.
 #[derive(Clone, Debug, Default)]
 struct Asked {
@@ -305,19 +308,19 @@ impl Sampled {
     }
 
     /// Where the plan differs from that of `other`: what was asked for, not on which targets, when, or with which seed.
-    pub(crate) fn plan_differences(&self, other: &Sampled) -> Vec<String> {
+    pub(crate) fn plan_differences(&self, other: &Sampled, labels: [&str; 2]) -> Vec<String> {
         let names: BTreeSet<&String> = self.plan.iter().chain(&other.plan).map(|asked| &asked.name).collect();
-        let (nothing, mut lines) = (Asked::new("", "nothing".to_owned()), Vec::new());
+        let (nothing, mut lines) = (Asked::new("", NOTHING.to_owned()), Vec::new());
         for name in names {
             let [there, here] =
                 [self, other].map(|it| it.plan.iter().find(|asked| asked.name == *name).unwrap_or(&nothing));
             if there.value != here.value {
-                lines.push(differs(name, &there.value, &here.value));
+                lines.push(differs(name, [&there.value, &here.value], labels));
             } else if there.whole.is_null() != here.whole.is_null() {
-                lines.push(format!("{name} is described in one of the logs only"));
+                lines.push(format!("{name} is described in the log of one of {} and {} only", labels[0], labels[1]));
             } else {
                 let mut found = |path: &str, there: &str, here: &str| {
-                    lines.push(differs(&format!("{name}, {path}"), there, here));
+                    lines.push(differs(&format!("{name}, {path}"), [there, here], labels));
                 };
                 members("", &there.whole, &here.whole, &mut found);
             }
@@ -326,8 +329,14 @@ impl Sampled {
     }
 }
 
-fn differs(name: &str, there: &str, here: &str) -> String {
-    format!("{name} is {there} there and {here} here")
+/// `load is 1x in a and 2x in b`, or `stream seqlog is write of 64KiB, closed loop in b, and a has none`.
+fn differs(name: &str, values: [&str; 2], labels: [&str; 2]) -> String {
+    let ([first, second], [a, b]) = (values, labels);
+    match (first == NOTHING, second == NOTHING) {
+        (true, _) => format!("{name} is {second} in {b}, and {a} has none"),
+        (_, true) => format!("{name} is {first} in {a}, and {b} has none"),
+        _ => format!("{name} is {first} in {a} and {second} in {b}"),
+    }
 }
 
 /// Gives each member that differs to `found`, with its path, as `addresses.zipf`.
@@ -348,7 +357,7 @@ fn members(path: &str, there: &Value, here: &Value, found: &mut impl FnMut(&str,
 
 fn shown(value: &Value) -> String {
     match value {
-        Value::Null => "nothing".to_owned(),
+        Value::Null => NOTHING.to_owned(),
         Value::String(text) => text.clone(),
         other => other.to_string(),
     }
@@ -374,10 +383,11 @@ fn by_place(mut header: Header) -> Header {
 fn plan_of(header: &Header) -> Vec<Asked> {
     let mut plan = vec![Asked::new("model", header.model.clone()), Asked::new("load", header.load.clone())];
     for stream in &header.streams {
-        let rate = stream.rate.map_or("no rate".to_owned(), |rate| rate.to_string());
-        let (does, arrival) = (stream.does(), &stream.arrival);
+        let rate = stream.rate.map_or_else(String::new, |rate| format!(", {rate}"));
+        let arrival = if stream.arrival == "closed" { "closed loop" } else { &stream.arrival };
+        let does = stream.does();
         let of = if stream.size.is_empty() { String::new() } else { format!(" of {}", stream.size) };
-        plan.push(Asked::new(format!("stream {}", stream.name), format!("{does}{of}, {arrival}, {rate}")));
+        plan.push(Asked::new(format!("stream {}", stream.name), format!("{does}{of}, {arrival}{rate}")));
     }
     let streams = header.plan.get("streams").and_then(|streams| streams.as_array());
     for stream in streams.into_iter().flatten() {

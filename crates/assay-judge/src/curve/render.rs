@@ -16,31 +16,31 @@ pub fn text(curve: &Curve, out: &mut dyn fmt::Write) -> fmt::Result {
     let mut page = Page::default();
     let on = curve.of.targets.join(", ");
     let how = if curve.in_one_run { ", in one uninterrupted run" } else { "" };
-    page.words("", &format!("{} of {} on {on}, {} a point{how}", curve.of.stream, curve.of.workload, length(curve)), 2);
-    page.words("", &format!("{}: {}", curve.verdict(), curve.reason()), 5);
+    page.text("", &format!("{} of {} on {on}, {} a point{how}", curve.of.stream, curve.of.workload, length(curve)));
+    page.text("", &format!("{}: {}", curve.verdict(), curve.reason()));
     let titled = curve.titled();
     if let [(title, curve)] = &titled[..] {
-        page.words("", &of_all(title, curve), 2);
+        page.text("", &of_all(title, curve));
     }
     if !curve.limits.watermarks.is_empty() {
-        page.words("", &curve.limits.watermarks.join(", "), 2);
+        page.text("", &curve.limits.watermarks.join(", "));
     }
     for (title, of) in &titled {
         page.blank();
         if titled.len() > 1 {
-            page.words("", &of_all(title, of), 2);
+            page.text("", &of_all(title, of));
         }
         table(&mut page, of);
         streams(&mut page, of);
-        of.aside.lines().iter().for_each(|line| page.words("  ", line, 3));
+        of.aside.lines().iter().for_each(|line| page.text("  ", line));
     }
     page.blank();
     draw(&mut page, curve);
     page.blank();
-    gain(curve).into_iter().for_each(|gain| page.words("", &gain, 4));
+    gain(curve).into_iter().for_each(|gain| page.text("", &gain));
     for (title, of) in &titled {
         let told = if titled.len() > 1 { format!("{}: {}", capital(title), summary(of)) } else { summary(of) };
-        page.words("", &told, 4);
+        page.text("", &told);
     }
     page.write(out)
 }

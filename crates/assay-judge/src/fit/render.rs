@@ -11,16 +11,12 @@ use std::fmt;
 /// How it ended, a table for each round, and the reason for each figure that does not agree.
 pub fn text(trail: &Trail, out: &mut dyn fmt::Write) -> fmt::Result {
     let mut page = Page::default();
-    page.words("", &format!("{}: {}", title(trail), ended(trail)), 3);
+    page.text("", &format!("{}: {}", title(trail), ended(trail)));
     let round = Span::from_ns(trail.round_ns);
     let tolerance = percent(trail.tolerance);
-    page.words(
-        "",
-        &format!("{round} a round; {tolerance} is allowed, and in addition the counting noise of a round"),
-        2,
-    );
+    page.text("", &format!("{round} a round; {tolerance} is allowed, and in addition the counting noise of a round"));
     if !trail.watermarks.is_empty() {
-        page.words("", &trail.watermarks.join(", "), 3);
+        page.text("", &trail.watermarks.join(", "));
     }
     for (at, round) in trail.rounds.iter().enumerate() {
         page.blank();
@@ -30,11 +26,11 @@ pub fn text(trail: &Trail, out: &mut dyn fmt::Write) -> fmt::Result {
     if let Some(Outcome::Apart { figures, .. }) = &trail.outcome {
         page.blank();
         for short in figures {
-            page.words(&format!("{}: ", short.of.figure.name()), &short.why.to_string(), 4);
+            page.text(&format!("{}: ", short.of.figure.name()), &short.why.to_string());
         }
     }
     page.blank();
-    trail.notes.iter().for_each(|note| page.words("note: ", note, 4));
+    trail.notes.iter().for_each(|note| page.text("note: ", note));
     page.write(out)
 }
 
@@ -79,15 +75,15 @@ fn table(page: &mut Page, number: usize, round: &Round, before: Option<Knobs>) {
         None => "as the profile stands".to_owned(),
         Some(before) => moved(&before, &round.knobs),
     };
-    page.words(&format!("round {number}  "), &moved, 3);
+    page.text(&format!("round {number}  "), &moved);
     if round.figures.is_empty() {
-        page.words("  ", &format!("{}: {}", round.verdict, round.reason), 3);
+        page.text("  ", &format!("{}: {}", round.verdict, round.reason));
         return;
     }
     page.line("           production         ours   difference     allowed");
     round.figures.iter().for_each(|one| page.line(row(one)));
     if round.verdict != Verdict::Pass {
-        page.words("  ", &format!("{}: {}", round.verdict, round.reason), 3);
+        page.text("  ", &format!("{}: {}", round.verdict, round.reason));
     }
 }
 

@@ -19,8 +19,10 @@ use assay_record::CloseReason;
 pub(crate) struct Finished {
     /// Its result.
     pub step: Step,
-    /// Whether the certification ends as soon as its verdict is certain.
+    /// Whether the run ends as soon as its verdict is certain.
     pub until_certain: bool,
+    /// Whether it is a step of a workload, and not of a certification.
+    pub of_workload: bool,
 }
 
 /// Ends a step.
@@ -64,6 +66,7 @@ pub(crate) fn finish(mut fold: StepFold) -> Finished {
     let step = head.step.as_ref();
     Finished {
         until_certain: step.is_some_and(|step| step.until_certain),
+        of_workload: step.is_some_and(|step| step.of_workload),
         step: Step {
             number: step.map_or(1, |step| step.number),
             of: step.map_or(1, |step| step.of),

@@ -11,32 +11,16 @@ use crate::judgement::TargetTotals;
 use assay_base::Direction;
 use assay_record::CloseReason;
 
-/// If one read in this many or more found a block that was never written, nothing is proven. A smaller share makes a
-/// share over a bound look smaller by at most a ninth, and is a warning.
-const BLANK_OF: u64 = 10;
-
 /// Reports reads of blocks that were never written.
 pub(crate) fn blank(targets: &[TargetTotals], notes: &mut Notes) {
-    for target in targets.iter().filter(|target| target.blank_reads > 0 && holds_data(&target.head.kind)) {
+    for target in targets.iter().filter(|target| target.blank_reads > 0 && target.holds_data()) {
         let (blank, sampled) = (target.blank_reads, target.sampled_reads);
         let found = TargetFinding::Blank { target: target.head.name.clone(), blank, sampled };
-        match is_too_blank(&target.head.kind, blank, sampled) {
+        match target.is_blank() {
             true => notes.find(found),
             false => notes.warnings.push(found.to_string()),
         }
     }
-}
-
-/// Simulated and null targets hold no data by design, and a watermark says so.
-fn holds_data(kind: &str) -> bool {
-    !matches!(kind, "null" | "simulated")
-}
-
-/// Whether so many of the reads that were looked at found blocks that were never written that a run proves nothing about
-/// a target of this kind ([`assay_record::TargetHead::kind`]).
-pub fn is_too_blank(kind: &str, blank: u64, sampled: u64) -> bool {
-    // One blank read among a few may be chance.
-    holds_data(kind) && blank > 0 && blank.saturating_mul(BLANK_OF) >= sampled && (blank > 1 || sampled == 1)
 }
 
 /// If no read of a stream was checked for blank blocks, all of them may have been blank. Only where the header says

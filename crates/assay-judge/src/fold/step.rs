@@ -455,17 +455,17 @@ impl StepFold {
         std::mem::replace(&mut self.notes, Notes::new(step))
     }
 
-    /// Whether what was found so far makes the step FAIL, whatever else is found.
-    pub(crate) fn fails_already(&self) -> bool {
+    /// Why what was found so far makes the step FAIL, whatever else is found; nothing where it does not.
+    pub(crate) fn certain_failure(&self) -> Option<String> {
         let mut found = self.slices.of_criteria();
         found.extend(self.notes.findings.iter().chain(&self.slices.load.findings).cloned());
         if found.is_empty() {
-            return false;
+            return None;
         }
         // Only one class of findings outweighs these, a cache between the run and the device, and it shows from the first
         // operations on.
         found.extend(disk::check(&self.target_totals(), self.notes.step(), self.others.is_counted()).0);
-        deciding(&found).map(Finding::verdict) == Some(Verdict::Fail)
+        deciding(&found).filter(|finding| finding.verdict() == Verdict::Fail).map(Finding::text)
     }
 }
 

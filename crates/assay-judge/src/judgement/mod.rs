@@ -49,7 +49,7 @@ pub use stream_figures::StreamFigures;
 pub(crate) use streams::percent_of;
 pub use streams::{Blocked, Counts, StreamTotals, TimesSummary};
 pub use targets::{
-    DamagedPlace, DiskCount, DiskTotals, Health, Integrity, LatenessTotals, TargetFigures, TargetTotals,
+    DamagedPlace, DiskCount, DiskTotals, Health, Integrity, LatenessTotals, TargetFigures, TargetTotals, is_too_blank,
 };
 pub(crate) use throughput::FLUSH;
 pub use throughput::Throughput;

@@ -58,6 +58,33 @@ pub struct TargetTotals {
     pub health: Option<Health>,
 }
 
+/// If one read in this many or more found a block that was never written, nothing is proven. A smaller share makes a
+/// share over a bound look smaller by at most a ninth, and is a warning.
+const BLANK_OF: u64 = 10;
+
+impl TargetTotals {
+    /// Whether so many reads met blocks that were never written that the run proves nothing.
+    pub fn is_blank(&self) -> bool {
+        is_too_blank(&self.head.kind, self.blank_reads, self.sampled_reads)
+    }
+
+    /// Whether its reads can meet data.
+    pub(crate) fn holds_data(&self) -> bool {
+        holds_data(&self.head.kind)
+    }
+}
+
+/// Simulated and null targets hold no data by design, and a watermark says so.
+fn holds_data(kind: &str) -> bool {
+    !matches!(kind, "null" | "simulated")
+}
+
+/// Whether so many of the reads that were looked at met blocks that were never written that a run proves nothing about a
+/// target of this kind ([`assay_record::TargetHead::kind`]). One among a few may be chance.
+pub fn is_too_blank(kind: &str, blank: u64, sampled: u64) -> bool {
+    holds_data(kind) && blank > 0 && blank.saturating_mul(BLANK_OF) >= sampled && (blank > 1 || sampled == 1)
+}
+
 /// How late the generator was on one target, over the complete slices.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LatenessTotals {

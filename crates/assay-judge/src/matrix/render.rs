@@ -16,25 +16,25 @@ const LISTED: usize = 12;
 /// The maps as tables, then the points that say nothing about the target.
 pub fn text(matrix: &Matrix, out: &mut dyn fmt::Write) -> fmt::Result {
     let mut page = Page::default();
-    page.words("", &format!("{} on {}: {}", matrix.workload, matrix.targets.join(", "), made(matrix)), 3);
+    page.text("", &format!("{} on {}: {}", matrix.workload, matrix.targets.join(", "), made(matrix)));
     if !matrix.watermarks.is_empty() {
-        page.words("", &matrix.watermarks.join(", "), 2);
+        page.text("", &matrix.watermarks.join(", "));
     }
     for map in maps(matrix) {
         page.blank();
         draw(&mut page, &map);
     }
     page.blank();
-    page.words("", &summary(matrix), 4);
+    page.text("", &summary(matrix));
     let others = matrix.points.iter().filter(|point| !point.is_true());
     for point in others.clone().take(LISTED) {
-        page.words("  ", &format!("{}: {} ({})", place(point), point.verdict, point.reason), 3);
+        page.text("  ", &format!("{}: {} ({})", place(point), point.verdict, point.reason));
     }
     let more = others.count().saturating_sub(LISTED);
     if more > 0 {
         page.line(format!("  and {more} more"));
     }
-    matrix.aside.lines().iter().take(LISTED).for_each(|line| page.words("  ", line, 3));
+    matrix.aside.lines().iter().take(LISTED).for_each(|line| page.text("  ", line));
     page.write(out)
 }
 

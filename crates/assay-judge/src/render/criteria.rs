@@ -6,6 +6,9 @@ use crate::render::room::{LISTED, Room};
 use crate::words::broken_on;
 use assay_base::Span;
 
+/// Columns for the title of a criterion.
+const TITLE: usize = 36;
+
 /// Writes them.
 pub(crate) fn criteria(page: &mut Page, part: &StepFigures, room: Room) {
     page.line(format!("{:<12}{:<37}{:>9} {:>9}  {}", "", "criterion", "bound", "measured", "where"));
@@ -17,13 +20,9 @@ pub(crate) fn criteria(page: &mut Page, part: &StepFigures, room: Room) {
     }
     for criterion in criteria.into_iter().take(listed) {
         let measured = criterion.measured.as_ref().map_or("-", |figure| figure.text.as_str());
-        let title = page.reader.cut(&criterion.asked.title, 36);
-        let mark = mark(criterion.outcome);
-        page.line(format!(
-            "{mark:<12}{title:<37}{:>9} {measured:>9}  {}",
-            criterion.asked.bound,
-            place(criterion, &part.time)
-        ));
+        let mark = format!("{:<12}", mark(criterion.outcome));
+        let figures = format!(" {:>9} {measured:>9}  {}", criterion.asked.bound, place(criterion, &part.time));
+        page.row(&mark, &criterion.asked.title, TITLE, &figures);
         // A target that is already named in the row needs no line of its own.
         let named =
             criterion.broken_on.len() == 1 && criterion.measured.as_ref().is_some_and(|figure| figure.target.is_some());
@@ -36,7 +35,8 @@ pub(crate) fn criteria(page: &mut Page, part: &StepFigures, room: Room) {
     }
     let mut notes: Vec<&String> = part.criteria.iter().filter_map(|criterion| criterion.note.as_ref()).collect();
     notes.dedup();
-    notes.iter().take(room.of(2, 1)).for_each(|note| page.line(format!("            {note}")));
+    let most = room.of(usize::MAX, 1);
+    notes.iter().take(room.of(2, 1)).for_each(|note| page.words("            ", note, most));
 }
 
 fn mark(outcome: Outcome) -> &'static str {

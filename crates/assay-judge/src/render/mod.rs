@@ -17,6 +17,7 @@ mod steady;
 mod summary;
 mod tested;
 mod totals;
+mod wrap;
 
 pub use html::html;
 pub use junit::junit;
@@ -25,6 +26,7 @@ pub use page::Reader;
 pub(crate) use page::{Page, cut};
 pub use slices::table;
 pub use summary::{text, text_for};
+pub use wrap::continued;
 
 use crate::judgement::Judgement;
 use std::fmt;

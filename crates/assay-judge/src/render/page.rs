@@ -1,6 +1,8 @@
-//! Lines that fit the width available to the reader. Names come from the log and may contain anything: control
-//! characters do not reach a terminal.
+//! Lines that fit the width available to the reader: what is too long is continued on the next line, because what stands
+//! at the end of a line may be the unit of a figure or the reason of a verdict. Names come from the log and may contain
+//! anything: control characters do not reach a terminal.
 
+use crate::render::wrap::{broken, continued};
 use assay_base::text::printable;
 use std::fmt;
 
@@ -12,9 +14,9 @@ const COLUMNS: std::ops::RangeInclusive<usize> = WIDTH..=160;
 /// The kind of reader that a text is made for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reader {
-    /// A terminal of this width: what does not fit is cut.
+    /// A terminal of this width: a result has a limited number of lines, and leaves out what is less important.
     Terminal(usize),
-    /// A file or another program: nothing is cut.
+    /// A file or another program: nothing is left out.
     Pipe,
 }
 
@@ -27,7 +29,7 @@ impl Reader {
         }
     }
 
-    /// `text` cut to `width` columns on a page of [`WIDTH`], and to accordingly more on a wider page.
+    /// A name in a column of a table, cut to `width` columns on a page of [`WIDTH`], and to accordingly more on a wider page.
     pub fn cut(self, text: &str, width: usize) -> String {
         match self {
             Reader::Terminal(_) => cut(text, width + self.columns() - WIDTH),
@@ -61,13 +63,16 @@ impl Page {
         self.lines.len()
     }
 
-    /// Adds one line, cut where there is no more space.
+    /// Adds one line, continued on further lines where there is no more space.
     pub(crate) fn line(&mut self, text: impl AsRef<str>) {
         let clean: String = text.as_ref().trim_end().chars().map(printable).collect();
-        self.lines.push(self.reader.cut(&clean, WIDTH));
+        match self.reader {
+            Reader::Terminal(_) => self.lines.extend(continued(&clean, self.reader.columns())),
+            Reader::Pipe => self.lines.push(clean),
+        }
     }
 
-    /// Adds one line that may be wider than the page: a table with a column for each run.
+    /// Adds one line that may be wider than the page: a row of a table with a column for each run, or a command.
     pub(crate) fn wide(&mut self, text: impl AsRef<str>) {
         self.lines.push(text.as_ref().trim_end().chars().map(printable).collect());
     }
@@ -79,24 +84,31 @@ impl Page {
         }
     }
 
-    /// Adds text, broken into at most `most` lines; the first line begins with `first`, and the others are indented by
-    /// its width.
+    /// Adds a row of a table that begins with a title, for which there are `columns` on a page of [`WIDTH`]. A longer one
+    /// stands in lines of its own, and the rest of the row below it.
+    pub(crate) fn row(&mut self, first: &str, title: &str, columns: usize, rest: &str) {
+        let length = title.chars().count();
+        if self.reader == Reader::Pipe || length <= columns {
+            return self.line(format!("{first}{title:<columns$}{rest}"));
+        }
+        self.text(first, title);
+        self.line(format!("{}{rest}", " ".repeat(first.chars().count() + columns)));
+    }
+
+    /// Adds text that is never cut. The first line begins with `first`, and the others are indented by its width.
+    pub(crate) fn text(&mut self, first: &str, text: &str) {
+        self.words(first, text, usize::MAX);
+    }
+
+    /// Adds text, broken into at most `most` lines on a terminal; the first line begins with `first`, and the others are
+    /// indented by its width.
     pub(crate) fn words(&mut self, first: &str, text: &str, most: usize) {
         let indent = first.chars().count();
         let room = self.reader.columns().saturating_sub(indent).max(20);
-        let mut lines: Vec<String> = vec![String::new()];
-        for word in text.split_whitespace() {
-            let last = lines.last_mut().expect("there is always a line");
-            if last.is_empty() || last.chars().count() + 1 + word.chars().count() <= room {
-                last.push_str(if last.is_empty() { "" } else { " " });
-                last.push_str(word);
-            } else {
-                lines.push(word.to_owned());
-            }
-        }
+        let mut lines = broken(text, room);
         if lines.len() > most && self.reader != Reader::Pipe {
             lines.truncate(most);
-            lines[most - 1].push('…');
+            lines[most - 1] = with_ellipsis(&lines[most - 1], room);
         }
         for (index, line) in lines.iter().enumerate() {
             let begin = if index == 0 { first.to_owned() } else { " ".repeat(indent) };
@@ -113,6 +125,16 @@ impl Page {
     pub(crate) fn write(&self, out: &mut dyn fmt::Write) -> fmt::Result {
         self.lines.iter().try_for_each(|line| writeln!(out, "{line}"))
     }
+}
+
+/// A line of which more would follow: as many of its words as leave a column for the mark.
+fn with_ellipsis(line: &str, room: usize) -> String {
+    let mut kept = line;
+    while kept.chars().count() >= room {
+        let Some((before, _)) = kept.rsplit_once(' ') else { break };
+        kept = before;
+    }
+    format!("{kept}…")
 }
 
 /// `text` cut to `width` columns.
@@ -132,12 +154,12 @@ mod tests {
     fn lines_are_clean_and_no_wider_than_the_page() {
         let mut page = Page::default();
         page.line("a\u{1b}[31mred\u{7}\u{202e}");
-        page.line("ä".repeat(100));
+        page.line("ä ".repeat(50));
         page.words("FAIL  ", &"word ".repeat(60), 3);
         let mut text = String::new();
         page.write(&mut text).unwrap();
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH && !line.contains('\u{1b}')));
-        assert_eq!(text.lines().count(), 5);
+        assert_eq!(text.lines().count(), 6);
         assert!(text.ends_with("…\n"));
     }
 
@@ -145,16 +167,16 @@ mod tests {
     fn a_wide_terminal_is_used_and_a_pipe_gets_everything() {
         let shown = |reader| {
             let mut page = Page::of(reader);
-            page.line("x".repeat(300));
+            page.line("x ".repeat(150));
             page.words("FAIL  ", &"word ".repeat(60), 2);
             let mut text = String::new();
             page.write(&mut text).unwrap();
             text
         };
         let longest = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
-        assert_eq!([20, 80, 120, 5000].map(|columns| longest(&shown(Reader::Terminal(columns)))), [80, 80, 120, 160]);
+        assert_eq!([20, 80, 120, 5000].map(|columns| longest(&shown(Reader::Terminal(columns)))), [79, 79, 119, 159]);
         let whole = shown(Reader::Pipe);
-        assert!(whole.contains(&"x".repeat(300)) && !whole.contains('…'));
+        assert!(whole.contains("x ".repeat(150).trim_end()) && !whole.contains('…'));
         assert_eq!(whole.matches("word").count(), 60);
         assert!(whole.lines().skip(1).all(|line| line.chars().count() <= WIDTH), "long words are broken");
     }

@@ -27,11 +27,25 @@ pub(crate) struct Room {
 }
 
 /// From everything to the minimum. Texts explain a verdict better than rows: some slices are left out before a text is
-/// cut.
+/// cut. The reason of the verdict and the watermarks are never cut.
 pub(crate) const ROOMS: [Room; 5] = [
-    Room { table: Some(LEAST_TABLE), by_slice: usize::MAX, targets: true, broken_on: 2, warning: 2, tight: false },
-    Room { table: Some(LEANEST_TABLE), by_slice: 2, targets: true, broken_on: 1, warning: 2, tight: false },
-    Room { table: Some(LEANEST_TABLE), by_slice: 2, targets: false, broken_on: 1, warning: 2, tight: false },
+    Room {
+        table: Some(LEAST_TABLE),
+        by_slice: usize::MAX,
+        targets: true,
+        broken_on: usize::MAX,
+        warning: usize::MAX,
+        tight: false,
+    },
+    Room {
+        table: Some(LEANEST_TABLE),
+        by_slice: 2,
+        targets: true,
+        broken_on: usize::MAX,
+        warning: usize::MAX,
+        tight: false,
+    },
+    Room { table: Some(LEANEST_TABLE), by_slice: 2, targets: false, broken_on: 1, warning: usize::MAX, tight: false },
     Room { table: Some(LEANEST_TABLE), by_slice: 2, targets: false, broken_on: 0, warning: 2, tight: true },
     Room { table: None, by_slice: 0, targets: false, broken_on: 0, warning: 1, tight: true },
 ];

@@ -180,7 +180,11 @@ fn heading(page: &mut Page, part: &StepFigures, stream: &str, target: Option<&st
     if let Some(target) = target {
         page.line(format!("{stream} on {target}"));
     }
-    let name = cut(&format!("{stream} response"), width.max(16));
+    let mut name = format!("{stream} response");
+    if name.chars().count() > width.max(16) {
+        page.line(format!("      {name}"));
+        name.clear();
+    }
     let device = device_stream(&part.streams, stream);
     let device = if device == stream { format!("device-{stream} service") } else { format!("{device} service") };
     page.line(format!("      {name:<w$}   {device}", w = width.max(16)));

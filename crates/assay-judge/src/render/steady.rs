@@ -16,12 +16,12 @@ pub(crate) fn lines(shown: Shown<'_>) -> Vec<String> {
     let Some(steadiness) = part.course.steadiness.iter().find(mine) else { return Vec::new() };
     let end = steadiness.last.as_ref().filter(|last| !last.steady).map(|last| {
         format!(
-            "not steady at the end: {} {} within {:.1}%, slope {:+.1}%, {ROUNDS} rounds of {}",
-            steadiness.stream,
+            "not steady at the end: the {} of {} differed by {:.1}% between the last {ROUNDS} times {}, with a trend of {:+.1}%",
             steadiness.measure,
+            steadiness.stream,
             last.excursion * 100.0,
-            last.slope * 100.0,
             Span::from_ns(steadiness.round_ns).human(),
+            last.slope * 100.0,
         )
     });
     let largest = steadiness.changes.iter().max_by(|a, b| a.size().total_cmp(&b.size()));

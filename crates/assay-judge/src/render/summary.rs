@@ -1,6 +1,6 @@
 //! The summary at the end of a run: the verdict first, then what decided it, then the figures, then what to do next.
 
-use crate::judgement::{Judgement, MeasuredTime, Step};
+use crate::judgement::{Judgement, MeasuredTime, Step, StepFigures, TargetTotals};
 use crate::render::criteria::criteria;
 use crate::render::page::{Page, Reader};
 use crate::render::room::{LINES, LISTED, ROOMS, Room, WARNINGS};
@@ -13,6 +13,9 @@ use crate::verdict::Verdict;
 use crate::words::for_a_shell;
 use assay_base::Span;
 use std::fmt;
+
+/// Columns for the title of a step.
+const TITLE: usize = 36;
 
 /// The summary; the next command names the log as `LOG`.
 pub fn text(judgement: &Judgement, out: &mut dyn fmt::Write) -> fmt::Result {
@@ -52,7 +55,7 @@ fn composed(judgement: &Judgement, log: &str, (room, reader): (Room, Reader)) ->
             if step.is_none() || !room.tight {
                 page.blank();
             }
-            step.into_iter().for_each(|step| page.line(titled(step)));
+            step.into_iter().for_each(|step| page.words("", &titled(step), room.of(usize::MAX, 1)));
             details(&mut page, Shown::whole(judgement), (room, reader), last.len());
         }
     }
@@ -97,21 +100,21 @@ fn head(page: &mut Page, judgement: &Judgement, room: Room) {
     let throughput = throughput(part).filter(|_| judgement.steps.is_empty());
     let tested = Some(device(part)).filter(|tested| !tested.is_empty());
     if let Some(tested) = tested.into_iter().chain(throughput).reduce(|device, done| format!("{device}; {done}")) {
-        page.words("            ", &tested, 2);
+        page.words("            ", &tested, room.of(usize::MAX, 2));
     }
-    page.words("            ", &judgement.reason, room.of(4, if room.table.is_some() { 3 } else { 2 }));
+    page.text("            ", &judgement.reason);
     if judgement.watermarks.is_empty() {
         return;
     }
     let note = if is_quick(judgement) { ": quick look, not a certification" } else { "" };
-    // What a workload is derived from must be said in full.
+    // What a workload is derived from is a sentence of its own.
     let (derived, others): (Vec<&String>, Vec<&String>) =
         judgement.watermarks.iter().partition(|mark| mark.starts_with("DERIVED"));
     let others: Vec<&str> = others.into_iter().map(String::as_str).collect();
     if !others.is_empty() {
-        page.words("            ", &format!("{}{note}", others.join(", ")), room.of(2, 1));
+        page.text("            ", &format!("{}{note}", others.join(", ")));
     }
-    derived.into_iter().for_each(|mark| page.words("            ", mark, 5));
+    derived.into_iter().for_each(|mark| page.text("            ", mark));
 }
 
 fn is_quick(judgement: &Judgement) -> bool {
@@ -147,19 +150,20 @@ fn steps(page: &mut Page, judgement: &Judgement, room: Room) {
 fn step_lines(page: &mut Page, step: &Step, room: Room) {
     let (number, load, verdict, measured) = (step.number, &step.load, step.verdict, length(&step.part.time));
     let in_one_line = room.table.is_none();
-    let title = page.reader.cut(&step.title, if in_one_line { 16 } else { 36 });
     if in_one_line {
+        let title = page.reader.cut(&step.title, 16);
         let done = throughput(&step.part).map(|done| format!(", {done}")).unwrap_or_default();
         page.line(format!("step {number}  {title:<16}  {load:>7}  {verdict:<10}  {measured}{done}"));
     } else {
-        page.line(format!("step {number}  {title:<36}  {load:>7}  {verdict:<10}  {measured}"));
+        let row = format!("  {load:>7}  {verdict:<10}  {measured}");
+        page.row(&format!("step {number}  "), &step.title, TITLE, &row);
     }
     if let Some(gain) = &step.gain {
         page.line(format!("        {}", gain.in_words()));
     }
     let figures = figures_of_step(&step.part);
     if !in_one_line && !figures.is_empty() {
-        page.words("        ", &figures, room.of(2, 1));
+        page.words("        ", &figures, room.of(usize::MAX, 1));
     }
 }
 
@@ -198,33 +202,41 @@ fn warnings(page: &mut Page, judgement: &Judgement, room: Room) {
         } else {
             String::new()
         };
-        page.words("damage: ", &format!("line {}: {}{more}", damage.line, damage.what), room.of(2, 1));
+        page.words("damage: ", &format!("line {}: {}{more}", damage.line, damage.what), room.of(usize::MAX, 1));
     }
     for gap in judgement.part.course.gaps.iter().take(room.of(2, 1)) {
-        page.words(
-            "gap: ",
-            &format!("at {} ({}), went on {}", Span::from_ns(gap.at_ns).human(), gap.before, gap.resumed),
-            1,
-        );
+        let what = format!("at {} ({}), went on {}", Span::from_ns(gap.at_ns).human(), gap.before, gap.resumed);
+        page.words("gap: ", &what, room.of(usize::MAX, 1));
     }
 }
 
-/// What to do next, and the exit code, which stays on the line even if the path is long.
+/// What to do next, and the exit code. A command is one line, however long its path is: a terminal breaks it without a
+/// line feed, and it can be copied.
 fn next_command(page: &mut Page, judgement: &Judgement, log: &str) {
     let code = format!("(exit code {})", judgement.verdict.exit_code());
     let command = format!("next: {}", next(judgement, log));
     if command.chars().count() + 2 + code.len() <= page.reader.columns() {
         return page.line(format!("{command}  {code}"));
     }
-    page.line(command);
+    page.wide(command);
     page.line(code);
+}
+
+/// The command that fills the targets whose reads met blocks that were never written.
+fn preparation(part: &StepFigures) -> Option<String> {
+    let blank: Vec<&TargetTotals> = part.targets.each.iter().filter(|target| target.is_blank()).collect();
+    let names: Vec<String> = blank.iter().map(|target| for_a_shell(&target.head.name)).collect();
+    // A device needs consent; a file of ours needs none.
+    let is_device = blank.iter().any(|target| target.head.kind == "block device");
+    let consent = if is_device { " --destroy-data TOKEN" } else { "" };
+    (!names.is_empty()).then(|| format!("assay prep {}{consent}", names.join(" ")))
 }
 
 fn next(judgement: &Judgement, log: &str) -> String {
     let log = for_a_shell(log);
     match judgement.verdict {
         Verdict::Pass | Verdict::Fail => format!("assay report {log}"),
-        Verdict::Invalid => "assay doctor".to_owned(),
+        Verdict::Invalid => preparation(&judgement.part).unwrap_or_else(|| "assay doctor".to_owned()),
         // A quick look takes only a minute, and its scratch file has been removed.
         Verdict::Incomplete if is_quick(judgement) => "the same command again".to_owned(),
         Verdict::Incomplete => format!("the same command with --resume {log}"),

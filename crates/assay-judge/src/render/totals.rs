@@ -111,9 +111,9 @@ pub(crate) fn figures(page: &mut Page, shown: Shown<'_>, room: Room) {
         ),
     };
     let load = format!("{queues}; lag p99 {}, own lag max {}{}", human(lag), human(own), cpu.unwrap_or_default());
-    page.words("", &load, 2);
+    page.words("", &load, room.of(usize::MAX, 2));
     let listed = room.of(LISTED, 1);
-    part.streams.loops.iter().take(listed).for_each(|it| page.words("", &it.in_words(), room.of(2, 1)));
+    part.streams.loops.iter().take(listed).for_each(|it| page.words("", &it.in_words(), room.of(usize::MAX, 1)));
     let (rates, errors) = (rates(shown), errors(&part.streams));
     let failed = match &errors {
         // Without streams no operation could fail, so nothing is said.
@@ -124,7 +124,7 @@ pub(crate) fn figures(page: &mut Page, shown: Shown<'_>, room: Room) {
     // Errors are always shown, whatever else has to be left out.
     let both = if errors.is_empty() { [rates, failed] } else { [failed, rates] };
     let both: Vec<String> = both.into_iter().filter(|said| !said.is_empty()).collect();
-    page.words("", &both.join("; "), 2);
+    page.words("", &both.join("; "), room.of(usize::MAX, 2));
     if part.databases.is_empty() {
         page.line(if part.lacks_bytes() {
             "how many bytes were moved is not in this log".to_owned()
@@ -135,12 +135,12 @@ pub(crate) fn figures(page: &mut Page, shown: Shown<'_>, room: Room) {
     let enlarged: Vec<String> =
         part.streams.whole().filter_map(|stream| Some(format!("{} {}", stream.name, stream.enlarged()?))).collect();
     if !enlarged.is_empty() {
-        page.words("in whole blocks of the target: ", &enlarged.join(", "), room.of(2, 1));
+        page.words("in whole blocks of the target: ", &enlarged.join(", "), room.of(usize::MAX, 1));
     }
     if let Some(cache) = &part.targets.cache {
-        page.words("", &cache.in_words(), 2);
+        page.words("", &cache.in_words(), room.of(usize::MAX, 2));
     }
-    part.targets.meters.iter().for_each(|meter| page.words("", &meter.in_words(), 2));
+    part.targets.meters.iter().for_each(|meter| page.words("", &meter.in_words(), room.of(usize::MAX, 2)));
     by_slice(page, steady::lines(shown), room);
     integrity(page, &part.targets, room);
 }
@@ -157,18 +157,22 @@ fn database(page: &mut Page, part: &StepFigures, room: Room) {
         .flat_map(|stream| stream.counts.counted.iter().map(move |(name, n)| format!("{} {name} {n}", stream.name)));
     let counted: Vec<String> = counted.collect();
     if !counted.is_empty() {
-        page.words("", &format!("of these: {}", counted.join(", ")), room.of(2, 1));
+        page.words("", &format!("of these: {}", counted.join(", ")), room.of(usize::MAX, 1));
     }
     for (target, database) in part.databases.iter().enumerate() {
         let own: Vec<String> = part.streams.per_minute.iter().filter_map(|it| it.on(target)).collect();
         let (words, checked) = (database.in_words(), database.in_words_of_check());
         match own.is_empty() {
-            true => [words, checked].iter().for_each(|said| page.words("", said, 2)),
-            false => page.words("", &format!("{}: {}; {words}; {checked}", database.head.url, own.join(", ")), 3),
+            true => [words, checked].iter().for_each(|said| page.words("", said, room.of(usize::MAX, 2))),
+            false => page.words(
+                "",
+                &format!("{}: {}; {words}; {checked}", database.head.url, own.join(", ")),
+                room.of(usize::MAX, 3),
+            ),
         }
     }
     if let Some(deviations) = part.databases.iter().map(|it| &it.head.deviations).find(|all| !all.is_empty()) {
-        page.words("", &format!("deviations from the standard: {}", deviations.join(", ")), 2);
+        page.words("", &format!("deviations from the standard: {}", deviations.join(", ")), room.of(usize::MAX, 2));
     }
 }
 
@@ -184,9 +188,9 @@ fn integrity(page: &mut Page, targets: &TargetFigures, room: Room) {
         0 => String::new(),
         n => format!(" ({n} more could not be: never written, or being written)"),
     };
-    page.words("", &format!("{verified_reads} reads verified{open}, {found}"), 2);
+    page.words("", &format!("{verified_reads} reads verified{open}, {found}"), room.of(usize::MAX, 2));
     let listed = room.of(LISTED, 1);
-    places.iter().take(listed).for_each(|place| page.words("  ", &place.text(), room.of(2, 1)));
+    places.iter().take(listed).for_each(|place| page.words("  ", &place.text(), room.of(usize::MAX, 1)));
     if *damaged > listed as u64 {
         page.line("  … more in the JSON and the run log");
     }

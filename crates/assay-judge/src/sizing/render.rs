@@ -11,10 +11,10 @@ const NAME: usize = 22;
 /// A row for each candidate, what broke, and how many are needed.
 pub fn text(sizing: &Sizing, out: &mut dyn fmt::Write) -> fmt::Result {
     let mut page = Page::default();
-    page.words("", &title(sizing), 3);
-    page.words("", &asked(&sizing.demand), 2);
+    page.text("", &title(sizing));
+    page.text("", &asked(&sizing.demand));
     if !sizing.watermarks.is_empty() {
-        page.words("", &sizing.watermarks.join(", "), 3);
+        page.text("", &sizing.watermarks.join(", "));
     }
     page.blank();
     page.line(format!("{:NAME$}  {:>9}  {:>14}  {:>6}  {:>12}", "", "holds", "drive writes", "drives", "drive writes"));
@@ -26,14 +26,14 @@ pub fn text(sizing: &Sizing, out: &mut dyn fmt::Write) -> fmt::Result {
     page.blank();
     for one in &sizing.candidates {
         page.line(&one.target);
-        page.words("  ", &ended(one), 6);
+        page.text("  ", &ended(one));
     }
     page.blank();
     if let Some(best) = sizing.fewest() {
         let drives = best.need.map_or(0, |need| need.drives);
-        page.words("", &format!("Fewest drives: {drives} of {}.", best.target), 2);
+        page.text("", &format!("Fewest drives: {drives} of {}.", best.target));
     }
-    page.words("", &formula(&sizing.demand), 4);
+    page.text("", &formula(&sizing.demand));
     page.write(out)
 }
 

@@ -56,6 +56,9 @@ impl<'a> Collector<'a> {
         self.observer.interval(&interval);
         let event = self.account.interval(&interval);
         self.log.write(&Entry::Interval(interval));
+        if let Some(why) = self.log.newly_certain_failure() {
+            self.observer.fails_for_certain(&why);
+        }
         if let Some(histograms) = frame.histograms() {
             self.log.write(&Entry::Histograms(histograms));
         }

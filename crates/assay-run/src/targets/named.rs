@@ -45,6 +45,31 @@ impl Named {
     }
 }
 
+impl Named {
+    /// Whether it is a file of which nothing was ever written: its space is only reserved. Reads of it reach no medium. (What a
+    /// device holds cannot be found out without reading it.)
+    pub fn holds_nothing(&self) -> bool {
+        let Named::Path(path) = self else { return false };
+        let Some((file, size)) = regular_file(path) else { return false };
+        // Behind the data of a file of ours is its label, which is written.
+        let usable = safety::usable(&file, size);
+        match rustix::fs::seek(&file, rustix::fs::SeekFrom::Data(0)) {
+            Ok(first) => first >= usable,
+            Err(rustix::io::Errno::NXIO) => usable > 0,
+            Err(_) => false,
+        }
+    }
+}
+
+/// A regular file, open for reading, with its size.
+fn regular_file(path: &Path) -> Option<(std::fs::File, u64)> {
+    // Opening anything else may have effects.
+    path.metadata().ok().filter(std::fs::Metadata::is_file)?;
+    let file = crate::files::open(path).ok()?;
+    let size = file.metadata().ok()?.len();
+    Some((file, size))
+}
+
 /// The databases that are named; none where the targets are something else.
 pub fn databases(named: &[(String, Named)]) -> Vec<&NamedDatabase> {
     let mut databases = Vec::new();

@@ -7,7 +7,7 @@ use assay_base::Bytes;
 use assay_device::open::Target;
 use assay_device::probe;
 use assay_device::safety::{
-    DevNum, Examination, Gate, Inode, Kind, Needs, Permit, ReadPass, Request, Roots, RuleId, Watermark,
+    DevNum, Examination, Gate, Inode, Kind, Needs, Permit, ReadPass, Refusal, Request, Roots, RuleId, Watermark,
 };
 use assay_judge::for_a_shell;
 use std::collections::BTreeMap;
@@ -72,6 +72,17 @@ pub(super) fn consent(exam: &Examination) -> Option<&str> {
     exam.rules.iter().find(|rule| rule.id == RuleId::Consent).map(|rule| rule.evidence.as_str())
 }
 
+/// A file that could not be created: the rule's own advice is to create one.
+fn not_created(refusal: Refusal, path: &Path) -> Failure {
+    if refusal.rule != RuleId::S10 || path.symlink_metadata().is_ok() {
+        return Failure::gate(refusal);
+    }
+    Failure::refused(format!(
+        "{}\n  to do: name a file where this user may create one, on a file system with room for it and 5 % more, or give a smaller --create; nothing was written",
+        refusal.found()
+    ))
+}
+
 impl Real {
     /// Opens the target with this index.
     pub(super) fn open(
@@ -95,13 +106,16 @@ impl Real {
         if made && !needs.writes {
             return Err(Failure::usage(format!(
                 "{} does not exist, and --create creates no file for a workload that only reads, because it would hold nothing to read; \
-                 make it with assay prep {} --create SIZE",
+                 make it with assay prep {} --create SIZE, or add --prep",
                 one_line(name),
                 for_a_shell(name)
             )));
         }
         let pass = match allowed.create {
-            Some(size) if made => gate.create_scratch(&request, size.get()).map(Pass::Write).map_err(Failure::gate)?,
+            Some(size) if made => gate
+                .create_scratch(&request, size.get())
+                .map(Pass::Write)
+                .map_err(|refusal| not_created(refusal, path))?,
             _ if needs.writes => gate.admit(&request).map(Pass::Write).map_err(Failure::gate)?,
             _ => gate.admit_read(&request).map(Pass::Read).map_err(Failure::gate)?,
         };

@@ -1,7 +1,8 @@
 //! What the drop-ins have in common: their standard output, and what C programs report about errors and processors.
 
+use crate::terminal;
 use assay_base::text::without_passwords;
-use std::io::{self, Write};
+use std::io;
 
 /// The exit code where ACT returns -1.
 pub(super) const MINUS_ONE: u8 = 255;
@@ -10,9 +11,7 @@ pub(super) const MINUS_ONE: u8 = 255;
 /// whoever started the tool so that it outlives its terminal wants that. These tools know no URLs, and would print their
 /// passwords.
 pub(crate) fn say(text: &str) -> bool {
-    let text = without_passwords(text);
-    let mut out = io::stdout().lock();
-    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+    match terminal::output(&without_passwords(text)) {
         Ok(()) => true,
         Err(e) => e.raw_os_error() == Some(rustix::io::Errno::IO.raw_os_error()),
     }
@@ -28,22 +27,9 @@ pub(super) struct Unsaid {
 /// Prints and flushes, and returns what could not be written. Bytes that were written are not printed again.
 pub(super) fn try_to_say(text: &str) -> Result<(), Unsaid> {
     let text = without_passwords(text);
-    // Rust's own buffer would keep what it could not write, and print it later once more.
-    let mut out = io::stdout().lock();
     let mut rest = text.as_bytes();
-    let written = out.flush().and_then(|()| write_some(std::os::fd::AsFd::as_fd(&out), &mut rest));
+    let written = terminal::output_of(&mut rest);
     written.map_err(|error| Unsaid { error, rest: String::from_utf8_lossy(rest).into_owned() })
-}
-
-fn write_some(fd: std::os::fd::BorrowedFd<'_>, rest: &mut &[u8]) -> io::Result<()> {
-    while !rest.is_empty() {
-        match rustix::io::write(fd, rest) {
-            Ok(n) => *rest = &rest[n..],
-            Err(rustix::io::Errno::INTR) => {}
-            Err(e) => return Err(e.into()),
-        }
-    }
-    Ok(())
 }
 
 /// Number and text of an operating system error, as C's `strerror` gives them.

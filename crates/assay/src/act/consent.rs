@@ -4,12 +4,13 @@
 use crate::args::Access;
 use crate::confirm::{Seat, seat};
 use crate::screen::{complain, tell};
+use crate::terminal;
 use assay_device::safety::{Gate, Refusal, RuleId};
 use assay_judge::for_a_shell;
 use assay_run::consents::{self, Consents, Kept};
 use assay_run::failure::Failure;
 use assay_run::targets::{Named, TargetNeeds, Targets};
-use std::io::{BufRead, Write};
+use std::io::BufRead;
 
 /// The tokens of the devices that may be destroyed, separated by commas.
 const VARIABLE: &str = "ASSAY_DESTROY_DATA";
@@ -141,10 +142,8 @@ fn tokens(text: &str) -> Vec<String> {
     text.split([',', ' ']).filter(|token| !token.is_empty()).map(str::to_owned).collect()
 }
 
-#[allow(clippy::disallowed_macros, reason = "the binary asks")]
 fn ask() -> Vec<String> {
-    eprint!("To destroy all data on these devices, type their tokens: ");
-    let _ = std::io::stderr().flush();
+    terminal::question("To destroy all data on these devices, type their tokens: ");
     let mut line = String::new();
     match std::io::stdin().lock().read_line(&mut line) {
         Ok(_) => tokens(line.trim()),

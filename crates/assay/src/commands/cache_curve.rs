@@ -5,7 +5,7 @@ use super::run::Asking;
 use crate::args::{ActTest, Jobs, Judged, Pace};
 use crate::candidates;
 use crate::screen::tell;
-use crate::stdout::{print_json, show};
+use crate::stdout::{print_json, show_lines};
 use assay_base::cached::{Place, Ranges, SEGMENT};
 use assay_base::{Bytes, Geometry, Multiple};
 use assay_judge::cache_curve::{CacheCurve, Point, SCHEMA, html, knee, text};
@@ -118,7 +118,7 @@ pub(crate) fn cache_curve(args: &CacheCurveArgs) -> Result<u8, Failure> {
     } else {
         let mut out = String::new();
         text(&curve, &mut out).map_err(|e| Failure::bug(format!("a text that cannot be written: {e}")))?;
-        show(&out);
+        show_lines(&out);
     }
     Ok(code::DONE)
 }

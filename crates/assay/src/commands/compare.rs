@@ -1,16 +1,25 @@
 //! `assay compare A B …`: compares runs, and tells noise from real differences.
 
 use crate::stdout::print_json;
-use assay_judge::Judgement;
-use assay_judge::compare::{Run, compare, html, text};
+use assay_base::Share;
+use assay_judge::compare::{Gate, GateOutcome, Run, compare, html, text};
+use assay_judge::{Judgement, Verdict};
 use assay_run::failure::{Failure, code, shown};
 use assay_run::judging::Log;
 use assay_run::{certificate, files, results, rundir, sum};
 use std::path::{Path, PathBuf};
 
+/// The exit code where it is too little to tell: that of a test that proves nothing.
+const INVALID: u8 = Verdict::Invalid.exit_code();
+
 /// `assay compare`
 #[derive(clap::Args, Debug)]
-#[command(after_help = "Exit code: 0 when the runs were compared, 3 when they used different plans or cannot be read.")]
+#[command(after_help = "\
+With --fail-if-worse a run is worse if it is FAIL where the first one is PASS, or if the p50 or the p99 of a stream's response is longer
+by more than the share that you give, beyond noise. It is too little to tell where noise is wider than that, where a run is INVALID or
+INCOMPLETE, and where others used the disk of the run that looks slower (or, where none does, of the first).
+Exit code: 0 when the runs were compared, and none is worse; 10 when one is worse; 11 when it is too little to tell; 3 when they used
+different plans or cannot be read.")]
 pub(crate) struct Compare {
     /// Two or more runs: run logs, run directories, verdict.json with its log next to it, or logs written by ACT. The others are
     /// compared with the first
@@ -22,6 +31,10 @@ pub(crate) struct Compare {
     /// Compare the runs even if they used different plans
     #[arg(long)]
     pub anyway: bool,
+    /// End with exit code 10 if a run is worse than the first one by more than this share, and with 11 if it is too little to tell
+    /// [share, where the option stands behind all runs without one: 5%]
+    #[arg(long, value_name = "SHARE", num_args = 0..=1, default_missing_value = "5%", value_parser = tolerance)]
+    pub fail_if_worse: Option<Share>,
     /// Also write the comparison to this HTML file, which must not exist yet
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
@@ -30,7 +43,16 @@ pub(crate) struct Compare {
     pub json: bool,
 }
 
-/// Compares the logs; the exit code is 0 whenever they could be compared.
+/// How much longer a response may be: up to twice as long, because a gate that lets more through lets everything through.
+fn tolerance(text: &str) -> Result<Share, String> {
+    let share: Result<Share, _> = text.parse();
+    match share {
+        Ok(share) if share <= Share::WHOLE => Ok(share),
+        _ => Err("write 0% to 100%, behind the runs: assay compare A B --fail-if-worse 5%".to_owned()),
+    }
+}
+
+/// Compares the logs; the exit code is 0 whenever they could be compared and no gate was asked for.
 pub(crate) fn compared(args: &Compare) -> Result<u8, Failure> {
     let labels = labels(args)?;
     let mut runs = Vec::new();
@@ -49,14 +71,40 @@ pub(crate) fn compared(args: &Compare) -> Result<u8, Failure> {
         html(&comparison, &labels, &mut page).map_err(bug)?;
         results::write_new(path, &page)?;
     }
+    let gate = args.fail_if_worse.map(|tolerance| Gate::new(&comparison, tolerance));
     if args.json {
-        print_json(&serde_json::json!({ "labels": labels, "comparison": comparison }))?;
+        let mut document = serde_json::json!({ "labels": labels, "comparison": comparison });
+        if let Some(gate) = &gate {
+            document["gate"] = serde_json::json!(gate);
+        }
+        print_json(&document)?;
     } else {
         let mut page = String::new();
         text(&comparison, &labels, &mut page).map_err(bug)?;
         crate::stdout::show(&page);
+        if let Some(gate) = &gate {
+            crate::stdout::show_lines(&gate_in_words(gate));
+        }
     }
-    Ok(code::DONE)
+    Ok(gate.map_or(code::DONE, |gate| exit_code(gate.outcome)))
+}
+
+fn exit_code(outcome: GateOutcome) -> u8 {
+    match outcome {
+        GateOutcome::NotWorse => code::DONE,
+        GateOutcome::Unknown => INVALID,
+        GateOutcome::Worse => code::FAILED,
+    }
+}
+
+/// A line for each run, the worst outcome in front.
+fn gate_in_words(gate: &Gate) -> String {
+    let word = match gate.outcome {
+        GateOutcome::NotWorse => "PASS",
+        GateOutcome::Unknown => "INVALID",
+        GateOutcome::Worse => "FAIL",
+    };
+    format!("\n{word:<12}{}  (exit code {})\n", gate.sentences.join("; "), exit_code(gate.outcome))
 }
 
 /// `--label a=CephFS` names the run given as `a`; without a label, a run is shown as it was given.

@@ -7,7 +7,9 @@ use assay_device::probe;
 use assay_device::safety::{Examination, Gate, Roots, RuleAnswer};
 use assay_run::failure::{Failure, code, one_line, shown};
 use clap_complete::engine::ArgValueCompleter;
-use std::path::PathBuf;
+use std::ffi::OsString;
+use std::os::unix::ffi::OsStringExt;
+use std::path::{Path, PathBuf};
 
 /// `assay devices`
 #[derive(clap::Args, Debug)]
@@ -45,6 +47,13 @@ pub(crate) fn devices(args: &Devices) -> Result<u8, Failure> {
     Ok(code::DONE)
 }
 
+/// The file behind a loop device.
+fn backing_file(exam: &Examination) -> Option<PathBuf> {
+    let name = exam.real.file_name()?;
+    let path = std::fs::read(Path::new("/sys/block").join(name).join("loop/backing_file")).ok()?;
+    Some(PathBuf::from(OsString::from_vec(path.strip_suffix(b"\n").unwrap_or(&path).to_vec())))
+}
+
 fn json(exam: &Examination) -> serde_json::Value {
     let rule = |answer: &RuleAnswer| serde_json::json!({ "id": answer.id.to_string(), "ok": answer.ok, "overridable": answer.overridable, "evidence": answer.evidence });
     serde_json::json!({
@@ -52,6 +61,7 @@ fn json(exam: &Examination) -> serde_json::Value {
         "token": exam.token,
         "size_bytes": exam.size,
         "model": exam.model,
+        "backing_file": backing_file(exam),
         "serial": exam.serial,
         "wwid": exam.wwid,
         "by_id": exam.by_id,
@@ -63,7 +73,8 @@ fn json(exam: &Examination) -> serde_json::Value {
 
 fn lines_of(exam: &Examination, all: bool) -> String {
     let size = exam.size.map_or_else(|| "-".into(), |size| Bytes::new(size).human());
-    let model = exam.model.as_deref().map_or("-".into(), one_line);
+    let model = exam.model.as_deref().map(one_line).or_else(|| Some(format!("over {}", shown(&backing_file(exam)?))));
+    let model = model.unwrap_or_else(|| "-".to_owned());
     let token = exam.token.as_deref().unwrap_or("-");
     let answer = if exam.accepted { "accepted" } else { "refused" };
     let mut text = format!("{:20} {size:>12}  {answer:8}  token {token:8}  {model}\n", shown(&exam.given));

@@ -8,10 +8,11 @@ use super::run::Asking;
 use super::{steps, transactions};
 use crate::args::{BehindCache, Jobs, Judged, Lookaside, Pace};
 use crate::candidates;
-use crate::stdout::{print_json, show};
+use crate::stdout::{print_json, show_lines};
 use assay_base::{Bytes, Direction, Geometry, Multiple, Rate, Share, Span, more_than_tags};
 use assay_device::probe;
 use assay_device::safety::Roots;
+use assay_judge::for_a_shell;
 use assay_model::arrival::{Bursts, Pauses, SharedSchedule};
 use assay_model::closed_loops::ClosedLoop;
 use assay_model::mix::{Line, Loop, Spread};
@@ -107,7 +108,7 @@ pub(crate) fn explain(args: &Explain) -> Result<u8, Failure> {
             })
         };
         let all = tasks.iter().map(one).collect::<Result<Vec<String>, Failure>>()?;
-        show(&(all.concat() + &job::text(&asked.keys)));
+        show_lines(&(all.concat() + &job::text(&asked.keys)));
     }
     Ok(code::DONE)
 }
@@ -210,12 +211,12 @@ fn text(plan: &Plan, named: &[(String, Named)], (sizes, unknown): (&[Known], Opt
     out.add(format_args!("  delivered load at least 99.9% of the schedule per {}", plan.slice));
     plan.criteria.iter().for_each(|criterion| out.add(in_words(criterion)));
     let lag = if plan.max_lag.is_zero() {
-        "never because of lag".to_owned()
+        "goes on however far it falls behind its schedule".to_owned()
     } else {
-        format!("when the schedule is {} behind", plan.max_lag)
+        format!("stops when it is {} behind its schedule", plan.max_lag)
     };
     out.add(format_args!(
-        "  stops {lag}; at most {} in flight on each target{}",
+        "  {lag}; at most {} in flight on each target{}",
         plan.in_flight_bound,
         plan.lanes_in_words()
     ));
@@ -418,6 +419,7 @@ fn bytes(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>], o
         if bounded { Bytes::new(total as u64).human() } else { "no bound on what is".to_owned() },
         plan.length()
     ));
+    let reads = plan.streams.iter().any(|stream| stream.direction() == Some(Direction::Read));
     for ((name, named), size) in named.iter().zip(sizes) {
         let Some((size, block)) = size else {
             if matches!(named, Named::Path(_)) {
@@ -431,6 +433,12 @@ fn bytes(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>], o
             day = format!(", {writes:.1} drive writes a day");
         }
         out.add(format_args!("target {name}: {}, blocks of {block} B{day}", Bytes::new(*size).human()));
+        if reads && named.holds_nothing() {
+            let typed = for_a_shell(name);
+            out.add(format_args!(
+                "  nothing was ever written to it, and reads of it prove nothing: fill it with assay prep {typed}, or with run --prep"
+            ));
+        }
         plan.streams.iter().filter_map(|stream| lasts(plan, stream, *size, *block)).for_each(|line| out.add(line));
     }
 }

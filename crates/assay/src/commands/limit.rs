@@ -4,7 +4,7 @@
 
 use crate::args::{self, Access, Judged, Output, Pace, Subject};
 use crate::progress::Progress;
-use crate::stdout::{print_json, show};
+use crate::stdout::{print_json, show_lines};
 use assay_base::{Counted, Multiple, Span};
 use assay_judge::limit::{Outcome, Run, Trail};
 use assay_judge::{Verdict, for_a_shell};
@@ -48,7 +48,7 @@ pub(crate) fn limit(args: &Limit) -> Result<u8, Failure> {
     if args.output.json {
         print_json(searching.path())?;
     } else {
-        show(&text(searching.path(), outcome).map_err(|_| Failure::bug("a path that cannot be shown"))?);
+        show_lines(&text(searching.path(), outcome).map_err(|_| Failure::bug("a path that cannot be shown"))?);
         if matches!(outcome, Outcome::Stopped { verdict: Verdict::Incomplete, .. }) {
             let typed = for_a_shell(&dir.to_string_lossy());
             progress.say(&format!("cut short; go on with the same command and --resume {typed}"));
@@ -56,6 +56,15 @@ pub(crate) fn limit(args: &Limit) -> Result<u8, Failure> {
         progress.say(&format!("path in {}: {FILE}, {PAGE}, and a run directory for each load", shown(&dir)));
     }
     Ok(outcome.verdict().exit_code())
+}
+
+/// Prints the path of a search that another process made; the verdict is that of the search as far as it came.
+pub(super) fn show_kept(path: &Trail) -> Result<Verdict, Failure> {
+    let at = path.runs.last().map_or(Multiple::ONE, |run| run.load);
+    let unfinished = Outcome::Stopped { at, verdict: Verdict::Incomplete, passes: None };
+    let outcome = path.outcome.unwrap_or(unfinished);
+    show_lines(&text(path, outcome).map_err(|_| Failure::bug("a path that cannot be shown"))?);
+    Ok(outcome.verdict())
 }
 
 /// The path as a table in the order of the runs, and as bars in the order of the loads.

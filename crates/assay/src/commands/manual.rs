@@ -4,10 +4,10 @@
 use crate::complete;
 use crate::screen::tell;
 use crate::stdout::{print, show};
+use crate::terminal;
 use assay_judge::for_a_shell;
 use assay_run::failure::{Failure, code, shown};
 use assay_run::files;
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 /// `assay completions`
@@ -58,7 +58,7 @@ pub(crate) fn man(args: &Man, mut command: clap::Command) -> Result<u8, Failure>
                 page(verb, &format!("assay-{name}"))?
             }
         };
-        if std::io::stdout().is_terminal() {
+        if terminal::shows_output() {
             tell(
                 "note: this is the page's source; assay man ... | man -l -  shows it, assay man --out DIR writes all pages",
             );

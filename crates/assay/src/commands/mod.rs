@@ -14,6 +14,8 @@ pub(crate) mod explain;
 pub(crate) mod export;
 pub(crate) mod fit;
 pub(crate) mod follow;
+mod follow_procedure;
+mod following;
 pub(crate) mod import;
 pub(crate) mod job;
 pub(crate) mod judge;

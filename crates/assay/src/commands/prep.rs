@@ -33,10 +33,11 @@ pub(crate) struct Prep {
     /// Print the preparation records, or what the databases hold, as JSON
     #[arg(long)]
     pub json: bool,
-    #[command(flatten)]
-    pub load: Load,
+    // Its heading applies to everything behind it: options of databases come last.
     #[command(flatten)]
     pub access: Access,
+    #[command(flatten)]
+    pub load: Load,
 }
 
 /// Options of a database.
@@ -113,6 +114,7 @@ fn devices(args: &Prep) -> Result<u8, Failure> {
     let smallest = |_: u16, block: u32| u64::from(block.max(4096));
     // Preparing keeps no log, only its records: these must not be on a device that is overwritten.
     let kept = Records::host();
+    kept.check()?;
     let needs = TargetNeeds { writes: true, smallest: &smallest, beside: 0, log_dir: kept.dir(), page_cache: &[] };
     let opened = args.access.open(&named, needs)?;
     if opened.real().is_empty() {

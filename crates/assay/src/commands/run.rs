@@ -5,25 +5,29 @@ use crate::args::{Access, BehindCache, Jobs, Judged, Lookaside, Output, Pace};
 use crate::candidates;
 use crate::progress::Progress;
 use crate::screen::tell;
-use assay_base::{Multiple, Span};
+use assay_base::{Direction, Multiple, Span};
 use assay_formats::fio::Line;
+use assay_judge::for_a_shell;
 use assay_model::cache::{CacheDevice, Caching};
 use assay_model::tpcc::load::Verify;
 use assay_model::workload::Workload;
 use assay_model::{Plan, merge};
+use assay_run::certainty::run_until_certain;
 use assay_run::drive::Drive;
-use assay_run::failure::Failure;
+use assay_run::failure::{Failure, one_line};
 use assay_run::logfile::LogFile;
+use assay_run::observer::Observer;
 use assay_run::pace;
+use assay_run::prepare::{Preparation, prepare};
 use assay_run::records::Records;
 use assay_run::results;
 use assay_run::rundir;
 use assay_run::schedulers::Schedulers;
 use assay_run::seed::seed;
-use assay_run::signals;
+use assay_run::signals::{self, StopCell};
 use assay_run::signing::Signer;
 use assay_run::steps::{self, Course, Task, never_decided};
-use assay_run::targets::{self, Named, TargetNeeds, databases};
+use assay_run::targets::{self, Named, TargetNeeds, Targets, databases};
 use assay_run::unfinished::Unfinished;
 use assay_run::{with_cache, workloads};
 use clap_complete::engine::ArgValueCompleter;
@@ -46,6 +50,13 @@ pub(crate) struct Run {
     /// Sign verdict.json with the minisign secret key in this file. The key is read before the run begins
     #[arg(long, value_name = "KEY")]
     pub sign: Option<PathBuf>,
+    /// End as soon as it is certain that the verdict will be FAIL, as a certification does: a bound is broken, or an operation failed
+    #[arg(long)]
+    pub stop_when_certain: bool,
+    /// Fill the targets first with data that do not compress, as assay prep --skip-zero does, unless that was done before. Needs the
+    /// same consent as writing
+    #[arg(long)]
+    pub prep: bool,
     /// Of a database server: somebody lets it crash during the run. Transactions may fail then; after up to 5 minutes the
     /// server must be back with all that it has acknowledged. Includes --verify
     #[arg(long)]
@@ -65,6 +76,9 @@ pub(crate) struct Run {
     #[command(flatten)]
     pub output: Output,
 }
+
+/// What is said of a run that goes on although its failure is certain.
+const GOES_ON: &str = "; the run goes on (Ctrl-C ends it, and --stop-when-certain ends such runs)";
 
 /// Runs a workload, judges it, and leaves log, verdict and report in the run directory.
 pub(crate) fn run(args: &Run) -> Result<u8, Failure> {
@@ -88,7 +102,7 @@ pub(crate) fn run(args: &Run) -> Result<u8, Failure> {
     let planned = place.planned(&tasks[0].plan.name)?;
     let of_all = |at, block| tasks.iter().map(|task| task.plan.smallest_target(at, block)).max().unwrap_or(0);
     let beside = tasks.iter().map(|task| with_cache(&task.plan) - usize::from(task.plan.targets)).max().unwrap_or(0);
-    let writes = tasks.iter().any(|task| task.plan.writes());
+    let writes = args.prep || tasks.iter().any(|task| task.plan.writes());
     // The steps of a workload use its targets in one way.
     let page_cache = tasks[0].plan.page_cache.clone();
     let needs = TargetNeeds { writes, smallest: &of_all, beside, log_dir: &planned, page_cache: &page_cache };
@@ -103,7 +117,11 @@ pub(crate) fn run(args: &Run) -> Result<u8, Failure> {
     let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
     scheduler = Schedulers::set(asked.scheduler()?, &opened, tell)?;
     tasks.iter_mut().for_each(|task| task.plan.notes.extend(scheduler.notes()));
-    let mut progress = Progress::new(false);
+    let mut progress = Progress::for_one_run(if args.stop_when_certain { "" } else { GOES_ON });
+    match args.prep {
+        true if place.resume.is_none() => fill(args, &opened, &named, &mut progress, &stop)?,
+        _ => warn_of_blank(&named, &tasks),
+    }
     let how = Drive {
         manner: args.output.manner(args.access.engine),
         prepared: Records::host().preparations(opened.real(), tell),
@@ -123,8 +141,55 @@ pub(crate) fn run(args: &Run) -> Result<u8, Failure> {
             (dir.clone(), log.go_on()?, left)
         }
     };
-    Course { targets: &opened, how: &how, stop: &stop }.run(tasks, &mut log, &mut progress, &never_decided)?;
+    let course = Course { targets: &opened, how: &how, stop: &stop };
+    match args.stop_when_certain {
+        true => run_until_certain(&course, tasks, log, place.resume.as_deref(), &mut progress)?,
+        false => course.run(tasks, &mut log, &mut progress, &never_decided)?,
+    }
     result::finish(&dir, &args.output, &progress, signer.as_ref())
+}
+
+/// Fills the targets with data, unless all of them are prepared.
+fn fill(
+    args: &Run,
+    opened: &Targets,
+    named: &[(String, Named)],
+    progress: &mut Progress,
+    stop: &StopCell,
+) -> Result<(), Failure> {
+    // A cache device, which is opened behind the targets, is filled by what passes it.
+    let all = &opened.real()[..opened.real().len().min(named.len())];
+    if all.is_empty() {
+        return Err(Failure::usage(
+            "--prep fills devices and files; simulated and null targets hold no data, and databases have assay prep",
+        ));
+    }
+    let kept = Records::host();
+    kept.check()?;
+    if kept.preparations(all, tell).iter().all(Option::is_some) {
+        return Ok(());
+    }
+    opened.recheck()?;
+    let names: Vec<String> = named.iter().map(|(name, _)| name.clone()).collect();
+    let preparation =
+        Preparation { zero: false, afresh: false, engine: args.access.engine, run: seed(None, named) as u32 };
+    progress.say(&one_line(format_args!("filling {}", names.join(", "))));
+    prepare(all, &names, preparation, Some(&kept), progress, stop).map(drop)
+}
+
+/// Says before the run that it will prove nothing, and what to do.
+fn warn_of_blank(named: &[(String, Named)], tasks: &[Task]) {
+    let reads = |task: &Task| task.plan.streams.iter().any(|stream| stream.direction() == Some(Direction::Read));
+    if !tasks.iter().any(reads) {
+        return;
+    }
+    for (name, _) in named.iter().filter(|(_, named)| named.holds_nothing()) {
+        tell(&format!(
+            "warning: nothing was ever written to {}, and reads of it prove nothing: end this run, and add --prep to the command, or fill the file with assay prep {}",
+            one_line(name),
+            for_a_shell(name)
+        ));
+    }
 }
 
 /// Makes a run on a database a crash test.

@@ -3,7 +3,7 @@
 
 use super::outline::{Lines, block, in_words, refusal, sizes_of, totals};
 use crate::args::Pace;
-use crate::stdout::{print_json, show};
+use crate::stdout::{print_json, show_lines};
 use assay_base::{Bytes, Direction, Multiple, Span};
 use assay_formats::act::conf::Kind;
 use assay_model::Plan;
@@ -45,7 +45,7 @@ pub(crate) fn explain(
     let explained = Explained { procedure, named, sizes, steps };
     match json {
         true => print_json(&explained.json())?,
-        false => show(&explained.text()),
+        false => show_lines(&explained.text()),
     }
     Ok(code::DONE)
 }

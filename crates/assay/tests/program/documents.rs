@@ -25,7 +25,7 @@ criteria, in every window of their own length
   reads response over 1ms below 5% per 1h
   reads response over 8ms below 1% per 1h
   reads response over 64ms below 0.1% per 1h
-  stops when the schedule is 10s behind; at most 512 in flight on each target, beside them 32 of large-block-reads, 32 of large-block-writes
+  stops when it is 10s behind its schedule; at most 512 in flight on each target, beside them 32 of large-block-reads, 32 of large-block-writes
   note: derived rates use exact arithmetic
 
 ALL DATA ON THE TARGETS WILL BE DESTROYED

@@ -11,6 +11,7 @@
 )]
 
 mod bed;
+mod console;
 mod devices;
 #[path = "../../../assay-device/tests/safety_common/live.rs"]
 #[allow(dead_code, reason = "the gate's own tests use more of it")]
@@ -21,6 +22,7 @@ mod accounting;
 mod behind;
 mod beneath;
 mod cache;
+mod certain;
 mod certifying;
 mod consents;
 mod content;
@@ -53,6 +55,7 @@ mod procedures;
 mod protected;
 mod recorded;
 mod refusals;
+mod screens;
 mod searching;
 mod seekmark;
 mod seekmark_text;

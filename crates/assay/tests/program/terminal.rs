@@ -2,11 +2,10 @@
 //! the person can refuse.
 
 use super::bed::{Place, until};
+use super::console::{lead_a_session, pseudo_terminal};
 use super::devices::{Disk, Frozen, Loop, Mounted};
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::FromRawFd;
-use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread::JoinHandle;
@@ -21,24 +20,9 @@ pub struct Seated {
 
 impl Seated {
     pub fn at(mut command: Command) -> Seated {
-        let (mut master, mut slave) = (0, 0);
-        let size = libc::winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
-        // SAFETY: the call writes both numbers; name, settings and size are optional.
-        let made = unsafe {
-            libc::openpty(&raw mut master, &raw mut slave, std::ptr::null_mut(), std::ptr::null(), &raw const size)
-        };
-        assert_eq!(made, 0, "a pseudo-terminal");
-        // SAFETY: both are open and owned by nobody else.
-        let (master, slave) = unsafe { (File::from_raw_fd(master), File::from_raw_fd(slave)) };
+        let (master, slave) = pseudo_terminal(24, 80);
         command.stdin(slave.try_clone().unwrap()).stderr(slave).stdout(Stdio::null());
-        let seat = || {
-            // SAFETY: only system calls, between fork and exec: a session of its own with this terminal, so that Ctrl-C
-            // sends it a signal.
-            let seated = unsafe { libc::setsid() >= 0 && libc::ioctl(0, libc::TIOCSCTTY, 0) == 0 };
-            if seated { Ok(()) } else { Err(std::io::Error::last_os_error()) }
-        };
-        // SAFETY: see above.
-        unsafe { command.pre_exec(seat) };
+        lead_a_session(&mut command);
         let child = command.spawn().unwrap();
         drop(command);
         let shown = Arc::new(Mutex::new(String::new()));

@@ -91,7 +91,7 @@ fn a_run_that_goes_on_in_the_background_speaks_in_its_own_directory() {
 }
 
 #[test]
-fn searches_and_curves_go_on_in_the_background_too() {
+fn searches_and_curves_go_on_in_the_background_too_and_are_watched() {
     for verb in [
         &["limit", "random-read", "null:1GiB", "--from", "1x"][..],
         &["curve", "random-read", "null:1GiB", "--max", "1x"],
@@ -99,12 +99,21 @@ fn searches_and_curves_go_on_in_the_background_too() {
         let place = Place::new();
         let said = place.assay(&[verb, &["--for", "10min", "--out", "many", "--detach"]].concat());
         assert_eq!(said.code, Some(0), "{}", said.err);
-        assert!(said.out.contains("tail -f many.txt"), "{}", said.out);
+        assert!(said.out.contains("assay watch many"), "{}", said.out);
         let pid = process(&said);
         assert!(is_alive(pid), "ten minutes are not over");
+        let mut watching = place.begin(&["watch", "many"]);
+        std::thread::sleep(std::time::Duration::from_secs(1));
+        assert!(watching.is_alive(), "it follows what goes on");
         // SAFETY: the process is this test's search.
         unsafe { libc::kill(pid, libc::SIGTERM) };
         until("its end", || !is_alive(pid));
+        let watched = watching.end();
+        assert_eq!(watched.code, Some(12), "{watched:?}");
+        assert!(watched.out.contains("random-read on null:1GiB"), "{watched:?}");
+        assert!(watched.err.contains("random-read at "), "the run that went on: {watched:?}");
+        let again = place.assay(&["watch", "many"]);
+        assert_eq!((again.code, again.out), (Some(12), watched.out));
     }
 }
 

@@ -1,0 +1,160 @@
+//! A comparison as a gate: whether a run is worse than the first by more than a tolerance. A run that proves nothing opens no
+//! gate and closes none.
+
+use super::conclusion::{named, principal, time};
+use super::{Answer, Comparison, Figure, RunSummary, StreamRow};
+use crate::verdict::Verdict;
+use assay_base::Share;
+use serde::Serialize;
+
+/// The figures of each stream that decide.
+const DECIDING: [&str; 2] = ["p50", "p99"];
+/// A longer run than this many times is not proposed: then the difference is as large as the tolerance.
+const LONGEST: f64 = 100.0;
+
+/// What a gate says of all runs together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum GateOutcome {
+    /// No run is worse by more than the tolerance.
+    NotWorse,
+    /// It is too little to tell.
+    Unknown,
+    /// A run is worse.
+    Worse,
+}
+
+/// The answer, with a sentence for each run but the first.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Gate {
+    /// The worst of all.
+    pub outcome: GateOutcome,
+    /// How much longer the response may be.
+    pub tolerance: String,
+    /// Why.
+    pub sentences: Vec<String>,
+}
+
+impl Gate {
+    /// Judges a comparison: worse is a run in which the p50 or the p99 of a stream's response is longer than the first
+    /// run's by more than `tolerance`, or which fails where the first one passes.
+    pub fn new(comparison: &Comparison, tolerance: Share) -> Gate {
+        let bound = 1.0 + tolerance.as_ppb() as f64 / 1e9;
+        let runs = comparison.runs.iter().skip(1).enumerate();
+        let answers: Vec<(GateOutcome, String)> = runs.map(|(at, run)| judged(comparison, at, run, bound)).collect();
+        let outcome = answers.iter().map(|(outcome, _)| *outcome).max().unwrap_or(GateOutcome::NotWorse);
+        let sentence = |(outcome, why): (GateOutcome, String)| match outcome {
+            GateOutcome::NotWorse => format!("{why} by more than {tolerance}"),
+            GateOutcome::Unknown | GateOutcome::Worse => why,
+        };
+        Gate { outcome, tolerance: tolerance.to_string(), sentences: answers.into_iter().map(sentence).collect() }
+    }
+}
+
+fn proves(verdict: Verdict) -> bool {
+    matches!(verdict, Verdict::Pass | Verdict::Fail)
+}
+
+/// What is found of the run at this place behind the first.
+fn judged(comparison: &Comparison, at: usize, run: &RunSummary, bound: f64) -> (GateOutcome, String) {
+    let (label, first) = (&run.label, &comparison.runs[0]);
+    if let Some(proves_nothing) = [first, run].into_iter().find(|run| !proves(run.verdict)) {
+        let (label, verdict) = (&proves_nothing.label, proves_nothing.verdict);
+        return (GateOutcome::Unknown, format!("{label} is {verdict}: it proves nothing"));
+    }
+    let mut worse: Vec<String> = Vec::new();
+    if (first.verdict, run.verdict) == (Verdict::Pass, Verdict::Fail) {
+        worse.push(format!("it is FAIL where {} is PASS", first.label));
+    }
+    let mut unknown: Vec<String> = Vec::new();
+    for (row, figure) in deciding(comparison) {
+        match of_figure(figure, at, bound) {
+            Of::Worse(how) => worse.push(format!("{} {how}", named(row, figure))),
+            Of::Unknown(how) => unknown.push(format!("{} {how}", named(row, figure))),
+            Of::NotWorse => {}
+        }
+    }
+    let (is_worse, is_known) = (!worse.is_empty(), unknown.is_empty());
+    // Others slow a run down: what is slower beside them need not be, and what is no slower than a first run beside them may be.
+    let disturbed = if is_worse { run } else { first };
+    match disturbed.foreign.first().filter(|_| is_worse || is_known) {
+        Some(others) => (
+            GateOutcome::Unknown,
+            format!("others used the disk of {} ({others}): measure again without them", disturbed.label),
+        ),
+        None if is_worse => (GateOutcome::Worse, format!("{label} is worse: {}", worse.join(", "))),
+        None if is_known => (GateOutcome::NotWorse, format!("{label} is not worse than {}", first.label)),
+        None => (GateOutcome::Unknown, unknown_sentence(comparison, label, &unknown)),
+    }
+}
+
+fn unknown_sentence(comparison: &Comparison, label: &str, unknown: &[String]) -> String {
+    let needed = comparison.measure_at_least_ns.map(|ns| format!("; measure at least {}", time(ns)));
+    format!("too little to tell whether {label} is worse: {}{}", unknown.join(", "), needed.unwrap_or_default())
+}
+
+/// Each deciding figure with its row.
+fn deciding(comparison: &Comparison) -> impl Iterator<Item = (&StreamRow, &Figure)> {
+    let figures = |row| {
+        let row: &StreamRow = row;
+        row.figures.iter().filter(|figure| DECIDING.contains(&figure.what.as_str())).map(move |figure| (row, figure))
+    };
+    principal(&comparison.streams).flat_map(figures)
+}
+
+/// What is found of one figure.
+#[derive(Debug, PartialEq)]
+enum Of {
+    NotWorse,
+    Worse(String),
+    Unknown(String),
+}
+
+fn of_figure(figure: &Figure, at: usize, bound: f64) -> Of {
+    match figure.against_first.get(at) {
+        Some(Answer::Worse) => Of::Worse("is that of a run that was ended by its lag".to_owned()),
+        Some(Answer::Better) | None => Of::NotWorse,
+        Some(Answer::CannotTell) => Of::Unknown("has too few intervals".to_owned()),
+        Some(Answer::Noise { low, high } | Answer::Differs { low, high }) => of_interval(*low, *high, bound),
+    }
+}
+
+/// Compares an interval of a ratio with the bound.
+fn of_interval(low: f64, high: f64, bound: f64) -> Of {
+    match (low > bound, high <= bound) {
+        (true, _) => Of::Worse(format!("is {} times as long", super::conclusion::Interval::new(low, high))),
+        (_, true) => Of::NotWorse,
+        _ => Of::Unknown(format!("is {low:.2} to {high:.2} times as long{}", longer(low, high, bound))),
+    }
+}
+
+/// How many times as long a run must be for an interval that does not hold the bound: its width falls with the root of
+/// the time.
+fn longer(low: f64, high: f64, bound: f64) -> String {
+    let (low, high, bound) = (low.max(1e-9).ln(), high.max(1e-9).ln(), bound.ln());
+    let (middle, half) = ((low + high) / 2.0, (high - low) / 2.0);
+    let times = (half / (bound - middle).abs().max(1e-9)).powi(2);
+    match times {
+        times if times <= LONGEST => format!(" (runs {:.0} times as long would tell)", times.ceil().max(2.0)),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_is_worse_only_as_a_whole_and_not_worse_only_as_a_whole() {
+        for (low, high, expected) in [
+            (1.06, 1.30, Of::Worse("is 1.2 ± 0.1 times as long".to_owned())),
+            (12.0, 12.0, Of::Worse("is about 12 times as long".to_owned())),
+            (0.90, 1.05, Of::NotWorse),
+            (0.10, 0.10, Of::NotWorse),
+            (0.98, 1.06, Of::Unknown("is 0.98 to 1.06 times as long (runs 2 times as long would tell)".to_owned())),
+            (0.99, 1.113, Of::Unknown("is 0.99 to 1.11 times as long".to_owned())),
+        ] {
+            assert_eq!(of_interval(low, high, 1.05), expected, "{low} to {high}");
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! `assay watch` of a procedure of several runs: `limit`, `curve`, `matrix`, `fit` and `size` leave the log of each of their
+//! runs in a directory of its own. Each run is shown while it goes on, and at the end the result, which is in a document.
+
+use super::following::follow;
+use super::limit;
+use crate::progress::Progress;
+use crate::stdout::{show, show_lines};
+use assay_judge::Verdict;
+use assay_run::databases::by_sessions;
+use assay_run::failure::{Failure, shown};
+use assay_run::judging::Log;
+use assay_run::kept::kept;
+use assay_run::observer::Observer;
+use assay_run::results::rendered;
+use assay_run::{curving, files, fitting, matrix, rundir, searching, sizing};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Time between two looks for the next run.
+const LOOK: Duration = Duration::from_millis(200);
+/// How deep logs lie below the directory: `size` makes a directory for each candidate, and in it one for its search.
+const DEPTH: u32 = 4;
+
+/// Follows the runs in a directory until nobody works in it, and prints the result; the exit code is that of the procedure.
+pub(super) fn watch(dir: &Path) -> Result<u8, Failure> {
+    let mut followed: Vec<PathBuf> = Vec::new();
+    let mut progress = Progress::new(false);
+    while is_worked_in(dir) {
+        match running(dir, &followed) {
+            Some((path, log)) => {
+                let name = path.parent().and_then(|run| run.strip_prefix(dir).ok()).map(shown).unwrap_or_default();
+                progress.title(&name);
+                follow(&log, &path, &mut progress)?;
+                followed.push(path);
+            }
+            None => std::thread::park_timeout(LOOK),
+        }
+    }
+    progress.finish();
+    result(dir)
+}
+
+/// Whether a process works in the directory.
+fn is_worked_in(dir: &Path) -> bool {
+    files::hold_directory(dir).is_err_and(|e| e.kind() == ErrorKind::WouldBlock)
+}
+
+/// The log below the directory that is being written, if it was not followed yet.
+fn running(dir: &Path, followed: &[PathBuf]) -> Option<(PathBuf, Log)> {
+    let mut found = Vec::new();
+    logs_below(dir, DEPTH, &mut found);
+    let fresh = found.into_iter().filter(|path| !followed.contains(path));
+    let open = fresh.filter_map(|path| Some((Log::open(&path).ok()?, path)));
+    open.map(|(log, path)| (path, log)).find(|(_, log)| log.is_being_written())
+}
+
+fn logs_below(dir: &Path, depth: u32, found: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(dir).into_iter().flatten().flatten() {
+        let path = entry.path();
+        // Links are not followed: they may lead in a circle.
+        if depth == 0 || !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            continue;
+        }
+        let log = path.join("run.jsonl");
+        match log.is_file() {
+            true => found.push(log),
+            false => logs_below(&path, depth - 1, found),
+        }
+    }
+}
+
+/// Prints the result that a procedure has left.
+fn result(dir: &Path) -> Result<u8, Failure> {
+    let at = |file: &str| Some(dir.join(file)).filter(|path| path.is_file());
+    let verdict = if let Some(path) = at(searching::FILE) {
+        limit::show_kept(&kept(&path, |_| true)?)?
+    } else if let Some(path) = at(curving::FILE) {
+        let curve: assay_judge::curve::Curve = kept(&path, |_| true)?;
+        show(&rendered(|out| assay_judge::curve::text(&curve, out))?);
+        curve.verdict()
+    } else if let Some(path) = at(by_sessions::FILE) {
+        let curve: assay_judge::sessions::SessionsCurve = kept(&path, |_| true)?;
+        show(&rendered(|out| assay_judge::sessions::text(&curve, out))?);
+        curve.verdict()
+    } else if let Some(path) = at(fitting::FILE) {
+        let trail: assay_judge::fit::Trail = kept(&path, |_| true)?;
+        show(&rendered(|out| assay_judge::fit::text(&trail, out))?);
+        trail.outcome.as_ref().map_or(Verdict::Incomplete, |outcome| outcome.verdict())
+    } else if let Some(path) = at(sizing::FILE) {
+        let sizing: assay_judge::sizing::Sizing = kept(&path, |_| true)?;
+        show(&rendered(|out| assay_judge::sizing::text(&sizing, out))?);
+        sizing.verdict()
+    } else if let Some(path) = at(matrix::FILE) {
+        let matrix: assay_judge::matrix::Matrix = kept(&path, |_| true)?;
+        show_lines(&rendered(|out| assay_judge::matrix::text(&matrix, out))?);
+        matrix.verdict()
+    } else {
+        // Whoever opens logs says what is in the directory instead.
+        Log::open(&rundir::log_in(dir))?;
+        Verdict::Incomplete
+    };
+    Ok(verdict.exit_code())
+}

@@ -1,0 +1,68 @@
+//! The log of one run, shown while another process writes it.
+
+use crate::progress::Progress;
+use assay_judge::{Fold, Options};
+use assay_record::{Entry, Reader};
+use assay_run::failure::{Failure, shown};
+use assay_run::judging::Log;
+use assay_run::observer::Observer;
+use std::io::{self, BufReader, Read};
+use std::path::Path;
+use std::time::Duration;
+
+/// Time between two checks of a log that has not grown.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Shows the run of a log to its end.
+pub(super) fn follow(log: &Log, path: &Path, progress: &mut Progress) -> Result<(), Failure> {
+    let (mut fold, mut is_certain) = (Fold::new(Options::default()), false);
+    let mut reader = Reader::new(BufReader::with_capacity(1 << 16, Growing { log }));
+    let mut begun = false;
+    let failed = |e: io::Error| Failure::host(format!("the log {} cannot be followed: {e}", shown(path)));
+    while let Some(item) = reader.next_entry().map_err(failed)? {
+        // Distributions decide nothing, and are the largest part of a log.
+        if !matches!(item, Ok(Entry::Histograms(_))) {
+            fold.item(&item);
+        }
+        if let Some(why) = fold.certain_failure().filter(|_| !is_certain) {
+            progress.fails_for_certain(&why);
+            is_certain = true;
+        }
+        match item {
+            Ok(Entry::Header(head)) => {
+                if let Some(step) = &head.step {
+                    progress.title(&format!("step {} of {}, {}", step.number, step.of, step.title));
+                }
+                progress.start(&head);
+                begun = true;
+            }
+            Ok(Entry::Interval(interval)) => progress.interval(&interval),
+            Ok(Entry::Event(event)) => progress.event(&event),
+            Ok(Entry::Histograms(_)) => {}
+            Ok(Entry::Close(_)) => progress.finish(),
+            Err(damage) if !begun => return Err(Failure::workload(format!("{}: {damage}", shown(path)))),
+            Err(damage) => progress.say(&damage.to_string()),
+        }
+    }
+    progress.finish();
+    Ok(())
+}
+
+/// A file that does not end as long as another process writes it.
+struct Growing<'a> {
+    log: &'a Log,
+}
+
+impl Read for Growing<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        loop {
+            // Checked before reading: what the writer wrote before it ended is still read.
+            let grows = self.log.is_being_written();
+            let n = self.log.read(buffer)?;
+            if n > 0 || !grows {
+                return Ok(n);
+            }
+            std::thread::park_timeout(LOOK);
+        }
+    }
+}

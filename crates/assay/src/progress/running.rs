@@ -1,0 +1,178 @@
+//! What the intervals of a run say while it runs: which phase it is in, how much time is left, and how the load fares.
+
+use assay_base::{Criterion, Direction, Span};
+use assay_model::plan::READ_BACK;
+use assay_record::{FlowInterval, Header, Interval, PhaseKind, Thresholds, Timing};
+
+/// Name of the phase after the measured ones.
+pub(super) const READING_BACK: &str = "reading back";
+
+/// What is known about the run that is shown.
+#[derive(Debug)]
+pub(super) struct Running {
+    head: Header,
+    thresholds: Thresholds,
+    total: Span,
+    phases: Vec<Phase>,
+    /// Bytes written so far.
+    pub(super) written: u64,
+    /// Bytes read back so far.
+    pub(super) read_back: u64,
+}
+
+/// A phase of the run, with the time at which it ends.
+#[derive(Debug)]
+struct Phase {
+    end: Span,
+    name: &'static str,
+}
+
+impl Running {
+    /// A run with this header, before its first interval.
+    pub(super) fn new(head: &Header) -> Running {
+        let mut end = Span::ZERO;
+        let phases = head.phases.iter().map(|phase| {
+            end = end + Span::from_ns(phase.span_ns);
+            let name = match phase.kind {
+                _ if phase.name == READ_BACK => READING_BACK,
+                PhaseKind::WarmUp => "warming up",
+                PhaseKind::Measure => "measuring",
+            };
+            Phase { end, name }
+        });
+        let phases: Vec<Phase> = phases.collect();
+        let thresholds = Thresholds::from_bounds(head.thresholds_ns.clone());
+        Running { head: head.clone(), thresholds, total: end, phases, written: 0, read_back: 0 }
+    }
+
+    /// The time that all phases take together.
+    pub(super) fn total(&self) -> Span {
+        self.total
+    }
+
+    /// Takes in the interval that has just ended.
+    pub(super) fn observe(&mut self, interval: &Interval) {
+        self.count(interval);
+        self.catch_up(interval);
+    }
+
+    /// A phase that waited may have ended before its limit: then less remains.
+    fn catch_up(&mut self, interval: &Interval) {
+        let before = usize::from(interval.phase).checked_sub(1).and_then(|index| self.phases.get(index));
+        let begun = self.done(interval).saturating_sub(Span::from_ns(self.head.interval_ns));
+        let early = before.map_or(Span::ZERO, |phase| phase.end.saturating_sub(begun));
+        if !early.is_zero() {
+            self.total = self.total.saturating_sub(early);
+            self.phases.iter_mut().for_each(|phase| phase.end = phase.end.saturating_sub(early));
+        }
+    }
+
+    /// Planned time that has passed with this interval.
+    pub(super) fn done(&self, interval: &Interval) -> Span {
+        let intervals = interval.index + 1;
+        Span::from_ns(self.head.interval_ns.saturating_mul(intervals))
+    }
+
+    fn count(&mut self, interval: &Interval) {
+        let reads_back = self.phases.get(usize::from(interval.phase)).is_some_and(|phase| phase.name == READING_BACK);
+        for (head, flow) in self.head.flows.iter().zip(&interval.flows) {
+            match self.head.streams.get(usize::from(head.stream)).and_then(|stream| stream.direction) {
+                Some(Direction::Write) => self.written = self.written.saturating_add(flow.bytes),
+                Some(Direction::Read) if reads_back => self.read_back = self.read_back.saturating_add(flow.bytes),
+                _ => {}
+            }
+        }
+    }
+
+    /// The name of the phase that the interval belongs to.
+    pub(super) fn phase(&self, interval: &Interval) -> &'static str {
+        let phase = self.phases.get(usize::from(interval.phase)).map_or("", |phase| phase.name);
+        if phase != READING_BACK && self.done(interval) > self.total {
+            return "draining";
+        }
+        phase
+    }
+
+    /// What the interval shows, the most important first, because the last is left out where a line has no room: failures and
+    /// lag; then the asked and the achieved rate, and the first stream's share over its smallest threshold and its 99th
+    /// percentile.
+    pub(super) fn figures(&self, interval: &Interval) -> Vec<String> {
+        let parts = [
+            self.failed(interval),
+            self.lag(interval),
+            Some(self.rate(interval)),
+            self.over(interval),
+            self.response(interval),
+        ];
+        parts.into_iter().flatten().collect()
+    }
+
+    fn failed(&self, interval: &Interval) -> Option<String> {
+        let each = |flow: &FlowInterval| flow.errors.values().fold(flow.short, |sum, n| sum.saturating_add(*n));
+        let failed = sum(interval, each);
+        (failed > 0).then(|| format!("FAILED {failed}"))
+    }
+
+    fn lag(&self, interval: &Interval) -> Option<String> {
+        Some(format!("lag p99 <= {}", self.p99(&self.counts(interval, |flow| &flow.lag))?.human()))
+    }
+
+    fn rate(&self, interval: &Interval) -> String {
+        let seconds = Span::from_ns(interval.end_ns.saturating_sub(interval.start_ns)).as_secs_f64().max(1e-9);
+        let rate = |of: fn(&FlowInterval) -> u64| sum(interval, of) as f64 / seconds;
+        format!("{:.0}/s of {:.0}/s", rate(|flow| flow.ok), rate(|flow| flow.scheduled))
+    }
+
+    fn over(&self, interval: &Interval) -> Option<String> {
+        let name = self.first();
+        let mine = self.head.criteria.iter().filter(|criterion| criterion.stream == name);
+        let threshold = mine.filter_map(Criterion::threshold).min()?;
+        let response = self.counts(interval, |flow| &flow.response);
+        let (over, all) = (self.thresholds.over(&response, threshold)?, total(&response));
+        (all > 0).then(|| format!("over {threshold}: {:.2} %", over as f64 * 100.0 / all as f64))
+    }
+
+    fn response(&self, interval: &Interval) -> Option<String> {
+        let p99 = self.p99(&self.counts(interval, |flow| &flow.response))?;
+        Some(format!("{} p99 <= {}", self.first(), p99.human()))
+    }
+
+    /// Name of the stream that is shown: that of the first criterion, or the first stream.
+    fn first(&self) -> String {
+        let first = self.head.streams.first().map(|stream| &stream.name);
+        self.head.criteria.first().map(|criterion| &criterion.stream).or(first).cloned().unwrap_or_default()
+    }
+
+    /// Counts of the shown stream over all targets.
+    fn counts(&self, interval: &Interval, of: fn(&FlowInterval) -> &Timing) -> Vec<u64> {
+        let name = self.first();
+        let stream = self.head.streams.iter().position(|stream| stream.name == name).unwrap_or(0);
+        let mut dense = vec![0; self.thresholds.buckets()];
+        let flows = self.head.flows.iter().zip(&interval.flows);
+        for (_, flow) in flows.filter(|(head, _)| usize::from(head.stream) == stream) {
+            // A log that is followed may contain anything; the judge reports that.
+            let _ = Timing::add_to(&of(flow).counts, &mut dense);
+        }
+        dense
+    }
+
+    /// The boundary below which 99 % of the operations lie.
+    fn p99(&self, counts: &[u64]) -> Option<Span> {
+        let all = total(counts);
+        let rank = all - all / 100;
+        let mut below = 0u64;
+        let bucket = counts.iter().position(|n| {
+            below = below.saturating_add(*n);
+            below >= rank
+        })?;
+        (all > 0).then(|| Span::from_ns(self.thresholds.bounds().get(bucket).copied().unwrap_or(u64::MAX)))
+    }
+}
+
+fn sum(interval: &Interval, of: impl Fn(&FlowInterval) -> u64) -> u64 {
+    interval.flows.iter().map(of).fold(0, u64::saturating_add)
+}
+
+fn total(counts: &[u64]) -> u64 {
+    counts.iter().fold(0, |sum, n| sum.saturating_add(*n))
+}

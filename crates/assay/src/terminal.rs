@@ -1,0 +1,148 @@
+//! Standard output and standard error. This is the only file that writes to them, because it also owns the block of lines at
+//! the bottom of a terminal that shows how a run gets on: the block is taken away before anything else is written, and
+//! drawn again only behind a message of a run that goes on. What was printed is therefore never erased with it.
+//!
+//! The cursor stays in the last line of the block. What the terminal adds there itself (`^C`) disappears with the block.
+
+use std::borrow::Cow;
+use std::io::{self, IsTerminal, Write};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Width where the terminal does not tell.
+const WIDTH: usize = 80;
+/// Columns at the end of a line of the block that stay empty: room for two `^C`, so that they do not begin a new line.
+const MARGIN: usize = 5;
+
+/// The lines of the block that are on the terminal now.
+static BLOCK: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+fn block() -> MutexGuard<'static, Vec<String>> {
+    // The lines are whole even if another thread panicked.
+    BLOCK.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether standard output goes to a terminal.
+pub(crate) fn shows_output() -> bool {
+    io::stdout().is_terminal()
+}
+
+/// Whether standard error goes to a terminal.
+pub(crate) fn shows_messages() -> bool {
+    io::stderr().is_terminal()
+}
+
+/// The width of the terminal that standard output goes to, if it has one.
+pub(crate) fn columns_of_output() -> Option<usize> {
+    columns(&io::stdout())
+}
+
+/// Whether messages go to a terminal that can take lines away again.
+#[allow(clippy::disallowed_methods, reason = "the binary reads the environment")]
+pub(crate) fn has_block() -> bool {
+    shows_messages() && std::env::var_os("TERM").is_none_or(|term| term != "dumb")
+}
+
+/// The number of columns that a line of the block may take.
+pub(crate) fn columns_of_block() -> usize {
+    columns(&io::stderr()).unwrap_or(WIDTH).saturating_sub(MARGIN).max(1)
+}
+
+fn columns(stream: &impl std::os::fd::AsFd) -> Option<usize> {
+    let size = rustix::termios::tcgetwinsize(stream).ok()?;
+    Some(usize::from(size.ws_col)).filter(|columns| *columns > 0)
+}
+
+/// Draws the block anew, or draws it if it is not there. Lines that are too long are cut.
+pub(crate) fn draw(lines: &[String]) {
+    let mut shown = block();
+    let room = columns_of_block();
+    let lines: Vec<String> = lines.iter().map(|line| cut(line, room).into_owned()).collect();
+    if *shown != lines {
+        write_messages(&format!("{}{}", erased(&shown), lines.join("\n")));
+        *shown = lines;
+    }
+}
+
+/// Takes the block away.
+pub(crate) fn remove_block() {
+    let mut shown = block();
+    write_messages(&erased(&shown));
+    shown.clear();
+}
+
+/// Writes a text of whole lines to standard error, above the block if there is one.
+pub(crate) fn message(text: &str) {
+    let shown = block();
+    write_messages(&format!("{}{text}{}", erased(&shown), shown.join("\n")));
+}
+
+/// Writes a question to standard error; what is typed stands behind it.
+pub(crate) fn question(text: &str) {
+    remove_block();
+    write_messages(text);
+}
+
+/// Writes a document, or a part of one, to standard output. Results come when nothing runs any more: the block does not
+/// come back.
+pub(crate) fn output(text: &str) -> io::Result<()> {
+    remove_block();
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes()).and_then(|()| out.flush())
+}
+
+/// The same for a program that writes the rest again later: `rest` is what could not be written. (Rust's own buffer would
+/// keep that, and print it twice.)
+pub(crate) fn output_of(rest: &mut &[u8]) -> io::Result<()> {
+    remove_block();
+    let mut out = io::stdout().lock();
+    out.flush()?;
+    while !rest.is_empty() {
+        match rustix::io::write(std::os::fd::AsFd::as_fd(&out), rest) {
+            Ok(n) => *rest = &rest[n..],
+            Err(rustix::io::Errno::INTR) => {}
+            Err(e) => return Err(e.into()),
+        }
+    }
+    Ok(())
+}
+
+/// Takes the block away before a panic is reported in its place.
+pub(crate) fn report_panics_without_block() {
+    let report = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |panic| {
+        if let Ok(mut shown) = BLOCK.try_lock() {
+            write_messages(&erased(&shown));
+            shown.clear();
+        }
+        report(panic);
+    }));
+}
+
+/// A run of two days must not end because nobody reads its messages any more, so errors are ignored. One call of `write`
+/// for each message: other programs may write to the same terminal.
+fn write_messages(text: &str) {
+    let _ = io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// What erases these lines from the cursor's on, which is the last of them (ECMA-48: CPL and ED).
+fn erased(lines: &[String]) -> String {
+    match lines.len() {
+        0 => String::new(),
+        1 => "\r\u{1b}[J".to_owned(),
+        lines => format!("\u{1b}[{}F\u{1b}[J", lines - 1),
+    }
+}
+
+/// `line` cut to `room` columns. A character outside the scripts of Europe may take two.
+fn cut(line: &str, room: usize) -> Cow<'_, str> {
+    let width = |c: char| if c < '\u{1100}' { 1 } else { 2 };
+    if line.chars().map(width).sum::<usize>() <= room {
+        return Cow::Borrowed(line);
+    }
+    let mut used = 1;
+    let kept = line.chars().take_while(|c| {
+        used += width(*c);
+        used <= room
+    });
+    Cow::Owned(kept.collect::<String>() + "…")
+}
