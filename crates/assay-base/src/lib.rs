@@ -32,7 +32,7 @@ pub use device::{
     BlockDevice, Completion, Device, Done, Foretelling, Geometry, HandOver, Request, STOCK_MOST, STOCKS_MOST,
 };
 pub use fault::Fault;
-pub use knobs::Knobs;
+pub use knobs::{KnobValue, Knobs};
 pub use multiple::Multiple;
 pub use number::UnitError;
 pub use op::{Code, Direction, Op, Ticket};

@@ -120,7 +120,8 @@ impl<'a> Curving<'a> {
             }
         }
         self.curve.aside = searching.path().aside.clone().in_directory(SEARCH).and(self.own_aside());
-        self.keep()
+        self.several.tell_if_lost(self.keep());
+        Ok(())
     }
 
     /// What failed and what was repeated among the points.

@@ -6,13 +6,13 @@
 use crate::failure::Failure;
 use crate::kept::{keep, kept, page};
 use crate::observer::Observer;
-use crate::production::Production;
+use crate::production::{Production, ProductionLoad};
 use crate::results;
 use crate::runner::{self, Made, Series};
 use crate::several::{PlannedRun, Several};
 use crate::targets::Named;
 use assay_base::{Knobs, Multiple, Share, Span};
-use assay_judge::fit::{Expected, Fit as Machine, Goal, Measured, Next, Outcome, SCHEMA, Trail, Why, moved};
+use assay_judge::fit::{Fit as Machine, Goal, Measured, Next, Outcome, SCHEMA, Trail, Why, moved};
 use assay_judge::procedure::{Aside, Evidence};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -32,14 +32,11 @@ pub struct Aim {
     pub rounds: u8,
 }
 
-/// What the machine of a fit asks for what is expected at a setting of the knobs.
-type Expecting<'a> = Box<dyn Fn(&Knobs) -> Expected + 'a>;
-
 /// A fit, and where its rounds are kept.
 pub struct Fitting<'a> {
     production: &'a Production,
     dir: PathBuf,
-    machine: Machine<Expecting<'a>>,
+    machine: Machine<ProductionLoad<'a>>,
     /// The counts of the rounds that the file had, by their directories.
     counts: BTreeMap<String, Measured>,
     /// Its rounds so far.
@@ -87,8 +84,7 @@ impl<'a> Fitting<'a> {
             tolerance: aim.tolerance.as_f64(),
             rounds: usize::from(aim.rounds),
         };
-        let expecting: Expecting<'a> = Box::new(production.expected(several.geometry().block));
-        let machine = Machine::start(expecting, goal, production.knobs());
+        let machine = Machine::start(production.load(several.geometry().block), goal, production.knobs());
         let counts = trail.known().map(|(_, measured, run)| (run.directory, measured)).collect();
         let mut fitting = Fitting { production, dir: dir.clone(), machine, counts, trail };
         runner::take_over(several, &mut fitting, &dir)?;
@@ -106,7 +102,8 @@ impl<'a> Fitting<'a> {
         };
         self.trail.outcome = Some(outcome.clone());
         self.split(&outcome, several);
-        self.keep()?;
+        self.uncounted(&outcome);
+        several.tell_if_lost(self.keep());
         Ok(outcome)
     }
 
@@ -135,6 +132,13 @@ impl<'a> Fitting<'a> {
                 self.trail.target
             )
         });
+        self.trail.notes.extend(note.filter(|note| !self.trail.notes.contains(note)));
+    }
+
+    /// Says what is offered that the profile does not count.
+    fn uncounted(&mut self, outcome: &Outcome) {
+        let round = outcome.result().and_then(|round| self.trail.rounds.get(round.checked_sub(1)?));
+        let note = round.and_then(|round| self.production.uncounted(&round.knobs));
         self.trail.notes.extend(note.filter(|note| !self.trail.notes.contains(note)));
     }
 

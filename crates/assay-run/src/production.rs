@@ -4,7 +4,7 @@
 use crate::failure::{Failure, one_line, shown};
 use crate::files;
 use assay_base::{Bytes, Knobs, Rate};
-use assay_judge::fit::{Expected, Figures};
+use assay_judge::fit::{Expected, Figures, Load};
 use assay_model::profile::{Asked, Drive, Profile, Sourced};
 use assay_model::workload::{self, Workload};
 use std::path::Path;
@@ -86,12 +86,28 @@ impl Production {
         notes
     }
 
-    /// What is expected of a drive with blocks of `block` bytes at a setting of the knobs.
-    pub fn expected(&self, block: u32) -> impl Fn(&Knobs) -> Expected + '_ {
-        move |knobs| {
-            let lowered = self.profile.moved(knobs).and_then(|moved| moved.lower());
-            lowered.map_or_else(|_| Expected::default(), |lowered| expected(&lowered.asked(block)))
+    /// The load on a drive with blocks of `block` bytes, at every setting of the knobs.
+    pub fn load(&self, block: u32) -> ProductionLoad<'_> {
+        let counted = self.profile.counts_large_blocks().unwrap_or_default();
+        ProductionLoad { profile: &self.profile, block, counted }
+    }
+
+    /// What production's drive did beyond everything that the profile counts, as these knobs offer it; `None` where they offer
+    /// nothing.
+    pub fn uncounted(&self, knobs: &Knobs) -> Option<String> {
+        let sides = [("reads", knobs.other_reads), ("writes", knobs.other_writes)];
+        let named: Vec<String> = sides
+            .into_iter()
+            .filter(|(_, rate)| !rate.is_zero())
+            .map(|(what, rate)| format!("{:.1} {what} a second", rate.as_f64()))
+            .collect();
+        if named.is_empty() {
+            return None;
         }
+        Some(format!(
+            "large blocks were counted in production, and these counts stay as they are: {} are in no count of the profile and are offered as [namespace.others], of one size, anywhere on the drive",
+            named.join(" and ")
+        ))
     }
 
     /// The text with these knobs.
@@ -108,6 +124,25 @@ impl Production {
     /// As for [`text`](Production::text).
     pub fn at(&self, knobs: &Knobs) -> Result<Workload, Failure> {
         workload::read(&self.file, &self.text(knobs, &[])?).map_err(Failure::workload)
+    }
+}
+
+/// What a profile asks of a drive, for a fit.
+#[derive(Clone, Copy, Debug)]
+pub struct ProductionLoad<'a> {
+    profile: &'a Profile,
+    block: u32,
+    counted: [bool; 2],
+}
+
+impl Load for ProductionLoad<'_> {
+    fn expected(&self, knobs: &Knobs) -> Expected {
+        let lowered = self.profile.moved(knobs).and_then(|moved| moved.lower());
+        lowered.map_or_else(|_| Expected::default(), |lowered| expected(&lowered.asked(self.block)))
+    }
+
+    fn counts_large_blocks(&self) -> [bool; 2] {
+        self.counted
     }
 }
 

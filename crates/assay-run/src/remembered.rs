@@ -11,16 +11,29 @@ use crate::reading;
 use assay_base::Measure;
 use assay_judge::judgement::LogSum;
 use assay_judge::{Fold, Judgement, Options, Verdict};
-use assay_record::Entry;
+use assay_model::Phase;
+use assay_record::{Entry, Header, PhaseKind};
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+/// The judgements of a log.
+#[derive(Debug)]
+pub(crate) struct Judged {
+    /// Of all of it.
+    pub(crate) whole: Judgement,
+    /// Of each phase that was asked for.
+    pub(crate) phases: Vec<Judgement>,
+}
+
 /// The log of one run, in memory.
 struct Memory {
+    options: Options,
     fold: Fold,
+    /// Where the run has several measured phases, each of them by itself, with its name.
+    phases: Vec<(String, Fold)>,
     hasher: blake3::Hasher,
     bytes: u64,
     /// Whether a line could not be written, which is then nowhere else.
@@ -58,7 +71,9 @@ impl Remembered {
         }
         let options = Options { judge_on, ..Options::default() };
         let memory = Memory {
-            fold: Fold::new(options),
+            fold: Fold::new(options.clone()),
+            options,
+            phases: Vec::new(),
             hasher: blake3::Hasher::new(),
             bytes: 0,
             has_more: false,
@@ -74,7 +89,7 @@ impl Remembered {
     /// Adds the next line, before it is written.
     pub(crate) fn hear(&self, entry: &Entry) {
         if let Some(memory) = self.memory().as_mut() {
-            memory.fold.entry(entry);
+            memory.add(entry);
         }
     }
 
@@ -120,14 +135,52 @@ impl Read for Summed<'_> {
 }
 
 impl Memory {
+    fn add(&mut self, entry: &Entry) {
+        if let Entry::Header(header) = entry {
+            self.begin_phases(header);
+        }
+        self.fold.entry(entry);
+        self.phases.iter_mut().for_each(|(_, fold)| fold.entry(entry));
+    }
+
+    /// From the first header on, the phases that a procedure may ask for are judged one by one.
+    fn begin_phases(&mut self, header: &Header) {
+        let judged: Vec<_> = header.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure).collect();
+        if judged.len() > 1 && self.phases.is_empty() {
+            let options = |name: &String| Options { phase: Some(name.clone()), ..self.options.clone() };
+            self.phases =
+                judged.into_iter().map(|phase| (phase.name.clone(), Fold::new(options(&phase.name)))).collect();
+        }
+    }
+
+    /// The judgements of the whole, and of these phases. `None` where there is nothing to judge.
+    fn finish(self, phases: &[Phase], why: &str) -> Option<Judged> {
+        let mut known = self.phases;
+        let of_phase = |phase: &Phase| {
+            let at = known.iter().position(|(name, _)| *name == phase.name)?;
+            known.swap_remove(at).1.finish().ok()
+        };
+        let phases: Option<Vec<Judgement>> = phases.iter().map(of_phase).collect();
+        let from_memory = |judgement| without_log(judgement, why);
+        Some(Judged {
+            whole: from_memory(self.fold.finish().ok()?),
+            phases: phases?.into_iter().map(from_memory).collect(),
+        })
+    }
+
     /// The same after what a log holds already.
     fn with_content_of(mut self, path: &Path) -> Option<Memory> {
-        let mut summed = Summed { log: reading::open(path).ok()?, hasher: &mut self.hasher, bytes: 0 };
+        let mut hasher = blake3::Hasher::new();
+        let mut summed = Summed { log: reading::open(path).ok()?, hasher: &mut hasher, bytes: 0 };
         let mut reader = reading::reader(&mut summed);
         while let Some(item) = reader.next_entry().ok()? {
-            self.fold.item(&item);
+            match &item {
+                Ok(entry) => self.add(entry),
+                Err(_) => self.fold.item(&item),
+            }
         }
         self.bytes = summed.bytes;
+        self.hasher = hasher;
         Some(self)
     }
 
@@ -141,18 +194,19 @@ pub(crate) fn forget(path: &Path) {
     logs().retain(|(known, _)| known != path);
 }
 
-/// The judgement of a log that this process has written: the one that was made by reading it, unless what was read is not
-/// what was written, or is less.
+/// The judgements of a log, of these phases too, that this process has written: those that were made by reading it, unless
+/// what was read is not what was written, or is less.
 pub(crate) fn compare(
     path: &Path,
-    read: Result<Judgement, Failure>,
+    read: Result<Judged, Failure>,
+    phases: &[Phase],
     notify: impl FnOnce(&str),
-) -> Result<Judgement, Failure> {
+) -> Result<Judged, Failure> {
     let known = logs().iter().find(|(known, _)| known == path).map(|(_, remembered)| remembered.clone());
     forget(path);
     let Some(memory) = known.and_then(|remembered| remembered.memory().take()) else { return read };
     let why = match &read {
-        Ok(judgement) if judgement.log.as_ref() != Some(&memory.sum()) => {
+        Ok(judged) if judged.whole.log.as_ref() != Some(&memory.sum()) => {
             "it does not hold what this run has written to it".to_owned()
         }
         Ok(_) if !memory.has_more => return read,
@@ -160,14 +214,14 @@ pub(crate) fn compare(
         Err(why) => format!("it cannot be read back: {}", why.message()),
     };
     let is_readable = read.is_ok() && memory.has_more;
-    let Ok(judgement) = memory.fold.finish() else { return read };
+    let Some(judged) = memory.finish(phases, &why) else { return read };
     // What could not be written decides only where it shows that the target failed.
-    if is_readable && (judgement.verdict != Verdict::Fail || read.as_ref().is_ok_and(|it| it.verdict == Verdict::Fail))
-    {
+    let is_failure_in_log = read.as_ref().is_ok_and(|read| read.whole.verdict == Verdict::Fail);
+    if is_readable && (judged.whole.verdict != Verdict::Fail || is_failure_in_log) {
         return read;
     }
     notify(&format!("error: the run log {}: {why}; the result below is made from memory", shown(path)));
-    Ok(without_log(judgement, &why))
+    Ok(judged)
 }
 
 /// A result whose log proves nothing is no PASS.
@@ -213,9 +267,9 @@ mod tests {
     /// What is said of the log at `path` at the end, and the judgement.
     fn ended(path: &Path) -> (Result<Judgement, Failure>, String) {
         let mut said = String::new();
-        let read = crate::results::judge(path, None);
-        let judged = compare(path, read, |text| said.push_str(text));
-        (judged, said)
+        let read = crate::results::judge(path, None).map(|whole| Judged { whole, phases: Vec::new() });
+        let judged = compare(path, read, &[], |text| said.push_str(text));
+        (judged.map(|judged| judged.whole), said)
     }
 
     #[test]

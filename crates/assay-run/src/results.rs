@@ -4,9 +4,11 @@ use crate::failure::{Failure, shown};
 use crate::files::Rescue;
 use crate::judging::Log;
 use crate::observer::Tell;
-use crate::{files, remembered, signing};
+use crate::remembered::{self, Judged};
+use crate::{files, signing};
 use assay_base::Measure;
 use assay_judge::{Judgement, Options, for_a_shell};
+use assay_model::Phase;
 use std::path::{Path, PathBuf};
 
 /// The files that the end of a run leaves in its directory, beside the log.
@@ -31,8 +33,21 @@ pub fn replaceable(dir: &Path, names: &[&str]) -> Result<(), Failure> {
 /// which `tell` gets a message about. Those of an interrupted run are replaced when it was continued: they are computed
 /// from the log, which is only ever appended to.
 pub fn leave(dir: &Path, judge_on: Option<Measure>, notify: Tell) -> Result<(Judgement, bool), Failure> {
+    let (judged, written) = leave_judged(dir, judge_on, &[], notify)?;
+    Ok((judged.whole, written))
+}
+
+/// The same, with the judgements of these phases of the run, each by itself. What any procedure says of a run that it made
+/// comes from here, so that all have it from memory where the log cannot be read back.
+pub(crate) fn leave_judged(
+    dir: &Path,
+    judge_on: Option<Measure>,
+    phases: &[Phase],
+    notify: Tell,
+) -> Result<(Judged, bool), Failure> {
     let path = dir.join("run.jsonl");
-    let judgement = remembered::compare(&path, judge(&path, judge_on), notify)?;
+    let judged = remembered::compare(&path, judge_with_phases(&path, judge_on, phases), phases, notify)?;
+    let judgement = &judged.whole;
     tell_where(dir, &path, notify);
     // A signature of the previous file does not apply to the new one.
     let signature = signing::signature_path(&dir.join("verdict.json"));
@@ -40,9 +55,11 @@ pub fn leave(dir: &Path, judge_on: Option<Measure>, notify: Tell) -> Result<(Jud
     if let Err(e) = &unsigned {
         notify(&format!("error: {} cannot be removed: {e}", shown(&signature)));
     }
-    let verdict = leave_one(dir, "verdict.json", &json(&judgement)?, notify);
-    let report = leave_one(dir, "report.html", &html(&judgement)?, notify);
-    Ok((judgement, unsigned.is_ok() && verdict && report))
+    let is_in_log = judgement.log.is_some();
+    let leave = |name, text: &str| leave_one(dir, name, text, is_in_log, notify);
+    let verdict = leave("verdict.json", &json(judgement)?);
+    let report = leave("report.html", &html(judgement)?);
+    Ok((judged, unsigned.is_ok() && verdict && report))
 }
 
 /// The directory of the results of a run that was made in `dir`, wherever it has been moved meanwhile.
@@ -79,22 +96,31 @@ fn tell_where(dir: &Path, log: &Path, notify: Tell) {
 }
 
 /// Writes a result completely or not at all: neither a partial file nor that of an earlier part of the run may be
-/// mistaken for it.
-fn leave_one(dir: &Path, name: &str, text: &str, notify: Tell) -> bool {
+/// mistaken for it. Where the log does not hold what was measured, nothing can be made of it later.
+fn leave_one(dir: &Path, name: &str, text: &str, is_in_log: bool, notify: Tell) -> bool {
     let path = dir.join(name);
     let Err(e) = files::replace(&path, text.as_bytes()) else { return true };
     let _ = files::remove(&path);
     let typed = for_a_shell(&dir.to_string_lossy());
-    notify(&format!(
-        "error: {} cannot be written: {e}\n  = the run log holds all of it; with room on its disk: assay judge {typed}, assay report {typed}",
-        shown(&path)
-    ));
+    let advice = match is_in_log {
+        true => format!(
+            "\n  = the run log holds all of it; with room on its disk: assay judge {typed}, assay report {typed}"
+        ),
+        false => String::new(),
+    };
+    notify(&format!("error: {} cannot be written: {e}{advice}", shown(&path)));
     false
 }
 
 /// Judges the log at `path`.
 pub fn judge(path: &Path, judge_on: Option<Measure>) -> Result<Judgement, Failure> {
     Log::open(path)?.judge(Options { judge_on, ..Options::default() })
+}
+
+fn judge_with_phases(path: &Path, judge_on: Option<Measure>, phases: &[Phase]) -> Result<Judged, Failure> {
+    let whole = judge(path, judge_on)?;
+    let phases = if phases.is_empty() { Vec::new() } else { Log::open(path)?.judge_phases(judge_on, phases)? };
+    Ok(Judged { whole, phases })
 }
 
 /// Refuses a file that is to be written later and could not be: something has its name, or its directory is not there.

@@ -9,6 +9,7 @@ use crate::failure::{Failure, shown};
 use crate::kept::below;
 use crate::observer::Observer;
 use crate::reading;
+use crate::remembered::Judged;
 use crate::several::{PlannedRun, Several};
 use assay_judge::Judgement;
 use assay_judge::procedure::Evidence;
@@ -108,11 +109,15 @@ pub(crate) fn carry_out<S: Series>(
     while let Some(place) = series.next() {
         let planned = series.planned(several, &place)?;
         observer.title(&planned.title);
-        let (judgement, path) = several.make_run(dir, &planned, observer)?;
-        let made = made(several, series.phases(), dir, (path, judgement))?;
+        let (judged, path) = several.make_run(dir, &planned, series.phases(), observer)?;
+        let made = made(several, dir, path, judged)?;
         let evidence = series.weighed(&place, &made);
         series.observe(place, evidence, &made, observer);
-        series.keep()?;
+        match series.keep() {
+            // Another run has no place for its log either.
+            Err(why) if series.next().is_some() => return Err(why),
+            kept => several.tell_if_lost(kept),
+        }
     }
     Ok(())
 }
@@ -132,8 +137,9 @@ pub(crate) fn place_named<P: Clone>(places: &[P], directory: &str, name: impl Fn
 fn earlier(several: &Several<'_>, phases: &[Phase], dir: &Path, path: PathBuf) -> Result<Option<Made>, Failure> {
     let Some(head) = head(&path)? else { return Ok(None) };
     several.began_on(&head, &path)?;
-    let judgement = several.judged(&path)?;
-    made(several, phases, dir, (path, judgement)).map(Some)
+    let whole = several.judged(&path)?;
+    let phases = if phases.is_empty() { Vec::new() } else { several.judged_by_phases(&path, phases)? };
+    made(several, dir, path, Judged { whole, phases }).map(Some)
 }
 
 /// The header of a run. A log whose beginning is damaged may hold failures that nobody can read: it cannot be passed over.
@@ -154,24 +160,31 @@ fn head(path: &Path) -> Result<Option<Header>, Failure> {
     }
 }
 
-fn made(
-    several: &Several<'_>,
-    phases: &[Phase],
-    dir: &Path,
-    (path, judgement): (PathBuf, Judgement),
-) -> Result<Made, Failure> {
-    let phases = if phases.is_empty() { Vec::new() } else { several.judged_by_phases(&path, phases)? };
+fn made(several: &Several<'_>, dir: &Path, path: PathBuf, judged: Judged) -> Result<Made, Failure> {
+    let Judged { whole: judgement, phases } = judged;
     let evidence = Evidence::new(&judgement, below(dir, &path)).with_phases(&phases);
-    let evidence = with_losses(several, &path, evidence)?;
+    let evidence = with_losses(several, &path, &judgement, evidence)?;
     Ok(Made { path, judgement, phases, evidence })
 }
 
 /// The same with the commits that a database has lost since it acknowledged them to this run. At the end of a whole run they were
 /// looked for; a run that was cut short, or that could not be checked, would be forgotten with its ledger.
-fn with_losses(several: &Several<'_>, path: &Path, evidence: Evidence) -> Result<Evidence, Failure> {
+fn with_losses(
+    several: &Several<'_>,
+    path: &Path,
+    judgement: &Judgement,
+    evidence: Evidence,
+) -> Result<Evidence, Failure> {
     if evidence.proves() {
         return Ok(evidence);
     }
-    let losses = several.lost_commits(path)?;
+    let losses = match several.lost_commits(path) {
+        // The ledger lies beside a log that cannot be read back.
+        Err(why) if judgement.log.is_none() => {
+            several.tell_if_lost(Err(why));
+            Vec::new()
+        }
+        losses => losses?,
+    };
     Ok(if losses.is_empty() { evidence } else { evidence.with_failure(losses.join("; ")) })
 }

@@ -112,7 +112,7 @@ impl<'a> Searching<'a> {
             Next::RunAt(_) => return Err(Failure::bug("a search that ended before it was done")),
         };
         self.path.outcome = Some(outcome);
-        self.keep()?;
+        several.tell_if_lost(self.keep());
         Ok(outcome)
     }
 

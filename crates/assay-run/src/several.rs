@@ -10,6 +10,7 @@ use crate::logfile::LogFile;
 use crate::observer::Observer;
 use crate::pace::Pace;
 use crate::records::Records;
+use crate::remembered::Judged;
 use crate::rest::{decisive, json_of, other};
 use crate::results;
 use crate::rundir;
@@ -144,6 +145,14 @@ impl<'a> Several<'a> {
         self.workload.caches.device.is_some()
     }
 
+    /// Tells the user that a document could not be kept: the disk of the results has died, and what was measured is shown
+    /// from memory, as the result of a single run is.
+    pub fn tell_if_lost(&self, kept: Result<(), Failure>) {
+        if let Err(why) = kept {
+            self.tell(&format!("error: {}; the result below is made from memory", why.message()));
+        }
+    }
+
     /// A message for the user that belongs to no run.
     pub(crate) fn tell(&self, line: &str) {
         (self.settings.tell)(line);
@@ -252,13 +261,14 @@ impl<'a> Several<'a> {
         Ok(Ramp { workload, pace })
     }
 
-    /// Makes a run in a new directory below `below`, and judges it.
+    /// Makes a run in a new directory below `below`, and judges it, and each of these phases by itself.
     pub(crate) fn make_run(
         &self,
         below: &Path,
         planned: &PlannedRun,
+        phases: &[Phase],
         observer: &mut dyn Observer,
-    ) -> Result<(Judgement, PathBuf), Failure> {
+    ) -> Result<(Judged, PathBuf), Failure> {
         let PlannedRun { name, workload, pace, load, seed, .. } = planned;
         let Settings { criteria, manner, judge_on, tell, .. } = &self.settings;
         let plan = Pace { seed: Some(*seed), ..pace.clone() }.plan(workload, &self.named, Some(*load))?;
@@ -273,8 +283,8 @@ impl<'a> Several<'a> {
             ..Drive::default()
         };
         drive(&plan, &self.opened, &how, &mut log, observer, &self.stop)?;
-        let (judgement, _) = results::leave(&dir, *judge_on, *tell)?;
-        Ok((judgement, dir))
+        let (judged, _) = results::leave_judged(&dir, *judge_on, phases, *tell)?;
+        Ok((judged, dir))
     }
 }
 

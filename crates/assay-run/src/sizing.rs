@@ -82,7 +82,9 @@ impl<'a> Comparing<'a> {
             let tested = self.one(several, &self.dir.join(&directory), observer)?;
             let cut = tested.candidate.is_cut_short();
             self.sizing.add(Candidate { directory, ..tested.candidate }, &tested.watermarks);
-            self.keep(|line| observer.warn(line))?;
+            if let Err(why) = self.keep(|line| observer.warn(line)) {
+                observer.warn(&format!("error: {}; the result below is made from memory", why.message()));
+            }
             if cut {
                 break;
             }

@@ -93,6 +93,7 @@ fn the_keys_listed_are_the_keys_known() {
         ("#### Keys of a `[[namespace]]` and of an `[[application]]`", "[[application]]"),
         ("#### Keys of `[….reads]` and `[….writes]`", "[[namespace]]\n[namespace.reads]"),
         ("#### Keys of `[namespace.large_blocks]`", "[[namespace]]\n[namespace.large_blocks]"),
+        ("#### Keys of `[namespace.others]`", "[[namespace]]\n[namespace.others]"),
         ("#### Keys of an `[[iostat]]`", "[[iostat]]"),
     ] {
         let mut keys = listed(&page, heading);

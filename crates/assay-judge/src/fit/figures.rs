@@ -76,6 +76,12 @@ pub struct Expected {
 pub trait Load {
     /// What the plan asks of the drive with these knobs.
     fn expected(&self, knobs: &Knobs) -> Expected;
+
+    /// Whether the large blocks that are read, and those that are written, were counted. A fit leaves such a number as it
+    /// is, and moves the operations beside those that were counted.
+    fn counts_large_blocks(&self) -> [bool; 2] {
+        [false; 2]
+    }
 }
 
 impl<F: Fn(&Knobs) -> Expected> Load for F {

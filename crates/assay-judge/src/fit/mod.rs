@@ -1,4 +1,4 @@
-//! The fit: changes the four knobs of a profile until the drive under test does what production's drive did, by
+//! The fit: changes the knobs of a profile until the drive under test does what production's drive did, by
 //! iostat's own figures: r/s, w/s, rkB/s and wkB/s.
 //!
 //! The fit is a state machine and runs nothing itself: it returns the knobs for the next run and receives what was
@@ -9,6 +9,9 @@
 //! are split, merged or joined by requests of others; the ratio of counted to issued requests is known in each round
 //! without any noise. The knobs are then solved for, each direction by itself, such that as many figures as possible
 //! agree and the larger difference is the smallest possible ([`solve`]).
+//!
+//! What production has counted binds a fit: where its log has the large blocks, they stay as they are, and what the drive
+//! did beyond all counts is offered as other operations.
 //!
 //! *Noise.* Arrivals are independent (Poisson), so a round of T seconds counts N operations with a standard deviation
 //! of √N, and bytes with √(T · Σ rate · E[size²]) (a compound Poisson process). Two of those, as a share of what is

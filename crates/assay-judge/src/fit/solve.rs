@@ -1,17 +1,24 @@
 //! Finds the knobs whose expected figures come nearest to production's.
 //!
-//! In each direction, both figures are linear in the scale of its large blocks, for a given position of its sizes. So
-//! the best scale for a position is known exactly: it is where a line crosses zero, where two lines cross, or a bound.
+//! In each direction, both figures are linear in one amount, for a given position of its sizes: the scale of its large
+//! blocks or, where those were counted, the operations beside what was counted. So the best amount for a position is known
+//! exactly: it is where a line crosses zero, where two lines cross, or a bound.
 //! Positions are tried one by one, because rounding up to blocks makes the figures step functions of them.
 
 use super::figures::{Figure, Figures, Load, difference};
-use assay_base::{Direction, Knobs, Share};
+use assay_base::{Direction, Knobs, Rate, Share};
 
 /// Positions lie between the bounds of their bucket.
 pub(super) const POSITIONS: [f64; 2] = [1.0, 2.0];
 /// Bounds of the scale of large blocks.
-pub(super) const SCALES: [f64; 2] = [0.0, 10.0];
-/// Step of both: a tenth of a percent is readable, and changes no figure by more than a tenth of the usual tolerance.
+const SCALES: [f64; 2] = [0.0, 10.0];
+/// Bounds of other operations, per second: none, and more than a drive can do.
+const OTHERS: [f64; 2] = [0.0, 1e8];
+/// Step of other operations, per second.
+const STEP_OF_OTHERS: f64 = 0.1;
+/// So many other operations per second are as far to go as the whole of the large blocks.
+const FAR: f64 = 1000.0;
+/// Step of position and scale: a tenth of a percent is readable, and changes no figure by more than a tenth of the usual tolerance.
 const STEP: f64 = 0.001;
 /// Positions are first tried at this distance, then one step apart around the best of them.
 const COARSE: f64 = 0.01;
@@ -36,11 +43,90 @@ pub(super) struct Aim {
     pub made_of_one: Figures,
 }
 
+/// What a fit moves in one direction beside the position of its sizes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Amount {
+    /// The scale of large blocks, which nobody has counted.
+    LargeBlocks,
+    /// Operations beside those that were counted.
+    Others,
+}
+
+/// The knobs of one direction.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Movable {
+    direction: Direction,
+    amount: Amount,
+}
+
+impl Movable {
+    /// What a fit of this load moves in a direction.
+    pub(super) fn new(load: &dyn Load, direction: Direction) -> Movable {
+        let counted = load.counts_large_blocks()[usize::from(direction == Direction::Write)];
+        Movable { direction, amount: if counted { Amount::Others } else { Amount::LargeBlocks } }
+    }
+
+    /// Position and amount.
+    pub(super) fn of(self, knobs: &Knobs) -> (f64, f64) {
+        let Knobs { read_position, write_position, read_scale, write_scale, other_reads, other_writes } = *knobs;
+        let (position, scale, others) = match self.direction {
+            Direction::Read => (read_position, read_scale, other_reads),
+            Direction::Write => (write_position, write_scale, other_writes),
+        };
+        let amount = match self.amount {
+            Amount::LargeBlocks => scale.as_f64(),
+            Amount::Others => others.as_f64(),
+        };
+        (position.as_f64(), amount)
+    }
+
+    /// The knobs with position and amount replaced.
+    pub(super) fn with(self, knobs: &Knobs, position: f64, amount: f64) -> Knobs {
+        let share = |value: f64| Share::from_ppb((value / STEP * 1e3).round() as u64 * 1_000);
+        let rate = |value: f64| Rate::ratio((value / STEP_OF_OTHERS).round() as u128, 10).unwrap_or(Rate::ZERO);
+        let mut moved = *knobs;
+        let (place, scale, others) = match self.direction {
+            Direction::Read => (&mut moved.read_position, &mut moved.read_scale, &mut moved.other_reads),
+            Direction::Write => (&mut moved.write_position, &mut moved.write_scale, &mut moved.other_writes),
+        };
+        *place = share(position);
+        match self.amount {
+            Amount::LargeBlocks => *scale = share(amount),
+            Amount::Others => *others = rate(amount),
+        }
+        moved
+    }
+
+    /// Bounds of the amount.
+    pub(super) fn bounds(self) -> [f64; 2] {
+        match self.amount {
+            Amount::LargeBlocks => SCALES,
+            Amount::Others => OTHERS,
+        }
+    }
+
+    /// An amount within its bounds, in whole steps.
+    fn rounded(self, amount: f64) -> f64 {
+        let [least, most] = self.bounds();
+        let step = match self.amount {
+            Amount::LargeBlocks => STEP,
+            Amount::Others => STEP_OF_OTHERS,
+        };
+        (amount.clamp(least, most) / step).round() * step
+    }
+
+    /// How far it is from one amount to another, as a share of what is usual.
+    fn way(self, from: f64, to: f64) -> f64 {
+        let usual = if self.amount == Amount::Others { FAR } else { 1.0 };
+        (to - from).abs() / usual
+    }
+}
+
 /// Knobs of one direction, and how far they are from the goal.
 #[derive(Clone, Copy, Debug)]
 struct Setting {
     position: f64,
-    scale: f64,
+    amount: f64,
     worst: f64,
     cost: f64,
 }
@@ -49,22 +135,23 @@ struct Setting {
 /// follow.
 pub(super) fn solve(load: &dyn Load, aim: &Aim, from: &Knobs) -> Knobs {
     [Direction::Write, Direction::Read].into_iter().fold(*from, |knobs, direction| {
-        let best = of_direction(load, aim, &knobs, direction);
+        let movable = Movable::new(load, direction);
+        let best = of_direction(load, aim, &knobs, movable);
         let [operations, _] = Figure::of(direction).map(|figure| figure as usize);
         let made = aim.made_of_one[operations];
         if best.worst <= aim.tolerance || (made - 1.0).abs() <= aim.tolerance {
-            return with(&knobs, direction, best.position, best.scale);
+            return movable.with(&knobs, best.position, best.amount);
         }
         let mut handed_over = *aim;
         handed_over.factor[operations] /= made;
-        let best = of_direction(load, &handed_over, &knobs, direction);
-        with(&knobs, direction, best.position, best.scale)
+        let best = of_direction(load, &handed_over, &knobs, movable);
+        movable.with(&knobs, best.position, best.amount)
     })
 }
 
-fn of_direction(load: &dyn Load, aim: &Aim, from: &Knobs, direction: Direction) -> Setting {
-    let (position, _) = of(from, direction);
-    let at = |position: f64| at_position(load, aim, from, direction, position);
+fn of_direction(load: &dyn Load, aim: &Aim, from: &Knobs, movable: Movable) -> Setting {
+    let (position, _) = movable.of(from);
+    let at = |position: f64| at_position(load, aim, from, movable, position);
     let nearest = |settings: &mut dyn Iterator<Item = Setting>, first: Setting| {
         settings.fold(first, |best, one| if one.cost < best.cost { one } else { best })
     };
@@ -76,10 +163,10 @@ fn of_direction(load: &dyn Load, aim: &Aim, from: &Knobs, direction: Direction) 
     nearest(&mut fine.map(at), coarse)
 }
 
-/// The best scale for a position.
-fn at_position(load: &dyn Load, aim: &Aim, from: &Knobs, direction: Direction, position: f64) -> Setting {
-    let (was_position, was_scale) = of(from, direction);
-    let figures = |scale: f64| load.expected(&with(from, direction, position, scale)).figures;
+/// The best amount for a position.
+fn at_position(load: &dyn Load, aim: &Aim, from: &Knobs, movable: Movable, position: f64) -> Setting {
+    let (was_position, was_amount) = movable.of(from);
+    let figures = |amount: f64| load.expected(&movable.with(from, position, amount)).figures;
     let (none, once) = (figures(0.0), figures(1.0));
     let line = |figure: Figure| {
         let at = figure as usize;
@@ -87,54 +174,32 @@ fn at_position(load: &dyn Load, aim: &Aim, from: &Knobs, direction: Direction, p
         let times = aim.factor[at] / production;
         Some((none[at] * times - 1.0, (once[at] - none[at]) * times))
     };
-    let lines: Vec<(f64, f64)> = Figure::of(direction).into_iter().filter_map(line).collect();
-    let setting = |scale: f64| {
+    let both = Figure::of(movable.direction);
+    let lines: Vec<(f64, f64)> = both.into_iter().filter_map(line).collect();
+    let setting = |amount: f64| {
         let off = |figure: Figure| {
             let at = figure as usize;
-            let ours = (none[at] + scale * (once[at] - none[at])) * aim.factor[at];
+            let ours = (none[at] + amount * (once[at] - none[at])) * aim.factor[at];
             Some(difference(ours, aim.production[at]?).abs())
         };
-        let offs: Vec<f64> = Figure::of(direction).into_iter().filter_map(off).collect();
+        let offs: Vec<f64> = both.into_iter().filter_map(off).collect();
         let worst = offs.iter().copied().fold(0.0, f64::max);
         let beyond = offs.iter().filter(|off| **off > aim.tolerance).count() as f64;
-        let way = (position - was_position).abs() + (scale - was_scale).abs();
+        let way = (position - was_position).abs() + movable.way(was_amount, amount);
         let cost = BEYOND * beyond + worst.min(BEYOND / 2.0) + BESIDE * offs.iter().sum::<f64>() + WAY * way;
-        Setting { position, scale, worst, cost }
+        Setting { position, amount, worst, cost }
     };
-    let settings = turns(&lines).map(|scale| setting(rounded(scale.clamp(SCALES[0], SCALES[1]))));
-    settings.fold(setting(was_scale), |best, one| if one.cost < best.cost { one } else { best })
+    let settings = turns(&lines, movable.bounds()).map(|amount| setting(movable.rounded(amount)));
+    settings.fold(setting(was_amount), |best, one| if one.cost < best.cost { one } else { best })
 }
 
 /// Where the larger distance of these lines from zero can be smallest.
-fn turns(lines: &[(f64, f64)]) -> impl Iterator<Item = f64> {
+fn turns(lines: &[(f64, f64)], bounds: [f64; 2]) -> impl Iterator<Item = f64> {
     let zero = |(a, b): (f64, f64)| -a / b;
     let mut places: Vec<f64> = lines.iter().map(|line| zero(*line)).collect();
     if let [(a, b), (c, d)] = lines {
         places.extend([zero((a - c, b - d)), zero((a + c, b + d))]);
     }
-    places.extend(SCALES);
+    places.extend(bounds);
     places.into_iter().filter(|place| place.is_finite())
-}
-
-/// Rounded to whole steps.
-fn rounded(value: f64) -> f64 {
-    (value / STEP).round() * STEP
-}
-
-/// Position and scale of a direction.
-pub(super) fn of(knobs: &Knobs, direction: Direction) -> (f64, f64) {
-    match direction {
-        Direction::Read => (knobs.read_position.as_f64(), knobs.read_scale.as_f64()),
-        Direction::Write => (knobs.write_position.as_f64(), knobs.write_scale.as_f64()),
-    }
-}
-
-/// The knobs with those of one direction replaced.
-pub(super) fn with(knobs: &Knobs, direction: Direction, position: f64, scale: f64) -> Knobs {
-    let share = |value: f64| Share::from_ppb((value / STEP * 1e3).round() as u64 * 1_000);
-    let (position, scale) = (share(position), share(scale));
-    match direction {
-        Direction::Read => Knobs { read_position: position, read_scale: scale, ..*knobs },
-        Direction::Write => Knobs { write_position: position, write_scale: scale, ..*knobs },
-    }
 }

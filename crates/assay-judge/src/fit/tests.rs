@@ -102,6 +102,65 @@ fn the_worked_example_agrees_in_its_second_round() {
     assert_eq!(knobs[1].write_position, Share::WHOLE, "what moves nothing is not moved");
 }
 
+/// The same with large blocks that were counted, and with other operations of 4 KiB.
+struct Counted(Drive, [bool; 2]);
+
+impl Load for Counted {
+    fn expected(&self, knobs: &Knobs) -> Expected {
+        let Counted(drive, _) = self;
+        let mut expected = drive.expected(knobs);
+        for (at, others) in [knobs.other_reads, knobs.other_writes].into_iter().enumerate() {
+            expected.figures[at] += others.as_f64();
+            expected.figures[at + 2] += others.as_f64() * 4096.0;
+        }
+        expected
+    }
+
+    fn counts_large_blocks(&self) -> [bool; 2] {
+        self.1
+    }
+}
+
+/// Runs a fit to `production` on a device that counts what is issued.
+fn fitted_to_counts(load: &Counted, production: Figures) -> (Outcome, Vec<Knobs>) {
+    let Counted(drive, counted) = load;
+    let mut fit = Fit::start(Counted(*drive, *counted), goal(production), Knobs::default());
+    let mut knobs = Vec::new();
+    loop {
+        match fit.next() {
+            Next::RunAt(at) => {
+                knobs.push(at);
+                let own = load.expected(&at).figures;
+                observe(&mut fit, at, measured(own, Some(own)));
+                assert!(knobs.len() <= 5, "it ends");
+            }
+            Next::Done(outcome) => return (outcome, knobs),
+        }
+    }
+}
+
+#[test]
+fn what_was_counted_binds_the_fit() {
+    // Both directions counted: the worked example agrees by the sizes of its reads and by what nobody has counted.
+    let (outcome, knobs) = fitted_to_counts(&Counted(WORKED, [true, true]), WORKED_IOSTAT);
+    assert_eq!(outcome, Outcome::Agrees { round: 2 });
+    let last = knobs[1];
+    assert_eq!((last.read_scale, last.write_scale), (Share::WHOLE, Share::WHOLE), "the counts stay as they are");
+    let others = last.other_reads.as_f64();
+    assert!((others - (11_806.0 - 10_427.0 - 1174.0)).abs() < 120.0, "{others} other reads a second");
+    assert!(last.read_position > Share::from_percent(108), "{last:?}");
+    // Reads alone: the writes are fitted by their large blocks, as before.
+    let (_, knobs) = fitted_to_counts(&Counted(WORKED, [true, false]), WORKED_IOSTAT);
+    assert!(knobs[1].read_scale == Share::WHOLE && knobs[1].write_scale > Share::WHOLE, "{knobs:?}");
+    // A drive that did less than was counted contradicts the counts, which are not made smaller for it.
+    let (outcome, knobs) = fitted_to_counts(
+        &Counted(WORKED, [true, true]),
+        [11_000.0, WORKED_IOSTAT[1], WORKED_IOSTAT[2], WORKED_IOSTAT[3]],
+    );
+    assert!(matches!(shorts(&outcome)[..], [(Figure::Reads, Why::Bound { lowest: true })]), "{outcome:?}");
+    assert!(knobs.iter().all(|knobs| knobs.read_scale == Share::WHOLE && knobs.other_reads.is_zero()), "{knobs:?}");
+}
+
 #[test]
 fn a_drive_that_already_agrees_is_not_moved() {
     let (outcome, knobs, _) = fitted(WORKED, WORKED.expected(&Knobs::default()).figures, |_, own| own);
@@ -118,6 +177,7 @@ fn every_knob_is_found_within_its_bounds() {
             write_position: share(positions.1),
             read_scale: share(scales.0),
             write_scale: share(scales.1),
+            ..Knobs::default()
         };
         let (outcome, knobs, _) = fitted(drive, drive.expected(&meant).figures, |_, own| own);
         assert_eq!(outcome, Outcome::Agrees { round: 2 }, "{meant:?}");

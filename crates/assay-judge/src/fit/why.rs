@@ -1,7 +1,7 @@
 //! Why a figure does not agree with production's.
 
 use super::figures::{Compared, Figure, Load, Measured, ratio};
-use super::solve;
+use super::solve::{self, Movable};
 use assay_base::{Direction, Knobs};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -89,27 +89,27 @@ pub(super) fn why(load: &dyn Load, state: &State<'_>, figure: Figure) -> Why {
 
 /// Whether any knob of the figure's direction changes it.
 fn moves(load: &dyn Load, knobs: &Knobs, figure: Figure) -> bool {
-    let (position, scale) = solve::of(knobs, figure.direction());
-    let expected = |position, scale| {
-        load.expected(&solve::with(knobs, figure.direction(), position, scale)).figures[figure as usize]
-    };
-    let now = expected(position, scale);
+    let movable = Movable::new(load, figure.direction());
+    let (position, amount) = movable.of(knobs);
+    let expected = |position, amount| load.expected(&movable.with(knobs, position, amount)).figures[figure as usize];
+    let now = expected(position, amount);
     let [low, high] = solve::POSITIONS;
-    [expected(low, scale), expected(high, scale), expected(position, 0.0), expected(position, 1.0)]
+    [expected(low, amount), expected(high, amount), expected(position, 0.0), expected(position, 1.0)]
         .iter()
         .any(|then| (then - now).abs() > 1e-9 * now.abs())
 }
 
 fn tied_or_bound(load: &dyn Load, state: &State<'_>, direction: Direction, above: bool) -> Why {
-    let (position, scale) = solve::of(state.knobs, direction);
+    let movable = Movable::new(load, direction);
+    let (position, amount) = movable.of(state.knobs);
     let [operations, bytes] = Figure::of(direction);
-    let expected = |position| load.expected(&solve::with(state.knobs, direction, position, scale)).figures;
+    let expected = |position| load.expected(&movable.with(state.knobs, position, amount)).figures;
     let sizes_move = expected(solve::POSITIONS[0])[bytes as usize] != expected(solve::POSITIONS[1])[bytes as usize];
     let now = expected(position);
     // Because of rounding up to blocks, the last steps before a bound are all alike and show no difference.
     let bound = solve::POSITIONS[usize::from(!above)];
     let at_bound = (expected(bound)[bytes as usize] / now[bytes as usize] - 1.0).abs() < state.tolerance;
-    if sizes_move && at_bound || scale == solve::SCALES[usize::from(!above)] {
+    if sizes_move && at_bound || amount == movable.bounds()[usize::from(!above)] {
         return Why::Bound { lowest: above };
     }
     let theirs = |figure: Figure| state.production[figure as usize].unwrap_or_default();

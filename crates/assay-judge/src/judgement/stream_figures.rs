@@ -35,6 +35,13 @@ pub struct StreamFigures {
 }
 
 impl StreamFigures {
+    /// The groups with their indices, without one that is shown already: that of all streams, where a criterion is about
+    /// all of them.
+    pub fn groups_beside_all(&self) -> impl Iterator<Item = (usize, &StreamTotals)> {
+        let is_shown = |totals: &StreamTotals| self.together.as_ref().is_some_and(|all| all.name == totals.name);
+        self.groups.iter().enumerate().filter(move |(_, totals)| !is_shown(totals))
+    }
+
     /// The streams over all their targets: for each the entry of all targets together, or its only entry.
     pub(crate) fn whole(&self) -> impl Iterator<Item = &StreamTotals> {
         let only = |stream: &StreamTotals| self.each.iter().filter(|other| other.name == stream.name).count() == 1;

@@ -90,7 +90,8 @@ fn part(part: &StepFigures, out: &mut dyn Write) -> fmt::Result {
         out,
         "\n| stream | length | rate | operations | mean | p50 | p90 | p99 | p99.9 | max |\n|---|---|---:|---:|---:|---:|---:|---:|---:|---:|"
     )?;
-    for stream in part.streams.together.iter().chain(&part.streams.groups).chain(&part.streams.each) {
+    let groups = part.streams.groups_beside_all().map(|(_, totals)| totals);
+    for stream in part.streams.together.iter().chain(groups).chain(&part.streams.each) {
         let target = stream.target.as_ref().map_or(String::new(), |target| format!(" on {target}"));
         let name = plain(&format!("{}{target}", stream.name));
         let rate =

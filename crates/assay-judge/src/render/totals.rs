@@ -18,7 +18,8 @@ pub(crate) fn percentiles(page: &mut Page, shown: Shown<'_>, room: Room) {
     page.line(format!("{:<31}{:>9}{:>9}{:>9}{:>9}{:>9}", "", "mean", "p50", "p99", "p99.9", "max"));
     // Over all targets where there are several, otherwise the only one.
     let mut streams: Vec<&StreamTotals> = Vec::new();
-    let named = part.streams.together.iter().chain(&part.streams.groups);
+    let groups = part.streams.groups_beside_all().map(|(_, totals)| totals);
+    let named = part.streams.together.iter().chain(groups);
     for stream in named.chain(&part.streams.each).filter(|stream| !is_idle(stream)) {
         if streams.iter().all(|seen| seen.name != stream.name) {
             streams.push(stream);

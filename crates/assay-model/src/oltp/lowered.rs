@@ -3,9 +3,9 @@
 use super::stream::{BLOCK, LENGTHS, NAMES, ReadShares, STREAMS};
 use crate::arrival::Curve;
 use crate::life::Life;
-use crate::plan::{Address, Arrival, Block, Stream, Work};
+use crate::plan::{Address, Arrival, Block, Group, Stream, Work};
 use crate::size::{Size, Sizes};
-use assay_base::{Bytes, Direction, Rate, Share};
+use assay_base::{Bytes, Criterion, Direction, Rate, Share};
 
 /// The streams of a load of `rate` operations per second, with reads and writes as separate streams. Their targets are
 /// filled in later. `None` if a rate cannot be represented.
@@ -27,6 +27,25 @@ pub(crate) fn streams(mix: ReadShares, rate: Rate, curve: Option<&Curve>) -> Opt
         }
     }
     Some(all)
+}
+
+/// What of these streams is also shown together, as the published tool draws it: everything first, then its reads and its
+/// writes, then each ASU.
+pub(crate) fn groups(streams: &[Stream]) -> Vec<Group> {
+    let group = |name: &str, is_in: &dyn Fn(&Stream) -> bool| Group {
+        name: name.to_owned(),
+        streams: streams.iter().filter(|stream| is_in(stream)).map(|stream| stream.name.clone()).collect(),
+    };
+    let of = |direction| move |stream: &Stream| stream.direction() == Some(direction);
+    let on = |begin: &'static str| move |stream: &Stream| stream.name.starts_with(begin);
+    vec![
+        group(Criterion::ALL, &|_| true),
+        group("all reads", &of(Direction::Read)),
+        group("all writes", &of(Direction::Write)),
+        group("ASU 1, data store", &on("asu1-")),
+        group("ASU 2, user store", &on("asu2-")),
+        group("ASU 3, log", &on("asu3-")),
+    ]
 }
 
 fn stream(at: usize, direction: Direction, arrival: Arrival) -> Stream {

@@ -17,7 +17,7 @@ mod stream;
 mod walk;
 
 pub use load::Load;
-pub(crate) use lowered::streams;
+pub(crate) use lowered::{groups, streams};
 pub use meant::{Oltp, OltpLoad, Storage};
 pub use sequence::{Access, SMALLEST, Sequence, trimmed};
 pub use stream::{BLOCK, NAMES, Place, RATE, ReadShares};

@@ -1,8 +1,8 @@
-//! What a fit needs from a profile: its four knobs, and the load on one drive at each of their values.
+//! What a fit needs from a profile: its knobs, and the load on one drive at each of their values.
 
 use super::lower::{POSITION_MAX, SCALE_MAX};
-use super::{Kind, LargeBlocks, Lowered, Profile, ProfilePart, Sizes, Unfit};
-use assay_base::{Direction, Knobs, Share};
+use super::{Kind, LargeBlocks, Lowered, Others, Profile, ProfilePart, Sizes, Unfit};
+use assay_base::{Direction, Knobs, Rate, Share};
 use std::ops::RangeInclusive;
 
 /// The load on one drive in a second, by direction: reads, then writes.
@@ -41,6 +41,21 @@ impl ProfilePart {
         self.kind == Kind::Namespace
     }
 
+    /// The other operations of its share of the drive, in a second: reads, then writes.
+    fn others_of_one(&self) -> Option<[Rate; 2]> {
+        let drives = self.drives.len().max(1) as u64;
+        Some([self.others.reads.scaled(1, drives)?, self.others.writes.scaled(1, drives)?])
+    }
+
+    /// Gives all other operations of the drive to this part; without effect where a rate cannot be represented.
+    fn set_others(&mut self, knobs: &Knobs) {
+        let drives = self.drives.len().max(1) as u64;
+        let of_all = |rate: Rate| rate.scaled(drives, 1);
+        if let Some((reads, writes)) = of_all(knobs.other_reads).zip(of_all(knobs.other_writes)) {
+            self.others = Others { reads, writes, ..self.others };
+        }
+    }
+
     /// Sets those knobs that apply: a position is where sizes lie in the buckets of a histogram, so sizes that are
     /// listed one by one have no position.
     fn set(&mut self, knobs: &Knobs) {
@@ -49,6 +64,7 @@ impl ProfilePart {
             flow.into_iter().for_each(|flow| flow.position = position);
         }
         if self.has_blocks() {
+            self.others = Others { reads: Rate::ZERO, writes: Rate::ZERO, ..self.others };
             let (write_scale, read_scale) = (knobs.write_scale, knobs.read_scale);
             self.large_blocks = LargeBlocks { write_scale, read_scale, ..self.large_blocks.clone() };
         }
@@ -80,12 +96,33 @@ impl Profile {
             flow.map_or(Share::WHOLE, |flow| flow.position)
         };
         let blocks = parts().find(|part| part.has_blocks()).map(|part| &part.large_blocks);
+        let sum = |all: [Rate; 2], own: [Rate; 2]| Some([all[0].plus(own[0])?, all[1].plus(own[1])?]);
+        let others = parts()
+            .filter(|part| part.has_blocks())
+            .try_fold([Rate::ZERO; 2], |all, part| part.others_of_one().and_then(|own| sum(all, own)));
+        let [other_reads, other_writes] = others.unwrap_or([Rate::ZERO; 2]);
         Ok(Knobs {
             read_position: position(|part| &part.reads),
             write_position: position(|part| &part.writes),
             read_scale: blocks.map_or(Share::WHOLE, |blocks| blocks.read_scale),
             write_scale: blocks.map_or(Share::WHOLE, |blocks| blocks.write_scale),
+            other_reads,
+            other_writes,
         })
+    }
+
+    /// Whether the large blocks of all namespaces on its drive follow from counts: those that are read, and those that
+    /// are written. A fit leaves such numbers as they are. False where no namespace is on the drive.
+    ///
+    /// # Errors
+    /// There is no such drive, or it has no parts.
+    pub fn counts_large_blocks(&self) -> Result<[bool; 2], Unfit> {
+        let parts = self.parts_meant()?;
+        let namespaces = || parts.iter().map(|index| &self.parts[*index]).filter(|part| part.has_blocks());
+        let all = |counts: fn(&LargeBlocks) -> bool| {
+            namespaces().next().is_some() && namespaces().all(|part| counts(&part.large_blocks))
+        };
+        Ok([all(LargeBlocks::counts_reads), all(LargeBlocks::counts_writes)])
     }
 
     /// The same profile with these knobs for all parts on its drive, whose name is written into the profile.
@@ -94,8 +131,12 @@ impl Profile {
     /// There is no such drive, or it has no parts.
     pub fn moved(&self, knobs: &Knobs) -> Result<Profile, Unfit> {
         let mut moved = self.clone();
-        for index in self.parts_meant()? {
-            moved.parts[index].set(knobs);
+        let parts = self.parts_meant()?;
+        for index in &parts {
+            moved.parts[*index].set(knobs);
+        }
+        if let Some(first) = parts.into_iter().find(|index| self.parts[*index].has_blocks()) {
+            moved.parts[first].set_others(knobs);
         }
         Ok(moved)
     }
@@ -150,6 +191,8 @@ mod tests {
             write_position: share(130),
             read_scale: share(90),
             write_scale: share(80),
+            other_reads: Rate::per_second(7),
+            other_writes: Rate::ratio(5, 2).unwrap(),
         };
         let moved = profile.moved(&knobs).unwrap();
         assert_eq!(moved.knobs().unwrap(), knobs);
@@ -161,6 +204,51 @@ mod tests {
         );
         let asked = moved.lower().unwrap().asked(512);
         assert!(asked.operations[1] < profile.lower().unwrap().asked(512).operations[1]);
+        let others = moved.parts.iter().map(|part| part.others.reads).collect::<Vec<_>>();
+        assert_eq!(
+            others,
+            [Rate::per_second(7), Rate::ZERO, Rate::ZERO, Rate::ZERO],
+            "the first namespace has all of them"
+        );
+        let streams = moved.lower().unwrap().streams;
+        let other = streams.iter().find(|stream| stream.name == "each.other-writes").unwrap();
+        assert_eq!(other.arrival.rate(), Rate::ratio(5, 2));
+        assert_eq!(moved.moved(&Knobs::default()).unwrap(), profile.moved(&Knobs::default()).unwrap());
         assert!(Profile { drive: Some("sdx".into()), ..profile }.moved(&knobs).is_err());
+    }
+
+    #[test]
+    fn what_is_spread_over_drives_has_its_others_spread_too() {
+        let part = ProfilePart { drives: vec!["sda".into(), "sdb".into(), "sdc".into()], ..part("a", "") };
+        let profile = Profile { drive: Some("sdb".into()), parts: vec![part], ..Profile::default() };
+        let knobs = Knobs { other_reads: Rate::ratio(2_064, 10).unwrap(), ..Knobs::default() };
+        let moved = profile.moved(&knobs).unwrap();
+        assert_eq!(moved.parts[0].others.reads, Rate::ratio(6_192, 10).unwrap());
+        assert_eq!(moved.knobs().unwrap(), knobs);
+        let before = profile.lower().unwrap().asked(512).operations[0];
+        assert!((moved.lower().unwrap().asked(512).operations[0] - before - 206.4).abs() < 1e-6);
+    }
+
+    /// Counted large blocks are those that a server's log has, all of them or by what is left of those freed directly.
+    #[test]
+    fn large_blocks_are_counted_where_the_log_has_them() {
+        let rate = || Some(Sourced::new(Rate::per_second(3), ""));
+        let none = || LargeBlocks::default();
+        for (blocks, counted) in [
+            (none(), [false, false]),
+            (LargeBlocks { writes: rate(), ..none() }, [false, true]),
+            (LargeBlocks { reads: rate(), ..none() }, [true, false]),
+            (LargeBlocks { direct_frees: rate(), ..none() }, [false, false]),
+            (LargeBlocks { writes: rate(), direct_frees: rate(), ..none() }, [true, true]),
+            (LargeBlocks { writes: rate(), reads: rate(), ..none() }, [true, true]),
+        ] {
+            let known = ProfilePart { large_blocks: blocks, ..part("a", "sda") };
+            let of = |parts| Profile { drive: Some("sda".into()), parts, ..Profile::default() }.counts_large_blocks();
+            assert_eq!(of(vec![known.clone()]).unwrap(), counted, "{known:?}");
+            let estimated = ProfilePart { large_blocks: none(), ..part("b", "sda") };
+            assert_eq!(of(vec![known, estimated]).unwrap(), [false, false], "all of them must be");
+            let application = ProfilePart { kind: Kind::Application, ..part("c", "sda") };
+            assert_eq!(of(vec![application]).unwrap(), [false, false]);
+        }
     }
 }

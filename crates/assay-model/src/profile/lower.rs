@@ -14,6 +14,8 @@ const SECTOR: u32 = 512;
 const APART: f64 = 0.05;
 /// A position beyond the upper bound of a bucket would contradict the histogram.
 pub(super) const POSITION_MAX: Share = Share::from_percent(200);
+/// The largest size of operations beside those that are counted.
+const OTHERS_MAX: Bytes = Bytes::from_kib(8 << 10);
 /// Upper bound on the scale of large blocks.
 pub(super) const SCALE_MAX: Share = Share::from_percent(1000);
 
@@ -294,6 +296,7 @@ impl Lowering<'_> {
             Kind::Namespace => self.blocks(writes),
             Kind::Application => self.plain_writes(writes),
         }?;
+        self.others()?;
         self.unused();
         Ok(())
     }
@@ -409,6 +412,29 @@ impl Lowering<'_> {
         let points = self.points("writes", &self.part.writes)?;
         let durable = self.part.writes.as_ref().is_some_and(|flow| flow.durable);
         self.stream("writes", Direction::Write, durable, size_of(&points), Bytes::default(), rate);
+        Ok(())
+    }
+
+    /// What reaches the drive beside what is counted.
+    fn others(&mut self) -> Result<(), Unfit> {
+        let others = self.part.others;
+        if others.size.get() == 0 || !others.size.get().is_multiple_of(u64::from(SECTOR)) || others.size > OTHERS_MAX {
+            let what = format!("other operations of {}", others.size);
+            return Err(self.unfit("others", "size", what, "write a multiple of 512B, to 8MiB"));
+        }
+        let drives = self.part.drives.len().max(1) as u64;
+        for (key, name, direction, rate) in [
+            ("reads", "other-reads", Direction::Read, others.reads),
+            ("writes", "other-writes", Direction::Write, others.writes),
+        ] {
+            if rate.is_zero() {
+                continue;
+            }
+            let one = rate.scaled(1, drives).ok_or_else(|| self.too_large("others", key))?;
+            let formula = if drives == 1 { say(rate) } else { format!("{} / {drives} drives", say(rate)) };
+            self.derive(&format!("other {key}"), formula, say(one), "more than what the server counts");
+            self.stream(name, direction, false, Size::fixed(others.size), others.size, one);
+        }
         Ok(())
     }
 

@@ -73,6 +73,8 @@ pub struct ProfilePart {
     pub writes: Option<Flow>,
     /// The blocks that writes are gathered in.
     pub large_blocks: LargeBlocks,
+    /// What reaches the drives of a namespace beside what its server counts.
+    pub others: Others,
     /// Each record is also written separately.
     pub commit_to_device: bool,
     /// Smallest such write; the drive's own block where it is absent.
@@ -154,6 +156,37 @@ impl Default for LargeBlocks {
             read_scale: Share::WHOLE,
             durable: true,
         }
+    }
+}
+
+impl LargeBlocks {
+    /// Whether the number of blocks that are read follows from counts.
+    pub fn counts_reads(&self) -> bool {
+        self.reads.is_some() || self.direct_frees.is_some() && self.writes.is_some()
+    }
+
+    /// Whether the number of blocks that are written was counted.
+    pub fn counts_writes(&self) -> bool {
+        self.writes.is_some()
+    }
+}
+
+/// Operations that reach the drives of a namespace and that its server does not count: iostat shows more than the
+/// server's counts add up to. Nobody knows what they are: they are of one size and anywhere on the drive.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Others {
+    /// Reads per second, on all drives together; a fit changes it.
+    pub reads: Rate,
+    /// Writes per second, on all drives together; a fit changes it.
+    pub writes: Rate,
+    /// Their size.
+    pub size: Bytes,
+}
+
+impl Default for Others {
+    /// None, of the size of a page.
+    fn default() -> Others {
+        Others { reads: Rate::ZERO, writes: Rate::ZERO, size: Bytes::from_kib(4) }
     }
 }
 

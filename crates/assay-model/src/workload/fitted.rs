@@ -15,6 +15,7 @@ pub fn fitted(file: &str, text: &str, knobs: &Knobs, head: &[String]) -> Result<
     let no = |unfit: Unfit| Fault::whole(file, unfit.what, unfit.remedy);
     let lowered = meant.lower().map_err(no)?;
     let parts = meant.parts_meant().map_err(no)?;
+    let fitted = meant.moved(knobs).map_err(no)?;
     let unwritable =
         || Fault::whole(file, "the fitted profile cannot be written in this form", "write its tables as [[namespace]]");
     let mut document: DocumentMut = text.parse().map_err(|_| unwritable())?;
@@ -38,6 +39,13 @@ pub fn fitted(file: &str, text: &str, knobs: &Knobs, head: &[String]) -> Result<
             let blocks = below(written, "large_blocks");
             moved(blocks, "write_scale", knobs.write_scale);
             moved(blocks, "read_scale", knobs.read_scale);
+            let others = fitted.parts[index].others;
+            let was = part.others;
+            for (key, was, to) in [("reads", was.reads, others.reads), ("writes", was.writes, others.writes)] {
+                if was != to {
+                    set_moved(below(written, "others"), key, &was.to_string(), &to.to_string());
+                }
+            }
         }
     }
     let comment: String = head.iter().map(|line| format!("# {}\n", assay_base::text::one_line(line))).collect();
@@ -56,16 +64,21 @@ fn below<'a>(part: &'a mut Table, name: &str) -> &'a mut Item {
     part.entry(name).or_insert_with(|| Item::Table(Table::new()))
 }
 
-/// Sets a knob and adds its previous value as a comment; the line of an unchanged knob is kept. A value within an
-/// inline table gets no comment. An item that is not a table is found by the check of the whole text.
+/// Sets a knob; the line of an unchanged knob is kept. An item that is not a table is found by the check of the whole
+/// text.
 fn moved(item: &mut Item, key: &str, to: Share) {
+    let Some(table) = item.as_table_like() else { return };
+    let was = table.get(key).and_then(Item::as_str).and_then(|text| text.parse::<Share>().ok()).unwrap_or(Share::WHOLE);
+    if was != to {
+        set_moved(item, key, &was.to_string(), &to.to_string());
+    }
+}
+
+/// Sets a knob and adds its previous value as a comment, except within an inline table.
+fn set_moved(item: &mut Item, key: &str, was: &str, to: &str) {
     let one_line = item.is_inline_table();
     let Some(table) = item.as_table_like_mut() else { return };
-    let was = table.get(key).and_then(Item::as_str).and_then(|text| text.parse::<Share>().ok()).unwrap_or(Share::WHOLE);
-    if was == to {
-        return;
-    }
-    table.insert(key, value(to.to_string()));
+    table.insert(key, value(to));
     if let Some(value) = table.get_mut(key).and_then(Item::as_value_mut).filter(|_| !one_line) {
         value.decor_mut().set_suffix(format!("  # fitted, was {was}"));
     }
@@ -86,6 +99,7 @@ fn set(table: &mut Table, key: &str, text: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use assay_base::Rate;
 
     const PROFILE: &str = r#"# mine
 name = "p"
@@ -123,7 +137,7 @@ at_most = "5%"
 
     fn knobs() -> Knobs {
         let share = Share::from_percent;
-        Knobs { read_position: share(110), write_position: share(100), read_scale: share(90), write_scale: share(100) }
+        Knobs { read_position: share(110), read_scale: share(90), ..Knobs::default() }
     }
 
     #[test]
@@ -138,6 +152,22 @@ at_most = "5%"
         let read = |text: &str| crate::workload::read("p.toml", text).unwrap_or_else(|fault| panic!("{fault}\n{text}"));
         assert_eq!(read(&text).criteria, read(PROFILE).criteria);
         assert_eq!(text, format!("# one\n# two\n\n{expected}"));
+    }
+
+    #[test]
+    fn other_operations_get_a_table_of_their_own() {
+        let some = Knobs { other_reads: Rate::ratio(2064, 10).unwrap(), ..Knobs::default() };
+        let once = fitted("p.toml", PROFILE, &some, &[]).unwrap();
+        assert!(once.contains("[namespace.others]\nreads = \"206.4/s\"  # fitted, was 0/s\n"), "{once}");
+        assert_eq!(once.matches("others").count(), 1, "no other namespace has them: {once}");
+        let more = Knobs { other_reads: Rate::per_second(7), other_writes: Rate::per_second(3), ..Knobs::default() };
+        let twice = fitted("p.toml", &once, &more, &[]).unwrap();
+        assert!(
+            twice.contains("reads = \"7/s\"  # fitted, was 206.4/s\nwrites = \"3/s\"  # fitted, was 0/s\n"),
+            "{twice}"
+        );
+        let none = fitted("p.toml", &twice, &Knobs::default(), &[]).unwrap();
+        assert_eq!(profile("p.toml", &none).unwrap().knobs().unwrap(), Knobs::default());
     }
 
     #[test]

@@ -80,7 +80,7 @@ fn along(
     };
     let application = Some(Application::Oltp(OltpLoad { rate, curve, mix, contexts, asu_targets }));
     Some(Workload {
-        load: Load { per_target: false, application, ..Load::of(streams) },
+        load: Load { per_target: false, application, groups: oltp::groups(&streams), ..Load::of(streams) },
         timing: Timing { duration: DURATION, slice: SLICE, ..Timing::default() },
         notes: vec![NOT_COMPARABLE.to_owned()],
         ..Workload::new(name, "oltp", Vec::new(), |_| vec![criterion])

@@ -5,7 +5,9 @@ use super::common::workload_file;
 use super::definition::Workload;
 use super::source::Source;
 use crate::act::standard_criteria;
-use crate::profile::{Drive, Flow, Habits, Kind, LargeBlocks, Lowered, Profile, ProfilePart, Sizes, Sourced, Unfit};
+use crate::profile::{
+    Drive, Flow, Habits, Kind, LargeBlocks, Lowered, Others, Profile, ProfilePart, Sizes, Sourced, Unfit,
+};
 use assay_base::{Bytes, Criterion, Fault, Rate, Share, Span};
 use serde::Deserialize;
 use std::ops::Range;
@@ -39,6 +41,7 @@ struct PartKeys {
     reads: Option<Spanned<FlowKeys>>,
     writes: Option<Spanned<FlowKeys>>,
     large_blocks: Option<Spanned<BlockKeys>>,
+    others: Option<Spanned<OtherKeys>>,
     clients: Option<ClientKeys>,
 }
 
@@ -72,6 +75,14 @@ struct BlockKeys {
     write_scale: Option<Spanned<Share>>,
     read_scale: Option<Spanned<Share>>,
     durable: Option<bool>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct OtherKeys {
+    reads: Option<Spanned<Rate>>,
+    writes: Option<Spanned<Rate>>,
+    size: Option<Spanned<Bytes>>,
 }
 
 #[derive(Deserialize)]
@@ -181,6 +192,10 @@ fn part(source: Source<'_>, kind: Kind, keys: &PartKeys) -> Result<ProfilePart, 
         let remedy = "write [[namespace]], or give the application its writes as they are";
         return Err(source.fault(blocks.span(), "an application has no large blocks", remedy));
     }
+    if let Some(others) = keys.others.as_ref().filter(|_| kind == Kind::Application) {
+        let remedy = "add them to its reads and writes, or write another [[application]]";
+        return Err(source.fault(others.span(), "an application has no other operations", remedy));
+    }
     if let Some(share) = keys.compress_to.as_ref().filter(|share| *share.get_ref() > Share::WHOLE) {
         return Err(source.fault(share.span(), "data can compress to at most 100%", "write 100% or less"));
     }
@@ -196,6 +211,7 @@ fn part(source: Source<'_>, kind: Kind, keys: &PartKeys) -> Result<ProfilePart, 
         reads: one(&keys.reads)?,
         writes: one(&keys.writes)?,
         large_blocks: keys.large_blocks.as_ref().map(|keys| blocks(source, keys.get_ref())).unwrap_or_default(),
+        others: keys.others.as_ref().map(|keys| others(keys.get_ref())).unwrap_or_default(),
         commit_to_device: keys.commit_to_device.unwrap_or(false),
         commit_min: keys.commit_min.as_ref().map(|least| *least.get_ref()),
         compress_to: keys.compress_to.as_ref().map(|share| *share.get_ref()),
@@ -251,6 +267,12 @@ fn line_of(source: Source<'_>, span: Range<usize>, at: usize) -> Range<usize> {
         Some((from, to)) => span.start + from..span.start + to,
         None => span,
     }
+}
+
+fn others(keys: &OtherKeys) -> Others {
+    let rate = |rate: &Option<Spanned<Rate>>| rate.as_ref().map_or(Rate::ZERO, |rate| *rate.get_ref());
+    let size = keys.size.as_ref().map_or(Others::default().size, |size| *size.get_ref());
+    Others { reads: rate(&keys.reads), writes: rate(&keys.writes), size }
 }
 
 fn blocks(source: Source<'_>, keys: &BlockKeys) -> LargeBlocks {

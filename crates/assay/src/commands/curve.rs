@@ -128,7 +128,7 @@ pub(crate) fn curve(args: &Curve) -> Result<u8, Failure> {
         progress.say("the same without the cache");
         curve.put_beside(measure(args, &several, &asked, (&below, resumed), &mut progress)?);
     }
-    leave(&curve, &dir)?;
+    several.tell_if_lost(leave(&curve, &dir));
     show(&curve, &dir, args.output.json, &progress)?;
     Ok(curve.verdict().exit_code())
 }
@@ -174,7 +174,7 @@ fn measure(
     let mut curving = Curving::begin(several, asked, args.search.bounds(), dir.to_path_buf(), resumed)?;
     curving.run(progress)?;
     let curve = curving.curve();
-    leave(&curve, dir)?;
+    several.tell_if_lost(leave(&curve, dir));
     Ok(curve)
 }
 

@@ -110,7 +110,9 @@ fn places(args: &Orion) -> Result<Vec<Place>, Failure> {
 
 fn show(matrix: &Matrix, dir: &Path, json: bool, progress: &Progress) -> Result<(), Failure> {
     let bug = |_| Failure::bug("a matrix that cannot be shown");
-    page(&dir.join(PAGE), |text| html(matrix, text))?;
+    if let Err(why) = page(&dir.join(PAGE), |text| html(matrix, text)) {
+        progress.warn(&format!("error: {}", why.message()));
+    }
     if json {
         return print_json(matrix);
     }

@@ -3,6 +3,7 @@
 
 use super::bed::{Log, Place, Running, Said, until};
 use super::crash::Mounted;
+use super::server::Served;
 use super::shop::{FAST, in_one_line, shop, somebody};
 use serde_json::Value;
 use std::fs;
@@ -115,5 +116,55 @@ fn transactions_that_failed_on_a_disk_are_not_forgotten_after_a_kill() {
         mounted.again();
         let said = mounted.place.assay(&[&command[..], &["--resume", "p"]].concat());
         has_failed(&mounted.place, &said, document, run, &["SQLITE", "I/O"]);
+    }
+}
+
+/// How a procedure on a server is ended while its first run goes on.
+const ENDS: [libc::c_int; 2] = [libc::SIGKILL, libc::SIGINT];
+
+/// Every procedure with every end, each on a server of its own; `None` where there is no server.
+fn on_servers() -> Option<impl Iterator<Item = (Served, usize, libc::c_int)>> {
+    Served::new("-c fsync=off")?;
+    let cells = (0..PROCEDURES.len()).flat_map(|procedure| ENDS.map(|end| (procedure, end)));
+    Some(cells.filter_map(|(procedure, end)| Some((Served::new("-c fsync=off")?, procedure, end))))
+}
+
+#[test]
+fn commits_that_a_server_lost_while_a_procedure_was_down_are_found_before_it_goes_on() {
+    let Some(cells) = on_servers() else { return };
+    for (served, procedure, end) in cells {
+        let (words, document, run) = PROCEDURES[procedure];
+        let command = command(words, &served.url, &["--verify"]);
+        let (running, log) = begun(&served.place, &command, run);
+        running.signal(end);
+        running.end();
+        let before = fs::read(&log).unwrap();
+        served.ask("UPDATE assay_tpcc.assay_session SET seq = seq - 3");
+        let said = served.place.assay(&[&command[..], &["--resume", "p"]].concat());
+        has_failed(&served.place, &said, document, run, &["acknowledged commits are lost"]);
+        assert_eq!(fs::read(&log).unwrap(), before, "{document}, {end}: what was measured stays");
+        // It stays so, though all rows are above the lost numbers by now, and a run after it finds nothing.
+        let again = served.place.assay(&[&command[..], &["--resume", "p"]].concat());
+        has_failed(&served.place, &again, document, run, &["acknowledged commits are lost"]);
+    }
+}
+
+#[test]
+fn transactions_that_failed_on_a_server_are_not_forgotten_after_a_kill_or_an_interruption() {
+    const END_ONE: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+                           WHERE application_name = 'assay' AND backend_xid IS NOT NULL LIMIT 1";
+    let Some(cells) = on_servers() else { return };
+    for (served, procedure, end) in cells {
+        let (words, document, run) = PROCEDURES[procedure];
+        let command = command(words, &served.url, &[]);
+        let (running, log) = begun(&served.place, &command, run);
+        until("a transaction to fail", || {
+            served.ask(END_ONE);
+            !errors(&log).is_empty()
+        });
+        running.signal(end);
+        running.end();
+        let said = served.place.assay(&[&command[..], &["--resume", "p"]].concat());
+        has_failed(&served.place, &said, document, run, &["57P01", "connection-lost", "outcome-unknown"]);
     }
 }

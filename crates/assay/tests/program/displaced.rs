@@ -360,6 +360,44 @@ fn a_verdict_survives_the_file_system_of_its_log() {
         );
         assert!([Some(10), Some(11), Some(12)].contains(&said.code), "{said:?}");
         assert!(!said.out.contains("results in"), "{said:?}");
+        assert!(!said.err.contains("the run log holds all of it"), "{said:?}");
+    }
+}
+
+/// What the points of a procedure say is of the fold that ran while the log was written, as for a single run, also of each
+/// phase of one run; and the result is printed although its document cannot be kept.
+#[test]
+fn procedures_survive_the_file_system_of_their_logs() {
+    let shared = ["random-read", "disk", "--for", "3s", "--slice", "1s", "--warm-up", "0s"];
+    let broken = ["--criterion", "reads response max at most 1ns"];
+    let held = ["--criterion", "reads response max at most 1h"];
+    let points = ["--max", "2x", "--points", "50%,100%", "--runs"];
+    let curve = |runs| [&["curve"], &shared[..], &points, &[runs]].concat();
+    let limit = [&["limit"], &shared[..], &["--from", "1x", "--to", "2x"]].concat();
+    for (line, bound, codes, says) in [
+        (curve("one"), broken, &[10][..], "FAIL"),
+        (curve("one"), held, &[11, 12], "IN"),
+        (curve("each"), broken, &[10], "FAIL"),
+        (limit, broken, &[10, 12], "FAIL"),
+    ] {
+        let place = place_with_disk();
+        let Some(disk) = Loop::over(&place, "low.img", 128 << 20) else { return };
+        let Some(_mounted) = Mounted::ext4(&disk, place.path("mounted")) else { return };
+        let mut running = place.begin(&[&line[..], &bound, &["--out", "mounted/many"]].concat());
+        until("two intervals", || {
+            assert!(running.is_alive(), "it ended before it was asked to");
+            let has_two = |log: &PathBuf| {
+                fs::read_to_string(log).is_ok_and(|text| text.matches("\"kind\":\"interval\"").count() >= 2)
+            };
+            logs(&place.path("mounted/many")).iter().any(has_two)
+        });
+        if !shut_down(&place.path("mounted")) {
+            return passed_over("no file system can be shut down here");
+        }
+        let said = running.end();
+        assert!(said.code.is_some_and(|code| codes.contains(&code)), "{line:?}: {said:?}");
+        assert!(said.err.contains("made from memory") && said.out.contains(says), "{line:?}: {said:?}");
+        assert!(!said.err.contains("the run log holds all of it"), "{line:?}: {said:?}");
     }
 }
 

@@ -31,6 +31,23 @@ fn the_mean_of_all_operations_is_judged() {
     let criterion = verdict["criteria"].as_array().unwrap().iter().find(|it| it["stream"] == "all").unwrap();
     assert_eq!((criterion["outcome"].as_str(), criterion["windows"].as_u64()), (Some("pass"), Some(1)), "{criterion}");
     assert!(verdict.to_string().contains("not comparable with audited SPC-1 results"));
+    // The pictures of the original: everything first, then its reads and writes, then each ASU. The parts are the whole.
+    let groups: Vec<&Value> = verdict["groups"].as_array().unwrap().iter().collect();
+    let names = ["all", "all reads", "all writes", "ASU 1, data store", "ASU 2, user store", "ASU 3, log"];
+    assert_eq!(groups.iter().map(|group| group["name"].as_str().unwrap()).collect::<Vec<_>>(), names);
+    let of = |parts: &[usize]| -> f64 { parts.iter().map(|part| number(groups[*part], "operations")).sum() };
+    assert_eq!((of(&[0]), of(&[1, 2]), of(&[3, 4, 5])), (operations, operations, operations));
+    assert_eq!(groups[0]["response"], all["response"], "two ways to the figures of everything");
+    let log = streams.iter().find(|it| it["name"] == "asu3-1-writes").unwrap();
+    assert_eq!((&groups[5]["operations"], &groups[5]["response"]), (&log["operations"], &log["response"]));
+    let page = fs::read_to_string(place.path("run/report.html")).unwrap();
+    let pictures: Vec<&str> =
+        page.match_indices("data-chart=\"response\"").map(|(at, _)| &page[at..at + 120]).collect();
+    for (number, picture) in pictures.iter().take(6).enumerate() {
+        let of = format!("data-of=\"groups\" data-stream=\"{number}\"");
+        assert!(picture.contains(&of), "the picture at place {number}: {picture}");
+    }
+    assert!(pictures.len() > 6 && !pictures[6].contains("groups"), "then each stream: {pictures:?}");
     // Without a criterion on all streams, the result has no figures of all streams together.
     let args = [
         &["run", "oltp"],

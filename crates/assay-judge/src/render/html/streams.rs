@@ -83,7 +83,7 @@ fn rows<'a>(part: &'a StepFigures, several: bool, root: &str) -> Vec<StreamRow<'
     let shown = |(_, totals): &(usize, &StreamTotals)| !several || totals.target.is_none();
     let each = streams.each.iter().enumerate().filter(shown);
     let together = streams.together.iter().map(|totals| ("together".to_owned(), totals));
-    let groups = streams.groups.iter().enumerate().map(|(index, totals)| (format!("groups/{index}"), totals));
+    let groups = streams.groups_beside_all().map(|(index, totals)| (format!("groups/{index}"), totals));
     together.chain(groups).chain(each.map(|(index, totals)| (format!("streams/{index}"), totals))).map(row).collect()
 }
 
