@@ -34,6 +34,7 @@ mod payload;
 mod queue;
 mod reap;
 mod recorded;
+mod restock;
 mod rules;
 mod scheduled;
 pub mod settle;

@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(passed.normal, None);
         // Slow at both priorities.
         let (slow, _) = chosen(Choice::Auto, false, [(60, 20), (55, 20)]);
-        assert!(slow.normal.is_none() && slow.warning.unwrap().contains("by 40 µs"));
+        assert!(slow.normal.is_none() && slow.warning.unwrap().contains("takes 40 µs longer"));
         // In memory the worker makes the call itself, and nothing else is compared: with consecutive reads the other
         // path may look short.
         for by_threads in [45, 13] {

@@ -5,11 +5,10 @@ use clap::{Arg, Command};
 use std::ffi::OsString;
 
 /// The options that `-h` shows, by their names on the command line.
-const COMMON: [&str; 24] = [
+const COMMON: [&str; 23] = [
     "load",
     "at",
     "for",
-    "slice",
     "criterion",
     "from",
     "to",

@@ -191,6 +191,7 @@ fn the_members_of_the_result_are_the_members_listed() {
         "cache",
         "meters",
         "together",
+        "groups",
         "phases",
         "databases",
         "per_minute",

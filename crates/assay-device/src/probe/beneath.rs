@@ -119,8 +119,10 @@ pub fn beneath_file(roots: &Roots, real: &Path) -> Beneath {
     let Some(mount) = mount_of(&table, real) else {
         return Beneath::Unknown("its file system is not in the table of mounts".to_owned());
     };
-    if let Some(served) = super::nfs::serves(roots, mount) {
-        return Beneath::Disks(served);
+    if let Some(bytes) = super::nfs::bytes_of_a_call(roots, mount) {
+        let pieces = Pieces { bytes, aligned: true };
+        let (disks, fan_out) = (vec![mount.device], FanOut::ONE);
+        return Beneath::Disks(Served { disks, fan_out, pieces, through_file_system: true, through_memory: false });
     }
     let disk = super::stat::disk_under_path(roots, real);
     answer(on_file_system(roots, &mount.kind, disk, 0))
@@ -144,7 +146,7 @@ pub fn of_another_host(roots: &Roots, device: DevNum) -> Option<String> {
         return Some(format!("{server} is a server: what other machines do on it is not known"));
     }
     let dir = disk_dir(roots, device)?;
-    let (path, name) = (dir.to_string_lossy().into_owned(), super::stat::disk_name(roots, device)?);
+    let (path, name) = (dir.to_string_lossy().into_owned(), super::counted::disk_name(roots, device)?);
     let transport = attribute(&dir.join("device/transport")).filter(|transport| transport != "pcie");
     let remote = ["nbd", "rbd", "drbd"].iter().any(|driver| name.starts_with(driver))
         || ["/session", "/rport-", "/nvme-fabrics/"].iter().any(|part| path.contains(part))

@@ -5,6 +5,7 @@
 //! (`None`), never an empty success: a loop device has no model, so its model is `None`.
 
 mod beneath;
+mod counted;
 mod health;
 mod host;
 mod nfs;
@@ -13,11 +14,12 @@ mod stat;
 mod target;
 
 pub use beneath::{Beneath, FanOut, Pieces, Served, beneath_device, beneath_file, of_another_host, pieces_of};
+pub use counted::{disk_name, disk_stat};
 pub use health::health;
 pub(crate) use host::available_memory;
 pub use host::{CgroupLimits, HostFingerprint, clocksource, host};
 pub use processes::{ProcessIo, Processes, busiest, process_io, processes};
-pub use stat::{DiskStat, disk_name, disk_stat, disk_under_path};
+pub use stat::{DiskStat, disk_under_path};
 pub use target::{LARGEST_REQUEST, TargetFingerprint, queue, target};
 
 use crate::safety::{Roots, names_if_any};

@@ -6,7 +6,6 @@
 //! or `COMMIT:` has the number of such calls first and, as the eighth figure, how long they took together in milliseconds
 //! (net/sunrpc/stats.c, fs/nfs/super.c, fs/nfs/iostat.h).
 
-use super::beneath::{FanOut, Pieces, Served};
 use super::stat::DiskStat;
 use crate::safety::{DevNum, Mount, Roots, mounts};
 
@@ -37,19 +36,12 @@ pub(super) fn name(roots: &Roots, device: DevNum) -> Option<String> {
     mount_with(roots, device).map(|mount| mount.source)
 }
 
-/// A mount as that which serves its files; `None` where it is not of NFS, or has no counters.
-pub(super) fn serves(roots: &Roots, mount: &Mount) -> Option<Served> {
+/// Into how many bytes a mount divides what is read and written; `None` where it is not of NFS, or has no counters.
+pub(super) fn bytes_of_a_call(roots: &Roots, mount: &Mount) -> Option<u64> {
     stat(roots, mount.device)?;
     let size = |name: &str| mount.options.split(',').find_map(|option| option.strip_prefix(name)?.parse::<u64>().ok());
     let sizes = [size("rsize="), size("wsize=")].into_iter().flatten().filter(|size| CALL_BYTES.contains(size));
-    let bytes = sizes.min().unwrap_or(*CALL_BYTES.start());
-    Some(Served {
-        disks: vec![mount.device],
-        fan_out: FanOut::ONE,
-        pieces: Pieces { bytes, aligned: true },
-        through_file_system: true,
-        through_memory: false,
-    })
+    Some(sizes.min().unwrap_or(*CALL_BYTES.start()))
 }
 
 /// The counters of the mount at this point.
@@ -153,10 +145,10 @@ device other:/x mounted on /other with fstype nfs statvers=1.1
     fn a_call_has_as_many_bytes_as_the_mount_allows() {
         let (_dir, roots) = host();
         let table = mounts(&roots.proc.join("self/mountinfo")).unwrap();
-        let served = |at: usize| serves(&roots, &table[at]);
-        assert_eq!(served(1).unwrap().pieces, Pieces { bytes: 262_144, aligned: true });
-        assert_eq!(served(2).unwrap().pieces.bytes, 1024, "where nothing says it, as little as possible");
-        assert_eq!((served(0), served(3), served(4)), (None, None, None));
+        let bytes = |at: usize| bytes_of_a_call(&roots, &table[at]);
+        assert_eq!(bytes(1), Some(262_144));
+        assert_eq!(bytes(2), Some(1024), "where nothing says it, as little as possible");
+        assert_eq!((bytes(0), bytes(3), bytes(4)), (None, None, None));
     }
 
     #[test]

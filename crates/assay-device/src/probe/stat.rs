@@ -94,21 +94,8 @@ impl DiskStat {
     }
 }
 
-/// The kernel's name of a block device, such as `sda`; of a mount of NFS, the server with its directory. `None`: it is
-/// not there.
-pub fn disk_name(roots: &Roots, device: DevNum) -> Option<String> {
-    if let Some(server) = super::nfs::name(roots, device) {
-        return Some(server);
-    }
-    let real = roots.device_dir(device)?.canonicalize().ok()?;
-    Some(real.file_name()?.to_string_lossy().into_owned())
-}
-
-/// The counters of a block device, or of a mount of NFS. `None`: the kernel has none for it.
-pub fn disk_stat(roots: &Roots, device: DevNum) -> Option<DiskStat> {
-    if device.major == 0 {
-        return super::nfs::stat(roots, device);
-    }
+/// The counters of a block device. `None`: the kernel has none for it.
+pub(super) fn of_block_device(roots: &Roots, device: DevNum) -> Option<DiskStat> {
     DiskStat::parse(&attribute(&roots.device_dir(device)?.join("stat"))?)
 }
 

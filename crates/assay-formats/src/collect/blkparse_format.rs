@@ -4,7 +4,7 @@
 //! (`%a`), the kind (`%d`), the time (`%T` and `%t`), the sector (`%S`) and the size (`%n` sectors or `%N` bytes) count;
 //! the others are passed over.
 
-use super::trace_lines::{Blkparse, SECTOR, Seen};
+use super::seen::{Blkparse, SECTOR, Seen};
 
 /// A format of blkparse.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -17,6 +17,7 @@ mod json;
 mod moments;
 mod options;
 mod recording;
+mod seen;
 mod server_log;
 mod skew;
 mod text;

@@ -2,8 +2,9 @@
 //!
 //! What the import of traces passes over with a remark is refused here: what was not recorded cannot be played.
 
+use super::seen::Seen;
 use super::trace::DISORDER;
-use super::trace_lines::{Reader, Seen};
+use super::trace_lines::Reader;
 use assay_base::Bytes;
 use assay_base::text::one_line;
 use assay_model::recording::{Line, MOST};

@@ -3,16 +3,11 @@
 
 use super::blkparse_format::Format;
 use super::findings::{Findings, Place};
+use super::seen::{BYTES_MAX, Blkparse, SECTOR, Seen};
 use super::text::number;
 use super::trace::{Event, add};
 use assay_base::Direction;
-use std::borrow::Cow;
 use std::collections::BTreeMap;
-
-/// The kernel's sector size.
-pub(super) const SECTOR: u64 = 512;
-/// Upper bound on the size of an operation; larger ones are ignored.
-const BYTES_MAX: u64 = 1 << 32;
 
 #[derive(Default)]
 pub(super) struct Reader {
@@ -54,22 +49,6 @@ struct Snoop {
     direction: usize,
     address: usize,
     bytes: usize,
-}
-
-/// What a line of a trace is.
-pub(super) enum Seen<'a> {
-    /// No line of a trace.
-    Nothing,
-    /// A line that says nothing about operations.
-    Empty,
-    /// The line with which a trace of fio begins that has no times.
-    Untimed,
-    /// Events of this kind, which are not counted.
-    Other(&'static str),
-    /// A line that is damaged, and how a remark about it ends.
-    Damaged(&'static str, &'static str),
-    /// An operation.
-    Event(Event<'a>),
 }
 
 impl Reader {
@@ -166,44 +145,6 @@ fn blkparse(line: &str) -> Seen<'_> {
     let sector = words.next().and_then(|word| word.parse().ok());
     let sectors = words.next().filter(|word| *word == "+").and_then(|_| words.next()?.parse().ok());
     Blkparse { device: device.into(), action, kind, at: Some(at), sector, sectors }.seen()
-}
-
-/// What a line of blkparse says, in whatever format.
-pub(super) struct Blkparse<'a> {
-    pub device: Cow<'a, str>,
-    pub action: &'a str,
-    /// The letters of the kind of operation: R, W, D, F, S, A, M.
-    pub kind: &'a str,
-    /// Nanoseconds.
-    pub at: Option<u64>,
-    pub sector: Option<u64>,
-    pub sectors: Option<u64>,
-}
-
-impl<'a> Blkparse<'a> {
-    pub(super) fn seen(self) -> Seen<'a> {
-        let action = match self.action {
-            "Q" => "Q",
-            "D" => "D",
-            "C" => "C",
-            // Merges, plugs, splits and the like are steps between these events.
-            _ => return Seen::Other("other events of blkparse"),
-        };
-        let known = self.sector.zip(self.sectors).filter(|(_, sectors)| *sectors > 0 && *sectors < BYTES_MAX / SECTOR);
-        // F before the operation's letter means a flush, after it FUA.
-        let letters = self.kind.strip_prefix('F').unwrap_or(self.kind);
-        let direction = match (letters.contains('D') || known.is_none(), letters.contains('R'), letters.contains('W')) {
-            (true, ..) => None,
-            (_, true, _) => Some(Direction::Read),
-            (_, _, true) => Some(Direction::Write),
-            _ => None,
-        };
-        let (sector, sectors) = known.unwrap_or_default();
-        let durable = letters.contains('S') || letters.contains('F');
-        let address = sector.checked_mul(SECTOR);
-        let bytes = sectors * SECTOR;
-        Seen::Event(Event { device: self.device, action, direction, at: self.at, address, bytes, durable })
-    }
 }
 
 /// `8,16`.

@@ -212,7 +212,7 @@ fn a_member_that_differs_is_named_by_its_path() {
             |it| it.plan["streams"][0]["addresses"]["blocks"] = serde_json::json!([3]),
             "stream reads, addresses.blocks is [1,2] in run 1 and [3] in run 2",
         ),
-        (|it| it.plan["streams"] = serde_json::json!([]), "stream reads is described in one"),
+        (|it| it.plan["streams"] = serde_json::json!([]), "stream reads is described in the log of one of"),
         (|it| it.streams[0].arrival = "steady".into(), "steady, "),
     ] {
         let found = differences(change);

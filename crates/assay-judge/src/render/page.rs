@@ -174,7 +174,7 @@ mod tests {
             text
         };
         let longest = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
-        assert_eq!([20, 80, 120, 5000].map(|columns| longest(&shown(Reader::Terminal(columns)))), [79, 79, 119, 159]);
+        assert_eq!([20, 80, 120, 5000].map(|columns| longest(&shown(Reader::Terminal(columns)))), [80, 80, 120, 160]);
         let whole = shown(Reader::Pipe);
         assert!(whole.contains("x ".repeat(150).trim_end()) && !whole.contains('…'));
         assert_eq!(whole.matches("word").count(), 60);

@@ -151,9 +151,9 @@ fn step_lines(page: &mut Page, step: &Step, room: Room) {
     let (number, load, verdict, measured) = (step.number, &step.load, step.verdict, length(&step.part.time));
     let in_one_line = room.table.is_none();
     if in_one_line {
-        let title = page.reader.cut(&step.title, 16);
+        let title = page.reader.cut(&step.title, 12);
         let done = throughput(&step.part).map(|done| format!(", {done}")).unwrap_or_default();
-        page.line(format!("step {number}  {title:<16}  {load:>7}  {verdict:<10}  {measured}{done}"));
+        page.line(format!("step {number}  {title:<12}  {load:>7}  {verdict:<10}  {measured}{done}"));
     } else {
         let row = format!("  {load:>7}  {verdict:<10}  {measured}");
         page.row(&format!("step {number}  "), &step.title, TITLE, &row);

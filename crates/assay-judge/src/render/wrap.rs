@@ -94,14 +94,14 @@ mod tests {
         for (text, columns, expected) in [
             ("", 5, &[""][..]),
             ("short", 5, &["short"]),
-            ("one two three", 7, &["one two", "three"]),
+            ("one two three", 7, &["one two", "  three"]),
             ("  one two three", 9, &["  one two", "    three"]),
             ("reads p99 <= 2 ms", 14, &["reads p99 <=", "  2 ms"]),
             ("reads p99 <= 2 ms, then", 14, &["reads p99 <=", "  2 ms, then"]),
             ("12 34", 4, &["12", "  34"]),
             ("next: /a/very/long/path behind", 10, &["next:", "  /a/very/long/path", "  behind"]),
             ("/a/very/long/path", 10, &["/a/very/long/path"]),
-            ("a    b", 3, &["a", "  b"]),
+            ("a    b", 3, &["a", " b"]),
         ] {
             assert_eq!(continued(text, columns), expected, "{text:?} in {columns}");
         }

@@ -19,7 +19,7 @@ pub(crate) struct Access {
     /// table) or S8 (it holds unknown data). The result lists the override
     #[arg(long = "override", value_name = "RULE", value_delimiter = ',')]
     pub overrides: Vec<RuleId>,
-    /// Create file targets that do not exist yet, with this size, such as 10GiB [default: refuse them]
+    /// Create file targets that are missing, of this size, such as 10GiB [default: refuse them]
     #[arg(long, value_name = "SIZE")]
     pub create: Option<Bytes>,
     /// Proceed in a container, although processes outside the container are invisible and may be using the device
