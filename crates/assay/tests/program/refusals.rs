@@ -481,7 +481,7 @@ fn a_configuration_is_explained_whose_drives_are_not_here() {
         "on 2 targets",
         "target /dev/none1: is not here, so that its size",
         "target /dev/none2: is not here",
-        "2000.000/s",
+        "4000.000/s",
     ] {
         assert!(said.out.contains(words), "{words}: {}", said.out);
     }
