@@ -377,8 +377,9 @@ fn procedures_survive_the_file_system_of_their_logs() {
     for (line, bound, codes, says) in [
         (curve("one"), broken, &[10][..], "FAIL"),
         (curve("one"), held, &[11, 12], "IN"),
-        (curve("each"), broken, &[10], "FAIL"),
-        (limit, broken, &[10, 12], "FAIL"),
+        // Where another run would follow, there is no place for its log: the host failed, behind the verdict of this one.
+        (curve("each"), broken, &[5, 10], "FAIL"),
+        (limit, broken, &[5, 10, 12], "FAIL"),
     ] {
         let place = place_with_disk();
         let Some(disk) = Loop::over(&place, "low.img", 128 << 20) else { return };
@@ -396,7 +397,10 @@ fn procedures_survive_the_file_system_of_their_logs() {
         }
         let said = running.end();
         assert!(said.code.is_some_and(|code| codes.contains(&code)), "{line:?}: {said:?}");
-        assert!(said.err.contains("made from memory") && said.out.contains(says), "{line:?}: {said:?}");
+        assert!(
+            said.err.contains("made from memory") && format!("{}{}", said.out, said.err).contains(says),
+            "{line:?}: {said:?}"
+        );
         assert!(!said.err.contains("the run log holds all of it"), "{line:?}: {said:?}");
     }
 }

@@ -26,9 +26,9 @@ direct_frees = "20/s"
 [[iostat]]
 drive = "sda"
 reads = "872/s"
-writes = "84/s"
+writes = "80/s"
 read_bytes = "16000KiB"
-write_bytes = "10752KiB"
+write_bytes = "10240KiB"
 "#;
 
 fn example(place: &Place, name: &str) -> String {
@@ -153,9 +153,9 @@ fn what_cannot_agree_says_why_and_by_how_much() {
         Said { out: said.out.split_whitespace().collect::<Vec<_>>().join(" "), ..said }
     };
     let profile = SMALL;
-    let tied = fit("tied", &profile.replace("10752KiB", "5376KiB"), "sim:flash");
+    let tied = fit("tied", &profile.replace("10240KiB", "5120KiB"), "sim:flash");
     assert_eq!(tied.code, Some(10), "{}", told(&tied));
-    assert!(tied.out.contains("an operation has 128.0 KiB here and"), "{}", tied.out);
+    assert!(tied.out.contains("wkB/s: sizes or large blocks are at their lower bound already"), "{}", tied.out);
     assert!(tied.out.contains("too far") && place.path("tied/fitted.toml").exists(), "{}", tied.out);
     let bound = fit("bound", &profile.replace("16000KiB", "99000KiB"), "sim:flash");
     assert!(bound.code == Some(10) && bound.out.contains("at their upper bound already"), "{}", told(&bound));
@@ -168,7 +168,7 @@ fn what_cannot_agree_says_why_and_by_how_much() {
     let slow = fit("slow", profile, "sim:disk");
     assert_eq!(slow.code, Some(10), "{}", told(&slow));
     assert!(slow.out.contains("does not carry production's load") && !place.path("slow/fitted.toml").exists());
-    let partial = profile.replace("write_bytes = \"10752KiB\"\n", "");
+    let partial = profile.replace("write_bytes = \"10240KiB\"\n", "");
     let partial = fit("partial", &partial, "sim:flash");
     assert!(partial.code == Some(0) && partial.out.contains("has no wkB/s, which is not fitted"), "{}", told(&partial));
 }
