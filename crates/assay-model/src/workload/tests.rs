@@ -493,7 +493,6 @@ fn text_that_is_not_toml_says_what_is_wrong_with_it() {
         ("pause", "a key without a value"),
         ("pause = 5ms", "a value of letters stands without quotes"),
         ("pause = \"5ms", "a text without its closing quote"),
-        ("address = [\"80%\"", "a bracket is not closed"),
         ("in_flight = 032", "a number that begins with 0"),
         ("pause = \"5ms\" rate = \"1/s\"", "something stands behind the value"),
     ] {
