@@ -224,7 +224,7 @@ fn each_request_goes_out_when_and_where_it_would_without_a_stock() {
 /// The requests of one direction on one of two targets. Which of two targets comes first where both complete at the same
 /// time is nobody's concern.
 fn of_flow(asked: &[(Instant, Op)], flow: u16) -> Vec<Op> {
-    let is_of = |op: &&Op| op.target == flow / 2 && (op.direction == Direction::Read) == (flow % 2 == 0);
+    let is_of = |op: &&Op| op.target == flow / 2 && (op.direction == Direction::Read) == flow.is_multiple_of(2);
     asked.iter().map(|(_, op)| op).filter(is_of).copied().collect()
 }
 
