@@ -163,7 +163,9 @@ impl Criterion {
     /// assert_eq!(typed.to_string(), "reads response over 5ms at most 1% per 10s");
     /// ```
     pub fn typed(text: &str, slice: Span) -> Result<Criterion, String> {
-        let mut words: Vec<&str> = text.split_whitespace().collect();
+        let spaced = spaced(text);
+        let mut words: Vec<&str> = spaced.split_whitespace().collect();
+        signs_to_words(&mut words);
         let is_bound = |word: &&str| matches!(*word, "over" | "mean") || rest_of(word).is_some();
         if words.get(1).is_some_and(is_bound) {
             words.insert(1, "response");
@@ -272,6 +274,26 @@ impl fmt::Display for Bound {
     }
 }
 
+/// A criterion with spaces around the signs behind its stream's name: `reads p99<5ms` has three words then.
+fn spaced(text: &str) -> String {
+    let (stream, rest) = text.trim_start().split_once(char::is_whitespace).unwrap_or((text, ""));
+    let rest = rest.replace("<=", " \u{2264} ").replace(">=", " \u{2265} ").replace('<', " < ").replace('>', " > ");
+    format!("{stream} {rest}")
+}
+
+/// Replaces the signs that people type by words. A time has no smallest difference, so that `p99 < 5ms` is "at most 5ms".
+fn signs_to_words(words: &mut Vec<&str>) {
+    let is_share = words.iter().any(|word| *word == "over");
+    let replaced = words.iter().enumerate().flat_map(|(at, word)| match *word {
+        _ if at == 0 => vec![*word],
+        "<" if is_share => vec!["below"],
+        "<" | "\u{2264}" => vec!["at", "most"],
+        ">" | "\u{2265}" => vec!["at", "least"],
+        word => vec![word],
+    });
+    *words = replaced.collect();
+}
+
 impl FromStr for Criterion {
     type Err = String;
     fn from_str(text: &str) -> Result<Criterion, String> {
@@ -307,6 +329,9 @@ mod tests {
         }
         for (typed, kept, words) in [
             ("reads p99 at most 5ms", "reads response over 5ms at most 1% per 10s", "p99 at most 5ms"),
+            ("reads p99 < 5ms", "reads response over 5ms at most 1% per 10s", "p99 at most 5ms"),
+            ("reads p99<=5ms per 10s", "reads response over 5ms at most 1% per 10s", "p99 at most 5ms"),
+            ("r over 1ms <= 3%", "r response over 1ms at most 3% per 10s", "p97 at most 1ms"),
             ("r service p99.9 at most 2ms", "r service over 2ms at most 0.1% per 10s", "p99.9 at most 2ms"),
             ("r p50 at most 1ms per 1h", "r response over 1ms at most 50% per 1h", "p50 at most 1ms"),
             ("r max at most 1s per run", "r response over 1s at most 0% per run", "max at most 1s"),
@@ -319,6 +344,7 @@ mod tests {
         for (text, operations, bytes, holds) in [
             ("r rate at least 5000/s", 50_000, 0, true),
             ("r rate at least 5000/s", 49_999, 0, false),
+            ("r rate >= 5000/s", 49_999, 0, false),
             ("r throughput at least 1MiB/s", 0, 10 << 20, true),
             ("r throughput at least 1MiB/s", u64::MAX, (10 << 20) - 1, false),
         ] {

@@ -77,9 +77,23 @@ impl Mended {
         match EXAMPLES.iter().find(|(key, _)| *key == entry.name && entry.value.start <= span.start) {
             Some((_, example)) => self.replace(entry.value, example),
             None if entry.name == "name" => self.rename(entry.value),
-            None => self.replace(entry.key.start..entry.value.end, ""),
+            None => self.replace(self.with_comma(entry.key.start..entry.value.end), ""),
         }
         true
+    }
+
+    /// An entry with a comma beside it, if there is one: two of them would be left beside each other in an inline table.
+    fn with_comma(&self, entry: Range<usize>) -> Range<usize> {
+        let behind = &self.text[entry.end..];
+        let skipped = behind.len() - behind.trim_start().len();
+        if behind[skipped..].starts_with(',') {
+            return entry.start..entry.end + skipped + 1;
+        }
+        let before = self.text[..entry.start].trim_end();
+        match before.strip_suffix(',') {
+            Some(rest) => rest.len()..entry.end,
+            None => entry,
+        }
     }
 
     /// Adds a missing key; a table that is wrong as a whole keeps only its name, and a criterion is removed.

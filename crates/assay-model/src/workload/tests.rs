@@ -462,6 +462,50 @@ fn a_fault_that_only_follows_from_another_is_not_told() {
 }
 
 #[test]
+fn a_wrong_value_in_an_inline_table_is_one_fault_wherever_it_stands() {
+    // A line of the file, its number, and what stands in its place.
+    let (size, content) = (("size      = \"8KiB\"", 8), ("content   = { compress_to = \"60%\" }", 17));
+    for ((line, number), entry) in [
+        (size, "size = { from = 5, to = \"8KiB\" }"),
+        (size, "size = { from = \"4KiB\", to = 5 }"),
+        (size, "size = { from = \"4KiB\", to = 5, }"),
+        (size, "size = { form = \"4KiB\" , to = \"8KiB\" }"),
+        (size, "size = { from = \"4KiB\", to = \"8KiB\", step = 3 }"),
+        (content, "content = { duplicates = 30, compress_to = \"40%\" }"),
+        (content, "content = { duplicates = \"30%\", compress_to = \"40\" }"),
+        (content, "content = { duplicates = \"30%\", fill = 3, compress_to = \"40%\" }"),
+    ] {
+        let faults = read("o.toml", &ORDERS.replacen(line, entry, 1)).map(|_| entry).unwrap_err();
+        assert!(faults.all().len() == 1 && faults.all()[0].line == number, "{faults}");
+    }
+}
+
+#[test]
+fn text_that_is_not_toml_says_what_is_wrong_with_it() {
+    for (entry, what) in [
+        ("range = { from = \"0%\",, size = \"10%\" }", "a comma with nothing before it"),
+        ("range = { , size = \"10%\" }", "a comma with nothing before it"),
+        ("address = { hotspot = [\"80%\",, \"20%\"] }", "a comma with nothing before it"),
+        ("address = { hotspot = [\"80%\" \"20%\"] }", "no comma between two entries"),
+        ("range = { from = \"0%\" size = \"10%\" }", "no comma between two entries"),
+        ("range = { from \"0%\" }", "a key without a value"),
+        ("range = { from = = \"0%\" }", "a second = sign"),
+        ("pause", "a key without a value"),
+        ("pause =", "a key without a value"),
+        ("pause = 5ms", "a value of letters stands without quotes"),
+        ("pause = \"5ms", "a text without its closing quote"),
+        ("range = { from = \"0%\"", "a bracket is not closed"),
+        ("address = [\"80%\"", "a bracket is not closed"),
+        ("in_flight = 032", "a number that begins with 0"),
+        ("pause = \"5ms\" rate = \"1/s\"", "something stands behind the value"),
+    ] {
+        let text = ORDERS.replacen("\"5000/s\"", &format!("\"5000/s\"\n{entry}"), 1);
+        let faults = read("o.toml", &text).map(|_| entry).unwrap_err();
+        assert!(faults.all().len() == 1 && faults.all()[0].what.starts_with(what), "{entry}: {faults}");
+    }
+}
+
+#[test]
 fn no_mutation_of_a_file_panics() {
     let mut prng = assay_base::Prng::seeded(1);
     for _ in 0..5_000 {

@@ -130,32 +130,46 @@ fn named(found: &str) -> String {
     }
 }
 
+/// What is wrong and what to do, for text that is not valid TOML: how the parser's message begins comes first.
+const GRAMMAR: [(&str, &str, &str); 22] = [
+    ("string values must be quoted", "a value of letters stands without quotes", "put it in quotes, such as \"8KiB\""),
+    ("key with no value", "a key without a value", "write key = value"),
+    ("missing value", "a key without a value", "write key = value"),
+    ("missing assignment", "a key without a value", "write key = value"),
+    ("missing key for", "a value without a key", "write key = value"),
+    ("extra assignment", "a second = sign", "write key = value"),
+    ("extra `=`", "a second = sign", "write key = value"),
+    ("unexpected `=` in array", "a key in a list", "a list has only values; keys stand in a table: { key = value }"),
+    ("extra comma", "a comma with nothing before it", "remove it"),
+    ("missing comma", "no comma between two entries", "write a comma before this one"),
+    ("duplicate key", "duplicate key: this key stands here a second time", "remove one of the two"),
+    ("invalid basic string", "a text without its closing quote", "close it with \""),
+    ("invalid literal string", "a text without its closing quote", "close it with '"),
+    ("invalid key-value pair", NO_ENTRY, ENTRIES),
+    ("invalid key", NO_ENTRY, ENTRIES),
+    ("invalid inline table element", NO_ENTRY, "write { key = value }"),
+    ("unclosed", NOT_CLOSED, "close it with ] or }"),
+    ("missing array opening", "a bracket that was never opened", "remove it"),
+    ("missing inline table opening", "a bracket that was never opened", "remove it"),
+    ("missing table open", "a bracket that was never opened", "remove it"),
+    ("unexpected leading zero", "a number that begins with 0", "remove the 0"),
+    ("unexpected key or value", BEHIND, ONE_A_LINE),
+];
+const NO_ENTRY: &str = "neither a key = value nor a [table]";
+const ENTRIES: &str = "a workload file is TOML: key = value, one a line";
+const NOT_CLOSED: &str = "a bracket is not closed";
+const BEHIND: &str = "something stands behind the value";
+const ONE_A_LINE: &str = "write one key = value a line; a value with a unit stands in quotes";
+
 /// For text that is not valid TOML.
 fn grammar(message: &str) -> Option<(String, String)> {
-    let told = |what: &str, remedy: &str| Some((what.to_owned(), remedy.to_owned()));
-    match message.lines().next()? {
-        m if m.starts_with("string values must be quoted") => {
-            told("a value of letters stands without quotes", "put it in quotes, such as \"8KiB\"")
-        }
-        m if m.starts_with("key with no value") => told("a key without a value", "write key = value"),
-        m if m.starts_with("duplicate key") => {
-            told("duplicate key: this key stands here a second time", "remove one of the two")
-        }
-        m if m.starts_with("invalid basic string") || m.starts_with("invalid literal string") => {
-            told("a text without its closing quote", "close it with \"")
-        }
-        m if m.starts_with("invalid key-value pair") || m.starts_with("invalid key") => {
-            told("neither a key = value nor a [table]", "a workload file is TOML: key = value, one a line")
-        }
-        m if m.starts_with("unclosed") || m.contains("expected `]`") || m.contains("expected `}`") => {
-            told("a bracket is not closed", "close it with ] or }")
-        }
-        m if m.contains("expected newline") || m.starts_with("unexpected key or value") => told(
-            "something stands behind the value",
-            "write one key = value a line; a value with a unit stands in quotes",
-        ),
-        _ => None,
-    }
+    let message = message.lines().next()?;
+    let known = GRAMMAR.iter().find(|(begin, ..)| message.starts_with(begin)).map(|(_, what, remedy)| (*what, *remedy));
+    let not_closed = message.contains("expected `]`") || message.contains("expected `}`");
+    let behind = message.contains("expected newline");
+    let known = known.or_else(|| not_closed.then_some((NOT_CLOSED, "close it with ] or }")));
+    let (what, remedy) = known.or_else(|| behind.then_some((BEHIND, ONE_A_LINE)))?;
+    Some((what.to_owned(), remedy.to_owned()))
 }
 
 /// Our own errors have their remedy after a semicolon.
