@@ -25,6 +25,11 @@ pub struct Orders {
     pub last: i32,
 }
 
+/// The number in the row of a session. No session sends a negative one: a row that has one has lost every number.
+pub(crate) fn number_in_row(stored: i64) -> u64 {
+    stored.max(0).unsigned_abs()
+}
+
 impl Kept {
     /// Whether an order is there. The orders are sorted.
     pub fn has(&self, warehouse: i32, district: i32, order: i32) -> bool {
@@ -38,6 +43,13 @@ impl Kept {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_negative_number_is_none_and_not_a_large_one() {
+        for (stored, number) in [(0, 0), (7, 7), (-1, 0), (i64::MIN, 0), (i64::MAX, i64::MAX as u64)] {
+            assert_eq!(number_in_row(stored), number, "{stored}");
+        }
+    }
 
     #[test]
     fn an_order_is_there_or_in_a_gap() {

@@ -10,7 +10,7 @@ use super::link::Bound;
 use super::schema::{self, literal};
 use crate::checks::orders_above;
 use crate::fault::Fault;
-use crate::kept::{Kept, Orders};
+use crate::kept::{Kept, Orders, number_in_row};
 use crate::trouble::Trouble;
 use std::io;
 
@@ -39,7 +39,7 @@ impl Mark {
     pub(super) fn find(&mut self, connection: &mut Connection) -> Result<(), Trouble> {
         let answers = connection.ask(&format!("SELECT seq FROM @assay_session WHERE {}", self.row()))?;
         let seq = answers.first().and_then(|answer| answer.one()).map_or(Ok(0), |row| row.big(0));
-        self.found = Some(seq.map_err(|why| connection.trouble(&Failed::from(why)))? as u64);
+        self.found = Some(number_in_row(seq.map_err(|why| connection.trouble(&Failed::from(why)))?));
         Ok(())
     }
 
@@ -94,7 +94,7 @@ pub fn kept(connection: &mut Connection, run: &str, loaded: i32) -> Result<Kept,
 fn read(sessions: &[Answer], orders: &[Answer]) -> io::Result<Kept> {
     let mut kept = Kept::default();
     for row in sessions.iter().flat_map(|answer| &answer.rows) {
-        kept.sessions.insert(row.int(0)? as u32, row.big(1)? as u64);
+        kept.sessions.insert(row.int(0)? as u32, number_in_row(row.big(1)?));
     }
     for row in orders.iter().flat_map(|answer| &answer.rows) {
         let (warehouse, district, first, last) = (row.int(0)?, row.int(1)?, row.int(2)?, row.int(3)?);

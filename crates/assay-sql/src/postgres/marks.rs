@@ -9,7 +9,7 @@ use super::schema::{SESSIONS, literal, of};
 use super::value::{Bound, INT4, INT8, TEXT};
 use crate::checks::{Dialect, orders_above};
 use crate::fault::Fault;
-use crate::kept::{Kept, Orders};
+use crate::kept::{Kept, Orders, number_in_row};
 use crate::trouble::Trouble;
 use std::io;
 
@@ -43,7 +43,7 @@ impl Mark {
         let sql = format!("SELECT seq FROM @assay_session WHERE run = {} AND session = {session}", literal(run));
         let answers = connection.ask(&sql)?;
         let seq = answers.first().and_then(|answer| answer.one()).map_or(Ok(0), |row| row.written(0));
-        self.found = Some(seq.map_err(|why| connection.trouble(&Failed::from(why)))? as u64);
+        self.found = Some(number_in_row(seq.map_err(|why| connection.trouble(&Failed::from(why)))?));
         Ok(())
     }
 
@@ -95,7 +95,7 @@ pub fn kept(connection: &mut Connection, run: &str, loaded: i32) -> Result<Kept,
 fn read(sessions: &[Answer], orders: &[Answer]) -> io::Result<Kept> {
     let mut kept = Kept::default();
     for row in sessions.iter().flat_map(|answer| &answer.rows) {
-        kept.sessions.insert(row.written(0)? as u32, row.written(1)? as u64);
+        kept.sessions.insert(row.written(0)? as u32, number_in_row(row.written(1)?));
     }
     for row in orders.iter().flat_map(|answer| &answer.rows) {
         let number = |column| row.written(column).map(|it| it as i32);

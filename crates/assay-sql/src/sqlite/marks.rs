@@ -5,7 +5,7 @@ use super::checks::DIALECT;
 use super::connection::{Connection, fault};
 use super::schema::SESSIONS;
 use crate::checks::orders_above;
-use crate::kept::{Kept, Orders};
+use crate::kept::{Kept, Orders, number_in_row};
 use crate::trouble::Trouble;
 
 /// Sets the row of a session.
@@ -41,7 +41,7 @@ pub fn mark(connection: &Connection, run: &str, sessions: u32) -> Result<(), Tro
 pub fn kept(connection: &Connection, run: &str, loaded: i32) -> Result<Kept, Trouble> {
     let read = || -> rusqlite::Result<Kept> {
         let sql = "SELECT session, seq FROM main.assay_session WHERE run = ?1";
-        let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get::<_, i64>(1)? as u64));
+        let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, number_in_row(row.get(1)?)));
         let sessions = match connection.sqlite.prepare(sql) {
             // The table is made with the first run that needs it.
             Err(why) if fault(&why).code == "SQLITE_ERROR" => Default::default(),

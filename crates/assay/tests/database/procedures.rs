@@ -121,50 +121,74 @@ fn transactions_that_failed_on_a_disk_are_not_forgotten_after_a_kill() {
 
 /// How a procedure on a server is ended while its first run goes on.
 const ENDS: [libc::c_int; 2] = [libc::SIGKILL, libc::SIGINT];
+/// How many procedures run at the same time, each on a server of its own.
+const AT_A_TIME: usize = 3;
+/// Long enough for what happens to the first run while it goes on.
+const LONGER: [&str; 6] = ["--warm-up", "0s", "--for", "8s", "--slice", "8s"];
 
-/// Every procedure with every end, each on a server of its own; `None` where there is no server.
-fn on_servers() -> Option<impl Iterator<Item = (Served, usize, libc::c_int)>> {
-    Served::new("-c fsync=off")?;
-    let cells = (0..PROCEDURES.len()).flat_map(|procedure| ENDS.map(|end| (procedure, end)));
-    Some(cells.filter_map(|(procedure, end)| Some((Served::new("-c fsync=off")?, procedure, end))))
+/// A procedure on a server of its own, and how it is ended.
+struct Cell {
+    served: Served,
+    procedure: usize,
+    end: libc::c_int,
+}
+
+/// Tries every procedure with every end; nothing where there is no server.
+fn on_servers(tried: impl Fn(&Cell) + Sync) {
+    let cells: Vec<(usize, libc::c_int)> =
+        (0..PROCEDURES.len()).flat_map(|procedure| ENDS.map(|end| (procedure, end))).collect();
+    for several in cells.chunks(AT_A_TIME) {
+        std::thread::scope(|scope| {
+            for &(procedure, end) in several {
+                let tried = &tried;
+                scope.spawn(move || {
+                    let Some(served) = Served::new("-c fsync=off") else { return };
+                    tried(&Cell { served, procedure, end });
+                });
+            }
+        });
+    }
 }
 
 #[test]
 fn commits_that_a_server_lost_while_a_procedure_was_down_are_found_before_it_goes_on() {
-    let Some(cells) = on_servers() else { return };
-    for (served, procedure, end) in cells {
-        let (words, document, run) = PROCEDURES[procedure];
+    // A session may have committed only once.
+    const LOST: [&str; 2] = ["acknowledged commits are lost", "1 acknowledged commit is lost"];
+    on_servers(|Cell { served, procedure, end }| {
+        let (words, document, run) = PROCEDURES[*procedure];
         let command = command(words, &served.url, &["--verify"]);
         let (running, log) = begun(&served.place, &command, run);
-        running.signal(end);
+        running.signal(*end);
         running.end();
         let before = fs::read(&log).unwrap();
         served.ask("UPDATE assay_tpcc.assay_session SET seq = seq - 3");
         let said = served.place.assay(&[&command[..], &["--resume", "p"]].concat());
-        has_failed(&served.place, &said, document, run, &["acknowledged commits are lost"]);
+        has_failed(&served.place, &said, document, run, &LOST);
         assert_eq!(fs::read(&log).unwrap(), before, "{document}, {end}: what was measured stays");
         // It stays so, though all rows are above the lost numbers by now, and a run after it finds nothing.
         let again = served.place.assay(&[&command[..], &["--resume", "p"]].concat());
-        has_failed(&served.place, &again, document, run, &["acknowledged commits are lost"]);
-    }
+        has_failed(&served.place, &again, document, run, &LOST);
+    });
 }
 
 #[test]
 fn transactions_that_failed_on_a_server_are_not_forgotten_after_a_kill_or_an_interruption() {
-    const END_ONE: &str = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
-                           WHERE application_name = 'assay' AND backend_xid IS NOT NULL LIMIT 1";
-    let Some(cells) = on_servers() else { return };
-    for (served, procedure, end) in cells {
-        let (words, document, run) = PROCEDURES[procedure];
-        let command = command(words, &served.url, &[]);
-        let (running, log) = begun(&served.place, &command, run);
+    // Transactions wait for the districts, and one of their sessions is ended meanwhile.
+    const END_ONE: &str = "BEGIN; LOCK TABLE assay_tpcc.district IN ACCESS EXCLUSIVE MODE; SELECT pg_sleep(0.3); \
+                           SELECT pg_terminate_backend(pid) FROM pg_stat_activity \
+                           WHERE application_name = 'assay' AND wait_event_type = 'Lock' LIMIT 1; COMMIT";
+    on_servers(|Cell { served, procedure, end }| {
+        let (words, document, run) = PROCEDURES[*procedure];
+        let command = [&words[..2], &[&served.url], &words[2..], &LONGER[..]].concat();
+        let (mut running, log) = begun(&served.place, &command, run);
         until("a transaction to fail", || {
+            assert!(running.is_alive(), "it ended before a transaction had failed");
             served.ask(END_ONE);
             !errors(&log).is_empty()
         });
-        running.signal(end);
+        running.signal(*end);
         running.end();
         let said = served.place.assay(&[&command[..], &["--resume", "p"]].concat());
         has_failed(&served.place, &said, document, run, &["57P01", "connection-lost", "outcome-unknown"]);
-    }
+    });
 }
