@@ -35,15 +35,20 @@ pub(super) fn groups(jobs: &[Job<'_>], done: &[Done], streams: &[Stream]) -> Res
 }
 
 fn by_direction(group: &Jobs<'_>, streams: &[Stream]) -> Vec<Group> {
-    let of = |direction: Direction| -> Vec<String> {
-        let own = streams.iter().filter(|stream| stream.direction() == Some(direction));
-        own.map(|stream| stream.name.clone()).filter(|name| group.streams.contains(&name.as_str())).collect()
-    };
-    let both = [(Direction::Read, of(Direction::Read)), (Direction::Write, of(Direction::Write))];
-    let is_mixed = both.iter().all(|(_, streams)| !streams.is_empty());
-    let named = |(direction, streams): (Direction, Vec<String>)| {
-        let way = if is_mixed { format!(".{direction}s") } else { String::new() };
-        Group { name: format!("{}{way} x{}", usable(group.first), streams.len()), streams }
-    };
-    both.into_iter().filter(|(_, streams)| streams.len() > 1).map(named).collect()
+    let [reads, writes] = [Direction::Read, Direction::Write].map(|direction| streams_of(group, streams, direction));
+    let is_mixed = !reads.is_empty() && !writes.is_empty();
+    let both = [(Direction::Read, reads), (Direction::Write, writes)].into_iter();
+    let several = both.filter(|(_, streams)| streams.len() > 1);
+    several
+        .map(|(direction, streams)| {
+            let way = if is_mixed { format!(".{direction}s") } else { String::new() };
+            Group { name: format!("{}{way} x{}", usable(group.first), streams.len()), streams }
+        })
+        .collect()
+}
+
+/// The names of a group's streams in this direction.
+fn streams_of(group: &Jobs<'_>, streams: &[Stream], direction: Direction) -> Vec<String> {
+    let own = streams.iter().filter(|stream| stream.direction() == Some(direction));
+    own.map(|stream| stream.name.clone()).filter(|name| group.streams.contains(&name.as_str())).collect()
 }

@@ -26,8 +26,10 @@ const LONGEST_INTERVAL_NS: u64 = 3_600_000_000_000;
 pub struct GroupLayout {
     /// Its name.
     pub name: String,
-    /// Indices of its streams.
+    /// Indices of its streams, ascending.
     pub streams: Vec<usize>,
+    /// Indices of the flows of these streams.
+    pub flows: Vec<usize>,
 }
 
 /// A group in the plan.
@@ -38,8 +40,8 @@ struct PlannedGroup {
 }
 
 impl GroupLayout {
-    /// The groups of a plan. What names no stream of the header is left out.
-    fn all(header: &Header) -> Vec<GroupLayout> {
+    /// The groups of a plan, of these streams. What names no stream of the header is left out.
+    fn all(header: &Header, layouts: &[StreamLayout]) -> Vec<GroupLayout> {
         let planned: Vec<PlannedGroup> = serde_json::from_value(header.plan["groups"].clone()).unwrap_or_default();
         let place: BTreeMap<&str, usize> =
             header.streams.iter().enumerate().map(|(at, stream)| (stream.name.as_str(), at)).collect();
@@ -48,7 +50,8 @@ impl GroupLayout {
                 group.streams.iter().filter_map(|name| place.get(name.as_str()).copied()).collect();
             streams.sort_unstable();
             streams.dedup();
-            GroupLayout { name: group.name, streams }
+            let flows = streams.iter().flat_map(|&stream| layouts[stream].flows.iter().copied()).collect();
+            GroupLayout { name: group.name, streams, flows }
         };
         planned.into_iter().take(LONGEST_LIST).map(group).filter(|group| !group.streams.is_empty()).collect()
     }
@@ -127,7 +130,7 @@ impl Layout {
             ));
         }
         Ok(Layout {
-            groups: GroupLayout::all(header),
+            groups: GroupLayout::all(header, &streams),
             streams,
             flows: header.flows.clone(),
             targets: header.targets.iter().map(|target| target.name.clone()).collect(),

@@ -3,7 +3,7 @@
 
 use crate::fold::counters::{add_named, sparse_total};
 use crate::fold::foreign::ForeignFold;
-use crate::fold::layout::{GroupLayout, Layout};
+use crate::fold::layout::Layout;
 use crate::fold::meters::Meters;
 use crate::fold::per_minute::{counting, rate};
 use crate::fold::placement::Placed;
@@ -167,10 +167,8 @@ impl SeriesFold {
         self.meters.end_point();
         self.foreign.end_point();
         let per_second = |n: u64| if length == 0 { 0.0 } else { n as f64 / (length as f64 / 1e9) };
-        let of_group = |group: &GroupLayout| -> Vec<usize> {
-            group.streams.iter().flat_map(|&stream| layout.streams[stream].flows.iter().copied()).collect()
-        };
-        let flows = layout.streams.iter().map(|stream| stream.flows.clone()).chain(layout.groups.iter().map(of_group));
+        let of_groups = layout.groups.iter().map(|group| &group.flows);
+        let flows = layout.streams.iter().map(|stream| &stream.flows).chain(of_groups);
         for (line, flows) in lines(&mut self.series).zip(flows) {
             let mut sum = Point::default();
             flows.iter().for_each(|&flow| sum.add(&points[flow]));

@@ -87,9 +87,9 @@ fn ended(child: Child) -> Output {
 fn two_runs_under_one_consent_share_a_device_and_name_each_other() {
     let Some(bench) = Bench::new() else { return };
     bench.agree();
-    let mut first = bench.start(8, "first");
+    let mut first = bench.start(20, "first");
     bench.begun(&mut first, "first", 1);
-    let mut second = bench.start(5, "second");
+    let mut second = bench.start(16, "second");
     bench.begun(&mut second, "second", 1);
     let pids = [first.id(), second.id()];
     // Neither a run without the consent, nor a preparation under it, nor anything else gets the device.

@@ -1,5 +1,6 @@
 //! A loaded database, and what it holds.
 
+pub use super::bed::in_one_line;
 use super::bed::{Log, Place};
 use assay_model::tpcc::{DERIVED, Kind};
 use rusqlite::Connection;
@@ -68,11 +69,6 @@ pub fn sums_of(file: &Path) -> (u64, u64) {
 pub fn done(log: &Log, kind: Kind, name: &str) -> (u64, u64) {
     let own = || log.intervals.iter().map(|interval| &interval.flows[kind as usize]);
     (own().map(|flow| flow.ok).sum(), own().filter_map(|flow| flow.counted.get(name)).sum())
-}
-
-/// A text without its line breaks.
-pub fn in_one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Every form of a result says what it is derived from, and never calls its figure by a name that is not its own.

@@ -85,6 +85,11 @@ impl Place {
     }
 }
 
+/// A text without its line breaks.
+pub fn in_one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// Waits until `holds` returns true; panics after a time that only a hang can explain.
 pub fn until(what: &str, mut holds: impl FnMut() -> bool) {
     let begin = Instant::now();

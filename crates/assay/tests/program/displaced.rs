@@ -1,7 +1,7 @@
 //! Directories and files of a run that somebody moves, replaces, deletes or overwrites while the run goes on: the results are of
 //! what the run has written, stay beside it, and nothing of anybody else is touched.
 
-use super::bed::{Place, Running, Said, until};
+use super::bed::{Place, Running, Said, in_one_line, until};
 use super::devices::{Loop, Mounted, passed_over};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -187,7 +187,7 @@ fn a_log_that_somebody_overwrites_or_cuts_gives_its_verdict_from_memory_and_neve
             let said = running.end();
             let found = said.is_of_verdict(&place.path("run"));
             assert!(said.err.contains("the result below is made from memory"), "{name}: {}", said.err);
-            assert!(said.out.contains("made from memory"), "{name}: {}", said.out);
+            assert!(in_one_line(&said.out).contains("made from memory"), "{name}: {}", said.out);
             // A machine that was late proves nothing either.
             assert!(
                 if is_broken { found == "FAIL" } else { ["INCOMPLETE", "INVALID"].contains(&&*found) },
@@ -364,6 +364,33 @@ fn a_verdict_survives_the_file_system_of_its_log() {
     }
 }
 
+/// Runs a procedure whose logs are on a file system that is shut down behind two intervals; nothing where there is none.
+fn on_a_file_system_that_ends(line: &[&str]) -> Option<Said> {
+    let place = place_with_disk();
+    let disk = Loop::over(&place, "low.img", 128 << 20)?;
+    let _mounted = Mounted::ext4(&disk, place.path("mounted"))?;
+    let mut running = place.begin(&[line, &["--out", "mounted/many"]].concat());
+    until("two intervals", || {
+        assert!(running.is_alive(), "it ended before it was asked to");
+        let has_two = |log: &PathBuf| {
+            fs::read_to_string(log).is_ok_and(|text| text.matches("\"kind\":\"interval\"").count() >= 2)
+        };
+        logs(&place.path("mounted/many")).iter().any(has_two)
+    });
+    if !shut_down(&place.path("mounted")) {
+        passed_over("no file system can be shut down here");
+        return None;
+    }
+    Some(running.end())
+}
+
+/// A run on a machine that was late proves nothing: the better of three counts.
+fn in_time(run: impl Fn() -> Option<Said>) -> Option<Said> {
+    let was_late = |said: &Said| said.code == Some(11) && in_one_line(&said.out).contains("the test machine");
+    let said = (0..2).map_while(|_| run()).find(|said| !was_late(said));
+    said.or_else(run)
+}
+
 /// What the points of a procedure say is of the fold that ran while the log was written, as for a single run, also of each
 /// phase of one run; and the result is printed although its document cannot be kept.
 #[test]
@@ -381,21 +408,8 @@ fn procedures_survive_the_file_system_of_their_logs() {
         (curve("each"), broken, &[5, 10], "FAIL"),
         (limit, broken, &[5, 10, 12], "FAIL"),
     ] {
-        let place = place_with_disk();
-        let Some(disk) = Loop::over(&place, "low.img", 128 << 20) else { return };
-        let Some(_mounted) = Mounted::ext4(&disk, place.path("mounted")) else { return };
-        let mut running = place.begin(&[&line[..], &bound, &["--out", "mounted/many"]].concat());
-        until("two intervals", || {
-            assert!(running.is_alive(), "it ended before it was asked to");
-            let has_two = |log: &PathBuf| {
-                fs::read_to_string(log).is_ok_and(|text| text.matches("\"kind\":\"interval\"").count() >= 2)
-            };
-            logs(&place.path("mounted/many")).iter().any(has_two)
-        });
-        if !shut_down(&place.path("mounted")) {
-            return passed_over("no file system can be shut down here");
-        }
-        let said = running.end();
+        let line = [&line[..], &bound].concat();
+        let Some(said) = in_time(|| on_a_file_system_that_ends(&line)) else { return };
         assert!(said.code.is_some_and(|code| codes.contains(&code)), "{line:?}: {said:?}");
         assert!(
             said.err.contains("made from memory") && format!("{}{}", said.out, said.err).contains(says),

@@ -219,8 +219,10 @@ fn others(targets: &TargetFigures) -> Check {
     let not_known = targets.unwatched.join("; ");
     let (mark, mut found) = match (said.is_empty(), watched.is_empty()) {
         (false, _) => (Mark::Warn, said.join("; ")),
-        (true, false) if not_known.is_empty() => (Mark::Good, format!("nobody to speak of on {}", watched.join(", "))),
-        (true, false) => (Mark::Note, format!("nobody to speak of on {}", watched.join(", "))),
+        (true, false) => {
+            let mark = if not_known.is_empty() { Mark::Good } else { Mark::Note };
+            (mark, format!("less than a hundredth of what {} did", watched.join(", ")))
+        }
         (true, true) => (Mark::Note, "not counted".to_owned()),
     };
     if !not_known.is_empty() {
