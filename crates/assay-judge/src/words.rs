@@ -127,7 +127,7 @@ pub(crate) fn happened(kind: &EventKind, times: u64) -> String {
     format!("{times} {}", if times == 1 { one } else { many })
 }
 
-/// `in slice 6 (5 h to 6 h)` or `in window 5 of 10 s (40 s to 50 s)`, with the target if it is about one.
+/// `in slice 6 (5 h to 6 h)` or `in 10 s slice 5 (40 s to 50 s)`, with the target if it is about one.
 pub(crate) fn place(figure: &Figure, planned: u64, own_ns: Option<u64>) -> String {
     let time = |ns| Span::from_ns(ns).human();
     let target = figure.target.as_ref().map(|target| format!(" on {target}")).unwrap_or_default();
@@ -135,11 +135,11 @@ pub(crate) fn place(figure: &Figure, planned: u64, own_ns: Option<u64>) -> Strin
         return format!("over the measured {}{target}", time(figure.end_ns.saturating_sub(figure.start_ns)));
     }
     let from = if figure.start_ns == 0 { "0".to_owned() } else { time(figure.start_ns) };
-    let window = match own_ns {
+    let slice = match own_ns {
         None => format!("slice {}", figure.window),
-        Some(ns) => format!("window {} of {}", figure.window, time(ns)),
+        Some(ns) => format!("{} slice {}", time(ns), figure.window),
     };
-    format!("in {window} ({from} to {}){target}", time(figure.end_ns))
+    format!("in {slice} ({from} to {}){target}", time(figure.end_ns))
 }
 
 /// `2.70%`; small shares keep enough digits to differ from zero.

@@ -270,6 +270,32 @@ fn on_a_phone_every_verdict_is_in_view() {
     }
 }
 
+/// How much taller the tallest row of a table is than what is in view of it, in pixels.
+const BLANK: &str = "let most = 0; \
+     document.querySelectorAll('.scroll tbody tr').forEach((row) => { \
+       const right = row.closest('.scroll').getBoundingClientRect().right; \
+       const content = (cell) => { const range = document.createRange(); range.selectNodeContents(cell); return range.getBoundingClientRect().height; }; \
+       const seen = [...row.cells].filter((cell) => cell.getBoundingClientRect().left < right - 8).map(content); \
+       most = Math.max(most, row.getBoundingClientRect().height - Math.max(...seen)); }); \
+     return String(most);";
+
+#[test]
+fn on_a_phone_no_row_is_tall_because_of_what_is_out_of_sight() {
+    let Some(browser) = Browser::find() else { return };
+    for (name, page) in [
+        ("rows-passed", page(&fixture::passed())),
+        ("rows-failed", page(&fixture::failed())),
+        ("rows-certificate", page(&fixture::certificate())),
+        ("rows-limit", pages::limit(&pages::trail())),
+        ("rows-curve", pages::curve(&pages::points())),
+    ] {
+        let said = browser.ask(name, &page, 390, BLANK);
+        let blank: f64 = said.parse().unwrap_or_else(|_| panic!("{name}: {said}"));
+        // The padding of a cell and a line.
+        assert!(blank < 40.0, "{name}: {blank} px are blank");
+    }
+}
+
 #[test]
 fn axes_have_units_and_the_heat_map_has_a_scale_and_can_be_read() {
     let Some(browser) = Browser::find() else { return };

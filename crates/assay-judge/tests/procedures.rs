@@ -501,7 +501,7 @@ fn windows_of_a_criterions_own_have_to_be_complete() {
         let judged = run.segment(head).minutes(10..60, good).completed().judge();
         assert_eq!(judged.verdict, verdict, "{}", judged.reason);
         let named =
-            judged.reason.contains("1 of 2 windows of \"reads response over 1ms below 5% per 30min\" are complete");
+            judged.reason.contains("1 of 2 slices of \"reads response over 1ms below 5% per 30min\" are complete");
         assert_eq!(named, verdict == Verdict::Incomplete, "{}", judged.reason);
     }
 }
@@ -918,7 +918,7 @@ fn events_stand_in_measured_time_and_own_windows_are_not_called_slices() {
     let at: Vec<(u64, &str)> =
         judged.part.course.events.iter().map(|event| (event.at_ns, event.what.as_str())).collect();
     assert_eq!(at, [(0, "early"), (1, "boundary"), (3 * MINUTE + 7, "later"), (60 * MINUTE, "last")]);
-    assert!(judged.reason.starts_with("in window 3 of 10 min (20 min to 30 min)"), "{}", judged.reason);
+    assert!(judged.reason.starts_with("in 10 min slice 3 (20 min to 30 min)"), "{}", judged.reason);
     let deciding = judged.deciding.unwrap();
     assert_eq!((deciding.slice, deciding.window_ns), (Some(3), Some(10 * MINUTE)));
     assert_eq!((judged.part.time.intervals.planned, judged.part.time.intervals.present), (60, 60));

@@ -139,8 +139,11 @@ fn renamed(plan: Plan, name: &str) -> Plan {
         streams: group.streams.iter().map(|stream| format!("{name}.{stream}")).collect(),
         name: format!("{name}.{}", group.name),
     };
+    // The merged plan has no model that could say it.
+    let watermarks = plan.likeness();
     let own = plan.streams.into_iter().filter(|stream| stream.name != READ_BACK);
     Plan {
+        watermarks,
         streams: own.map(stream).collect(),
         lanes: plan.lanes.into_iter().map(lane).collect(),
         groups: plan.groups.into_iter().map(group).collect(),
@@ -172,6 +175,11 @@ fn add(whole: &mut Plan, plan: Plan) -> Result<(), String> {
     whole.loads.push(plan.load);
     if plan.load != whole.load {
         whole.load = Multiple::ONE;
+    }
+    for mark in &plan.watermarks {
+        if !whole.watermarks.contains(mark) {
+            whole.watermarks.push(mark.clone());
+        }
     }
     // The slices are equal and are multiples of both intervals, so the shorter interval fits too.
     whole.interval = whole.interval.min(plan.interval);

@@ -102,6 +102,9 @@ pub struct Plan {
     pub before: Before,
     /// What the reader of a report must know about the derivation of this plan.
     pub notes: Vec<String>,
+    /// What limits every result of it: that it is like something and not comparable with it, or meaningless on purpose.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub watermarks: Vec<String>,
 }
 
 /// What lies before a run, of patterns that go on where another ended.
@@ -777,9 +780,14 @@ impl Plan {
     }
 
     /// What it is like, and that results are not comparable with those of that: every text about it says so.
-    pub fn likeness(&self) -> Option<&'static str> {
+    pub fn likeness(&self) -> Vec<String> {
         let mail = self.mail.as_ref().map(|_| crate::mail::LIKENESS);
-        mail.or(self.tpcc.as_ref().map(|_| tpcc::WATERMARK))
+        let oltp = self.oltp.as_ref().map(|_| crate::oltp::LIKENESS);
+        let of_model = mail.or(oltp).or(self.tpcc.as_ref().map(|_| tpcc::WATERMARK));
+        let mut all: Vec<String> = of_model.into_iter().map(str::to_owned).collect();
+        // A merged plan has what its parts are like among its watermarks.
+        all.extend(self.watermarks.iter().filter(|mark| of_model != Some(mark.as_str())).cloned());
+        all
     }
 
     /// Where a search for the highest load begins, and how exact its answer is, unless somebody says otherwise.

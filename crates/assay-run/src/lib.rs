@@ -33,6 +33,7 @@ mod lock;
 pub mod logfile;
 mod lookaside;
 pub mod matrix;
+mod meant;
 pub mod meter;
 pub mod observer;
 pub mod pace;

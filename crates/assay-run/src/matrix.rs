@@ -18,6 +18,8 @@ use std::path::{Path, PathBuf};
 
 /// Orion's usual time of a point.
 const POINT: Span = Span::from_secs(60);
+/// What every result is marked with.
+const LIKENESS: &str = "watermark = \"ORION-LIKE: not comparable with results of Oracle's tool\"";
 /// Name of the matrix's file.
 pub const FILE: &str = "matrix.json";
 /// Name of the page that shows it.
@@ -37,7 +39,8 @@ pub struct Orion {
 impl Orion {
     /// The workload of a point.
     pub fn workload(&self, place: Place) -> Result<Workload, Failure> {
-        let mut text = format!("name = \"orion\"\nmodel = \"streams\"\nduration = \"{POINT}\"\nslice = \"{POINT}\"\n");
+        let mut text =
+            format!("name = \"orion\"\nmodel = \"streams\"\nduration = \"{POINT}\"\nslice = \"{POINT}\"\n{LIKENESS}\n");
         let address = if self.sequential { "\naddress = { runs = \"128MiB\" }" } else { "" };
         for (kind, in_flight, keys) in [
             ("small", place.small, "size = \"8KiB\"".to_owned()),

@@ -3,6 +3,7 @@
 use crate::failure::{Failure, shown};
 use crate::files;
 use crate::lock::mark_as_written;
+use crate::meant::meant;
 use assay_record::Reader;
 use std::fs::File;
 use std::io::{self, BufReader};
@@ -29,9 +30,11 @@ pub fn open(path: &Path) -> Result<File, Failure> {
     let unreadable = |why: &dyn std::fmt::Display| {
         // The given directory contains no log.
         let within = path.parent().filter(|_| path.ends_with("run.jsonl")).and_then(|dir| runs_in(dir).pop());
-        let advice = within.map_or("name a run directory or the run.jsonl in it".to_owned(), |run| {
-            format!("a search or a curve has a log for each of its runs; name one: {}", shown(&run))
-        });
+        let of_a_run =
+            within.map(|run| format!("a search or a curve has a log for each of its runs; name one: {}", shown(&run)));
+        let similar = || meant(path).map(|meant| format!("did you mean {}?", shown(&meant)));
+        let advice =
+            of_a_run.or_else(similar).unwrap_or_else(|| "name a run directory or the run.jsonl in it".to_owned());
         Failure::workload(format!("the log {} cannot be read: {why}", shown(path))).advised(&advice)
     };
     let file = files::open(path).map_err(|e| unreadable(&e))?;

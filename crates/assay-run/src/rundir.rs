@@ -2,6 +2,7 @@
 
 use crate::failure::{Failure, shown};
 use crate::files::{self, Held};
+use crate::meant::did_you_mean;
 use assay_device::clock;
 use std::path::{Path, PathBuf};
 
@@ -81,8 +82,9 @@ pub fn create_held(planned: &Path, given: bool) -> Result<(PathBuf, Held), Failu
 pub fn go_on_in(path: &Path) -> Result<(), Failure> {
     if path.symlink_metadata().is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound) {
         return Err(Failure::usage(format!(
-            "there is no run directory {} to continue\n  = give the one that the earlier call named at its end, or leave out --resume to begin",
-            shown(path)
+            "there is no run directory {} to continue{}\n  = give the one that the earlier call named at its end, or leave out --resume to begin",
+            shown(path),
+            did_you_mean(path)
         )));
     }
     match files::hold_directory(path) {

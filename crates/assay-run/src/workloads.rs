@@ -1,7 +1,7 @@
 //! The workloads that come with the program, and finding the one that the user means.
 
 use crate::failure::{Failure, one_line, shown};
-use crate::fio_job;
+use crate::{fio_job, meant};
 use assay_base::fault::nearest;
 use assay_formats::act::conf::{self, Kind};
 use assay_formats::act::lower;
@@ -199,23 +199,13 @@ fn unreadable(path: &Path, why: &dyn std::fmt::Display) -> Failure {
     Failure::workload(format!("the workload {} cannot be read: {why}\n  = {remedy}", shown(path)))
 }
 
-/// Entries of a directory that are looked at.
-const LOOKED_AT: usize = 1000;
-
 /// What was probably meant by a name that leads nowhere: a workload that comes with the program, or a file beside it.
 fn meant(path: &Path, shipped: &[&str]) -> Option<PathBuf> {
     if path.symlink_metadata().is_ok() {
         return None;
     }
-    let name = path.file_name()?.to_str()?;
-    let parent = path.parent().unwrap_or(Path::new(""));
-    let is_bare = parent.as_os_str().is_empty();
-    let of_program = || nearest(name, shipped).map(PathBuf::from).filter(|_| is_bare);
-    let directory = if is_bare { Path::new(".") } else { parent };
-    let entries = std::fs::read_dir(directory).into_iter().flatten().flatten().take(LOOKED_AT);
-    let beside: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-    let beside: Vec<&str> = beside.iter().map(String::as_str).collect();
-    of_program().or_else(|| nearest(name, &beside).map(|name| parent.join(name)))
+    let bare = path.to_str().filter(|name| !name.contains('/'));
+    bare.and_then(|name| nearest(name, shipped)).map(PathBuf::from).or_else(|| meant::meant(path))
 }
 
 #[cfg(test)]

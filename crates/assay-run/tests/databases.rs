@@ -108,6 +108,7 @@ fn plan(rate: Option<u64>, seconds: u64) -> Plan {
         derivation: Vec::new(),
         before: assay_model::Before::default(),
         notes: Vec::new(),
+        watermarks: Vec::new(),
     }
 }
 

@@ -303,6 +303,7 @@ fn plan(rate: Option<u64>, criterion: &str) -> Plan {
         derivation: Vec::new(),
         before: assay_model::Before::default(),
         notes: Vec::new(),
+        watermarks: Vec::new(),
     }
 }
 

@@ -112,7 +112,7 @@ impl fmt::Display for CourseFinding {
                 write!(f, "{complete} of {planned} slices are complete{gap}")
             }
             CourseFinding::Windows { complete, planned, criterion } => {
-                write!(f, "{complete} of {planned} windows of \"{criterion}\" are complete")
+                write!(f, "{complete} of {planned} slices of \"{criterion}\" are complete")
             }
             CourseFinding::NoOperation => {
                 f.write_str("no operation was scheduled in any slice, so that nothing is proven")

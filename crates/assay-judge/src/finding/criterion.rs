@@ -131,8 +131,7 @@ impl Extent {
     fn in_words(&self, at: &At) -> String {
         let mut parts = Vec::new();
         if at.planned > 1 {
-            let windows = if at.own_ns.is_some() { "windows" } else { "slices" };
-            parts.push(format!("broken in {} of {} {windows}", self.broken, self.windows));
+            parts.push(format!("broken in {} of {} slices", self.broken, self.windows));
             parts.extend((self.held_before > 0).then(|| format!("it held in {} before", self.held_before)));
         }
         let on = broken_on(&self.on.targets, self.on.of);

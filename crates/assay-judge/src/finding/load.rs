@@ -90,7 +90,7 @@ impl fmt::Display for LoadFinding {
         match self {
             LoadFinding::Slice(number, why) => write!(f, "slice {number} proves nothing: {why}"),
             LoadFinding::Window(length_ns, why) => {
-                write!(f, "the window of {} proves nothing: {why}", Span::from_ns(*length_ns).human())
+                write!(f, "a slice of {} proves nothing: {why}", Span::from_ns(*length_ns).human())
             }
             LoadFinding::Thin { slice, stream, scheduled, expected } => write!(
                 f,

@@ -1,5 +1,6 @@
 //! A database as a target: what it was, and how many operations it completed per minute.
 
+use crate::judgement::SliceList;
 use assay_record::DatabaseHead;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -59,7 +60,36 @@ impl DatabaseFigures {
     }
 }
 
+/// The lowest and the highest value of a figure in the slices that count.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Extremes {
+    /// In the slice with the fewest operations.
+    pub lowest: f64,
+    /// In the slice with the most.
+    pub peak: f64,
+}
+
 impl PerMinuteFigures {
+    /// The lowest and the highest value among the complete and valid slices; `None` where there are fewer than two of them, or
+    /// where not all slices are listed.
+    pub fn extremes(&self, slices: &SliceList) -> Option<Extremes> {
+        let both = self.slices.iter().zip(&slices.listed);
+        let counting: Vec<f64> =
+            both.filter(|(_, slice)| slice.complete && slice.valid).map(|(value, _)| *value).collect();
+        let lowest = counting.iter().copied().reduce(f64::min)?;
+        let peak = counting.iter().copied().reduce(f64::max)?;
+        (slices.left_out == 0 && counting.len() > 1).then_some(Extremes { lowest, peak })
+    }
+
+    /// `TPM 17790 (slices: 9120 to 28896)`
+    pub fn in_words_with_extremes(&self, slices: &SliceList) -> String {
+        let extremes = self.extremes(slices).map(|it| {
+            let [lowest, peak] = [it.lowest, it.peak].map(PerMinuteFigures::shown);
+            format!(" (slices: {lowest} to {peak})")
+        });
+        self.in_words() + &extremes.unwrap_or_default()
+    }
+
     /// `NOPM 12345`
     pub fn in_words(&self) -> String {
         format!("{} {}", self.name, self.figure())
@@ -96,4 +126,45 @@ pub struct PerMinuteFigures {
     pub slices: Vec<f64>,
     /// At each point of the charts.
     pub over_time: Vec<f64>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::judgement::Slice;
+
+    /// Slices whose values are given, with whether they count.
+    fn figure(slices: &[(f64, bool)]) -> (PerMinuteFigures, SliceList) {
+        let slice = |(at, (_, counts)): (usize, &(f64, bool))| Slice {
+            number: at as u64 + 1,
+            start_ns: 0,
+            end_ns: 1,
+            complete: *counts,
+            valid: true,
+            within: true,
+            note: None,
+            streams: Vec::new(),
+        };
+        let values = slices.iter().map(|(value, _)| *value).collect();
+        let figure =
+            PerMinuteFigures { name: "TPM".into(), value: Some(17_790.0), slices: values, ..Default::default() };
+        (figure, SliceList { listed: slices.iter().enumerate().map(slice).collect(), left_out: 0 })
+    }
+
+    #[test]
+    fn the_lowest_and_the_highest_slice_stand_beside_the_mean_where_there_are_several() {
+        for (slices, expected) in [
+            (vec![(9120.4, true), (28_896.0, true), (15_000.0, true)], "TPM 17790 (slices: 9120 to 28896)"),
+            (vec![(9120.4, true), (28_896.0, true), (1.0, false)], "TPM 17790 (slices: 9120 to 28896)"),
+            (vec![(9120.4, true), (1.0, false)], "TPM 17790"),
+            (vec![(9120.4, true)], "TPM 17790"),
+            (Vec::new(), "TPM 17790"),
+        ] {
+            let (figure, list) = figure(&slices);
+            assert_eq!(figure.in_words_with_extremes(&list), expected, "{slices:?}");
+        }
+        let (figure, mut list) = figure(&[(1.0, true), (2.0, true)]);
+        list.left_out = 1;
+        assert_eq!(figure.extremes(&list), None, "the highest may be among those that are not listed");
+    }
 }

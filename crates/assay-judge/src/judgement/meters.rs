@@ -76,6 +76,16 @@ impl MeterFigures {
         self.figure(index, |index| self.counted.get(index).copied(), self.read_ns)
     }
 
+    /// The time of all flushes as a share of the time in which they were counted, where that is measured. One flush takes its
+    /// whole time from those who wait for it; where several go on at the same time, the share may be more than 1.
+    pub(crate) fn share_in_flush(&self) -> Option<f64> {
+        let index = self.head.counters.iter().position(|name| name == "flush_ns")?;
+        if self.not_measured(index).is_some() || self.read_ns == 0 {
+            return None;
+        }
+        Some(*self.counted.get(index)? as f64 / self.read_ns as f64)
+    }
+
     /// `disk vda (below data)`.
     pub(crate) fn name(&self) -> String {
         let MeterHead { name, kind, holds, .. } = &self.head;
@@ -139,6 +149,15 @@ mod tests {
         let server = MeterHead { counters: vec!["log_sync_ns".into()], ..MeterHead::default() };
         let server = MeterFigures { head: server, counted: vec![5], read_ns: 1, ..MeterFigures::default() };
         assert_eq!((server.kind(0), server.mean(0)), (None, None), "nobody counted its events");
+    }
+
+    #[test]
+    fn the_share_in_flushes_is_of_the_time_in_which_they_were_counted() {
+        let half = disk([0, 0, 0, 40, 5_000_000_000], 10_000_000_000);
+        assert_eq!((half.share_in_flush(), disk([0; 5], 0).share_in_flush()), (Some(0.5), None));
+        let not_measured = [("flush_ns".to_owned(), "the kernel is too old".to_owned())].into();
+        let head = MeterHead { not_measured, ..half.head.clone() };
+        assert_eq!(MeterFigures { head, ..half }.share_in_flush(), None);
     }
 
     /// PostgreSQL counts the time of its syncs only where it is told to.

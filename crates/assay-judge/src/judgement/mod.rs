@@ -31,7 +31,7 @@ mod time;
 pub use cache::CacheFigures;
 pub use course::{Course, Gap};
 pub use criteria::{Asked, BrokenTarget, CriterionOutcome, Deciding, Figure, Outcome};
-pub use database::{DatabaseFigures, PerMinuteFigures};
+pub use database::{DatabaseFigures, Extremes, PerMinuteFigures};
 pub use foreign::ForeignFigures;
 pub use gain::Gain;
 pub use generator::{GeneratorCost, GeneratorFigures};

@@ -55,7 +55,7 @@ fn place(criterion: &CriterionOutcome, time: &MeasuredTime) -> String {
     let window = match criterion.asked.window_ns {
         length if length >= time.planned_ns => None,
         length if length == time.slice_ns => Some(format!("slice {}", figure.window)),
-        length => Some(format!("{} no. {}", Span::from_ns(length).human(), figure.window)),
+        length => Some(format!("{} slice {}", Span::from_ns(length).human(), figure.window)),
     };
     window.into_iter().chain(figure.target.clone()).collect::<Vec<_>>().join(", ")
 }

@@ -120,12 +120,12 @@ fn answer(criterion: &CriterionOutcome, targets: usize) -> Option<(&'static str,
     };
     let measured = criterion.measured.as_ref().map(|figure| {
         let target = figure.target.as_ref().map_or(String::new(), |target| format!(" on {target}"));
-        format!("{} in window {}{target}, bound {}", figure.text, figure.window, criterion.asked.bound)
+        format!("{} in slice {}{target}, bound {}", figure.text, figure.window, criterion.asked.bound)
     });
     let words: Vec<String> = measured.into_iter().chain(criterion.note.clone()).collect();
     let message = if words.is_empty() { "nothing was judged".to_owned() } else { words.join("; ") };
     let broken = if criterion.broken > 0 {
-        format!("; {} of {} windows broken", criterion.broken, criterion.windows)
+        format!("; {} of {} slices broken", criterion.broken, criterion.windows)
     } else {
         String::new()
     };

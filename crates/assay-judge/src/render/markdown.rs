@@ -59,7 +59,7 @@ fn part(part: &StepFigures, out: &mut dyn Write) -> fmt::Result {
         writeln!(out, "- {}", plain(&meter.in_words()))?;
     }
     for it in &part.streams.per_minute {
-        writeln!(out, "- {}", plain(&it.in_words()))?;
+        writeln!(out, "- {}", plain(&it.in_words_with_extremes(&part.slices)))?;
     }
     for (target, database) in part.databases.iter().enumerate() {
         let own: Vec<String> = part.streams.per_minute.iter().filter_map(|it| it.on(target)).collect();
@@ -70,7 +70,7 @@ fn part(part: &StepFigures, out: &mut dyn Write) -> fmt::Result {
             writeln!(out, "- {}: {}", plain(&name), plain(&value))?;
         }
     }
-    writeln!(out, "\n| | criterion | bound | measured | windows broken |\n|---|---|---|---|---|")?;
+    writeln!(out, "\n| | criterion | bound | measured | slices broken |\n|---|---|---|---|---|")?;
     for criterion in &part.criteria {
         let measured = criterion.measured.as_ref().map_or("-", |figure| figure.text.as_str());
         let (title, bound) = (plain(&criterion.asked.title), plain(&criterion.asked.bound));

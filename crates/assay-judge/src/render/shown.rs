@@ -19,6 +19,8 @@ pub(crate) struct Shown<'a> {
     pub(crate) deciding: Option<&'a Deciding>,
     /// How the averages below its tables are made.
     pub(crate) averages: Averages,
+    /// Whether its own headline stands at the top of the text: there are no steps.
+    pub(crate) is_headed: bool,
 }
 
 impl<'a> Shown<'a> {
@@ -29,6 +31,7 @@ impl<'a> Shown<'a> {
             verdict: judgement.verdict,
             deciding: judgement.deciding.as_ref(),
             averages: Averages::for_log(judgement),
+            is_headed: judgement.steps.is_empty(),
         }
     }
 
@@ -39,6 +42,7 @@ impl<'a> Shown<'a> {
             verdict: step.verdict,
             deciding: step.deciding.as_ref(),
             averages: Averages::for_log(judgement),
+            is_headed: false,
         }
     }
 }
@@ -57,6 +61,21 @@ pub(crate) fn throughput(part: &StepFigures) -> Option<String> {
     };
     let over = together_ran(part).map(|ran| format!(" over the {ran} in which a stream ran"));
     Some(figures + &over.unwrap_or_default())
+}
+
+/// What one asks first about a database: its figures per minute with their extremes, and the share of the time that the
+/// disks below it spent in flushes. Nothing for other targets.
+pub(crate) fn of_database(part: &StepFigures) -> Option<String> {
+    let slices = &part.slices;
+    let minutes = part.streams.per_minute.iter().map(|it| it.in_words_with_extremes(slices)).collect::<Vec<_>>();
+    if minutes.is_empty() {
+        return None;
+    }
+    let in_flush = part.targets.meters.iter().filter_map(|meter| {
+        let percent = meter.share_in_flush()? * 100.0;
+        Some(format!("{percent:.0} % of the time in flushes of {} {}", meter.head.kind, meter.head.name))
+    });
+    Some(std::iter::once(minutes.join(", ")).chain(in_flush).collect::<Vec<_>>().join("; "))
 }
 
 /// The throughput of a step, and mean and p99 of its streams.

@@ -4,7 +4,7 @@ use crate::judgement::{Judgement, MeasuredTime, Step, StepFigures, TargetTotals}
 use crate::render::criteria::criteria;
 use crate::render::page::{Page, Reader};
 use crate::render::room::{LINES, LISTED, ROOMS, Room, WARNINGS};
-use crate::render::shown::{Shown, figures_of_step, throughput};
+use crate::render::shown::{Shown, figures_of_step, of_database, throughput};
 use crate::render::slices::{by_target, one, shown_streams};
 use crate::render::spark;
 use crate::render::tested::device;
@@ -101,6 +101,9 @@ fn head(page: &mut Page, judgement: &Judgement, room: Room) {
     let tested = Some(device(part)).filter(|tested| !tested.is_empty());
     if let Some(tested) = tested.into_iter().chain(throughput).reduce(|device, done| format!("{device}; {done}")) {
         page.words("            ", &tested, room.of(usize::MAX, 2));
+    }
+    if let Some(figures) = of_database(part).filter(|_| judgement.steps.is_empty()) {
+        page.words("            ", &figures, room.of(usize::MAX, 2));
     }
     page.text("            ", &judgement.reason);
     if judgement.watermarks.is_empty() {

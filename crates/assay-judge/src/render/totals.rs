@@ -1,11 +1,11 @@
 //! The figures of a whole part in the summary: percentiles, rates, errors, bytes, what was verified.
 
 use crate::judgement::{
-    Integrity, PhaseFigures, StepFigures, StreamFigures, StreamTotals, TargetFigures, TargetTotals, TimesSummary,
+    Integrity, PhaseFigures, StreamFigures, StreamTotals, TargetFigures, TargetTotals, TimesSummary,
 };
 use crate::render::page::{Page, Reader};
 use crate::render::room::{LISTED, Room};
-use crate::render::shown::{Shown, rate};
+use crate::render::shown::{Shown, of_database, rate};
 use crate::render::steady;
 use assay_base::{Bytes, Span};
 
@@ -92,7 +92,7 @@ pub(crate) fn by_slice(page: &mut Page, lines: impl IntoIterator<Item = String>,
 /// In flight, lag, CPU; errors; bytes.
 pub(crate) fn figures(page: &mut Page, shown: Shown<'_>, room: Room) {
     let part = shown.part;
-    database(page, part, room);
+    database(page, shown, room);
     let together = || part.streams.whole();
     let most = |of: fn(&StreamTotals) -> u64| together().map(of).max().unwrap_or(0);
     let lag = together().filter_map(|stream| stream.lag.p99_ns).max();
@@ -146,11 +146,12 @@ pub(crate) fn figures(page: &mut Page, shown: Shown<'_>, room: Room) {
     integrity(page, &part.targets, room);
 }
 
-/// A database: its figures per minute, what else was counted, what it is, and what its checks found.
-fn database(page: &mut Page, part: &StepFigures, room: Room) {
-    let minutes: Vec<String> = part.streams.per_minute.iter().map(|it| it.in_words()).collect();
-    if !minutes.is_empty() {
-        page.line(minutes.join(", "));
+/// A database: its figures per minute, unless they stand at the top, what else was counted, what it is, and what its checks
+/// found.
+fn database(page: &mut Page, shown: Shown<'_>, room: Room) {
+    let part = shown.part;
+    if let Some(figures) = of_database(part).filter(|_| !shown.is_headed) {
+        page.words("", &figures, room.of(usize::MAX, 2));
     }
     let counted = part
         .streams

@@ -21,3 +21,6 @@ pub(crate) use lowered::{groups, streams};
 pub use meant::{Oltp, OltpLoad, Storage};
 pub use sequence::{Access, SMALLEST, Sequence, trimmed};
 pub use stream::{BLOCK, NAMES, Place, RATE, ReadShares};
+
+/// What every result of the model is marked with.
+pub(crate) const LIKENESS: &str = "SPC-1-LIKE: not comparable with audited SPC-1 results";

@@ -22,6 +22,7 @@ macro_rules! workload_file {
             model: String,
             description: Option<String>,
             note: Option<String>,
+            watermark: Option<String>,
             duration: Option<assay_base::Span>,
             warm_up: Option<toml::Spanned<super::warm_up::WarmUpKeys>>,
             slice: Option<toml::Spanned<assay_base::Span>>,
@@ -42,6 +43,7 @@ macro_rules! workload_file {
                     name: self.name.take(),
                     description: self.description.take(),
                     note: self.note.take(),
+                    watermark: self.watermark.take(),
                     duration: self.duration,
                     warm_up: self.warm_up.take(),
                     slice: self.slice.take(),
@@ -65,6 +67,7 @@ pub(super) struct Common {
     pub name: Option<String>,
     pub description: Option<String>,
     pub note: Option<String>,
+    pub watermark: Option<String>,
     pub duration: Option<Span>,
     pub warm_up: Option<toml::Spanned<super::warm_up::WarmUpKeys>>,
     pub slice: Option<toml::Spanned<Span>>,
@@ -107,6 +110,7 @@ impl Workload {
         self.name = common.name.unwrap_or(self.name);
         self.description = common.description.unwrap_or_default();
         self.notes.extend(common.note);
+        self.watermarks.extend(common.watermark);
         self.timing.duration = common.duration.unwrap_or(self.timing.duration);
         self.timing.max_lag = common.max_lag.unwrap_or(self.timing.max_lag);
         self.targets.scheduler = common.scheduler;

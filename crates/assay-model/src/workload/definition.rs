@@ -55,6 +55,8 @@ pub struct Workload {
     pub derivation: Vec<Derivation>,
     /// What the reader of a report must know.
     pub notes: Vec<String>,
+    /// See [`Plan::watermarks`](crate::Plan::watermarks).
+    pub watermarks: Vec<String>,
 }
 
 /// A load at 1x: its streams, and what they share.
@@ -229,6 +231,7 @@ impl Workload {
             criteria: criteria(SLICE),
             derivation: Vec::new(),
             notes: Vec::new(),
+            watermarks: Vec::new(),
         }
     }
 

@@ -116,6 +116,7 @@ impl Workload {
             derivation: self.derivation.clone(),
             before: self.load.before(adjust.seed),
             notes,
+            watermarks: self.watermarks.clone(),
         };
         plan.fits_somewhere().map(|()| plan)
     }

@@ -104,6 +104,7 @@ impl Workload {
             criteria: Vec::new(),
             derivation: self.derivation.clone(),
             notes: self.notes.clone(),
+            watermarks: self.watermarks.clone(),
         }
     }
 

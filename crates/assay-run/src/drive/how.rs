@@ -90,7 +90,7 @@ pub(super) fn header_facts(
     for (head, prepared) in heads.iter_mut().zip(&how.prepared) {
         head.prepared.clone_from(prepared);
     }
-    let mut watermarks: Vec<String> = plan.likeness().into_iter().map(str::to_owned).collect();
+    let mut watermarks: Vec<String> = plan.likeness();
     watermarks.extend(how.watermarks.iter().cloned());
     watermarks.extend(targets.watermarks(count));
     let unchecked = how.manner.unchecked && !targets.databases().is_empty();

@@ -1,8 +1,9 @@
 //! One device or file that the safety gate admitted.
 
 use super::asked::{Allowed, TargetNeeds};
-use crate::failure::{Failure, one_line};
+use crate::failure::{Failure, one_line, shown};
 use crate::host::fact;
+use crate::meant::meant;
 use assay_base::Bytes;
 use assay_device::open::Target;
 use assay_device::probe;
@@ -83,6 +84,15 @@ fn not_created(refusal: Refusal, path: &Path) -> Failure {
     ))
 }
 
+/// A refusal, with the name that was probably meant where there is nothing at the path.
+fn refused(refusal: Refusal, path: &Path) -> Failure {
+    let failure = Failure::gate(refusal);
+    match meant(path) {
+        Some(meant) => failure.advised(&format!("did you mean {}?", shown(&meant))),
+        None => failure,
+    }
+}
+
 impl Real {
     /// Opens the target with this index.
     pub(super) fn open(
@@ -116,8 +126,8 @@ impl Real {
                 .create_scratch(&request, size.get())
                 .map(Pass::Write)
                 .map_err(|refusal| not_created(refusal, path))?,
-            _ if needs.writes => gate.admit(&request).map(Pass::Write).map_err(Failure::gate)?,
-            _ => gate.admit_read(&request).map(Pass::Read).map_err(Failure::gate)?,
+            _ if needs.writes => gate.admit(&request).map(Pass::Write).map_err(|refusal| refused(refusal, path))?,
+            _ => gate.admit_read(&request).map(Pass::Read).map_err(|refusal| refused(refusal, path))?,
         };
         Ok(Real { made, ..Real::with(name, pass, false)? })
     }

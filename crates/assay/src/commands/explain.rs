@@ -207,7 +207,7 @@ fn text(plan: &Plan, named: &[(String, Named)], (sizes, unknown): (&[Known], Opt
     if let Some(how) = integrity::describe(plan, first(sizes)) {
         out.add(format_args!("verify: {how}"));
     }
-    out.head("criteria, in every window of their own length");
+    out.head("criteria, each in every slice");
     out.add(format_args!("  delivered load at least 99.9% of the schedule per {}", plan.slice));
     plan.criteria.iter().for_each(|criterion| out.add(in_words(criterion)));
     let lag = if plan.max_lag.is_zero() {

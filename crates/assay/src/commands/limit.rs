@@ -78,8 +78,8 @@ fn text(path: &Trail, outcome: Outcome) -> Result<String, std::fmt::Error> {
         one_line(path.targets.join(", ")),
         Span::from_ns(path.run_ns)
     )?;
-    for likeness in path.watermarks.iter().filter(|mark| mark.contains("not comparable")) {
-        writeln!(out, "{likeness}\n")?;
+    if !path.watermarks.is_empty() {
+        writeln!(out, "{}\n", one_line(path.watermarks.join(", ")))?;
     }
     // Beside multiples what users of the workload count loads in.
     let counted = |load: Option<Multiple>| {

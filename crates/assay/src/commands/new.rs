@@ -85,9 +85,10 @@ fn text(args: &New) -> Result<String, Failure> {
     let name: String =
         args.name.chars().map(|c| if c == '"' || c == '\\' || c.is_control() { ' ' } else { c }).collect();
     let mut text = format!(
-        "# Made by `assay new`. `assay explain FILE TARGET` shows what it does, `assay run FILE TARGET` runs it.\n\
+        "# Made by `assay new`. `assay explain FILE TARGET` shows what it does. `assay prep TARGET` fills a target, once: reads of\n\
+         # what was never written prove nothing. `assay run FILE TARGET` runs it.\n\
          name     = \"{name}\"\nmodel    = \"streams\"\n\n\
-         # How long is measured, and in which windows the criteria are judged.\nduration = \"{}\"\nslice    = \"{}\"\n",
+         # How long is measured, and in which slices the criteria are judged.\nduration = \"{}\"\nslice    = \"{}\"\n",
         args.span,
         args.span.min(Span::from_secs(60))
     );

@@ -20,7 +20,7 @@ phases
 
 read 176 MiB/s, written 87.89 MiB/s, 7.24 TiB written in 24h
 
-criteria, in every window of their own length
+criteria, each in every slice
   delivered load at least 99.9% of the schedule per 1h
   reads response over 1ms below 5% per 1h
   reads response over 8ms below 1% per 1h

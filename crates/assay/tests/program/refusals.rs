@@ -490,3 +490,27 @@ fn a_configuration_is_explained_whose_drives_are_not_here() {
     assert!(named.code == Some(2) && named.err.contains("cannot be examined"), "{named:?}");
     assert_eq!(place.assay(&["run", "act.conf", "--for", "1s"]).code, Some(4));
 }
+
+#[test]
+fn a_slip_in_a_name_is_answered_with_the_name_that_was_meant() {
+    let place = Place::new();
+    place.write("orders.toml", WORKING);
+    std::fs::create_dir(place.path("first-run")).unwrap();
+    place.write("first-run/run.jsonl", "");
+    assert_eq!(place.assay(&["prep", "disk.img", "--create", "1MiB"]).code, Some(0));
+    for (args, code, meant) in [
+        (&["run", "act-storge", "sim:flash"][..], WORKLOAD, "act-storage"),
+        (&["explain", "ordres.toml"], WORKLOAD, "orders.toml"),
+        (&["run", "orders.toml", "dsik.img"], REFUSED, "disk.img"),
+        (&["judge", "frist-run"], WORKLOAD, "first-run"),
+        (&["run", "orders.toml", "sim:flash", "--resume", "frist-run"], USAGE, "first-run"),
+    ] {
+        refused(&place.assay(args), code, &[&format!("did you mean {meant}?")]);
+    }
+    let said = place.assay(&["run", "orders.toml", "/dev/nul"]);
+    assert!(
+        said.code != Some(0) && !said.err.contains("did you mean"),
+        "another device is never proposed: {}",
+        said.err
+    );
+}

@@ -65,5 +65,5 @@ fn rows<'a>(criteria: &'a [CriterionOutcome], root: &str) -> Vec<CriterionRow<'a
 
 fn place(figure: &Figure) -> String {
     let target = figure.target.as_ref().map(|target| format!(", {target}")).unwrap_or_default();
-    format!("window {} ({} to {}){target}", figure.window, clock(figure.start_ns), clock(figure.end_ns))
+    format!("slice {} ({} to {}){target}", figure.window, clock(figure.start_ns), clock(figure.end_ns))
 }

@@ -2,7 +2,7 @@
 
 use super::figures::{ABSENT, count, megabytes, per_second, time};
 use crate::Judgement;
-use crate::judgement::{StepFigures, StreamFigures, StreamTotals, TargetTotals};
+use crate::judgement::{PerMinuteFigures, StepFigures, StreamFigures, StreamTotals, TargetTotals};
 use crate::render::shown::{ran_after, together_ran};
 use crate::words::clock;
 use assay_base::Span;
@@ -50,8 +50,14 @@ fn figures(part: &StepFigures) -> Vec<HeadFigure> {
     let over = together_ran(part).map(|ran| format!("while a stream ran, {ran}; "));
     let each = over.unwrap_or_default() + &each;
     let name = if part.streams.moves_bytes() { "IOPS" } else { "Operations/s" };
-    let minutes = part.streams.per_minute.iter().map(|it| figure(&it.name, it.figure(), "per minute".to_owned()));
+    let minutes = part.streams.per_minute.iter().map(|it| figure(&it.name, it.figure(), per_minute(part, it)));
     let mut figures: Vec<HeadFigure> = minutes.collect();
+    if !figures.is_empty() {
+        let in_flush = part.targets.meters.iter().filter_map(|meter| Some((meter, meter.share_in_flush()?)));
+        figures.extend(in_flush.map(|(meter, share)| {
+            figure("In flushes", format!("{:.0} %", share * 100.0), format!("of the time of {}", meter.head.name))
+        }));
+    }
     figures.push(figure(name, rate.map_or(ABSENT.into(), iops), each));
     if part.streams.moves_bytes() && !part.lacks_bytes() {
         let each = directions(&part.streams, |totals| totals.bytes_per_second().map(megabytes));
@@ -64,6 +70,15 @@ fn figures(part: &StepFigures) -> Vec<HeadFigure> {
     let planned = format!("of {} planned", Span::from_ns(part.time.planned_ns).human());
     figures.push(figure("Measured", clock(part.time.measured_ns), planned));
     figures
+}
+
+/// `per minute; slices 9120 to 28896`
+fn per_minute(part: &StepFigures, it: &PerMinuteFigures) -> String {
+    let extremes = it.extremes(&part.slices).map(|extremes| {
+        let [lowest, peak] = [extremes.lowest, extremes.peak].map(PerMinuteFigures::shown);
+        format!("; slices {lowest} to {peak}")
+    });
+    "per minute".to_owned() + &extremes.unwrap_or_default()
 }
 
 /// The stream of the first criterion, otherwise the first.

@@ -97,11 +97,11 @@ fn deciding_text(deciding: &Deciding) -> String {
         place.push(format!("step {}", deciding.step));
     }
     let stretch = format!("{} to {}", clock(deciding.start_ns), clock(deciding.end_ns));
-    let window = match deciding.window_ns {
+    let slice = match deciding.window_ns {
         None => "slice".to_owned(),
-        Some(ns) => format!("{} window", assay_base::Span::from_ns(ns).human()),
+        Some(ns) => format!("{} slice", assay_base::Span::from_ns(ns).human()),
     };
-    place.push(deciding.slice.map_or(stretch.clone(), |number| format!("{window} {number} ({stretch})")));
+    place.push(deciding.slice.map_or(stretch.clone(), |number| format!("{slice} {number} ({stretch})")));
     if let Some(stream) = &deciding.stream {
         let target = deciding.target.as_ref().map(|target| format!(" on {target}")).unwrap_or_default();
         place.push(format!("{stream}{target}"));

@@ -120,12 +120,12 @@ const NOTHING: f64 = 0.001;
 pub(crate) struct Outlier {
     /// How many times the median of the others.
     pub factor: f64,
-    /// What was compared: `p99`, `mean`, or the worst window of a criterion.
+    /// What was compared: `p99`, `mean`, or the worst slice of a criterion.
     pub by: String,
 }
 
 /// Set where the target's responses are that much longer than the median of the other targets', over the whole time or
-/// in the worst window of a criterion.
+/// in the worst slice of a criterion.
 pub(crate) fn outlier(part: &StepFigures, stream: &str, target: &str) -> Option<Outlier> {
     let totals = |pick: fn(&TimesSummary) -> Option<u64>| {
         let mine = part.streams.each.iter().filter(|totals| totals.name == stream);
@@ -135,7 +135,7 @@ pub(crate) fn outlier(part: &StepFigures, stream: &str, target: &str) -> Option<
     let criteria =
         part.criteria.iter().filter(|outcome| outcome.asked.stream.as_deref() == Some(stream)).map(|outcome| {
             let worst = outcome.targets.iter().filter_map(|figure| Some((figure.target.as_deref()?, figure.value)));
-            (format!("worst window ({})", outcome.asked.title), worst.collect())
+            (format!("worst slice ({})", outcome.asked.title), worst.collect())
         });
     let outlier =
         |(by, figures): (String, Vec<(&str, f64)>)| factor(&figures, target).map(|factor| Outlier { factor, by });
