@@ -4,7 +4,11 @@ use assay_base::{Instant, Span};
 use assay_model::{PhaseKind, Plan};
 
 /// The log gets distributions at least this often, in intervals.
-const GROUP: u32 = 10;
+const LONGEST_GROUP: u64 = 10;
+/// In a run that is no longer than [`SHORT_RUN`], it gets them at least this often: a chart of twenty seconds with two points
+/// shows nothing.
+const SHORT_GROUP: Span = Span::from_secs(2);
+const SHORT_RUN: Span = Span::from_secs(300);
 
 /// Goes through the intervals of a run. After the last phase it continues, in that phase, for as long as operations are
 /// drained.
@@ -20,7 +24,9 @@ pub(crate) struct Timeline {
     phase_start: Instant,
     index: u64,
     start: Instant,
-    group: u32,
+    /// How many intervals have ended since the log got distributions, and with how many it gets them.
+    group: u64,
+    full_group: u64,
 }
 
 /// One interval that has ended.
@@ -51,7 +57,9 @@ impl Timeline {
         assert!(!phases.is_empty(), "a plan has at least one phase");
         let Plan { interval, slice, .. } = *plan;
         let waits = plan.phases.iter().position(|phase| phase.steady_round.is_some());
-        Timeline { interval, slice, phases, phase: 0, waits, phase_start: start, index: 0, start, group: 0 }
+        let is_short = phases[phases.len() - 1].since(start) <= SHORT_RUN;
+        let full_group = if is_short { intervals_in_short_group(interval) } else { LONGEST_GROUP };
+        Timeline { interval, slice, phases, phase: 0, waits, phase_start: start, index: 0, start, group: 0, full_group }
     }
 
     /// Ends the phase that waits at `at`, and moves the later ones accordingly; returns whether that changed anything.
@@ -97,7 +105,7 @@ impl Timeline {
         let slice_ends =
             !self.slice.is_zero() && end.since(self.phase_start).as_ns().is_multiple_of(self.slice.as_ns());
         self.group += 1;
-        let close_group = last || phase_ends || slice_ends || self.group >= GROUP;
+        let close_group = last || phase_ends || slice_ends || self.group >= self.full_group;
         let closed = Closed { index: self.index, start: self.start, end, phase: self.phase as u16, close_group };
         if close_group {
             self.group = 0;
@@ -128,6 +136,11 @@ impl Timeline {
     pub(crate) fn open_since(&self) -> Instant {
         self.start
     }
+}
+
+/// How many whole intervals of this length [`SHORT_GROUP`] has: from 1 to [`LONGEST_GROUP`].
+fn intervals_in_short_group(interval: Span) -> u64 {
+    (SHORT_GROUP.as_ns() / interval.as_ns().max(1)).clamp(1, LONGEST_GROUP)
 }
 
 #[cfg(test)]
@@ -193,10 +206,21 @@ mod tests {
         assert_eq!([timeline.end_phase(at(7)), timeline.end_phase(at(6))], [Some(false), None], "it is over");
     }
 
+    /// The seconds at which the log of a run of this length gets distributions, in the first 40 of them.
+    fn seconds_with_distributions(measure_ms: u64, slice_ms: u64) -> Vec<u64> {
+        walk(timeline(0, measure_ms, slice_ms), 40).iter().filter(|c| c.3).map(|c| c.1 / 1000).collect()
+    }
+
     #[test]
     fn distributions_go_out_every_ten_intervals_and_at_slices() {
-        let groups: Vec<u64> =
-            walk(timeline(0, 40_000, 15_000), 40).iter().filter(|c| c.3).map(|c| c.1 / 1000).collect();
-        assert_eq!(groups, [10, 15, 25, 30, 40]);
+        assert_eq!(seconds_with_distributions(301_000, 15_000), [10, 15, 25, 30, 40]);
+    }
+
+    #[test]
+    fn distributions_of_a_short_run_go_out_every_two_seconds() {
+        let even: Vec<u64> = (1..=20).map(|n| 2 * n).collect();
+        assert_eq!(seconds_with_distributions(300_000, 10_000), even);
+        let groups = [500, 1_000, 2_000, 5_000, 10, 0].map(|ms| intervals_in_short_group(Span::from_ms(ms)));
+        assert_eq!(groups, [4, 2, 1, 1, 10, 10]);
     }
 }
