@@ -178,6 +178,8 @@ fn devices_tells_each_rule_and_a_token_that_consents() {
         !is_held(&text)
     });
     assert!(text.contains(&token) && text.contains("--destroy-data"), "{text}");
+    let over = format!("over {}", disk.backing.display());
+    assert!(text.lines().any(|line| line.starts_with(disk.path()) && line.ends_with(&over)), "{text}");
     let (said, log) = place.run(&["run", "act-storage", disk.path(), "--for", "1s", "--destroy-data", &token]);
     said.is_of_verdict(&place.path("run"));
     log.adds_up();

@@ -124,6 +124,21 @@ fn at_a_terminal_the_error_is_the_same() {
     assert!(seen.len() > 10 && wrong.is_empty(), "{} kinds, {}\n{}", seen.len(), wrong.len(), wrong.join("\n"));
 }
 
+/// In the help of a preparation, options that also concern disks do not stand below *Databases*.
+#[test]
+fn the_help_of_a_preparation_lists_what_databases_alone_need_apart() {
+    let help = Place::new().assay(&["prep", "--help"]).out;
+    let (common, databases) = help.split_once("\nDatabases:\n").expect("a heading for databases");
+    let names = |text: &str| -> Vec<String> {
+        let words = text.lines().map(str::trim_start).filter(|line| line.starts_with("--"));
+        words.filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+    };
+    assert_eq!(names(databases), ["--warehouses", "--seed", "--clear", "--loaders"]);
+    for option in ["--destroy-data", "--create", "--json", "--engine", "--in-container"] {
+        assert!(names(common).iter().any(|name| name == option), "{option}: {common}");
+    }
+}
+
 /// Texts have a form of their own, which is looked at later: one error there too.
 #[test]
 fn a_wrong_text_is_one_error_as_well() {
