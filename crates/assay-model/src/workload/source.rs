@@ -33,7 +33,7 @@ impl Source<'_> {
 
     pub(super) fn parse<T: DeserializeOwned>(&self) -> Result<T, Fault> {
         toml::from_str(self.text).map_err(|error| {
-            let (what, remedy) = explain(error.message());
+            let (what, remedy) = explain(error.message(), self.text, error.span().as_ref());
             match error.span() {
                 Some(span) => self.fault(span, what, remedy),
                 None => Fault::whole(self.file, what, remedy),

@@ -1,6 +1,7 @@
 //! Translates the parser's messages to the words of a workload file: what is wrong, and what to write instead.
 
 use assay_base::fault::nearest;
+use std::ops::Range;
 
 /// Keys that users know from other tools, with our equivalents.
 const ELSEWHERE: [(&str, &str); 35] = [
@@ -47,8 +48,25 @@ const ELSEWHERE: [(&str, &str); 35] = [
     ("sync", "a write that is on stable media when it completes is durable = true"),
 ];
 
-/// What is wrong, and what to do; the latter may be empty.
-pub(super) fn explain(message: &str) -> (String, String) {
+/// What is wrong at a place, which is in bytes of `text`, and what to do; the latter may be empty.
+pub(super) fn explain(message: &str, text: &str, place: Option<&Range<usize>>) -> (String, String) {
+    place.and_then(|place| bracket_or_value_missing(message, text, place.start)).unwrap_or_else(|| translate(message))
+}
+
+/// Where the parser went on in the next line, because a bracket was open or nothing stood behind the `=`.
+fn bracket_or_value_missing(message: &str, text: &str, at: usize) -> Option<(String, String)> {
+    let (before, behind) = (text.get(..at)?, text.get(at..)?);
+    let is_first = before.rsplit('\n').next().is_some_and(|line| line.trim().is_empty());
+    let nothing_follows = behind.lines().next().is_none_or(|line| line.split('#').next().is_none_or(|value| value.trim().is_empty()));
+    if is_first && message.starts_with("missing comma") {
+        let remedy = "close the bracket with ] or } in the line above, or write a comma there";
+        return Some(("the line above ends within a bracket, without a comma".to_owned(), remedy.to_owned()));
+    }
+    let is_missing = nothing_follows && message.starts_with("string values must be quoted");
+    is_missing.then(|| ("a key without a value".to_owned(), "write key = value".to_owned()))
+}
+
+fn translate(message: &str) -> (String, String) {
     unknown(message)
         .or_else(|| missing(message))
         .or_else(|| quantity(message))
