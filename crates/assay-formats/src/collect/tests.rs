@@ -340,6 +340,24 @@ TIME(s)     COMM           PID     DISK      T SECTOR     BYTES   LAT(ms)
     assert_eq!((trace.reads.bytes, trace.writes.durable), (131_072, 1));
 }
 
+/// What is counted in a file and not used is named.
+#[test]
+fn rows_without_times_and_traces_beside_a_server_are_named() {
+    use super::assemble::{Kind, assemble};
+    let found = collected(&[("a", "asd 5555 R 259,0 2244 131072 0.50\nasd 5555 WS 259,0 99 131072 0.10\n")]);
+    let application = assemble(&found, Kind::Application);
+    assert!(application.unused.is_empty());
+    for what in ["reads", "writes"] {
+        let begin = format!("259,0: a rate of its {what}");
+        assert!(application.missing.iter().any(|one| one.what.starts_with(&begin)), "{:?}", application.missing);
+    }
+    let server = assemble(&found, Kind::Aerospike);
+    let [unused] = &server.unused[..] else { panic!("{:?}", server.unused) };
+    assert!(unused.text.starts_with("2 operations of a trace of 259,0 are not used"), "{}", unused.text);
+    let timed = collected(&[("a", "0.0 0.1 asd 5555 R 259,0 2244 131072 0.50\n9.0 9.1 asd 5555 R 259,0 9 512 0.50\n")]);
+    assert!(!assemble(&timed, Kind::Application).missing.iter().any(|one| one.what.contains("a rate of")));
+}
+
 #[test]
 fn iosnoop_without_its_header_as_grep_leaves_it() {
     let rows = "asd              5555   R    259,0    2244         131072     0.50\n\

@@ -29,6 +29,19 @@ pub(super) fn all(found: &Findings, nodes: &Nodes, out: &mut Assembled) {
     if out.profile.parts.is_empty() {
         out.missing("every namespace", "scripts/collect, on a node of the cluster");
     }
+    name_unused_traces(found, out);
+}
+
+/// The load of a namespace is what the server counted: of a trace of its drives nothing is used.
+fn name_unused_traces(found: &Findings, out: &mut Assembled) {
+    for trace in &found.traces {
+        let operations = trace.reads.operations + trace.writes.operations;
+        let text = format!(
+            "{operations} operations of a trace of {} are not used: a namespace's load is what the server counted; import blktrace takes them",
+            trace.device
+        );
+        out.unused.push(Remark { place: trace.first, text });
+    }
 }
 
 /// The findings about one node.

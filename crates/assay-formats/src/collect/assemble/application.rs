@@ -73,6 +73,9 @@ fn part(found: &Findings, node: &str, name: &str, known: &Known<'_>, out: &mut A
             if let (Some((trace, _)), Some(seen)) = (traced, known.iostat) {
                 against(found, name, what, (trace, &mut flow), (seen, column), out);
             }
+            if flow.rate.is_none() {
+                name_missing_rate(name, what, out);
+            }
             flow.habits.hours = if what == "reads" { hours } else { None };
             if traced.is_none() {
                 out.missing(
@@ -96,6 +99,12 @@ fn part(found: &Findings, node: &str, name: &str, known: &Known<'_>, out: &mut A
         writes,
         ..ProfilePart::default()
     }
+}
+
+/// The rows of a trace without times give sizes and addresses, and no rate.
+fn name_missing_rate(name: &str, what: &str, out: &mut Assembled) {
+    let command = "iosnoop -ts, which prints the times, or a rate = … in the profile: operations by the seconds of the trace";
+    out.missing(format!("{name}: a rate of its {what}; the rows of the trace have no times"), command);
 }
 
 /// Compares the rate of a trace with iostat's; a trace without times gets iostat's rate.

@@ -1,5 +1,6 @@
 //! A profile, and findings about it.
 
+use super::super::findings::Remark;
 use assay_model::profile::Profile;
 
 /// A number that is in no file.
@@ -29,6 +30,8 @@ pub struct Assembled {
     pub missing: Vec<Missing>,
     /// Contradictions.
     pub contradictions: Vec<Contradiction>,
+    /// What the files hold and the profile does not.
+    pub unused: Vec<Remark>,
 }
 
 impl Assembled {

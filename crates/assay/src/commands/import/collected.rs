@@ -221,16 +221,18 @@ fn head(kind: &str, found: &Findings, assembled: &Assembled) -> Vec<String> {
         head.extend([String::new(), "These do not fit together:".to_owned()]);
         head.extend(assembled.contradictions.iter().map(|one| format!("  {} ({})", one.what, one.places.join("; "))));
     }
-    if !found.remarks.is_empty() {
+    let remarks = remarks(found, assembled);
+    if !remarks.is_empty() {
         head.extend([String::new(), "Left out, or odd:".to_owned()]);
-        head.extend(remarks(found).into_iter().map(|remark| format!("  {remark}")));
+        head.extend(remarks.into_iter().map(|remark| format!("  {remark}")));
     }
     head
 }
 
-fn remarks(found: &Findings) -> Vec<String> {
+fn remarks(found: &Findings, assembled: &Assembled) -> Vec<String> {
+    let remarks = found.remarks.iter().chain(&assembled.unused);
     let mut all: Vec<String> =
-        found.remarks.iter().map(|remark| format!("{}: {}", found.named(remark.place), remark.text)).collect();
+        remarks.map(|remark| format!("{}: {}", found.named(remark.place), remark.text)).collect();
     if found.more_remarks > 0 {
         all.push(format!("and {} more of these", found.more_remarks));
     }
@@ -240,7 +242,7 @@ fn remarks(found: &Findings) -> Vec<String> {
 /// Reports what was read, what is missing and what is contradictory.
 fn report(found: &Findings, assembled: &Assembled) {
     found.files.iter().for_each(|file| tell(&one_line(seen(file))));
-    remarks(found).iter().for_each(|remark| tell(&one_line(format_args!("note: {remark}"))));
+    remarks(found, assembled).iter().for_each(|remark| tell(&one_line(format_args!("note: {remark}"))));
     for one in &assembled.contradictions {
         tell(&one_line(format_args!("warning: {}", one.what)));
         one.places.iter().for_each(|place| tell(&one_line(format_args!(" --> {place}"))));
@@ -266,6 +268,6 @@ fn json(found: &Findings, assembled: &Assembled, text: &str) -> serde_json::Valu
         "files": found.files.iter().map(file).collect::<Vec<_>>(),
         "missing": missing.collect::<Vec<_>>(),
         "contradictions": contradictions.collect::<Vec<_>>(),
-        "remarks": remarks(found),
+        "remarks": remarks(found, assembled),
     })
 }
