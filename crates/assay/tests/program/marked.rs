@@ -35,21 +35,10 @@ fn every_form_of_a_result_has_the_watermark_of_its_workload() {
     let place = Place::new();
     for (workload, mark) in MARKED {
         let out = format!("run-{workload}");
-        let run = place.assay(&[
-            "run",
-            workload,
-            "sim:flash",
-            "--for",
-            "2s",
-            "--slice",
-            "1s",
-            "--warm-up",
-            "0s",
-            "--seed",
-            "1",
-            "--out",
-            &out,
-        ]);
+        // What is read back has data, which a simulated device has not.
+        let target: &[&str] = if workload == "sqliosim-like" { &["disk.img", "--create", "64MiB"] } else { &["sim:flash"] };
+        let timed = ["--for", "2s", "--slice", "1s", "--warm-up", "0s", "--seed", "1", "--out", &out];
+        let run = place.assay(&[&["run", workload], target, &timed[..]].concat());
         says(&run, workload, mark);
         for file in ["verdict.json", "report.html", "run.jsonl"] {
             let text = text_of(&place, &format!("{out}/{file}"));

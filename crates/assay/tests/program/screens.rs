@@ -146,6 +146,12 @@ fn is_shown(same: Same, screen: &[String], pipe: &[String]) -> bool {
     }
 }
 
+/// A run in real time has any verdict on a busy machine.
+fn is_same_code(same: Same, shown: Option<i32>, piped: Option<i32>) -> bool {
+    let is_verdict = |code: Option<i32>| code.is_some_and(|code| [0, 10, 11].contains(&code));
+    shown == piped || (matches!(same, Same::End) && is_verdict(shown) && is_verdict(piped))
+}
+
 fn ends_with(screen: &[String], last: &[&str]) -> bool {
     let last: Vec<String> = last.iter().map(|line| (*line).to_owned()).collect();
     words_of(screen).ends_with(&words_of(&last))
@@ -173,7 +179,7 @@ fn compare_with_pipe(commands: &'static [(Same, &'static str)]) {
     let mut wrong = Vec::new();
     for (size, shown) in SIZES.into_iter().zip(at_terminals.map(|thread| thread.join().unwrap())) {
         for (((same, command), piped), shown) in commands.iter().zip(&expected).zip(&shown) {
-            if !is_shown(*same, &shown.1, &piped.1) || shown.0 != piped.0 {
+            if !is_shown(*same, &shown.1, &piped.1) || !is_same_code(*same, shown.0, piped.0) {
                 let texts = [&shown.1, &piped.1].map(|lines| lines.join("\n"));
                 wrong.push(format!(
                     "{command} at {size:?}: {:?}\n{}\n-- piped: {:?}\n{}\n",
