@@ -270,14 +270,15 @@ fn on_a_phone_every_verdict_is_in_view() {
     }
 }
 
-/// How much taller the tallest row of a table is than what is in view of it, in pixels.
-const BLANK: &str = "let most = 0; \
+/// By how many pixels the tallest row of a table is taller than what is in view of it, and that row.
+const BLANK: &str = "let most = 0, tallest = ''; \
      document.querySelectorAll('.scroll tbody tr').forEach((row) => { \
-       const right = row.closest('.scroll').getBoundingClientRect().right; \
+       const table = row.closest('.scroll'); const right = table.getBoundingClientRect().right; \
        const content = (cell) => { const range = document.createRange(); range.selectNodeContents(cell); return range.getBoundingClientRect().height; }; \
        const seen = [...row.cells].filter((cell) => cell.getBoundingClientRect().left < right - 8).map(content); \
-       most = Math.max(most, row.getBoundingClientRect().height - Math.max(...seen)); }); \
-     return String(most);";
+       const blank = row.getBoundingClientRect().height - Math.max(...seen); \
+       if (blank > most) { most = blank; tallest = table.getAttribute('aria-label') + ': ' + row.textContent; } }); \
+     return most + '|' + tallest;";
 
 #[test]
 fn on_a_phone_no_row_is_tall_because_of_what_is_out_of_sight() {
@@ -290,9 +291,9 @@ fn on_a_phone_no_row_is_tall_because_of_what_is_out_of_sight() {
         ("rows-curve", pages::curve(&pages::points())),
     ] {
         let said = browser.ask(name, &page, 390, BLANK);
-        let blank: f64 = said.parse().unwrap_or_else(|_| panic!("{name}: {said}"));
+        let (blank, row) = said.split_once('|').unwrap_or_else(|| panic!("{name}: {said}"));
         // The padding of a cell and a line.
-        assert!(blank < 40.0, "{name}: {blank} px are blank");
+        assert!(blank.parse::<f64>().unwrap() < 40.0, "{name}: {blank} px are blank in {row}");
     }
 }
 

@@ -56,14 +56,30 @@ pub(super) fn explain(message: &str, text: &str, place: Option<&Range<usize>>) -
 /// Where the parser went on in the next line, because a bracket was open or nothing stood behind the `=`.
 fn bracket_or_value_missing(message: &str, text: &str, at: usize) -> Option<(String, String)> {
     let (before, behind) = (text.get(..at)?, text.get(at..)?);
-    let is_first = before.rsplit('\n').next().is_some_and(|line| line.trim().is_empty());
-    let nothing_follows = behind.lines().next().is_none_or(|line| line.split('#').next().is_none_or(|value| value.trim().is_empty()));
-    if is_first && message.starts_with("missing comma") {
+    let mut lines = before.rsplit('\n');
+    let is_first = lines.next().is_some_and(|line| line.trim().is_empty());
+    let above = lines.find(|line| !line.trim().is_empty());
+    if is_first && above.is_some_and(ends_within_bracket) {
         let remedy = "close the bracket with ] or } in the line above, or write a comma there";
         return Some(("the line above ends within a bracket, without a comma".to_owned(), remedy.to_owned()));
     }
-    let is_missing = nothing_follows && message.starts_with("string values must be quoted");
+    let value = behind.lines().next().and_then(|line| line.split('#').next()).unwrap_or_default();
+    let is_missing = value.trim().is_empty() && message.starts_with("string values must be quoted");
     is_missing.then(|| ("a key without a value".to_owned(), "write key = value".to_owned()))
+}
+
+/// Whether a bracket of this line is open at its end, behind which no comma stands.
+fn ends_within_bracket(line: &str) -> bool {
+    let mut open = 0_i64;
+    // What stands in quotes is every second piece.
+    for piece in line.split(['"', '\'']).step_by(2) {
+        let code = piece.split('#').next().unwrap_or_default();
+        open += code.matches(['[', '{']).count() as i64 - code.matches([']', '}']).count() as i64;
+        if code.len() < piece.len() {
+            break;
+        }
+    }
+    open > 0 && !line.trim_end().ends_with([',', '[', '{'])
 }
 
 fn translate(message: &str) -> (String, String) {

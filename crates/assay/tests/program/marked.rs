@@ -3,13 +3,14 @@
 use super::bed::{Place, Said};
 
 /// Each workload with its watermark.
-const MARKED: [(&str, &str); 7] = [
+const MARKED: [(&str, &str); 8] = [
     ("oltp", "SPC-1-LIKE"),
     ("slob-like", "SLOB-LIKE"),
     ("orion-small", "ORION-LIKE"),
     ("orion-large", "ORION-LIKE"),
     ("sqliosim-like", "SQLIOSIM-LIKE"),
     ("mail", "JETSTRESS-LIKE"),
+    ("mail-2010", "JETSTRESS-LIKE"),
     ("silly-512", "MEANINGLESS ON PURPOSE"),
 ];
 
@@ -36,7 +37,8 @@ fn every_form_of_a_result_has_the_watermark_of_its_workload() {
     for (workload, mark) in MARKED {
         let out = format!("run-{workload}");
         // What is read back has data, which a simulated device has not.
-        let target: &[&str] = if workload == "sqliosim-like" { &["disk.img", "--create", "64MiB"] } else { &["sim:flash"] };
+        let target: &[&str] =
+            if workload == "sqliosim-like" { &["disk.img", "--create", "64MiB"] } else { &["sim:flash"] };
         let timed = ["--for", "2s", "--slice", "1s", "--warm-up", "0s", "--seed", "1", "--out", &out];
         let run = place.assay(&[&["run", workload], target, &timed[..]].concat());
         says(&run, workload, mark);

@@ -1,6 +1,6 @@
 //! Namespaces: what their histograms and the server's log say about them, compared with each other and with iostat.
 
-use super::super::findings::{Blocks, Counter, DriveSeen, Findings, Histogram, Place, Unit};
+use super::super::findings::{Blocks, Counter, DriveSeen, Findings, Histogram, Place, Remark, Unit};
 use super::super::tolerance::{TOLERANCE, apart};
 use super::against::Held;
 use super::assembled::Assembled;

@@ -103,7 +103,8 @@ fn part(found: &Findings, node: &str, name: &str, known: &Known<'_>, out: &mut A
 
 /// The rows of a trace without times give sizes and addresses, and no rate.
 fn name_missing_rate(name: &str, what: &str, out: &mut Assembled) {
-    let command = "iosnoop -ts, which prints the times, or a rate = … in the profile: operations by the seconds of the trace";
+    let command =
+        "iosnoop -ts, which prints the times, or a rate = … in the profile: operations by the seconds of the trace";
     out.missing(format!("{name}: a rate of its {what}; the rows of the trace have no times"), command);
 }
 
