@@ -156,12 +156,12 @@ fn what_cannot_be_is_refused() {
 #[test]
 fn the_page_names_every_format() {
     let help = assay(&["export", "--help"]).1;
-    let page = std::fs::read_to_string(here("../../docs/FORMATS.md")).unwrap();
+    let page = std::fs::read_to_string(here("../../docs/formats/exports.md")).unwrap();
     for format in ["act-log", "csv", "json", "hgrm", "hlog", "fio-json", "junit", "markdown"] {
         assert!(help.contains(format) && page.contains(&format!("\n| `{format}` |")), "{format}");
     }
     let header = export(&["csv"]).lines().next().unwrap().to_owned();
     for column in header.split(',').filter(|column| !column.contains("_over_")) {
-        assert!(page.contains(&format!("`{column}`")), "docs/FORMATS.md does not say what {column} is");
+        assert!(page.contains(&format!("`{column}`")), "docs/formats/exports.md does not say what {column} is");
     }
 }
