@@ -29,9 +29,9 @@ pub struct Ending {
     pub reason: CloseReason,
     /// The panic message of a worker that died, or the reason why an early end was requested.
     pub why: Option<String>,
-    /// On the run's time line.
+    /// The time of the end, on the run's time line.
     pub at: Instant,
-    /// What the workers say they did; `None` where one of them cannot say it: then only the intervals are known.
+    /// The sums that the workers reported; `None` if one of them could not report any: then only the intervals are known.
     pub totals: Option<Totals>,
 }
 

@@ -33,7 +33,7 @@ pub(crate) enum Kind {
     Recorded(Box<Recorded>),
     /// A copy of a closed loop over several streams.
     Loop(Box<Looped>),
-    /// The same with flushes after its writes.
+    /// A copy of a closed loop, with a flush after a number of its writes.
     Flushing(Box<Flushing>),
     /// Any of these that begins or ends within the run.
     Living(Box<Living<Blocks>>),
@@ -45,7 +45,7 @@ pub(crate) enum Kind {
     Journal(Box<Joined<Journal>>),
 }
 
-/// The same call of whichever it is.
+/// Calls the same method of the source, whichever kind it is.
 macro_rules! either {
     ($it:expr, $one:ident => $call:expr) => {
         match $it {

@@ -11,27 +11,27 @@ use assay_base::Instant;
 use assay_record::{CloseReason, Event, EventKind, Frame};
 use std::collections::BTreeMap;
 
-/// What a worker reports.
+/// A report of a worker to the coordinator.
 #[derive(Debug)]
 pub enum Report {
-    /// It has its engine and waits for the start.
+    /// The worker has its engine and waits for the start.
     Ready,
-    /// What it recorded in its next interval.
+    /// The counters of the worker's next interval.
     Frame(Frame),
-    /// It has finished: no more frames follow.
+    /// The worker has finished: no more frames follow.
     Finished {
-        /// How it ended.
+        /// The reason of its end.
         reason: CloseReason,
-        /// What it did.
+        /// The numbers of operations that it carried.
         totals: Totals,
-        /// When it ended.
+        /// The time at which it ended.
         at: Instant,
     },
-    /// It ended because of a bug, and cannot say what it did.
+    /// The worker ended because of a bug, and its totals are lost.
     Died {
         /// The panic message.
         words: String,
-        /// When this became known.
+        /// The time at which this became known.
         at: Instant,
     },
 }

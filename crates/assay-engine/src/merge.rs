@@ -23,7 +23,7 @@ pub struct Merged {
 }
 
 impl Merger {
-    /// For `workers` workers.
+    /// Creates a merger of the frames of `workers` workers.
     pub(crate) fn new(workers: usize) -> Merger {
         Merger { queues: (0..workers).map(|_| VecDeque::new()).collect(), finished: vec![false; workers] }
     }

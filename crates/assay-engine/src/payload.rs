@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 pub struct At {
     /// Index of its flow.
     pub flow: usize,
-    /// Its slot.
+    /// The ticket of the request, which is the index of its slot.
     pub ticket: Ticket,
 }
 

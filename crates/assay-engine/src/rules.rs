@@ -31,31 +31,31 @@ impl Default for Limits {
     }
 }
 
-/// What a worker is made from, besides its device, its sources and its payload.
+/// The parts of a worker besides its device, its sources and its payload.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// Its share of the load.
+    /// The share of the load that this worker carries.
     pub part: Part,
     /// Boundaries of the exact counters.
     pub thresholds: Thresholds,
     /// Upper bound on operations in flight per target, of all streams without a lane of their own.
     pub bound: u32,
-    /// When the run begins on the time line.
+    /// The time at which the run begins, on the run's time line.
     pub start: Instant,
     /// Number that marks the data of this run.
     pub run: u32,
     /// The rules.
     pub limits: Limits,
-    /// What all workers have written, for a plan that verifies.
+    /// The record of what all workers have written, for a plan that verifies.
     pub ledger: Option<Arc<Ledger>>,
-    /// What all workers know about the ends of streams that others wait for; a single worker makes its own.
+    /// The ends of streams that other streams wait for, shared by all workers. A single worker makes its own.
     pub gates: Option<Arc<Gates>>,
 }
 
-/// What a worker needs after a step.
+/// The result of a step of a worker: when it must be called again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// It has nothing to do before this time, unless an operation completes.
+    /// The worker has nothing to do before this time, unless an operation completes.
     pub wake: Instant,
     /// A request was issued, which [`Worker::send`](crate::Worker::send) hands over.
     pub issued: bool,
@@ -63,14 +63,14 @@ pub struct Step {
     pub done: bool,
 }
 
-/// What a worker carried over its whole life.
+/// The numbers of operations that a worker carried over its whole life.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// Handed over.
+    /// Operations that were handed over to the device.
     pub issued: u64,
-    /// Completed: in full, short or failed.
+    /// Operations that completed: in full, short or failed.
     pub completed: u64,
-    /// Never completed.
+    /// Operations that never completed.
     pub stuck: u64,
 }
 

@@ -47,14 +47,14 @@ struct Watched {
 /// The decision that ends the wait.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settled {
-    /// When the phase ends; `None` where it lasts for its maximum, because the load did not become steady.
+    /// The time at which the phase ends; `None` if it lasts for its maximum, because the load did not become steady.
     pub end: Option<Instant>,
-    /// What the log says about it: `steady` or `not-steady`.
+    /// The event for the log: `steady` or `not-steady`.
     pub event: Event,
 }
 
 impl Settling {
-    /// For a plan whose warm-up waits; `None` for any other plan.
+    /// Creates the decision for a plan whose warm-up waits for a steady state; `None` for any other plan.
     pub fn new(plan: &Plan) -> Option<Settling> {
         let WarmUp::UntilSteady { limit, round } = plan.warm_up() else { return None };
         let judged = |name: &str| match plan.criteria.as_slice() {

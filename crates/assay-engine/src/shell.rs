@@ -44,7 +44,7 @@ pub trait Sink {
     fn event(&mut self, event: Event);
     /// A frame whose memory can be used again.
     fn spent(&mut self) -> Option<Frame>;
-    /// When the phase that waits ends, once that is decided; called after each interval.
+    /// The end of the phase that waits for a steady state, once it is decided. Called after each interval.
     fn phase_end(&mut self) -> Option<Instant> {
         None
     }
@@ -56,7 +56,7 @@ const DISTURBED: Span = Span::from_us(100);
 /// How a real run waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// The last period before an operation is due is spent spinning, not sleeping, because a sleep ends late.
+    /// How long a worker spins before an operation is due, instead of sleeping, because a sleep ends late.
     pub spin: Spin,
 }
 

@@ -17,26 +17,26 @@ pub enum Next {
     Over,
 }
 
-/// How far a source is that begins or ends within the run.
+/// The progress of a source that begins or ends within the run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lived {
-    /// When it began, where it has waited for another one.
+    /// The time at which it began, if it waited for another source.
     pub begun: Option<Instant>,
-    /// It has no more requests; some of them may be in flight.
+    /// Whether it has no more requests; some may still be in flight.
     pub over: bool,
-    /// It is over because it has taken all its requests, not because its time is.
+    /// Whether it is over because all its requests were taken, and not because its time is over.
     pub done: bool,
-    /// The last completion so far; zero where there is none.
+    /// The time of the last completion so far; zero if there was none.
     pub last: Instant,
 }
 
-/// What a closed loop's slots do that have no request in flight.
+/// The state of those slots of a closed loop that have no request in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Slots {
     /// The sum of the times since the next request of each is intended, in nanoseconds; negative where it is intended
     /// later.
     pub open_ns: i64,
-    /// For how long slots have paused, or will, since this was last called.
+    /// The sum of the pauses that began since the last call, each with its whole length.
     pub paused: Span,
 }
 
@@ -45,7 +45,7 @@ pub trait Source {
     /// The kind of its requests.
     type Request;
 
-    /// When its next request is intended; [`Instant::FAR`] while it waits for a completion.
+    /// The time at which its next request is intended; [`Instant::FAR`] while it waits for a completion.
     fn due(&self) -> Instant;
 
     /// Which flow the next request belongs to; it is due `now` or earlier.
@@ -96,7 +96,7 @@ pub trait Source {
         0
     }
 
-    /// Its slots that have no request in flight at `at`; called once for each interval.
+    /// The state of the slots that have no request in flight at `at`. Called once for each interval.
     fn free_slots(&mut self, _at: Instant) -> Slots {
         Slots::default()
     }
@@ -105,7 +105,7 @@ pub trait Source {
     /// number, and how many of all requests counted so far were not taken yet.
     fn count_until(&mut self, end: Instant, count: impl FnMut(usize, u64, u64));
 
-    /// How far it is, where it begins or ends within the run.
+    /// The progress of a source that begins or ends within the run; `None` for any other source.
     fn life(&self) -> Option<Lived> {
         None
     }

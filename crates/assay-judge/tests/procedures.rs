@@ -57,7 +57,7 @@ fn twelve_hours_of_a_device_that_degrades_after_five_fail_in_slice_six() {
     );
 }
 
-/// Each row: what happens, the verdict, and words of the reason.
+/// A slice that is over its bound only because of the generator's own lag is not valid, and its note names the own lag.
 #[test]
 fn a_slice_that_only_own_lag_broke_is_called_so() {
     let pushed = |m, f| Minute { pushed: if m >= 60 { 9 } else { 0 }, slow: 45, ..good(m, f) };

@@ -26,12 +26,13 @@ use serde::{Deserialize, Serialize};
 pub struct Plan {
     /// The workload's name.
     pub name: String,
-    /// The model it was lowered from.
+    /// The name of the model that its streams were made from, such as `act-storage`.
     pub model: String,
-    /// The multiple that is already in the rates below; of several workloads with different ones 1x, see `loads`.
+    /// The multiple by which the rates of the streams are already multiplied. Several workloads with different multiples have
+    /// 1x here, and theirs in `loads`.
     pub load: Multiple,
-    /// Of several workloads that run together, the multiple of each, in their order: multiples of different workloads
-    /// have no sum. Empty for a single one.
+    /// The multiples of several workloads that run together, in their order, because multiples of different workloads have
+    /// no sum. Empty for a single workload.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loads: Vec<Multiple>,
     /// The seed of every random choice.
@@ -44,15 +45,15 @@ pub struct Plan {
     pub phases: Vec<Phase>,
     /// What decides the verdict.
     pub criteria: Vec<Criterion>,
-    /// Judging window.
+    /// Length of a judging window, in measured time. A criterion may have another one.
     pub slice: Span,
-    /// Recording step.
+    /// Length of a recording step: the log has one line for each.
     pub interval: Span,
     /// The run stops when its schedule falls this far behind; zero means that it never does.
     pub max_lag: Span,
     /// Upper bound on operations in flight per target. A full queue makes operations wait, and the wait counts.
     pub in_flight_bound: u32,
-    /// Streams with slots of their own.
+    /// Groups of streams that have slots of their own on each target.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lanes: Vec<Lane>,
     /// Streams whose figures are also shown together.
@@ -79,41 +80,44 @@ pub struct Plan {
     /// The targets that are used through the page cache of the kernel.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub page_cache: Vec<PageCached>,
-    /// Whether written data are sealed and everything that is read is held against what was written.
+    /// Whether everything that is written is sealed, and everything that is read is compared with what was written.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub verify: bool,
-    /// Whether what is sealed is left for a later run to compare: nothing is read back in the end.
+    /// Whether nothing is read back at the end: sealed data are left for a later run to compare.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub sealed_only: bool,
-    /// Whether a window of a criterion that the end of the measurement cuts to less than half of its length says nothing.
+    /// Whether a criterion ignores its last window if the end of the measurement leaves less than half of it. Set by
+    /// the model `mail`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub half_windows: bool,
-    /// What waits at the end of a window is on its way, if the schedule takes no longer than this for it.
+    /// Length of schedule that may wait at the end of a window and still counts as delivered; zero for block I/O. Set by
+    /// the model `tpcc`, whose sessions are few.
     #[serde(default, skip_serializing_if = "is_no_time")]
     pub backlog: Span,
-    /// Streams whose places are all read back in the end, whether the run has written there or not.
+    /// The names of the streams whose places are all read back at the end, also those that the run has not written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub check_all: Vec<String>,
-    /// How the numbers of its streams at 1x were derived, on one target, where that is known step by step.
+    /// How each number of the streams was derived, at 1x on one target. Empty for models that do not say it step by step.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub derivation: Vec<Derivation>,
-    /// What lies before it, of what goes on from run to run.
+    /// What earlier segments and runs have already done of the patterns that continue from one to the next. Set when a run is
+    /// opened: from the log that it continues, or from the preparation records of its targets.
     #[serde(default, skip_serializing_if = "Before::is_nothing")]
     pub before: Before,
     /// What the reader of a report must know about the derivation of this plan.
     pub notes: Vec<String>,
-    /// What limits every result of it: that it is like something and not comparable with it, or meaningless on purpose.
+    /// Watermarks of every result of this plan, such as that it resembles another tool's and is not comparable with it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub watermarks: Vec<String>,
 }
 
-/// What lies before a run, of patterns that go on where another ended.
+/// What earlier segments and runs have done of the patterns that continue where these ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Before {
-    /// Time in which working sets moved and rates changed.
+    /// Measured time of the earlier segments, by which working sets have moved and rates have changed.
     #[serde(default, skip_serializing_if = "is_no_time")]
     pub time: Span,
-    /// Bytes of places that are seen once.
+    /// Bytes that are used up of the order in which places are seen only once (`never_seen`), on each target.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub seen: Bytes,
 }
@@ -174,19 +178,19 @@ impl Lane {
 /// A named flow of operations of one kind.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Stream {
-    /// `reads`, `large-block-writes` …
+    /// Its name, unique in the plan: `reads`, `large-block-writes` …
     pub name: String,
     /// What an operation does.
     #[serde(flatten)]
     pub work: Work,
     /// When operations are intended, over all targets of the stream together.
     pub arrival: Arrival,
-    /// Whether ACT's tables also name it per device.
+    /// Whether tables in the form of ACT also have a column for it on each device.
     pub per_target: bool,
     /// The targets of the plan that it runs on, in ascending order; all targets if the list is empty.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<u16>,
-    /// When it begins and ends; what belongs to a loop has the loop's life instead.
+    /// When it begins and ends. A stream of a loop has none: the loop has one for all of its streams.
     #[serde(flatten)]
     pub life: Life,
 }
@@ -223,12 +227,12 @@ pub struct Block {
     /// The part of the target that the operations stay in; the whole target where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extent: Option<Extent>,
-    /// Streams of one such name have the same orders, and so the same hot places.
+    /// Name of its places: streams with the same name have the same hot places, and in one loop the same cursor.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub places: Option<String>,
-    /// What written data compresses to.
+    /// The share of their size that written data compress to; 100 % for incompressible data.
     pub compress_to: Share,
-    /// How many of its blocks repeat an earlier one of them.
+    /// The share of its blocks of 4 KiB that are copies of one of its earlier blocks.
     #[serde(default, skip_serializing_if = "is_none_of_it")]
     pub duplicates: Share,
 }
@@ -238,7 +242,7 @@ fn is_none_of_it(share: &Share) -> bool {
 }
 
 impl Stream {
-    /// What it does with blocks; `None` where it does something else.
+    /// Its reads or writes of blocks; `None` for a stream of flushes or of other operations.
     pub fn block(&self) -> Option<&Block> {
         match &self.work {
             Work::Block(block) => Some(block),
@@ -246,7 +250,7 @@ impl Stream {
         }
     }
 
-    /// What it does if it flushes.
+    /// Its flushes; `None` for every other stream.
     pub fn flush(&self) -> Option<Flush> {
         match self.work {
             Work::Flush(flush) => Some(flush),
@@ -305,56 +309,56 @@ pub enum Arrival {
     },
     /// A rate that changes over the run.
     Varying {
-        /// At 100 % of the curve, over all targets.
+        /// Rate at 100 % of the curve, over all targets.
         rate: Rate,
         /// How it changes.
         curve: Curve,
         /// Evenly spaced; otherwise independent clients.
         even: bool,
     },
-    /// Independent clients, each of which wants so many operations at one moment, in ascending order of their places.
+    /// Independent clients, each of which asks for several operations at one moment, in ascending order of their places.
     Batches {
-        /// Of operations, over all targets.
+        /// Rate of operations, over all targets.
         rate: Rate,
-        /// Operations at one moment.
+        /// Number of operations that a client asks for at one moment.
         batch: u32,
     },
-    /// Each time that another stream, whose operations are appended, has come so much further on its target.
+    /// One operation each time that another stream, whose operations are appended, has advanced by the size of an operation.
     Following {
-        /// What follows from the rate of that stream, over all targets.
+        /// Rate that follows from the rate of that stream, over all targets.
         rate: Rate,
-        /// The other stream.
+        /// Name of the stream that it follows.
         stream: String,
-        /// How far its place stays behind that of the other stream.
+        /// Distance in bytes by which it stays behind the other stream.
         distance: Bytes,
-        /// How often everything is followed.
+        /// How many times it reads everything that the other stream has written.
         copies: u32,
     },
-    /// Bursts.
+    /// Bursts of independent clients, between times with a lower rate.
     Bursty {
         /// In the mean, over all targets.
         rate: Rate,
-        /// How long and how high.
+        /// Mean lengths of bursts and of the times between them, and the share of the rate in the latter.
         bursts: Bursts,
     },
     /// Of an application that pauses after some of its operations, or takes turns over its targets; see
     /// [`crate::arrival::Shared`].
     Shared {
-        /// Without pauses, over all targets.
+        /// Rate without the pauses, over all targets.
         rate: Rate,
         /// Evenly spaced; otherwise independent clients.
         even: bool,
-        /// What its streams have in common.
+        /// The schedule that its streams share.
         schedule: SharedSchedule,
     },
-    /// As another run of operations was recorded, with its places and sizes.
+    /// The times, places and sizes of a recording.
     Recorded {
         /// In the mean, over all targets.
         rate: Rate,
-        /// What is played.
+        /// The recording that is played.
         recording: Recording,
     },
-    /// Closed loop: so many in flight on each target, the next when one completes.
+    /// Closed loop with a number of operations in flight on each target: the next one is issued when one completes.
     Closed {
         /// Number in flight on each target.
         in_flight: u32,
@@ -368,7 +372,7 @@ pub enum Arrival {
     Looped {
         /// The loop.
         looped: String,
-        /// How often an operation of the loop, or of the line, is this stream's, against the others there.
+        /// Weight of this stream among those of its loop, or of its line: the share of their operations that are its own.
         share: Share,
         /// The line of the loop, where it has lines.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -409,7 +413,7 @@ impl Arrival {
         }
     }
 
-    /// Its share of that.
+    /// The weight of a stream among those of its loop; `None` for a stream without a loop.
     pub fn share(&self) -> Option<Share> {
         match self {
             Arrival::Looped { share, .. } => Some(*share),
@@ -449,7 +453,7 @@ impl Arrival {
         Some(mean + 6.0 * variance.sqrt() + 16.0)
     }
 
-    /// One word for it.
+    /// The name of the arrival in the log and in reports.
     pub fn name(&self) -> &'static str {
         match self {
             Arrival::Steady { .. } => "steady",
@@ -465,7 +469,7 @@ impl Arrival {
         }
     }
 
-    /// The same with its rate, if it has one, multiplied; `None` when that does not fit.
+    /// The same arrival at a multiple of its rate, if it has one; `None` if that rate cannot be represented.
     pub fn scaled(&self, load: Multiple) -> Option<Arrival> {
         let mut scaled = self.clone();
         match &mut scaled {
@@ -487,7 +491,7 @@ impl Arrival {
         Some(scaled)
     }
 
-    /// The same on so many targets, of which each has its rate; `None` when that does not fit.
+    /// The same arrival on several targets, each of which has its rate; `None` if the sum cannot be represented.
     pub fn on_each_of(&self, targets: u64) -> Option<Arrival> {
         let spread = Multiple::ratio(targets, 1)?;
         match self {
@@ -507,7 +511,7 @@ impl Arrival {
         }
     }
 
-    /// What is played, where something is.
+    /// The recording that is played, if one is.
     pub fn recording(&self) -> Option<&Recording> {
         match self {
             Arrival::Recorded { recording, .. } => Some(recording),
@@ -515,7 +519,7 @@ impl Arrival {
         }
     }
 
-    /// The same along a curve; `None` for what has one of its own.
+    /// The same arrival with a rate that follows a curve; `None` if its rate follows a curve already.
     pub fn along(&self, curve: &Curve) -> Option<Arrival> {
         let varying = |rate: &Rate, even| Arrival::Varying { rate: *rate, curve: curve.clone(), even };
         match self {
@@ -542,10 +546,10 @@ pub const MOST_STREAMS: usize = 256;
 
 /// Name of the stream and of the phase of the read-back.
 pub const READ_BACK: &str = "read-back";
-/// Number of such reads in flight on each target.
+/// Number of reads of the read-back in flight on each target.
 pub const READ_BACK_DEPTH: u32 = 32;
 
-/// Of any target.
+/// The smallest block that a target can have, in bytes.
 const SMALLEST_BLOCK: u32 = 512;
 
 /// A part of the run.
@@ -555,7 +559,7 @@ pub struct Phase {
     pub name: String,
     /// Whether it is judged.
     pub kind: PhaseKind,
-    /// Its length; the maximum where it waits for a steady state.
+    /// Its length; the longest that it may take if it ends earlier (`steady`, `until_done`).
     pub span: Span,
     /// Ends as soon as the load is steady, judged over rounds of this length.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -568,11 +572,11 @@ pub struct Phase {
 /// How long the load is offered before it is measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WarmUp {
-    /// For this long.
+    /// For a fixed time.
     For(Span),
     /// Until five consecutive rounds are steady (`assay_base::steady` has the rule).
     UntilSteady {
-        /// At most this long.
+        /// The longest time that it may take.
         limit: Span,
         /// Length of a round.
         round: Span,
@@ -761,7 +765,7 @@ impl Plan {
         Plan { lanes: Vec::new(), ..self.clone() }
     }
 
-    /// What its load is counted in beside multiples.
+    /// The unit that the load is counted in beside multiples, such as BSUs or mailboxes; `None` if there is none.
     pub fn counted(&self) -> Option<Counted> {
         if let Some(mail) = &self.mail {
             let parts = Some(Parts { name: "database".to_owned(), number: mail.databases(self.targets).into() });
@@ -779,7 +783,8 @@ impl Plan {
         })
     }
 
-    /// What it is like, and that results are not comparable with those of that: every text about it says so.
+    /// Which tool or benchmark the load resembles, in the words that every text about it must have because results are not
+    /// comparable. Empty if it resembles none.
     pub fn likeness(&self) -> Vec<String> {
         let mail = self.mail.as_ref().map(|_| crate::mail::LIKENESS);
         let oltp = self.oltp.as_ref().map(|_| crate::oltp::LIKENESS);
@@ -912,13 +917,14 @@ impl Plan {
         (new.ceil() as u64).saturating_mul(unit)
     }
 
-    /// What of [`Before::seen`] is seen when this plan has run, for blocks of `block` bytes.
+    /// The value of [`Before::seen`] after this plan has run, for blocks of `block` bytes.
     pub fn seen_after(&self, block: u32) -> Bytes {
         let once = (0..self.streams.len() as u16).map(|stream| self.seen_once(stream, block)).max();
         Bytes::new(self.before.seen.get().saturating_add(once.unwrap_or(0)))
     }
 
-    /// The same plan behind a run of it that saw what is `seen` and whose `time` counts: what goes on from run to run does so.
+    /// The same plan after a run of it that used up `seen` and measured `time`: patterns that continue from run to run begin
+    /// where that run ended.
     #[must_use]
     pub fn behind(&self, seen: Bytes, time: Span) -> Plan {
         let seen = if self.streams.iter().any(Stream::goes_once) { seen } else { self.before.seen };
@@ -938,7 +944,7 @@ impl Plan {
         own + self.cache.map_or(0, |cache| 2 * cache.block.get().next_multiple_of(block.into()))
     }
 
-    /// One word for how the operations of a stream arrive at the target.
+    /// The name of how the operations of a stream arrive at the target, as the log has it.
     pub fn arrival_of(&self, stream: &Stream) -> &'static str {
         if self.cache.is_some() { "behind a cache" } else { stream.arrival.name() }
     }

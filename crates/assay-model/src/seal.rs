@@ -213,7 +213,7 @@ mod tests {
         assert!(overwritten(&block));
     }
 
-    /// The example of docs/FORMATS.md.
+    /// The example of docs/formats/sealed.md.
     #[test]
     fn the_worked_example_of_the_formats() {
         let mut block = vec![0; 512];

@@ -3,7 +3,7 @@
 //!
 //! A head, then entries of 40 bytes. Each entry carries a CRC32C over itself and the checksum before it, so that none
 //! can be taken out, put in or exchanged. The last entries of a run that ended say how far each session had come; a
-//! ledger without them belongs to a run that was killed, and claims what it holds. `docs/FORMATS.md` has the layout.
+//! ledger without them belongs to a run that was killed, and claims what it holds. `docs/formats/ledger.md` has the layout.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -19,7 +19,7 @@ const HEAD_MOST: usize = 64 << 10;
 /// Magic, version, length.
 const BEFORE_HEAD: usize = 16;
 
-/// What a ledger is about.
+/// The head of a ledger: the run and the database that it belongs to.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CommitsHead {
     /// The name of the run, which its sessions write into the database.
@@ -28,13 +28,13 @@ pub struct CommitsHead {
     pub load: String,
     /// The database's URL, without a password.
     pub database: String,
-    /// How many sessions write.
+    /// The number of sessions whose commits it contains.
     pub sessions: u32,
     /// Before the run: the sums of D_NEXT_O_ID, of C_PAYMENT_CNT, and of W_YTD in cents.
     pub before: [i64; 3],
 }
 
-/// What was committed.
+/// The transaction that a commit ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Committed {
     /// An order with this number, in a district of a warehouse.
@@ -46,9 +46,9 @@ pub enum Committed {
         /// The number.
         order: i32,
     },
-    /// A payment of so many cents.
+    /// A payment.
     Payment {
-        /// In cents.
+        /// The amount in cents.
         amount: i64,
     },
     /// A delivery.
@@ -58,15 +58,15 @@ pub enum Committed {
 /// A commit that was acknowledged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Commit {
-    /// The session, from 0.
+    /// The number of the session, from 0.
     pub session: u32,
     /// Its number in the session, from 1. Numbers of transactions that were not committed are left out.
     pub seq: u64,
-    /// What it was.
+    /// The transaction.
     pub what: Committed,
 }
 
-/// What a run has noted.
+/// An entry of a ledger, as a run writes it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Noted {
     /// The database acknowledged a commit.

@@ -21,28 +21,28 @@ pub struct DatabaseHead {
     /// Its size in bytes, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// What transactions raise, summed over the database before the first one; logs of earlier versions do not have it.
+    /// Sums over the database, before the run, of the columns that transactions raise. `None` in logs of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sums: Option<DatabaseSums>,
     /// The constants of the random selection, by name: those of the load and those of this run.
     pub constants: BTreeMap<String, i64>,
-    /// How a transaction is sent.
+    /// How a transaction is sent: `procedures` or `client`.
     pub mode: String,
-    /// How transactions are kept apart.
+    /// The isolation level of the transactions, in the database's own words.
     pub isolation: String,
     /// The settings that decide what a commit means, as the sessions read them.
     pub settings: BTreeMap<String, String>,
     /// Why a commit that was acknowledged may be lost; empty where it may not.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub not_durable: Vec<String>,
-    /// What is not as the standard requires it that the workload is derived from.
+    /// The names of the points in which the workload deviates from the standard that it is derived from.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deviations: Vec<String>,
     /// The name of the run in the database, which its ledger of commits has too; absent where it keeps no ledger.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ledger: Option<String>,
-    /// Whether it was asked for that nothing is checked after the run. Otherwise a run that ended without a check proves
-    /// nothing.
+    /// Whether the user asked that nothing is checked after the run (`--no-check`). Without that, a run that ended without a
+    /// check proves nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unchecked: bool,
 }

@@ -80,15 +80,15 @@ pub struct OwnWork {
     pub completed: DiskWork,
     /// The most that the disk may have done by now for operations that the run finds completed later.
     pub open: DiskWork,
-    /// What of that is likely, because the run looks for completions all the time.
+    /// The part of `open` that is likely, because the run looks for completions all the time.
     pub likely: DiskWork,
-    /// What the run causes without issuing it, such as a journal: the disk does it some time later, or never.
+    /// Work that the run causes without issuing it, such as writes of a journal: the disk does it later, or never.
     pub caused: DiskWork,
 }
 
 impl OwnWork {
-    /// Of operations of which `ended` were found completed in an interval of `length_ns`, how many more the disk may have
-    /// completed if its counters were read `late_ns` after the end of the interval.
+    /// How many operations more than `ended` the disk may have completed if its counters were read `late_ns` after the end
+    /// of an interval of `length_ns`, in which the run found `ended` operations completed.
     pub fn late(ended: u64, late_ns: u64, length_ns: u64) -> u64 {
         if late_ns == 0 {
             return 0;
@@ -135,11 +135,12 @@ pub struct ForeignLoad {
 }
 
 impl ForeignLoad {
-    /// From this part of a disk's work on, the work of others may be the reason for what a run measures.
+    /// The smallest share of a disk's work, 0 to 1, from which on the work of others may be the reason for what a run
+    /// measures.
     pub const NOTABLE: f64 = 0.01;
 
-    /// Its part of what the disk did: of the operations, of the bytes or of the time, whichever is largest, between 0 and
-    /// 1. What is known late can be more than all of the interval; then the part is 1.
+    /// The share of others in what the disk did: of the operations, of the bytes or of the time, whichever is largest,
+    /// between 0 and 1. Work that becomes known late can be more than all work of the interval; then the share is 1.
     pub fn share(&self) -> f64 {
         let work = self.work();
         let of = |part: u64, all: u64| if part == 0 { 0.0 } else { (part as f64 / all.max(1) as f64).min(1.0) };
@@ -160,13 +161,13 @@ impl ForeignLoad {
 pub struct ForeignAccount {
     /// How much more the disk counted than the run made it do, since the run began.
     excess: [i128; FIGURES],
-    /// The same at the end of the interval before.
+    /// The value of `excess` at the end of the interval before.
     before: [i128; FIGURES],
-    /// How much of that was reported as foreign.
+    /// How much of `excess` was reported as the work of others.
     reported: [i128; FIGURES],
     /// What the run has caused and the disk has not done yet.
     credit: [u64; FIGURES],
-    /// The most that this can be.
+    /// The most that `credit` can be.
     most_credit: [u64; FIGURES],
     /// What the run did since the counters were last read.
     unread: DiskWork,

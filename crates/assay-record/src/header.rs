@@ -107,11 +107,11 @@ pub struct Header {
 /// device, or the server that a target belongs to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MeterHead {
-    /// As it is shown: `vda`.
+    /// Its name in results, such as `vda`.
     pub name: String,
-    /// What it is: `disk`, `server`.
+    /// The kind of thing that counts: `disk` or `server`.
     pub kind: String,
-    /// What it is there for: `data`, `log`, `data and log`; empty where that goes without saying.
+    /// What the target keeps there: `data`, `log`, `data and log`. Empty if that needs no explanation.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub holds: String,
     /// The names of its counters, such as `reads`, `read_bytes` and `read_ns`.

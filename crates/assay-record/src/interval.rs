@@ -70,20 +70,21 @@ pub struct FlowInterval {
     /// Failed operations by error name.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub errors: BTreeMap<String, u64>,
-    /// What else the completed operations report, counted by name: `rolled-back`, `retried SQLITE_BUSY` …
+    /// Other results of completed operations, counted by name: `rolled-back`, `retried SQLITE_BUSY` …
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub counted: BTreeMap<String, u64>,
-    /// At the end of the interval: handed over and not yet completed, without the stuck ones.
+    /// Operations that were handed over and not yet completed at the end of the interval, without the stuck ones.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub in_flight: u64,
     /// The most that were handed over and not yet completed at any time within the interval; of several workers, the sum of
     /// what each had at most. Absent where it was not counted.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub in_flight_max: u64,
-    /// At the end: due and not yet handed over.
+    /// Operations that were due and not yet handed over at the end of the interval.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub waiting: u64,
-    /// At the end: in flight for longer than the stuck limit; the slot is not used again until the operation completes.
+    /// Operations that had been in flight for longer than the stuck limit at the end of the interval. The slot of such an
+    /// operation is not used again until it completes.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub stuck: u64,
     /// Reads of whole aligned blocks whose data were checked for blank blocks.
@@ -153,7 +154,7 @@ impl FlowInterval {
         self.ok.saturating_add(self.short).saturating_add(self.failed())
     }
 
-    /// What the next interval starts with.
+    /// The number of operations that the next interval takes over: in flight, waiting or stuck.
     pub fn carried_out(&self) -> u64 {
         self.in_flight.saturating_add(self.waiting).saturating_add(self.stuck)
     }

@@ -54,8 +54,8 @@ impl Lessened {
         self.whole_max_ns
     }
 
-    /// What is left of times with this sum and these counts; `others_max_ns` is the largest of those that were not counted
-    /// here. `None` where everything is left.
+    /// The timing that is left of times with this sum and these counts when the generator's part is taken off;
+    /// `others_max_ns` is the largest of the times that were not counted here. `None` if nothing was taken off.
     pub(crate) fn timing(&self, sum_ns: u64, others_max_ns: u64, counts: &[u64]) -> Option<Timing> {
         if self.less_ns == 0 {
             return None;

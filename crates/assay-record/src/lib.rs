@@ -1,7 +1,7 @@
 //! What was observed: histograms, exact threshold counters, intervals, and the run log that stores them.
 //!
 //! Pure: the log is written to any `io::Write` and read from any `io::BufRead`. This room knows no workload and no
-//! device. The run log is the only connection between running and judging; `docs/FORMATS.md` specifies it.
+//! device. The run log is the only connection between running and judging; `docs/formats/log.md` specifies it.
 #![warn(unreachable_pub)]
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files and threads of their own"))]
 

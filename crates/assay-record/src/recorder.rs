@@ -57,7 +57,7 @@ impl Counts {
         self.timing_with_max(0)
     }
 
-    /// The same, where some of the times are kept out of the largest one, which is `max_ns` for those.
+    /// The timing with a largest value of at least `max_ns`, which is that of times that were not counted here.
     fn timing_with_max(&self, max_ns: u64) -> Timing {
         Timing { sum_ns: self.sum_ns, max_ns: self.max_ns.max(max_ns), counts: Timing::sparse(&self.buckets) }
     }
@@ -68,15 +68,15 @@ impl Counts {
 pub struct FlowCounters {
     /// Operations whose intended time is in the interval.
     pub scheduled: u64,
-    /// Handed over.
+    /// Operations that were handed over to the device.
     pub issued: u64,
-    /// Completed in full.
+    /// Operations that completed in full.
     pub ok: u64,
     /// Bytes of those that completed in full.
     pub bytes: u64,
-    /// Completed with too few bytes.
+    /// Operations that completed with fewer bytes than requested.
     pub short: u64,
-    /// In flight at the end.
+    /// Operations in flight at the end of the interval.
     pub in_flight: u64,
     /// The most that were in flight at any time; 0 where that is not counted.
     pub in_flight_max: u64,
@@ -255,20 +255,21 @@ fn count(errors: &mut Vec<(Cow<'static, str>, u64)>, name: Cow<'static, str>, n:
 /// Where and when an operation failed; kept apart from the histograms of successful operations.
 #[derive(Clone, Copy, Debug)]
 pub struct Failure {
-    /// In which of the target's [`PARTS`] equal parts it began.
+    /// The index of the part of the target in which it began, of [`PARTS`] equal ones.
     pub part: usize,
     /// completed − intended.
     pub response: Span,
 }
 
-/// Which part of an operation's times the generator may have caused.
+/// The parts of an operation's times that the generator may have caused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Excess {
-    /// Its own lag.
+    /// The generator's own lag.
     pub own_lag: Span,
-    /// Its part of the response: also the own lag of other operations on the same target, and reaping too late.
+    /// The generator's part of the response: own lag, also that of other operations on the same target, and the time by
+    /// which the completion was found too late.
     pub response: Span,
-    /// Its part of the service: reaping too late.
+    /// The generator's part of the service: the time by which the completion was found too late.
     pub service: Span,
 }
 
@@ -283,7 +284,7 @@ pub struct Took {
     pub lag: Span,
     /// Time inside the hand-over.
     pub submit: Span,
-    /// What of all this the generator may have caused.
+    /// The parts of these times that the generator may have caused.
     pub excess: Excess,
 }
 
@@ -395,7 +396,7 @@ impl Recorder {
         Recorder { thresholds, cells, rests, loops, times, alike, times_first: 0, spare_cells, spare_times }
     }
 
-    /// The same, also counting what the slots of `loops` closed loops do.
+    /// Makes this recorder also count what the slots of `loops` closed loops do.
     pub fn with_loops(mut self, loops: usize) -> Recorder {
         self.loops = vec![LoopInterval::default(); loops];
         self
@@ -418,7 +419,7 @@ impl Recorder {
         self.loops[usize::from(looped)].idle.record(span.as_ns());
     }
 
-    /// The same, also counting the generator's lateness on each of `targets` targets.
+    /// Makes this recorder also count the generator's lateness on each of `targets` targets.
     pub fn with_lateness(mut self, targets: usize) -> Recorder {
         self.rests = vec![Rests::new(self.thresholds.buckets()); targets];
         self

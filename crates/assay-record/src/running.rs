@@ -9,14 +9,14 @@ use crate::header::{FlowHead, Header};
 use assay_base::Span;
 use serde_json::Value;
 
-/// What the plan says of the life of one stream, or of the loop that it belongs to.
+/// The life that the plan gives to a stream, or to the loop that the stream belongs to.
 #[derive(Clone, Debug, Default)]
 pub struct PlannedLife {
     /// When it begins in measured time, or how long after the end of the stream that it waits for.
     pub start_ns: u64,
     /// It ends this long after its beginning.
     pub lasts_ns: Option<u64>,
-    /// The names of all that it waits for.
+    /// The names of the streams and loops that it waits for.
     pub after: Option<String>,
     /// It ends after a number of operations or bytes.
     pub by_number: bool,
@@ -27,7 +27,7 @@ pub struct PlannedLife {
 }
 
 impl PlannedLife {
-    /// Of the stream at this place of the plan.
+    /// Reads the life of the stream with this index from a plan.
     pub fn new(plan: &Value, stream: usize) -> PlannedLife {
         let own = &plan["streams"][stream];
         let looped = &own["arrival"]["looped"]["looped"];
@@ -56,12 +56,12 @@ fn awaited(first: &str, others: &Value) -> String {
     std::iter::once(first).chain(others).collect::<Vec<_>>().join(", ")
 }
 
-/// What an event says about the life of a flow.
+/// The beginning or the end of a flow, as an event reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LifeNews {
     /// Index of the flow.
     pub flow: usize,
-    /// When, on the time line of the segment.
+    /// The time at which it happened, on the time line of the segment.
     pub at_ns: u64,
     /// Whether it has begun; otherwise the last of its operations has completed.
     pub begins: bool,
@@ -87,7 +87,7 @@ struct FlowTimes {
 }
 
 impl Running {
-    /// Of the flows of a header.
+    /// Creates the account of the flows that a header lists.
     pub fn from_header(header: &Header) -> Running {
         let streams: Vec<PlannedLife> =
             (0..header.streams.len()).map(|stream| PlannedLife::new(&header.plan, stream)).collect();
@@ -98,7 +98,7 @@ impl Running {
         Running { streams, flows: header.flows.iter().map(flow).collect(), recordings_completed_ns: None }
     }
 
-    /// What an event says about a flow, where it is about the life of one.
+    /// The beginning or the end of a flow that an event reports; `None` for any other event.
     pub fn news(&self, event: &Event) -> Option<LifeNews> {
         let number = |name: &str| event.details.get(name)?.parse::<u64>().ok();
         let flow = usize::try_from(number("flow")?).ok().filter(|flow| *flow < self.flows.len())?;

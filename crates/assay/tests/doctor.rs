@@ -33,7 +33,8 @@ fn both_forms_say_the_same() {
 
 #[test]
 fn the_page_names_every_check() {
-    let page = std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/FORMATS.md"));
+    let page =
+        std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/formats/doctor.md"));
     let page = page.unwrap();
     let json: Value = serde_json::from_str(&doctor(&["--json"])).unwrap();
     for check in json["checks"].as_array().unwrap() {

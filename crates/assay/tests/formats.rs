@@ -1,4 +1,5 @@
-//! `docs/FORMATS.md` shows workload files, a line of a log and a few lines of Python. These are tested here.
+//! The pages of `docs/formats` show workload files, a line of a log, a few lines of Python, and commands with what they
+//! print. These are tested here, and that each page is in the index, `docs/FORMATS.md`.
 #![allow(clippy::disallowed_methods, reason = "a test makes files of its own")]
 #![allow(clippy::unwrap_used, reason = "a test")]
 
@@ -10,8 +11,20 @@ fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-fn page() -> String {
-    std::fs::read_to_string(root().join("docs/FORMATS.md")).unwrap()
+/// The page of a format, by its name.
+fn page(name: &str) -> String {
+    std::fs::read_to_string(root().join(format!("docs/formats/{name}.md"))).unwrap()
+}
+
+/// The names of all pages.
+fn pages() -> Vec<String> {
+    let files = std::fs::read_dir(root().join("docs/formats")).unwrap();
+    let mut names: Vec<String> = files
+        .map(|file| file.unwrap().file_name().into_string().unwrap())
+        .map(|file| file.strip_suffix(".md").unwrap_or_else(|| panic!("{file} is no page")).to_owned())
+        .collect();
+    names.sort();
+    names
 }
 
 fn golden() -> PathBuf {
@@ -45,7 +58,7 @@ fn assay(args: &[&str], dir: &Path) -> Output {
 #[test]
 fn the_workload_files_shown_are_workloads() {
     let dir = tempfile::tempdir().unwrap();
-    let files = blocks(&page(), "toml");
+    let files: Vec<String> = pages().iter().flat_map(|name| blocks(&page(name), "toml")).collect();
     std::fs::write(dir.path().join("trace.txt"), "fio version 3 iolog\n5 f read 0 4096\n90 f write 8192 512\n")
         .unwrap();
     assert!(files.len() >= 3, "one for each model");
@@ -73,40 +86,41 @@ fn the_workload_files_shown_are_workloads() {
 #[test]
 fn the_keys_listed_are_the_keys_known() {
     let dir = tempfile::tempdir().unwrap();
-    let page = page();
-    let common = listed(&page, "### Keys of every model");
+    let (models, profile) = (page("models"), page("profile"));
+    let common = listed(&page("workload"), "## Keys of every model");
     for (model, section) in [
-        ("act-storage", "### `model = \"act-storage\"`"),
-        ("act-index", "### `model = \"act-index\"`"),
-        ("profile", "### `model = \"profile\"`"),
+        ("act-storage", listed(&models, "## `model = \"act-storage\"`")),
+        ("act-index", listed(&models, "## `model = \"act-index\"`")),
+        ("profile", listed(&profile, "# `model = \"profile\"`")),
     ] {
-        let mut keys: Vec<String> = listed(&page, section);
+        let mut keys = section;
         keys.extend(common.iter().cloned());
         keys.sort();
         assert_eq!(known(&format!("model = \"{model}\"\nq = 1\n"), dir.path()), keys, "{model}");
     }
-    let mut keys = listed(&page, "### `model = \"streams\"`");
+    let mut keys = listed(&page("streams"), "# `model = \"streams\"`");
     keys.sort();
     assert_eq!(known("model = \"streams\"\n[[stream]]\nq = 1\n", dir.path()), keys);
     for (heading, table) in [
-        ("#### Keys of a `[[namespace]]` and of an `[[application]]`", "[[namespace]]"),
-        ("#### Keys of a `[[namespace]]` and of an `[[application]]`", "[[application]]"),
-        ("#### Keys of `[….reads]` and `[….writes]`", "[[namespace]]\n[namespace.reads]"),
-        ("#### Keys of `[namespace.large_blocks]`", "[[namespace]]\n[namespace.large_blocks]"),
-        ("#### Keys of `[namespace.others]`", "[[namespace]]\n[namespace.others]"),
-        ("#### Keys of an `[[iostat]]`", "[[iostat]]"),
+        ("## Keys of a `[[namespace]]` and of an `[[application]]`", "[[namespace]]"),
+        ("## Keys of a `[[namespace]]` and of an `[[application]]`", "[[application]]"),
+        ("## Keys of `[….reads]` and `[….writes]`", "[[namespace]]\n[namespace.reads]"),
+        ("## Keys of `[namespace.large_blocks]`", "[[namespace]]\n[namespace.large_blocks]"),
+        ("## Keys of `[namespace.others]`", "[[namespace]]\n[namespace.others]"),
+        ("## Keys of an `[[iostat]]`", "[[iostat]]"),
     ] {
-        let mut keys = listed(&page, heading);
+        let mut keys = listed(&profile, heading);
         keys.sort();
         assert_eq!(known(&format!("model = \"profile\"\n{table}\nq = 1\n"), dir.path()), keys, "{table}");
     }
-    let mut keys = listed(&page, "### `[[criterion]]`");
+    let mut keys = listed(&page("workload"), "## `[[criterion]]`");
     keys.sort();
     assert_eq!(known("model = \"act-index\"\n[[criterion]]\nq = 1\n", dir.path()), keys);
 }
 
 /// The first column of the table after `heading`, up to the next heading.
 fn listed(page: &str, heading: &str) -> Vec<String> {
+    let page = format!("\n{page}");
     let section = page.split_once(&format!("\n{heading}\n")).unwrap_or_else(|| panic!("no {heading}")).1;
     let section = section.split("\n##").next().unwrap();
     let rows = section.lines().filter_map(|line| line.strip_prefix("| `")?.split_once('`').map(|(key, _)| key));
@@ -129,8 +143,7 @@ fn known(text: &str, dir: &Path) -> Vec<String> {
 #[test]
 fn the_line_shown_is_a_line_of_the_golden_log() {
     let golden = std::fs::read_to_string(golden()).unwrap();
-    let page = page();
-    let shown = blocks(&page, "text").into_iter().find(|text| text.starts_with("{\"crc\"")).unwrap();
+    let shown = blocks(&page("log"), "text").into_iter().find(|text| text.starts_with("{\"crc\"")).unwrap();
     assert!(golden.contains(&shown), "{shown}");
 }
 
@@ -142,7 +155,7 @@ fn the_python_shown_checks_a_log_and_finds_damage() {
         return;
     }
     let dir = tempfile::tempdir().unwrap();
-    let scripts = blocks(&page(), "python");
+    let scripts = blocks(&page("log"), "python");
     assert_eq!(scripts.len(), 1);
     std::fs::write(dir.path().join("check.py"), &scripts[0]).unwrap();
     let check = |log: &[u8]| {
@@ -170,12 +183,11 @@ fn the_members_of_the_result_are_the_members_listed() {
     let judged = assay(&["judge", golden().to_str().unwrap(), "--json"], dir.path());
     assert_eq!(judged.status.code(), Some(10), "{}", String::from_utf8_lossy(&judged.stderr));
     let result: Value = serde_json::from_slice(&judged.stdout).unwrap();
-    let page = page();
-    let section = page.split_once("\n## The result").unwrap().1.split("\n## ").next().unwrap();
+    let section = page("verdict");
     let first = section.lines().filter(|line| line.starts_with("| `")).filter_map(|line| line.split('|').nth(1));
     let names: Vec<&str> = first.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
     for member in result.as_object().unwrap().keys() {
-        assert!(names.contains(&member.as_str()), "{member} is not in docs/FORMATS.md");
+        assert!(names.contains(&member.as_str()), "{member} is not in docs/formats/verdict.md");
     }
     let optional = [
         "steps",
@@ -199,11 +211,11 @@ fn the_members_of_the_result_are_the_members_listed() {
         "throughput",
     ];
     for name in names.iter().filter(|name| !optional.contains(name)) {
-        assert!(result.get(*name).is_some(), "docs/FORMATS.md lists {name}, which is not in the result");
+        assert!(result.get(*name).is_some(), "docs/formats/verdict.md lists {name}, which is not in the result");
     }
     let inside = |value: &Value| {
         for member in value.as_object().unwrap().keys() {
-            assert!(section.contains(&format!("`{member}`")), "{member} is not in docs/FORMATS.md");
+            assert!(section.contains(&format!("`{member}`")), "{member} is not in docs/formats/verdict.md");
         }
     };
     inside(&result["criteria"][0]);
@@ -236,13 +248,122 @@ fn the_members_of_a_search_are_the_members_listed() {
     assert_eq!(searched.status.code(), Some(0), "{}", String::from_utf8_lossy(&searched.stderr));
     let kept = std::fs::read_to_string(dir.path().join("found/limit.json")).unwrap();
     let kept: Value = serde_json::from_str(&kept).unwrap();
-    let page = page();
-    let section = page.split_once("\n## The path of a search").unwrap().1.split("\n## ").next().unwrap();
+    let section = page("limit");
     let members = |value: &Value| value.as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     for member in [members(&kept), members(&kept["runs"][0]), members(&kept["outcome"])].concat() {
-        assert!(section.contains(&format!("`{member}`")), "{member} is not in docs/FORMATS.md");
+        assert!(section.contains(&format!("`{member}`")), "{member} is not in docs/formats/limit.md");
     }
     for run in kept["runs"].as_array().unwrap() {
         assert!(dir.path().join(run["directory"].as_str().unwrap()).join("run.jsonl").exists());
+    }
+}
+
+/// The index lists every page, each page once, and the heading of a page is followed by what it is.
+#[test]
+fn every_page_is_in_the_index_and_has_an_example() {
+    let index = std::fs::read_to_string(root().join("docs/FORMATS.md")).unwrap();
+    assert!(pages().len() > 20);
+    for name in pages() {
+        let link = format!("| [{name}.md](formats/{name}.md) |");
+        assert_eq!(index.matches(&link).count(), 1, "docs/FORMATS.md has one row for {name}");
+        let page = page(&name);
+        assert!(page.starts_with("# "), "{name} begins with its title");
+        assert!(page.contains("\n```"), "{name} has no example");
+    }
+}
+
+/// The commands of a block and what the page shows of their output, which is the block behind it.
+struct Example {
+    commands: Vec<String>,
+    language: String,
+    shown: String,
+}
+
+fn examples(page: &str) -> Vec<Example> {
+    let parts = page.split("\n```sh\n").skip(1);
+    let example = |part: &str| {
+        let (commands, rest) = part.split_once("\n```\n").unwrap();
+        let (language, shown) = rest.trim_start().strip_prefix("```").unwrap().split_once('\n').unwrap();
+        Example {
+            commands: commands.lines().map(str::to_owned).collect(),
+            language: language.to_owned(),
+            shown: shown.split("\n```").next().unwrap().to_owned(),
+        }
+    };
+    parts.map(example).collect()
+}
+
+/// A directory in which the commands of the pages can be run.
+fn place() -> tempfile::TempDir {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::copy(golden(), dir.path().join("run-v1.jsonl")).unwrap();
+    std::os::unix::fs::symlink(root().join("examples").canonicalize().unwrap(), dir.path().join("examples")).unwrap();
+    dir
+}
+
+/// What the last command prints.
+fn printed(commands: &[String], dir: &Path) -> String {
+    let programs = Path::new(env!("CARGO_BIN_EXE_assay")).parent().unwrap();
+    let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());
+    let mut last = String::new();
+    for command in commands {
+        let output = Command::new("sh").args(["-c", command]).current_dir(dir).env("PATH", &path).output().unwrap();
+        last = String::from_utf8(output.stdout).unwrap();
+        assert!(!last.is_empty() || output.status.success(), "{command}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    last
+}
+
+/// Every member that is shown has this value, and the elements of a list that is shown are its first ones.
+fn compare_shown(shown: &Value, actual: &Value, place: &str) {
+    match (shown, actual) {
+        (Value::Object(shown), Value::Object(actual)) => {
+            for (name, value) in shown {
+                let there = actual.get(name).unwrap_or_else(|| panic!("{place} has no {name}"));
+                compare_shown(value, there, &format!("{place}.{name}"));
+            }
+        }
+        (Value::Array(shown), Value::Array(actual)) => {
+            assert!(shown.len() <= actual.len(), "{place}: {shown:?} is longer than {actual:?}");
+            for (number, (shown, actual)) in shown.iter().zip(actual).enumerate() {
+                compare_shown(shown, actual, &format!("{place}[{number}]"));
+            }
+        }
+        _ => assert_eq!(shown, actual, "{place}"),
+    }
+}
+
+#[test]
+fn the_examples_are_what_the_program_prints() {
+    let mut tried = 0;
+    for name in pages() {
+        for Example { commands, language, shown } in examples(&page(&name)) {
+            let dir = place();
+            let printed = printed(&commands, dir.path());
+            match language.as_str() {
+                "json" => {
+                    let [shown, actual] = [&shown, &printed].map(|text| serde_json::from_str(text).unwrap());
+                    compare_shown(&shown, &actual, &name);
+                }
+                _ => assert!(printed.replace("\r\n", "\n").contains(&shown), "{name}: {printed}"),
+            }
+            tried += 1;
+        }
+    }
+    assert!(tried >= 10, "{tried} examples were found");
+}
+
+/// What an example shows of a document is named on its page, also where no test can make the document again.
+#[test]
+fn the_members_shown_are_members_listed() {
+    for name in pages() {
+        let page = page(&name);
+        for shown in blocks(&page, "json") {
+            let value: Value = serde_json::from_str(&shown).unwrap();
+            let first = value.as_array().map_or(&value, |list| &list[0]);
+            for member in first.as_object().unwrap().keys() {
+                assert!(page.contains(&format!("`{member}`")), "docs/formats/{name}.md does not name {member}");
+            }
+        }
     }
 }

@@ -60,7 +60,8 @@ fn head(config: &Config, step: &Step, (name, file): (&str, &str)) -> String {
         one_line(&config.version),
         one_line(&step.title)
     ));
-    add("# It has no criteria: it is measured and not held against any. docs/FORMATS.md lists the keys.".to_owned());
+    add("# It has no criteria: it is measured and not held against any. docs/formats/streams.md lists the keys."
+        .to_owned());
     add(format!("name     = {}", quoted(name)));
     add("model    = \"streams\"".to_owned());
     if !config.description.is_empty() {

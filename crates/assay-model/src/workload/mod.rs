@@ -1,5 +1,5 @@
 //! Workload files: parses TOML to a plan. Unknown keys, missing units and impossible values are refused with the line,
-//! a caret and what to write instead. `docs/FORMATS.md` lists every key.
+//! a caret and what to write instead. `docs/formats/workload.md` lists every key.
 
 mod act;
 mod address;

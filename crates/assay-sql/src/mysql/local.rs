@@ -49,7 +49,7 @@ impl Directories {
     }
 }
 
-/// What of a database is not below the data.
+/// The files of a database that do not lie below its data directory, although its tables are there by name.
 fn elsewhere(data: &Path, database: &str) -> Vec<PathBuf> {
     let directory = data.join(database);
     let tables = super::schema::names().flat_map(|name| {

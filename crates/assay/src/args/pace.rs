@@ -13,7 +13,7 @@ pub(crate) struct Pace {
     #[arg(long, value_name = "TIME")]
     pub warm_up: Option<Span>,
     /// Warm up until the response time is steady (in a closed loop: the throughput), but at most this long, such as 2h;
-    /// `docs/FORMATS.md` defines steady
+    /// `docs/formats/workload.md` defines steady
     #[arg(long, value_name = "LIMIT", conflicts_with = "warm_up")]
     pub until_steady: Option<Span>,
     /// Length of the windows that are judged one by one, such as 1h [default: the workload's]

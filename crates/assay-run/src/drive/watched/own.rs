@@ -175,7 +175,7 @@ impl Flows {
     }
 }
 
-/// Bytes of a segment of the cache device (`docs/FORMATS.md`, cache device).
+/// Bytes of a segment of the cache device (`docs/formats/cache-device.md`).
 const SEGMENT: u64 = 512 << 10;
 
 /// What a flow found completed, with what failed or was short.

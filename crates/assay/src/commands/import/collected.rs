@@ -211,7 +211,7 @@ fn seen(file: &FileSeen) -> String {
 fn head(kind: &str, found: &Findings, assembled: &Assembled) -> Vec<String> {
     let mut head = vec![
         format!("What production does to its drives, made by `assay import {}`. Every number may be edited;", kind),
-        "docs/FORMATS.md lists the keys. Behind each number stands the place that it comes from.".to_owned(),
+        "docs/formats/profile.md lists the keys. Behind each number stands the place that it comes from.".to_owned(),
     ];
     if !assembled.missing.is_empty() {
         head.extend([String::new(), "Missing, with the command that collects it:".to_owned()]);
