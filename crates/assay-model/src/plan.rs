@@ -139,7 +139,7 @@ impl Before {
 /// Streams whose figures are also shown together, such as those of the copies of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
-    /// Its name, for people.
+    /// The name under which reports show the sum.
     pub name: String,
     /// The names of its streams.
     pub streams: Vec<String>,
@@ -267,7 +267,7 @@ impl Stream {
         }
     }
 
-    /// The direction of its data, where there is only one.
+    /// The direction in which it moves data; `None` if it moves none.
     pub fn direction(&self) -> Option<Direction> {
         self.block().map(|block| block.direction)
     }
@@ -277,7 +277,7 @@ impl Stream {
         self.direction() == Some(Direction::Write)
     }
 
-    /// Whether it goes to blocks that were never seen.
+    /// Whether its operations take places that no earlier run has used (`never_seen`).
     pub fn goes_once(&self) -> bool {
         self.block().is_some_and(|block| matches!(block.address, Address::NeverSeen { .. }))
     }
@@ -293,7 +293,7 @@ impl Stream {
     }
 }
 
-/// When operations are wanted.
+/// When the operations of a stream are intended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrival {
@@ -311,9 +311,9 @@ pub enum Arrival {
     Varying {
         /// Rate at 100 % of the curve, over all targets.
         rate: Rate,
-        /// How it changes.
+        /// The share of that rate at each time.
         curve: Curve,
-        /// Evenly spaced; otherwise independent clients.
+        /// Whether operations are evenly spaced; otherwise their clients are independent.
         even: bool,
     },
     /// Independent clients, each of which asks for several operations at one moment, in ascending order of their places.
@@ -336,12 +336,12 @@ pub enum Arrival {
     },
     /// Bursts of independent clients, between times with a lower rate.
     Bursty {
-        /// In the mean, over all targets.
+        /// Mean rate over all targets.
         rate: Rate,
         /// Mean lengths of bursts and of the times between them, and the share of the rate in the latter.
         bursts: Bursts,
     },
-    /// Of an application that pauses after some of its operations, or takes turns over its targets; see
+    /// The schedule of an application that pauses after some of its operations, or takes turns over its targets; see
     /// [`crate::arrival::Shared`].
     Shared {
         /// Rate without the pauses, over all targets.
@@ -353,7 +353,7 @@ pub enum Arrival {
     },
     /// The times, places and sizes of a recording.
     Recorded {
-        /// In the mean, over all targets.
+        /// Mean rate over all targets.
         rate: Rate,
         /// The recording that is played.
         recording: Recording,
@@ -370,11 +370,11 @@ pub enum Arrival {
     },
     /// One of the streams of a closed loop that the plan names.
     Looped {
-        /// The loop.
+        /// The name of the loop.
         looped: String,
         /// Weight of this stream among those of its loop, or of its line: the share of their operations that are its own.
         share: Share,
-        /// The line of the loop, where it has lines.
+        /// The name of its line, if the loop has lines.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         line: Option<String>,
     },
@@ -503,7 +503,7 @@ impl Arrival {
         }
     }
 
-    /// The stream that it follows.
+    /// The name of the stream that it follows; `None` for an arrival of its own.
     pub fn follows(&self) -> Option<&String> {
         match self {
             Arrival::Following { stream, .. } => Some(stream),
