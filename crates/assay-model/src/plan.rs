@@ -28,11 +28,11 @@ pub struct Plan {
     pub name: String,
     /// The name of the model that its streams were made from, such as `act-storage`.
     pub model: String,
-    /// The multiple by which the rates of the streams are already multiplied. Several workloads with different multiples have
-    /// 1x here, and theirs in `loads`.
+    /// The multiple by which the rates of the streams are already multiplied. Several workloads with different
+    /// multiples have 1x here, and theirs in `loads`.
     pub load: Multiple,
-    /// The multiples of several workloads that run together, in their order, because multiples of different workloads have
-    /// no sum. Empty for a single workload.
+    /// The multiples of several workloads that run together, in their order, because multiples of different workloads
+    /// have no sum. Empty for a single workload.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loads: Vec<Multiple>,
     /// The seed of every random choice.
@@ -90,18 +90,19 @@ pub struct Plan {
     /// the model `mail`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub half_windows: bool,
-    /// Length of schedule that may wait at the end of a window and still counts as delivered; zero for block I/O. Set by
-    /// the model `tpcc`, whose sessions are few.
+    /// Length of schedule that may wait at the end of a window and still counts as delivered; zero for block I/O. Set
+    /// by the model `tpcc`, whose sessions are few.
     #[serde(default, skip_serializing_if = "is_no_time")]
     pub backlog: Span,
     /// The names of the streams whose places are all read back at the end, also those that the run has not written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub check_all: Vec<String>,
-    /// How each number of the streams was derived, at 1x on one target. Empty for models that do not say it step by step.
+    /// How each number of the streams was derived, at 1x on one target. Empty for models that do not say it step by
+    /// step.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub derivation: Vec<Derivation>,
-    /// What earlier segments and runs have already done of the patterns that continue from one to the next. Set when a run is
-    /// opened: from the log that it continues, or from the preparation records of its targets.
+    /// What earlier segments and runs have already done of the patterns that continue from one to the next. Set when a
+    /// run is opened: from the log that it continues, or from the preparation records of its targets.
     #[serde(default, skip_serializing_if = "Before::is_nothing")]
     pub before: Before,
     /// What the reader of a report must know about the derivation of this plan.
@@ -316,14 +317,16 @@ pub enum Arrival {
         /// Whether operations are evenly spaced; otherwise their clients are independent.
         even: bool,
     },
-    /// Independent clients, each of which asks for several operations at one moment, in ascending order of their places.
+    /// Independent clients, each of which asks for several operations at one moment, in ascending order of their
+    /// places.
     Batches {
         /// Rate of operations, over all targets.
         rate: Rate,
         /// Number of operations that a client asks for at one moment.
         batch: u32,
     },
-    /// One operation each time that another stream, whose operations are appended, has advanced by the size of an operation.
+    /// One operation each time that another stream, whose operations are appended, has advanced by the size of an
+    /// operation.
     Following {
         /// Rate that follows from the rate of that stream, over all targets.
         rate: Rate,
@@ -372,7 +375,8 @@ pub enum Arrival {
     Looped {
         /// The name of the loop.
         looped: String,
-        /// Weight of this stream among those of its loop, or of its line: the share of their operations that are its own.
+        /// Weight of this stream among those of its loop, or of its line: the share of their operations that are its
+        /// own.
         share: Share,
         /// The name of its line, if the loop has lines.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -783,8 +787,8 @@ impl Plan {
         })
     }
 
-    /// Which tool or benchmark the load resembles, in the words that every text about it must have because results are not
-    /// comparable. Empty if it resembles none.
+    /// Which tool or benchmark the load resembles, in the words that every text about it must have because results are
+    /// not comparable. Empty if it resembles none.
     pub fn likeness(&self) -> Vec<String> {
         let mail = self.mail.as_ref().map(|_| crate::mail::LIKENESS);
         let oltp = self.oltp.as_ref().map(|_| crate::oltp::LIKENESS);
@@ -923,8 +927,8 @@ impl Plan {
         Bytes::new(self.before.seen.get().saturating_add(once.unwrap_or(0)))
     }
 
-    /// The same plan after a run of it that used up `seen` and measured `time`: patterns that continue from run to run begin
-    /// where that run ended.
+    /// The same plan after a run of it that used up `seen` and measured `time`: patterns that continue from run to run
+    /// begin where that run ended.
     #[must_use]
     pub fn behind(&self, seen: Bytes, time: Span) -> Plan {
         let seen = if self.streams.iter().any(Stream::goes_once) { seen } else { self.before.seen };
