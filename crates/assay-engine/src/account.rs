@@ -31,7 +31,8 @@ pub struct Ending {
     pub why: Option<String>,
     /// The time of the end, on the run's time line.
     pub at: Instant,
-    /// The sums that the workers reported; `None` if one of them could not report any: then only the intervals are known.
+    /// The sums that the workers reported; `None` if one of them could not report any: then only the intervals are
+    /// known.
     pub totals: Option<Totals>,
 }
 

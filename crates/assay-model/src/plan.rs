@@ -28,11 +28,11 @@ pub struct Plan {
     pub name: String,
     /// The name of the model that its streams were made from, such as `act-storage`.
     pub model: String,
-    /// The multiple by which the rates of the streams are already multiplied. Several workloads with different multiples have
-    /// 1x here, and theirs in `loads`.
+    /// The multiple by which the rates of the streams are already multiplied. Several workloads with different
+    /// multiples have 1x here, and theirs in `loads`.
     pub load: Multiple,
-    /// The multiples of several workloads that run together, in their order, because multiples of different workloads have
-    /// no sum. Empty for a single workload.
+    /// The multiples of several workloads that run together, in their order, because multiples of different workloads
+    /// have no sum. Empty for a single workload.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loads: Vec<Multiple>,
     /// The seed of every random choice.
@@ -90,18 +90,19 @@ pub struct Plan {
     /// the model `mail`.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub half_windows: bool,
-    /// Length of schedule that may wait at the end of a window and still counts as delivered; zero for block I/O. Set by
-    /// the model `tpcc`, whose sessions are few.
+    /// Length of schedule that may wait at the end of a window and still counts as delivered; zero for block I/O. Set
+    /// by the model `tpcc`, whose sessions are few.
     #[serde(default, skip_serializing_if = "is_no_time")]
     pub backlog: Span,
     /// The names of the streams whose places are all read back at the end, also those that the run has not written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub check_all: Vec<String>,
-    /// How each number of the streams was derived, at 1x on one target. Empty for models that do not say it step by step.
+    /// How each number of the streams was derived, at 1x on one target. Empty for models that do not say it step by
+    /// step.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub derivation: Vec<Derivation>,
-    /// What earlier segments and runs have already done of the patterns that continue from one to the next. Set when a run is
-    /// opened: from the log that it continues, or from the preparation records of its targets.
+    /// What earlier segments and runs have already done of the patterns that continue from one to the next. Set when a
+    /// run is opened: from the log that it continues, or from the preparation records of its targets.
     #[serde(default, skip_serializing_if = "Before::is_nothing")]
     pub before: Before,
     /// What the reader of a report must know about the derivation of this plan.
@@ -139,7 +140,7 @@ impl Before {
 /// Streams whose figures are also shown together, such as those of the copies of a job.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Group {
-    /// Its name, for people.
+    /// The name under which reports show the sum.
     pub name: String,
     /// The names of its streams.
     pub streams: Vec<String>,
@@ -267,7 +268,7 @@ impl Stream {
         }
     }
 
-    /// The direction of its data, where there is only one.
+    /// The direction in which it moves data; `None` if it moves none.
     pub fn direction(&self) -> Option<Direction> {
         self.block().map(|block| block.direction)
     }
@@ -277,7 +278,7 @@ impl Stream {
         self.direction() == Some(Direction::Write)
     }
 
-    /// Whether it goes to blocks that were never seen.
+    /// Whether its operations take places that no earlier run has used (`never_seen`).
     pub fn goes_once(&self) -> bool {
         self.block().is_some_and(|block| matches!(block.address, Address::NeverSeen { .. }))
     }
@@ -293,7 +294,7 @@ impl Stream {
     }
 }
 
-/// When operations are wanted.
+/// When the operations of a stream are intended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Arrival {
@@ -311,19 +312,21 @@ pub enum Arrival {
     Varying {
         /// Rate at 100 % of the curve, over all targets.
         rate: Rate,
-        /// How it changes.
+        /// The share of that rate at each time.
         curve: Curve,
-        /// Evenly spaced; otherwise independent clients.
+        /// Whether operations are evenly spaced; otherwise their clients are independent.
         even: bool,
     },
-    /// Independent clients, each of which asks for several operations at one moment, in ascending order of their places.
+    /// Independent clients, each of which asks for several operations at one moment, in ascending order of their
+    /// places.
     Batches {
         /// Rate of operations, over all targets.
         rate: Rate,
         /// Number of operations that a client asks for at one moment.
         batch: u32,
     },
-    /// One operation each time that another stream, whose operations are appended, has advanced by the size of an operation.
+    /// One operation each time that another stream, whose operations are appended, has advanced by the size of an
+    /// operation.
     Following {
         /// Rate that follows from the rate of that stream, over all targets.
         rate: Rate,
@@ -336,12 +339,12 @@ pub enum Arrival {
     },
     /// Bursts of independent clients, between times with a lower rate.
     Bursty {
-        /// In the mean, over all targets.
+        /// Mean rate over all targets.
         rate: Rate,
         /// Mean lengths of bursts and of the times between them, and the share of the rate in the latter.
         bursts: Bursts,
     },
-    /// Of an application that pauses after some of its operations, or takes turns over its targets; see
+    /// The schedule of an application that pauses after some of its operations, or takes turns over its targets; see
     /// [`crate::arrival::Shared`].
     Shared {
         /// Rate without the pauses, over all targets.
@@ -353,7 +356,7 @@ pub enum Arrival {
     },
     /// The times, places and sizes of a recording.
     Recorded {
-        /// In the mean, over all targets.
+        /// Mean rate over all targets.
         rate: Rate,
         /// The recording that is played.
         recording: Recording,
@@ -370,11 +373,12 @@ pub enum Arrival {
     },
     /// One of the streams of a closed loop that the plan names.
     Looped {
-        /// The loop.
+        /// The name of the loop.
         looped: String,
-        /// Weight of this stream among those of its loop, or of its line: the share of their operations that are its own.
+        /// Weight of this stream among those of its loop, or of its line: the share of their operations that are its
+        /// own.
         share: Share,
-        /// The line of the loop, where it has lines.
+        /// The name of its line, if the loop has lines.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         line: Option<String>,
     },
@@ -503,7 +507,7 @@ impl Arrival {
         }
     }
 
-    /// The stream that it follows.
+    /// The name of the stream that it follows; `None` for an arrival of its own.
     pub fn follows(&self) -> Option<&String> {
         match self {
             Arrival::Following { stream, .. } => Some(stream),
@@ -783,8 +787,8 @@ impl Plan {
         })
     }
 
-    /// Which tool or benchmark the load resembles, in the words that every text about it must have because results are not
-    /// comparable. Empty if it resembles none.
+    /// Which tool or benchmark the load resembles, in the words that every text about it must have because results are
+    /// not comparable. Empty if it resembles none.
     pub fn likeness(&self) -> Vec<String> {
         let mail = self.mail.as_ref().map(|_| crate::mail::LIKENESS);
         let oltp = self.oltp.as_ref().map(|_| crate::oltp::LIKENESS);
@@ -923,8 +927,8 @@ impl Plan {
         Bytes::new(self.before.seen.get().saturating_add(once.unwrap_or(0)))
     }
 
-    /// The same plan after a run of it that used up `seen` and measured `time`: patterns that continue from run to run begin
-    /// where that run ended.
+    /// The same plan after a run of it that used up `seen` and measured `time`: patterns that continue from run to run
+    /// begin where that run ended.
     #[must_use]
     pub fn behind(&self, seen: Bytes, time: Span) -> Plan {
         let seen = if self.streams.iter().any(Stream::goes_once) { seen } else { self.before.seen };

@@ -3,7 +3,8 @@
 //!
 //! A head, then entries of 40 bytes. Each entry carries a CRC32C over itself and the checksum before it, so that none
 //! can be taken out, put in or exchanged. The last entries of a run that ended say how far each session had come; a
-//! ledger without them belongs to a run that was killed, and claims what it holds. `docs/formats/ledger.md` has the layout.
+//! ledger without them belongs to a run that was killed, and claims what it holds. `docs/formats/ledger.md` has the
+//! layout.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -21,7 +21,8 @@ pub struct DatabaseHead {
     /// Its size in bytes, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes: Option<u64>,
-    /// Sums over the database, before the run, of the columns that transactions raise. `None` in logs of earlier versions.
+    /// Sums over the database, before the run, of the columns that transactions raise. `None` in logs of earlier
+    /// versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sums: Option<DatabaseSums>,
     /// The constants of the random selection, by name: those of the load and those of this run.
@@ -41,8 +42,8 @@ pub struct DatabaseHead {
     /// The name of the run in the database, which its ledger of commits has too; absent where it keeps no ledger.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ledger: Option<String>,
-    /// Whether the user asked that nothing is checked after the run (`--no-check`). Without that, a run that ended without a
-    /// check proves nothing.
+    /// Whether the user asked that nothing is checked after the run (`--no-check`). Without that, a run that ended
+    /// without a check proves nothing.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unchecked: bool,
 }

@@ -87,8 +87,8 @@ pub struct OwnWork {
 }
 
 impl OwnWork {
-    /// How many operations more than `ended` the disk may have completed if its counters were read `late_ns` after the end
-    /// of an interval of `length_ns`, in which the run found `ended` operations completed.
+    /// How many operations more than `ended` the disk may have completed if its counters were read `late_ns` after the
+    /// end of an interval of `length_ns`, in which the run found `ended` operations completed.
     pub fn late(ended: u64, late_ns: u64, length_ns: u64) -> u64 {
         if late_ns == 0 {
             return 0;

@@ -83,8 +83,8 @@ pub struct FlowInterval {
     /// Operations that were due and not yet handed over at the end of the interval.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub waiting: u64,
-    /// Operations that had been in flight for longer than the stuck limit at the end of the interval. The slot of such an
-    /// operation is not used again until it completes.
+    /// Operations that had been in flight for longer than the stuck limit at the end of the interval. The slot of such
+    /// an operation is not used again until it completes.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub stuck: u64,
     /// Reads of whole aligned blocks whose data were checked for blank blocks.

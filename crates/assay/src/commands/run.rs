@@ -57,8 +57,8 @@ pub(crate) struct Run {
     /// same consent as writing
     #[arg(long)]
     pub prep: bool,
-    /// Test what a database server loses in a crash that you cause during the run. Transactions may fail meanwhile; within 5
-    /// minutes the server must be back, with every commit that it acknowledged. Includes --verify
+    /// Test what a database server loses in a crash that you cause during the run. Transactions may fail meanwhile;
+    /// within 5 minutes the server must be back, with every commit that it acknowledged. Includes --verify
     #[arg(long)]
     pub crash_test: bool,
     #[command(flatten)]
