@@ -5,6 +5,8 @@
 //! neither packing nor unpacking builds a table of all cells.
 
 use crate::cells::{CELLS, LONGEST_NS};
+use crate::times::Times;
+use assay_base::Span;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use miniz_oxide::deflate::compress_to_vec_zlib;
@@ -37,6 +39,59 @@ impl Filled {
     pub fn cells(&self) -> impl Iterator<Item = (u32, u64)> {
         self.cells.iter().copied()
     }
+
+    /// Adds all of `other`.
+    pub fn add(&mut self, other: &Filled) {
+        if self.cells.is_empty() {
+            self.cells.clone_from(&other.cells);
+        } else {
+            self.cells = merge_cells(&self.cells, &other.cells);
+        }
+        self.overflow = self.overflow.saturating_add(other.overflow);
+    }
+
+    /// As [`Times::quantiles`](crate::Times::quantiles).
+    pub fn quantiles<const N: usize>(&self, quantiles: [f64; N]) -> [Option<Span>; N] {
+        let count = self.cells().fold(self.overflow, |sum, (_, n)| sum.saturating_add(n));
+        quantiles_of(self.cells(), count, quantiles)
+    }
+}
+
+/// The sums of two lists of cells, both ascending.
+fn merge_cells(one: &[(u32, u64)], other: &[(u32, u64)]) -> Vec<(u32, u64)> {
+    let mut sums = Vec::with_capacity(one.len() + other.len());
+    let (mut one, mut other) = (one.iter().copied().peekable(), other.iter().copied().peekable());
+    loop {
+        let next = match (one.peek(), other.peek()) {
+            (Some((mine, _)), Some((theirs, _))) if mine == theirs => {
+                let both = one.next().zip(other.next());
+                both.map(|((cell, mine), (_, theirs))| (cell, mine.saturating_add(theirs)))
+            }
+            (Some((mine, _)), Some((theirs, _))) if theirs < mine => other.next(),
+            (None, _) => other.next(),
+            _ => one.next(),
+        };
+        let Some(cell) = next else { return sums };
+        sums.push(cell);
+    }
+}
+
+/// The times that the shares `quantiles`, which ascend, of `count` operations do not exceed; the cells ascend.
+pub(crate) fn quantiles_of<const N: usize>(
+    mut cells: impl Iterator<Item = (u32, u64)>,
+    count: u64,
+    quantiles: [f64; N],
+) -> [Option<Span>; N] {
+    let (mut below, mut reached) = (0u64, None);
+    quantiles.map(|quantile| {
+        let rank = (quantile * count as f64).ceil().max(1.0) as u64;
+        while below < rank {
+            let (cell, n) = cells.next()?;
+            below = below.saturating_add(n);
+            reached = Some(Span::from_ns(Times::largest_of(cell)));
+        }
+        reached
+    })
 }
 
 /// The text for counts by cell, ascending.

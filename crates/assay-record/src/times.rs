@@ -3,7 +3,7 @@
 //! A value above an hour is counted as overflow, never clamped into the top bucket. An empty histogram has no percentiles.
 
 use crate::cells::{CELLS, cell_of, lengths_of};
-use crate::packed::{Filled, Unpacker, pack};
+use crate::packed::{Filled, Unpacker, pack, quantiles_of};
 use assay_base::Span;
 use hdrhistogram::Histogram;
 
@@ -79,17 +79,7 @@ impl Times {
 
     /// [`Times::quantile`] of each of `quantiles`, which ascend, in one pass.
     pub fn quantiles<const N: usize>(&self, quantiles: [f64; N]) -> [Option<Span>; N] {
-        let count = self.count() as f64;
-        let (mut filled, mut below, mut reached) = (self.filled(), 0u64, None);
-        quantiles.map(|quantile| {
-            let rank = (quantile * count).ceil().max(1.0) as u64;
-            while below < rank {
-                let (cell, n) = filled.next()?;
-                below = below.saturating_add(n);
-                reached = Some(Span::from_ns(Times::largest_of(cell)));
-            }
-            reached
-        })
+        quantiles_of(self.filled(), self.count(), quantiles)
     }
 
     /// The same as a histogram of the HdrHistogram library, for exports.
@@ -169,6 +159,25 @@ mod tests {
             ours,
             theirs.iter_recorded().map(|s| (s.value_iterated_to(), s.count_at_value())).collect::<Vec<_>>()
         );
+    }
+
+    /// A sum of filled cells has the percentiles of the table of all cells.
+    #[test]
+    fn filled_cells_add_up_as_the_table_does() {
+        let mut prng = assay_base::Prng::seeded(2);
+        let (mut table, mut sum) = (Times::default(), Filled::default());
+        for _ in 0..20 {
+            let mut part = Times::default();
+            (0..prng.below(200)).for_each(|_| part.record(prng.next_u64() >> prng.below(64)));
+            let filled = Unpacker::default().unpack(&part.to_text(), part.overflow()).unwrap();
+            table.add(&part);
+            sum.add(&filled);
+            assert_eq!(sum.cells().collect::<Vec<_>>(), table.filled().collect::<Vec<_>>());
+            let quantiles = [0.0, 0.5, 0.99, 0.999, 1.0];
+            assert_eq!(sum.quantiles(quantiles), table.quantiles(quantiles));
+        }
+        assert_eq!(sum.overflow, table.overflow());
+        assert_eq!(Filled::default().quantiles([0.5]), [None]);
     }
 
     #[test]

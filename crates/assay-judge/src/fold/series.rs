@@ -9,7 +9,7 @@ use crate::fold::per_minute::{counting, rate};
 use crate::fold::placement::Placed;
 use crate::judgement::{Bands, FlowSeries, ForeignFigures, Heat, MeterFigures, Series, StreamSeries};
 use assay_base::Span;
-use assay_record::{Filled, Header, Times, Timing};
+use assay_record::{Filled, Header, Timing};
 use std::collections::BTreeMap;
 
 /// Upper bound on the points of a line.
@@ -18,6 +18,9 @@ const POINTS: u64 = 2000;
 const COLUMNS: u64 = 240;
 /// Distributions are logged about this often; bands are not drawn with a finer resolution.
 const BAND_NS: u64 = 10_000_000_000;
+/// The same of a run that is no longer than [`SHORT_NS`].
+const SHORT_BAND_NS: u64 = 2_000_000_000;
+const SHORT_NS: u64 = 300_000_000_000;
 
 /// One period of one flow.
 #[derive(Clone, Debug, Default)]
@@ -77,7 +80,7 @@ pub(crate) struct SeriesFold {
     point: Option<(u64, u64, Vec<Point>)>,
     per_minute: Vec<Vec<f64>>,
     band_ns: u64,
-    band: Option<(u64, Vec<Option<Times>>)>,
+    band: Option<(u64, Vec<Filled>)>,
     column_ns: u64,
     column: Option<(u64, Vec<Vec<u64>>)>,
 }
@@ -87,6 +90,7 @@ impl SeriesFold {
     pub(crate) fn new(header: &Header, layout: &Layout, threshold: Span) -> SeriesFold {
         let width =
             |most: u64, least: u64| (layout.planned_ns / most).max(least).div_ceil(least).saturating_mul(least).max(1);
+        let least_band = if layout.planned_ns <= SHORT_NS { SHORT_BAND_NS } else { BAND_NS };
         let heat = Heat { bounds_ns: layout.times.thresholds.bounds().to_vec(), ..Heat::default() };
         let stream =
             |name: &String| StreamSeries { stream: name.clone(), heat: heat.clone(), ..StreamSeries::default() };
@@ -111,7 +115,7 @@ impl SeriesFold {
             width_ns: width(POINTS, layout.interval_ns),
             point: None,
             per_minute: vec![Vec::new(); layout.per_minute.len()],
-            band_ns: width(POINTS / 2, BAND_NS.max(layout.interval_ns)),
+            band_ns: width(POINTS / 2, least_band.max(layout.interval_ns)),
             band: None,
             column_ns: width(COLUMNS, layout.interval_ns),
             column: None,
@@ -227,10 +231,11 @@ impl SeriesFold {
             self.close_band();
         }
         let streams = self.series.streams.len();
-        let (_, bands) = self.band.get_or_insert_with(|| (begin, vec![None; streams + layout.groups.len()]));
-        bands[stream].get_or_insert_default().add_filled(times);
+        let (_, bands) =
+            self.band.get_or_insert_with(|| (begin, vec![Filled::default(); streams + layout.groups.len()]));
+        bands[stream].add(times);
         for group in layout.groups_of(stream) {
-            bands[streams + group].get_or_insert_default().add_filled(times);
+            bands[streams + group].add(times);
         }
     }
 
@@ -239,7 +244,7 @@ impl SeriesFold {
         for (line, times) in lines(&mut self.series).zip(bands) {
             let Bands { at_ns, p50_ns, p99_ns, p99_9_ns } = &mut line.bands;
             at_ns.push(begin);
-            let values = times.map_or([None; 3], |times| times.quantiles([0.5, 0.99, 0.999]));
+            let values = times.quantiles([0.5, 0.99, 0.999]);
             for (column, value) in [p50_ns, p99_ns, p99_9_ns].into_iter().zip(values) {
                 column.push(value.map(Span::as_ns));
             }
