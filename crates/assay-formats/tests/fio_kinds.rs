@@ -345,7 +345,7 @@ fn what_is_about_writing_does_nothing_in_a_job_that_reads() {
         assert_eq!(writes.is_ok(), driven.iter().any(|key| keys.starts_with(key)), "{keys}");
     }
     let fault = refused("rw=randrw\nbuffer_pattern=0xff");
-    assert_eq!((fault.line, fault.what.as_str()), (4, "written data carry stamps"));
+    assert_eq!((fault.line, fault.what.as_str()), (4, "buffer_pattern is not driven: written data carry stamps"));
 }
 
 /// The pauses of a stream's schedule, and its mean rate.
