@@ -55,7 +55,7 @@ fn time_based_without_a_runtime_lasts_as_long_as_the_command_line_says() {
     let fault = lasts(None).unwrap_err();
     assert_eq!(
         (fault.line, fault.what.as_str(), fault.remedy.as_str()),
-        (2, "nothing says how long", "add runtime=, or give --for")
+        (2, "nothing says how long the job runs", "add runtime=, or give --for")
     );
     // One job alone, or several that last equally long, are the whole workload.
     let choice = Choice { measure: seconds(9), ..Choice::default() };
