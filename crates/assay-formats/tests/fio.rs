@@ -559,9 +559,36 @@ fn files_may_be_other_targets() {
         assert_eq!(targets(&map(from)).unwrap()[0], "/dev/sdz", "{from}");
     }
     assert!(targets(&map("F")).unwrap_err().what.contains("no job has a file F"));
-    let typed = Choice { targets: vec!["t1".to_owned(), "t2".to_owned()], ..Choice::default() };
-    assert_eq!(targets(&typed).unwrap()[..3], ["t1", "t2", "/y/b.1.0"]);
+    let typed =
+        |names: &[&str]| Choice { targets: names.iter().map(|name| (*name).to_owned()).collect(), ..Choice::default() };
+    let all = ["t1", "t2", "t3", "t4", "null:1GiB"];
+    assert_eq!(targets(&typed(&all)).unwrap(), all);
+    for given in 1..=6 {
+        let given: Vec<&str> = all.iter().chain(&["t6"]).copied().take(given).collect();
+        let what = targets(&typed(&given)).err().map(|fault| fault.what);
+        let files = "the jobs have 5 files (E:\\test, /x/b.0.0, /y/b.1.0, /x/b.2.0 and 1 more)";
+        let expected = format!(
+            "{files}, and the command line names {} target{}",
+            given.len(),
+            if given.len() == 1 { "" } else { "s" }
+        );
+        assert_eq!(what, (given.len() != all.len()).then_some(expected));
+    }
     assert!(of(text, &section("nobody"), &around()).unwrap_err().remedy.contains("the jobs are a, b, c"));
+}
+
+/// A share of a file that has no target, and an end that nobody knows, follow from the missing target and are not told first.
+#[test]
+fn a_target_too_few_is_named_before_what_follows_from_it() {
+    let typed = Choice { targets: vec!["data.img".to_owned()], ..Choice::default() };
+    for keys in ["size=100%\ntime_based\nruntime=1", "offset=20%\nsize=20%", ""] {
+        let text = format!("[global]\n{keys}\n[a]\nfilename=/dev/sdb\n[b]\nfilename=/dev/sdc\n");
+        let fault = of(&text, &typed, &around()).unwrap_err();
+        assert!(fault.what.starts_with("the jobs have 2 files (/dev/sdb, /dev/sdc)"), "{keys}: {fault}");
+        assert!(fault.remedy.contains("--map FILE=TARGET"), "{fault}");
+        let one = Choice { sections: vec!["b".to_owned()], ..typed.clone() };
+        assert_eq!(of(&text, &one, &around()).unwrap().workload.targets.paths, ["data.img"], "{keys}");
+    }
 }
 
 /// Texts that have no job in them, or far too much.
@@ -725,7 +752,7 @@ fn a_recording_takes_the_place_of_a_jobs_own_operations() {
         ("read_iolog=mix.log\nrate_iops=5", 3, "not driven yet"),
         ("read_iolog=mix.log\nfsync=5", 3, "not driven yet"),
         ("read_iolog=mix.log\nthinktime=5", 3, "not driven yet"),
-        ("read_iolog=mix.log\nreplay_redirect=b", 3, "not run here"),
+        ("read_iolog=mix.log\nreplay_redirect=b", 3, "is not driven"),
         ("read_iolog=mix.log\nnumjobs=200", 3, "more streams than run together in a step"),
     ] {
         let fault = of(keys).err().unwrap_or_else(|| panic!("{keys} is refused"));

@@ -169,7 +169,9 @@ fn every_refused_key_is_refused_with_a_reason_and_a_remedy() {
             let fault = of(&format!("{plain}{name}=1\n"), &Choice::default(), &around()).unwrap_err();
             assert_eq!((fault.line, fault.column), (6, 1), "{fault}");
             assert!(!fault.what.is_empty() && !fault.remedy.is_empty(), "{fault}");
-            if let [engine] = keys::find(name).unwrap().engines {
+            let found = keys::find(name).unwrap();
+            assert!(fault.what.contains(found.name), "{name} is named: {fault}");
+            if let [engine] = found.engines {
                 assert!(fault.what.contains(engine), "{name} names its engine: {fault}");
             }
         }

@@ -55,7 +55,7 @@ fn time_based_without_a_runtime_lasts_as_long_as_the_command_line_says() {
     let fault = lasts(None).unwrap_err();
     assert_eq!(
         (fault.line, fault.what.as_str(), fault.remedy.as_str()),
-        (2, "nothing says how long", "add runtime=, or give --for")
+        (2, "nothing says how long the job runs", "add runtime=, or give --for")
     );
     // One job alone, or several that last equally long, are the whole workload.
     let choice = Choice { measure: seconds(9), ..Choice::default() };
@@ -345,7 +345,7 @@ fn what_is_about_writing_does_nothing_in_a_job_that_reads() {
         assert_eq!(writes.is_ok(), driven.iter().any(|key| keys.starts_with(key)), "{keys}");
     }
     let fault = refused("rw=randrw\nbuffer_pattern=0xff");
-    assert_eq!((fault.line, fault.what.as_str()), (4, "written data carry stamps"));
+    assert_eq!((fault.line, fault.what.as_str()), (4, "buffer_pattern is not driven: written data carry stamps"));
 }
 
 /// The pauses of a stream's schedule, and its mean rate.

@@ -275,7 +275,7 @@ fn a_summary_with_too_much_of_everything_fits() {
         let limits = got.lines().skip(1).take_while(|line| line.starts_with("            ")).count();
         let kept: Vec<&str> = got.lines().take(1).chain(got.lines().skip(limits.saturating_sub(2))).collect();
         fits(&kept.join("\n"));
-        tight += usize::from(got.contains("assay judge --table"));
+        tight += usize::from(got.contains("assay judge LOG --table"));
         assert!(got.starts_with("FAIL") && got.trim_end().ends_with("(exit code 10)"), "{got}");
         assert!(
             got.lines().any(|line| line.starts_with("FAIL        reads response over 1 ms")),

@@ -35,6 +35,7 @@ mod lookaside;
 pub mod matrix;
 mod meant;
 pub mod meter;
+mod mistaken;
 pub mod observer;
 pub mod pace;
 mod page_cache;

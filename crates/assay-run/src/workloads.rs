@@ -1,7 +1,7 @@
 //! The workloads that come with the program, and finding the one that the user means.
 
 use crate::failure::{Failure, one_line, shown};
-use crate::{fio_job, meant};
+use crate::{fio_job, meant, mistaken};
 use assay_base::fault::nearest;
 use assay_formats::act::conf::{self, Kind};
 use assay_formats::act::lower;
@@ -91,7 +91,12 @@ pub fn asked(name: &str, reading: &Reading) -> Result<Found, Failure> {
     }
     let bytes = match shipped {
         Some((_, text)) => text.as_bytes().to_vec(),
-        None => bytes_of(path)?,
+        None => {
+            mistaken::refuse_directory(path)?;
+            let bytes = bytes_of(path)?;
+            mistaken::refuse_other_files(path, &bytes)?;
+            bytes
+        }
     };
     if shipped.is_none() && is_job_file(path, &bytes) {
         let text = String::from_utf8(bytes).map_err(|_| unreadable(path, &"it is not text"))?;
@@ -215,7 +220,8 @@ mod tests {
 
     #[test]
     fn every_shipped_workload_makes_a_plan() {
-        for (name, _) in SHIPPED {
+        for (name, text) in SHIPPED {
+            assert!(mistaken::refuse_other_files(Path::new(name), text.as_bytes()).is_ok(), "{name} is a workload");
             let workload = find(name).map_err(|f| format!("{f:?}")).unwrap();
             assert_eq!(workload.name, name);
             assert!(!workload.description.is_empty());

@@ -80,7 +80,7 @@ pub(crate) enum Command {
     Links(links::Links),
     /// List the devices that can be tested, what the safety rules say about each, and the consent tokens
     Devices(devices::Devices),
-    /// Allow a drop-in to overwrite a device, for two days or the time you give; list or revoke what is allowed
+    /// Allow a drop-in to overwrite a device, for five days or the time you give; list or revoke what is allowed
     Consent(consent::Consent),
     /// Check this machine for anything that would spoil a result, and print the command that corrects it
     Doctor(doctor::Doctor),

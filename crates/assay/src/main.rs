@@ -6,6 +6,7 @@
 #![cfg_attr(test, allow(clippy::disallowed_methods, reason = "tests make files and threads of their own"))]
 
 mod act;
+mod again;
 mod args;
 mod candidates;
 mod cli;

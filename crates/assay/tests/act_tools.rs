@@ -184,6 +184,7 @@ fn what_an_old_log_of_act_does_not_count_is_not_zero() {
         let first = moved.chars().next().unwrap();
         assert_eq!(first.is_ascii_digit(), counts, "{case}: {}", &moved[..80]);
         assert_eq!(shown.contains(" MB/s"), counts, "{case}: no rate of bytes that nobody counted: {shown}");
+        assert!(!shown.contains("steady"), "{case}: a mean that is not in the log is neither steady nor not: {shown}");
     }
 }
 

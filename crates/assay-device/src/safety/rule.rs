@@ -41,7 +41,7 @@ macro_rules! rules {
 }
 
 rules! {
-    S0 "S0" "the name exists" "check the path; `assay devices` lists the devices; outside /dev, --create SIZE creates a file";
+    S0 "S0" "the name exists" "check the path; `assay devices` lists the devices; outside /dev, --create SIZE creates a file, and `assay prep FILE --create SIZE` one that can be read";
     S1 "S1" "a block device or a regular file" "give a block device or a file, or no target to test a scratch file (certify --quick)";
     S2 "S2" "the kernel grants exclusive access" "unmount it, stop the program that uses it, run as root if permission is missing, or choose another device";
     S3 "S3" "it has a size, is writable, and its block size fits the workload" "choose a writable target, or a workload whose sizes are multiples of its block size";

@@ -28,7 +28,7 @@ pub(super) fn ends(job: &Job<'_>, after: Vec<String>, measure: Option<Span>) -> 
     let own = job.time("runtime", Span::from_secs(1))?.filter(|runtime| !runtime.is_zero());
     let runtime = own.or(measure.filter(|_| based));
     if let Some(entry) = job.entry("time_based").filter(|_| based && runtime.is_none()) {
-        return Err(job.file.fault(entry.place, "nothing says how long", "add runtime=, or give --for"));
+        return Err(job.file.fault(entry.place, "nothing says how long the job runs", "add runtime=, or give --for"));
     }
     let (number, io_size) = (job.count("number_ios")?.filter(|number| *number > 0), job.amount("io_size")?);
     let loops = job.within::<u64>("loops", 1, 1_000_000_000)?.unwrap_or(1);

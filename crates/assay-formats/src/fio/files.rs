@@ -7,6 +7,7 @@ use super::number::Amount;
 use crate::collect::Played;
 use assay_base::{Bytes, Fault, Span};
 use assay_model::size::Size;
+use assay_model::workload::MOST_STREAMS;
 use assay_model::{Amount as Part, Extent};
 
 /// Which jobs of a job file are run, and on which targets.
@@ -26,6 +27,9 @@ pub struct Choice {
 
 /// Upper bound on the number of files of all jobs.
 const MOST: usize = 256;
+
+/// How many files a message names.
+const LISTED: usize = 4;
 
 /// The files of all jobs, each once, in the order in which the jobs name them.
 pub(super) struct Files<'a> {
@@ -150,6 +154,40 @@ impl<'a> Files<'a> {
         let extent = found[0].1;
         Ok(Used { targets: found.iter().map(|(target, ..)| *target).collect(), extent, lengths, all })
     }
+}
+
+/// Refuses targets of the command line that are more or fewer than the files of the jobs. What else is wrong with too few
+/// of them, such as a share of a file that has no target, would only follow from that. A recording names its files itself.
+pub(super) fn refuse_other_count(jobs: &[Job<'_>], choice: &Choice) -> Result<(), Fault> {
+    let plays = |job: &Job<'_>| job.entry("read_iolog").is_some();
+    let Some(first) = jobs.first().filter(|_| !choice.targets.is_empty() && !jobs.iter().any(plays)) else {
+        return Ok(());
+    };
+    let mut all: Vec<String> = Vec::new();
+    for job in jobs {
+        let copies = job.within::<u64>("numjobs", 1, MOST_STREAMS as u64)?.unwrap_or(1);
+        for copy in 0..copies {
+            for name in names(job, copy)? {
+                if !all.contains(&name) && all.len() <= MOST {
+                    all.push(name);
+                }
+            }
+        }
+    }
+    if all.len() == choice.targets.len() {
+        return Ok(());
+    }
+    let listed: Vec<&str> = all.iter().map(String::as_str).take(LISTED).collect();
+    let more = match all.len() - listed.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    let [files, targets] = [(all.len(), "file"), (choice.targets.len(), "target")]
+        .map(|(n, what)| format!("{n} {what}{}", if n == 1 { "" } else { "s" }));
+    Err(first.file.whole(
+        format!("the jobs have {files} ({}{more}), and the command line names {targets}", listed.join(", ")),
+        "name one target for each file, in this order, or only some of them with --map FILE=TARGET",
+    ))
 }
 
 /// What a copy uses of its files.

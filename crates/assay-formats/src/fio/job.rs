@@ -131,13 +131,13 @@ impl<'a> Job<'a> {
         }
         let mut refused = self.entries().into_iter().filter(|entry| entry.key.class == Class::Refused);
         let Some(entry) = refused.find(|entry| !is_idle(entry)) else { return Ok(()) };
-        let told = entry.key.told;
+        let (name, told) = (entry.key.name, entry.key.told);
         // The text is only a remedy: another key does the same better.
         if told.starts_with("use ") || told.starts_with("write ") {
-            return Err(self.file.fault(entry.place, format!("{} is not run here", entry.key.name), told));
+            return Err(self.file.fault(entry.place, format!("{name} is not driven"), told));
         }
-        let (what, remedy) = told.split_once([';', ':']).unwrap_or((told, "remove this key"));
-        Err(self.file.fault(entry.place, what.trim(), remedy.trim()))
+        let (why, remedy) = told.split_once([';', ':']).unwrap_or((told, "remove this key"));
+        Err(self.file.fault(entry.place, format!("{name} is not driven: {}", why.trim()), remedy.trim()))
     }
 
     /// Refuses keys that describe the load and that nobody has read, and adds a note about each key that needs no

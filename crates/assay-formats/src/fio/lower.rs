@@ -7,7 +7,7 @@ use super::content::{Own, content, durable};
 use super::ends::{Ends, ends, on_each_of};
 use super::engines::{engine, refuse_undriven};
 use super::explain::{self, Line};
-use super::files::{Choice, Files, Used};
+use super::files::{Choice, Files, Used, refuse_other_count};
 use super::flushes::{Flushes, flushes};
 use super::groups::groups;
 use super::job::{Job, jobs};
@@ -58,6 +58,7 @@ pub fn lower(name: &str, file: &JobFile, choice: &Choice, around: &dyn Surroundi
         // What is wrong with the mode itself is told where it is read.
         job.refuse(mode(job).map_or(true, |mode| mode.writes))?;
     }
+    refuse_other_count(&jobs, choice)?;
     let mut made = Made::new(name, choice, around);
     let (mut done, mut step): (Vec<Done>, u32) = (Vec::new(), 1);
     for (at, job) in jobs.iter().enumerate() {

@@ -162,7 +162,7 @@ fn sentence(label: &str, first: &str, findings: &Findings) -> String {
         (None, true) => format!("{label} does not differ from {first} by more than noise"),
         (None, false) => {
             format!(
-                "it is too little to tell whether {label} differs from {first} in {}",
+                "too little was measured to tell whether {label} differs from {first} in {}",
                 listed(&findings.unknown, ", ")
             )
         }

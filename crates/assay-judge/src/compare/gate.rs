@@ -66,15 +66,15 @@ fn judged(comparison: &Comparison, at: usize, run: &RunSummary, bound: f64) -> (
     if (first.verdict, run.verdict) == (Verdict::Pass, Verdict::Fail) {
         worse.push(format!("it is FAIL where {} is PASS", first.label));
     }
-    let mut unknown: Vec<String> = Vec::new();
+    let mut unknown = Reasons::default();
     for (row, figure) in deciding(comparison) {
         match of_figure(figure, at, bound) {
             Of::Worse(how) => worse.push(format!("{} {how}", named(row, figure))),
-            Of::Unknown(how) => unknown.push(format!("{} {how}", named(row, figure))),
+            Of::Unknown(how) => unknown.add(how, named(row, figure)),
             Of::NotWorse => {}
         }
     }
-    let (is_worse, is_known) = (!worse.is_empty(), unknown.is_empty());
+    let (is_worse, is_known) = (!worse.is_empty(), unknown.0.is_empty());
     // Others slow a run down: what is slower beside them need not be, and what is no slower than a first run beside them may be.
     let disturbed = if is_worse { run } else { first };
     match disturbed.foreign.first().filter(|_| is_worse || is_known) {
@@ -88,9 +88,32 @@ fn judged(comparison: &Comparison, at: usize, run: &RunSummary, bound: f64) -> (
     }
 }
 
-fn unknown_sentence(comparison: &Comparison, label: &str, unknown: &[String]) -> String {
-    let needed = comparison.measure_at_least_ns.map(|ns| format!("; measure at least {}", time(ns)));
-    format!("too little to tell whether {label} is worse: {}{}", unknown.join(", "), needed.unwrap_or_default())
+/// Figures that leave it open whether a run is worse, by the reason, in the order in which the reasons came up.
+#[derive(Debug, Default)]
+struct Reasons(Vec<(Doubt, Vec<String>)>);
+
+impl Reasons {
+    fn add(&mut self, doubt: Doubt, figure: String) {
+        match self.0.iter_mut().find(|(known, _)| *known == doubt) {
+            Some((_, figures)) => figures.push(figure),
+            None => self.0.push((doubt, vec![figure])),
+        }
+    }
+
+    /// `reads p50 and writes p50 have too few intervals, reads p99 is 0.99 to 1.12 times as long`.
+    fn in_words(&self) -> String {
+        let said = self.0.iter().map(|(doubt, figures)| match (doubt, figures.len()) {
+            (Doubt::FewIntervals, 1) => format!("{} has too few intervals", figures[0]),
+            (Doubt::FewIntervals, _) => format!("{} have too few intervals", figures.join(", ")),
+            (Doubt::Interval(how), _) => format!("{} {how}", figures.join(", ")),
+        });
+        said.collect::<Vec<_>>().join("; ")
+    }
+}
+
+fn unknown_sentence(comparison: &Comparison, label: &str, unknown: &Reasons) -> String {
+    let needed = comparison.measure_at_least_ns.map(|ns| format!("; measure each run for at least {}", time(ns)));
+    format!("too little to tell whether {label} is worse: {}{}", unknown.in_words(), needed.unwrap_or_default())
 }
 
 /// Each deciding figure with its row.
@@ -107,14 +130,23 @@ fn deciding(comparison: &Comparison) -> impl Iterator<Item = (&StreamRow, &Figur
 enum Of {
     NotWorse,
     Worse(String),
-    Unknown(String),
+    Unknown(Doubt),
+}
+
+/// Why a figure leaves it open.
+#[derive(Debug, PartialEq)]
+enum Doubt {
+    /// Too few intervals were measured for any answer.
+    FewIntervals,
+    /// The bound lies within what the figure can be; in words.
+    Interval(String),
 }
 
 fn of_figure(figure: &Figure, at: usize, bound: f64) -> Of {
     match figure.against_first.get(at) {
         Some(Answer::Worse) => Of::Worse("is that of a run that was ended by its lag".to_owned()),
         Some(Answer::Better) | None => Of::NotWorse,
-        Some(Answer::CannotTell) => Of::Unknown("has too few intervals".to_owned()),
+        Some(Answer::CannotTell) => Of::Unknown(Doubt::FewIntervals),
         Some(Answer::Noise { low, high } | Answer::Differs { low, high }) => of_interval(*low, *high, bound),
     }
 }
@@ -124,7 +156,10 @@ fn of_interval(low: f64, high: f64, bound: f64) -> Of {
     match (low > bound, high <= bound) {
         (true, _) => Of::Worse(format!("is {} times as long", super::conclusion::Interval::new(low, high))),
         (_, true) => Of::NotWorse,
-        _ => Of::Unknown(format!("is {low:.2} to {high:.2} times as long{}", longer(low, high, bound))),
+        _ => {
+            let how = format!("is {low:.2} to {high:.2} times as long{}", longer(low, high, bound));
+            Of::Unknown(Doubt::Interval(how))
+        }
     }
 }
 
@@ -144,6 +179,22 @@ fn longer(low: f64, high: f64, bound: f64) -> String {
 mod tests {
     use super::*;
 
+    fn interval(how: &str) -> Of {
+        Of::Unknown(Doubt::Interval(how.to_owned()))
+    }
+
+    #[test]
+    fn figures_that_leave_it_open_are_named_together_by_their_reason() {
+        let mut reasons = Reasons::default();
+        let names = ["reads p50", "reads p99", "writes p50"].map(str::to_owned);
+        reasons.add(Doubt::FewIntervals, names[0].clone());
+        assert_eq!(reasons.in_words(), "reads p50 has too few intervals");
+        reasons.add(Doubt::Interval("is 0.99 to 1.11 times as long".to_owned()), names[1].clone());
+        reasons.add(Doubt::FewIntervals, names[2].clone());
+        let expected = "reads p50, writes p50 have too few intervals; reads p99 is 0.99 to 1.11 times as long";
+        assert_eq!(reasons.in_words(), expected);
+    }
+
     #[test]
     fn an_interval_is_worse_only_as_a_whole_and_not_worse_only_as_a_whole() {
         for (low, high, expected) in [
@@ -151,8 +202,8 @@ mod tests {
             (12.0, 12.0, Of::Worse("is about 12 times as long".to_owned())),
             (0.90, 1.05, Of::NotWorse),
             (0.10, 0.10, Of::NotWorse),
-            (0.98, 1.06, Of::Unknown("is 0.98 to 1.06 times as long (runs 2 times as long would tell)".to_owned())),
-            (0.99, 1.113, Of::Unknown("is 0.99 to 1.11 times as long".to_owned())),
+            (0.98, 1.06, interval("is 0.98 to 1.06 times as long (runs 2 times as long would tell)")),
+            (0.99, 1.113, interval("is 0.99 to 1.11 times as long")),
         ] {
             assert_eq!(of_interval(low, high, 1.05), expected, "{low} to {high}");
         }

@@ -112,13 +112,15 @@ impl SteadyFold {
         }
     }
 
-    /// The result, a line for each stream that was active for at least a round.
+    /// The result, a line for each stream that was active for at least a round. An open loop whose log has no sums of
+    /// responses, as ACT's have none, has no mean that could be steady or not.
     pub(crate) fn finish(self, layout: &Layout) -> Vec<Steadiness> {
         let round_ns = self.round_ns;
         let in_words = |(watched, StreamLayout { head, .. }): (Watched, &StreamLayout)| {
             let open_loop = head.is_open_loop();
             let idle = watched.values.iter().all(|value| value.operations == 0);
-            (watched.rounds.ended() > 0 && !idle).then(|| Steadiness {
+            let unknown = open_loop && watched.values.iter().all(|value| value.response_ns == 0);
+            (watched.rounds.ended() > 0 && !idle && !unknown).then(|| Steadiness {
                 stream: head.name.clone(),
                 measure: if open_loop { "mean response" } else { "throughput" }.to_owned(),
                 round_ns,

@@ -25,7 +25,7 @@ pub use markdown::markdown;
 pub use page::Reader;
 pub(crate) use page::{Page, cut};
 pub use slices::table;
-pub use summary::{text, text_for};
+pub use summary::{Following, text, text_for, text_with};
 pub use wrap::continued;
 
 use crate::judgement::Judgement;

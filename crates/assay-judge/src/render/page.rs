@@ -3,6 +3,7 @@
 //! anything: control characters do not reach a terminal.
 
 use crate::render::wrap::{broken, continued};
+use crate::words::for_a_shell;
 use assay_base::text::printable;
 use std::fmt;
 
@@ -48,6 +49,8 @@ impl Default for Reader {
 #[derive(Debug, Default)]
 pub(crate) struct Page {
     lines: Vec<String>,
+    /// The log that the page is made of, quoted for a shell; empty where it is not known.
+    log: String,
     /// The kind of reader.
     pub reader: Reader,
 }
@@ -55,7 +58,25 @@ pub(crate) struct Page {
 impl Page {
     /// A page without lines.
     pub(crate) fn of(reader: Reader) -> Page {
-        Page { lines: Vec::new(), reader }
+        Page { reader, ..Page::default() }
+    }
+
+    /// A page without lines about the log with this name.
+    pub(crate) fn about(log: &str, reader: Reader) -> Page {
+        Page { log: for_a_shell(log), ..Page::of(reader) }
+    }
+
+    /// A page without lines for the same reader, about the same log.
+    pub(crate) fn beside(&self) -> Page {
+        Page { log: self.log.clone(), ..Page::of(self.reader) }
+    }
+
+    /// The command that prints what a page leaves out.
+    pub(crate) fn judge(&self, option: &str) -> String {
+        match self.log.as_str() {
+            "" => format!("assay judge LOG {option}"),
+            log => format!("assay judge {log} {option}"),
+        }
     }
 
     /// Lines so far.

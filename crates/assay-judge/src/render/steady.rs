@@ -16,7 +16,7 @@ pub(crate) fn lines(shown: Shown<'_>) -> Vec<String> {
     let Some(steadiness) = part.course.steadiness.iter().find(mine) else { return Vec::new() };
     let end = steadiness.last.as_ref().filter(|last| !last.steady).map(|last| {
         format!(
-            "not steady at the end: the {} of {} differed by {:.1}% between the last {ROUNDS} times {}, with a trend of {:+.1}%",
+            "not steady at the end: the {} of {} differed by up to {:.1}% among the last {ROUNDS} rounds of {}, with a trend of {:+.1}%",
             steadiness.measure,
             steadiness.stream,
             last.excursion * 100.0,

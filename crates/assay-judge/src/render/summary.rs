@@ -24,9 +24,28 @@ pub fn text(judgement: &Judgement, out: &mut dyn fmt::Write) -> fmt::Result {
 
 /// The summary of the log at `log`, which the next command names.
 pub fn text_for(judgement: &Judgement, log: &str, reader: Reader, out: &mut dyn fmt::Write) -> fmt::Result {
+    text_with(judgement, &Following { log, again: None }, reader, out)
+}
+
+/// What the next command is made of.
+#[derive(Clone, Copy, Debug)]
+pub struct Following<'a> {
+    /// The log.
+    pub log: &'a str,
+    /// The command that continues the run, where it is known.
+    pub again: Option<&'a str>,
+}
+
+/// The summary, with what its next command is made of.
+pub fn text_with(
+    judgement: &Judgement,
+    following: &Following<'_>,
+    reader: Reader,
+    out: &mut dyn fmt::Write,
+) -> fmt::Result {
     let mut page = Page::default();
     for room in ROOMS {
-        page = composed(judgement, log, (room, reader));
+        page = composed(judgement, following, (room, reader));
         if page.len() <= LINES || reader == Reader::Pipe {
             break;
         }
@@ -34,20 +53,20 @@ pub fn text_for(judgement: &Judgement, log: &str, reader: Reader, out: &mut dyn 
     page.write(out)
 }
 
-fn composed(judgement: &Judgement, log: &str, (room, reader): (Room, Reader)) -> Page {
-    let mut page = Page::of(reader);
+fn composed(judgement: &Judgement, following: &Following<'_>, (room, reader): (Room, Reader)) -> Page {
+    let mut page = Page::about(following.log, reader);
     head(&mut page, judgement, room);
     steps(&mut page, judgement, room);
-    let mut last = Page::of(reader);
+    let mut last = page.beside();
     warnings(&mut last, judgement, room);
-    next_command(&mut last, judgement, log);
+    next_command(&mut last, judgement, following);
     match reader {
         // Where there is room, each step is shown in full.
         Reader::Pipe if !judgement.steps.is_empty() => {
             for step in &judgement.steps {
                 page.blank();
                 page.line(titled(step));
-                details(&mut page, Shown::step(judgement, step), (room, reader), last.len());
+                details(&mut page, Shown::step(judgement, step), room, last.len());
             }
         }
         _ => {
@@ -56,7 +75,7 @@ fn composed(judgement: &Judgement, log: &str, (room, reader): (Room, Reader)) ->
                 page.blank();
             }
             step.into_iter().for_each(|step| page.words("", &titled(step), room.of(usize::MAX, 1)));
-            details(&mut page, Shown::whole(judgement), (room, reader), last.len());
+            details(&mut page, Shown::whole(judgement), room, last.len());
         }
     }
     page.append(last);
@@ -64,10 +83,10 @@ fn composed(judgement: &Judgement, log: &str, (room, reader): (Room, Reader)) ->
 }
 
 /// Criteria, slices and figures of a result or of a step; `behind` lines follow.
-fn details(page: &mut Page, shown: Shown<'_>, (room, reader): (Room, Reader), behind: usize) {
+fn details(page: &mut Page, shown: Shown<'_>, room: Room, behind: usize) {
     let part = shown.part;
     criteria(page, part, room);
-    let mut tail = Page::of(reader);
+    let mut tail = page.beside();
     percentiles(&mut tail, shown, room);
     by_slice(&mut tail, spark::line(part), room);
     phases(&mut tail, &part.streams, room);
@@ -76,7 +95,7 @@ fn details(page: &mut Page, shown: Shown<'_>, (room, reader): (Room, Reader), be
     page.blank();
     match room.table {
         Some(least) => tables(page, shown, LINES.saturating_sub(tail.len() + behind + 1), least, room.targets),
-        None => page.line("(the slices: assay judge --table)"),
+        None => page.line(format!("(the slices: {})", page.judge("--table"))),
     }
     page.blank();
     page.append(tail);
@@ -180,7 +199,7 @@ fn tables(page: &mut Page, shown: Shown<'_>, most: usize, least: usize, with_tar
         let targets = if with_targets { by_target(part, stream) } else { Page::default() };
         let room = most.saturating_sub(page.len() + targets.len() + 1);
         if index > 0 && room < least {
-            page.line(format!("(tables of {} more streams: assay judge --table)", streams.len() - index));
+            page.line(format!("(tables of {} more streams: {})", streams.len() - index, page.judge("--table")));
             return;
         }
         page.blank();
@@ -215,9 +234,9 @@ fn warnings(page: &mut Page, judgement: &Judgement, room: Room) {
 
 /// What to do next, and the exit code. A command is one line, however long its path is: a terminal breaks it without a
 /// line feed, and it can be copied.
-fn next_command(page: &mut Page, judgement: &Judgement, log: &str) {
+fn next_command(page: &mut Page, judgement: &Judgement, following: &Following<'_>) {
     let code = format!("(exit code {})", judgement.verdict.exit_code());
-    let command = format!("next: {}", next(judgement, log));
+    let command = format!("next: {}", next(judgement, following));
     if command.chars().count() + 2 + code.len() <= page.reader.columns() {
         return page.line(format!("{command}  {code}"));
     }
@@ -235,13 +254,15 @@ fn preparation(part: &StepFigures) -> Option<String> {
     (!names.is_empty()).then(|| format!("assay prep {}{consent}", names.join(" ")))
 }
 
-fn next(judgement: &Judgement, log: &str) -> String {
-    let log = for_a_shell(log);
+fn next(judgement: &Judgement, following: &Following<'_>) -> String {
+    let log = for_a_shell(following.log);
     match judgement.verdict {
         Verdict::Pass | Verdict::Fail => format!("assay report {log}"),
         Verdict::Invalid => preparation(&judgement.part).unwrap_or_else(|| "assay doctor".to_owned()),
         // A quick look takes only a minute, and its scratch file has been removed.
         Verdict::Incomplete if is_quick(judgement) => "the same command again".to_owned(),
-        Verdict::Incomplete => format!("the same command with --resume {log}"),
+        Verdict::Incomplete => {
+            following.again.map_or_else(|| format!("the same command with --resume {log}"), str::to_owned)
+        }
     }
 }

@@ -41,7 +41,7 @@ pub(crate) fn percentiles(page: &mut Page, shown: Shown<'_>, room: Room) {
     }
     if left_out > 0 && room.table.is_some() {
         let streams = if left_out == 1 { "stream" } else { "streams" };
-        page.line(format!("… {left_out} more {streams}: assay judge --json"));
+        page.line(format!("… {left_out} more {streams}: {}", page.judge("--json")));
     }
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn phases(page: &mut Page, streams: &StreamFigures, room: Room) {
         page.line(format!("{:<31}{rate:>9}{times}", format!("{of} {name}")));
     }
     if rows > listed {
-        page.line(format!("… {} more rows: assay judge --json", rows - listed));
+        page.line(format!("… {} more rows: {}", rows - listed, page.judge("--json")));
     }
 }
 

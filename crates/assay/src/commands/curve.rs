@@ -5,7 +5,7 @@ use crate::progress::Progress;
 use crate::stdout::print_json;
 use assay_base::{Criterion, Multiple, Rate, Share};
 use assay_judge::curve::{self, text};
-use assay_judge::{for_a_shell, sessions};
+use assay_judge::sessions;
 use assay_model::Plan;
 use assay_run::curving::{Asked, Curving, FILE, PAGE, directory, leave};
 use assay_run::databases::by_sessions::{self, with_sessions};
@@ -155,8 +155,7 @@ fn by_sessions(args: &Curve) -> Result<u8, Failure> {
         crate::stdout::show(&printed);
     }
     if !curve.is_whole() {
-        let dir = for_a_shell(&dir.to_string_lossy());
-        progress.say(&format!("cut short; go on with the same command and --resume {dir}"));
+        progress.say(&format!("cut short; next: {}", crate::again::command(&dir)));
     }
     let (file, page) = (by_sessions::FILE, by_sessions::PAGE);
     progress.say(&format!("curve in {}: {file}, {page}, and a run directory for each number", shown(&dir)));
@@ -234,8 +233,7 @@ fn show(curve: &curve::Curve, dir: &Path, json: bool, progress: &Progress) -> Re
     text(curve, &mut printed).map_err(|_| Failure::bug("a curve that cannot be shown"))?;
     crate::stdout::show(&printed);
     if curve.is_cut_short() {
-        let dir = for_a_shell(&dir.to_string_lossy());
-        progress.say(&format!("cut short; go on with the same command and --resume {dir}"));
+        progress.say(&format!("cut short; next: {}", crate::again::command(dir)));
     }
     let runs = if curve.in_one_run { "the directory of the run" } else { "a run directory for each point" };
     progress.say(&format!("curve in {}: {FILE}, {PAGE}, and {runs}", shown(dir)));

@@ -388,7 +388,8 @@ fn shared(rate: Rate, even: bool, schedule: &SharedSchedule) -> String {
     let pauses = schedule.pauses.map(|Pauses { every, time, stand_still }| {
         let then =
             if stand_still { "and the rate goes on from there" } else { "and what was due then comes at its end" };
-        format!(", paused for {time} after every {every} operations of {}, {then}", schedule.name)
+        let often = if every == 1 { "each operation".to_owned() } else { format!("every {every} operations") };
+        format!(", paused for {time} after {often} of {}, {then}", schedule.name)
     });
     let turns = schedule.turns.map(|turns| format!(", {turns}"));
     format!(
@@ -472,7 +473,7 @@ fn lasts(plan: &Plan, stream: &Stream, size: u64, block: u32) -> Option<String> 
 fn per_second(plan: &Plan, direction: Direction, rate: f64) -> String {
     let own: Vec<&str> = plan.unbounded(direction).map(|stream| stream.name.as_str()).collect();
     let scheduled = format!("{}/s", Bytes::new(rate as u64).human());
-    let endless = format!("as fast as the targets go by {}", own.join(", "));
+    let endless = format!("as fast as the targets allow ({})", own.join(", "));
     match (own.is_empty(), rate > 0.0) {
         (true, _) => scheduled,
         (false, true) => format!("{scheduled} and {endless}"),

@@ -6,8 +6,8 @@ use crate::args::{self, Access, Judged, Output, Pace, Subject};
 use crate::progress::Progress;
 use crate::stdout::{print_json, show_lines};
 use assay_base::{Counted, Multiple, Span};
+use assay_judge::Verdict;
 use assay_judge::limit::{Outcome, Run, Trail};
-use assay_judge::{Verdict, for_a_shell};
 use assay_run::failure::{Failure, one_line, shown};
 use assay_run::observer::Observer;
 use assay_run::searching::{FILE, PAGE, Searching, beginning};
@@ -50,8 +50,7 @@ pub(crate) fn limit(args: &Limit) -> Result<u8, Failure> {
     } else {
         show_lines(&text(searching.path(), outcome).map_err(|_| Failure::bug("a path that cannot be shown"))?);
         if matches!(outcome, Outcome::Stopped { verdict: Verdict::Incomplete, .. }) {
-            let typed = for_a_shell(&dir.to_string_lossy());
-            progress.say(&format!("cut short; go on with the same command and --resume {typed}"));
+            progress.say(&format!("cut short; next: {}", crate::again::command(&dir)));
         }
         progress.say(&format!("path in {}: {FILE}, {PAGE}, and a run directory for each load", shown(&dir)));
     }

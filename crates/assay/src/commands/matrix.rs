@@ -7,7 +7,6 @@ use crate::candidates;
 use crate::progress::Progress;
 use crate::stdout::print_json;
 use assay_base::{Share, Span};
-use assay_judge::for_a_shell;
 use assay_judge::matrix::{Matrix, Place, html, text};
 use assay_run::failure::{Failure, shown};
 use assay_run::kept::page;
@@ -120,8 +119,7 @@ fn show(matrix: &Matrix, dir: &Path, json: bool, progress: &Progress) -> Result<
     text(matrix, &mut printed).map_err(bug)?;
     crate::stdout::show(&printed);
     if !matrix.is_whole() {
-        let dir = for_a_shell(&dir.to_string_lossy());
-        progress.say(&format!("cut short; go on with the same command and --resume {dir}"));
+        progress.say(&format!("cut short; next: {}", crate::again::command(dir)));
     }
     progress.say(&format!("matrix in {}: {FILE}, {PAGE}, and a run directory for each point", shown(dir)));
     Ok(())

@@ -1,9 +1,11 @@
 //! The end of every run on the terminal: its result, and where the files are.
 
+use crate::again;
 use crate::args::Output;
 use crate::progress::Progress;
 use crate::screen::{self, tell};
 use crate::stdout::{print_json, show};
+use assay_judge::render::{Following, text_for, text_with};
 use assay_judge::{Judgement, for_a_shell};
 use assay_run::failure::{Failure, shown};
 use assay_run::judging::Log;
@@ -22,7 +24,9 @@ pub(crate) fn finish(dir: &Path, output: &Output, progress: &Progress, signer: O
     if output.json {
         print_json(&judgement)?;
     } else {
-        show(&text(&judgement, &dir.to_string_lossy())?);
+        let again = again::command(dir);
+        let following = Following { log: &dir.to_string_lossy(), again: Some(&again) };
+        show(&rendered(|out| text_with(&judgement, &following, screen::reader(), out))?);
         if left {
             progress.say(&format!("results in {}: run.jsonl, verdict.json, report.html", shown(&directory_now(dir))));
         }
@@ -45,5 +49,5 @@ pub(crate) fn open(path: &Path) -> Result<Log, Failure> {
 
 /// The judgement as text.
 pub(crate) fn text(judgement: &Judgement, log: &str) -> Result<String, Failure> {
-    rendered(|out| assay_judge::render::text_for(judgement, log, screen::reader(), out))
+    rendered(|out| text_for(judgement, log, screen::reader(), out))
 }

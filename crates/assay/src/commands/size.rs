@@ -9,7 +9,6 @@ use crate::candidates;
 use crate::progress::Progress;
 use crate::stdout::{print_json, show};
 use assay_base::{Multiple, Share, Span};
-use assay_judge::for_a_shell;
 use assay_judge::sizing::{Candidate, Demand, text};
 use assay_run::failure::{Failure, one_line, shown};
 use assay_run::observer::Observer;
@@ -94,8 +93,7 @@ pub(crate) fn size(args: &Size) -> Result<u8, Failure> {
     } else {
         show(&rendered(|out| text(&sizing, out))?);
         if sizing.candidates.iter().any(Candidate::is_cut_short) {
-            let typed = for_a_shell(&dir.to_string_lossy());
-            progress.say(&format!("cut short; go on with the same command and --resume {typed}"));
+            progress.say(&format!("cut short; next: {}", crate::again::command(&dir)));
         }
         progress.say(&format!("sizing in {}: {FILE}, {PAGE}, and a directory for each candidate", shown(&dir)));
     }

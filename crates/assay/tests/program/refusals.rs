@@ -10,6 +10,9 @@ const WORKLOAD: i32 = 3;
 const REFUSED: i32 = 4;
 const HOST: i32 = 5;
 
+const ICF: &str = "Version 1.1.0\n'TEST SETUP\n'Run Time\n'\thours      minutes    seconds\n\t0          0          5\n'ACCESS SPECIFICATIONS\n'Access specification name,default assignment\n\t4K,NONE\n'size,% of size,% reads,% random,delay,burst,align,reply\n\t4096,100,100,100,0,1,0,0\n'END access specifications\n";
+const IOSTAT: &str = "Linux 6.1.0 (host) \t11/27/2026 \t_x86_64_\t(2 CPU)\n\nDevice            r/s     rkB/s   rrqm/s  %rrqm r_await rareq-sz     w/s     wkB/s   wrqm/s  %wrqm w_await wareq-sz  aqu-sz  %util\nsda            100.00    400.00     0.00   0.00    0.10     4.00   50.00    200.00     0.00   0.00    0.10     4.00    0.00   1.00\n\nDevice            r/s     rkB/s   rrqm/s  %rrqm r_await rareq-sz     w/s     wkB/s   wrqm/s  %wrqm w_await wareq-sz  aqu-sz  %util\nsda            100.00    400.00     0.00   0.00    0.10     4.00   50.00    200.00     0.00   0.00    0.10     4.00    0.00   1.00\n";
+
 /// Asserts the exit code, one error on stderr that contains all of `says`, and an empty stdout.
 fn refused(said: &Said, code: i32, says: &[&str]) {
     assert_eq!((said.code, said.out.as_str()), (Some(code), ""), "{}", said.err);
@@ -70,6 +73,37 @@ fn workloads_and_logs_that_cannot_be_read() {
         refused(&place.assay(arguments), code, says);
     }
     assert_eq!(place.left(&["directory"]), [""; 0]);
+}
+
+/// What is given as a workload and is something else that this program knows: the message has the command that takes it, and
+/// that command does.
+#[test]
+fn what_is_known_and_no_workload_is_answered_with_the_command_that_takes_it() {
+    let place = Place::new();
+    let run = place.assay(&["run", "act-storage", "sim:flash", "--for", "2s", "--slice", "1s", "--out", "my run"]);
+    assert_eq!(run.code, Some(0), "{run:?}");
+    place.write("job.icf", ICF);
+    place.write("io.txt", IOSTAT);
+    place.write(
+        "play.log",
+        "fio version 3 iolog\n10 d.img add\n20 d.img open\n3000 d.img read 0 4096\n9000 d.img close\n",
+    );
+    for (file, is, command) in [
+        ("my run", "the directory of a run", "assay judge 'my run'"),
+        ("my run/run.jsonl", "the log of a run", "assay judge 'my run/run.jsonl'"),
+        ("job.icf", "a configuration of IOmeter", "assay import iometer job.icf > workload.toml"),
+        ("io.txt", "output of iostat", "assay import iostat io.txt > workload.toml"),
+        ("play.log", "an iolog of fio", "assay import fio-iolog play.log > workload.toml"),
+    ] {
+        for verb in ["run", "explain", "limit"] {
+            let said = place.assay(&[verb, file, "sim:flash"]);
+            refused(&said, WORKLOAD, &[&format!("{file} is {is}, not a workload"), command]);
+        }
+        let typed = command.replacen("assay", &place.command(&[]).get_program().to_string_lossy(), 1);
+        let mut shell = std::process::Command::new("sh");
+        let pasted = shell.args(["-c", &typed]).current_dir(place.path("")).output().unwrap();
+        assert!(pasted.status.success(), "{typed}: {}", String::from_utf8_lossy(&pasted.stderr));
+    }
 }
 
 #[test]

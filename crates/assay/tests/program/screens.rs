@@ -239,20 +239,23 @@ struct Long {
 }
 
 const RESULTS: &str = "results in out: run.jsonl, verdict.json, report.html";
-const GO_ON: &str = "cut short; go on with the same command and --resume out";
+/// Where the command that goes on stands in a line.
+const AGAIN: &str = "AGAIN";
+const NEXT: &str = "next: AGAIN (exit code 12)";
+const GO_ON: &str = "cut short; next: AGAIN";
 const DERIVED: &str = "results, as this implementation does not comply with all requirements of the TPC-C Benchmark.";
 
 const LONG_RUNS: &[Long] = &[
     Long {
         command: "run act-storage null:1GiB --for 4s --slice 1s --seed 1 --out out",
         again: "run act-storage null:1GiB --for 4s --slice 1s --seed 1 --resume out",
-        cut: &["next: the same command with --resume out (exit code 12)", RESULTS],
+        cut: &[NEXT, RESULTS],
         whole: RESULTS,
     },
     Long {
         command: "certify null:1GiB --at 1x --for 3s --seed 1 --out out",
         again: "certify null:1GiB --at 1x --for 3s --seed 1 --resume out",
-        cut: &["next: the same command with --resume out (exit code 12)", RESULTS],
+        cut: &[NEXT, RESULTS],
         whole: RESULTS,
     },
 ];
@@ -312,7 +315,7 @@ const LONG_DATABASES: &[Long] = &[
     Long {
         command: "run tpcc-hammerdb sqlite:shop.db --for 4s --seed 1 --out out",
         again: "run tpcc-hammerdb sqlite:shop.db --for 4s --seed 1 --resume out",
-        cut: &["next: the same command with --resume out (exit code 12)", RESULTS],
+        cut: &[NEXT, RESULTS],
         whole: RESULTS,
     },
 ];
@@ -325,11 +328,15 @@ fn cut_and_continue(place: &Place, long: &Long, size: (u16, u16)) -> Vec<String>
     let cut = console.end();
     let again = Console::start(place.command(&words(long.again)), size).end();
     let mut wrong = Vec::new();
-    let expected = match cut.0 {
-        Some(11) => &long.cut[long.cut.len() - 1..],
-        _ => long.cut,
+    let begin = match cut.0 {
+        Some(11) => long.cut.len() - 1,
+        _ => 0,
     };
-    if !matches!(cut.0, Some(11 | 12)) || !ends_with(&cut.1, expected) || shows_block(&cut.1) {
+    // What is shown can be pasted: it is the command that is typed next.
+    let typed = format!("{} {}", place.command(&[]).get_program().to_string_lossy(), long.again);
+    let expected: Vec<String> = long.cut[begin..].iter().map(|line| line.replace(AGAIN, &typed)).collect();
+    let expected: Vec<&str> = expected.iter().map(String::as_str).collect();
+    if !matches!(cut.0, Some(11 | 12)) || !ends_with(&cut.1, &expected) || shows_block(&cut.1) {
         wrong.push(format!("{} at {size:?}, cut: {:?}\n{}\n", long.command, cut.0, cut.1.join("\n")));
     }
     if !matches!(again.0, Some(0 | 10 | 11)) || !ends_with(&again.1, &[long.whole]) || shows_block(&again.1) {

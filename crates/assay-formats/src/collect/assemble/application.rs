@@ -57,7 +57,7 @@ pub(super) fn all(found: &Findings, nodes: &Nodes, out: &mut Assembled) {
         }
     }
     if all.is_empty() {
-        out.missing("every drive that does something", "iostat -x -t 10 60, under load");
+        out.missing("the figures of the drives that are in use", "iostat -x -t 10 60, under load");
     }
 }
 
