@@ -10,7 +10,8 @@ const WORKLOAD: i32 = 3;
 const REFUSED: i32 = 4;
 const HOST: i32 = 5;
 
-const ICF: &str = "Version 1.1.0\n'TEST SETUP\n'Run Time\n'\thours      minutes    seconds\n\t0          0          5\n'ACCESS SPECIFICATIONS\n'Access specification name,default assignment\n\t4K,NONE\n'size,% of size,% reads,% random,delay,burst,align,reply\n\t4096,100,100,100,0,1,0,0\n'END access specifications\n";
+/// A configuration of IOmeter.
+const ICF: &str = include_str!("../../../assay-formats/tests/golden/icf/single.icf");
 const IOSTAT: &str = "Linux 6.1.0 (host) \t11/27/2026 \t_x86_64_\t(2 CPU)\n\nDevice            r/s     rkB/s   rrqm/s  %rrqm r_await rareq-sz     w/s     wkB/s   wrqm/s  %wrqm w_await wareq-sz  aqu-sz  %util\nsda            100.00    400.00     0.00   0.00    0.10     4.00   50.00    200.00     0.00   0.00    0.10     4.00    0.00   1.00\n\nDevice            r/s     rkB/s   rrqm/s  %rrqm r_await rareq-sz     w/s     wkB/s   wrqm/s  %wrqm w_await wareq-sz  aqu-sz  %util\nsda            100.00    400.00     0.00   0.00    0.10     4.00   50.00    200.00     0.00   0.00    0.10     4.00    0.00   1.00\n";
 
 /// Asserts the exit code, one error on stderr that contains all of `says`, and an empty stdout.
