@@ -4,8 +4,7 @@
 //! cells. A log of two days holds some 300 000 distributions, each with a few hundred filled cells of 33 000; therefore
 //! neither packing nor unpacking builds a table of all cells.
 
-use crate::cells::{CELLS, LONGEST_NS};
-use crate::times::Times;
+use crate::cells::{CELLS, LONGEST_NS, lengths_of};
 use assay_base::Span;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -88,7 +87,8 @@ pub(crate) fn quantiles_of<const N: usize>(
         while below < rank {
             let (cell, n) = cells.next()?;
             below = below.saturating_add(n);
-            reached = Some(Span::from_ns(Times::largest_of(cell)));
+            let (first, width) = lengths_of(cell as usize);
+            reached = Some(Span::from_ns(first + (width - 1)));
         }
         reached
     })

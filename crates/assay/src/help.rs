@@ -134,7 +134,9 @@ fn shortened_option(arg: Arg, verb: &str, has_few: bool) -> Arg {
     let is_common = arg.get_long().is_none_or(|name| COMMON.contains(&name) && !LEFT_OUT.contains(&(verb, name)));
     let is_hidden = arg.is_hide_set();
     let full = arg.get_help().map(ToString::to_string).unwrap_or_default();
-    arg.help(shortened(&full)).hide_default_value(true).hide(is_hidden || !(has_few || is_common))
+    let has_value = arg.get_action().takes_values();
+    let arg = if has_value { arg.hide_default_value(true) } else { arg };
+    arg.help(shortened(&full)).hide(is_hidden || !(has_few || is_common))
 }
 
 /// What `-h` says of a text.

@@ -53,17 +53,11 @@ type Key = (Option<u32>, String, bool);
 /// What is compared, in the form that [`Key`] uses.
 const MEASURES: [(bool, Measure); 2] = [(false, Measure::Response), (true, Measure::Service)];
 
-/// Distributions that cover fewer intervals are joined: the log of a short run has more of them, and neighbouring seconds
-/// resemble each other too much to be counted as independent.
-const GROUP_INTERVALS: u64 = 10;
-
 /// One stream in order of time.
 #[derive(Clone, Debug, Default)]
 pub struct Series {
-    /// Distributions of [`GROUP_INTERVALS`] intervals or more each.
+    /// Distributions, one for each group of intervals for which the log has one.
     pub groups: Units<BTreeMap<u32, u64>>,
-    /// How many intervals the last one of `groups` covers.
-    last_group_intervals: u64,
     /// For each interval: all operations, and those over each threshold.
     pub intervals: Units<BTreeMap<u32, u64>>,
     /// Thresholds in nanoseconds; the count over threshold `i` has the key `i + 1` in `intervals`.
@@ -112,20 +106,6 @@ fn joined(mut sum: BTreeMap<u32, u64>, more: &BTreeMap<u32, u64>) -> BTreeMap<u3
 }
 
 impl Series {
-    fn push_group(&mut self, group: BTreeMap<u32, u64>, intervals: u64) {
-        let is_short = self.last_group_intervals < GROUP_INTERVALS;
-        match self.groups.all.last_mut().filter(|_| is_short) {
-            Some(last) => {
-                *last = joined(std::mem::take(last), &group);
-                self.last_group_intervals += intervals;
-            }
-            None => {
-                self.groups.push(group);
-                self.last_group_intervals = intervals;
-            }
-        }
-    }
-
     /// The time that the share `quantile` of all operations does not exceed, in nanoseconds.
     pub fn quantile(&self, quantile: f64) -> Option<f64> {
         let sum = self.groups.all.iter().fold(BTreeMap::new(), joined);
@@ -287,9 +267,8 @@ impl Sampled {
                 sums.insert(key, joined(sum, &cells));
             }
         }
-        let intervals = histograms.last.saturating_sub(histograms.first).saturating_add(1);
         for (key, sum) in sums {
-            self.series.entry(key).or_default().push_group(sum, intervals);
+            self.series.entry(key).or_default().groups.push(sum);
         }
         Ok(())
     }

@@ -374,7 +374,7 @@ fn what_is_chosen_wrongly_is_said() {
         (&["explain", "job.fio", "--section", "both", "--map", "other=sim:flash"], 3, "the files are data.img"),
         (&["explain", "job.fio", "--section", "both", "--map", "data.img"], 2, "--map data.img=/dev/sdb"),
         (&["explain", "random-read", "sim:flash", "--section", "both"], 2, "is none"),
-        (&["explain", "job.fio", "sim:flash", "sim:disk", "--section", "both"], 3, "1 target"),
+        (&["explain", "job.fio", "sim:flash", "sim:disk", "--section", "both"], 3, "1 file (data.img)"),
         (&["explain", "absent.fio"], 3, "cannot be read"),
     ] {
         let said = place.assay(args);
