@@ -2,13 +2,10 @@
 
 use assay_base::{Instant, Span};
 use assay_model::{PhaseKind, Plan};
+use assay_record::{SHORT_RUN, SHORT_RUN_GROUP};
 
 /// The log gets distributions at least this often, in intervals.
 const LONGEST_GROUP: u64 = 10;
-/// In a run that is no longer than [`SHORT_RUN`], it gets them at least this often: a chart of twenty seconds with two points
-/// shows nothing.
-const SHORT_GROUP: Span = Span::from_secs(2);
-const SHORT_RUN: Span = Span::from_secs(300);
 
 /// Goes through the intervals of a run. After the last phase it continues, in that phase, for as long as operations are
 /// drained.
@@ -24,8 +21,9 @@ pub(crate) struct Timeline {
     phase_start: Instant,
     index: u64,
     start: Instant,
-    /// How many intervals have ended since the log got distributions, and with how many it gets them.
+    /// How many intervals have ended since the log got distributions.
     group: u64,
+    /// With how many of them it gets distributions.
     full_group: u64,
 }
 
@@ -138,9 +136,9 @@ impl Timeline {
     }
 }
 
-/// How many whole intervals of this length [`SHORT_GROUP`] has: from 1 to [`LONGEST_GROUP`].
+/// How many whole intervals of this length [`SHORT_RUN_GROUP`] has: from 1 to [`LONGEST_GROUP`].
 fn intervals_in_short_group(interval: Span) -> u64 {
-    (SHORT_GROUP.as_ns() / interval.as_ns().max(1)).clamp(1, LONGEST_GROUP)
+    (SHORT_RUN_GROUP.as_ns() / interval.as_ns().max(1)).clamp(1, LONGEST_GROUP)
 }
 
 #[cfg(test)]

@@ -286,6 +286,7 @@ fn on_a_phone_no_row_is_tall_because_of_what_is_out_of_sight() {
     for (name, page) in [
         ("rows-passed", page(&fixture::passed())),
         ("rows-failed", page(&fixture::failed())),
+        ("rows-certificate", page(&fixture::certificate())),
         ("rows-limit", pages::limit(&pages::trail())),
         ("rows-curve", pages::curve(&pages::points())),
     ] {

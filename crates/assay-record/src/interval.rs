@@ -8,6 +8,7 @@ use crate::foreign::ForeignLoad;
 use crate::loops::LoopInterval;
 use crate::pauses::Pauses;
 use crate::times::Times;
+use assay_base::Span;
 use serde::de::{SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 use std::collections::BTreeMap;
@@ -367,6 +368,12 @@ pub struct HostSample {
     /// Resident memory of the process, bytes.
     pub resident_bytes: u64,
 }
+
+/// The longest run whose log has distributions at least each [`SHORT_RUN_GROUP`].
+pub const SHORT_RUN: Span = Span::from_secs(300);
+/// How far apart distributions of a short run are at most, if its interval is not longer: a chart of twenty seconds with
+/// two points shows nothing.
+pub const SHORT_RUN_GROUP: Span = Span::from_secs(2);
 
 /// Full distributions since the previous line of this kind.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

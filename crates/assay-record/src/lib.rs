@@ -32,7 +32,7 @@ pub use header::{
 };
 pub use interval::{
     CacheCounters, ClockSample, DiskCounters, FailureTimes, FlowHistograms, FlowInterval, Histograms, HostSample,
-    Interval, Lateness, Moved, OnwardReads, PARTS, Timing,
+    Interval, Lateness, Moved, OnwardReads, PARTS, SHORT_RUN, SHORT_RUN_GROUP, Timing,
 };
 pub use log::{Damage, Entry, Reader, Writer};
 pub use loops::{LoopHead, LoopInterval};

@@ -29,7 +29,7 @@ use crate::targets::Targets;
 use assay_base::Span;
 use assay_device::sim::Bank;
 use assay_model::{Plan, Stream};
-use assay_record::CloseReason;
+use assay_record::{CloseReason, SHORT_RUN, SHORT_RUN_GROUP};
 use real::Real;
 use simulated::simulated;
 use std::borrow::Cow;
@@ -100,21 +100,19 @@ fn unseen<'a>(plan: &'a Plan, targets: &Targets) -> Result<Cow<'a, Plan>, Failur
 }
 
 /// The space that the log of this step and of those after it will take, according to logs of real runs: 300 to 980
-/// bytes per flow and interval, 2 to 16 KB per flow for distributions, which come each ten seconds, or each two in a short run. A run that ends when its streams
-/// are done is mostly far shorter than it may last: space for an hour is enough for it.
+/// bytes per flow and interval, 2 to 16 KB per flow for distributions, which come each ten seconds, or each two in a
+/// short run. A run that ends when its streams are done is mostly far shorter than it may last: space for an hour is enough for it.
 fn room(plan: &Plan, how: &Drive) -> u64 {
     const HEAD: u64 = 64 << 10;
     const INTERVAL: (u64, u64) = (300, 700);
     const DISTRIBUTIONS: u64 = 8 << 10;
     const UNTIL_DONE: Span = Span::from_secs(3600);
     const GROUP: Span = Span::from_secs(10);
-    const SHORT_GROUP: Span = Span::from_secs(2);
-    const SHORT: Span = Span::from_secs(300);
     let steps = how.step.as_ref().map_or(1, |step| u64::from(step.of - step.number.min(step.of) + 1));
     let flows = plan.flows().count() as u64;
     let length = if plan.ends_when_done() { plan.length().min(UNTIL_DONE) } else { plan.length() };
     let intervals = length.as_ns() / plan.interval.as_ns().max(1) + 2;
-    let apart = if length <= SHORT { SHORT_GROUP } else { GROUP };
+    let apart = if length <= SHORT_RUN { SHORT_RUN_GROUP } else { GROUP };
     let groups = length.as_ns() / apart.as_ns() + plan.phases.len() as u64;
     let step = intervals
         .saturating_mul(INTERVAL.0 + flows * INTERVAL.1)

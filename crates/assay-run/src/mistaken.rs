@@ -67,10 +67,7 @@ impl Known {
 
 /// The refusal of a directory that is given as a workload, if it is that of a run.
 pub(crate) fn refuse_directory(path: &Path) -> Result<(), Failure> {
-    match path.join("run.jsonl").is_file() {
-        true => Err(refusal(path, Known::RunDirectory)),
-        false => Ok(()),
-    }
+    if path.join("run.jsonl").is_file() { Err(refusal(path, Known::RunDirectory)) } else { Ok(()) }
 }
 
 /// The refusal of a file that is given as a workload, if its content is something else that this program knows.

@@ -100,7 +100,7 @@ impl Reasons {
         }
     }
 
-    /// `reads p50 and writes p50 have too few intervals, reads p99 is 0.99 to 1.12 times as long`.
+    /// `reads p50, writes p50 have too few intervals; reads p99 is 0.99 to 1.12 times as long`.
     fn in_words(&self) -> String {
         let said = self.0.iter().map(|(doubt, figures)| match (doubt, figures.len()) {
             (Doubt::FewIntervals, 1) => format!("{} has too few intervals", figures[0]),

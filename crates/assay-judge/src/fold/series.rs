@@ -9,18 +9,15 @@ use crate::fold::per_minute::{counting, rate};
 use crate::fold::placement::Placed;
 use crate::judgement::{Bands, FlowSeries, ForeignFigures, Heat, MeterFigures, Series, StreamSeries};
 use assay_base::Span;
-use assay_record::{Filled, Header, Timing};
+use assay_record::{Filled, Header, SHORT_RUN, SHORT_RUN_GROUP, Timing};
 use std::collections::BTreeMap;
 
 /// Upper bound on the points of a line.
 const POINTS: u64 = 2000;
 /// Upper bound on the columns of a heat map.
 const COLUMNS: u64 = 240;
-/// Distributions are logged about this often; bands are not drawn with a finer resolution.
+/// Distributions are logged about this often, in a run that is not short; bands are not drawn with a finer resolution.
 const BAND_NS: u64 = 10_000_000_000;
-/// The same of a run that is no longer than [`SHORT_NS`].
-const SHORT_BAND_NS: u64 = 2_000_000_000;
-const SHORT_NS: u64 = 300_000_000_000;
 
 /// One period of one flow.
 #[derive(Clone, Debug, Default)]
@@ -90,7 +87,7 @@ impl SeriesFold {
     pub(crate) fn new(header: &Header, layout: &Layout, threshold: Span) -> SeriesFold {
         let width =
             |most: u64, least: u64| (layout.planned_ns / most).max(least).div_ceil(least).saturating_mul(least).max(1);
-        let least_band = if layout.planned_ns <= SHORT_NS { SHORT_BAND_NS } else { BAND_NS };
+        let least_band = if layout.planned_ns <= SHORT_RUN.as_ns() { SHORT_RUN_GROUP.as_ns() } else { BAND_NS };
         let heat = Heat { bounds_ns: layout.times.thresholds.bounds().to_vec(), ..Heat::default() };
         let stream =
             |name: &String| StreamSeries { stream: name.clone(), heat: heat.clone(), ..StreamSeries::default() };
