@@ -227,7 +227,8 @@ pub(crate) fn compare(
 /// A result whose log proves nothing is no PASS.
 fn without_log(mut judgement: Judgement, why: &str) -> Judgement {
     judgement.log = None;
-    judgement.warnings.push(format!("this result was made from memory, because of the run log: {why}"));
+    // First: a summary lists only some of the warnings, and a busy machine causes several.
+    judgement.warnings.insert(0, format!("this result was made from memory, because of the run log: {why}"));
     if judgement.verdict == Verdict::Pass {
         judgement.verdict = Verdict::Incomplete;
         judgement.reason = format!("every bound held, but there is no log that proves it: {why}");
@@ -305,9 +306,7 @@ mod tests {
                 let (judged, said) = ended(&path);
                 let judged = judged.unwrap();
                 assert_eq!((judged.verdict, judged.log), (verdict, None), "{}", judged.reason);
-                assert!(
-                    said.contains("made from memory") && judged.warnings.iter().any(|it| it.contains("from memory"))
-                );
+                assert!(said.contains("made from memory") && judged.warnings[0].contains("from memory"));
             }
         }
     }
