@@ -9,7 +9,7 @@ use assay_model::workload::{profile_of, read};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    let mut collector = Collector::new(Options { keep_first_report: bytes.len() % 2 == 0, slice: None });
+    let mut collector = Collector::new(Options { keep_first_report: bytes.len() % 2 == 0, ..Options::default() });
     // Two files, the second in small pieces.
     let (one, two) = bytes.split_at(bytes.len() / 2);
     collector.begin("a/one", "", "a");
