@@ -1,6 +1,7 @@
 //! Files that are given as a workload and are something else that this program knows: which command takes them.
 
 use crate::failure::{Failure, shown};
+use crate::reading::runs_in;
 use assay_formats::act::{import, latency};
 use assay_judge::for_a_shell;
 use std::path::Path;
@@ -65,9 +66,16 @@ impl Known {
     }
 }
 
-/// The refusal of a directory that is given as a workload, if it is that of a run.
+/// The refusal of a directory that is given as a workload, if it is that of a run or of a procedure of several runs.
 pub(crate) fn refuse_directory(path: &Path) -> Result<(), Failure> {
-    if path.join("run.jsonl").is_file() { Err(refusal(path, Known::RunDirectory)) } else { Ok(()) }
+    if path.join("run.jsonl").is_file() {
+        return Err(refusal(path, Known::RunDirectory));
+    }
+    // The last run of a search or a curve is the one that decided, or the one that was interrupted.
+    let Some(run) = runs_in(path).pop() else { return Ok(()) };
+    let typed = for_a_shell(&shown(&run).to_string());
+    let what = format!("{} is the directory of several runs, not a workload", shown(path));
+    Err(Failure::workload(format!("{what}\n  = judge one of them: assay judge {typed}")))
 }
 
 /// The refusal of a file that is given as a workload, if its content is something else that this program knows.

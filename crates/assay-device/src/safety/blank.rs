@@ -26,6 +26,16 @@ pub(super) fn is_blank(file: &File, size: u64) -> Result<(), String> {
     }
 }
 
+/// Whether nothing was ever written to the first `usable` bytes of a file: their space is at most reserved. `false` also where that
+/// cannot be found out. Data in the page cache does not count: it is there as soon as somebody has read.
+pub fn holds_nothing(file: &File, usable: u64) -> bool {
+    match kernel::first_data(file.as_fd()) {
+        Ok(None) => usable > 0,
+        Ok(Some(at)) => at >= usable,
+        Err(_) => false,
+    }
+}
+
 /// Makes a blank file of `size` bytes one of the program's own, unless somebody has written to it meanwhile.
 pub(super) fn take_over(file: &File, size: u64) -> Result<(), String> {
     is_blank(file, size)?;

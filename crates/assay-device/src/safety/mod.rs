@@ -46,6 +46,7 @@ mod usage;
 mod watermark;
 mod writers;
 
+pub use blank::holds_nothing;
 pub use examination::Examination;
 pub use fingerprint::usable;
 pub use gate::Gate;

@@ -50,24 +50,15 @@ impl Named {
     /// device holds cannot be found out without reading it.)
     pub fn holds_nothing(&self) -> bool {
         let Named::Path(path) = self else { return false };
-        let Some((file, size)) = regular_file(path) else { return false };
-        // Behind the data of a file of ours is its label, which is written.
-        let usable = safety::usable(&file, size);
-        match rustix::fs::seek(&file, rustix::fs::SeekFrom::Data(0)) {
-            Ok(first) => first >= usable,
-            Err(rustix::io::Errno::NXIO) => usable > 0,
-            Err(_) => false,
+        // Opening anything else than a regular file may have effects.
+        if !path.metadata().is_ok_and(|found| found.is_file()) {
+            return false;
         }
+        let Ok(file) = crate::files::open(path) else { return false };
+        let Ok(found) = file.metadata() else { return false };
+        // Behind the data of a file of ours is its label, which is written.
+        safety::holds_nothing(&file, safety::usable(&file, found.len()))
     }
-}
-
-/// A regular file, open for reading, with its size.
-fn regular_file(path: &Path) -> Option<(std::fs::File, u64)> {
-    // Opening anything else may have effects.
-    path.metadata().ok().filter(std::fs::Metadata::is_file)?;
-    let file = crate::files::open(path).ok()?;
-    let size = file.metadata().ok()?.len();
-    Some((file, size))
 }
 
 /// The databases that are named; none where the targets are something else.

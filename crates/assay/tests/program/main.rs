@@ -19,6 +19,7 @@ mod live;
 use live::losetup;
 
 mod accounting;
+mod advice;
 mod behind;
 mod beneath;
 mod cache;

@@ -83,6 +83,9 @@ fn what_is_known_and_no_workload_is_answered_with_the_command_that_takes_it() {
     let place = Place::new();
     let run = place.assay(&["run", "act-storage", "sim:flash", "--for", "2s", "--slice", "1s", "--out", "my run"]);
     assert_eq!(run.code, Some(0), "{run:?}");
+    let search = "limit act-storage sim:flash --to 2x --for 2s --slice 1s --out";
+    let searched = place.assay(&search.split(' ').chain(["my search"]).collect::<Vec<_>>());
+    assert_eq!(searched.code, Some(0), "{searched:?}");
     place.write("job.icf", ICF);
     place.write("io.txt", IOSTAT);
     place.write(
@@ -91,6 +94,7 @@ fn what_is_known_and_no_workload_is_answered_with_the_command_that_takes_it() {
     );
     for (file, is, command) in [
         ("my run", "the directory of a run", "assay judge 'my run'"),
+        ("my search", "the directory of several runs", "assay judge 'my search/01-2x'"),
         ("my run/run.jsonl", "the log of a run", "assay judge 'my run/run.jsonl'"),
         ("job.icf", "a configuration of IOmeter", "assay import iometer job.icf > workload.toml"),
         ("io.txt", "output of iostat", "assay import iostat io.txt > workload.toml"),
