@@ -107,10 +107,30 @@ const SHORTER: [(&str, &str); 22] = [
 /// The line behind the options of `-h`.
 const MORE: &str = "All options, exit codes and what they mean: --help";
 
+/// `-h` of the program: its verbs by the question of whoever asks, as in docs/commands.md.
+const VERBS: &str = "\
+{about}
+
+{usage-heading} {usage}
+
+Is my disk fit?              certify  run  explain  prep  devices  doctor
+How far does it go?          limit  curve  matrix
+What does production need?   import  fit  size  cache-curve
+What did a run find out?     judge  watch  report  verify  export
+Is one better than another?  compare
+Does a database hold?        run  prep  check
+How do I describe my load?   workloads  new
+With other tools' commands   as  links  consent
+The command line itself      completions  man  help
+
+A result in a minute, on a scratch file here: assay certify --quick
+The usual options of a verb: assay VERB -h. What each verb does: assay --help
+";
+
 /// The command line with the help that was asked for: the short one where `-h` stands on it.
 pub(crate) fn with_help(command: Command, args: &[OsString]) -> Command {
     match args.iter().any(|arg| arg == "-h") {
-        true => with_short_help(command),
+        true => with_short_help(command).help_template(VERBS),
         false => command,
     }
 }
@@ -188,6 +208,19 @@ mod tests {
         }
         let run = words("assay run w sim:flash --seed 1 --stuck 1s");
         assert!(with_short_help(command).try_get_matches_from(run).is_ok(), "hidden options are taken");
+    }
+
+    #[test]
+    fn the_short_help_of_the_program_names_each_verb() {
+        use clap::CommandFactory;
+        let args = words("assay -h");
+        let shown = with_help(crate::cli::Cli::command(), &args).term_width(80).try_get_matches_from(args);
+        let help = shown.unwrap_err().to_string();
+        assert!(help.lines().count() <= 20 && help.lines().all(|line| line.chars().count() <= 80), "{help}");
+        let named: Vec<&str> = help.split_whitespace().collect();
+        for verb in crate::cli::Cli::command().get_subcommands().filter(|verb| !verb.is_hide_set()) {
+            assert!(named.contains(&verb.get_name()), "{}: {help}", verb.get_name());
+        }
     }
 
     /// A text that was changed would not be found, and `-h` would be longer again.
