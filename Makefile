@@ -3,7 +3,7 @@
 #   make test   installs what the tests need, then formatting, lints and all tests
 CARGO ?= cargo
 
-.PHONY: help build demo test needs fmt lint unit soak campaign own-delays fuzz fuzz-smoke mutants bench bench-smoke
+.PHONY: help build demo test needs fmt lint shape unit soak campaign own-delays fuzz fuzz-smoke mutants bench bench-smoke
 
 help:
 	@sed -n 's/^#   //p' $(firstword $(MAKEFILE_LIST))
@@ -20,7 +20,7 @@ demo: build
 	  *) exit $$code;; \
 	esac
 
-test: needs fmt lint unit bench-smoke fuzz-smoke
+test: needs fmt lint shape unit bench-smoke fuzz-smoke
 
 needs:
 	scripts/test-needs
@@ -32,6 +32,10 @@ fmt:
 lint:
 	$(CARGO) clippy --workspace --all-targets --all-features -- -D warnings
 	$(CARGO) check --quiet --manifest-path fuzz/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}
+
+# Figures of the code's shape, each with a limit that only becomes stricter.
+shape:
+	scripts/shape
 
 unit:
 	scripts/unit
