@@ -116,23 +116,9 @@ impl std::error::Error for Fault {}
 /// The name among `known` that `written` most likely meant: at most a third of its letters differ.
 pub fn nearest<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
     let written: String = written.chars().take(80).collect();
-    let distance = |name: &&&str| edits(&written, name);
-    known.iter().min_by_key(distance).filter(|name| edits(&written, name) <= name.len().div_ceil(3)).copied()
-}
-
-/// Levenshtein distance in characters: how many must be inserted, removed or replaced.
-fn edits(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, to) in b.iter().enumerate() {
-            let swapped = diagonal + usize::from(from != *to);
-            diagonal = row[j + 1];
-            row[j + 1] = swapped.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
+    let with_distance = known.iter().map(|name| (strsim::levenshtein(&written, name), *name));
+    let (distance, name) = with_distance.min_by_key(|(distance, _)| *distance)?;
+    (distance <= name.len().div_ceil(3)).then_some(name)
 }
 
 #[cfg(test)]

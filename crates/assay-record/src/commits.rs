@@ -129,7 +129,7 @@ impl CommitsWriter {
         bytes.extend(VERSION.to_le_bytes());
         bytes.extend((json.len() as u32).to_le_bytes());
         bytes.extend(&json);
-        let chain = crc32c::crc32c(&bytes);
+        let chain = crc_fast::crc32_iscsi(&bytes);
         bytes.extend(chain.to_le_bytes());
         (CommitsWriter { chain, commits: 0 }, bytes)
     }
@@ -184,7 +184,15 @@ impl CommitsWriter {
 
 /// The checksum of an entry behind another one.
 fn checksum(before: u32, entry: &[u8]) -> u32 {
-    crc32c::crc32c_append(crc32c::crc32c(&before.to_le_bytes()), &entry[..ENTRY - 4])
+    checksum_of_both(&before.to_le_bytes(), &entry[..ENTRY - 4])
+}
+
+/// CRC32C of two pieces that stand one behind the other.
+fn checksum_of_both(first: &[u8], second: &[u8]) -> u32 {
+    let mut digest = crc_fast::Digest::new(crc_fast::CrcAlgorithm::Crc32Iscsi);
+    digest.update(first);
+    digest.update(second);
+    digest.finalize() as u32
 }
 
 /// How a ledger ends.
@@ -249,7 +257,7 @@ impl<R: Read> CommitsReader<R> {
             return Err(BadLedger::NoLedger);
         }
         let (json, checksum) = rest.split_at(length);
-        let chain = crc32c::crc32c_append(crc32c::crc32c(&before), json);
+        let chain = checksum_of_both(&before, json);
         let head = serde_json::from_slice(json).ok().filter(|_| checksum == chain.to_le_bytes());
         let at = (BEFORE_HEAD + rest.len()) as u64;
         Ok(CommitsReader { input, head: head.ok_or(BadLedger::NoLedger)?, chain, at })

@@ -93,7 +93,7 @@ impl<W: Write> Writer<W> {
         serde_json::to_writer(&mut self.line, body)?;
         // The serialised body is an object of its own, "{…}", and never empty: its opening brace becomes the comma.
         self.line[joint] = b',';
-        let crc = crc32c::crc32c(&self.line[PREFIX..]);
+        let crc = crc_fast::crc32_iscsi(&self.line[PREFIX..]);
         write!(&mut self.line[8..16], "{crc:08x}")?;
         self.line.push(b'\n');
         self.out.write_all(&self.line)?;
@@ -202,7 +202,7 @@ fn decode(line: &mut [u8]) -> Result<(u64, Entry), String> {
         return Err("not a line of a run log".into());
     }
     // Compared as text, so that even a change of letter case is noticed.
-    if line[8..16] != *format!("{:08x}", crc32c::crc32c(&line[PREFIX..])).as_bytes() {
+    if line[8..16] != *format!("{:08x}", crc_fast::crc32_iscsi(&line[PREFIX..])).as_bytes() {
         return Err("checksum does not match: the line was damaged".into());
     }
     let kind_at = PREFIX + find(&line[PREFIX..], b",\"kind\":\"").ok_or("no kind")?;
@@ -343,7 +343,7 @@ mod tests {
             (&good, 1),
             (&not_utf_8, 0),
         ] {
-            let crc = format!("{:08x}", crc32c::crc32c(body));
+            let crc = format!("{:08x}", crc_fast::crc32_iscsi(body));
             let line = [br#"{"crc":""#, crc.as_bytes(), br#"","#, body, b"\n"].concat();
             let (entries, damage) = read(&[sample(), line].concat());
             assert_eq!((entries.len(), damage.len()), (6 + entry, 1 - entry), "{damage:?}");
@@ -357,7 +357,7 @@ mod tests {
         let body = serde_json::to_vec(&Interval::default()).unwrap();
         line.push(b',');
         line.extend(&body[1..]);
-        let crc = format!("{:08x}", crc32c::crc32c(&line[PREFIX..]));
+        let crc = format!("{:08x}", crc_fast::crc32_iscsi(&line[PREFIX..]));
         line[8..16].copy_from_slice(crc.as_bytes());
         for _ in 0..2 {
             log.extend(&line);

@@ -41,7 +41,7 @@ fn certificate(log: &[u8]) -> Vec<u8> {
 /// Corrects the checksum of a changed line.
 fn resum(line: &mut [u8]) {
     if line.len() > 18 {
-        let crc = format!("{:08x}", crc32c::crc32c(&line[18..]));
+        let crc = format!("{:08x}", crc_fast::crc32_iscsi(&line[18..]));
         line[8..16].copy_from_slice(crc.as_bytes());
     }
 }
