@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a helper that cannot go on ends its test")]
 #![allow(clippy::disallowed_methods, reason = "a test makes files of its own")]
 
-mod safety_common;
+use crate::safety_common;
 
 use assay_device::probe::{Beneath, FanOut, Pieces, Served, beneath_device, beneath_file, of_another_host, pieces_of};
 use assay_device::safety::DevNum;

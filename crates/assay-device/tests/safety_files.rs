@@ -2,7 +2,7 @@
 #![allow(clippy::disallowed_methods, reason = "a test makes files of its own")]
 #![allow(clippy::unwrap_used, reason = "a helper that cannot go on ends its test")]
 
-mod safety_common;
+use crate::safety_common;
 
 use assay_device::safety::{Gate, Request, RuleId::*, Watermark, label, scratch};
 use safety_common::live::{Loop, Mount, have, root, run, turn};

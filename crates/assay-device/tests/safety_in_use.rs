@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "a test makes files of its own")]
 #![allow(clippy::unwrap_used, reason = "a helper that cannot go on ends its test")]
 
-mod safety_common;
+use crate::safety_common;
 
 use assay_device::safety::{Gate, Kind, Request, RuleId::*, Watermark, scratch};
 use safety_common::live::{Holder, Loop, Mount, have, root, root_user, run, skip, turn};
@@ -306,7 +306,9 @@ fn a_run_that_only_reads_is_not_written_over() {
     let (_turn, dir) = (turn(), dir());
     let device = Loop::blank(dir.path(), "read", MIB);
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "a_reading_instance", "--ignored", "--nocapture"]).env("ASSAY_TEST_HOLD", device.path());
+    command
+        .args(["--exact", "safety_in_use::a_reading_instance", "--ignored", "--nocapture"])
+        .env("ASSAY_TEST_HOLD", device.path());
     let reading = Holder::start(&mut command);
     let process = format!("process {} ", reading.child.id());
     protected("read by a run", device.path(), &[&device.image], S13, &process);
@@ -362,7 +364,13 @@ fn open_in_a_thread_with_files_of_its_own() {
     let device = Loop::blank(dir.path(), "device", MIB);
     for alone in [false, true] {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", "a_thread_with_files_of_its_own", "--ignored", "--nocapture", "--test-threads=1"]);
+        command.args([
+            "--exact",
+            "safety_in_use::a_thread_with_files_of_its_own",
+            "--ignored",
+            "--nocapture",
+            "--test-threads=1",
+        ]);
         command.env("ASSAY_TEST_HOLD", device.path());
         if alone {
             command.env("ASSAY_TEST_ALONE", "1");
@@ -438,7 +446,9 @@ fn a_second_instance_is_refused_and_told_who_holds_it() {
     for (path, kept, rule) in targets {
         let program = std::env::current_exe().unwrap();
         let mut command = Command::new(program);
-        command.args(["--exact", "second_instance", "--ignored", "--nocapture"]).env("ASSAY_TEST_HOLD", &path);
+        command
+            .args(["--exact", "safety_in_use::second_instance", "--ignored", "--nocapture"])
+            .env("ASSAY_TEST_HOLD", &path);
         let holder = Holder::start(&mut command);
         protected("second instance", &path, &[&kept], rule, &format!("process {} ", holder.child.id()));
         let refusal = admit(&path, &[]).unwrap_err();

@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "a test makes files of its own")]
 #![allow(clippy::unwrap_used, reason = "a helper that cannot go on ends its test")]
 
-mod safety_common;
+use crate::safety_common;
 
 use assay_device::safety::{Gate, Request, RuleId::*, Watermark};
 use safety_common::live::{Holder, Loop, have, root, run, skip, turn};
@@ -113,7 +113,9 @@ fn a_run_that_reads() {
 
 fn run_on(path: &Path) -> Holder {
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "another_run", "--ignored", "--nocapture"]).env("ASSAY_TEST_HOLD", path);
+    command
+        .args(["--exact", "safety_partitions::another_run", "--ignored", "--nocapture"])
+        .env("ASSAY_TEST_HOLD", path);
     Holder::start(&mut command)
 }
 
@@ -172,7 +174,7 @@ fn whoever_has_all_of_the_disk_has_each_partition() {
     let whole = Gate::host().admit_read(&Request::new(disk.path())).unwrap();
     let reads = Holder::start(
         Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "a_run_that_reads", "--ignored", "--nocapture"])
+            .args(["--exact", "safety_partitions::a_run_that_reads", "--ignored", "--nocapture"])
             .env("ASSAY_TEST_HOLD", disk.path()),
     );
     protected("the partition of a disk that a run reads", &second, &[&disk.image], S6, "has locked it");

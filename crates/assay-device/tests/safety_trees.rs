@@ -3,7 +3,7 @@
 #![allow(clippy::disallowed_methods, reason = "a test makes files of its own")]
 #![allow(clippy::unwrap_used, reason = "a helper that cannot go on ends its test")]
 
-mod safety_common;
+use crate::safety_common;
 
 use assay_device::safety::RuleId::{S4, S5, S6, S9, S11};
 use assay_device::safety::{DevNum, Gate, Identity, RuleId, Watermark};

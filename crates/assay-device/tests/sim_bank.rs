@@ -1,6 +1,6 @@
 //! The bank as a device: determinism, conservation, order, geometry, refused requests.
 
-mod sim_common;
+use crate::sim_common;
 
 use assay_base::{
     BlockDevice, Code, Completion, Device, Direction, Done, Geometry, Instant, Op, Prng, Rate, Span, Ticket,

@@ -1,6 +1,6 @@
 //! The disk: seeks per second as published, sequential bandwidth, first come, first served.
 
-mod sim_common;
+use crate::sim_common;
 
 use assay_base::{Device, Direction, Instant, Rate, Span, Ticket};
 use sim_common::{Open, bank, closed, read, spec, uniform};

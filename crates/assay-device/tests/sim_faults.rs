@@ -1,6 +1,6 @@
 //! Stalls, errors, hangs and a device that disappears.
 
-mod sim_common;
+use crate::sim_common;
 
 use assay_base::{Code, Device, Direction, Done, Instant, Rate, Span, Ticket};
 use sim_common::{Open, bank, read};

@@ -1,6 +1,6 @@
 //! The flash models: service time without load, the capacity that the formula gives, ACT's multiples, wear.
 
-mod sim_common;
+use crate::sim_common;
 
 use assay_base::{Bytes, Direction, Rate, Span};
 use assay_device::sim::Spec;

@@ -1,6 +1,6 @@
 //! The grammar of simulated targets: what is parsed and written back, and the message of every refusal.
 
-mod sim_common;
+use crate::sim_common;
 
 use assay_device::sim::Spec;
 use sim_common::spec;

@@ -3,7 +3,7 @@
 //! always found.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod memory;
+use crate::memory;
 
 use assay_base::{Geometry, Instant, Prng};
 use assay_model::{Plan, workload};

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test panics to fail")]
 
-mod even;
+use crate::even;
 
 use assay_base::{BlockDevice, Completion, Device, Done, Geometry, HandOver, Instant, Op, Span, Ticket};
 use assay_engine::shell::{Host, Sink, Spin, Stop, Waiting};

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test panics to fail")]
 
-mod even;
+use crate::even;
 
 use assay_base::{Direction, Geometry, Instant, Op, Span};
 use assay_engine::shell::Sink;

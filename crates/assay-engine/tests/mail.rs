@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test panics to fail")]
 
-mod even;
+use crate::even;
 
 use assay_base::{BlockDevice, Direction, Instant, Op, Span};
 use assay_device::sim::Bank;

@@ -3,7 +3,7 @@
 //! reported as damage; whatever is lost, torn, misdirected or changed is always reported.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
-mod memory;
+use crate::memory;
 
 use assay_model::{Plan, workload};
 use assay_record::FlowInterval;

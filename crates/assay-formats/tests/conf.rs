@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
+use crate::common;
 
 use assay_formats::act::conf::{self, Kind, Outcome, read_like_act};
 use std::path::Path;

@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
+use crate::common;
 
 use assay_formats::fio::Choice;
 use assay_formats::fio::keys::{self, Class, Key};

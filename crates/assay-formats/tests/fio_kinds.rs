@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
+use crate::common;
 
 use assay_base::{Bytes, Fault, Geometry, Instant, Share, Span};
 use assay_formats::fio::{Choice, Lowered};

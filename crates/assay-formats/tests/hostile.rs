@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
+use crate::common;
 
 use assay_base::{Prng, Span};
 use assay_formats::act::conf::{Kind, read_bytes, read_like_act};

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a helper that cannot go on ends its test")]
 
-mod common;
+use crate::common;
 
 use assay_base::Span;
 use assay_formats::act::import;

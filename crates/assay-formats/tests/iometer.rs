@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod common;
+use crate::common;
 
 use assay_base::Span;
 use assay_formats::iometer::{Config, read, steps, write};

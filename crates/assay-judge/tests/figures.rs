@@ -2,7 +2,7 @@
 //! which figures must follow.
 #![allow(clippy::unwrap_used, reason = "a helper that cannot go on ends its test")]
 
-mod common;
+use crate::common;
 
 use assay_base::{Direction, Rate, Span};
 use assay_judge::judgement::{Judgement, Outcome, Steadiness};

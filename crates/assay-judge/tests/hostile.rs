@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
-mod common;
+use crate::common;
 
 use assay_base::{Prng, Rate, Share, Span};
 use assay_judge::{JudgeError, Options, Verdict, judge, render};

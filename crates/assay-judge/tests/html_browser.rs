@@ -4,13 +4,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-#[path = "browser/chromium.rs"]
-mod chromium;
-mod common;
-#[path = "browser/fixture.rs"]
-mod fixture;
-#[path = "browser/pages.rs"]
-mod pages;
+use crate::chromium;
+use crate::common;
+use crate::fixture;
+use crate::pages;
 
 use assay_judge::Judgement;
 use chromium::Browser;

@@ -2,11 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
 
-mod common;
-#[path = "browser/fixture.rs"]
-mod fixture;
-#[path = "browser/pages.rs"]
-mod pages;
+use crate::fixture;
+use crate::pages;
 
 use assay_judge::Judgement;
 use assay_judge::Verdict;

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test panics to fail")]
 
-mod common;
+use crate::common;
 
 use assay_judge::{Judgement, Options, Verdict};
 use assay_record::{PhaseHead, PhaseKind};

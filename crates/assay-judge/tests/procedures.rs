@@ -1,6 +1,6 @@
 //! Complete procedures, as a specification: what a device or a generator did, and which verdict must follow.
 
-mod common;
+use crate::common;
 
 use assay_base::{Direction, Measure, Span};
 use assay_judge::judgement::Outcome;

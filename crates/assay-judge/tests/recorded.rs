@@ -7,7 +7,7 @@
     reason = "a test panics to fail, and is told how much to try"
 )]
 
-mod common;
+use crate::common;
 
 use assay_base::{Prng, Span};
 use assay_judge::judgement::Outcome;

@@ -1,7 +1,7 @@
 //! What a reader sees, compared with expected texts. `ACCEPT=1 cargo test -p assay-judge` accepts changes.
 #![allow(clippy::disallowed_methods, reason = "a test makes files of its own")]
 
-mod common;
+use crate::common;
 
 use assay_judge::judgement::*;
 use assay_judge::{Judgement, Verdict, render};

@@ -1,7 +1,7 @@
 //! One run on several targets: every target that broke a criterion is named, the worst first, and no figure in the
 //! result is better than the one that decided.
 
-mod common;
+use crate::common;
 
 use assay_judge::judgement::{CriterionOutcome, Judgement};
 use assay_judge::{Verdict, render};

@@ -7,7 +7,7 @@
     reason = "tests drive the program as its users do"
 )]
 
-mod act_logs;
+use crate::act_logs;
 
 use act_logs::Ideal;
 use std::path::{Path, PathBuf};

@@ -4,8 +4,7 @@
 #![allow(clippy::disallowed_methods, reason = "a test makes files of its own")]
 #![allow(clippy::unwrap_used, clippy::disallowed_macros, reason = "a test, which must say what it skipped")]
 
-#[path = "../../assay-device/tests/safety_common/losetup.rs"]
-mod losetup;
+use crate::losetup;
 
 use serde_json::Value;
 use std::path::{Path, PathBuf};

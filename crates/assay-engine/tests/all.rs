@@ -1,0 +1,18 @@
+//! All tests of the room through its public interface, as one program: it is linked once.
+
+mod ahead;
+mod behind;
+mod ending;
+mod even;
+mod grids;
+mod lag;
+mod lanes;
+mod little;
+mod lives;
+mod loops;
+mod mail;
+mod memory;
+mod short;
+mod stocks;
+mod told;
+mod verify;
