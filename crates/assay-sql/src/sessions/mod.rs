@@ -125,5 +125,4 @@ impl<C: Fn() -> Instant> Device for Sessions<C> {
 }
 
 #[cfg(test)]
-#[path = "sessions_tests.rs"]
 mod tests;
