@@ -282,13 +282,13 @@ impl<D: BlockDevice> Cached<D> {
         let whole = completion.result == Ok(op.len);
         match kind {
             Kind::Miss(touched, began) => {
-                self.put_in(ticket, (touched.first, touched.count), whole, |racing, block| {
+                self.put_in(ticket, touched.first, touched.count, whole, |racing, block| {
                     racing.read_ends(block, began)
                 });
             }
             Kind::Write(touched, began) => {
                 let whole = whole && touched.whole;
-                self.put_in(ticket, (touched.first, touched.count), whole, |racing, block| {
+                self.put_in(ticket, touched.first, touched.count, whole, |racing, block| {
                     racing.write_ends(block, began)
                 });
             }
@@ -313,7 +313,8 @@ impl<D: BlockDevice> Cached<D> {
     fn put_in(
         &mut self,
         ticket: Ticket,
-        (first, count): (Place, u32),
+        first: Place,
+        count: u32,
         whole: bool,
         ends: impl Fn(&mut Racing, Place) -> bool,
     ) {
@@ -371,7 +372,7 @@ impl<D: BlockDevice> Cached<D> {
             From::Target(None) => {}
             From::Target(Some((first, began))) => {
                 let count = op.len / self.shape.block;
-                self.put_in(completion.ticket, (first, count), whole, |racing, block| racing.read_ends(block, began));
+                self.put_in(completion.ticket, first, count, whole, |racing, block| racing.read_ends(block, began));
             }
         }
         self.hand_over(completion.ticket, of, at as usize, op.len as usize);
@@ -495,9 +496,10 @@ impl<D: BlockDevice> Device for Cached<D> {
             let mut scratch = std::mem::take(&mut self.scratch);
             self.inner.poll(now, &mut scratch);
             for completion in scratch.drain(..) {
-                match self.subs.is_own(completion.ticket) {
-                    true => self.own_ended(completion, done),
-                    false => again |= self.ended(now, completion, done),
+                if self.subs.is_own(completion.ticket) {
+                    self.own_ended(completion, done);
+                } else {
+                    again |= self.ended(now, completion, done);
                 }
             }
             self.scratch = scratch;

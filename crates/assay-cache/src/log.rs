@@ -177,9 +177,10 @@ impl Log {
         }
         let took = moving.began.map_or(0, |began| now.since(began).as_ns());
         self.moving.remove(&job.segment);
-        let (count, sum) = match job.is_write {
-            true => (&counters.segment_writes, &counters.segment_write_ns),
-            false => (&counters.segment_reads, &counters.segment_read_ns),
+        let (count, sum) = if job.is_write {
+            (&counters.segment_writes, &counters.segment_write_ns)
+        } else {
+            (&counters.segment_reads, &counters.segment_read_ns)
         };
         add(count, 1);
         add(sum, took);

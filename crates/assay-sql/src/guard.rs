@@ -88,12 +88,13 @@ impl<L: Lock> Guard<L> {
     /// For a load, which does not go on if the lock was lost: another one may have begun meanwhile.
     pub(crate) fn has_held(&self, url: &L::Url) -> Result<(), Trouble> {
         self.hold(url)?;
-        match self.was_lost() {
-            true => Err(Trouble::host(format!(
+        if self.was_lost() {
+            Err(Trouble::host(format!(
                 "{}: the connection whose lock keeps another Assay out was lost: repeat the command to go on",
                 L::shown(url)
-            ))),
-            false => Ok(()),
+            )))
+        } else {
+            Ok(())
         }
     }
 

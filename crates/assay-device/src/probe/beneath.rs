@@ -282,9 +282,10 @@ fn of_mapper(roots: &Roots, dir: &Path, lower: &[String]) -> Result<FanOut, Stri
     });
     let plain = uuid.starts_with("LVM-") && !uuid.get(68..).is_some_and(|purpose| purpose.starts_with('-'));
     let known = uuid.starts_with("CRYPT-") || uuid.starts_with("mpath-") || uuid.starts_with("part") || plain;
-    match known && !compound {
-        true => Ok(FanOut::ONE),
-        false => Err(format!("what {} does for an operation is not known", name_of(dir))),
+    if known && !compound {
+        Ok(FanOut::ONE)
+    } else {
+        Err(format!("what {} does for an operation is not known", name_of(dir)))
     }
 }
 

@@ -159,14 +159,15 @@ pub(super) fn shape(roots: &Roots, file: &File, device: DevNum) -> Result<Shape,
     let logical = rustix::fs::ioctl_blksszget(fd).map_err(|e| format!("BLKSSZGET: {e}"))?;
     let physical = rustix::fs::ioctl_blkpbszget(fd).unwrap_or(logical);
     let queue = Identity::read(roots, device).and_then(|id| number(&id.disk_dir.join("queue/dma_alignment")));
-    shape_of(size, (logical, physical), kernel::direct_alignment(fd), queue)
+    shape_of(size, logical, physical, kernel::direct_alignment(fd), queue)
 }
 
 /// The shape that follows from what the kernel says: bytes, logical and physical block, the alignment of memory and
 /// offsets for direct I/O, and the mask of the queue's alignment.
 fn shape_of(
     size: u64,
-    (logical, physical_block): (u32, u32),
+    logical: u32,
+    physical_block: u32,
     alignment: Option<(u32, u32)>,
     queue_mask: Option<u64>,
 ) -> Result<Shape, String> {
@@ -327,7 +328,7 @@ mod tests {
             (10_000, 512, Some((8, 520)), None, None),
             (0, 512, None, None, None),
         ] {
-            let found = shape_of(size, (logical, 4096), alignment, mask).ok();
+            let found = shape_of(size, logical, 4096, alignment, mask).ok();
             assert!(found.is_none_or(|it| it.physical_block == 4096 && it.direct));
             let found = found.map(|it| (it.size, it.logical_block, it.dma_alignment));
             assert_eq!(found, expected, "{size} {logical} {alignment:?} {mask:?}");

@@ -65,10 +65,7 @@ pub(super) fn holders_in_words(roots: &Roots, device: DevNum) -> String {
         usage::uses(roots, &kin.sharing, device).unwrap_or_default().iter().map(Use::to_string).collect();
     let openers = openers(roots, &kin.wanted(device)).unwrap_or_default();
     found.extend(openers.found.iter().map(ToString::to_string));
-    match found.is_empty() {
-        true => String::new(),
-        false => format!(": {}", found.join("; ")),
-    }
+    if found.is_empty() { String::new() } else { format!(": {}", found.join("; ")) }
 }
 
 /// S4, S5, S6. True when a user of the device was found that nobody has agreed to. `claimed`: the open device, if the kernel granted it exclusively.
@@ -193,9 +190,10 @@ fn others(inquiry: &mut Inquiry<'_>, seen: &Openers) -> Result<String, String> {
         return Err("this is a container: processes outside it are invisible; add --in-container to proceed".into());
     }
     let read = in_words(seen.readers());
-    match read.is_empty() {
-        true => Ok(format!("none of {} ({fds})", seen.extent())),
-        false => Ok(format!("{read}; none of {} for writing ({fds})", seen.extent())),
+    if read.is_empty() {
+        Ok(format!("none of {} ({fds})", seen.extent()))
+    } else {
+        Ok(format!("{read}; none of {} for writing ({fds})", seen.extent()))
     }
 }
 

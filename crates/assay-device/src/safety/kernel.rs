@@ -92,7 +92,8 @@ pub(super) fn direct_alignment(fd: BorrowedFd<'_>) -> Option<(u32, u32)> {
 }
 
 /// Whether an alignment can be used: zero says that there is no direct I/O.
-pub(super) fn is_usable(&(memory, offset): &(u32, u32)) -> bool {
+pub(super) fn is_usable(alignment: &(u32, u32)) -> bool {
+    let (memory, offset) = *alignment;
     memory > 0 && offset > 0
 }
 

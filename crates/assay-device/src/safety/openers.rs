@@ -130,12 +130,10 @@ impl Openers {
 
     /// How many processes were seen, in words.
     pub(super) fn extent(&self) -> String {
-        match self.init_is_protected {
-            true => format!(
-                "{} processes; a security module keeps everybody out of process 1, the machine's first",
-                self.seen
-            ),
-            false => format!("{} processes", self.seen),
+        if self.init_is_protected {
+            format!("{} processes; a security module keeps everybody out of process 1, the machine's first", self.seen)
+        } else {
+            format!("{} processes", self.seen)
         }
     }
 

@@ -100,11 +100,10 @@ impl Unopened {
         if !matches!(e, Errno::ACCESS | Errno::PERM) {
             return Unopened { text: format!("cannot open it: {e}"), lacks_rights: false };
         }
-        let who = match rustix::process::geteuid().is_root() {
-            true => {
-                "access is denied to root too, by the control group of this container, a security module, or the device itself"
-            }
-            false => "run as root",
+        let who = if rustix::process::geteuid().is_root() {
+            "access is denied to root too, by the control group of this container, a security module, or the device itself"
+        } else {
+            "run as root"
         };
         Unopened { text: format!("not permitted to open it ({e}): {who}"), lacks_rights: true }
     }

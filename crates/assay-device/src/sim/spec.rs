@@ -103,7 +103,7 @@ impl Spec {
         self.faults.stalls.sort();
         let overlap = |pair: &&[(Span, Span)]| pair[0].0 + pair[0].1 > pair[1].0;
         if let Some(two) = self.faults.stalls.windows(2).find(overlap) {
-            let (first, second) = (at(two[0]), at(two[1]));
+            let (first, second) = (stall_in_words(two[0]), stall_in_words(two[1]));
             return Err(format!("stalls {first} and {second} overlap; write one that covers both"));
         }
         Ok(self)
@@ -114,7 +114,7 @@ impl Spec {
         let mut listed = vec![("size", self.size.to_string()), ("block", self.block.to_string())];
         listed.extend(self.model.listed());
         listed.extend(self.seed.map(|seed| ("seed", seed.to_string())));
-        listed.extend(self.faults.stalls.iter().map(|stall| ("stall", at(*stall))));
+        listed.extend(self.faults.stalls.iter().map(|stall| ("stall", stall_in_words(*stall))));
         listed.extend(self.faults.errors.map(|(part, whole)| ("errors", format!("{part}/{whole}"))));
         listed.extend(self.faults.hangs.iter().map(|(from, count)| ("hang", format!("{count}@{from}"))));
         listed.extend(self.faults.gone.map(|from| ("gone", from.to_string())));
@@ -122,16 +122,18 @@ impl Spec {
     }
 }
 
-/// A stall as it is written.
-fn at((start, len): (Span, Span)) -> String {
+/// A stall, its start and its length, as it is written.
+fn stall_in_words(stall: (Span, Span)) -> String {
+    let (start, len) = stall;
     format!("{len}@{start}")
 }
 
 fn block(value: &str) -> Result<Bytes, String> {
     let block = within(value, Bytes::new(512)..=Bytes::from_kib(64))?;
-    match block.get().is_power_of_two() {
-        true => Ok(block),
-        false => Err(format!("{block} is not a power of two; write for example 512B or 4KiB")),
+    if block.get().is_power_of_two() {
+        Ok(block)
+    } else {
+        Err(format!("{block} is not a power of two; write for example 512B or 4KiB"))
     }
 }
 

@@ -174,9 +174,10 @@ impl Uring {
     fn queue_durable(&mut self, ticket: Ticket, op: &Op, offset: u64) {
         let flushes = !op.is_flush() && self.targets[usize::from(op.target)].durable().flushes_after();
         self.flights[ticket.0 as usize] = Flight::of(op, 1 + u8::from(flushes));
-        let entry = match op.is_flush() {
-            true => self.flush_entry(QueueEntry::Transfer, ticket, op.target),
-            false => self.entry(ticket, op, offset),
+        let entry = if op.is_flush() {
+            self.flush_entry(QueueEntry::Transfer, ticket, op.target)
+        } else {
+            self.entry(ticket, op, offset)
         };
         if flushes {
             self.push(ticket, QueueEntry::Transfer, &entry.flags(self.file_flags | Flags::IO_LINK));

@@ -44,10 +44,12 @@ fn counted_already(conf: &Conf, keys: &Production) -> Result<(), Unrunnable> {
         Err(Unrunnable { keys, message, advice: "remove this key".to_owned() })
     };
     let histograms = !keys.read_over.is_empty() || !keys.write_over.is_empty();
-    match histograms {
-        true if conf.replication_factor > 1 => refuse(&["replication-factor"], "replicas"),
-        true if conf.update_pct > 0 => refuse(&["update-pct"], "the reads of updates"),
-        _ => Ok(()),
+    if histograms && conf.replication_factor > 1 {
+        refuse(&["replication-factor"], "replicas")
+    } else if histograms && conf.update_pct > 0 {
+        refuse(&["update-pct"], "the reads of updates")
+    } else {
+        Ok(())
     }
 }
 
@@ -64,9 +66,10 @@ fn part(name: &str, conf: &Conf, keys: &Production) -> Result<ProfilePart, Unrun
     };
     let flow = |rate: Option<Rate>, key: &str, over: &[Share], histogram: &str, position: Share| {
         let rate = rate.ok_or_else(too_large)?;
-        let sizes = match over.is_empty() {
-            true => Sourced::new(records(conf), "record-bytes"),
-            false => Sourced::new(Sizes::LargerThan(larger_than(over)), histogram),
+        let sizes = if over.is_empty() {
+            Sourced::new(records(conf), "record-bytes")
+        } else {
+            Sourced::new(Sizes::LargerThan(larger_than(over)), histogram)
         };
         let position = if over.is_empty() { Share::WHOLE } else { position };
         Ok::<_, Unrunnable>(Some(Flow {

@@ -156,12 +156,11 @@ impl Reports {
         }
         let Some(dropped) = self.dropped_at.take() else { return };
         let used = found.drives.iter().any(|((file, _), drive)| *file == place.file && drive.reports > 0);
-        let text = match used {
-            true => "the first report is the mean since the machine started and is dropped",
-            false => {
-                "the only report is the mean since the machine started and is dropped; run `iostat -x 1 60`, or add \
+        let text = if used {
+            "the first report is the mean since the machine started and is dropped"
+        } else {
+            "the only report is the mean since the machine started and is dropped; run `iostat -x 1 60`, or add \
                  --keep-first-report where it was made with `iostat -y`"
-            }
         };
         found.remark(dropped, text);
     }
@@ -234,11 +233,8 @@ impl Reader {
             self.table = None;
             return false;
         }
-        let (name, numbers) = match table.name_last {
-            true => words.split_last(),
-            false => words.split_first(),
-        }
-        .unwrap_or((&"", &[]));
+        let parts = if table.name_last { words.split_last() } else { words.split_first() };
+        let (name, numbers) = parts.unwrap_or((&"", &[]));
         let values: Option<Vec<(f64, Option<f64>)>> = numbers.iter().map(|word| human(word)).collect();
         let Some(values) = values.filter(|values| values.len() == table.columns.len()) else {
             let text = format!(

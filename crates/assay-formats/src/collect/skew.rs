@@ -64,12 +64,12 @@ impl Skew {
         let mut counted = std::mem::take(&mut self.counts).into_iter().peekable();
         let mut all: Vec<(u64, u64)> = Vec::new();
         for zone in waiting.drain(..) {
-            while let Some(before) = counted.next_if(|(other, _)| *other <= zone) {
-                add_to(&mut all, before);
+            while let Some((other, count)) = counted.next_if(|(other, _)| *other <= zone) {
+                add_to(&mut all, other, count);
             }
-            add_to(&mut all, (zone, 1));
+            add_to(&mut all, zone, 1);
         }
-        counted.for_each(|before| add_to(&mut all, before));
+        counted.for_each(|(zone, count)| add_to(&mut all, zone, count));
         (self.counts, self.waiting) = (all, waiting);
         while self.counts.len() > ZONES_MAX {
             self.coarser();
@@ -79,7 +79,7 @@ impl Skew {
     fn coarser(&mut self) {
         self.shift += 1;
         let mut all = Vec::new();
-        self.counts.iter().for_each(|&(zone, count)| add_to(&mut all, (zone >> 1, count)));
+        self.counts.iter().for_each(|&(zone, count)| add_to(&mut all, zone >> 1, count));
         self.counts = all;
     }
 
@@ -132,7 +132,7 @@ impl Skew {
 }
 
 /// Adds to the last zone, or to a new zone after it: zones come in order.
-fn add_to(all: &mut Vec<(u64, u64)>, (zone, count): (u64, u64)) {
+fn add_to(all: &mut Vec<(u64, u64)>, zone: u64, count: u64) {
     match all.last_mut().filter(|(last, _)| *last == zone) {
         Some((_, sum)) => *sum += count,
         None => all.push((zone, count)),

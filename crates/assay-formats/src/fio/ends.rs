@@ -64,9 +64,11 @@ impl Ends {
         &self,
         job: &Job<'_>,
         length: Option<u64>,
-        (sizes, mode, rates): (&[Size; 2], Mode, [Option<Rate>; 2]),
+        sizes: &[Size; 2],
+        mode: Mode,
+        rates: [Option<Rate>; 2],
     ) -> Result<[Life; 2], Fault> {
-        let whole = self.life(job, length, (sizes, mode))?;
+        let whole = self.life(job, length, sizes, mode)?;
         match rates {
             _ if !mode.both() || self.based => Ok([whole.clone(), whole]),
             [None, None] => Ok([whole.clone(), whole]),
@@ -92,7 +94,7 @@ impl Ends {
     }
 
     /// The life of a copy, by what all its directions move together.
-    fn life(&self, job: &Job<'_>, length: Option<u64>, (sizes, mode): (&[Size; 2], Mode)) -> Result<Life, Fault> {
+    fn life(&self, job: &Job<'_>, length: Option<u64>, sizes: &[Size; 2], mode: Mode) -> Result<Life, Fault> {
         let timed = Life { start: self.delay, lasts: self.runtime, ..Life::default() }.behind(self.after.clone());
         if self.based {
             return Ok(timed);

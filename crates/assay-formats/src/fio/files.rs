@@ -135,7 +135,7 @@ impl<'a> Files<'a> {
             let target = self.target(job, name, null)?;
             let path = &self.targets[usize::from(target)];
             let size = null.filter(|_| path.starts_with("null:")).or_else(|| self.around.size_of(path));
-            let (extent, length) = range(job, (name, count), copy, size, sizes)?;
+            let (extent, length) = range(job, name, count, copy, size, sizes)?;
             found.push((target, extent, length));
         }
         found.sort_by_key(|(target, ..)| *target);
@@ -274,14 +274,20 @@ fn split(text: &str) -> Vec<String> {
         match (c, characters.peek()) {
             ('\\', Some(':')) => {
                 characters.next();
-                names.last_mut().into_iter().for_each(|name| name.push(':'));
+                add_to_last(&mut names, ':');
             }
             (':', _) => names.push(String::new()),
-            _ => names.last_mut().into_iter().for_each(|name| name.push(c)),
+            _ => add_to_last(&mut names, c),
         }
     }
     names.retain(|name| !name.is_empty());
     names
+}
+
+fn add_to_last(names: &mut [String], c: char) {
+    if let Some(name) = names.last_mut() {
+        name.push(c);
+    }
 }
 
 fn unescaped(text: &str) -> String {
@@ -293,7 +299,8 @@ fn unescaped(text: &str) -> String {
 /// together if it is in bytes, and for each file if it is a share.
 fn range(
     job: &Job<'_>,
-    (name, count): (&str, u64),
+    name: &str,
+    count: u64,
     copy: u64,
     size: Option<u64>,
     sizes: &[Size; 2],
@@ -341,7 +348,7 @@ fn range(
         return Err(job.fault(entry, "smaller than an operation of the job", format!("write {largest} or more")));
     }
     if let Some(size) = size {
-        within(job, (name, key), (begin, length.unwrap_or(largest)), size)?;
+        within(job, name, key, begin, length.unwrap_or(largest), size)?;
     }
     // The last operation of a pass may reach beyond the part, if the file is long enough.
     let one_size = least == largest && largest > 0;
@@ -358,12 +365,7 @@ fn range(
 }
 
 /// Refuses a part that ends beyond the end of its file.
-fn within(
-    job: &Job<'_>,
-    (name, key): (&str, &'static str),
-    (begin, length): (u64, u64),
-    size: u64,
-) -> Result<(), Fault> {
+fn within(job: &Job<'_>, name: &str, key: &'static str, begin: u64, length: u64, size: u64) -> Result<(), Fault> {
     let beyond = begin.saturating_add(length).saturating_sub(size);
     if beyond == 0 {
         return Ok(());

@@ -44,9 +44,10 @@ pub(super) fn flushes(job: &Job<'_>, mode: Mode) -> Result<Flushes, Fault> {
     }
     if let (true, Some(entry)) = (job.flag("end_syncfs")?, job.entry("end_syncfs")) {
         found.at_end = true;
-        match mode.writes {
-            true => job.differs(entry, entry.key.told),
-            false => written.push(entry),
+        if mode.writes {
+            job.differs(entry, entry.key.told);
+        } else {
+            written.push(entry);
         }
     }
     if mode.writes {

@@ -97,9 +97,10 @@ impl Reading {
         }
         let read = self.as_fio_reads(number, rest);
         let what = format!("fio reads {read}{} and drops the rest", if read == number { "" } else { noun });
-        let remedy = match rest.contains('-') && self.key == "bs" {
-            true => format!("write {read}, or bsrange={text} for sizes between these"),
-            false => format!("write {read}"),
+        let remedy = if rest.contains('-') && self.key == "bs" {
+            format!("write {read}, or bsrange={text} for sizes between these")
+        } else {
+            format!("write {read}")
         };
         Wrong::new(text, what, remedy)
     }

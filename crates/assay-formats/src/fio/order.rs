@@ -95,7 +95,8 @@ pub(super) fn address(
     mode: Mode,
     direction: Direction,
     size: &Size,
-    (several, together): (bool, bool),
+    several: bool,
+    together: bool,
     unit: Option<Bytes>,
 ) -> Result<Address, Fault> {
     let align = job.pair("ba", |reading, text| reading.count(text))?[index(direction)];
@@ -113,10 +114,10 @@ pub(super) fn address(
     }
     let otherwise = ranked.is_some() || map || align.is_some();
     if let Some(share) = partly {
-        return mostly_sequential(job, (mode, share), size, otherwise);
+        return mostly_sequential(job, mode, share, size, otherwise);
     }
     if mode.run > 1 {
-        return runs(job, mode, size, (otherwise, identical));
+        return runs(job, mode, size, otherwise, identical);
     }
     if let Some(address) = ranked {
         return Ok(address);
@@ -161,12 +162,7 @@ fn partly(job: &Job<'_>, mode: Mode, direction: Direction) -> Result<Option<u64>
 
 /// The address of a job in which each operation goes to a random place with a given probability, and otherwise follows
 /// directly after the one before: sequential runs with geometrically distributed lengths.
-fn mostly_sequential(
-    job: &Job<'_>,
-    (mode, share): (Mode, u64),
-    size: &Size,
-    otherwise: bool,
-) -> Result<Address, Fault> {
+fn mostly_sequential(job: &Job<'_>, mode: Mode, share: u64, size: &Size, otherwise: bool) -> Result<Address, Fault> {
     if share == 0 {
         return Ok(Address::Sequential);
     }
@@ -188,7 +184,7 @@ fn mostly_sequential(
 }
 
 /// The address of `randread:8` and the like.
-fn runs(job: &Job<'_>, mode: Mode, size: &Size, (otherwise, identical): (bool, bool)) -> Result<Address, Fault> {
+fn runs(job: &Job<'_>, mode: Mode, size: &Size, otherwise: bool, identical: bool) -> Result<Address, Fault> {
     let entry = job.entry("rw").filter(|_| otherwise || size.from != size.to);
     if let Some(entry) = entry {
         return Err(job.not_yet(

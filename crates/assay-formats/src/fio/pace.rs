@@ -32,7 +32,9 @@ impl Pace {
 pub(super) fn pace(
     job: &Job<'_>,
     mode: Mode,
-    (depth, flushes, service): (u32, Flushes, Option<Service<'_>>),
+    depth: u32,
+    flushes: Flushes,
+    service: Option<Service<'_>>,
     sizes: &[Size; 2],
 ) -> Result<Pace, Fault> {
     let asked = Rates { of: rates(job, sizes)?, even: is_even(job)? };

@@ -51,9 +51,10 @@ pub(super) struct Value {
 impl Value {
     /// The place of the bytes `from..to` of the text.
     pub(super) fn part(&self, from: usize, to: usize) -> Place {
-        match self.verbatim {
-            true => Place { at: self.place.at + from, width: to.saturating_sub(from), ..self.place },
-            false => self.place,
+        if self.verbatim {
+            Place { at: self.place.at + from, width: to.saturating_sub(from), ..self.place }
+        } else {
+            self.place
         }
     }
 }

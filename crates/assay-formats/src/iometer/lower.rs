@@ -57,21 +57,19 @@ pub fn steps(config: &Config, spec: Option<&str>) -> Result<Vec<Step>, Wrong> {
             steps.push(step(config, &running, depth)?);
         }
     }
-    match steps.is_empty() {
-        false => Ok(steps),
-        true => Err((
+    if steps.is_empty() {
+        Err((
             "no worker of the configuration has an access specification to run".to_owned(),
             format!("name one with --spec: {}", names(config)),
-        )),
+        ))
+    } else {
+        Ok(steps)
     }
 }
 
 /// The numbers of outstanding I/Os that are tried; `None` stands for the workers' own numbers.
 fn depths(config: &Config) -> Vec<Option<u32>> {
-    match config.depths.is_empty() {
-        true => vec![None],
-        false => config.depths.iter().copied().map(Some).collect(),
-    }
+    if config.depths.is_empty() { vec![None] } else { config.depths.iter().copied().map(Some).collect() }
 }
 
 fn names(config: &Config) -> String {
@@ -125,10 +123,8 @@ fn step(config: &Config, running: &[(Worker, usize)], depth: Option<u32>) -> Res
     for (worker, spec) in running {
         let settings = Settings { in_flight: depth.unwrap_or(worker.settings.in_flight), ..worker.settings };
         let is_on_all = worker.targets.len() == targets.len();
-        let on: Vec<Option<String>> = match is_on_all {
-            true => vec![None],
-            false => worker.targets.iter().map(|target| names.of(target)).collect(),
-        };
+        let on: Vec<Option<String>> =
+            if is_on_all { vec![None] } else { worker.targets.iter().map(|target| names.of(target)).collect() };
         for target in on {
             let alike = loops.iter_mut().find(|it| (it.spec, it.settings, &it.target) == (*spec, settings, &target));
             if let Some(alike) = alike {
@@ -193,10 +189,10 @@ impl Names {
 fn plain(name: &str) -> String {
     let mut plain = String::new();
     for c in name.chars() {
-        match c.is_ascii_alphanumeric() || c == '_' || c == '.' {
-            true => plain.push(c.to_ascii_lowercase()),
-            false if plain.ends_with('-') || plain.is_empty() => {}
-            false => plain.push('-'),
+        if c.is_ascii_alphanumeric() || c == '_' || c == '.' {
+            plain.push(c.to_ascii_lowercase());
+        } else if !plain.ends_with('-') && !plain.is_empty() {
+            plain.push('-');
         }
     }
     plain.truncate(LONGEST_NAME);

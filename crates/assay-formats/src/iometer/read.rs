@@ -141,9 +141,10 @@ impl<'a> Reader<'a> {
         for part in parts {
             sum = sum + part?;
         }
-        match sum > Span::from_secs(LONGEST) {
-            true => Err(self.text.fault(data.place, "a test lasts at most a year", "write a shorter time")),
-            false => Ok(sum),
+        if sum > Span::from_secs(LONGEST) {
+            Err(self.text.fault(data.place, "a test lasts at most a year", "write a shorter time"))
+        } else {
+            Ok(sum)
         }
     }
 
@@ -241,9 +242,10 @@ impl<'a> Reader<'a> {
     }
 
     fn expect(&mut self, known: &str) -> Result<(), Fault> {
-        match self.text.takes(known) {
-            true => Ok(()),
-            false => Err(self.text.here(format!("\"{known}\" is missing here"), OTHERS)),
+        if self.text.takes(known) {
+            Ok(())
+        } else {
+            Err(self.text.here(format!("\"{known}\" is missing here"), OTHERS))
         }
     }
 
@@ -329,13 +331,14 @@ impl<'a> Reader<'a> {
     }
 
     fn is_disabled(&self, field: Word<'_>) -> Result<(), Fault> {
-        match self.switch(field)? {
-            true => Err(self.text.fault(
+        if self.switch(field)? {
+            Err(self.text.fault(
                 field.place,
                 "targets are not closed and opened again while they are measured",
                 "write DISABLED",
-            )),
-            false => Ok(()),
+            ))
+        } else {
+            Ok(())
         }
     }
 
@@ -450,12 +453,13 @@ fn depths(text: &mut Text<'_>, words: &[Word<'_>]) -> Result<Vec<u32>, Fault> {
     let next = |depth: &u64| Some(if least == 1 { depth + by } else { depth * by });
     let depths = std::iter::successors(Some(first), next).take_while(|depth| *depth <= last);
     let depths: Vec<u32> = depths.take(MOST_DEPTHS + 1).map(|depth| depth as u32).collect();
-    match depths.len() > MOST_DEPTHS {
-        true => Err(text.fault(
+    if depths.len() > MOST_DEPTHS {
+        Err(text.fault(
             step.place,
             "too many steps",
             format!("write a larger step: at most {MOST_DEPTHS} numbers are tried"),
-        )),
-        false => Ok(depths),
+        ))
+    } else {
+        Ok(depths)
     }
 }

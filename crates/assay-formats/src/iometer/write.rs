@@ -17,7 +17,7 @@ pub fn write(config: &Config, step: &Step, name: &str, file: &str) -> Result<Str
         let what = "the configuration has no run time: IOmeter runs it until a person stops it";
         return Err((what.to_owned(), "say how long it shall run: --for 5min".to_owned()));
     }
-    let mut out = head(config, step, (name, file));
+    let mut out = head(config, step, name, file);
     let several = step.loops.len() > 1;
     let mut streams = 0;
     for it in &step.loops {
@@ -48,7 +48,7 @@ fn quoted(value: impl Display) -> String {
     out + "\""
 }
 
-fn head(config: &Config, step: &Step, (name, file): (&str, &str)) -> String {
+fn head(config: &Config, step: &Step, name: &str, file: &str) -> String {
     let mut out = String::new();
     let mut add = |line: String| {
         out += &line;
@@ -152,12 +152,13 @@ fn streams_of(it: &Loop, spec: &Spec, prefix: &str) -> Vec<String> {
     let first = spec.lines[0];
     let whole = |line: &Line| line.size == first.size && line.size.get().is_multiple_of(line.align.get());
     let walks = spec.lines.iter().all(|line| line.random == 0 && whole(line));
-    let size = |line: &Line| match is_plain(spec) && spec.lines.len() > 1 {
-        true => {
+    let size = |line: &Line| {
+        if is_plain(spec) && spec.lines.len() > 1 {
             let shares = spec.lines.iter().map(|line| format!("[\"{}\", \"{}%\"]", line.size, line.share));
             format!("{{ shares = [{}] }}", shares.collect::<Vec<_>>().join(", "))
+        } else {
+            quoted(line.size)
         }
-        false => quoted(line.size),
     };
     let lines = if is_plain(spec) { &spec.lines[..1] } else { &spec.lines[..] };
     let mut streams = Vec::new();

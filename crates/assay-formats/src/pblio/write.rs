@@ -4,7 +4,7 @@ use assay_record::{CacheCounters, CacheHead, Moved};
 
 /// The lines before the run. `asus` are the sizes of the ASUs in bytes; the text shows them in units of 1024³ bytes
 /// with two digits, as the original does.
-pub fn banner(version: &str, cache: Option<&CacheHead>, asus: [u64; 3], (bsu, runlen): (u64, u64)) -> String {
+pub fn banner(version: &str, cache: Option<&CacheHead>, asus: [u64; 3], bsu: u64, runlen: u64) -> String {
     let gib = |bytes: u64| format!("{:.2} GB", bytes as f64 / (1u64 << 30) as f64);
     let cache = cache.map_or_else(
         || "None".to_owned(),
@@ -79,7 +79,7 @@ mod tests {
         let device = assay_record::TargetHead { name: "mycache".into(), ..Default::default() };
         let head = |loaded| CacheHead { device: device.clone(), size_bytes: 10 << 20, loaded, ..CacheHead::default() };
         for (loaded, word) in [(false, "New"), (true, "Loaded")] {
-            let text = banner("dev", Some(&head(loaded)), [0; 3], (2, 30));
+            let text = banner("dev", Some(&head(loaded)), [0; 3], 2, 30);
             assert!(
                 text.contains(&format!("-----\nCache   : mycache ({word})\nC Size  : 0.01 GB\nASU1    : ")),
                 "{text}"
@@ -107,11 +107,11 @@ mod tests {
     /// The lines are as the original printed them.
     #[test]
     fn lines_are_the_originals() {
-        let text = banner("dev", None, [45 << 20, 45 << 20, 10 << 20], (2, 30));
+        let text = banner("dev", None, [45 << 20, 45 << 20, 10 << 20], 2, 30);
         let original = "pblio (dev)\n-----\npblio\n-----\nCache   : None\nASU1    : 0.04 GB\nASU2    : 0.04 GB\nASU3    : 0.01 GB\n\
                         BSUs    : 2\nContexts: 1\nRun time: 30 s\n-----\n";
         assert_eq!(text, original);
-        assert!(banner("dev", None, [0; 3], (101, 30)).contains("Contexts: 2\n"));
+        assert!(banner("dev", None, [0; 3], 101, 30).contains("Contexts: 2\n"));
         let spaces = " ".repeat(35);
         assert_eq!(period(482, 482.0 / 96.24, 64_795_698), format!("ios:482 IOPS:96.24 Latency:0.1344 ms{spaces}\r"));
         let spaces = " ".repeat(24);

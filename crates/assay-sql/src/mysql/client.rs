@@ -125,7 +125,7 @@ impl Client {
         let [items, stock] = [&read[5], &read[6]];
         let order = numbered.int(0).map_err(unreadable)?;
         let filled = fill(asked, &items.rows, &stock.rows)?;
-        self.write_order(link, asked, order, &filled, (taken, mark))?;
+        self.write_order(link, asked, order, &filled, taken, mark)?;
         if filled.lines.len() < asked.lines.len() {
             return Ok(Outcome::RolledBack);
         }
@@ -142,7 +142,8 @@ impl Client {
         asked: &NewOrder,
         order: i32,
         filled: &Filled,
-        (taken, mark): (Taken, Option<&Mark>),
+        taken: Taken,
+        mark: Option<&Mark>,
     ) -> Result<(), Fault> {
         let NewOrder { warehouse, district, customer, date, ref lines, .. } = *asked;
         let key = format!("{warehouse}, {district}, {order}");

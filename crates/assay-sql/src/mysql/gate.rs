@@ -253,9 +253,10 @@ const NAME_MOST: usize = 64;
 /// The name of the lock of a database as a value, for all names that a database can have.
 fn lock_name(database: &str) -> String {
     let name = format!("assay_tpcc {database}");
-    match name.chars().count() <= NAME_MOST {
-        true => literal(&name),
-        false => format!("concat('assay_tpcc ', md5({}))", literal(database)),
+    if name.chars().count() <= NAME_MOST {
+        literal(&name)
+    } else {
+        format!("concat('assay_tpcc ', md5({}))", literal(database))
     }
 }
 

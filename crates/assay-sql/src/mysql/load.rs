@@ -253,9 +253,12 @@ impl Loader<LoadPart> for Sender {
             if noted.iter().all(|answer| answer.changed == 0) {
                 return Ok(());
             }
-            rows.tables().try_for_each(|(table, lines)| match from_memory {
-                true => send(link, &prefix, table, &name, &lines),
-                false => insert(link, &prefix, table, &lines),
+            rows.tables().try_for_each(|(table, lines)| {
+                if from_memory {
+                    send(link, &prefix, table, &name, &lines)
+                } else {
+                    insert(link, &prefix, table, &lines)
+                }
             })
         })
     }

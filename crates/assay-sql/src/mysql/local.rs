@@ -23,11 +23,7 @@ pub struct Directories {
 
 impl Directories {
     /// Those of the server with this process, if this process may look into them.
-    pub(super) fn find(
-        process: i32,
-        database: &str,
-        (data, log, binary_log): (&str, &str, &str),
-    ) -> Option<Directories> {
+    pub(super) fn find(process: i32, database: &str, data: &str, log: &str, binary_log: &str) -> Option<Directories> {
         let id = |path: &Path| std::fs::metadata(path).ok().map(|it| (it.dev(), it.ino()));
         let data = Path::new(data);
         let works_in = id(Path::new(&format!("/proc/{process}/cwd")))?;

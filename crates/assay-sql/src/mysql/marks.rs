@@ -59,9 +59,10 @@ pub(super) fn arguments(mark: Option<&Mark>) -> [Bound<'_>; 3] {
 
 /// Checks that the session's row exists, by the answer at index `at` to the statement that sets it.
 pub(super) fn is_set(mark: Option<&Mark>, answers: &[Answer], at: usize) -> Result<(), Fault> {
-    match mark.is_some() && answers.get(at).is_none_or(|answer| answer.changed != 1) {
-        true => Err(Fault::missing_row("row of the session in assay_session")),
-        false => Ok(()),
+    if mark.is_some() && answers.get(at).is_none_or(|answer| answer.changed != 1) {
+        Err(Fault::missing_row("row of the session in assay_session"))
+    } else {
+        Ok(())
     }
 }
 

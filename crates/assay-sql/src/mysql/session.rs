@@ -46,8 +46,9 @@ impl Session {
         connection: Connection,
         scale: Scale,
         mode: Mode,
-        (run, session): (&str, u32),
+        session_of_run: (&str, u32),
     ) -> Result<Session, Trouble> {
+        let (run, session) = session_of_run;
         Session::with_mark(connection, scale, mode, Some(Mark::new(run, session)))
     }
 

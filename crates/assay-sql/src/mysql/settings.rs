@@ -84,7 +84,7 @@ impl Settings {
         }
         let of = |name| settings.values.get(name).map_or("", String::as_str);
         let [data, log, binary_log] = ["datadir", "innodb_log_group_home_dir", "log_bin_basename"].map(of);
-        settings.directories = link.peer().and_then(|peer| Directories::find(peer, database, (data, log, binary_log)));
+        settings.directories = link.peer().and_then(|peer| Directories::find(peer, database, data, log, binary_log));
         let in_memory = settings.directories.as_ref().and_then(Directories::in_memory);
         settings.in_memory = in_memory.map(|path| path.display().to_string());
         Ok(settings)

@@ -335,7 +335,7 @@ impl Client {
         let [items, stock] = [&read[4], &read[5]];
         let order = numbered.int(0).map_err(unreadable)?;
         let filled = fill(asked, &items.rows, &stock.rows)?;
-        self.write_order(link, asked, order, &filled, (taken, mark))?;
+        self.write_order(link, asked, order, &filled, taken, mark)?;
         if filled.lines.len() < asked.lines.len() {
             return Ok(Outcome::RolledBack);
         }
@@ -353,7 +353,8 @@ impl Client {
         asked: &NewOrder,
         order: i32,
         filled: &Filled,
-        (taken, mark): (Taken, Option<&Mark>),
+        taken: Taken,
+        mark: Option<&Mark>,
     ) -> Result<(), Fault> {
         let (count, is_local) = (asked.lines.len() as i32, asked.all_local().into());
         let key @ [warehouse, district, number] = [asked.warehouse, asked.district, order].map(Bound::Int);

@@ -61,9 +61,10 @@ pub(super) fn add(mark: Option<&Mark>, link: &mut Link) -> usize {
 
 /// Whether the row of the session was there, by the answer to the statement at a place.
 pub(super) fn is_set(mark: Option<&Mark>, answers: &[Answer], at: usize) -> Result<(), Fault> {
-    match mark.is_some() && answers.get(at).is_none_or(|answer| answer.changed() != 1) {
-        true => Err(Fault::missing_row("row of the session in assay_session")),
-        false => Ok(()),
+    if mark.is_some() && answers.get(at).is_none_or(|answer| answer.changed() != 1) {
+        Err(Fault::missing_row("row of the session in assay_session"))
+    } else {
+        Ok(())
     }
 }
 

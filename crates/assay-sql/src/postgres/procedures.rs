@@ -129,10 +129,7 @@ pub(super) fn outcome(
     answers: Result<Vec<Answer>, Failed>,
 ) -> Result<Outcome, Fault> {
     let statements = 1 + usize::from(mark.is_some());
-    let fault = |why: Failed| match transaction.writes() {
-        true => committing(link, &why, statements),
-        false => why.fault(),
-    };
+    let fault = |why: Failed| if transaction.writes() { committing(link, &why, statements) } else { why.fault() };
     let answers = match answers.map_err(fault) {
         Err(fault) if fault.code == MISSING_ROW => return Err(Fault::missing_row(&fault.text)),
         Err(fault) if fault.code == EXPECTED_ROLLBACK && matches!(transaction, Transaction::NewOrder(_)) => {

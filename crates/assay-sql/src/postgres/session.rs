@@ -44,8 +44,9 @@ impl Session {
         connection: Connection,
         scale: Scale,
         mode: Mode,
-        (run, session): (&str, u32),
+        session_of_run: (&str, u32),
     ) -> Result<Session, Trouble> {
+        let (run, session) = session_of_run;
         let mark = Mark::new(&connection.prefix(), run, session);
         Session::with_mark(connection, scale, mode, Some(mark))
     }

@@ -202,9 +202,8 @@ impl<C: Fn() -> Instant> Driven<C> {
         for (at, is_read, when) in found {
             let seat = &mut self.seats[at];
             let (Some(session), Doing::Asks(carried)) = (&mut seat.session, &seat.doing) else { continue };
-            let outcome = catch_unwind(AssertUnwindSafe(|| match is_read {
-                true => session.converse()?.outcome(&carried.transaction),
-                false => Some(Err(Fault::panicked())),
+            let outcome = catch_unwind(AssertUnwindSafe(|| {
+                if is_read { session.converse()?.outcome(&carried.transaction) } else { Some(Err(Fault::panicked())) }
             }));
             let Some(outcome) = outcome.unwrap_or_else(|_| Some(Err(Fault::panicked()))) else { continue };
             if let Doing::Asks(carried) = std::mem::replace(&mut seat.doing, Doing::Nothing) {

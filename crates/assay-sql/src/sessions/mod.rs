@@ -58,9 +58,10 @@ impl<C: Fn() -> Instant + Clone + Send + 'static> Sessions<C> {
     ) -> Result<Sessions<C>, Trouble> {
         let account = Account::new(sessions.len(), asking.parameters.scale());
         let driven = ledger.is_none() && sessions.iter_mut().all(|session| session.converse().is_some());
-        let way = match driven {
-            true => Way::Driven(Box::new(Driven::start(sessions, asking, clock, account.clone())?)),
-            false => Way::Waiting(Waiting::start(sessions, asking, clock, account.clone(), ledger)?),
+        let way = if driven {
+            Way::Driven(Box::new(Driven::start(sessions, asking, clock, account.clone())?))
+        } else {
+            Way::Waiting(Waiting::start(sessions, asking, clock, account.clone(), ledger)?)
         };
         Ok(Sessions { account, way })
     }

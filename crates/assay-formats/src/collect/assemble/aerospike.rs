@@ -366,15 +366,14 @@ fn drives(seen: &Seen<'_>, out: &mut Assembled) {
     for part in out.profile.parts.iter().filter(|part| part.node == seen.node) {
         part.drives.iter().for_each(|drive| used.entry(drive.clone()).or_default().push(part.clone()));
     }
-    let names: BTreeSet<String> = match used.is_empty() {
-        false => used.keys().cloned().collect(),
-        true => {
-            let active = seen.found.drives.iter().filter(|((file, _), drive)| {
-                let moved = drive.mean("r/s").unwrap_or(0.0) + drive.mean("w/s").unwrap_or(0.0);
-                seen.nodes.get(*file) == seen.node && moved > 0.0
-            });
-            active.map(|((_, name), _)| drive_of(name)).collect()
-        }
+    let names: BTreeSet<String> = if used.is_empty() {
+        let active = seen.found.drives.iter().filter(|((file, _), drive)| {
+            let moved = drive.mean("r/s").unwrap_or(0.0) + drive.mean("w/s").unwrap_or(0.0);
+            seen.nodes.get(*file) == seen.node && moved > 0.0
+        });
+        active.map(|((_, name), _)| drive_of(name)).collect()
+    } else {
+        used.keys().cloned().collect()
     };
     for name in names {
         let Some(found) = seen.drive(&name) else {

@@ -61,32 +61,24 @@ pub(super) fn all(found: &Findings, nodes: &Nodes, out: &mut Assembled) {
     }
 }
 
+/// Where the figures of a direction stand.
+struct Side {
+    /// The direction in words.
+    what: &'static str,
+    /// The column of iostat with the operations per second.
+    rate: &'static str,
+    /// The column of iostat with the amount of data per second.
+    bytes: &'static str,
+    /// The part of a trace.
+    of_trace: fn(&Trace) -> &TraceSide,
+}
+
+const READS: Side = Side { what: "reads", rate: "r/s", bytes: "rkB/s", of_trace: |trace| &trace.reads };
+const WRITES: Side = Side { what: "writes", rate: "w/s", bytes: "wkB/s", of_trace: |trace| &trace.writes };
+
 fn part(found: &Findings, node: &str, name: &str, known: &Known<'_>, out: &mut Assembled) -> ProfilePart {
-    let flow =
-        |column: &'static str, bytes: &'static str, side: fn(&Trace) -> &TraceSide, what, out: &mut Assembled| {
-            let hours = known.iostat.and_then(|seen| hours(found, seen));
-            let traced = known.trace.filter(|(trace, _)| side(trace).operations > 0);
-            let mut flow = match traced {
-                Some((trace, words)) => Some(of_trace(found, trace, side(trace), words)),
-                None => known.iostat.and_then(|seen| of_iostat(found, seen, column, bytes)),
-            }?;
-            if let (Some((trace, _)), Some(seen)) = (traced, known.iostat) {
-                against(found, name, what, (trace, &mut flow), (seen, column), out);
-            }
-            if flow.rate.is_none() {
-                name_missing_rate(name, what, out);
-            }
-            flow.habits.hours = if what == "reads" { hours } else { None };
-            if traced.is_none() {
-                out.missing(
-                    format!("{name}: sizes, addresses and bursts of its {what}; iostat has only the mean size"),
-                    format!("blktrace -d /dev/{name} -w 60 -o - | blkparse -i - > trace.txt"),
-                );
-            }
-            Some(flow)
-        };
-    let reads = flow("r/s", "rkB/s", |trace| &trace.reads, "reads", out);
-    let writes = flow("w/s", "wkB/s", |trace| &trace.writes, "writes", out);
+    let reads = flow(found, name, known, &READS, out);
+    let writes = flow(found, name, known, &WRITES, out);
     if known.iostat.is_none_or(|seen| hours(found, seen).is_none()) {
         out.missing(format!("{name}: the mix over the hours of the day"), format!("iostat -x -t {name} 60 1440"));
     }
@@ -101,6 +93,31 @@ fn part(found: &Findings, node: &str, name: &str, known: &Known<'_>, out: &mut A
     }
 }
 
+/// The operations of a drive in one direction; `None` where nothing was found about them.
+fn flow(found: &Findings, name: &str, known: &Known<'_>, side: &Side, out: &mut Assembled) -> Option<Flow> {
+    let what = side.what;
+    let hours = known.iostat.and_then(|seen| hours(found, seen));
+    let traced = known.trace.filter(|(trace, _)| (side.of_trace)(trace).operations > 0);
+    let mut flow = match traced {
+        Some((trace, words)) => Some(of_trace(found, trace, (side.of_trace)(trace), words)),
+        None => known.iostat.and_then(|seen| of_iostat(found, seen, side.rate, side.bytes)),
+    }?;
+    if let (Some((trace, _)), Some(seen)) = (traced, known.iostat) {
+        compare_with_iostat(found, name, side, trace, seen, &mut flow, out);
+    }
+    if flow.rate.is_none() {
+        name_missing_rate(name, what, out);
+    }
+    flow.habits.hours = if what == "reads" { hours } else { None };
+    if traced.is_none() {
+        out.missing(
+            format!("{name}: sizes, addresses and bursts of its {what}; iostat has only the mean size"),
+            format!("blktrace -d /dev/{name} -w 60 -o - | blkparse -i - > trace.txt"),
+        );
+    }
+    Some(flow)
+}
+
 /// The rows of a trace without times give sizes and addresses, and no rate.
 fn name_missing_rate(name: &str, what: &str, out: &mut Assembled) {
     let command =
@@ -109,15 +126,17 @@ fn name_missing_rate(name: &str, what: &str, out: &mut Assembled) {
 }
 
 /// Compares the rate of a trace with iostat's; a trace without times gets iostat's rate.
-fn against(
+fn compare_with_iostat(
     found: &Findings,
     name: &str,
-    what: &str,
-    (trace, flow): (&Trace, &mut Flow),
-    (seen, column): (&DriveSeen, &'static str),
+    side: &Side,
+    trace: &Trace,
+    seen: &DriveSeen,
+    flow: &mut Flow,
     out: &mut Assembled,
 ) {
-    let Some(mean) = seen.mean(column) else { return };
+    let Some(mean) = seen.mean(side.rate) else { return };
+    let what = side.what;
     match &flow.rate {
         None => {
             let source = format!("{}, iostat, mean of {} reports", found.named(seen.first), seen.reports);

@@ -80,7 +80,7 @@ impl StreamSums {
     }
 
     /// Adds the rates of an interval.
-    pub(super) fn sample(&mut self, (operations, bytes): (u64, u64), ns: u64) {
+    pub(super) fn sample(&mut self, operations: u64, bytes: u64, ns: u64) {
         self.iops.add(per_second(operations, ns));
         self.kib.add(per_second(bytes, ns) / 1024.0);
     }
@@ -88,7 +88,7 @@ impl StreamSums {
     /// A job that was shorter than an interval has one sample: all of it.
     pub(super) fn sample_whole(&mut self, ran_ns: u64) {
         if self.iops.count == 0 && self.operations > 0 && ran_ns > 0 {
-            self.sample((self.operations, self.bytes), ran_ns);
+            self.sample(self.operations, self.bytes, ran_ns);
         }
     }
 

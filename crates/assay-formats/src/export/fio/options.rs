@@ -17,7 +17,7 @@ struct Asked<'a> {
 }
 
 /// The options of a job that ran for `ran_ns`.
-pub(super) fn options(header: &Header, plan: Option<&Plan>, (layout, job): (&Layout, &Job), ran_ns: u64) -> Value {
+pub(super) fn options(header: &Header, plan: Option<&Plan>, layout: &Layout, job: &Job, ran_ns: u64) -> Value {
     let asked = Asked { header, plan, job };
     let copies = job.copies.as_ref().map_or_else(|| asked.copies_of_loop(), |copies| copies.number as u64);
     let mut options = json!({
