@@ -136,8 +136,8 @@ impl Index {
     /// is the name of the slot's block, with the highest bit set if the block was used, or 2⁶⁴ − 1 if the slot is
     /// empty.
     pub fn words(&self) -> impl Iterator<Item = u64> + '_ {
-        let slot = |slot: &Slot| if slot.used { slot.block | USED } else { slot.block };
-        std::iter::once(u64::from(self.hand)).chain(self.slots.iter().map(slot))
+        std::iter::once(u64::from(self.hand))
+            .chain(self.slots.iter().map(|slot: &Slot| if slot.used { slot.block | USED } else { slot.block }))
     }
 
     /// The cache that `words` describe, in the form of [`words`](Index::words). `None` if they do not describe a cache

@@ -93,8 +93,10 @@ impl<T: Send> Work<T> {
             self.watch(&noticed, watch);
             // The loaders that still want to say something find nobody, and end.
             drop(noticed);
-            let join = |thread: ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
-            threads.into_iter().map(join).collect::<Result<Vec<()>, Trouble>>()
+            threads
+                .into_iter()
+                .map(|thread: ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic)))
+                .collect::<Result<Vec<()>, Trouble>>()
         })?;
         Ok(if locked(&self.left).ends { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }

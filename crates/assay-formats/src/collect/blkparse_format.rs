@@ -62,14 +62,17 @@ impl Format {
 
     /// What a load cannot be made without.
     fn lacks(&self) -> Option<&'static str> {
-        let has = |specifier: char| self.pieces.contains(&Piece::Value(specifier));
-        match () {
-            () if !has('a') => Some("%a (the action)"),
-            () if !has('d') => Some("%d (read or write)"),
-            () if !has('S') => Some("%S (the sector)"),
-            () if !has('n') && !has('N') => Some("%n or %N (the size)"),
-            () => None,
-        }
+        let wanted = [
+            (&['a'][..], "%a (the action)"),
+            (&['d'], "%d (read or write)"),
+            (&['S'], "%S (the sector)"),
+            (&['n', 'N'], "%n or %N (the size)"),
+        ];
+        wanted.into_iter().find(|(specifiers, _)| !self.has_any(specifiers)).map(|(_, name)| name)
+    }
+
+    fn has_any(&self, specifiers: &[char]) -> bool {
+        specifiers.iter().any(|specifier| self.pieces.contains(&Piece::Value(*specifier)))
     }
 
     /// What a line says; lines of another format are none of a trace.
@@ -114,10 +117,10 @@ fn behind<'a>(text: &str, mut rest: &'a str) -> Option<&'a str> {
 
 /// Where `8,16` ends: it has a comma of its own.
 fn end_of_device(rest: &str) -> Option<usize> {
-    let is_number = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
     let (major, behind) = rest.split_once(',')?;
     let minor = behind.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(behind.len());
-    (is_number(major) && minor > 0).then_some(major.len() + 1 + minor)
+    let is_number = !major.is_empty() && major.bytes().all(|byte| byte.is_ascii_digit());
+    (is_number && minor > 0).then_some(major.len() + 1 + minor)
 }
 
 /// Where a value ends that this text stands behind. A value may be padded with white space.
@@ -145,18 +148,18 @@ impl<'a> Values<'a> {
     /// Takes a value; nothing if it is none of this specifier.
     fn take(&mut self, specifier: char, text: &'a str) -> Option<()> {
         let text = text.trim();
-        let number = || text.parse::<u64>().ok();
+        let number = text.parse::<u64>().ok();
         match specifier {
             'a' => self.action = Some(text).filter(|text| !text.is_empty())?,
             'd' => self.kind = text,
             'D' => self.device = Some(text),
-            'M' => self.major = Some(number()?),
-            'm' => self.minor = Some(number()?),
-            'T' => self.seconds = Some(number()?),
-            't' => self.nanoseconds = number().filter(|&ns| ns < 1_000_000_000)?,
-            'S' => self.sector = Some(number()?),
-            'n' => self.sectors = Some(number()?),
-            'N' => self.sectors = Some(number()? / SECTOR),
+            'M' => self.major = Some(number?),
+            'm' => self.minor = Some(number?),
+            'T' => self.seconds = Some(number?),
+            't' => self.nanoseconds = number.filter(|&ns| ns < 1_000_000_000)?,
+            'S' => self.sector = Some(number?),
+            'n' => self.sectors = Some(number?),
+            'N' => self.sectors = Some(number? / SECTOR),
             _ => {}
         }
         Some(())

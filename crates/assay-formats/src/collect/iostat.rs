@@ -38,9 +38,8 @@ const IMPOSSIBLE: f64 = 1e9;
 
 /// Whether a word can be a column of iostat, used or not: this excludes prose that mentions r/s.
 fn like_a_column(word: &str) -> bool {
-    let usable = |c: char| c.is_ascii_alphanumeric() || "/%_-".contains(c);
     word.len() <= 16
-        && word.chars().all(usable)
+        && word.chars().all(|c| c.is_ascii_alphanumeric() || "/%_-".contains(c))
         && (word.contains(['/', '%', '_', '-']) || ["await", "svctm", "tps", "util"].contains(&word))
         || ["kB_read", "kB_wrtn", "kB_dscd"].contains(&word)
 }
@@ -245,17 +244,9 @@ impl Reader {
             found.remark(place, text);
             return true;
         };
-        let in_our_units = |(column, (value, suffix)): (&Option<Column>, (f64, Option<f64>))| {
-            let (ours, scale) = (*column)?;
-            // A suffix gives the unit itself, in bytes.
-            let scaled = match suffix {
-                Some(bytes) if ours.ends_with("kB/s") => value * bytes / 1024.0,
-                Some(bytes) => value * bytes,
-                None => value * scale,
-            };
-            Some((ours, scaled))
-        };
-        let values: Vec<_> = table.columns.iter().zip(values).filter_map(in_our_units).collect();
+        let values = table.columns.iter().zip(values);
+        let values: Vec<_> =
+            values.filter_map(|(column, (value, suffix))| in_our_units(*column, value, suffix)).collect();
         self.reports.device(place, name, &values, options, found);
         true
     }
@@ -264,6 +255,18 @@ impl Reader {
     pub(super) fn end(&mut self, place: Place, _options: &Options, found: &mut Findings) {
         self.reports.end(place, found);
     }
+}
+
+/// A value of a column in our unit; nothing if we do not use the column.
+fn in_our_units(column: Option<Column>, value: f64, suffix: Option<f64>) -> Option<(&'static str, f64)> {
+    let (ours, scale) = column?;
+    // A suffix gives the unit itself, in bytes.
+    let scaled = match suffix {
+        Some(bytes) if ours.ends_with("kB/s") => value * bytes / 1024.0,
+        Some(bytes) => value * bytes,
+        None => value * scale,
+    };
+    Some((ours, scaled))
 }
 
 /// `Linux 6.1.0 (node-1) 11/22/26 _x86_64_ (2 CPU)`, separated by tabs: the machine's name.

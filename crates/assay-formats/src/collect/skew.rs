@@ -126,8 +126,9 @@ impl Skew {
             (exponent, distance(&shares, exponent))
         });
         let (zipf, error) = distances.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0.0, 1.0));
-        let of = |part: u64| shares[(zones.div_ceil(part) as usize).clamp(1, shares.len()) - 1];
-        Fit { zone: 1 << self.shift, zones, zipf, error, busiest: (of(100), of(10)) }
+        let [hundredth, tenth] =
+            [100, 10].map(|part: u64| shares[(zones.div_ceil(part) as usize).clamp(1, shares.len()) - 1]);
+        Fit { zone: 1 << self.shift, zones, zipf, error, busiest: (hundredth, tenth) }
     }
 }
 

@@ -149,8 +149,11 @@ fn blkparse(line: &str) -> Seen<'_> {
 
 /// `8,16`.
 pub(super) fn device_numbers(word: &str) -> bool {
-    let digits = |part: &str| (1..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
-    word.split_once(',').is_some_and(|(major, minor)| digits(major) && digits(minor))
+    word.split_once(',').is_some_and(|(major, minor)| is_device_number(major) && is_device_number(minor))
+}
+
+fn is_device_number(part: &str) -> bool {
+    (1..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// `12.000123456` seconds, exactly.
@@ -179,14 +182,14 @@ fn iolog(line: &str, timed: bool) -> Seen<'static> {
     let Some(kind) = rest.iter().rposition(|word| known.contains(word)).filter(|&kind| kind > 0) else {
         return Seen::Damaged("not a line of an iolog", "; it is left out");
     };
-    let number = |index: usize| rest.get(index)?.parse::<u64>().ok();
     let direction = match rest[kind] {
         "read" => Some(Direction::Read),
         "write" => Some(Direction::Write),
         "sync" | "datasync" | "trim" => None,
         _ => return Seen::Empty,
     };
-    let whole = number(kind + 1).zip(number(kind + 2)).filter(|(_, bytes)| *bytes > 0 && *bytes < BYTES_MAX);
+    let [offset, bytes] = [kind + 1, kind + 2].map(|index| rest.get(index)?.parse::<u64>().ok());
+    let whole = offset.zip(bytes).filter(|(_, bytes)| *bytes > 0 && *bytes < BYTES_MAX);
     if direction.is_some() && (whole.is_none() || timed && at.is_none()) {
         return Seen::Damaged("an operation without its time, offset or length: the line is cut", " and left out");
     }
@@ -196,22 +199,26 @@ fn iolog(line: &str, timed: bool) -> Seen<'static> {
     Seen::Event(Event { device, action: "", direction, at, address: Some(address), bytes, durable: false })
 }
 
+/// The column with one of these names.
+fn column_of(names: &[&str], wanted: &[&str]) -> Option<usize> {
+    names.iter().position(|name| wanted.contains(name))
+}
+
 impl Snoop {
     /// The columns for a header such as `TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)` or `COMM PID TYPE DEV BLOCK
     /// BYTES LATms`.
     fn of(header: &str) -> Option<Snoop> {
         let names: Vec<&str> = header.split_ascii_whitespace().collect();
-        let at = |wanted: &[&str]| names.iter().position(|name| wanted.contains(name));
         let time = [("TIME(s)", 1e9), ("TIME(ms)", 1e6), ("STARTs", 1e9), ("TIMEs", 1e9)];
-        let time = time.iter().find_map(|&(name, scale)| Some((at(&[name])?, scale)));
+        let time = time.iter().find_map(|&(name, scale)| Some((column_of(&names, &[name])?, scale)));
         Some(Snoop {
             columns: names.len(),
-            command: at(&["COMM"])?,
+            command: column_of(&names, &["COMM"])?,
             time,
-            device: at(&["DISK", "DEV"])?,
-            direction: at(&["T", "TYPE"])?,
-            address: at(&["SECTOR", "BLOCK"])?,
-            bytes: at(&["BYTES"])?,
+            device: column_of(&names, &["DISK", "DEV"])?,
+            direction: column_of(&names, &["T", "TYPE"])?,
+            address: column_of(&names, &["SECTOR", "BLOCK"])?,
+            bytes: column_of(&names, &["BYTES"])?,
         })
     }
 
@@ -240,11 +247,16 @@ impl Snoop {
     /// Whether a line below the header is a row of the table, if perhaps a cut one: it begins with a time, or has the
     /// number of a process behind the name of a command.
     fn is_row(&self, words: &[&str]) -> bool {
-        let is_number = |word: &&str| word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
         match self.time {
-            Some((column, _)) => words.get(column).is_some_and(is_number),
-            None => words.iter().skip(self.command + 1).take(4).any(is_number),
+            Some((column, _)) => words.get(column).is_some_and(|word| is_decimal(word)),
+            None => words.iter().skip(self.command + 1).take(4).any(|word| is_decimal(word)),
         }
+    }
+
+    /// The word in a column of a row. A name of several words shifts the columns after it.
+    fn word<'a>(&self, words: &[&'a str], column: usize) -> Option<&'a str> {
+        let shift = if column > self.command { words.len().checked_sub(self.columns)? } else { 0 };
+        words.get(column + shift).copied()
     }
 
     fn line<'a>(&self, line: &'a str) -> Seen<'a> {
@@ -252,22 +264,22 @@ impl Snoop {
         if !self.is_row(&words) {
             return Seen::Nothing;
         }
-        // A name of several words shifts the columns after it.
-        let shift = words.len().checked_sub(self.columns);
-        let word = |column: usize| {
-            let shift = if column > self.command { shift? } else { 0 };
-            words.get(column + shift).copied()
-        };
-        let bytes = word(self.bytes).and_then(|word| word.parse::<u64>().ok());
-        let (Some(bytes), Some(device), Some(kind), Some(_)) =
-            (bytes.filter(|bytes| *bytes < BYTES_MAX), word(self.device), word(self.direction), shift)
+        let bytes = self.word(&words, self.bytes).and_then(|word| word.parse::<u64>().ok());
+        let (device, kind) = (self.word(&words, self.device), self.word(&words, self.direction));
+        let (Some(bytes), Some(device), Some(kind), true) =
+            (bytes.filter(|bytes| *bytes < BYTES_MAX), device, kind, words.len() >= self.columns)
         else {
             return Seen::Damaged("an operation without all its columns: the line is cut", " and left out");
         };
-        let at = self.time.and_then(|(column, scale)| Some((number(word(column)?)? * scale) as u64));
-        let address = word(self.address).and_then(|word| word.parse::<u64>().ok()?.checked_mul(SECTOR));
+        let at = self.time.and_then(|(column, scale)| Some((number(self.word(&words, column)?)? * scale) as u64));
+        let address = self.word(&words, self.address).and_then(|word| word.parse::<u64>().ok()?.checked_mul(SECTOR));
         let direction = direction(kind).filter(|_| bytes > 0);
         let durable = kind.contains('S');
         Seen::Event(Event { device: device.into(), action: "", direction, at, address, bytes, durable })
     }
+}
+
+/// Whether a word has only digits and points.
+fn is_decimal(word: &str) -> bool {
+    word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
 }

@@ -159,10 +159,10 @@ impl<'a> Files<'a> {
 /// Refuses targets of the command line that are more or fewer than the files of the jobs. What else is wrong with too few
 /// of them, such as a share of a file that has no target, would only follow from that. A recording names its files itself.
 pub(super) fn refuse_other_count(jobs: &[Job<'_>], choice: &Choice) -> Result<(), Fault> {
-    let plays = |job: &Job<'_>| job.entry("read_iolog").is_some();
-    let Some(first) = jobs.first().filter(|_| !choice.targets.is_empty() && !jobs.iter().any(plays)) else {
+    let Some(first) = jobs.first() else { return Ok(()) };
+    if choice.targets.is_empty() || jobs.iter().any(|job| job.entry("read_iolog").is_some()) {
         return Ok(());
-    };
+    }
     let mut all: Vec<String> = Vec::new();
     for job in jobs {
         let copies = job.within::<u64>("numjobs", 1, MOST_STREAMS as u64)?.unwrap_or(1);
@@ -249,12 +249,14 @@ fn names(job: &Job<'_>, copy: u64) -> Result<Vec<String>, Fault> {
             names?
         }
     };
-    let within = |file: String| match dir {
-        "" => file,
-        dir if dir.ends_with('/') => format!("{dir}{file}"),
-        dir => format!("{dir}/{file}"),
-    };
-    Ok(files.into_iter().map(within).collect())
+    Ok(files
+        .into_iter()
+        .map(|file| match dir {
+            "" => file,
+            dir if dir.ends_with('/') => format!("{dir}{file}"),
+            dir => format!("{dir}/{file}"),
+        })
+        .collect())
 }
 
 fn formatted(job: &Job<'_>, format: &str, copy: u64, file: u32) -> Result<String, Fault> {
@@ -312,21 +314,7 @@ fn range(
     }
     let least = sizes.iter().map(|size| size.from.get()).min().unwrap_or(1);
     let largest = sizes.iter().map(|size| size.to.get()).max().unwrap_or(1);
-    let bytes = |key: &'static str| -> Result<Option<u64>, Fault> {
-        let amount = if key.ends_with("size") { job.length(key)? } else { job.amount(key)? };
-        match amount {
-            None => Ok(None),
-            Some((_, Amount::Bytes(bytes))) => Ok(Some(bytes)),
-            Some((entry, Amount::Percent(percent))) => match size {
-                Some(size) => Ok(Some((u128::from(size) * u128::from(percent) / 100) as u64 / least * least)),
-                None => Err(job.fault(
-                    entry,
-                    format!("a share of {name}, whose size is not known"),
-                    "write bytes, or name a file that exists",
-                )),
-            },
-        }
-    };
+    let bytes = |key| bytes_of_file(job, key, name, size, least);
     let (begin, increment) = (bytes("offset")?.unwrap_or(0), bytes("offset_increment")?.unwrap_or(0));
     let align = job.count("offset_align")?.filter(|align| *align > 0).unwrap_or(1);
     let begin = increment
@@ -362,6 +350,29 @@ fn range(
     };
     let length = used.map(|used| Part::Bytes(Bytes::new(used)));
     Ok((Extent::new(Part::Bytes(Bytes::new(begin)), length), moved))
+}
+
+/// The value of a key, in bytes of the file `name` of this size; a share is rounded down to a multiple of `least`.
+fn bytes_of_file(
+    job: &Job<'_>,
+    key: &'static str,
+    name: &str,
+    size: Option<u64>,
+    least: u64,
+) -> Result<Option<u64>, Fault> {
+    let amount = if key.ends_with("size") { job.length(key)? } else { job.amount(key)? };
+    match amount {
+        None => Ok(None),
+        Some((_, Amount::Bytes(bytes))) => Ok(Some(bytes)),
+        Some((entry, Amount::Percent(percent))) => match size {
+            Some(size) => Ok(Some((u128::from(size) * u128::from(percent) / 100) as u64 / least * least)),
+            None => Err(job.fault(
+                entry,
+                format!("a share of {name}, whose size is not known"),
+                "write bytes, or name a file that exists",
+            )),
+        },
+    }
 }
 
 /// Refuses a part that ends beyond the end of its file.

@@ -124,13 +124,12 @@ impl<'a> Job<'a> {
     /// Refuses the job if it has a key of the class `Refused`. `writes` says that it writes: what is about writing alone
     /// does nothing otherwise, which is noted.
     pub(super) fn refuse(&self, writes: bool) -> Result<(), Fault> {
-        let is_idle = |entry: &Entry| !writes && OF_WRITES.contains(&entry.key.name);
-        for entry in self.entries().into_iter().filter(|entry| is_idle(entry)) {
+        for entry in self.entries().into_iter().filter(|entry| !writes && is_of_writes(entry)) {
             self.asked.borrow_mut().insert(entry.key.name);
             self.differs(entry, "without effect: the job writes nothing");
         }
         let mut refused = self.entries().into_iter().filter(|entry| entry.key.class == Class::Refused);
-        let Some(entry) = refused.find(|entry| !is_idle(entry)) else { return Ok(()) };
+        let Some(entry) = refused.find(|entry| writes || !is_of_writes(entry)) else { return Ok(()) };
         let (name, told) = (entry.key.name, entry.key.told);
         // The text is only a remedy: another key does the same better.
         if told.starts_with("use ") || told.starts_with("write ") {
@@ -336,4 +335,9 @@ impl<'a> Job<'a> {
             [] => Ok([None, None]),
         }
     }
+}
+
+/// Whether a key is about writing alone.
+fn is_of_writes(entry: &Entry) -> bool {
+    OF_WRITES.contains(&entry.key.name)
 }

@@ -65,19 +65,19 @@ pub(super) fn pace(
         0 => None,
         _ => asked.shared(job, mode, pauses, service)?,
     };
-    let of = |direction: Direction| match (asked.of[index(direction)], &schedule, think) {
-        (Some(rate), Some(schedule), _) => Arrival::Shared { rate, even: asked.even, schedule: schedule.clone() },
-        (Some(rate), None, _) if asked.even => Arrival::Steady { rate },
-        (Some(rate), None, _) => Arrival::Poisson { rate },
-        _ if looped => {
-            Arrival::Looped { looped: String::new(), share: Share::from_percent(shares[index(direction)]), line: None }
-        }
-        (None, _, Some(think)) => Arrival::Paced { pause: think.time },
-        (None, _, None) => Arrival::Closed { in_flight: depth },
-    };
     let mut arrivals = [None, None];
-    let wanted = mode.directions().filter(|direction| shares[index(*direction)] > 0);
-    wanted.for_each(|direction| arrivals[index(direction)] = Some(of(direction)));
+    for at in mode.directions().map(index).filter(|at| shares[*at] > 0) {
+        arrivals[at] = Some(match (asked.of[at], &schedule, think) {
+            (Some(rate), Some(schedule), _) => Arrival::Shared { rate, even: asked.even, schedule: schedule.clone() },
+            (Some(rate), None, _) if asked.even => Arrival::Steady { rate },
+            (Some(rate), None, _) => Arrival::Poisson { rate },
+            _ if looped => {
+                Arrival::Looped { looped: String::new(), share: Share::from_percent(shares[at]), line: None }
+            }
+            (None, _, Some(think)) => Arrival::Paced { pause: think.time },
+            (None, _, None) => Arrival::Closed { in_flight: depth },
+        });
+    }
     Ok(Pace { arrivals, looped: looped.then_some(think) })
 }
 
@@ -141,12 +141,12 @@ fn beside(job: &Job<'_>, mode: Mode, asked: Rates, think: Think) -> Result<(Rate
     // What the pauses leave time for.
     let most = f64::from(think.every) / think.time.as_secs_f64();
     let shares = shares(job, mode, 0)?;
-    let reached = |direction: &&Direction| {
-        let share = if mode.both() { shares[index(**direction)] as f64 / 100.0 } else { 1.0 };
-        asked.of[index(**direction)].is_some_and(|rate| rate.as_f64() < most * share)
-    };
+    let any_is_reached = rated.iter().map(|direction| index(*direction)).any(|at| {
+        let share = if mode.both() { shares[at] as f64 / 100.0 } else { 1.0 };
+        asked.of[at].is_some_and(|rate| rate.as_f64() < most * share)
+    });
     let is_reached = stand_still || asked.all(job, mode)?.as_f64() < most;
-    if !is_reached && rated.iter().any(|direction| reached(&direction)) {
+    if !is_reached && any_is_reached {
         let remedy = "write larger thinktime_blocks or smaller rates, or a job for each direction";
         return Err(job.not_yet(entry, "a pause that leaves time for one of two rates", remedy));
     }

@@ -53,11 +53,12 @@ impl Made<'_> {
         job.differs(entry, "an open loop: an operation that cannot be issued at its time waits, and its wait counts");
         let target = self.files.target(job, &played.device, None)?;
         self.fits(job, entry, target, &played)?;
-        self.ways.add(job, Mode::of(true, true), &self.files, &[target])?;
+        self.ways.add(job, Mode::with_directions(true, true), &self.files, &[target])?;
         let copies = job.within::<u64>("numjobs", 1, MOST_STREAMS as u64)?.unwrap_or(1);
         let own = Own { content: content(job)?, durable: durable(job)?, copies };
-        let has = |direction| played.lines.iter().any(|line| line.direction == direction);
-        let mode = Mode::of(has(Direction::Read), has(Direction::Write));
+        let [reads, writes] = [Direction::Read, Direction::Write]
+            .map(|direction| played.lines.iter().any(|line| line.direction == direction));
+        let mode = Mode::with_directions(reads, writes);
         self.has_room(job, 2 * copies)?;
         // fio counts the times of an iolog from the beginning of the job.
         let plain = ends.of_recording();

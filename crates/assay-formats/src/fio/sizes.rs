@@ -36,23 +36,24 @@ pub(super) fn sizes(job: &Job<'_>, by_order: Option<&Size>, rounded: bool) -> Re
     let ranges = job.pair("bsrange", |reading, text| range(reading, text, unaligned))?;
     let shares = job.pair("bssplit", shares)?;
     let later = job.is_later("bsrange", "bs");
-    let of = |direction: usize| {
-        let range = ranges[direction].clone().filter(|_| later);
-        let size = shares[direction].clone().or(range).or_else(|| fixed[direction].clone());
-        size.unwrap_or_else(|| Size::fixed(Bytes::new(USUAL)))
-    };
     if let Some(entry) = job.entry("bsrange").filter(|_| !later) {
         return Err(job.fault(entry, "bs behind bsrange replaces it", "remove one of the two"));
     }
-    let sizes = [of(0), of(1)];
-    let odd = |size: &Size| {
-        let bounds = size.shares.iter().flat_map(|bar| [bar.from, bar.to]).chain([size.from, size.to]);
-        bounds.map(Bytes::get).any(|bytes| !bytes.is_multiple_of(SECTOR))
-    };
-    if rounded && sizes.iter().any(odd) {
+    let sizes = [0, 1].map(|direction: usize| {
+        let range = ranges[direction].clone().filter(|_| later);
+        let size = shares[direction].clone().or(range).or_else(|| fixed[direction].clone());
+        size.unwrap_or_else(|| Size::fixed(Bytes::new(USUAL)))
+    });
+    if rounded && sizes.iter().any(is_odd) {
         job.note(format!("{}: sizes that are not multiples of the target's blocks are rounded up to them", job.name));
     }
     Ok(sizes)
+}
+
+/// Whether a size is not made of whole sectors.
+fn is_odd(size: &Size) -> bool {
+    let bounds = size.shares.iter().flat_map(|bar| [bar.from, bar.to]).chain([size.from, size.to]);
+    bounds.map(Bytes::get).any(|bytes| !bytes.is_multiple_of(SECTOR))
 }
 
 fn one(reading: Reading, text: &str) -> Result<Bytes, Wrong> {
@@ -77,7 +78,6 @@ fn range(reading: Reading, text: &str, unaligned: bool) -> Result<Size, Wrong> {
     if max < min {
         return Err(Wrong::new(text, "this range ends before it begins", format!("write {to}-{from}")));
     }
-    let bar = |from: u64, to: u64, weight: u64| Sizes { from: Bytes::new(from), to: Bytes::new(to), weight };
     if unaligned {
         let bars =
             if min == max { vec![bar(max, max, 1)] } else { vec![bar(min, max - 1, max - min), bar(max, max, min)] };
@@ -91,10 +91,17 @@ fn range(reading: Reading, text: &str, unaligned: bool) -> Result<Size, Wrong> {
             format!("write a range of at most {MOST}, or bssplit="),
         ));
     }
-    // The weight of a size: how many of the numbers from min to min + max are rounded to it.
-    let step = |n: u64| bar((n * min).min(max), (n * min).min(max), ((n + 1) * min).min(min + max) - n * min);
     let last = (min + max - 1) / min;
-    histogram(text, (1..=last).map(step).collect())
+    let bars = (1..=last).map(|n| {
+        let size = (n * min).min(max);
+        // The weight of a size: how many of the numbers from min to min + max are rounded to it.
+        bar(size, size, ((n + 1) * min).min(min + max) - n * min)
+    });
+    histogram(text, bars.collect())
+}
+
+fn bar(from: u64, to: u64, weight: u64) -> Sizes {
+    Sizes { from: Bytes::new(from), to: Bytes::new(to), weight }
 }
 
 /// `size/percent:size/percent`; sizes without a share divide the rest equally.
@@ -128,8 +135,10 @@ fn shares(reading: Reading, text: &str) -> Result<Size, Wrong> {
             "fio gives the rest to the largest; write shares that make 100",
         ));
     }
-    let weight = |share: Option<u64>| share.map_or(100 - sum, |share| share * blanks.max(1));
-    let bars = parts.iter().map(|(bytes, share)| Sizes { from: *bytes, to: *bytes, weight: weight(*share) });
+    let bars = parts.iter().map(|(bytes, share)| {
+        let weight = share.map_or(100 - sum, |share| share * blanks.max(1));
+        Sizes { from: *bytes, to: *bytes, weight }
+    });
     histogram(text, bars.collect())
 }
 

@@ -5,7 +5,7 @@ use super::seals::together;
 use assay_base::{Fault, Span};
 use assay_model::Life;
 use assay_model::lives::{all_over, life_of};
-use assay_model::plan::{Arrival, Stream, WarmUp};
+use assay_model::plan::{Arrival, WarmUp};
 use assay_model::workload::{IN_FLIGHT_BOUND, LARGEST_BOUND, Load, Sealing, Step, Workload};
 use std::collections::BTreeMap;
 
@@ -79,8 +79,8 @@ fn lasts(jobs: &[Job<'_>], workload: &mut Workload) -> Result<(), Fault> {
     let Load { streams, loops, .. } = &mut workload.load;
     let first = streams.first().map(|stream| life_of(stream, loops).clone()).unwrap_or_default();
     let plain = Life { lasts: first.lasts, ..Life::default() };
-    let own = |stream: &Stream| stream.arrival.loop_name().is_some() || stream.life == plain;
-    let alike = streams.iter().all(own) && loops.iter().all(|looped| looped.life == plain);
+    let mut alone = streams.iter().filter(|stream| stream.arrival.loop_name().is_none());
+    let alike = alone.all(|stream| stream.life == plain) && loops.iter().all(|looped| looped.life == plain);
     if let Some(duration) = first.lasts.filter(|_| alike) {
         workload.timing.duration = duration;
         streams.iter_mut().for_each(|stream| stream.life = Life::default());

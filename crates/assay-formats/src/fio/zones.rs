@@ -19,11 +19,15 @@ pub(super) struct Zones<'a> {
     entry: &'a Entry,
 }
 
+/// A number of bytes; none if it is zero.
+fn bytes(job: &Job<'_>, key: &'static str) -> Result<Option<u64>, Fault> {
+    Ok(job.count(key)?.filter(|bytes| *bytes > 0))
+}
+
 /// Reads the keys of zones. `several` says that the job has several files.
 pub(super) fn zones<'a>(job: &Job<'a>, mode: Mode, several: bool) -> Result<Option<Zones<'a>>, Fault> {
     let mode_of_zones = job.value("zonemode")?;
-    let bytes = |key| Ok(job.count(key)?.filter(|bytes| *bytes > 0));
-    let (moved, length, gap) = (bytes("zonesize")?, bytes("zonerange")?, bytes("zoneskip")?);
+    let (moved, length, gap) = (bytes(job, "zonesize")?, bytes(job, "zonerange")?, bytes(job, "zoneskip")?);
     let entry = match mode_of_zones {
         Some((entry, value)) => match (value.text.as_str(), job.entry("zonesize").filter(|_| moved.is_some())) {
             ("strided", _) => entry,

@@ -135,8 +135,8 @@ fn step(config: &Config, running: &[(Worker, usize)], depth: Option<u32>) -> Res
             loops.push(Loop { name, spec: *spec, settings, copies: 1, target });
         }
     }
-    let too_many = |it: &&Loop| u64::from(it.settings.in_flight) * u64::from(it.copies) > MOST_IN_FLIGHT;
-    if let Some(it) = loops.iter().find(too_many) {
+    let too_many = loops.iter().find(|it| u64::from(it.settings.in_flight) * u64::from(it.copies) > MOST_IN_FLIGHT);
+    if let Some(it) = too_many {
         let what = format!(
             "the workers that do the same as {} have more than {MOST_IN_FLIGHT} outstanding I/Os on a target",
             it.name
@@ -178,8 +178,8 @@ impl Names {
     /// A new name, different from all others.
     fn fresh(&mut self, name: &str) -> String {
         let usable = plain(name);
-        let numbered = |n: usize| if n == 1 { usable.clone() } else { format!("{usable}-{n}") };
-        let own = (1..).map(numbered).find(|name| !self.1.contains(name)).unwrap_or_default();
+        let mut names = (1usize..).map(|n| if n == 1 { usable.clone() } else { format!("{usable}-{n}") });
+        let own = names.find(|name| !self.1.contains(name)).unwrap_or_default();
         self.1.push(own.clone());
         own
     }

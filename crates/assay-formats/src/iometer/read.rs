@@ -393,8 +393,10 @@ fn line(text: &Text<'_>, data: Word<'_>) -> Result<Line, Fault> {
     if whole(text, reply, 0, u64::MAX)? > 0 {
         return Err(text.fault(reply.place, "replies are of networks", "write 0, as for disks"));
     }
-    let sector = |align: u64| if align == 0 { SECTOR } else { align };
-    let aligned = sector(whole(text, align, 0, LARGEST)?);
+    let aligned = match whole(text, align, 0, LARGEST)? {
+        0 => SECTOR,
+        bytes => bytes,
+    };
     if !aligned.is_multiple_of(SECTOR) {
         return Err(text.fault(
             align.place,
@@ -450,8 +452,8 @@ fn depths(text: &mut Text<'_>, words: &[Word<'_>]) -> Result<Vec<u32>, Fault> {
     if last < first {
         return Err(text.fault(end.place, "the last number is below the first", "write a larger one"));
     }
-    let next = |depth: &u64| Some(if least == 1 { depth + by } else { depth * by });
-    let depths = std::iter::successors(Some(first), next).take_while(|depth| *depth <= last);
+    let depths = std::iter::successors(Some(first), |depth| Some(if least == 1 { depth + by } else { depth * by }));
+    let depths = depths.take_while(|depth| *depth <= last);
     let depths: Vec<u32> = depths.take(MOST_DEPTHS + 1).map(|depth| depth as u32).collect();
     if depths.len() > MOST_DEPTHS {
         Err(text.fault(

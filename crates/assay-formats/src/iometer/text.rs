@@ -62,16 +62,17 @@ impl<'a> Text<'a> {
             return Err(Fault::whole(file, "the file is longer than any configuration of IOmeter", remedy));
         }
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let line = |(at, text): (usize, &'a str)| {
+        let mut lines = Vec::new();
+        for (text, number) in text.split('\n').zip(1..) {
             let text = text.trim_end_matches('\r');
             let kind = match text.strip_prefix('\'') {
                 Some(rest) => Kind::Label(label(rest)),
                 None if text.trim().is_empty() => Kind::Blank,
                 None => Kind::Data,
             };
-            Line { number: at + 1, text, kind }
-        };
-        Ok(Text { file, lines: text.split('\n').enumerate().map(line).collect(), at: 0 })
+            lines.push(Line { number, text, kind });
+        }
+        Ok(Text { file, lines, at: 0 })
     }
 
     /// A fault at a place.
@@ -194,21 +195,24 @@ impl<'a> Word<'a> {
     /// The text before the last comma, and the text after it.
     pub(super) fn last_field(self) -> Option<(Word<'a>, Word<'a>)> {
         let at = self.text.rfind(',')?;
-        let part = |from: usize, to: usize| {
-            trimmed(Word {
-                text: &self.text[from..to],
-                place: Place { at: self.place.at + from, width: to - from, ..self.place },
-            })
-        };
-        Some((part(0, at), part(at + 1, self.text.len())))
+        Some((self.part(0, at), self.part(at + 1, self.text.len())))
+    }
+
+    /// The bytes `from..to` of the text.
+    fn part(self, from: usize, to: usize) -> Word<'a> {
+        trimmed(Word {
+            text: &self.text[from..to],
+            place: Place { at: self.place.at + from, width: to - from, ..self.place },
+        })
     }
 
     fn parts(self, split: impl Fn(&'a str) -> Vec<&'a str>) -> Vec<Word<'a>> {
         let begin = self.text.as_ptr() as usize;
-        let part = |text: &'a str| {
+        let mut parts = Vec::new();
+        for text in split(self.text) {
             let at = self.place.at + (text.as_ptr() as usize - begin);
-            trimmed(Word { text, place: Place { at, width: text.len(), ..self.place } })
-        };
-        split(self.text).into_iter().map(part).collect()
+            parts.push(trimmed(Word { text, place: Place { at, width: text.len(), ..self.place } }));
+        }
+        parts
     }
 }

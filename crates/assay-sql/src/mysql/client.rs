@@ -47,8 +47,11 @@ fn list<T: ToString>(all: impl IntoIterator<Item = T>) -> String {
 fn table<const N: usize>(columns: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
     let mut selects = Vec::new();
     for (at, row) in rows.enumerate() {
-        let name = |(column, value): (&str, String)| if at == 0 { format!("{value} AS {column}") } else { value };
-        let values: Vec<String> = columns.into_iter().zip(row).map(name).collect();
+        let values: Vec<String> = columns
+            .into_iter()
+            .zip(row)
+            .map(|(column, value): (&str, String)| if at == 0 { format!("{value} AS {column}") } else { value })
+            .collect();
         selects.push(format!("SELECT {}", values.join(", ")));
     }
     format!("({})", selects.join(" UNION ALL "))
@@ -315,8 +318,11 @@ impl Client {
         if rows.len() != count || rows.iter().any(|row| row.is_null(2)) {
             return Err(Fault::missing_row("order, order line or customer"));
         }
-        let one = |row: &Row| Ok([row.int(0)?.to_string(), row.int(1)?.to_string(), money(row.big(2)?)]);
-        let rows = rows.iter().map(one).collect::<io::Result<Vec<_>>>().map_err(unreadable)?;
+        let rows = rows
+            .iter()
+            .map(|row: &Row| Ok([row.int(0)?.to_string(), row.int(1)?.to_string(), money(row.big(2)?)]))
+            .collect::<io::Result<Vec<_>>>()
+            .map_err(unreadable)?;
         Ok(table(["district", "orderer", "amount"], rows.into_iter()))
     }
 
@@ -371,9 +377,15 @@ fn take(taken: &Taken) -> String {
 
 /// What a flight has read of the items and the stock of an order.
 fn fill(asked: &NewOrder, items: &[Row], stock: &[Row]) -> Result<Filled, Fault> {
-    let item = |row: &Row| Ok((row.int(0)?, (row.big(1)?, row.int(2)? == 1)));
-    let held = |row: &Row| Ok(((row.int(0)?, row.int(1)?), (row.int(2)?, row.int(3)? == 1, row.text(4)?.to_owned())));
-    let items = items.iter().map(item).collect::<io::Result<_>>().map_err(unreadable)?;
-    let stock = stock.iter().map(held).collect::<io::Result<_>>().map_err(unreadable)?;
+    let items = items
+        .iter()
+        .map(|row: &Row| Ok((row.int(0)?, (row.big(1)?, row.int(2)? == 1))))
+        .collect::<io::Result<_>>()
+        .map_err(unreadable)?;
+    let stock = stock
+        .iter()
+        .map(|row: &Row| Ok(((row.int(0)?, row.int(1)?), (row.int(2)?, row.int(3)? == 1, row.text(4)?.to_owned()))))
+        .collect::<io::Result<_>>()
+        .map_err(unreadable)?;
     Filled::of(asked, &items, stock)
 }

@@ -66,8 +66,13 @@ fn ours(name: &str) -> Option<Vec<Column>> {
         "assay_session" => Some(whole(&[("run", "varchar(100)"), ("session", "int"), ("seq", "bigint")])),
         name => {
             let table = Table::ALL.into_iter().find(|table| table.name() == name)?;
-            let column = |it: &assay_model::tpcc::Column| Column::new(it.name, &kind(it.kind), it.nullable);
-            Some(table.columns().iter().map(column).collect())
+            Some(
+                table
+                    .columns()
+                    .iter()
+                    .map(|it: &assay_model::tpcc::Column| Column::new(it.name, &kind(it.kind), it.nullable))
+                    .collect(),
+            )
         }
     }
 }
@@ -114,17 +119,23 @@ impl Tables {
 
     /// The tables of names that a load uses which no load has made; with `others`, those of other names too.
     pub(super) fn foreign(&self, others: bool) -> Vec<&str> {
-        let is_foreign = |(name, found): &(&String, &Found)| match ours(name) {
-            Some(columns) => !found.is_innodb || !found.has(&columns),
-            None => others,
-        };
-        self.0.iter().filter(is_foreign).map(|(name, _)| name.as_str()).collect()
+        self.0
+            .iter()
+            .filter(|(name, found): &(&String, &Found)| match ours(name) {
+                Some(columns) => !found.is_innodb || !found.has(&columns),
+                None => others,
+            })
+            .map(|(name, _)| name.as_str())
+            .collect()
     }
 
     /// The tables of names that a load uses which have other columns: whoever changed the engine of ours still has ours.
     pub(super) fn with_other_columns(&self) -> Vec<&str> {
-        let is_other = |(name, found): &(&String, &Found)| ours(name).is_some_and(|columns| !found.has(&columns));
-        self.0.iter().filter(is_other).map(|(name, _)| name.as_str()).collect()
+        self.0
+            .iter()
+            .filter(|(name, found): &(&String, &Found)| ours(name).is_some_and(|columns| !found.has(&columns)))
+            .map(|(name, _)| name.as_str())
+            .collect()
     }
 
     /// The workload's tables that have rows.
@@ -158,8 +169,8 @@ pub(super) fn usable(connection: &mut Connection) -> Result<(), Trouble> {
         ),
     )?;
     refused(connection, &triggers.iter().map(String::as_str).collect::<Vec<_>>())?;
-    let is_missing = |name: &&str| *name != "assay_session" && !tables.has(name);
-    let missing: Vec<&str> = schema::names().filter(is_missing).collect();
+    let missing: Vec<&str> =
+        schema::names().filter(|name: &&str| *name != "assay_session" && !tables.has(name)).collect();
     let (at, again) = (connection.shown(), "load it again with assay prep --clear");
     if !missing.is_empty() {
         return Err(Trouble::damaged(format!("{at} is damaged: it lacks {}: {again}", missing.join(", "))));
@@ -197,8 +208,9 @@ fn keys() -> impl Iterator<Item = String> {
 fn names(connection: &mut Connection, sql: &str) -> Result<Vec<String>, Trouble> {
     let answers = connection.ask(sql)?;
     let rows = answers.iter().flat_map(|answer| &answer.rows);
-    let text = |row: &super::row::Row| row.text(0).map(str::to_owned);
-    rows.map(text).collect::<Result<_, _>>().map_err(|why| Trouble::host(format!("{}: {why}", connection.shown())))
+    rows.map(|row: &super::row::Row| row.text(0).map(str::to_owned))
+        .collect::<Result<_, _>>()
+        .map_err(|why| Trouble::host(format!("{}: {why}", connection.shown())))
 }
 
 /// What is not as a load makes it, as a refusal.

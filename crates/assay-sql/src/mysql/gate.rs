@@ -50,8 +50,11 @@ impl guard::Lock for Lock {
     fn is_held(&mut self) -> bool {
         let sql = format!("SELECT IS_USED_LOCK({}) = CONNECTION_ID()", self.name);
         let is_true = |row: &super::row::Row| row.big(0).is_ok_and(|it| it == 1);
-        let held = |it: Vec<super::flight::Answer>| it.first().and_then(|it| it.one()).is_some_and(is_true);
-        !self.link.broken && self.link.simple(&sql).is_ok_and(held)
+        !self.link.broken
+            && self
+                .link
+                .simple(&sql)
+                .is_ok_and(|it: Vec<super::flight::Answer>| it.first().and_then(|it| it.one()).is_some_and(is_true))
     }
 
     fn load(&self) -> Option<&str> {

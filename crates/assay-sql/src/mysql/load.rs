@@ -176,8 +176,16 @@ impl Loaders<'_> {
         let there = names(connection, "SELECT name FROM @assay_parts")?;
         let parts = parts_left(self.loading.population, &there);
         let from_memory = connection.settings().value("local_infile") == "ON";
-        let sender = |connection| Sender { connection, population: self.loading.population, from_memory };
-        if parts.all(self.connections()?.into_iter().map(sender).collect(), watch)?.is_break() {
+        if parts
+            .all(
+                self.connections()?
+                    .into_iter()
+                    .map(|connection| Sender { connection, population: self.loading.population, from_memory })
+                    .collect(),
+                watch,
+            )?
+            .is_break()
+        {
             return Ok(ControlFlow::Break(()));
         }
         let sql = format!(

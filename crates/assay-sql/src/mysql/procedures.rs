@@ -99,8 +99,9 @@ impl Procedures {
 pub(super) fn outcome(transaction: &Transaction, answers: Result<Vec<Answer>, Failed>) -> Result<Outcome, Fault> {
     let answers = if transaction.writes() { writes(answers)? } else { answers.map_err(|why| why.fault())? };
     let row = answers.first().and_then(|answer| answer.one());
-    let nothing = || io::Error::new(io::ErrorKind::InvalidData, "a procedure answered nothing");
-    row.ok_or_else(nothing).and_then(|row| read(transaction, row, &answers)).map_err(unreadable)
+    row.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a procedure answered nothing"))
+        .and_then(|row| read(transaction, row, &answers))
+        .map_err(unreadable)
 }
 
 fn read(transaction: &Transaction, row: &Row, answers: &[Answer]) -> io::Result<Outcome> {
@@ -114,8 +115,12 @@ fn read(transaction: &Transaction, row: &Row, answers: &[Answer]) -> io::Result<
         }
         Transaction::Delivery(_) => {
             // Orders are counted from 1.
-            let order = |number| i32::try_from(number).ok().filter(|it| *it > 0);
-            Outcome::Delivered(Delivered { orders: numbers(row.text(0)?)?.into_iter().map(order).collect() })
+            Outcome::Delivered(Delivered {
+                orders: numbers(row.text(0)?)?
+                    .into_iter()
+                    .map(|number| i32::try_from(number).ok().filter(|it| *it > 0))
+                    .collect(),
+            })
         }
         Transaction::StockLevel(_) => Outcome::Low(row.big(0)?),
     })
@@ -158,8 +163,9 @@ pub(super) fn unreadable(why: io::Error) -> Fault {
 
 /// Numbers between blanks.
 fn numbers(text: &str) -> io::Result<Vec<i64>> {
-    let number = |word: &str| word.parse().map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "not a number"));
-    text.split_ascii_whitespace().map(number).collect()
+    text.split_ascii_whitespace()
+        .map(|word: &str| word.parse().map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "not a number")))
+        .collect()
 }
 
 /// The lines of the answer are in the order in which the stock was locked.

@@ -267,12 +267,11 @@ fn are_current(connection: &mut Connection) -> Result<bool, Trouble> {
     let prefix = connection.prefix();
     let answers = connection.link.simple(&sql).map_err(|why| connection.trouble(&why))?;
     let rows: Vec<_> = answers.iter().flat_map(|answer| &answer.rows).collect();
-    let is_there = |it: &&Procedure| {
+    Ok(ALL.iter().all(|it: &&Procedure| {
         rows.iter().any(|row| {
             row.text(0).is_ok_and(|name| name == it.name) && row.text(1).is_ok_and(|body| body == of(&prefix, it.body))
         })
-    };
-    Ok(ALL.iter().all(is_there))
+    }))
 }
 
 /// Makes the procedures, unless they are there.

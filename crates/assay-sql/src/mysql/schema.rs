@@ -67,12 +67,14 @@ pub(super) fn kind(kind: ColumnKind) -> String {
 
 /// The names and the definitions of the second indexes.
 pub(super) fn indexes(prefix: &str) -> Vec<(String, String)> {
-    let index = |table: &Table| {
-        let (name, columns) = table.index()?;
-        let sql = format!("ALTER TABLE {prefix}{} ADD UNIQUE INDEX {name} ({})", table.name(), columns.join(", "));
-        Some((name.to_owned(), sql))
-    };
-    Table::ALL.iter().filter_map(index).collect()
+    Table::ALL
+        .iter()
+        .filter_map(|table: &Table| {
+            let (name, columns) = table.index()?;
+            let sql = format!("ALTER TABLE {prefix}{} ADD UNIQUE INDEX {name} ({})", table.name(), columns.join(", "));
+            Some((name.to_owned(), sql))
+        })
+        .collect()
 }
 
 /// A text as a literal.

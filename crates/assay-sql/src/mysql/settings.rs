@@ -82,8 +82,8 @@ impl Settings {
         if let Some(number) = definitions.one().and_then(|row| row.text(0).ok()) {
             settings.values.insert("definitions".to_owned(), number.to_owned());
         }
-        let of = |name| settings.values.get(name).map_or("", String::as_str);
-        let [data, log, binary_log] = ["datadir", "innodb_log_group_home_dir", "log_bin_basename"].map(of);
+        let [data, log, binary_log] = ["datadir", "innodb_log_group_home_dir", "log_bin_basename"]
+            .map(|name| settings.values.get(name).map_or("", String::as_str));
         settings.directories = link.peer().and_then(|peer| Directories::find(peer, database, data, log, binary_log));
         let in_memory = settings.directories.as_ref().and_then(Directories::in_memory);
         settings.in_memory = in_memory.map(|path| path.display().to_string());

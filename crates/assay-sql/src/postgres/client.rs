@@ -470,21 +470,30 @@ impl Client {
 /// The last order of a customer, from a row for each of its lines.
 fn last_order(rows: &[Row]) -> io::Result<Option<LastOrder>> {
     let Some(first) = rows.first() else { return Ok(None) };
-    let line = |row: &Row| -> io::Result<LineStatus> {
-        let delivered = if row.is_null(7) { None } else { Some(row.time(7)?) };
-        let (item, supply_warehouse, quantity) = (row.int(3)?, row.int(4)?, row.int(5)?);
-        Ok(LineStatus { item, supply_warehouse, quantity, amount: row.decimal(6, MONEY)?, delivered })
-    };
-    let lines = rows.iter().filter(|row| !row.is_null(3)).map(line).collect::<io::Result<_>>()?;
+    let lines = rows
+        .iter()
+        .filter(|row| !row.is_null(3))
+        .map(|row: &Row| -> io::Result<LineStatus> {
+            let delivered = if row.is_null(7) { None } else { Some(row.time(7)?) };
+            let (item, supply_warehouse, quantity) = (row.int(3)?, row.int(4)?, row.int(5)?);
+            Ok(LineStatus { item, supply_warehouse, quantity, amount: row.decimal(6, MONEY)?, delivered })
+        })
+        .collect::<io::Result<_>>()?;
     let carrier = if first.is_null(2) { None } else { Some(first.int(2)?) };
     Ok(Some(LastOrder { id: first.int(0)?, entered: first.time(1)?, carrier, lines }))
 }
 
 /// What a flight has read of the items and the stock of an order.
 fn fill(asked: &NewOrder, items: &[Row], stock: &[Row]) -> Result<Filled, Fault> {
-    let item = |row: &Row| Ok((row.int(0)?, (row.decimal(1, MONEY)?, row.flag(2)?)));
-    let held = |row: &Row| Ok(((row.int(0)?, row.int(1)?), (row.int(2)?, row.flag(3)?, row.text(4)?.to_owned())));
-    let items = items.iter().map(item).collect::<io::Result<_>>().map_err(unreadable)?;
-    let stock = stock.iter().map(held).collect::<io::Result<_>>().map_err(unreadable)?;
+    let items = items
+        .iter()
+        .map(|row: &Row| Ok((row.int(0)?, (row.decimal(1, MONEY)?, row.flag(2)?))))
+        .collect::<io::Result<_>>()
+        .map_err(unreadable)?;
+    let stock = stock
+        .iter()
+        .map(|row: &Row| Ok(((row.int(0)?, row.int(1)?), (row.int(2)?, row.flag(3)?, row.text(4)?.to_owned()))))
+        .collect::<io::Result<_>>()
+        .map_err(unreadable)?;
     Filled::of(asked, &items, stock)
 }

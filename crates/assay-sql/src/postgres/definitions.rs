@@ -43,8 +43,11 @@ impl Found {
 
     /// Refuses what no load has made.
     pub(super) fn refuse_foreign(&self, connection: &Connection) -> Result<(), Trouble> {
-        let is_foreign = |(name, is): &(&String, &String)| ours(name).as_ref() != Some(is);
-        let foreign = self.tables.iter().filter(is_foreign).map(|(name, _)| name);
+        let foreign = self
+            .tables
+            .iter()
+            .filter(|(name, is): &(&String, &String)| ours(name).as_ref() != Some(is))
+            .map(|(name, _)| name);
         let all: Vec<&str> = foreign.chain(&self.others).map(String::as_str).collect();
         if all.is_empty() {
             return Ok(());
@@ -66,8 +69,10 @@ impl Found {
     /// The keys and indexes of tables that are there which are missing or are not as a load makes them.
     pub(super) fn missing_keys(&self) -> Vec<String> {
         let has_table = |is: &str| is.split(' ').next().is_some_and(|table| self.tables.contains_key(table));
-        let is_missing = |(name, is): &(String, String)| has_table(is) && self.indexes.get(name) != Some(is);
-        keys().filter(is_missing).map(|(name, _)| name).collect()
+        keys()
+            .filter(|(name, is): &(String, String)| has_table(is) && self.indexes.get(name) != Some(is))
+            .map(|(name, _)| name)
+            .collect()
     }
 }
 

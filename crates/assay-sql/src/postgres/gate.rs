@@ -59,8 +59,11 @@ impl guard::Lock for Lock {
              AND classid::bigint = {first} AND objid::bigint = {second} AND objsubid = 2)"
         );
         let is_true = |row: &super::value::Row| row.text(0).is_ok_and(|it| it == "t");
-        let held = |it: Vec<super::link::Answer>| it.first().and_then(|it| it.one()).is_some_and(is_true);
-        !self.link.broken && self.link.simple(&sql).is_ok_and(held)
+        !self.link.broken
+            && self
+                .link
+                .simple(&sql)
+                .is_ok_and(|it: Vec<super::link::Answer>| it.first().and_then(|it| it.one()).is_some_and(is_true))
     }
 
     fn load(&self) -> Option<&str> {

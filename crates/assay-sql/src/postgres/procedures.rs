@@ -156,8 +156,9 @@ fn read(transaction: &Transaction, row: &Row) -> io::Result<Outcome> {
 fn ordered(row: &Row) -> io::Result<Ordered> {
     let (stocks, amounts, branded) = (row.array(2, int_of)?, row.array(3, big_of)?, row.array(4, flag_of)?);
     let lines = stocks.into_iter().zip(amounts).zip(branded);
-    let line = |((stock, amount), branded)| Some(OrderedLine { stock: stock?, amount: amount?, branded: branded? });
-    let lines = lines.map(line).collect::<Option<_>>();
+    let lines = lines
+        .map(|((stock, amount), branded)| Some(OrderedLine { stock: stock?, amount: amount?, branded: branded? }))
+        .collect::<Option<_>>();
     let lines = lines.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a line of an order is null"))?;
     Ok(Ordered { order: row.int(0)?, total: row.big(1)?, lines })
 }

@@ -92,8 +92,9 @@ impl Life {
         let answers = connection.ask(sql)?;
         let row = answers.first().and_then(|answer| answer.one());
         let text = |column| row.and_then(|row| row.text(column).ok()).map(str::to_owned);
-        let missing = || Trouble::host(format!("{} does not say since when it is there", connection.shown()));
-        let (started, recovered) = text(0).zip(text(1)).ok_or_else(missing)?;
+        let (started, recovered) = text(0)
+            .zip(text(1))
+            .ok_or_else(|| Trouble::host(format!("{} does not say since when it is there", connection.shown())))?;
         Ok(Life { started, recovered })
     }
 }

@@ -78,8 +78,10 @@ impl<C: Fn() -> Instant + Clone + Send + 'static> Driven<C> {
         account: Account,
     ) -> Result<Driven<C>, Trouble> {
         let loans = Loans::start(clock.clone())?;
-        let seat = |session: E| Seat { session: Some(Box::new(session)), doing: Doing::Nothing };
-        let seats: Vec<Seat> = sessions.into_iter().map(seat).collect();
+        let seats: Vec<Seat> = sessions
+            .into_iter()
+            .map(|session: E| Seat { session: Some(Box::new(session)), doing: Doing::Nothing })
+            .collect();
         Ok(Driven {
             account,
             asking,
@@ -231,11 +233,13 @@ impl<C: Fn() -> Instant> Driven<C> {
 
     /// The end of the pause that ends first.
     pub(super) fn next_wakeup(&self) -> Option<Instant> {
-        let until = |at: &usize| match self.seats[*at].doing {
-            Doing::Pauses(_, until) => Some(until),
-            _ => None,
-        };
-        self.pausing.iter().filter_map(until).min()
+        self.pausing
+            .iter()
+            .filter_map(|at: &usize| match self.seats[*at].doing {
+                Doing::Pauses(_, until) => Some(until),
+                _ => None,
+            })
+            .min()
     }
 
     pub(super) fn wait(&mut self, span: Span) {

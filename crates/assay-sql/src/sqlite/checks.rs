@@ -13,9 +13,12 @@ pub(super) const DIALECT: Dialect<'_> = Dialect::standard("main.", 1);
 
 /// Reads the totals.
 pub fn totals(connection: &Connection) -> Result<Totals, Trouble> {
-    let read =
-        |row: &rusqlite::Row<'_>| Ok(Totals { next_orders: row.get(0)?, payments: row.get(1)?, ytd: row.get(2)? });
-    connection.sqlite.query_row(&totals_of(&DIALECT), [], read).map_err(|why| connection.trouble(&why))
+    connection
+        .sqlite
+        .query_row(&totals_of(&DIALECT), [], |row: &rusqlite::Row<'_>| {
+            Ok(Totals { next_orders: row.get(0)?, payments: row.get(1)?, ytd: row.get(2)? })
+        })
+        .map_err(|why| connection.trouble(&why))
 }
 
 /// Examines a database that was loaded with a population, in one snapshot. An empty list: it is consistent. One whose
@@ -48,11 +51,13 @@ pub fn check(connection: &Connection, population: Population) -> Result<Vec<Viol
 
 fn run(query: &Query, sqlite: &rusqlite::Connection) -> rusqlite::Result<Vec<Violation>> {
     let Query { check, keys, .. } = *query;
-    let read = |row: &rusqlite::Row<'_>| {
-        let key = (0..keys).map(|column| row.get(column)).collect::<rusqlite::Result<_>>()?;
-        Ok(Violation { check, key, left: row.get(keys)?, right: row.get(keys + 1)? })
-    };
-    sqlite.prepare(&query.sql(&DIALECT))?.query_map([], read)?.collect()
+    sqlite
+        .prepare(&query.sql(&DIALECT))?
+        .query_map([], |row: &rusqlite::Row<'_>| {
+            let key = (0..keys).map(|column| row.get(column)).collect::<rusqlite::Result<_>>()?;
+            Ok(Violation { check, key, left: row.get(keys)?, right: row.get(keys + 1)? })
+        })?
+        .collect()
 }
 
 /// Tables that have no rows.

@@ -35,10 +35,13 @@ impl Definitions {
              WHERE lower(tbl_name) IN ({ours}) OR lower(name) IN ({ours}) ORDER BY 1, 2, 3, 4"
         );
         let mut statement = sqlite.prepare_cached(&sql)?;
-        let definition = |row: &rusqlite::Row<'_>| {
-            Ok(Definition { kind: row.get(0)?, name: row.get(1)?, table: row.get(2)?, text: row.get(3)? })
-        };
-        Ok(Definitions(statement.query_map([], definition)?.collect::<rusqlite::Result<_>>()?))
+        Ok(Definitions(
+            statement
+                .query_map([], |row: &rusqlite::Row<'_>| {
+                    Ok(Definition { kind: row.get(0)?, name: row.get(1)?, table: row.get(2)?, text: row.get(3)? })
+                })?
+                .collect::<rusqlite::Result<_>>()?,
+        ))
     }
 
     /// One number for all of them: FNV-1a of their texts. The sessions' own table, which a run makes, is not in it.
@@ -55,12 +58,14 @@ impl Definitions {
     /// What no load has made: other tables and views under our names, and triggers on our tables.
     fn foreign(&self) -> Vec<&Definition> {
         let made: BTreeMap<&str, String> = tables().collect();
-        let is_foreign = |definition: &&Definition| match definition.kind.as_str() {
-            "table" => made.get(definition.name.as_str()) != plain(definition.text.as_deref()).as_ref(),
-            "index" => false,
-            _ => true,
-        };
-        self.0.iter().filter(is_foreign).collect()
+        self.0
+            .iter()
+            .filter(|definition: &&Definition| match definition.kind.as_str() {
+                "table" => made.get(definition.name.as_str()) != plain(definition.text.as_deref()).as_ref(),
+                "index" => false,
+                _ => true,
+            })
+            .collect()
     }
 
     /// The tables that are missing. That of the sessions is made by a run.
@@ -73,8 +78,10 @@ impl Definitions {
     /// The indexes that are missing, or not as a load makes them. The keys of a table are in its own definition.
     fn missing_indexes(&self) -> Vec<&'static str> {
         let is_there = |(name, text): &(&str, String)| {
-            let same = |definition: &&Definition| definition.kind == "index" && definition.name == *name;
-            self.0.iter().find(same).is_some_and(|found| plain(found.text.as_deref()).as_ref() == Some(text))
+            self.0
+                .iter()
+                .find(|definition: &&Definition| definition.kind == "index" && definition.name == *name)
+                .is_some_and(|found| plain(found.text.as_deref()).as_ref() == Some(text))
         };
         indexes().filter(|index| !is_there(index)).map(|(name, _)| name).collect()
     }

@@ -53,9 +53,10 @@ pub fn load(loading: &Loading, watch: Watch<'_>) -> Result<Marker, Trouble> {
         return Ok(there);
     }
     let (work, writing) = (left(&connection, loading.population)?, Mutex::new(()));
-    let making = |connection| Making { connection, population: loading.population, writing: &writing };
     let connections = (0..loading.loaders.max(1)).map(|_| Connection::open(&permit, &loading.url));
-    let loaders = connections.map(|it| it.map(making)).collect::<Result<Vec<_>, _>>()?;
+    let loaders = connections
+        .map(|it| it.map(|connection| Making { connection, population: loading.population, writing: &writing }))
+        .collect::<Result<Vec<_>, _>>()?;
     if work.all(loaders, watch)?.is_continue() {
         finish(&connection)?;
     }
@@ -114,11 +115,13 @@ fn depends(sqlite: &rusqlite::Connection) -> rusqlite::Result<Vec<String>> {
 fn views(sqlite: &rusqlite::Connection) -> rusqlite::Result<Vec<String>> {
     let mut names = sqlite.prepare("SELECT name FROM main.sqlite_schema WHERE type = 'view' ORDER BY 1")?;
     let names = names.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
-    let can_be_used = |name: &String| {
-        let quoted = name.replace('"', "\"\"");
-        sqlite.prepare(&format!("SELECT * FROM main.\"{quoted}\"")).is_ok()
-    };
-    Ok(names.into_iter().filter(can_be_used).collect())
+    Ok(names
+        .into_iter()
+        .filter(|name: &String| {
+            let quoted = name.replace('"', "\"\"");
+            sqlite.prepare(&format!("SELECT * FROM main.\"{quoted}\"")).is_ok()
+        })
+        .collect())
 }
 
 /// What follows the last part: indexes, statistics for the choice of plans, and the marker.

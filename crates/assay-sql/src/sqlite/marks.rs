@@ -47,11 +47,12 @@ pub fn kept(connection: &Connection, run: &str, loaded: i32) -> Result<Kept, Tro
             Err(why) if fault(&why).code == "SQLITE_ERROR" => Default::default(),
             statement => statement?.query_map([run], row)?.collect::<rusqlite::Result<_>>()?,
         };
-        let row = |row: &rusqlite::Row<'_>| {
-            Ok(Orders { warehouse: row.get(0)?, district: row.get(1)?, first: row.get(2)?, last: row.get(3)? })
-        };
         let mut statement = connection.sqlite.prepare(&orders_above(&DIALECT, loaded))?;
-        let orders = statement.query_map([], row)?.collect::<rusqlite::Result<_>>()?;
+        let orders = statement
+            .query_map([], |row: &rusqlite::Row<'_>| {
+                Ok(Orders { warehouse: row.get(0)?, district: row.get(1)?, first: row.get(2)?, last: row.get(3)? })
+            })?
+            .collect::<rusqlite::Result<_>>()?;
         Ok(Kept { sessions, orders })
     };
     read().map_err(|why| connection.trouble(&why))

@@ -225,10 +225,9 @@ impl Session {
         let balance = one(sqlite, sql, key, "customer", |row| row.get(0))?;
         let sql = "SELECT o_id, o_entry_d, o_carrier_id FROM main.orders \
                    WHERE o_w_id = ?1 AND o_d_id = ?2 AND o_c_id = ?3 ORDER BY o_id DESC LIMIT 1";
-        let last = |row: &Row<'_>| {
+        let order = match maybe(sqlite, sql, key, |row: &Row<'_>| {
             Ok(LastOrder { id: row.get(0)?, entered: row.get(1)?, carrier: row.get(2)?, lines: Vec::new() })
-        };
-        let order = match maybe(sqlite, sql, key, last)? {
+        })? {
             Some(order) => Some(LastOrder { lines: self.lines((warehouse, district, order.id))?, ..order }),
             None => None,
         };

@@ -4,12 +4,14 @@ use crate::trouble::Trouble;
 
 /// The text that is meant.
 pub(super) fn decode(text: &str) -> Result<String, Trouble> {
-    let wrong =
-        || Trouble::usage("a percent sign in a URL is followed by two hexadecimal digits: write %25 for itself");
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
-        let digit = |it: Option<u8>| it.and_then(|it| char::from(it).to_digit(16)).ok_or_else(wrong);
+        let digit = |it: Option<u8>| {
+            it.and_then(|it| char::from(it).to_digit(16)).ok_or_else(|| {
+                Trouble::usage("a percent sign in a URL is followed by two hexadecimal digits: write %25 for itself")
+            })
+        };
         bytes.push(if byte == b'%' { (digit(rest.next())? * 16 + digit(rest.next())?) as u8 } else { byte });
     }
     match String::from_utf8(bytes) {
@@ -21,8 +23,9 @@ pub(super) fn decode(text: &str) -> Result<String, Trouble> {
 /// As it is written in a URL.
 pub(super) fn encode(text: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    let one = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
-    text.bytes().map(one).collect()
+    text.bytes()
+        .map(|byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
 }
 
 /// A part of a URL that makes no sense as it may be repeated: not if it may be the rest of a password.

@@ -214,7 +214,6 @@ impl Reader {
     }
 
     fn check(&mut self, cpus: u32) -> Verdict {
-        let invalid = |key| format!("invalid or missing configuration of '{}'", keys::name_of(key));
         if self.conf.device_names.is_empty() {
             return Err(invalid(Key::DeviceNames));
         }
@@ -260,6 +259,11 @@ impl Reader {
         }
         Ok(())
     }
+}
+
+/// The message of ACT for a key without a usable value.
+fn invalid(key: Key) -> String {
+    format!("invalid or missing configuration of '{}'", keys::name_of(key))
 }
 
 /// C's `strtoul(text, NULL, 10)` with 64 bits: leading blanks, a sign, digits; the rest is dropped.

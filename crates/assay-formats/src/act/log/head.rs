@@ -113,10 +113,10 @@ fn device(line: &str) -> Option<DeviceLine> {
     let size = parts.next()?.strip_suffix(" bytes")?.parse().ok()?;
     let (mut large_blocks, mut minimum_io) = (None, None);
     for part in parts {
-        let number = |text: Option<&str>| text.and_then(|digits| digits.parse().ok());
-        large_blocks = large_blocks.or(number(part.strip_suffix(" large blocks")));
+        let blocks = part.strip_suffix(" large blocks");
+        large_blocks = large_blocks.or(blocks.and_then(|digits| digits.parse().ok()));
         let minimum = part.strip_prefix("minimum IO size = ").and_then(|rest| rest.strip_suffix(" bytes"));
-        minimum_io = minimum_io.or(number(minimum));
+        minimum_io = minimum_io.or(minimum.and_then(|digits| digits.parse().ok()));
     }
     Some(DeviceLine { name: name.to_owned(), size, large_blocks, minimum_io })
 }

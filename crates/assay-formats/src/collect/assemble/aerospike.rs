@@ -64,19 +64,18 @@ impl<'a> Seen<'a> {
     }
 
     fn namespaces(&self) -> BTreeSet<String> {
-        let relevant =
-            |one: &&Histogram| ["device-read-size", "device-write-size", "read", "write"].contains(&one.name.as_str());
-        let of_histograms = self.histograms().filter(relevant).map(|one| one.namespace.clone());
+        let names = ["device-read-size", "device-write-size", "read", "write"];
+        let relevant = self.histograms().filter(|one| names.contains(&one.name.as_str()));
+        let of_histograms = relevant.map(|one| one.namespace.clone());
         of_histograms.chain(self.blocks().map(|(namespace, ..)| namespace.to_owned())).collect()
     }
 
     /// iostat's figures for a drive, over all files of the node.
     fn drive(&self, name: &str) -> Option<&'a DriveSeen> {
-        let here = |(file, device): &(u16, String)| self.nodes.get(*file) == self.node && device == name;
         self.found
             .drives
             .iter()
-            .filter(|(key, seen)| here(key) && seen.reports > 0)
+            .filter(|((file, device), seen)| self.nodes.get(*file) == self.node && device == name && seen.reports > 0)
             .map(|(_, seen)| seen)
             .max_by_key(|seen| seen.reports)
     }
@@ -167,11 +166,11 @@ impl Namespace<'_, '_> {
                 self.called(name)
             );
             let place = self.seen.found.named(best.place);
-            let column = |value: u64| best.over.iter().position(|(threshold, _)| *threshold == value).unwrap_or(0) + 1;
-            self.out.contradiction(
-                what,
-                vec![format!("{place}, share {}", column(smaller)), format!("{place}, share {}", column(larger))],
-            );
+            let [smaller, larger] = [smaller, larger].map(|value| {
+                let column = best.over.iter().position(|(threshold, _)| *threshold == value).unwrap_or(0) + 1;
+                format!("{place}, share {column}")
+            });
+            self.out.contradiction(what, vec![smaller, larger]);
         }
         let outside = best.over.iter().find(|(_, share)| !(0.0..=100.0).contains(share));
         if let Some((threshold, share)) = outside {

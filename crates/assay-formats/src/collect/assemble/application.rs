@@ -180,14 +180,17 @@ const NEAR: f64 = 0.001;
 /// Sizes in whole sectors whose mean this is: one, or the two around it.
 fn sizes_with_mean(mean: f64) -> Vec<(Bytes, Share)> {
     let sectors = (mean / SECTOR).clamp(1.0, SECTORS_MAX);
-    let bytes = |sectors: f64| Bytes::new((sectors * SECTOR) as u64);
     let nearest = sectors.round();
     if (sectors / nearest - 1.0).abs() <= NEAR {
-        return vec![(bytes(nearest), Share::WHOLE)];
+        return vec![(in_bytes(nearest), Share::WHOLE)];
     }
     let larger = Share::from_ppb(((sectors - sectors.floor()) * 1e9).round() as u64);
     let smaller = Share::from_ppb(Share::WHOLE.as_ppb() - larger.as_ppb());
-    vec![(bytes(sectors.floor()), smaller), (bytes(sectors.ceil()), larger)]
+    vec![(in_bytes(sectors.floor()), smaller), (in_bytes(sectors.ceil()), larger)]
+}
+
+fn in_bytes(sectors: f64) -> Bytes {
+    Bytes::new((sectors * SECTOR) as u64)
 }
 
 fn of_trace(found: &Findings, trace: &Trace, side: &TraceSide, words: &str) -> Flow {
@@ -205,12 +208,14 @@ fn of_trace(found: &Findings, trace: &Trace, side: &TraceSide, words: &str) -> F
     let timed = covered > 0;
     let end = found.clocks.get(&trace.file).map_or(0, |clock| clock.now);
     let counts = side.habits.counts_until(end);
-    let index = |i: usize| {
-        let counts = &counts[i];
-        let index = counts.dispersion().filter(|_| counts.count >= LEAST_WINDOWS)?;
-        Some((Span::from_ns(WINDOWS[i]), (index * 100.0).round() / 100.0))
-    };
-    let dispersion: Vec<(Span, f64)> = (0..WINDOWS.len()).filter_map(index).filter(|_| timed).collect();
+    let dispersion: Vec<(Span, f64)> = (0..WINDOWS.len())
+        .filter_map(|i| {
+            let counts = &counts[i];
+            let index = counts.dispersion().filter(|_| counts.count >= LEAST_WINDOWS)?;
+            Some((Span::from_ns(WINDOWS[i]), (index * 100.0).round() / 100.0))
+        })
+        .filter(|_| timed)
+        .collect();
     let fit = side.skew.fit().filter(|_| side.addressed > 0);
     let of_fit = fit.map(|fit| format!("{source}; {} zones of {}", fit.zones, Bytes::new(fit.zone)));
     let of_fit = of_fit.unwrap_or_default();
@@ -223,10 +228,10 @@ fn of_trace(found: &Findings, trace: &Trace, side: &TraceSide, words: &str) -> F
                 .then(|| Sourced::new(share(percent(side.sequential, side.addressed)), source.clone())),
             zipf: fit.map(|fit| Sourced::new((fit.zipf, share((fit.error * 1000.0).round() / 10.0)), of_fit.clone())),
             hot_zones: fit.map(|fit| {
-                let of = |part: f64| share((part * 1000.0).round() / 10.0);
+                let zones = [(1, fit.busiest.0), (10, fit.busiest.1)];
                 let zones =
-                    vec![(Share::from_percent(1), of(fit.busiest.0)), (Share::from_percent(10), of(fit.busiest.1))];
-                Sourced::new(zones, of_fit)
+                    zones.map(|(percent, part)| (Share::from_percent(percent), share((part * 1000.0).round() / 10.0)));
+                Sourced::new(zones.to_vec(), of_fit)
             }),
             dispersion: (!dispersion.is_empty())
                 .then(|| Sourced::new(dispersion, format!("{source}, variance by mean"))),
@@ -256,8 +261,11 @@ fn sizes(side: &TraceSide) -> (Vec<(Bytes, Share)>, usize) {
         }
     }
     let total: u64 = side.sizes.values().sum();
-    let of = |count: u64| Share::from_ppb((u128::from(count) * 1_000_000_000 / u128::from(total.max(1))) as u64);
-    (lines.into_iter().map(|(size, count)| (size, of(count))).collect(), rarer)
+    let shares = lines.into_iter().map(|(size, count)| {
+        let ppb = u128::from(count) * 1_000_000_000 / u128::from(total.max(1));
+        (size, Share::from_ppb(ppb as u64))
+    });
+    (shares.collect(), rarer)
 }
 
 /// Operations per second in the hours of the day.

@@ -52,9 +52,8 @@ impl<'a> Asked<'a> {
     /// Its streams that read or write; its first stream, where it has none.
     fn moving(&self) -> impl Iterator<Item = &'a StreamHead> {
         let streams = self.job.streams.iter().map(|stream| &self.header.streams[*stream]);
-        let moves = |stream: &StreamHead| matches!(Role::of(stream).0, Role::Reads | Role::Writes);
-        let none = !streams.clone().any(moves);
-        streams.enumerate().filter(move |(at, stream)| moves(stream) || none && *at == 0).map(|(_, stream)| stream)
+        let none = !streams.clone().any(moves_data);
+        streams.enumerate().filter(move |(at, stream)| moves_data(stream) || none && *at == 0).map(|(_, stream)| stream)
     }
 
     /// A stream of the plan.
@@ -85,8 +84,8 @@ impl<'a> Asked<'a> {
     }
 
     fn targets(&self, layout: &Layout) -> Vec<&'a str> {
-        let name = |target: usize| self.header.targets.get(target).map(|target| target.name.as_str());
-        self.target_indices(layout).into_iter().filter_map(name).collect()
+        let indices = self.target_indices(layout).into_iter();
+        indices.filter_map(|target| Some(self.header.targets.get(target)?.name.as_str())).collect()
     }
 
     /// Whether a target was used through the page cache of the kernel.
@@ -161,6 +160,10 @@ impl<'a> Asked<'a> {
             options["runtime"] = seconds.to_string().into();
         }
     }
+}
+
+fn moves_data(stream: &StreamHead) -> bool {
+    matches!(Role::with_job(stream).0, Role::Reads | Role::Writes)
 }
 
 /// Whether an operation lies behind, or before, the one before it.
