@@ -132,10 +132,8 @@ impl Client {
         if filled.lines.len() < asked.lines.len() {
             return Ok(Outcome::RolledBack);
         }
-        let total = || -> io::Result<i64> {
-            Ok(Ordered::total(filled.amounts.iter().sum(), discount.big(0)?, tax.big(0)? + numbered.big(1)?))
-        };
-        Ok(Outcome::Ordered(Ordered { order, total: total().map_err(unreadable)?, lines: filled.lines }))
+        let total = total(&filled, discount, tax, numbered).map_err(unreadable)?;
+        Ok(Outcome::Ordered(Ordered { order, total, lines: filled.lines }))
     }
 
     /// The second flight of a new order: everything that is to be written, also of one that is then rolled back.
@@ -269,15 +267,15 @@ impl Client {
             )
         }));
         let read = self.fly(link, &locks)?;
-        let oldest = |answer: &Answer| answer.one().map(|row| row.int(0)).transpose().map_err(unreadable);
-        let orders = read[1..].iter().map(oldest).collect::<Result<Vec<_>, _>>()?;
-        let new = || (1..=self.districts).zip(&orders).filter_map(|(district, order)| order.map(|it| (district, it)));
-        if new().next().is_none() {
+        let oldest = read[1..].iter().map(|answer| answer.one().map(|row| row.int(0)).transpose());
+        let orders = oldest.collect::<io::Result<Vec<_>>>().map_err(unreadable)?;
+        let new = (1..=self.districts).zip(&orders).filter_map(|(district, order)| order.map(|it| (district, it)));
+        if new.clone().next().is_none() {
             return self.commit(link, &[], mark).map(|()| Delivered { orders });
         }
-        let new_rows = new().map(|(district, order)| [district, order].map(|it| it.to_string()));
+        let new_rows = new.clone().map(|(district, order)| [district, order].map(|it| it.to_string()));
         let oldest = table(["district", "number"], new_rows) + " AS oldest";
-        let customers = self.customers(link, warehouse, &oldest, new().count())?;
+        let customers = self.customers(link, warehouse, &oldest, new.count())?;
         self.commit(
             link,
             &[
@@ -388,4 +386,9 @@ fn fill(asked: &NewOrder, items: &[Row], stock: &[Row]) -> Result<Filled, Fault>
         .collect::<io::Result<_>>()
         .map_err(unreadable)?;
     Filled::of(asked, &items, stock)
+}
+
+/// The total of an order, from what was read of its customer, warehouse and district.
+fn total(filled: &Filled, discount: &Row, tax: &Row, numbered: &Row) -> io::Result<i64> {
+    Ok(Ordered::total(filled.amounts.iter().sum(), discount.big(0)?, tax.big(0)? + numbered.big(1)?))
 }

@@ -5,6 +5,7 @@
 //! this program makes it.
 
 use super::connection::Connection;
+use super::row::Row;
 use super::schema::{self, kind, literal};
 use crate::trouble::Trouble;
 use assay_model::tpcc::Table;
@@ -24,6 +25,13 @@ impl Column {
         let is_text = kind.starts_with("varchar") || kind.starts_with("char");
         let collation = is_text.then(|| "ascii_bin".to_owned());
         Column { name: name.to_owned(), kind: kind.replace(", ", ","), nullable, collation }
+    }
+
+    /// Reads a row of the catalogue, whose first column is the name of the table.
+    fn read(row: &Row) -> std::io::Result<Column> {
+        let collation = if row.is_null(4) { None } else { Some(row.text(4)?.to_owned()) };
+        let kind = without_width(row.text(2)?).to_owned();
+        Ok(Column { name: row.text(1)?.to_owned(), kind, nullable: row.text(3)? == "YES", collation })
     }
 }
 
@@ -50,9 +58,8 @@ pub(super) struct Tables(BTreeMap<String, Found>);
 
 /// The columns of one of our tables.
 fn ours(name: &str) -> Option<Vec<Column>> {
-    let whole = |columns: &[(&str, &str)]| columns.iter().map(|(name, kind)| Column::new(name, kind, false)).collect();
     match name {
-        "assay_tpcc" => Some(whole(&[
+        "assay_tpcc" => Some(not_null(&[
             ("version", "bigint"),
             ("run", "varchar(100)"),
             ("warehouses", "bigint"),
@@ -62,25 +69,20 @@ fn ours(name: &str) -> Option<Vec<Column>> {
             ("customers", "bigint"),
             ("complete", "bigint"),
         ])),
-        "assay_parts" => Some(whole(&[("name", "varchar(100)")])),
-        "assay_session" => Some(whole(&[("run", "varchar(100)"), ("session", "int"), ("seq", "bigint")])),
+        "assay_parts" => Some(not_null(&[("name", "varchar(100)")])),
+        "assay_session" => Some(not_null(&[("run", "varchar(100)"), ("session", "int"), ("seq", "bigint")])),
         name => {
             let table = Table::ALL.into_iter().find(|table| table.name() == name)?;
-            Some(
-                table
-                    .columns()
-                    .iter()
-                    .map(|it: &assay_model::tpcc::Column| Column::new(it.name, &kind(it.kind), it.nullable))
-                    .collect(),
-            )
+            let columns = table.columns().iter();
+            Some(columns.map(|column| Column::new(column.name, &kind(column.kind), column.nullable)).collect())
         }
     }
 }
 
 /// A type without the width at which numbers are shown, which the server adds to it.
 fn without_width(kind: &str) -> &str {
-    let width = |name: &str| kind.strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')')?.parse::<u32>().ok();
-    ["int", "bigint"].into_iter().find(|name| width(name).is_some()).unwrap_or(kind)
+    let mut names = ["int", "bigint"].into_iter();
+    names.find(|name| width(kind, name).is_some()).unwrap_or(kind)
 }
 
 impl Tables {
@@ -98,16 +100,12 @@ impl Tables {
         let mut found: BTreeMap<String, Found> = BTreeMap::new();
         let read = |why: std::io::Error| Trouble::host(format!("{}: {why}", connection.shown()));
         for row in tables.iter().flat_map(|answer| &answer.rows) {
-            let flag = |column| row.big(column).map(|it| it == 1).map_err(read);
-            let table = Found { is_table: flag(1)?, is_innodb: flag(2)?, columns: Vec::new() };
-            found.insert(row.text(0).map_err(read)?.to_owned(), table);
+            let (is_table, is_innodb) = (row.big(1).map_err(read)? == 1, row.big(2).map_err(read)? == 1);
+            found.insert(row.text(0).map_err(read)?.to_owned(), Found { is_table, is_innodb, columns: Vec::new() });
         }
         for row in columns.iter().flat_map(|answer| &answer.rows) {
-            let text = |column| row.text(column).map(str::to_owned).map_err(read);
-            let collation = if row.is_null(4) { None } else { Some(text(4)?) };
-            let kind = without_width(&text(2)?).to_owned();
-            let column = Column { name: text(1)?, kind, nullable: text(3)? == "YES", collation };
-            found.entry(text(0)?).or_default().columns.push(column);
+            let column = Column::read(row).map_err(read)?;
+            found.entry(row.text(0).map_err(read)?.to_owned()).or_default().columns.push(column);
         }
         Ok(Tables(found))
     }
@@ -197,9 +195,8 @@ pub(super) fn usable(connection: &mut Connection) -> Result<(), Trouble> {
 fn keys() -> impl Iterator<Item = String> {
     Table::ALL.into_iter().flat_map(|table| {
         let columns: Vec<&str> = table.key().iter().map(|column| column.name).collect();
-        let of = |name: &str, columns: &[&str]| format!("{} {name} ({})", table.name(), columns.join(", "));
-        let key = (!columns.is_empty()).then(|| of("PRIMARY", &columns));
-        let index = table.index().map(|(name, columns)| of(name, columns));
+        let key = (!columns.is_empty()).then(|| index_in_words(table, "PRIMARY", &columns));
+        let index = table.index().map(|(name, columns)| index_in_words(table, name, columns));
         [key, index].into_iter().flatten().collect::<Vec<_>>()
     })
 }
@@ -208,7 +205,7 @@ fn keys() -> impl Iterator<Item = String> {
 fn names(connection: &mut Connection, sql: &str) -> Result<Vec<String>, Trouble> {
     let answers = connection.ask(sql)?;
     let rows = answers.iter().flat_map(|answer| &answer.rows);
-    rows.map(|row: &super::row::Row| row.text(0).map(str::to_owned))
+    rows.map(|row| row.text(0).map(str::to_owned))
         .collect::<Result<_, _>>()
         .map_err(|why| Trouble::host(format!("{}: {why}", connection.shown())))
 }
@@ -223,6 +220,20 @@ pub(super) fn refused(connection: &Connection, names: &[&str]) -> Result<(), Tro
         connection.shown(),
         names.join(", ")
     )))
+}
+
+/// Columns without null values, of these names and kinds.
+fn not_null(columns: &[(&str, &str)]) -> Vec<Column> {
+    columns.iter().map(|(name, kind)| Column::new(name, kind, false)).collect()
+}
+
+/// The width in the kind of a column, such as `int(11)`, of the type `name`.
+fn width(kind: &str, name: &str) -> Option<u32> {
+    kind.strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')')?.parse::<u32>().ok()
+}
+
+fn index_in_words(table: Table, name: &str, columns: &[&str]) -> String {
+    format!("{} {name} ({})", table.name(), columns.join(", "))
 }
 
 #[cfg(test)]

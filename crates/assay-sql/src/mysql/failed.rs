@@ -36,8 +36,8 @@ impl Refusal {
             Some((state, message)) => (state, message),
             None => (&b""[..], rest),
         };
-        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
-        Refusal { code, state: text(state), message: text(message) }
+        let [state, message] = [state, message].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+        Refusal { code, state, message }
     }
 }
 

@@ -49,12 +49,12 @@ impl guard::Lock for Lock {
 
     fn is_held(&mut self) -> bool {
         let sql = format!("SELECT IS_USED_LOCK({}) = CONNECTION_ID()", self.name);
-        let is_true = |row: &super::row::Row| row.big(0).is_ok_and(|it| it == 1);
-        !self.link.broken
-            && self
-                .link
-                .simple(&sql)
-                .is_ok_and(|it: Vec<super::flight::Answer>| it.first().and_then(|it| it.one()).is_some_and(is_true))
+        if self.link.broken {
+            return false;
+        }
+        let answers = self.link.simple(&sql).unwrap_or_default();
+        let row = answers.first().and_then(|answer| answer.one());
+        row.is_some_and(|row| row.big(0).is_ok_and(|it| it == 1))
     }
 
     fn load(&self) -> Option<&str> {
@@ -268,15 +268,13 @@ fn database(link: &mut Link, url: &MysqlUrl) -> Result<Found, Trouble> {
     let failed = |why: Failed| trouble(url, &why);
     // Names are compared as they are written, because they may be names of files.
     let here = format!("= BINARY {}", literal(&url.database));
-    let count =
-        |table: &str, column: &str| format!("(SELECT count(*) FROM information_schema.{table} WHERE {column} {here})");
     let objects = [("tables", "table_schema"), ("routines", "routine_schema"), ("events", "event_schema")];
-    let objects: Vec<String> = objects.iter().map(|(table, column)| count(table, column)).collect();
+    let objects: Vec<String> = objects.iter().map(|(table, column)| count(table, column, &here)).collect();
     let marker = format!(
         "(SELECT count(*) FROM information_schema.tables WHERE table_schema {here} AND table_name = 'assay_tpcc' \
          AND table_type = 'BASE TABLE')"
     );
-    let exists = count("schemata", "schema_name");
+    let exists = count("schemata", "schema_name", &here);
     let answers = link.simple(&format!("SELECT {exists}, {marker}, {}", objects.join(" + "))).map_err(failed)?;
     let row = answers.first().and_then(|answer| answer.one());
     let number = |column| row.and_then(|row| row.big(column).ok()).unwrap_or(0);
@@ -297,6 +295,11 @@ fn database(link: &mut Link, url: &MysqlUrl) -> Result<Found, Trouble> {
         }
         _ => Ok(Found::Marked),
     }
+}
+
+/// The query for the number of rows of a table of the catalogue whose column is as `here` says.
+fn count(table: &str, column: &str, here: &str) -> String {
+    format!("(SELECT count(*) FROM information_schema.{table} WHERE {column} {here})")
 }
 
 #[cfg(test)]

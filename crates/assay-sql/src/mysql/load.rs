@@ -176,16 +176,10 @@ impl Loaders<'_> {
         let there = names(connection, "SELECT name FROM @assay_parts")?;
         let parts = parts_left(self.loading.population, &there);
         let from_memory = connection.settings().value("local_infile") == "ON";
-        if parts
-            .all(
-                self.connections()?
-                    .into_iter()
-                    .map(|connection| Sender { connection, population: self.loading.population, from_memory })
-                    .collect(),
-                watch,
-            )?
-            .is_break()
-        {
+        let senders = self.connections()?.into_iter();
+        let senders =
+            senders.map(|connection| Sender { connection, population: self.loading.population, from_memory }).collect();
+        if parts.all(senders, watch)?.is_break() {
             return Ok(ControlFlow::Break(()));
         }
         let sql = format!(

@@ -60,20 +60,19 @@ impl Procedures {
         call: impl FnOnce(Prepared, &[Bound<'_>]) -> T,
     ) -> T {
         let [run, session, seq] = marks::arguments(mark);
-        let number = |number: i32| Bound::Int(number.into());
         match transaction {
             Transaction::NewOrder(asked) => {
-                let [warehouse, district, customer] = [asked.warehouse, asked.district, asked.customer].map(number);
+                let [warehouse, district, customer] = [asked.warehouse, asked.district, asked.customer].map(integer);
                 let (date, wanted) = (moment(asked.date), wanted(asked));
                 let [date, wanted] = [&date, &wanted].map(|text| Bound::Text(text));
-                let (count, is_local) = (Bound::Int(asked.lines.len() as i64), number(asked.all_local().into()));
+                let (count, is_local) = (Bound::Int(asked.lines.len() as i64), integer(asked.all_local().into()));
                 let values = [warehouse, district, customer, date, wanted, count, is_local, run, session, seq];
                 call(self.calls[0], &values)
             }
             Transaction::Payment(asked) => {
                 let [id, last] = by(&asked.customer);
                 let of = [asked.warehouse, asked.district, asked.customer_warehouse, asked.customer_district];
-                let [warehouse, district, from, from_district] = of.map(number);
+                let [warehouse, district, from, from_district] = of.map(integer);
                 let (amount, date) = (money(asked.amount), moment(asked.date));
                 let [amount, date] = [&amount, &date].map(|text| Bound::Text(text));
                 let values = [warehouse, district, from, from_district, id, last, amount, date, run, session, seq];
@@ -81,15 +80,15 @@ impl Procedures {
             }
             Transaction::OrderStatus(asked) => {
                 let [id, last] = by(&asked.customer);
-                call(self.calls[2], &[number(asked.warehouse), number(asked.district), id, last])
+                call(self.calls[2], &[integer(asked.warehouse), integer(asked.district), id, last])
             }
             Transaction::Delivery(asked) => {
-                let [warehouse, carrier, districts] = [asked.warehouse, asked.carrier, self.districts].map(number);
+                let [warehouse, carrier, districts] = [asked.warehouse, asked.carrier, self.districts].map(integer);
                 let date = moment(asked.date);
                 call(self.calls[3], &[warehouse, carrier, Bound::Text(&date), districts, run, session, seq])
             }
             Transaction::StockLevel(asked) => {
-                call(self.calls[4], &[asked.warehouse, asked.district, asked.threshold].map(number))
+                call(self.calls[4], &[asked.warehouse, asked.district, asked.threshold].map(integer))
             }
         }
     }
@@ -115,12 +114,9 @@ fn read(transaction: &Transaction, row: &Row, answers: &[Answer]) -> io::Result<
         }
         Transaction::Delivery(_) => {
             // Orders are counted from 1.
-            Outcome::Delivered(Delivered {
-                orders: numbers(row.text(0)?)?
-                    .into_iter()
-                    .map(|number| i32::try_from(number).ok().filter(|it| *it > 0))
-                    .collect(),
-            })
+            let orders = numbers(row.text(0)?)?.into_iter();
+            let orders = orders.map(|number| i32::try_from(number).ok().filter(|order| *order > 0));
+            Outcome::Delivered(Delivered { orders: orders.collect() })
         }
         Transaction::StockLevel(_) => Outcome::Low(row.big(0)?),
     })
@@ -170,15 +166,14 @@ fn numbers(text: &str) -> io::Result<Vec<i64>> {
 
 /// The lines of the answer are in the order in which the stock was locked.
 fn ordered(row: &Row, count: usize) -> io::Result<Ordered> {
-    let wrong = || io::Error::new(io::ErrorKind::InvalidData, "an order lacks a line");
     let mut lines = vec![None; count];
     for line in numbers(row.text(2)?)?.chunks(4) {
-        let &[number, stock, amount, branded] = line else { return Err(wrong()) };
-        let place = usize::try_from(number - 1).ok().and_then(|at| lines.get_mut(at)).ok_or_else(wrong)?;
-        let stock = i32::try_from(stock).map_err(|_| wrong())?;
+        let &[number, stock, amount, branded] = line else { return Err(lacks_line()) };
+        let place = usize::try_from(number - 1).ok().and_then(|at| lines.get_mut(at)).ok_or_else(lacks_line)?;
+        let stock = i32::try_from(stock).map_err(|_| lacks_line())?;
         *place = Some(OrderedLine { stock, amount, branded: branded == 1 });
     }
-    let lines = lines.into_iter().collect::<Option<_>>().ok_or_else(wrong)?;
+    let lines = lines.into_iter().collect::<Option<_>>().ok_or_else(lacks_line)?;
     Ok(Ordered { order: row.int(0)?, total: row.big(1)?, lines })
 }
 
@@ -201,4 +196,12 @@ fn line_status(row: &Row) -> io::Result<LineStatus> {
         amount: row.big(3)?,
         delivered: row.big_or_null(4)?,
     })
+}
+
+fn integer(number: i32) -> Bound<'static> {
+    Bound::Int(number.into())
+}
+
+fn lacks_line() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "an order lacks a line")
 }

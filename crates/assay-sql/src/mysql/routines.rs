@@ -267,7 +267,7 @@ fn are_current(connection: &mut Connection) -> Result<bool, Trouble> {
     let prefix = connection.prefix();
     let answers = connection.link.simple(&sql).map_err(|why| connection.trouble(&why))?;
     let rows: Vec<_> = answers.iter().flat_map(|answer| &answer.rows).collect();
-    Ok(ALL.iter().all(|it: &&Procedure| {
+    Ok(ALL.iter().all(|it| {
         rows.iter().any(|row| {
             row.text(0).is_ok_and(|name| name == it.name) && row.text(1).is_ok_and(|body| body == of(&prefix, it.body))
         })

@@ -85,51 +85,53 @@ struct Delivering {
 
 impl Ordering {
     fn new(prefix: &str) -> Ordering {
-        let of = |name, sql: &str, types| statement(name, prefix, sql, types);
-        let stock = |(name, district): (&&'static str, i32)| {
-            let sql = format!(
-                "SELECT s_w_id, s_i_id, s_quantity, s_data LIKE '%ORIGINAL%', s_dist_{district:02} \
-                 FROM unnest($1, $2) AS asked (supply, item) JOIN @stock AS s \
-                 ON s_w_id = asked.supply AND s_i_id = asked.item ORDER BY s_w_id, s_i_id FOR UPDATE OF s"
-            );
-            of(name, &sql, &[INT4S, INT4S])
-        };
         Ordering {
-            warehouse: of("order_warehouse", "SELECT w_tax FROM @warehouse WHERE w_id = $1", &[INT4]),
-            district: of(
+            warehouse: statement("order_warehouse", prefix, "SELECT w_tax FROM @warehouse WHERE w_id = $1", &[INT4]),
+            district: statement(
                 "order_district",
+                prefix,
                 "UPDATE @district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = $1 AND d_id = $2 \
                  RETURNING d_next_o_id - 1, d_tax",
                 &[INT4, INT4],
             ),
-            customer: of(
+            customer: statement(
                 "order_customer",
+                prefix,
                 "SELECT c_discount, c_last, c_credit FROM @customer WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = $3",
                 &[INT4, INT4, INT4],
             ),
-            items: of(
+            items: statement(
                 "order_items",
+                prefix,
                 "SELECT i_id, i_price, i_data LIKE '%ORIGINAL%', i_name FROM @item WHERE i_id = ANY ($1)",
                 &[INT4S],
             ),
-            stock: STOCK.iter().zip(1..).map(stock).collect(),
-            order: of(
+            stock: STOCK.iter().zip(1..).map(|(name, district)| read_stock(prefix, name, district)).collect(),
+            order: statement(
                 "order_order",
+                prefix,
                 "INSERT INTO @orders VALUES ($1, $2, $3, $4, $5, NULL, $6, $7)",
                 &[INT4, INT4, INT4, INT4, TIMESTAMPTZ, INT4, INT4],
             ),
-            new_order: of("order_new_order", "INSERT INTO @new_order VALUES ($1, $2, $3)", &[INT4, INT4, INT4]),
+            new_order: statement(
+                "order_new_order",
+                prefix,
+                "INSERT INTO @new_order VALUES ($1, $2, $3)",
+                &[INT4, INT4, INT4],
+            ),
             // One row for each item: an UPDATE touches a row once, however often the list has it.
-            take: of(
+            take: statement(
                 "order_take",
+                prefix,
                 "UPDATE @stock SET s_quantity = held, s_ytd = s_ytd + quantity, s_order_cnt = s_order_cnt + times, \
                  s_remote_cnt = s_remote_cnt + remote \
                  FROM unnest($1, $2, $3, $4, $5, $6) AS taken (supply, item, held, quantity, times, remote) \
                  WHERE s_w_id = supply AND s_i_id = item",
                 &[INT4S, INT4S, INT4S, INT4S, INT4S, INT4S],
             ),
-            lines: of(
+            lines: statement(
                 "order_lines",
+                prefix,
                 "INSERT INTO @order_line SELECT $1, $2, $3, n, item, supply, NULL, quantity, amount, dist \
                  FROM unnest($4, $5, $6, $7, $8) WITH ORDINALITY AS line (item, supply, quantity, amount, dist, n)",
                 &[INT4, INT4, INT4, INT4S, INT4S, INT4S, NUMERICS, TEXTS],
@@ -140,36 +142,32 @@ impl Ordering {
 
 impl Paying {
     fn new(prefix: &str) -> Paying {
-        let of = |name, sql: &str, types| statement(name, prefix, sql, types);
-        let customer = |name, which: &str, types| {
-            let sql = format!(
-                "SELECT c_id, c_balance, c_credit, CASE WHEN c_credit = 'BC' THEN c_data ELSE '' END FROM @customer \
-                 WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = {which} FOR UPDATE"
-            );
-            of(name, &sql, types)
-        };
         Paying {
-            warehouse: of(
+            warehouse: statement(
                 "pay_warehouse",
+                prefix,
                 "UPDATE @warehouse SET w_ytd = w_ytd + $2 WHERE w_id = $1 RETURNING w_name",
                 &[INT4, NUMERIC],
             ),
-            district: of(
+            district: statement(
                 "pay_district",
+                prefix,
                 "UPDATE @district SET d_ytd = d_ytd + $3 WHERE d_w_id = $1 AND d_id = $2 RETURNING d_name",
                 &[INT4, INT4, NUMERIC],
             ),
-            by_id: customer("pay_by_id", "$3", &[INT4, INT4, INT4]),
-            by_name: customer("pay_by_name", NAMED, &[INT4, INT4, TEXT]),
-            customer: of(
+            by_id: customer_to_pay(prefix, "pay_by_id", "$3", &[INT4, INT4, INT4]),
+            by_name: customer_to_pay(prefix, "pay_by_name", NAMED, &[INT4, INT4, TEXT]),
+            customer: statement(
                 "pay_customer",
+                prefix,
                 "UPDATE @customer SET c_balance = c_balance - $4, c_ytd_payment = c_ytd_payment + $4, \
                  c_payment_cnt = c_payment_cnt + 1, c_data = coalesce($5, c_data) \
                  WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = $3 RETURNING c_balance",
                 &[INT4, INT4, INT4, NUMERIC, TEXT],
             ),
-            history: of(
+            history: statement(
                 "pay_history",
+                prefix,
                 "INSERT INTO @history VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
                 &[INT4, INT4, INT4, INT4, INT4, TIMESTAMPTZ, NUMERIC, TEXT],
             ),
@@ -179,19 +177,12 @@ impl Paying {
 
 impl Asking {
     fn new(prefix: &str) -> Asking {
-        let of = |name, sql: &str, types| statement(name, prefix, sql, types);
-        let customer = |name, which: &str, types| {
-            let sql = format!(
-                "SELECT c_id, c_balance, c_first, c_middle, c_last FROM @customer \
-                 WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = {which}"
-            );
-            of(name, &sql, types)
-        };
         Asking {
-            by_id: customer("ask_by_id", "$3", &[INT4, INT4, INT4]),
-            by_name: customer("ask_by_name", NAMED, &[INT4, INT4, TEXT]),
-            lines: of(
+            by_id: customer_to_ask(prefix, "ask_by_id", "$3", &[INT4, INT4, INT4]),
+            by_name: customer_to_ask(prefix, "ask_by_name", NAMED, &[INT4, INT4, TEXT]),
+            lines: statement(
                 "ask_lines",
+                prefix,
                 "SELECT o_id, o_entry_d, o_carrier_id, ol_i_id, ol_supply_w_id, ol_quantity, ol_amount, ol_delivery_d \
                  FROM (SELECT o_id, o_entry_d, o_carrier_id FROM @orders WHERE o_w_id = $1 AND o_d_id = $2 AND o_c_id = $3 \
                  ORDER BY o_id DESC LIMIT 1) AS newest LEFT JOIN @order_line \
@@ -204,12 +195,12 @@ impl Asking {
 
 impl Delivering {
     fn new(prefix: &str) -> Delivering {
-        let of = |name, sql: &str, types| statement(name, prefix, sql, types);
         Delivering {
             // A second delivery waits for the lock, finds the row gone and takes the next one. Customer and amounts of an
             // order never change.
-            oldest: of(
+            oldest: statement(
                 "deliver_oldest",
+                prefix,
                 "SELECT no_o_id, \
                  (SELECT c_id FROM @orders JOIN @customer ON c_w_id = o_w_id AND c_d_id = o_d_id AND c_id = o_c_id \
                  WHERE o_w_id = no_w_id AND o_d_id = no_d_id AND o_id = no_o_id), \
@@ -218,26 +209,30 @@ impl Delivering {
                  FROM @new_order WHERE no_w_id = $1 AND no_d_id = $2 ORDER BY no_o_id LIMIT 1 FOR UPDATE",
                 &[INT4, INT4],
             ),
-            new_orders: of(
+            new_orders: statement(
                 "deliver_new_orders",
+                prefix,
                 "DELETE FROM @new_order USING unnest($2, $3) AS oldest (district, number) \
                  WHERE no_w_id = $1 AND no_d_id = district AND no_o_id = number",
                 &[INT4, INT4S, INT4S],
             ),
-            orders: of(
+            orders: statement(
                 "deliver_orders",
+                prefix,
                 "UPDATE @orders SET o_carrier_id = $4 FROM unnest($2, $3) AS oldest (district, number) \
                  WHERE o_w_id = $1 AND o_d_id = district AND o_id = number",
                 &[INT4, INT4S, INT4S, INT4],
             ),
-            lines: of(
+            lines: statement(
                 "deliver_lines",
+                prefix,
                 "UPDATE @order_line SET ol_delivery_d = $4 FROM unnest($2, $3) AS oldest (district, number) \
                  WHERE ol_w_id = $1 AND ol_d_id = district AND ol_o_id = number",
                 &[INT4, INT4S, INT4S, TIMESTAMPTZ],
             ),
-            customers: of(
+            customers: statement(
                 "deliver_customers",
+                prefix,
                 "UPDATE @customer SET c_balance = c_balance + amount, c_delivery_cnt = c_delivery_cnt + 1 \
                  FROM unnest($2, $3, $4) AS delivered (district, number, amount) \
                  WHERE c_w_id = $1 AND c_d_id = district AND c_id = number",
@@ -259,19 +254,19 @@ fn fly(link: &mut Link) -> Result<Vec<Answer>, Fault> {
 
 impl Client {
     pub(super) fn new(prefix: &str, scale: Scale) -> Client {
-        let of = |name, sql: &str, types| statement(name, prefix, sql, types);
         Client {
             districts: scale.districts(),
-            begin: of("begin", "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", &[]),
-            begin_reading: of("begin_reading", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", &[]),
-            commit: of("commit", "COMMIT", &[]),
-            rollback: of("rollback", "ROLLBACK", &[]),
+            begin: statement("begin", prefix, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", &[]),
+            begin_reading: statement("begin_reading", prefix, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", &[]),
+            commit: statement("commit", prefix, "COMMIT", &[]),
+            rollback: statement("rollback", prefix, "ROLLBACK", &[]),
             order: Ordering::new(prefix),
             pay: Paying::new(prefix),
             ask: Asking::new(prefix),
             deliver: Delivering::new(prefix),
-            stock_level: of(
+            stock_level: statement(
                 "stock_level",
+                prefix,
                 "SELECT d_next_o_id, (SELECT count(DISTINCT s_i_id) FROM @order_line JOIN @stock ON s_w_id = $1 \
                  AND s_i_id = ol_i_id WHERE ol_w_id = $1 AND ol_d_id = $2 AND ol_o_id >= d_next_o_id - 20 \
                  AND ol_o_id < d_next_o_id AND s_quantity < $3) FROM @district WHERE d_w_id = $1 AND d_id = $2",
@@ -339,11 +334,8 @@ impl Client {
         if filled.lines.len() < asked.lines.len() {
             return Ok(Outcome::RolledBack);
         }
-        let total = || -> io::Result<i64> {
-            let taxes = tax.decimal(0, RATE)? + numbered.decimal(1, RATE)?;
-            Ok(Ordered::total(filled.amounts.iter().sum(), discount.decimal(0, RATE)?, taxes))
-        };
-        Ok(Outcome::Ordered(Ordered { order, total: total().map_err(unreadable)?, lines: filled.lines }))
+        let total = total(&filled, discount, tax, numbered).map_err(unreadable)?;
+        Ok(Outcome::Ordered(Ordered { order, total, lines: filled.lines }))
     }
 
     /// The second flight of a new order: everything that is to be written, also of one that is then rolled back.
@@ -366,9 +358,9 @@ impl Client {
         let columns = [&taken.supplies, &taken.items, &taken.held, &taken.quantities, &taken.times, &taken.remote];
         link.add(&self.order.take, &columns.map(|column| Bound::Ints(column)));
         let made = &asked.lines[..filled.lines.len()];
-        let column = |of: fn(&assay_model::tpcc::Line) -> i32| made.iter().map(of).collect::<Vec<i32>>();
-        let (items, supplies) = (column(|line| line.item), column(|line| line.supply_warehouse));
-        let quantities = column(|line| line.quantity);
+        let items: Vec<i32> = made.iter().map(|line| line.item).collect();
+        let supplies: Vec<i32> = made.iter().map(|line| line.supply_warehouse).collect();
+        let quantities: Vec<i32> = made.iter().map(|line| line.quantity).collect();
         let dists: Vec<&str> = filled.dists.iter().map(String::as_str).collect();
         let [items, supplies, quantities] = [&items, &supplies, &quantities].map(|column| Bound::Ints(column));
         let (amounts, dists) = (Bound::Monies(&filled.amounts), Bound::Texts(&dists));
@@ -496,4 +488,38 @@ fn fill(asked: &NewOrder, items: &[Row], stock: &[Row]) -> Result<Filled, Fault>
         .collect::<io::Result<_>>()
         .map_err(unreadable)?;
     Filled::of(asked, &items, stock)
+}
+
+/// The statement that reads and locks the stock of the items of an order, with the texts of a district.
+fn read_stock(prefix: &str, name: &'static str, district: i32) -> Statement {
+    let sql = format!(
+        "SELECT s_w_id, s_i_id, s_quantity, s_data LIKE '%ORIGINAL%', s_dist_{district:02} \
+         FROM unnest($1, $2) AS asked (supply, item) JOIN @stock AS s \
+         ON s_w_id = asked.supply AND s_i_id = asked.item ORDER BY s_w_id, s_i_id FOR UPDATE OF s"
+    );
+    statement(name, prefix, &sql, &[INT4S, INT4S])
+}
+
+/// The statement that reads and locks the customer who pays.
+fn customer_to_pay(prefix: &str, name: &'static str, which: &str, types: &'static [u32]) -> Statement {
+    let sql = format!(
+        "SELECT c_id, c_balance, c_credit, CASE WHEN c_credit = 'BC' THEN c_data ELSE '' END FROM @customer \
+         WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = {which} FOR UPDATE"
+    );
+    statement(name, prefix, &sql, types)
+}
+
+/// The statement that reads the customer whose last order is asked for.
+fn customer_to_ask(prefix: &str, name: &'static str, which: &str, types: &'static [u32]) -> Statement {
+    let sql = format!(
+        "SELECT c_id, c_balance, c_first, c_middle, c_last FROM @customer \
+         WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = {which}"
+    );
+    statement(name, prefix, &sql, types)
+}
+
+/// The total of an order, from what was read of its customer, warehouse and district.
+fn total(filled: &Filled, discount: &Row, tax: &Row, numbered: &Row) -> io::Result<i64> {
+    let taxes = tax.decimal(0, RATE)? + numbered.decimal(1, RATE)?;
+    Ok(Ordered::total(filled.amounts.iter().sum(), discount.decimal(0, RATE)?, taxes))
 }

@@ -25,12 +25,12 @@ impl Found {
         let answers = connection.link.simple(&sql).map_err(|why| connection.trouble(&why))?;
         let mut found = Found::default();
         for row in answers.iter().flat_map(|answer| &answer.rows) {
-            let text = |column| {
+            let [what, name, is] = [0, 1, 2].map(|column| {
                 row.text(column)
                     .map(str::to_owned)
                     .map_err(|why| Trouble::host(format!("{}: the definitions of tables: {why}", connection.shown())))
-            };
-            let (what, name, is) = (text(0)?, text(1)?, text(2)?);
+            });
+            let (what, name, is) = (what?, name?, is?);
             match what.as_str() {
                 "table" => drop(found.tables.insert(name, is)),
                 "index" => drop(found.indexes.insert(name, is)),
@@ -68,11 +68,11 @@ impl Found {
 
     /// The keys and indexes of tables that are there which are missing or are not as a load makes them.
     pub(super) fn missing_keys(&self) -> Vec<String> {
-        let has_table = |is: &str| is.split(' ').next().is_some_and(|table| self.tables.contains_key(table));
-        keys()
-            .filter(|(name, is): &(String, String)| has_table(is) && self.indexes.get(name) != Some(is))
-            .map(|(name, _)| name)
-            .collect()
+        let wrong = keys().filter(|(name, is)| {
+            let table = is.split(' ').next();
+            table.is_some_and(|table| self.tables.contains_key(table)) && self.indexes.get(name) != Some(is)
+        });
+        wrong.map(|(name, _)| name).collect()
     }
 }
 
@@ -117,14 +117,13 @@ fn are<T: AsRef<str>>(names: &[T]) -> String {
 
 /// The columns of one of our tables, as [`query`] describes them.
 fn ours(name: &str) -> Option<String> {
-    let whole = |text: &str| Some(text.split(", ").map(|it| format!("{it} not null")).collect::<Vec<_>>().join(", "));
     match name {
-        "assay_tpcc" => whole(
+        "assay_tpcc" => Some(not_null(
             "version bigint, run text, warehouses bigint, seed text, c_load bigint, items bigint, customers bigint, \
              complete bigint",
-        ),
-        "assay_parts" => whole("name text"),
-        "assay_session" => whole("run text, session integer, seq bigint"),
+        )),
+        "assay_parts" => Some(not_null("name text")),
+        "assay_session" => Some(not_null("run text, session integer, seq bigint")),
         name => {
             let table = Table::ALL.into_iter().find(|table| table.name() == name)?;
             let columns = table.columns().iter().map(|it| {
@@ -153,9 +152,18 @@ fn kind(name: &str, kind: ColumnKind) -> String {
 fn keys() -> impl Iterator<Item = (String, String)> {
     Table::ALL.into_iter().flat_map(|table| {
         let columns: Vec<&str> = table.key().iter().map(|column| column.name).collect();
-        let of = |is: &str, columns: &[&str]| format!("{}{is} btree ({})", table.name(), columns.join(", "));
-        let key = (!columns.is_empty()).then(|| (format!("{}_pkey", table.name()), of(" primary", &columns)));
-        let index = table.index().map(|(name, columns)| (name.to_owned(), of("", columns)));
+        let key = (!columns.is_empty())
+            .then(|| (format!("{}_pkey", table.name()), index_in_words(table, " primary", &columns)));
+        let index = table.index().map(|(name, columns)| (name.to_owned(), index_in_words(table, "", columns)));
         [key, index].into_iter().flatten().collect::<Vec<_>>()
     })
+}
+
+/// Columns without null values.
+fn not_null(columns: &str) -> String {
+    columns.split(", ").map(|column| format!("{column} not null")).collect::<Vec<_>>().join(", ")
+}
+
+fn index_in_words(table: Table, kind: &str, columns: &[&str]) -> String {
+    format!("{}{kind} btree ({})", table.name(), columns.join(", "))
 }

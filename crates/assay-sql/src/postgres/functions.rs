@@ -235,14 +235,14 @@ pub(super) fn drops(prefix: &str) -> String {
 }
 
 fn create(prefix: &str) -> String {
-    let one = |it: &&Function| {
-        let Function { name, arguments, volatility, .. } = it;
-        let body = of(prefix, it.body);
+    let all = ALL.iter().map(|function| {
+        let Function { name, arguments, volatility, .. } = function;
+        let body = of(prefix, function.body);
         format!(
             "CREATE FUNCTION {prefix}{name}({arguments}) LANGUAGE plpgsql {volatility} PARALLEL UNSAFE AS $assay${body}$assay$;"
         )
-    };
-    ALL.iter().map(one).collect()
+    });
+    all.collect()
 }
 
 /// Whether all functions are there as this program makes them.
@@ -256,14 +256,13 @@ fn are_current(connection: &mut Connection) -> Result<bool, Trouble> {
     let prefix = connection.prefix();
     let answers = connection.ask(&sql)?;
     let rows: Vec<_> = answers.iter().flat_map(|answer| &answer.rows).collect();
-    let is_there = |it: &&Function| {
-        let mut named = rows.iter().filter(|row| row.text(0).is_ok_and(|name| name == it.name));
+    Ok(ALL.iter().all(|function| {
+        let mut named = rows.iter().filter(|row| row.text(0).is_ok_and(|name| name == function.name));
         let is_same = named.next().is_some_and(|row| {
-            row.text(1).is_ok_and(|body| body == of(&prefix, it.body)) && row.text(2).is_ok_and(|it| it == "t")
+            row.text(1).is_ok_and(|body| body == of(&prefix, function.body)) && row.text(2).is_ok_and(|is| is == "t")
         });
         is_same && named.next().is_none()
-    };
-    Ok(ALL.iter().all(is_there))
+    }))
 }
 
 /// Makes the functions, unless they are there.

@@ -32,11 +32,11 @@ impl Refusal {
         let (mut code, mut message, mut detail, mut ends) = (String::new(), String::new(), String::new(), false);
         let mut fields = body.fields();
         while let Some(field) = fields.next()? {
-            let text = || String::from_utf8_lossy(field.value_bytes()).into_owned();
+            let text = String::from_utf8_lossy(field.value_bytes());
             match field.type_() {
-                b'C' => code = text(),
-                b'M' => message = text(),
-                b'D' => detail = format!(" ({})", text()),
+                b'C' => code = text.into_owned(),
+                b'M' => message = text.into_owned(),
+                b'D' => detail = format!(" ({text})"),
                 b'V' => ends = matches!(field.value_bytes(), b"FATAL" | b"PANIC"),
                 _ => {}
             }

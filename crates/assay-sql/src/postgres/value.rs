@@ -193,25 +193,7 @@ impl Row {
 
     /// The elements of an array of one dimension.
     pub(super) fn array<T>(&self, column: usize, read: impl Fn(&[u8]) -> Option<T>) -> io::Result<Vec<Option<T>>> {
-        let read = || -> Option<Vec<Option<T>>> {
-            let mut bytes = self.bytes(column)?;
-            if bytes.try_get_i32().ok()? == 0 {
-                return Some(Vec::new());
-            }
-            bytes.try_get_u64().ok()?;
-            let count = bytes.try_get_i32().ok()?;
-            bytes.try_get_i32().ok()?;
-            let mut one = || match bytes.try_get_i32().ok()? {
-                -1 => Some(None),
-                length => {
-                    let (value, rest) = bytes.split_at_checked(usize::try_from(length).ok()?)?;
-                    bytes = rest;
-                    Some(Some(read(value)?))
-                }
-            };
-            (0..count).map(|_| one()).collect()
-        };
-        read().ok_or_else(|| wrong(column, "an array"))
+        self.bytes(column).and_then(|bytes| elements(bytes, read)).ok_or_else(|| wrong(column, "an array"))
     }
 }
 
@@ -230,6 +212,27 @@ pub(super) fn time_of(bytes: &[u8]) -> Option<i64> {
 /// An element of an array of boolean.
 pub(super) fn flag_of(bytes: &[u8]) -> Option<bool> {
     <[u8; 1]>::try_from(bytes).ok().map(|it| it == [1])
+}
+
+fn elements<T>(mut bytes: &[u8], read: impl Fn(&[u8]) -> Option<T>) -> Option<Vec<Option<T>>> {
+    if bytes.try_get_i32().ok()? == 0 {
+        return Some(Vec::new());
+    }
+    bytes.try_get_u64().ok()?;
+    let count = bytes.try_get_i32().ok()?;
+    bytes.try_get_i32().ok()?;
+    let mut found = Vec::new();
+    for _ in 0..count {
+        found.push(match bytes.try_get_i32().ok()? {
+            -1 => None,
+            length => {
+                let (value, rest) = bytes.split_at_checked(usize::try_from(length).ok()?)?;
+                bytes = rest;
+                Some(read(value)?)
+            }
+        });
+    }
+    Some(found)
 }
 
 #[cfg(test)]

@@ -60,7 +60,7 @@ impl Definitions {
         let made: BTreeMap<&str, String> = tables().collect();
         self.0
             .iter()
-            .filter(|definition: &&Definition| match definition.kind.as_str() {
+            .filter(|definition| match definition.kind.as_str() {
                 "table" => made.get(definition.name.as_str()) != plain(definition.text.as_deref()).as_ref(),
                 "index" => false,
                 _ => true,
@@ -70,20 +70,21 @@ impl Definitions {
 
     /// The tables that are missing. That of the sessions is made by a run.
     fn missing_tables(&self) -> Vec<&'static str> {
-        let is_there =
-            |name: &str| self.0.iter().any(|definition| definition.kind == "table" && definition.name == name);
-        schema::names().filter(|name| *name != "assay_session" && !is_there(name)).collect()
+        schema::names().filter(|name| *name != "assay_session" && self.find("table", name).is_none()).collect()
     }
 
     /// The indexes that are missing, or not as a load makes them. The keys of a table are in its own definition.
     fn missing_indexes(&self) -> Vec<&'static str> {
-        let is_there = |(name, text): &(&str, String)| {
-            self.0
-                .iter()
-                .find(|definition: &&Definition| definition.kind == "index" && definition.name == *name)
-                .is_some_and(|found| plain(found.text.as_deref()).as_ref() == Some(text))
-        };
-        indexes().filter(|index| !is_there(index)).map(|(name, _)| name).collect()
+        let wrong = indexes().filter(|(name, text)| {
+            let found = self.find("index", name);
+            found.is_none_or(|found| plain(found.text.as_deref()).as_ref() != Some(text))
+        });
+        wrong.map(|(name, _)| name).collect()
+    }
+
+    /// The definition of this kind and name.
+    fn find(&self, kind: &str, name: &str) -> Option<&Definition> {
+        self.0.iter().find(|definition| definition.kind == kind && definition.name == name)
     }
 
     /// Refuses what no load has made.

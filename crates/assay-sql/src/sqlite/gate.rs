@@ -123,13 +123,11 @@ impl Permit {
     /// else has it open; SQLite is told so, or it would make a log, which it then leaves there.
     pub(super) fn looked_at(&self) -> String {
         let is_whole = rustix::fs::lstat(beside(&self.path, LOG)).is_ok_and(|log| log.st_size > 0);
-        let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-".contains(byte);
-        let escaped = self
-            .path
-            .as_os_str()
-            .as_bytes()
-            .iter()
-            .map(|byte| if plain(byte) { char::from(*byte).to_string() } else { format!("%{byte:02X}") });
+        let bytes = self.path.as_os_str().as_bytes().iter();
+        let escaped = bytes.map(|byte| {
+            let is_plain = byte.is_ascii_alphanumeric() || b"/._-".contains(byte);
+            if is_plain { char::from(*byte).to_string() } else { format!("%{byte:02X}") }
+        });
         format!("file:{}{}", escaped.collect::<String>(), if is_whole { "" } else { "?immutable=1" })
     }
 

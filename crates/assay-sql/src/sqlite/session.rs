@@ -65,8 +65,16 @@ fn all<T>(
     parameters: impl Params,
     read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
 ) -> Result<Vec<T>, Fault> {
-    let answer = || sqlite.prepare_cached(sql)?.query_map(parameters, read)?.collect::<rusqlite::Result<Vec<T>>>();
-    answer().map_err(|why| fault(&why))
+    rows(sqlite, sql, parameters, read).map_err(|why| fault(&why))
+}
+
+fn rows<T>(
+    sqlite: &rusqlite::Connection,
+    sql: &str,
+    parameters: impl Params,
+    read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Vec<T>> {
+    sqlite.prepare_cached(sql)?.query_map(parameters, read)?.collect()
 }
 
 impl Session {

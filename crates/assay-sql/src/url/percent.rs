@@ -7,12 +7,11 @@ pub(super) fn decode(text: &str) -> Result<String, Trouble> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
-        let digit = |it: Option<u8>| {
-            it.and_then(|it| char::from(it).to_digit(16)).ok_or_else(|| {
-                Trouble::usage("a percent sign in a URL is followed by two hexadecimal digits: write %25 for itself")
-            })
-        };
-        bytes.push(if byte == b'%' { (digit(rest.next())? * 16 + digit(rest.next())?) as u8 } else { byte });
+        bytes.push(if byte == b'%' {
+            (hexadecimal(rest.next())? * 16 + hexadecimal(rest.next())?) as u8
+        } else {
+            byte
+        });
     }
     match String::from_utf8(bytes) {
         Ok(text) if !text.contains('\0') => Ok(text),
@@ -20,12 +19,20 @@ pub(super) fn decode(text: &str) -> Result<String, Trouble> {
     }
 }
 
+/// The value of one of the two digits behind a percent sign.
+fn hexadecimal(digit: Option<u8>) -> Result<u32, Trouble> {
+    digit.and_then(|digit| char::from(digit).to_digit(16)).ok_or_else(|| {
+        Trouble::usage("a percent sign in a URL is followed by two hexadecimal digits: write %25 for itself")
+    })
+}
+
 /// As it is written in a URL.
 pub(super) fn encode(text: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    text.bytes()
-        .map(|byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
-        .collect()
+    let encoded = text.bytes().map(|byte| {
+        let is_plain = byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+        if is_plain { char::from(byte).to_string() } else { format!("%{byte:02X}") }
+    });
+    encoded.collect()
 }
 
 /// A part of a URL that makes no sense as it may be repeated: not if it may be the rest of a password.

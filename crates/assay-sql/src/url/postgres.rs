@@ -77,7 +77,6 @@ impl PostgresUrl {
 
     /// Sets an option; an empty host or port is that of a URL without one.
     fn set(&mut self, name: &str, value: String) -> Result<(), Trouble> {
-        let wrong = |text: String| Err(Trouble::usage(text));
         match name {
             "host" | "port" if value.is_empty() => {}
             "host" if value.starts_with('/') => self.host = Host::Socket(value.into()),
@@ -87,8 +86,13 @@ impl PostgresUrl {
             "tls" => self.tls = Some(Tls::read(&value, "postgres")?),
             "sslrootcert" => self.roots = Some(value.into()),
             "password_file" => self.password_file = Some(value.into()),
-            "sslmode" => return wrong("a postgres: URL has no option sslmode: write tls=verify or tls=off".into()),
-            _ => return wrong(format!("a postgres: URL has no option {:?}: write {OPTIONS}", repeated(name))),
+            "sslmode" => {
+                return Err(Trouble::usage("a postgres: URL has no option sslmode: write tls=verify or tls=off"));
+            }
+            _ => {
+                let text = format!("a postgres: URL has no option {:?}: write {OPTIONS}", repeated(name));
+                return Err(Trouble::usage(text));
+            }
         }
         Ok(())
     }
@@ -144,9 +148,10 @@ impl PostgresUrl {
             Host::Network(name) => name.clone(),
         };
         let wanted = [host, self.port.to_string(), self.database().to_owned(), self.role().to_owned()];
-        let fits = |fields: &[String]| wanted.iter().zip(fields).all(|(it, field)| field == "*" || field == it);
         let lines = text.lines().filter(|line| !line.starts_with('#')).map(fields);
-        let mut found = lines.filter(|fields| fields.len() >= 5 && fits(fields));
+        let mut found = lines.filter(|fields| {
+            fields.len() >= 5 && wanted.iter().zip(fields).all(|(wanted, field)| field == "*" || field == wanted)
+        });
         found.next().map(|mut fields| Password::of(fields.swap_remove(4)))
     }
 }
