@@ -458,12 +458,10 @@ impl<D: BlockDevice> Cached<D> {
 impl Run {
     /// Whether the next block of the read, which comes from `from`, continues this run.
     fn goes_on(&self, from: Source, shape: &Shape) -> bool {
-        let follows =
-            |mine: u32, slot: u32| slot == mine + self.count && shape.segment_of(slot) == shape.segment_of(mine);
         match (self.from, from) {
             (Source::Target, Source::Target) => true,
             (Source::Memory(mine), Source::Memory(slot)) | (Source::Cache(mine), Source::Cache(slot)) => {
-                follows(mine, slot)
+                slot == mine + self.count && shape.segment_of(slot) == shape.segment_of(mine)
             }
             _ => false,
         }

@@ -82,14 +82,9 @@ fn look_at(roots: &Roots, printed: &str) -> Option<LoopBacking> {
     let node = roots.in_dev(printed);
     let path = node.clone().unwrap_or_else(|| PathBuf::from(printed));
     let meta = std::fs::metadata(&path).ok()?;
-    let by_name = |node: PathBuf| {
-        let dir = roots.sys.join("class/block").join(name_of(&node));
-        let dir = if dir.exists() { dir } else { roots.sys.join("block").join(name_of(&node)) };
-        DevNum::parse(&attribute(&dir.join("dev"))?)
-    };
     let block = match (block_number(&path), node) {
         (Some(number), _) => Some(number),
-        (None, Some(node)) => Some(by_name(node)?),
+        (None, Some(node)) => Some(number_by_name(roots, &node)?),
         (None, None) => None,
     };
     Some(LoopBacking { device: DevNum::of(meta.dev()), inode: meta.ino(), block })
@@ -277,6 +272,13 @@ fn with_partitions(disk: &Path) -> Result<Vec<Member>, String> {
         }
     }
     Ok(found)
+}
+
+/// The number of a device, by the name of its node.
+fn number_by_name(roots: &Roots, node: &Path) -> Option<DevNum> {
+    let dir = roots.sys.join("class/block").join(name_of(node));
+    let dir = if dir.exists() { dir } else { roots.sys.join("block").join(name_of(node)) };
+    DevNum::parse(&attribute(&dir.join("dev"))?)
 }
 
 #[cfg(test)]

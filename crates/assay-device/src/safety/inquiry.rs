@@ -53,8 +53,7 @@ impl Inquiry<'_> {
 
     /// The consent given earlier for exactly this device.
     pub(super) fn standing(&self) -> Option<&Standing> {
-        let is_of_this = |given: &&Standing| !given.marks.is_empty() && given.marks == self.exam.marks;
-        self.request.standing.iter().find(is_of_this)
+        self.request.standing.iter().find(|given| !given.marks.is_empty() && given.marks == self.exam.marks)
     }
 
     /// The other runs that may share a device with this one: those under the same consent.

@@ -154,11 +154,7 @@ fn ours(inquiry: &Inquiry<'_>, file: &File, whole: &Shape, inode: Inode) -> Resu
 
 /// Whether it is neither active swap nor the backing of a loop device.
 fn not_in_the_kernels_hands(inquiry: &Inquiry<'_>, inode: Inode) -> Result<(), String> {
-    let at = |path: &str| {
-        let stat = rustix::fs::stat(path).ok()?;
-        Some(Inode { device: DevNum::of(stat.st_dev), inode: stat.st_ino })
-    };
-    if usage::swaps(inquiry.roots)?.iter().any(|path| at(path) == Some(inode)) {
+    if usage::swaps(inquiry.roots)?.iter().any(|path| inode_at(path) == Some(inode)) {
         return Err("it is active swap".into());
     }
     let loops = family::loops(inquiry.roots)?;
@@ -273,6 +269,11 @@ fn log_disk(roots: &Roots, log_dir: &Path) -> Option<DevNum> {
     let real = usage::existing(log_dir);
     let stat = rustix::fs::stat(&real).ok()?;
     usage::disk_under(roots, &real, DevNum::of(stat.st_dev))
+}
+
+fn inode_at(path: &str) -> Option<Inode> {
+    let stat = rustix::fs::stat(path).ok()?;
+    Some(Inode { device: DevNum::of(stat.st_dev), inode: stat.st_ino })
 }
 
 #[cfg(test)]

@@ -186,8 +186,9 @@ impl Refusal {
 
     /// Whether this process lacks the rights to examine the target, and no other reason against it is known.
     pub fn lacks_rights(&self) -> bool {
-        let speaks = |answer: &RuleAnswer| matches!(answer.id, RuleId::S4 | RuleId::S9) && !answer.lacks_rights;
-        self.unpermitted && !self.also.iter().any(speaks)
+        let speaks =
+            self.also.iter().any(|answer| matches!(answer.id, RuleId::S4 | RuleId::S9) && !answer.lacks_rights);
+        self.unpermitted && !speaks
     }
 
     /// What was found, without what to do about it. Names in it cannot begin a new line.

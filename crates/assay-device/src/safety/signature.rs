@@ -219,12 +219,11 @@ pub(super) fn partition_entry(file: &File) -> Result<Option<Entry>, String> {
 }
 
 fn entry_in(text: &str) -> Option<Entry> {
-    let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
     Some(Entry {
-        scheme: value("PART_ENTRY_SCHEME")?.to_owned(),
-        number: value("PART_ENTRY_NUMBER")?.parse().ok()?,
-        start: value("PART_ENTRY_OFFSET")?.parse().ok()?,
-        size: value("PART_ENTRY_SIZE")?.parse().ok()?,
+        scheme: value_of_key(text, "PART_ENTRY_SCHEME")?.to_owned(),
+        number: value_of_key(text, "PART_ENTRY_NUMBER")?.parse().ok()?,
+        start: value_of_key(text, "PART_ENTRY_OFFSET")?.parse().ok()?,
+        size: value_of_key(text, "PART_ENTRY_SIZE")?.parse().ok()?,
     })
 }
 
@@ -253,6 +252,11 @@ fn is_about_the_device(line: &str) -> bool {
 /// Whether this explains that `blkid` ended as if it had found something.
 fn told_of_the_entry(text: &str) -> bool {
     text.lines().any(|line| line.starts_with("PART_ENTRY_"))
+}
+
+/// The value of `KEY=value`.
+fn value_of_key<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='))
 }
 
 #[cfg(test)]

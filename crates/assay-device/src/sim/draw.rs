@@ -21,8 +21,8 @@ pub(super) fn exp(x: f64) -> f64 {
 
 /// A quotient of two polynomials, coefficients from the constant term upwards.
 fn ratio(x: f64, above: &[f64; 8], below: &[f64; 8]) -> f64 {
-    let value = |terms: &[f64; 8]| terms.iter().rev().fold(0.0, |sum, term| sum * x + term);
-    value(above) / value(below)
+    let [above, below] = [above, below].map(|terms| terms.iter().rev().fold(0.0, |sum, term| sum * x + term));
+    above / below
 }
 
 const CENTRE: [[f64; 8]; 2] = [

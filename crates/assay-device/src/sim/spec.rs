@@ -101,8 +101,8 @@ impl Spec {
             return Err(format!("size {} is not a multiple of block {}; write a size that is", self.size, self.block));
         }
         self.faults.stalls.sort();
-        let overlap = |pair: &&[(Span, Span)]| pair[0].0 + pair[0].1 > pair[1].0;
-        if let Some(two) = self.faults.stalls.windows(2).find(overlap) {
+        let mut pairs = self.faults.stalls.windows(2);
+        if let Some(two) = pairs.find(|pair| pair[0].0 + pair[0].1 > pair[1].0) {
             let (first, second) = (stall_in_words(two[0]), stall_in_words(two[1]));
             return Err(format!("stalls {first} and {second} overlap; write one that covers both"));
         }
@@ -157,10 +157,12 @@ impl FromStr for Spec {
     type Err = SpecError;
     fn from_str(text: &str) -> Result<Spec, SpecError> {
         let fault = |what: String| SpecError(format!("\"{}\": {what}", clipped(text)));
-        let models = || MODELS.map(|model| format!("sim:{model}")).join(", ");
         let (name, parameters) = text.split_once('?').map_or((text, None), |(name, rest)| (name, Some(rest)));
         let model = name.strip_prefix("sim:").and_then(Model::named);
-        let mut spec = Spec::of(model.ok_or_else(|| fault(format!("no such simulated device; write {}", models())))?);
+        let mut spec = Spec::of(model.ok_or_else(|| {
+            let models = MODELS.map(|model| format!("sim:{model}")).join(", ");
+            fault(format!("no such simulated device; write {models}"))
+        })?);
         let mut seen: Vec<&str> = Vec::new();
         for parameter in parameters.into_iter().flat_map(|all| all.split('&')) {
             let (name, value) = name_and_value(parameter).map_err(fault)?;
@@ -179,8 +181,9 @@ fn name_and_value(parameter: &str) -> Result<(&str, &str), String> {
     if let Some(from) = parameter.strip_prefix("gone@") {
         return Ok(("gone", from));
     }
-    let shape = || format!("\"{}\" is not a parameter; write name=value, several with & between", clipped(parameter));
-    parameter.split_once('=').ok_or_else(shape)
+    parameter.split_once('=').ok_or_else(|| {
+        format!("\"{}\" is not a parameter; write name=value, several with & between", clipped(parameter))
+    })
 }
 
 /// The text, cut to the space in an error message.
