@@ -100,7 +100,7 @@ impl Counters {
             .collect()
     }
 
-    pub(crate) fn goes_on(&self, target: u16, bytes: u32) {
+    pub(crate) fn count_onward(&self, target: u16, bytes: u32) {
         let [operations, sum] = &self.onward[usize::from(target)];
         add(operations, 1);
         add(sum, bytes.into());

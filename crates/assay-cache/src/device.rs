@@ -174,7 +174,7 @@ impl<D: BlockDevice> Cached<D> {
         add(&self.counters.ram_hits, count(|from| matches!(from, Source::Memory(_))));
         let kind = match self.runs[..] {
             [Run { from: Source::Target, .. }] => {
-                self.counters.goes_on(op.target, op.len);
+                self.counters.count_onward(op.target, op.len);
                 self.inner.submit(now, ticket, op);
                 Kind::Miss(touched, self.racing.read_begins(touched.first, touched.count))
             }
@@ -205,7 +205,7 @@ impl<D: BlockDevice> Cached<D> {
                 }
             };
             match runs.last_mut() {
-                Some(run) if run.goes_on(from, shape) => run.count += 1,
+                Some(run) if run.continues_with(from, shape) => run.count += 1,
                 _ => runs.push(Run { first: n, count: 1, from }),
             }
         }
@@ -268,7 +268,7 @@ impl<D: BlockDevice> Cached<D> {
     /// Passes an operation on unchanged, without the cache. `issued` is when it was first issued, if that was earlier.
     fn pass(&mut self, now: Instant, ticket: Ticket, op: &Op, issued: Option<Instant>) {
         if op.direction == Direction::Read && op.target < self.target {
-            self.counters.goes_on(op.target, op.len);
+            self.counters.count_onward(op.target, op.len);
         }
         self.flights[ticket.0 as usize] = Flight { op: *op, kind: Kind::Through, issued };
         self.inner.submit(now, ticket, op);
@@ -418,7 +418,7 @@ impl<D: BlockDevice> Cached<D> {
             let op = match part.from {
                 From::Cache { offset, .. } => Op { target: self.target, offset, durable: false, ..part.op },
                 From::Target(_) => {
-                    self.counters.goes_on(part.op.target, part.op.len);
+                    self.counters.count_onward(part.op.target, part.op.len);
                     part.op
                 }
             };
@@ -457,7 +457,7 @@ impl<D: BlockDevice> Cached<D> {
 
 impl Run {
     /// Whether the next block of the read, which comes from `from`, continues this run.
-    fn goes_on(&self, from: Source, shape: &Shape) -> bool {
+    fn continues_with(&self, from: Source, shape: &Shape) -> bool {
         match (self.from, from) {
             (Source::Target, Source::Target) => true,
             (Source::Memory(mine), Source::Memory(slot)) | (Source::Cache(mine), Source::Cache(slot)) => {

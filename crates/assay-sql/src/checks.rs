@@ -39,7 +39,7 @@ impl Dialect<'_> {
 
 impl Dialect<'_> {
     /// A query in which an at sign stands before the name of each table.
-    fn of(&self, query: &str) -> String {
+    fn with_schema(&self, query: &str) -> String {
         query.replace('@', self.schema)
     }
 }
@@ -64,9 +64,9 @@ impl Query {
         let places = (1..=self.keys).map(|at| at.to_string()).collect::<Vec<_>>().join(", ");
         let columns = (1..=self.keys).map(|at| format!("k{at}")).collect::<Vec<_>>().join(", ");
         match &self.asks {
-            Asks::Direct(sql) => format!("{} LIMIT {SHOWN}", dialect.of(sql)),
+            Asks::Direct(sql) => format!("{} LIMIT {SHOWN}", dialect.with_schema(sql)),
             Asks::Compare { left, right, is_money } => {
-                let (left, right) = (dialect.of(left), dialect.of(right));
+                let (left, right) = (dialect.with_schema(left), dialect.with_schema(right));
                 let unit = if *is_money { dialect.cents } else { 1 };
                 let (whole, (not, between)) = (dialect.whole, dialect.differ);
                 format!(
@@ -107,7 +107,7 @@ pub(crate) fn has_rows(dialect: &Dialect<'_>) -> Vec<(i64, String)> {
     let tables = Table::ALL.into_iter().enumerate().filter(|(_, table)| *table != Table::NewOrder);
     let queries = tables.map(|(at, table)| {
         let sql = format!("SELECT EXISTS (SELECT 1 FROM @{})", table.name());
-        (at as i64, dialect.of(&sql))
+        (at as i64, dialect.with_schema(&sql))
     });
     queries.collect()
 }
@@ -115,7 +115,7 @@ pub(crate) fn has_rows(dialect: &Dialect<'_>) -> Vec<(i64, String)> {
 /// The query for [`Totals`], whose columns it answers in their order.
 pub(crate) fn totals(dialect: &Dialect<'_>) -> String {
     let Dialect { cents, whole, .. } = dialect;
-    dialect.of(&format!(
+    dialect.with_schema(&format!(
         "SELECT (SELECT CAST(coalesce(sum(d_next_o_id), 0) AS {whole}) FROM @district), \
          (SELECT CAST(coalesce(sum(c_payment_cnt), 0) AS {whole}) FROM @customer), \
          (SELECT CAST(coalesce(sum(w_ytd) * {cents}, 0) AS {whole}) FROM @warehouse)"
@@ -124,7 +124,7 @@ pub(crate) fn totals(dialect: &Dialect<'_>) -> String {
 
 /// The query for the orders above a number, as ranges without a gap: warehouse, district, first, last.
 pub(crate) fn orders_above(dialect: &Dialect<'_>, loaded: i32) -> String {
-    dialect.of(&format!(
+    dialect.with_schema(&format!(
         "SELECT w, d, min(o), max(o) FROM (SELECT o_w_id AS w, o_d_id AS d, o_id AS o, \
          o_id - row_number() OVER (PARTITION BY o_w_id, o_d_id ORDER BY o_id) AS island FROM @orders \
          WHERE o_id > {loaded}) AS made GROUP BY w, d, island ORDER BY 1, 2, 3"

@@ -96,7 +96,7 @@ pub fn disk_under_path(roots: &Roots, path: &Path) -> Option<DevNum> {
     let real = path.canonicalize().ok()?;
     let stat = rustix::fs::stat(&real).ok()?;
     if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
-        return disk_under(roots, &real, DevNum::of(stat.st_dev));
+        return disk_under(roots, &real, DevNum::from_stat(stat.st_dev));
     }
     match crate::safety::kind_of(&stat) {
         Kind::Block(number) => Some(number),

@@ -26,9 +26,8 @@ pub(super) fn inquire(inquiry: &mut Inquiry<'_>, subject: &Subject, device: DevN
     let who = if busy { holders_in_words(inquiry.roots, device) } else { String::new() };
     match &opened {
         Ok(opened) => inquiry.answer(RuleId::S2, Ok(opened.how.clone())),
-        Err(e) => {
-            inquiry.answer_unopened(RuleId::S2, Unopened { text: why_not_granted(*e) + &who, ..Unopened::of(*e) })
-        }
+        Err(e) => inquiry
+            .answer_unopened(RuleId::S2, Unopened { text: why_not_granted(*e) + &who, ..Unopened::from_errno(*e) }),
     };
     let file = opened.ok().map(|claimed| claimed.file).or_else(|| still_readable(inquiry, subject));
     let shape = file.as_ref().and_then(|file| size_and_blocks(inquiry, file, device));
@@ -104,7 +103,7 @@ fn why_not_granted(e: Errno) -> String {
             "the kernel reports that it is in use (EBUSY), by a mount in any namespace or by the kernel itself"
                 .to_owned()
         }
-        e => Unopened::of(e).text,
+        e => Unopened::from_errno(e).text,
     }
 }
 
@@ -191,7 +190,7 @@ fn shape_of(
 
 /// S9 and S11.
 fn built_on(inquiry: &mut Inquiry<'_>, device: DevNum) {
-    let family = Family::of(inquiry.roots, device);
+    let family = Family::read(inquiry.roots, device);
     let found = family.and_then(|family| one_path(inquiry.roots, &family, device));
     inquiry.answer(RuleId::S9, found);
     let marks = watermark::of_device(inquiry.roots, device);

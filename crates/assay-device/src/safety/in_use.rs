@@ -26,8 +26,8 @@ struct Kin {
 }
 
 impl Kin {
-    fn of(roots: &Roots, device: DevNum) -> Result<Kin, String> {
-        let family = Family::of(roots, device)?;
+    fn read(roots: &Roots, device: DevNum) -> Result<Kin, String> {
+        let family = Family::read(roots, device)?;
         let sharing = family.sharing_bytes(roots, device)?;
         let beside = family.without(&sharing);
         let is_apart = match family.member(device) {
@@ -60,7 +60,7 @@ fn printed(member: &family::Member) -> (DevNum, String) {
 
 /// Who caused an EBUSY, as far as the trees show it.
 pub(super) fn holders_in_words(roots: &Roots, device: DevNum) -> String {
-    let Ok(kin) = Kin::of(roots, device) else { return String::new() };
+    let Ok(kin) = Kin::read(roots, device) else { return String::new() };
     let mut found: Vec<String> =
         usage::uses(roots, &kin.sharing, device).unwrap_or_default().iter().map(Use::to_string).collect();
     let openers = openers(roots, &kin.wanted(device)).unwrap_or_default();
@@ -70,7 +70,7 @@ pub(super) fn holders_in_words(roots: &Roots, device: DevNum) -> String {
 
 /// S4, S5, S6. True when a user of the device was found that nobody has agreed to. `claimed`: the open device, if the kernel granted it exclusively.
 pub(super) fn in_use(inquiry: &mut Inquiry<'_>, device: DevNum, claimed: Option<&File>) -> bool {
-    let kin = match Kin::of(inquiry.roots, device) {
+    let kin = match Kin::read(inquiry.roots, device) {
         Ok(kin) => kin,
         Err(why) => {
             for rule in [RuleId::S4, RuleId::S5, RuleId::S6] {

@@ -79,8 +79,8 @@ pub(super) fn loop_backing(fd: impl AsFd) -> Result<LoopBacking, Errno> {
     // SAFETY: LOOP_GET_STATUS64 stores one `struct loop_info64`, 232 bytes, which LoopInfo mirrors.
     let info = unsafe { ioctl(fd, Getter::<LOOP_GET_STATUS64, LoopInfo>::new()) }?;
     let _ = info.rest;
-    let block = (info.rdevice != 0).then(|| DevNum::of(info.rdevice));
-    Ok(LoopBacking { device: DevNum::of(info.device), inode: info.inode, block })
+    let block = (info.rdevice != 0).then(|| DevNum::from_stat(info.rdevice));
+    Ok(LoopBacking { device: DevNum::from_stat(info.device), inode: info.inode, block })
 }
 
 /// Alignment of memory and offsets that direct I/O requires (statx DIOALIGN, Linux 6.1 and later). `None`: the kernel

@@ -304,8 +304,8 @@ fn matches(wanted: &Wanted, link: &Path) -> io::Result<Option<PathBuf>> {
     let same = match std::fs::metadata(link) {
         Ok(meta) => {
             let kind = rustix::fs::FileType::from_raw_mode(meta.mode());
-            let inode = Inode { device: DevNum::of(meta.dev()), inode: meta.ino() };
-            let number = DevNum::of(meta.rdev());
+            let inode = Inode { device: DevNum::from_stat(meta.dev()), inode: meta.ino() };
+            let number = DevNum::from_stat(meta.rdev());
             let block = kind == rustix::fs::FileType::BlockDevice;
             let is_lock = || wanted.disk == Some(number) && holds_its_lock(link);
             wanted.inodes.contains(&inode) || (block && wanted.devices.iter().any(|d| d.0 == number) && !is_lock())

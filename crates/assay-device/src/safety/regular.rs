@@ -36,7 +36,7 @@ pub(super) fn inquire(inquiry: &mut Inquiry<'_>, subject: &Subject, inode: Inode
     let (file, direct) = match open(subject, access, page_cache) {
         Ok(opened) => opened,
         Err(e) => {
-            inquiry.answer_unopened(RuleId::S2, Unopened::of(e));
+            inquiry.answer_unopened(RuleId::S2, Unopened::from_errno(e));
             return None;
         }
     };
@@ -202,7 +202,7 @@ pub(super) fn watermarks(inquiry: &Inquiry<'_>, file: &File, real: &Path, direct
         return marks;
     }
     let device =
-        rustix::fs::fstat(file).ok().and_then(|s| usage::disk_under(inquiry.roots, real, DevNum::of(s.st_dev)));
+        rustix::fs::fstat(file).ok().and_then(|s| usage::disk_under(inquiry.roots, real, DevNum::from_stat(s.st_dev)));
     match device {
         Some(device) => marks.extend(watermark::of_device(inquiry.roots, device)),
         None => marks.push(Watermark::UnknownBacking),
@@ -268,12 +268,12 @@ fn held(look: u32, seen: &Openers) -> bool {
 fn log_disk(roots: &Roots, log_dir: &Path) -> Option<DevNum> {
     let real = usage::existing(log_dir);
     let stat = rustix::fs::stat(&real).ok()?;
-    usage::disk_under(roots, &real, DevNum::of(stat.st_dev))
+    usage::disk_under(roots, &real, DevNum::from_stat(stat.st_dev))
 }
 
 fn inode_at(path: &str) -> Option<Inode> {
     let stat = rustix::fs::stat(path).ok()?;
-    Some(Inode { device: DevNum::of(stat.st_dev), inode: stat.st_ino })
+    Some(Inode { device: DevNum::from_stat(stat.st_dev), inode: stat.st_ino })
 }
 
 #[cfg(test)]
@@ -318,7 +318,7 @@ mod tests {
         std::fs::write(&other, "2").unwrap();
         std::fs::hard_link(&file, at("second name")).unwrap();
         let stat = rustix::fs::stat(&file).unwrap();
-        let inode = Inode { device: DevNum::of(stat.st_dev), inode: stat.st_ino };
+        let inode = Inode { device: DevNum::from_stat(stat.st_dev), inode: stat.st_ino };
         for (swap, looped, real, refusal) in [
             (&other, &other, &file, None),
             (&file, &other, &file, Some("active swap")),

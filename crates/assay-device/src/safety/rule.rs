@@ -96,7 +96,7 @@ pub(crate) struct Unopened {
 
 impl Unopened {
     /// The meaning of the kernel's error.
-    pub(crate) fn of(e: Errno) -> Unopened {
+    pub(crate) fn from_errno(e: Errno) -> Unopened {
         if !matches!(e, Errno::ACCESS | Errno::PERM) {
             return Unopened { text: format!("cannot open it: {e}"), lacks_rights: false };
         }
@@ -266,7 +266,7 @@ mod tests {
             (Errno::NXIO, false, "cannot open it"),
             (Errno::ROFS, false, "cannot open it"),
         ] {
-            let why = Unopened::of(e);
+            let why = Unopened::from_errno(e);
             assert_eq!((why.lacks_rights, why.text.starts_with(begins)), (lacks_rights, true), "{e}: {}", why.text);
             let answer = RuleAnswer::unopened(RuleId::S2, why.clone());
             assert_eq!((answer.ok, answer.lacks_rights, answer.evidence), (false, lacks_rights, why.text), "{e}");

@@ -40,7 +40,7 @@ const FAULT_TIME: RangeInclusive<Span> = Span::ZERO..=Span::from_secs(100 * 365 
 const STALL: RangeInclusive<Span> = Span::from_ns(1)..=Span::from_secs(30 * 86_400);
 
 impl Spec {
-    fn of(model: Model) -> Spec {
+    fn with_model(model: Model) -> Spec {
         Spec { size: model.size(), block: Bytes::new(512), seed: None, model, faults: Faults::default() }
     }
 
@@ -159,7 +159,7 @@ impl FromStr for Spec {
         let fault = |what: String| SpecError(format!("\"{}\": {what}", clipped(text)));
         let (name, parameters) = text.split_once('?').map_or((text, None), |(name, rest)| (name, Some(rest)));
         let model = name.strip_prefix("sim:").and_then(Model::named);
-        let mut spec = Spec::of(model.ok_or_else(|| {
+        let mut spec = Spec::with_model(model.ok_or_else(|| {
             let models = MODELS.map(|model| format!("sim:{model}")).join(", ");
             fault(format!("no such simulated device; write {models}"))
         })?);
@@ -194,7 +194,7 @@ fn clipped(text: &str) -> String {
 impl fmt::Display for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.model.name();
-        let defaults = Model::named(name).map(|model| Spec::of(model).listed()).unwrap_or_default();
+        let defaults = Model::named(name).map(|model| Spec::with_model(model).listed()).unwrap_or_default();
         let mut text = format!("sim:{name}");
         let mut sign = '?';
         for entry in self.listed().iter().filter(|entry| !defaults.contains(entry)) {

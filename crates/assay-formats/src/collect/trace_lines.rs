@@ -98,7 +98,7 @@ impl Reader {
                 return Seen::Empty;
             }
             header if header.contains("BYTES") && header.contains("COMM") => {
-                if let Some(snoop) = Snoop::of(header) {
+                if let Some(snoop) = Snoop::from_header(header) {
                     self.mode = Mode::Snoop(snoop);
                     return Seen::Empty;
                 }
@@ -207,7 +207,7 @@ fn column_of(names: &[&str], wanted: &[&str]) -> Option<usize> {
 impl Snoop {
     /// The columns for a header such as `TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)` or `COMM PID TYPE DEV BLOCK
     /// BYTES LATms`.
-    fn of(header: &str) -> Option<Snoop> {
+    fn from_header(header: &str) -> Option<Snoop> {
         let names: Vec<&str> = header.split_ascii_whitespace().collect();
         let time = [("TIME(s)", 1e9), ("TIME(ms)", 1e6), ("STARTs", 1e9), ("TIMEs", 1e9)];
         let time = time.iter().find_map(|&(name, scale)| Some((column_of(&names, &[name])?, scale)));

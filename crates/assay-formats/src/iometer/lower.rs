@@ -124,7 +124,7 @@ fn step(config: &Config, running: &[(Worker, usize)], depth: Option<u32>) -> Res
         let settings = Settings { in_flight: depth.unwrap_or(worker.settings.in_flight), ..worker.settings };
         let is_on_all = worker.targets.len() == targets.len();
         let on: Vec<Option<String>> =
-            if is_on_all { vec![None] } else { worker.targets.iter().map(|target| names.of(target)).collect() };
+            if is_on_all { vec![None] } else { worker.targets.iter().map(|target| names.own_name(target)).collect() };
         for target in on {
             let alike = loops.iter_mut().find(|it| (it.spec, it.settings, &it.target) == (*spec, settings, &target));
             if let Some(alike) = alike {
@@ -166,7 +166,7 @@ impl Names {
         }
     }
 
-    fn of(&self, name: &str) -> Option<String> {
+    fn own_name(&self, name: &str) -> Option<String> {
         self.0.get(name).map(|(_, own)| own.clone())
     }
 

@@ -69,7 +69,7 @@ pub struct Io {
 
 impl Io {
     /// The count to which a stream belongs.
-    pub(super) fn of(&mut self, part: Role) -> &mut Count {
+    pub(super) fn count_mut(&mut self, part: Role) -> &mut Count {
         match part {
             Role::Reads | Role::ReadBack => &mut self.reads,
             Role::Writes | Role::Extends => &mut self.writes,

@@ -11,7 +11,7 @@ use super::marks::{self, Mark};
 use super::procedures::{status, unknown, unreadable};
 use super::row::Row;
 use super::rows::{moment, money};
-use super::schema::{literal, of};
+use super::schema::{literal, with_prefix};
 use crate::fault::Fault;
 use crate::ordering::{Filled, Taken};
 use assay_model::tpcc::rows::{BAD_CREDIT, Customer};
@@ -64,7 +64,7 @@ impl Client {
 
     /// Sends a flight that commits nothing.
     fn fly(&self, link: &mut Link, statements: &[String]) -> Result<Vec<Answer>, Fault> {
-        link.simple(&of(&self.prefix, &statements.join("; "))).map_err(|why| why.fault())
+        link.simple(&with_prefix(&self.prefix, &statements.join("; "))).map_err(|why| why.fault())
     }
 
     /// Sends a flight that ends with a COMMIT. Nobody knows whether it was carried out if the connection ends after the
@@ -72,7 +72,7 @@ impl Client {
     fn commit(&self, link: &mut Link, statements: &[String], mark: Option<&Mark>) -> Result<(), Fault> {
         let last = mark.map(Mark::statement).into_iter().chain(["COMMIT".to_owned()]);
         let all: Vec<String> = statements.iter().cloned().chain(last).collect();
-        let answers = link.simple(&of(&self.prefix, &all.join("; "))).map_err(|why| {
+        let answers = link.simple(&with_prefix(&self.prefix, &all.join("; "))).map_err(|why| {
             // Answers that are still on their way are lost with the connection; an error comes after all before it.
             let is_known = why.code() != 0 && link.answered < all.len() - 1;
             if why.is_ambiguous() && !is_known { unknown(&why) } else { why.fault() }
@@ -97,7 +97,7 @@ impl Client {
 
     fn new_order(&self, link: &mut Link, asked: &NewOrder, mark: Option<&Mark>) -> Result<Outcome, Fault> {
         let NewOrder { warehouse, district, customer, .. } = *asked;
-        let taken = Taken::of(asked);
+        let taken = Taken::for_order(asked);
         let items: BTreeSet<i32> = asked.lines.iter().map(|line| line.item).collect();
         let read = self.fly(
             link,
@@ -385,7 +385,7 @@ fn fill(asked: &NewOrder, items: &[Row], stock: &[Row]) -> Result<Filled, Fault>
         .map(|row: &Row| Ok(((row.int(0)?, row.int(1)?), (row.int(2)?, row.int(3)? == 1, row.text(4)?.to_owned()))))
         .collect::<io::Result<_>>()
         .map_err(unreadable)?;
-    Filled::of(asked, &items, stock)
+    Filled::from_stock(asked, &items, stock)
 }
 
 /// The total of an order, from what was read of its customer, warehouse and district.

@@ -5,7 +5,7 @@ use super::flight::Answer;
 use super::gate::{Permit, trouble};
 use super::link::Link;
 use super::row::Row;
-use super::schema::of;
+use super::schema::with_prefix;
 use super::settings::Settings;
 use crate::marker::{Columns, Marker};
 use crate::trouble::Trouble;
@@ -90,7 +90,7 @@ impl Connection {
 
     /// A statement in which an at sign stands before each name of ours.
     pub(super) fn sql(&self, sql: &str) -> String {
-        of(&self.prefix(), sql)
+        with_prefix(&self.prefix(), sql)
     }
 
     /// What a failure of a statement means that is not part of a transaction of the load.

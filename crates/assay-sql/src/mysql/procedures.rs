@@ -6,7 +6,7 @@ use super::link::{Bound, Link, Prepared};
 use super::marks::{self, Mark};
 use super::row::Row;
 use super::rows::{moment, money};
-use super::schema::of;
+use super::schema::with_prefix;
 use crate::fault::Fault;
 use assay_model::tpcc::{
     By, Delivered, LastOrder, LineStatus, NewOrder, Ordered, OrderedLine, Outcome, Paid, Scale, Status, Transaction,
@@ -30,7 +30,7 @@ impl Procedures {
     pub(super) fn prepare(link: &mut Link, prefix: &str, scale: Scale) -> Result<Procedures, Failed> {
         let mut call = |at: usize| {
             let (name, arguments) = CALLS[at];
-            link.prepare(&of(prefix, &format!("CALL @{name}({})", vec!["?"; arguments].join(", "))))
+            link.prepare(&with_prefix(prefix, &format!("CALL @{name}({})", vec!["?"; arguments].join(", "))))
         };
         let calls = [call(0)?, call(1)?, call(2)?, call(3)?, call(4)?];
         Ok(Procedures { districts: scale.districts(), calls })

@@ -7,7 +7,7 @@
 //! Source: TPC-C 5.11, clauses 2.4.2, 2.5.2, 2.6.2, 2.7.4 and 2.8.2.
 
 use super::connection::Connection;
-use super::schema::{literal, of};
+use super::schema::{literal, with_prefix};
 use crate::trouble::Trouble;
 
 /// A procedure: its name, what it takes, its body.
@@ -269,7 +269,8 @@ fn are_current(connection: &mut Connection) -> Result<bool, Trouble> {
     let rows: Vec<_> = answers.iter().flat_map(|answer| &answer.rows).collect();
     Ok(ALL.iter().all(|it| {
         rows.iter().any(|row| {
-            row.text(0).is_ok_and(|name| name == it.name) && row.text(1).is_ok_and(|body| body == of(&prefix, it.body))
+            row.text(0).is_ok_and(|name| name == it.name)
+                && row.text(1).is_ok_and(|body| body == with_prefix(&prefix, it.body))
         })
     }))
 }

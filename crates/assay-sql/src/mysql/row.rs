@@ -78,7 +78,7 @@ fn wrong(column: usize, wanted: &str) -> io::Error {
 
 impl Row {
     /// Of so many columns.
-    pub(super) fn of(bytes: Bytes, columns: usize, form: Form) -> io::Result<Row> {
+    pub(super) fn parse(bytes: Bytes, columns: usize, form: Form) -> io::Result<Row> {
         let found = match &form {
             Form::Text => text_columns(&bytes, columns)?,
             Form::Binary(types) => binary_columns(&bytes, types)?,
@@ -181,7 +181,7 @@ mod tests {
     use super::*;
 
     fn texts(bytes: &'static [u8], columns: usize) -> io::Result<Row> {
-        Row::of(Bytes::from_static(bytes), columns, Form::Text)
+        Row::parse(Bytes::from_static(bytes), columns, Form::Text)
     }
 
     #[test]
@@ -202,10 +202,10 @@ mod tests {
         let types: Arc<[u8]> = Arc::from([LONGLONG, 253, LONG, SHORT, TINY]);
         let bytes = b"\x00\x20\xfe\xff\xff\xff\xff\xff\xff\xff\x02ab\x2a\x00\x00\x00\xff";
         // The second bit that is set belongs to the fourth column: two bits are unused.
-        let row = Row::of(Bytes::from_static(bytes), 5, Form::Binary(Arc::clone(&types)));
+        let row = Row::parse(Bytes::from_static(bytes), 5, Form::Binary(Arc::clone(&types)));
         let row = row.unwrap_or_else(|_| panic!("{types:?}"));
         assert_eq!((row.big(0).unwrap(), row.text(1).unwrap(), row.int(2).unwrap()), (-2, "ab", 42));
         assert!(row.is_null(3));
-        assert!(Row::of(Bytes::from_static(b"\x00\x00\x01"), 5, Form::Binary(types)).is_err());
+        assert!(Row::parse(Bytes::from_static(b"\x00\x00\x01"), 5, Form::Binary(types)).is_err());
     }
 }

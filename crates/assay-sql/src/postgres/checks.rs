@@ -98,7 +98,7 @@ mod tests {
         message.put_i32(body.len() as i32 + 4);
         message.put_slice(&body);
         match Message::parse(&mut message) {
-            Ok(Some(Message::DataRow(body))) => Row::of(&body).unwrap(),
+            Ok(Some(Message::DataRow(body))) => Row::parse(&body).unwrap(),
             _ => panic!("this is a row"),
         }
     }

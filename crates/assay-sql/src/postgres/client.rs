@@ -316,7 +316,7 @@ impl Client {
 
     fn new_order(&self, link: &mut Link, asked: &NewOrder, mark: Option<&Mark>) -> Result<Outcome, Fault> {
         let [warehouse, district, customer] = [asked.warehouse, asked.district, asked.customer].map(Bound::Int);
-        let taken = Taken::of(asked);
+        let taken = Taken::for_order(asked);
         let items: Vec<i32> = asked.lines.iter().map(|line| line.item).collect();
         let stock = self.order.stock.get(asked.district as usize - 1).ok_or_else(|| Fault::missing_row("district"))?;
         link.add(&self.begin, &[]).add(&self.order.warehouse, &[warehouse]);
@@ -487,7 +487,7 @@ fn fill(asked: &NewOrder, items: &[Row], stock: &[Row]) -> Result<Filled, Fault>
         .map(|row: &Row| Ok(((row.int(0)?, row.int(1)?), (row.int(2)?, row.flag(3)?, row.text(4)?.to_owned()))))
         .collect::<io::Result<_>>()
         .map_err(unreadable)?;
-    Filled::of(asked, &items, stock)
+    Filled::from_stock(asked, &items, stock)
 }
 
 /// The statement that reads and locks the stock of the items of an order, with the texts of a district.

@@ -2,7 +2,7 @@
 
 use super::gate::{Permit, trouble};
 use super::link::{Answer, Failed, Link};
-use super::schema::of;
+use super::schema::with_prefix;
 use super::settings::Settings;
 use super::value::Row;
 use crate::marker::{Columns, Marker};
@@ -86,7 +86,7 @@ impl Connection {
 
     /// A statement in which an at sign stands before each name of ours.
     pub(super) fn sql(&self, sql: &str) -> String {
-        of(&self.prefix(), sql)
+        with_prefix(&self.prefix(), sql)
     }
 
     /// What a failure of a statement means that is not part of a transaction of the load.

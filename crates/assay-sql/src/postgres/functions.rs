@@ -7,7 +7,7 @@
 //! Source: TPC-C 5.11, clauses 2.4.2, 2.5.2, 2.6.2, 2.7.4 and 2.8.2.
 
 use super::connection::Connection;
-use super::schema::{literal, of};
+use super::schema::{literal, with_prefix};
 use crate::trouble::Trouble;
 
 /// The error of an order that names an item that does not exist. The workload intends that it is rolled back.
@@ -237,7 +237,7 @@ pub(super) fn drops(prefix: &str) -> String {
 fn create(prefix: &str) -> String {
     let all = ALL.iter().map(|function| {
         let Function { name, arguments, volatility, .. } = function;
-        let body = of(prefix, function.body);
+        let body = with_prefix(prefix, function.body);
         format!(
             "CREATE FUNCTION {prefix}{name}({arguments}) LANGUAGE plpgsql {volatility} PARALLEL UNSAFE AS $assay${body}$assay$;"
         )
@@ -259,7 +259,8 @@ fn are_current(connection: &mut Connection) -> Result<bool, Trouble> {
     Ok(ALL.iter().all(|function| {
         let mut named = rows.iter().filter(|row| row.text(0).is_ok_and(|name| name == function.name));
         let is_same = named.next().is_some_and(|row| {
-            row.text(1).is_ok_and(|body| body == of(&prefix, function.body)) && row.text(2).is_ok_and(|is| is == "t")
+            row.text(1).is_ok_and(|body| body == with_prefix(&prefix, function.body))
+                && row.text(2).is_ok_and(|is| is == "t")
         });
         is_same && named.next().is_none()
     }))

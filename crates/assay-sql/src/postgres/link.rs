@@ -142,7 +142,7 @@ impl Flight {
     /// Processes one message. Returns the result when the answers are complete.
     fn take(&mut self, message: Message, status: &mut u8) -> io::Result<Option<Result<Vec<Answer>, Refusal>>> {
         match message {
-            Message::DataRow(body) => self.rows.push(Row::of(&body)?),
+            Message::DataRow(body) => self.rows.push(Row::parse(&body)?),
             Message::CommandComplete(body) => {
                 let tag = Bytes::copy_from_slice(body.tag()?.as_bytes());
                 self.answers.push(Answer { rows: std::mem::take(&mut self.rows), tag });

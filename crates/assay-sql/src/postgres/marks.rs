@@ -5,7 +5,7 @@ use super::checks::CENTS;
 use super::connection::Connection;
 use super::flight::statement;
 use super::link::{Answer, Failed, Link, Statement};
-use super::schema::{SESSIONS, literal, of};
+use super::schema::{SESSIONS, literal, with_prefix};
 use super::value::{Bound, INT4, INT8, TEXT};
 use crate::checks::{Dialect, orders_above};
 use crate::fault::Fault;
@@ -75,7 +75,7 @@ pub fn mark(connection: &mut Connection, run: &str, sessions: u32) -> Result<(),
     let insert = format!("INSERT INTO {prefix}assay_session VALUES {}", rows.join(", "));
     connection.transaction(|link| {
         link.run("SET LOCAL synchronous_commit = on")?;
-        link.run(&of(&prefix, SESSIONS))?;
+        link.run(&with_prefix(&prefix, SESSIONS))?;
         link.run(&insert)
     })
 }
@@ -83,7 +83,7 @@ pub fn mark(connection: &mut Connection, run: &str, sessions: u32) -> Result<(),
 /// What the database has kept of a run, whose load had orders up to a number.
 pub fn kept(connection: &mut Connection, run: &str, loaded: i32) -> Result<Kept, Trouble> {
     let prefix = connection.prefix();
-    let sql = of(&prefix, &format!("SELECT session, seq FROM @assay_session WHERE run = {}", literal(run)));
+    let sql = with_prefix(&prefix, &format!("SELECT session, seq FROM @assay_session WHERE run = {}", literal(run)));
     let sessions = match connection.link.simple(&sql) {
         // The table is made with the first run that needs it.
         Err(why) if why.code() == "42P01" => Vec::new(),

@@ -8,7 +8,7 @@ pub(super) fn prefix(schema: &str) -> String {
 }
 
 /// The statement or the body of a function in which an at sign stands before each name of ours.
-pub(super) fn of(prefix: &str, sql: &str) -> String {
+pub(super) fn with_prefix(prefix: &str, sql: &str) -> String {
     sql.replace('@', prefix)
 }
 

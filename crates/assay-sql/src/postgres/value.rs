@@ -145,7 +145,7 @@ fn wrong(column: usize, wanted: &str) -> io::Error {
 }
 
 impl Row {
-    pub(super) fn of(body: &DataRowBody) -> io::Result<Row> {
+    pub(super) fn parse(body: &DataRowBody) -> io::Result<Row> {
         Ok(Row { bytes: body.buffer_bytes().clone(), columns: body.ranges().collect()? })
     }
 

@@ -28,7 +28,7 @@ pub struct FileId {
 }
 
 impl FileId {
-    fn of(descriptor: &OwnedFd) -> rustix::io::Result<FileId> {
+    fn from_descriptor(descriptor: &OwnedFd) -> rustix::io::Result<FileId> {
         rustix::fs::fstat(descriptor).map(|facts| FileId { device: facts.st_dev, inode: facts.st_ino })
     }
 
@@ -68,9 +68,9 @@ impl Permit {
             Err(Errno::NOENT) => {
                 no_leftovers(&path)?;
                 let created = open(&path, OFlags::CREATE | OFlags::EXCL).map_err(|why| unopened(&path, why))?;
-                Permit::of(path, created)
+                Permit::examine(path, created)
             }
-            opened => Permit::of(path.clone(), opened.map_err(|why| unopened(&path, why))?),
+            opened => Permit::examine(path.clone(), opened.map_err(|why| unopened(&path, why))?),
         }
     }
 
@@ -82,14 +82,14 @@ impl Permit {
             Errno::NOENT => Trouble::not_ready(format!("{} does not exist: load it with assay prep", shown(&path))),
             why => unopened(&path, why),
         })?;
-        let permit = Permit::of(path, opened)?;
+        let permit = Permit::examine(path, opened)?;
         if permit.blank {
             return Err(Trouble::not_ready(format!("{} is empty: load it with assay prep", permit.shown())));
         }
         Ok(permit)
     }
 
-    fn of(path: PathBuf, descriptor: OwnedFd) -> Result<Permit, Trouble> {
+    fn examine(path: PathBuf, descriptor: OwnedFd) -> Result<Permit, Trouble> {
         let at = shown(&path);
         let facts = rustix::fs::fstat(&descriptor).map_err(|why| unopened(&path, why))?;
         if FileType::from_raw_mode(facts.st_mode) != FileType::RegularFile {
@@ -146,7 +146,7 @@ impl Permit {
 
     /// Whether the path still leads to the file that was examined.
     pub(super) fn is_still_there(&self) -> bool {
-        matches!((FileId::of(&self.descriptor), FileId::at(&self.path)), (Ok(ours), Ok(Some(there))) if ours == there)
+        matches!((FileId::from_descriptor(&self.descriptor), FileId::at(&self.path)), (Ok(ours), Ok(Some(there))) if ours == there)
     }
 
     /// Makes sure that the name leads to the file that this permit was given for, which the sessions of a run have written,
@@ -155,7 +155,7 @@ impl Permit {
     /// # Errors
     /// Damaged: somebody has deleted, moved or replaced one of them, so that what was committed is not there.
     pub fn leads_to_what_was_written(&self, log: Option<FileId>) -> Result<(), Trouble> {
-        self.is_the_file(&self.path, FileId::of(&self.descriptor))?;
+        self.is_the_file(&self.path, FileId::from_descriptor(&self.descriptor))?;
         match log {
             Some(log) => self.is_the_file(&beside(&self.path, LOG), Ok(log)),
             None => Ok(()),

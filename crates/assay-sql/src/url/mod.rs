@@ -107,7 +107,7 @@ pub struct SqliteUrl {
 
 impl SqliteUrl {
     /// A file, with no settings named.
-    pub fn of(path: &Path) -> SqliteUrl {
+    pub fn new(path: &Path) -> SqliteUrl {
         SqliteUrl { path: path.to_owned(), journal_mode: None, synchronous: None }
     }
 
@@ -142,7 +142,7 @@ impl SqliteUrl {
                 "a database in memory says nothing about storage: name a file, for which ./ is written before this name",
             ));
         }
-        let mut url = SqliteUrl::of(Path::new(path));
+        let mut url = SqliteUrl::new(Path::new(path));
         for (name, word) in written(options, "sqlite")? {
             url.set(name, word)?;
         }
@@ -246,7 +246,7 @@ mod tests {
 
     #[test]
     fn a_file_and_its_settings() {
-        let plain = SqliteUrl::of(Path::new("shop.db"));
+        let plain = SqliteUrl::new(Path::new("shop.db"));
         assert_eq!((plain.journal(), plain.synchronous()), (Journal::Wal, Synchronous::Full), "a commit is durable");
         assert_eq!(Url::read("sqlite:shop.db"), Ok(Url::Sqlite(plain.clone())));
         assert_eq!(Url::read("sqlite:shop.db?"), Ok(Url::Sqlite(plain.clone())));

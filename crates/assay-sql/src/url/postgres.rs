@@ -128,9 +128,9 @@ impl PostgresUrl {
         self.password = match (&self.password_file, environment("PGPASSWORD"), environment("PGPASSFILE")) {
             (Some(file), ..) => {
                 let text = private(file)?;
-                Some(Password::of(text.lines().next().unwrap_or_default().to_owned()))
+                Some(Password::new(text.lines().next().unwrap_or_default().to_owned()))
             }
-            (None, Some(password), _) => Some(Password::of(password)),
+            (None, Some(password), _) => Some(Password::new(password)),
             (None, None, Some(file)) => self.listed(&private(Path::new(&file))?),
             (None, None, None) => match environment("HOME").map(|home| Path::new(&home).join(".pgpass")) {
                 Some(file) if file.exists() => self.listed(&private(&file)?),
@@ -152,7 +152,7 @@ impl PostgresUrl {
         let mut found = lines.filter(|fields| {
             fields.len() >= 5 && wanted.iter().zip(fields).all(|(wanted, field)| field == "*" || field == wanted)
         });
-        found.next().map(|mut fields| Password::of(fields.swap_remove(4)))
+        found.next().map(|mut fields| Password::new(fields.swap_remove(4)))
     }
 }
 

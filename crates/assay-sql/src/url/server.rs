@@ -63,7 +63,7 @@ impl Tls {
 
 impl Password {
     /// One that was read somewhere.
-    pub fn of(text: String) -> Password {
+    pub fn new(text: String) -> Password {
         Password(text)
     }
     /// The bytes, for the server only.

@@ -94,7 +94,7 @@ fn analyze(args: &[String], open: Open, out: &mut dyn Write) -> Result<(), Stop>
     let (name, options) = read_options(args, out)?;
     let mut log = Log::open(&name, open, out)?;
     let head = read_head(&mut log, &options, out)?;
-    let mut table = Table::new(Columns::of(&options), &head.histograms, head.scale, head.round);
+    let mut table = Table::new(Columns::from_options(&options), &head.histograms, head.scale, head.round);
     table.write_head(out)?;
     write_slices(&mut log, &mut table, head.slice_time, out)?;
     table.write_foot(out)?;
