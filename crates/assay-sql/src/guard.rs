@@ -73,7 +73,7 @@ impl<L: Lock> Guard<L> {
         match self.again(url) {
             Ok(lock) => state.lock = Some(lock),
             Err(trouble) => {
-                state.refused = Some(trouble.clone()).filter(|it| it.kind == Kind::Refused);
+                state.refused = Some(trouble.clone()).filter(|trouble| trouble.kind == Kind::Refused);
                 return Err(trouble);
             }
         }

@@ -123,7 +123,7 @@ mod tests {
     }
 
     fn names(found: Vec<(u32, ProcessIo)>) -> Vec<(u32, String, u64, u64)> {
-        found.into_iter().map(|(pid, it)| (pid, it.name, it.read_bytes, it.written_bytes)).collect()
+        found.into_iter().map(|(pid, moved)| (pid, moved.name, moved.read_bytes, moved.written_bytes)).collect()
     }
 
     #[test]

@@ -328,8 +328,8 @@ mod tests {
             (0, 512, None, None, None),
         ] {
             let found = shape_of(size, logical, 4096, alignment, mask).ok();
-            assert!(found.is_none_or(|it| it.physical_block == 4096 && it.direct));
-            let found = found.map(|it| (it.size, it.logical_block, it.dma_alignment));
+            assert!(found.is_none_or(|shape| shape.physical_block == 4096 && shape.direct));
+            let found = found.map(|shape| (shape.size, shape.logical_block, shape.dma_alignment));
             assert_eq!(found, expected, "{size} {logical} {alignment:?} {mask:?}");
         }
     }

@@ -95,7 +95,8 @@ const OF_DIRECTORIES: [(&str, &str); 3] =
     [("dircreate", "filecreate"), ("dirstat", "filestat"), ("dirdelete", "filedelete")];
 
 fn undriven(name: &str) -> Option<&'static Undriven> {
-    let alike = OF_DIRECTORIES.iter().find(|(of_directories, _)| *of_directories == name).map_or(name, |(_, it)| *it);
+    let alike =
+        OF_DIRECTORIES.iter().find(|(of_directories, _)| *of_directories == name).map_or(name, |(_, engine)| *engine);
     UNDRIVEN.iter().find(|engine| engine.name == alike)
 }
 
@@ -118,7 +119,9 @@ pub(super) fn refuse_undriven(job: &Job<'_>) -> Result<(), Fault> {
 fn foreign(job: &Job<'_>, entry: &Entry) -> Fault {
     let Key { name, engines, .. } = entry.key;
     let (of, because) = match engines {
-        [engine] => (format!("fio's engine {engine}"), undriven(engine).map_or("is not driven here", |it| it.because)),
+        [engine] => {
+            (format!("fio's engine {engine}"), undriven(engine).map_or("is not driven here", |reason| reason.because))
+        }
         several => (format!("fio's engines {}", several.join(", ")), "are not driven here"),
     };
     let what = format!("{name} belongs to {of}, which {because}");

@@ -270,7 +270,9 @@ fn centre_of(text: &str) -> Option<Share> {
 /// A number above zero and below `whole`, as a share of `whole`.
 fn between(text: &str, whole: f64) -> Option<Share> {
     let share = text.parse::<f64>().ok()? / whole;
-    (share > 0.0 && share < 1.0).then(|| Share::from_ppb((share * 1e9).round() as u64)).filter(|it| it.as_ppb() > 0)
+    (share > 0.0 && share < 1.0)
+        .then(|| Share::from_ppb((share * 1e9).round() as u64))
+        .filter(|share| share.as_ppb() > 0)
 }
 
 /// The zones of `zoned_abs`: for each its share of the operations in percent, and its size in bytes. They lie one after

@@ -117,7 +117,7 @@ fn ends_of_others(jobs: &[Job<'_>], done: &[Done], load: &mut Load) -> Result<()
     let loops = &mut load.loops;
     for stream in &mut load.streams {
         let Some(end) = step_of.get(stream.name.as_str()).and_then(|step| ends.get(step)) else { continue };
-        let looped = stream.arrival.loop_name().and_then(|name| loops.iter_mut().find(|it| it.name == *name));
+        let looped = stream.arrival.loop_name().and_then(|name| loops.iter_mut().find(|looped| looped.name == *name));
         let life = looped.map_or(&mut stream.life, |looped| &mut looped.life);
         if let Some(begin) = life.begins_at().filter(|begin| begin < end) {
             let left = end.saturating_sub(begin);

@@ -126,7 +126,9 @@ fn step(config: &Config, running: &[(Worker, usize)], depth: Option<u32>) -> Res
         let on: Vec<Option<String>> =
             if is_on_all { vec![None] } else { worker.targets.iter().map(|target| names.own_name(target)).collect() };
         for target in on {
-            let alike = loops.iter_mut().find(|it| (it.spec, it.settings, &it.target) == (*spec, settings, &target));
+            let alike = loops
+                .iter_mut()
+                .find(|looped| (looped.spec, looped.settings, &looped.target) == (*spec, settings, &target));
             if let Some(alike) = alike {
                 alike.copies += 1;
                 continue;
@@ -135,11 +137,12 @@ fn step(config: &Config, running: &[(Worker, usize)], depth: Option<u32>) -> Res
             loops.push(Loop { name, spec: *spec, settings, copies: 1, target });
         }
     }
-    let too_many = loops.iter().find(|it| u64::from(it.settings.in_flight) * u64::from(it.copies) > MOST_IN_FLIGHT);
-    if let Some(it) = too_many {
+    let too_many =
+        loops.iter().find(|looped| u64::from(looped.settings.in_flight) * u64::from(looped.copies) > MOST_IN_FLIGHT);
+    if let Some(looped) = too_many {
         let what = format!(
             "the workers that do the same as {} have more than {MOST_IN_FLIGHT} outstanding I/Os on a target",
-            it.name
+            looped.name
         );
         return Err((what, "use fewer workers, or fewer outstanding I/Os".to_owned()));
     }

@@ -20,11 +20,11 @@ pub fn write(config: &Config, step: &Step, name: &str, file: &str) -> Result<Str
     let mut out = head(config, step, name, file);
     let several = step.loops.len() > 1;
     let mut streams = 0;
-    for it in &step.loops {
-        let spec = &config.specs[it.spec];
-        out += &looped(it, spec);
-        let prefix = if several { format!("{}.", it.name) } else { String::new() };
-        for stream in streams_of(it, spec, &prefix) {
+    for worker_loop in &step.loops {
+        let spec = &config.specs[worker_loop.spec];
+        out += &looped(worker_loop, spec);
+        let prefix = if several { format!("{}.", worker_loop.name) } else { String::new() };
+        for stream in streams_of(worker_loop, spec, &prefix) {
             streams += 1;
             out += &stream;
         }
@@ -71,7 +71,7 @@ fn head(config: &Config, step: &Step, name: &str, file: &str) -> String {
         lines.push(format!("warm_up  = {}", quoted(config.ramp_up)));
     }
     lines.push(format!("slice    = {}", quoted(config.run_time.min(SLICE))));
-    if let Some(seed) = step.loops.iter().find_map(|it| it.settings.seed) {
+    if let Some(seed) = step.loops.iter().find_map(|looped| looped.settings.seed) {
         // Integers of TOML have 63 bits.
         lines.push(format!("seed     = {}", seed & i64::MAX as u64));
     }
@@ -87,7 +87,7 @@ fn note(config: &Config, step: &Step) -> Option<String> {
     let specs = step.loops.iter().map(|looped| (looped, &config.specs[looped.spec]));
     let [repeating, random] = [0, 1]
         .map(|pattern| specs.clone().any(|(looped, spec)| spec.writes() && looped.settings.pattern == Some(pattern)));
-    let mut seeds: Vec<u64> = step.loops.iter().filter_map(|it| it.settings.seed).collect();
+    let mut seeds: Vec<u64> = step.loops.iter().filter_map(|looped| looped.settings.seed).collect();
     seeds.dedup();
     let notes = [
         (
@@ -117,10 +117,14 @@ fn note(config: &Config, step: &Step) -> Option<String> {
     (!notes.is_empty()).then(|| notes.join(". "))
 }
 
-fn looped(it: &Loop, spec: &Spec) -> String {
-    let mut out = format!("\n[[loop]]\nname      = {}\nin_flight = {}\n", quoted(&it.name), it.settings.in_flight);
-    if it.copies > 1 {
-        let _ = writeln!(out, "copies    = {}", it.copies);
+fn looped(worker_loop: &Loop, spec: &Spec) -> String {
+    let mut out = format!(
+        "\n[[loop]]\nname      = {}\nin_flight = {}\n",
+        quoted(&worker_loop.name),
+        worker_loop.settings.in_flight
+    );
+    if worker_loop.copies > 1 {
+        let _ = writeln!(out, "copies    = {}", worker_loop.copies);
     }
     if is_plain(spec) {
         return out;
@@ -141,7 +145,7 @@ fn is_plain(spec: &Spec) -> bool {
     rests.next().is_some_and(|first| (first.burst, first.delay) == (1, Span::ZERO) && rests.all(|rest| rest == first))
 }
 
-fn streams_of(it: &Loop, spec: &Spec, prefix: &str) -> Vec<String> {
+fn streams_of(worker_loop: &Loop, spec: &Spec, prefix: &str) -> Vec<String> {
     // If all operations have one size and none is random, the streams share a cursor, so that several workers can
     // divide the walk.
     let first = spec.lines[0];
@@ -164,20 +168,20 @@ fn streams_of(it: &Loop, spec: &Spec, prefix: &str) -> Vec<String> {
                     out,
                     "direction = \"{direction}\"\nsize      = {}\nloop      = {}",
                     size(spec, line),
-                    quoted(&it.name)
+                    quoted(&worker_loop.name)
                 );
                 if !is_plain(spec) {
                     let _ = writeln!(out, "line      = \"line-{number}\"");
                 }
                 // The product of two shares in percent: 10^4 stands for the whole, which is 10^9 parts per billion.
                 let _ = writeln!(out, "share     = \"{}\"", Share::from_ppb(reads * part * 100_000));
-                if let Some(target) = &it.target {
+                if let Some(target) = &worker_loop.target {
                     let _ = writeln!(out, "target    = {}", quoted(target));
                 }
-                out += &range(it);
+                out += &range(worker_loop);
                 let _ = match (order, walks) {
                     ("random", _) => writeln!(out, "address   = {{ uniform = {} }}", quoted(line.align)),
-                    (_, true) => writeln!(out, "address   = \"sequential\"\nplaces    = {}", quoted(&it.name)),
+                    (_, true) => writeln!(out, "address   = \"sequential\"\nplaces    = {}", quoted(&worker_loop.name)),
                     (_, false) => writeln!(out, "address   = {{ behind = {} }}", quoted(line.align)),
                 };
                 streams.push(out);

@@ -176,7 +176,9 @@ fn beyond(found: &Found, out: &mut dyn Write) -> Result {
     let named = found.plan.streams.iter().enumerate().filter(|(_, stream)| !stream.reads_back());
     for (at, stream) in named {
         write!(out, "{:20}", stream.name)?;
-        let figures = found.response[at].quantiles(quantiles).map(|it| it.map(|span: Span| span.as_ns() as f64 / 1e6));
+        let figures = found.response[at]
+            .quantiles(quantiles)
+            .map(|quantile| quantile.map(|span: Span| span.as_ns() as f64 / 1e6));
         for figure in figures.into_iter().chain([found.samples[at].worst_ms]) {
             match figure {
                 Some(figure) => write!(out, " {figure:>11.3}")?,

@@ -309,7 +309,7 @@ mod tests {
             let line: serde_json::Value = serde_json::from_str(&line).unwrap();
             let (cache, log) = (&line["cache"], &line["log"]);
             let found = [&cache["reads"], &cache["readhits"], &log["ramhits"], &log["storagehits"]];
-            assert_eq!(found.map(|it| it.as_u64().unwrap()), expected, "{line}");
+            assert_eq!(found.map(|figure| figure.as_u64().unwrap()), expected, "{line}");
         }
         let (line, _) = data.add(&second(3, 1, [(1, 4096, 5), (0, 0, 0)]), &header).unwrap();
         assert!(line.contains("\"reads\":14,"), "{line}");

@@ -75,7 +75,7 @@ fn examine(
     }
     for (at, sql) in has_rows(dialect) {
         let answers = link.simple(&sql)?;
-        if !answers.iter().any(|answer| answer.one().is_some_and(|row| row.big(0).is_ok_and(|it| it == 1))) {
+        if !answers.iter().any(|answer| answer.one().is_some_and(|row| row.big(0).is_ok_and(|answer| answer == 1))) {
             found.push(Violation { check: Check::EmptyTable, key: vec![at], left: Some(0), right: None });
         }
     }

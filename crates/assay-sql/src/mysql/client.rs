@@ -40,7 +40,7 @@ fn row<'a>(answers: &'a [Answer], at: usize, what: &str) -> Result<&'a Row, Faul
 
 /// Numbers as a list.
 fn list<T: ToString>(all: impl IntoIterator<Item = T>) -> String {
-    all.into_iter().map(|it| it.to_string()).collect::<Vec<_>>().join(", ")
+    all.into_iter().map(|number| number.to_string()).collect::<Vec<_>>().join(", ")
 }
 
 /// The rows of a small table that is written out: its columns are named in the first row.
@@ -269,11 +269,12 @@ impl Client {
         let read = self.fly(link, &locks)?;
         let oldest = read[1..].iter().map(|answer| answer.one().map(|row| row.int(0)).transpose());
         let orders = oldest.collect::<io::Result<Vec<_>>>().map_err(unreadable)?;
-        let new = (1..=self.districts).zip(&orders).filter_map(|(district, order)| order.map(|it| (district, it)));
+        let new =
+            (1..=self.districts).zip(&orders).filter_map(|(district, order)| order.map(|order| (district, order)));
         if new.clone().next().is_none() {
             return self.commit(link, &[], mark).map(|()| Delivered { orders });
         }
-        let new_rows = new.clone().map(|(district, order)| [district, order].map(|it| it.to_string()));
+        let new_rows = new.clone().map(|(district, order)| [district, order].map(|number| number.to_string()));
         let oldest = table(["district", "number"], new_rows) + " AS oldest";
         let customers = self.customers(link, warehouse, &oldest, new.count())?;
         self.commit(

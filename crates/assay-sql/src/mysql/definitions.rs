@@ -143,7 +143,7 @@ impl Tables {
             let answers = connection.ask(&format!("SELECT EXISTS (SELECT 1 FROM @{name})"))?;
             let row = answers.first().and_then(|answer| answer.one());
             // What cannot be read may be a row of somebody.
-            if !row.is_some_and(|row| row.big(0).is_ok_and(|it| it == 0)) {
+            if !row.is_some_and(|row| row.big(0).is_ok_and(|found| found == 0)) {
                 filled.push(name);
             }
         }
@@ -262,12 +262,12 @@ mod tests {
     fn only_what_is_exactly_as_a_load_makes_it_is_ours() {
         assert_eq!(described().foreign(true), Vec::<&str>::new());
         let spoils: [fn(&mut Found); 6] = [
-            |it| it.is_table = false,
-            |it| drop(it.columns.pop()),
-            |it| it.columns.push(Column::new("more", "int", true)),
-            |it| it.columns[0].kind = "int(10) unsigned".to_owned(),
-            |it| it.columns[0].nullable = true,
-            |it| it.columns[0].name = "id".to_owned(),
+            |table| table.is_table = false,
+            |table| drop(table.columns.pop()),
+            |table| table.columns.push(Column::new("more", "int", true)),
+            |table| table.columns[0].kind = "int(10) unsigned".to_owned(),
+            |table| table.columns[0].nullable = true,
+            |table| table.columns[0].name = "id".to_owned(),
         ];
         for spoil in spoils {
             for name in ["item", "customer", "assay_parts"] {

@@ -54,7 +54,7 @@ impl guard::Lock for Lock {
         }
         let answers = self.link.simple(&sql).unwrap_or_default();
         let row = answers.first().and_then(|answer| answer.one());
-        row.is_some_and(|row| row.big(0).is_ok_and(|it| it == 1))
+        row.is_some_and(|row| row.big(0).is_ok_and(|answer| answer == 1))
     }
 
     fn load(&self) -> Option<&str> {
@@ -212,7 +212,7 @@ fn server(link: &mut Link, url: &MysqlUrl) -> Result<(), Trouble> {
 /// Whether the server follows another one, also if it has paused: as far as the user may see that.
 fn follows(link: &mut Link) -> Result<bool, Failed> {
     let runs = link.simple("SHOW GLOBAL STATUS LIKE 'Slaves_running'")?;
-    let runs = runs.first().and_then(|answer| answer.one()).is_some_and(|row| row.big(1).is_ok_and(|it| it > 0));
+    let runs = runs.first().and_then(|answer| answer.one()).is_some_and(|row| row.big(1).is_ok_and(|count| count > 0));
     match link.simple("SHOW ALL SLAVES STATUS") {
         Ok(answers) => Ok(runs || answers.iter().any(|answer| !answer.rows.is_empty())),
         Err(Failed::Server(_)) => Ok(runs),
@@ -241,7 +241,8 @@ fn lock(mut link: Link, url: &MysqlUrl) -> Result<Lock, Trouble> {
     link.run("SET SESSION wait_timeout = 31536000").map_err(failed)?;
     let name = lock_name(&url.database);
     let answers = link.simple(&format!("SELECT GET_LOCK({name}, 0)")).map_err(failed)?;
-    let taken = answers.first().and_then(|answer| answer.one()).is_some_and(|row| row.big(0).is_ok_and(|it| it == 1));
+    let taken =
+        answers.first().and_then(|answer| answer.one()).is_some_and(|row| row.big(0).is_ok_and(|answer| answer == 1));
     if taken {
         // Sessions that connect again ask for the lock first, and must not wait for ever.
         link.hurry();
@@ -290,7 +291,7 @@ fn database(link: &mut Link, url: &MysqlUrl) -> Result<Found, Trouble> {
             let sql = format!("SELECT EXISTS (SELECT 1 FROM {}assay_tpcc)", prefix(&url.database));
             let answers = link.simple(&sql).map_err(failed)?;
             let row = answers.first().and_then(|answer| answer.one());
-            let is_blank = row.is_some_and(|row| row.big(0).is_ok_and(|it| it == 0));
+            let is_blank = row.is_some_and(|row| row.big(0).is_ok_and(|count| count == 0));
             Ok(if is_blank { Found::Blank } else { Found::Marked })
         }
         _ => Ok(Found::Marked),

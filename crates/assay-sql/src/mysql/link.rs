@@ -132,7 +132,7 @@ impl Link {
             return Err(nonsense("the server is too old").into());
         }
         self.thread = thread;
-        let password = url.password.as_ref().map(|it| it.secret());
+        let password = url.password.as_ref().map(|password| password.secret());
         // The greeting names the server's usual method. If this program does not know it, the server may still ask for
         // another one for this user.
         let (way, proof) = match auth::answer(&way, &scramble, password) {
@@ -275,7 +275,8 @@ impl Link {
         self.flight = Some(Flight::new(binary, sent.err()));
         loop {
             let packet = self.wire.receive();
-            let asked = packet.as_ref().ok().zip(self.flight.as_ref()).and_then(|(it, flight)| flight.asks_for(it));
+            let asked =
+                packet.as_ref().ok().zip(self.flight.as_ref()).and_then(|(packet, flight)| flight.asks_for(packet));
             let packet = match asked {
                 Some(name) => match self.file(name, offered) {
                     Ok(()) => continue,

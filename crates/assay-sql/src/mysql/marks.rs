@@ -52,8 +52,8 @@ impl Mark {
 
 /// The last arguments of a writing procedure: run, session and number. They are null if the session has no row.
 pub(super) fn arguments(mark: Option<&Mark>) -> [Bound<'_>; 3] {
-    mark.map_or([Bound::Null; 3], |it| {
-        [Bound::Text(&it.run), Bound::Int(it.session.into()), Bound::Int(it.sent as i64)]
+    mark.map_or([Bound::Null; 3], |mark| {
+        [Bound::Text(&mark.run), Bound::Int(mark.session.into()), Bound::Int(mark.sent as i64)]
     })
 }
 

@@ -254,7 +254,7 @@ const ALL: [&Procedure; 5] = [&NEW_ORDER, &PAYMENT, &ORDER_STATUS, &DELIVERY, &S
 
 /// The statements that drop them.
 pub(super) fn drops(prefix: &str) -> Vec<String> {
-    ALL.iter().map(|it| format!("DROP PROCEDURE IF EXISTS {prefix}{}", it.name)).collect()
+    ALL.iter().map(|procedure| format!("DROP PROCEDURE IF EXISTS {prefix}{}", procedure.name)).collect()
 }
 
 /// Whether all procedures are there as this program makes them.
@@ -267,10 +267,10 @@ fn are_current(connection: &mut Connection) -> Result<bool, Trouble> {
     let prefix = connection.prefix();
     let answers = connection.link.simple(&sql).map_err(|why| connection.trouble(&why))?;
     let rows: Vec<_> = answers.iter().flat_map(|answer| &answer.rows).collect();
-    Ok(ALL.iter().all(|it| {
+    Ok(ALL.iter().all(|procedure| {
         rows.iter().any(|row| {
-            row.text(0).is_ok_and(|name| name == it.name)
-                && row.text(1).is_ok_and(|body| body == with_prefix(&prefix, it.body))
+            row.text(0).is_ok_and(|name| name == procedure.name)
+                && row.text(1).is_ok_and(|body| body == with_prefix(&prefix, procedure.body))
         })
     }))
 }

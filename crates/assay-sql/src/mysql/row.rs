@@ -96,7 +96,7 @@ impl Row {
     }
 
     pub(super) fn text(&self, column: usize) -> io::Result<&str> {
-        let text = self.bytes(column).and_then(|it| std::str::from_utf8(it).ok());
+        let text = self.bytes(column).and_then(|bytes| std::str::from_utf8(bytes).ok());
         text.ok_or_else(|| wrong(column, "text"))
     }
 

@@ -98,7 +98,7 @@ impl Settings {
     /// Refuses a session that does not see what the transactions need.
     pub(super) fn are_as_needed(&self, at: &str) -> Result<(), Trouble> {
         let isolation = [self.value("transaction_isolation"), self.value("tx_isolation")];
-        match isolation.into_iter().find(|it| !it.is_empty()) {
+        match isolation.into_iter().find(|level| !level.is_empty()) {
             Some("READ-COMMITTED") if self.value("autocommit") == "ON" => Ok(()),
             other => Err(Trouble::host(format!(
                 "{at}: the isolation of transactions stays {:?} with autocommit {:?}, not READ-COMMITTED with ON",

@@ -71,7 +71,7 @@ fn examine(
     }
     for (at, sql) in has_rows(dialect) {
         let answers = link.simple(&sql)?;
-        if !answers.iter().any(|answer| answer.one().is_some_and(|row| row.text(0).is_ok_and(|it| it == "t"))) {
+        if !answers.iter().any(|answer| answer.one().is_some_and(|row| row.text(0).is_ok_and(|answer| answer == "t"))) {
             found.push(Violation { check: Check::EmptyTable, key: vec![at], left: Some(0), right: None });
         }
     }

@@ -126,9 +126,9 @@ fn ours(name: &str) -> Option<String> {
         "assay_session" => Some(not_null("run text, session integer, seq bigint")),
         name => {
             let table = Table::ALL.into_iter().find(|table| table.name() == name)?;
-            let columns = table.columns().iter().map(|it| {
-                let null = if it.nullable { "" } else { " not null" };
-                format!("{} {}{null}", it.name, kind(it.name, it.kind))
+            let columns = table.columns().iter().map(|column| {
+                let null = if column.nullable { "" } else { " not null" };
+                format!("{} {}{null}", column.name, kind(column.name, column.kind))
             });
             Some(columns.collect::<Vec<_>>().join(", "))
         }

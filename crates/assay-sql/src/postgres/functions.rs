@@ -231,7 +231,9 @@ const ALL: [&Function; 5] = [&NEW_ORDER, &PAYMENT, &ORDER_STATUS, &DELIVERY, &ST
 
 /// The statements that drop them.
 pub(super) fn drops(prefix: &str) -> String {
-    ALL.iter().map(|it| format!("DROP FUNCTION IF EXISTS {prefix}{}({}) RESTRICT;", it.name, it.types)).collect()
+    ALL.iter()
+        .map(|function| format!("DROP FUNCTION IF EXISTS {prefix}{}({}) RESTRICT;", function.name, function.types))
+        .collect()
 }
 
 fn create(prefix: &str) -> String {
@@ -297,7 +299,7 @@ mod tests {
                 for (at, _) in function.body.match_indices(place).filter(|_| place != "INTO @") {
                     let rest = &function.body[at + place.len()..];
                     let known =
-                        ["@", "(", "unnest", "lines;", "OF s"].iter().any(|it| rest.trim_start().starts_with(it));
+                        ["@", "(", "unnest", "lines;", "OF s"].iter().any(|word| rest.trim_start().starts_with(word));
                     assert!(known, "{}: {place}{}", function.name, &rest[..rest.len().min(30)]);
                 }
             }

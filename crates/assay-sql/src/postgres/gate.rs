@@ -232,8 +232,10 @@ fn lock(mut link: Link, url: &PostgresUrl) -> Result<Lock, Trouble> {
     let key = (LOCK, of_schema as i32);
     let sql = format!("SELECT pg_try_advisory_lock({}, {})", key.0, key.1);
     let answers = link.simple(&sql).map_err(|why| trouble(url, &why))?;
-    let taken =
-        answers.first().and_then(|answer| answer.one()).is_some_and(|row| row.text(0).is_ok_and(|it| it == "t"));
+    let taken = answers
+        .first()
+        .and_then(|answer| answer.one())
+        .is_some_and(|row| row.text(0).is_ok_and(|answer| answer == "t"));
     if taken {
         // A server that ends idle sessions would end the lock. Versions before 14 do not know the setting.
         let keep = "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'";

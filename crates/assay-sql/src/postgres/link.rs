@@ -207,7 +207,8 @@ impl Link {
 
     fn authenticate(&mut self, url: &PostgresUrl, asked: &Message) -> Result<(), Failed> {
         let denied = |text: &str| Failed::Server(Refusal { code: "28P01".into(), message: text.into(), ends: true });
-        let password = || url.password.as_ref().map(|it| it.secret()).ok_or_else(|| denied("a password is asked for"));
+        let password =
+            || url.password.as_ref().map(|password| password.secret()).ok_or_else(|| denied("a password is asked for"));
         match asked {
             Message::AuthenticationCleartextPassword if !self.wire.is_private(url) => {
                 Err(denied("the server wants the password in plain text, and the connection is not encrypted"))

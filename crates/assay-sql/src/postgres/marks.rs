@@ -99,7 +99,8 @@ fn read(sessions: &[Answer], orders: &[Answer]) -> io::Result<Kept> {
         kept.sessions.insert(row.written(0)? as u32, number_in_row(row.written(1)?));
     }
     for row in orders.iter().flat_map(|answer| &answer.rows) {
-        let [warehouse, district, first, last] = [0, 1, 2, 3].map(|column| row.written(column).map(|it| it as i32));
+        let [warehouse, district, first, last] =
+            [0, 1, 2, 3].map(|column| row.written(column).map(|number| number as i32));
         let (warehouse, district, first, last) = (warehouse?, district?, first?, last?);
         kept.orders.push(Orders { warehouse, district, first, last });
     }

@@ -159,17 +159,17 @@ impl Row {
     }
 
     pub(super) fn int(&self, column: usize) -> io::Result<i32> {
-        let bytes = self.bytes(column).and_then(|it| it.try_into().ok());
+        let bytes = self.bytes(column).and_then(|bytes| bytes.try_into().ok());
         bytes.map(i32::from_be_bytes).ok_or_else(|| wrong(column, "an int4"))
     }
 
     pub(super) fn big(&self, column: usize) -> io::Result<i64> {
-        let bytes = self.bytes(column).and_then(|it| it.try_into().ok());
+        let bytes = self.bytes(column).and_then(|bytes| bytes.try_into().ok());
         bytes.map(i64::from_be_bytes).ok_or_else(|| wrong(column, "an int8"))
     }
 
     pub(super) fn decimal(&self, column: usize, places: u16) -> io::Result<i64> {
-        self.bytes(column).and_then(|it| read_numeric(it, places)).ok_or_else(|| wrong(column, "a number"))
+        self.bytes(column).and_then(|bytes| read_numeric(bytes, places)).ok_or_else(|| wrong(column, "a number"))
     }
 
     /// A moment in microseconds since 1970.
@@ -178,11 +178,11 @@ impl Row {
     }
 
     pub(super) fn flag(&self, column: usize) -> io::Result<bool> {
-        self.bytes(column).map(|it| it == [1]).ok_or_else(|| wrong(column, "a boolean"))
+        self.bytes(column).map(|bytes| bytes == [1]).ok_or_else(|| wrong(column, "a boolean"))
     }
 
     pub(super) fn text(&self, column: usize) -> io::Result<&str> {
-        let text = self.bytes(column).and_then(|it| std::str::from_utf8(it).ok());
+        let text = self.bytes(column).and_then(|bytes| std::str::from_utf8(bytes).ok());
         text.ok_or_else(|| wrong(column, "text"))
     }
 
@@ -207,11 +207,11 @@ pub(super) fn big_of(bytes: &[u8]) -> Option<i64> {
 }
 /// An element of an array of timestamptz, in microseconds since 1970.
 pub(super) fn time_of(bytes: &[u8]) -> Option<i64> {
-    big_of(bytes).map(|it| it + EPOCH)
+    big_of(bytes).map(|time| time + EPOCH)
 }
 /// An element of an array of boolean.
 pub(super) fn flag_of(bytes: &[u8]) -> Option<bool> {
-    <[u8; 1]>::try_from(bytes).ok().map(|it| it == [1])
+    <[u8; 1]>::try_from(bytes).ok().map(|bytes| bytes == [1])
 }
 
 fn elements<T>(mut bytes: &[u8], read: impl Fn(&[u8]) -> Option<T>) -> Option<Vec<Option<T>>> {

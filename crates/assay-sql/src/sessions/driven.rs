@@ -127,8 +127,8 @@ impl<C: Fn() -> Instant> Driven<C> {
         let seat = &mut self.seats[at];
         let Some(session) = &mut seat.session else { unreachable!("a session that is lent is asked for nothing") };
         let sent = catch_unwind(AssertUnwindSafe(|| {
-            let conversation = session.converse().filter(|it| it.is_ready());
-            conversation.map(|it| it.send(&carried.transaction)).is_some()
+            let conversation = session.converse().filter(|conversation| conversation.is_ready());
+            conversation.map(|conversation| conversation.send(&carried.transaction)).is_some()
         }));
         match sent {
             Ok(true) => seat.doing = Doing::Asks(carried),

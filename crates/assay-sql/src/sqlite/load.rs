@@ -55,7 +55,7 @@ pub fn load(loading: &Loading, watch: Watch<'_>) -> Result<Marker, Trouble> {
     let (work, writing) = (left(&connection, loading.population)?, Mutex::new(()));
     let connections = (0..loading.loaders.max(1)).map(|_| Connection::open(&permit, &loading.url));
     let loaders = connections
-        .map(|it| it.map(|connection| Making { connection, population: loading.population, writing: &writing }))
+        .map(|opened| opened.map(|connection| Making { connection, population: loading.population, writing: &writing }))
         .collect::<Result<Vec<_>, _>>()?;
     if work.all(loaders, watch)?.is_continue() {
         finish(&connection)?;

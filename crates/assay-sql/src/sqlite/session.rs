@@ -48,13 +48,16 @@ fn maybe<T>(
     parameters: impl Params,
     read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
 ) -> Result<Option<T>, Fault> {
-    let answer = sqlite.prepare_cached(sql).and_then(|mut it| it.query_row(parameters, read).optional());
+    let answer = sqlite.prepare_cached(sql).and_then(|mut statement| statement.query_row(parameters, read).optional());
     answer.map_err(|why| fault(&why))
 }
 
 /// Runs a statement that changes rows; it must change at least one.
 fn change(sqlite: &rusqlite::Connection, sql: &str, parameters: impl Params, what: &str) -> Result<(), Fault> {
-    let changed = sqlite.prepare_cached(sql).and_then(|mut it| it.execute(parameters)).map_err(|why| fault(&why))?;
+    let changed = sqlite
+        .prepare_cached(sql)
+        .and_then(|mut statement| statement.execute(parameters))
+        .map_err(|why| fault(&why))?;
     if changed == 0 { Err(Fault::missing_row(what)) } else { Ok(()) }
 }
 
@@ -128,7 +131,7 @@ impl Session {
     }
 
     fn send(&self, sql: &str) -> Result<(), Fault> {
-        let sent = self.connection.sqlite.prepare_cached(sql).and_then(|mut it| it.execute([]));
+        let sent = self.connection.sqlite.prepare_cached(sql).and_then(|mut statement| statement.execute([]));
         sent.map(drop).map_err(|why| fault(&why))
     }
 

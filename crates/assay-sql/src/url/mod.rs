@@ -182,7 +182,7 @@ impl Url {
     /// of a URL names one too, which may be unknown: it is never the path of a file, for which ./ is written before it.
     pub fn is_one(text: &str) -> bool {
         let Some((scheme, rest)) = text.split_once(':') else { return false };
-        let has_form = scheme.starts_with(|it: char| it.is_ascii_alphabetic())
+        let has_form = scheme.starts_with(|letter: char| letter.is_ascii_alphabetic())
             && scheme.chars().all(|letter: char| letter.is_ascii_alphanumeric() || "+-.".contains(letter));
         has_form && (rest.starts_with("//") || SCHEMES.iter().any(|known| known.eq_ignore_ascii_case(scheme)))
     }

@@ -42,7 +42,9 @@ impl Host {
     pub fn is_local(&self) -> bool {
         match self {
             Host::Socket(_) => true,
-            Host::Network(name) => name == "localhost" || name.parse().is_ok_and(|it: IpAddr| it.is_loopback()),
+            Host::Network(name) => {
+                name == "localhost" || name.parse().is_ok_and(|address: IpAddr| address.is_loopback())
+            }
         }
     }
 }
@@ -123,7 +125,7 @@ pub(super) fn plain(name: String, what: &str) -> Result<String, Trouble> {
         return Err(Trouble::usage(text));
     }
     if !name.chars().all(|letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_')
-        || name.starts_with(|it: char| it.is_ascii_digit())
+        || name.starts_with(|letter: char| letter.is_ascii_digit())
     {
         let name = repeated(&name);
         let text = format!(

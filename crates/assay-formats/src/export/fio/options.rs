@@ -91,7 +91,7 @@ impl<'a> Asked<'a> {
     /// Whether a target was used through the page cache of the kernel.
     fn is_through_page_cache(&self, layout: &Layout) -> bool {
         let cached = self.header.plan.get("page_cache").and_then(Value::as_array);
-        let mut cached = cached.into_iter().flatten().filter_map(|it| it.get("target")?.as_u64());
+        let mut cached = cached.into_iter().flatten().filter_map(|cache| cache.get("target")?.as_u64());
         let own = self.target_indices(layout);
         cached.any(|target| own.iter().any(|own| *own as u64 == target))
     }
