@@ -70,7 +70,7 @@ impl<L: Lock> Guard<L> {
             return Ok(());
         }
         (state.lock, state.was_lost) = (None, true);
-        match self.again(url) {
+        match self.connect_again(url) {
             Ok(lock) => state.lock = Some(lock),
             Err(trouble) => {
                 state.refused = Some(trouble.clone()).filter(|trouble| trouble.kind == Kind::Refused);
@@ -98,7 +98,7 @@ impl<L: Lock> Guard<L> {
         }
     }
 
-    fn again(&self, url: &L::Url) -> Result<L, Trouble> {
+    fn connect_again(&self, url: &L::Url) -> Result<L, Trouble> {
         let mut tries = 1;
         let lock = loop {
             match L::take(url) {

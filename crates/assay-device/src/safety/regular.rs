@@ -53,7 +53,7 @@ pub(super) fn inquire(inquiry: &mut Inquiry<'_>, subject: &Subject, inode: Inode
         shape(&file, direct, page_cache).and_then(|shape| inquiry.fits_blocks(shape.logical_block).map(|()| shape));
     inquiry.answer(RuleId::S3, whole.as_ref().map(Shape::to_string).map_err(Clone::clone));
     let whole = whole.ok()?;
-    let owned = ours(inquiry, &file, &whole, inode);
+    let owned = examine_ownership(inquiry, &file, &whole, inode);
     let blank = owned.as_ref().is_ok_and(|owned| owned.blank);
     if !inquiry.answer(RuleId::S10, owned.map(|owned| owned.to_string())) {
         return None;
@@ -124,7 +124,7 @@ impl fmt::Display for Owned {
 }
 
 /// S10.
-fn ours(inquiry: &Inquiry<'_>, file: &File, whole: &Shape, inode: Inode) -> Result<Owned, String> {
+fn examine_ownership(inquiry: &Inquiry<'_>, file: &File, whole: &Shape, inode: Inode) -> Result<Owned, String> {
     let blank = match has_label(file, whole.size) {
         Ok(true) if whole.size > LABEL_LEN => false,
         Ok(_) => blank::is_blank(file, whole.size).map(|()| true)?,
@@ -231,7 +231,7 @@ fn lock(inquiry: &Inquiry<'_>, file: &File, inode: Inode) -> Result<String, Stri
             Err(e) => return Err(format!("it cannot be locked: {e}")),
         }
         let seen = openers(inquiry.roots, &Wanted { inodes: vec![inode], ..Wanted::default() })?;
-        if held(look, &seen) {
+        if is_lock_kept(look, &seen) {
             return Err(format!("another run has locked it: {}", in_words(&seen.found)));
         }
         wait_a_little();
@@ -260,7 +260,7 @@ fn is_locked(subject: &Subject) -> bool {
 }
 
 /// Whether the lock belongs to somebody who keeps it, after `look` repeated attempts.
-fn held(look: u32, seen: &Openers) -> bool {
+fn is_lock_kept(look: u32, seen: &Openers) -> bool {
     look >= LOOKS || !seen.found.is_empty()
 }
 
@@ -294,7 +294,7 @@ mod tests {
             (0, &somebody, true),
             (LOOKS, &somebody, true),
         ] {
-            assert_eq!(held(look, seen), end, "{look} {seen:?}");
+            assert_eq!(is_lock_kept(look, seen), end, "{look} {seen:?}");
         }
     }
 
@@ -364,7 +364,7 @@ mod tests {
             file.write_all_at(&super::super::label::label(size), data).unwrap();
             let whole = Shape { size, logical_block: 4096, physical_block: 4096, dma_alignment: 4096, direct: true };
             // A file without a name is refused as well, but for another reason.
-            let refused = ours(&inquiry, &file, &whole, none).err().unwrap();
+            let refused = examine_ownership(&inquiry, &file, &whole, none).err().unwrap();
             assert_eq!(refused.starts_with("it has 0 names"), ours_by_label, "{data}: {refused}");
             assert_eq!(refused.starts_with("not a file of this program"), !ours_by_label, "{data}: {refused}");
         }

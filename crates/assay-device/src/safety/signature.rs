@@ -180,7 +180,7 @@ const BLKID: [&str; 4] = ["/usr/sbin/blkid", "/sbin/blkid", "/usr/bin/blkid", "/
 pub(super) fn blkid(file: &File) -> Option<Result<(), String>> {
     let program = BLKID.iter().find(|p| Path::new(p).exists())?;
     Some(match run_blkid(program, file) {
-        Ok(out) => told(out.status.code(), &String::from_utf8_lossy(&out.stdout))
+        Ok(out) => judge_blkid(out.status.code(), &String::from_utf8_lossy(&out.stdout))
             .map_err(|what| format!("{program} -p {what}")),
         Err(e) => Err(format!("{program} could not be run: {e}")),
     })
@@ -228,7 +228,7 @@ fn entry_in(text: &str) -> Option<Entry> {
 }
 
 /// What the exit code of `blkid -p` and its output say together: `Err` unless nothing was found.
-fn told(code: Option<i32>, text: &str) -> Result<(), String> {
+fn judge_blkid(code: Option<i32>, text: &str) -> Result<(), String> {
     match (code, content(text)) {
         (Some(2), _) => Ok(()),
         (Some(0), None) if told_of_the_entry(text) => Ok(()),
@@ -410,7 +410,7 @@ mod tests {
             (Some(4), entry, Err("ended with Some(4)")),
             (None, "", Err("ended with None")),
         ] {
-            assert_eq!(told(code, text), expected.map_err(str::to_owned), "{code:?} {text}");
+            assert_eq!(judge_blkid(code, text), expected.map_err(str::to_owned), "{code:?} {text}");
         }
     }
 

@@ -4,7 +4,7 @@
 //! (`%a`), the kind (`%d`), the time (`%T` and `%t`), the sector (`%S`) and the size (`%n` sectors or `%N` bytes) count;
 //! the others are passed over.
 
-use super::seen::{Blkparse, SECTOR, Seen};
+use super::seen::{Blkparse, LineContent, SECTOR};
 
 /// A format of blkparse.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -76,8 +76,8 @@ impl Format {
     }
 
     /// What a line says; lines of another format are none of a trace.
-    pub(super) fn line<'a>(&self, line: &'a str) -> Seen<'a> {
-        self.values(line).map_or(Seen::Nothing, Values::seen)
+    pub(super) fn line<'a>(&self, line: &'a str) -> LineContent<'a> {
+        self.values(line).map_or(LineContent::Nothing, Values::seen)
     }
 
     fn values<'a>(&self, line: &'a str) -> Option<Values<'a>> {
@@ -165,7 +165,7 @@ impl<'a> Values<'a> {
         Some(())
     }
 
-    fn seen(self) -> Seen<'a> {
+    fn seen(self) -> LineContent<'a> {
         let numbers = self.major.zip(self.minor).map(|(major, minor)| format!("{major},{minor}").into());
         let device = self.device.map(Into::into).or(numbers).unwrap_or_else(|| "device".into());
         let at = self.seconds.and_then(|s| s.checked_mul(1_000_000_000)?.checked_add(self.nanoseconds));
@@ -182,7 +182,7 @@ mod tests {
 
     fn event<'a>(format: &str, line: &'a str) -> Event<'a> {
         match Format::parse(format).unwrap().line(line) {
-            Seen::Event(event) => event,
+            LineContent::Event(event) => event,
             _ => panic!("{line} is no operation in {format}"),
         }
     }
@@ -211,7 +211,7 @@ mod tests {
     fn other_lines_are_none_and_a_format_without_a_load_is_refused() {
         let format = Format::parse("%D %a %d %T.%t %S %n").unwrap();
         for line in ["", "CPU0 (sdb):", " Reads Queued: 44, 296KiB", "8,16 Q R x.5 8 8"] {
-            assert!(matches!(format.line(line), Seen::Nothing), "{line}");
+            assert!(matches!(format.line(line), LineContent::Nothing), "{line}");
         }
         for (text, why) in [
             ("%D %d %n", "it has no %a (the action)"),

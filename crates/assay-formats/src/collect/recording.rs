@@ -2,7 +2,7 @@
 //!
 //! What the import of traces passes over with a remark is refused here: what was not recorded cannot be played.
 
-use super::seen::Seen;
+use super::seen::LineContent;
 use super::trace::DISORDER;
 use super::trace_lines::Reader;
 use assay_base::Bytes;
@@ -61,13 +61,13 @@ impl Recorder {
             return Ok(());
         }
         let event = match self.reader.read(text) {
-            Seen::Event(event) => event,
-            Seen::Nothing | Seen::Other(_) => {
+            LineContent::Event(event) => event,
+            LineContent::Nothing | LineContent::Other(_) => {
                 self.passed_over += u64::from(!text.trim().is_empty());
                 return Ok(());
             }
-            Seen::Empty | Seen::Untimed => return Ok(()),
-            Seen::Damaged(what, _) => return Err(what.to_owned()),
+            LineContent::Empty | LineContent::Untimed => return Ok(()),
+            LineContent::Damaged(what, _) => return Err(what.to_owned()),
         };
         let Some(direction) = event.direction else {
             self.others += 1;

@@ -3,7 +3,7 @@
 
 use super::blkparse_format::Format;
 use super::findings::{Findings, Place};
-use super::seen::{BYTES_MAX, Blkparse, SECTOR, Seen};
+use super::seen::{BYTES_MAX, Blkparse, LineContent, SECTOR};
 use super::text::number;
 use super::trace::{Event, add};
 use assay_base::Direction;
@@ -60,15 +60,17 @@ impl Reader {
     /// Takes a line of a trace; false for any other line.
     pub(super) fn line(&mut self, place: Place, line: &str, found: &mut Findings) -> bool {
         match self.read(line) {
-            Seen::Nothing => return false,
-            Seen::Empty => {}
-            Seen::Untimed => found.remark(place, "an iolog of version 2 has no times: rates and bursts stay unknown"),
-            Seen::Other(kind) => found.saw(kind),
-            Seen::Damaged(what, end) => {
+            LineContent::Nothing => return false,
+            LineContent::Empty => {}
+            LineContent::Untimed => {
+                found.remark(place, "an iolog of version 2 has no times: rates and bursts stay unknown")
+            }
+            LineContent::Other(kind) => found.saw(kind),
+            LineContent::Damaged(what, end) => {
                 let lines = self.damaged.entry(what).or_insert(DamagedLines { first: place, end, further: 0 });
                 lines.further += u64::from(lines.first != place);
             }
-            Seen::Event(event) => add(place, &event, found),
+            LineContent::Event(event) => add(place, &event, found),
         }
         true
     }
@@ -83,29 +85,29 @@ impl Reader {
     }
 
     /// Says what a line is.
-    pub(super) fn read<'a>(&mut self, line: &'a str) -> Seen<'a> {
+    pub(super) fn read<'a>(&mut self, line: &'a str) -> LineContent<'a> {
         let seen = self.blkparse.as_ref().map_or_else(|| blkparse(line), |format| format.line(line));
-        if !matches!(seen, Seen::Nothing) {
+        if !matches!(seen, LineContent::Nothing) {
             return seen;
         }
         match line.trim_end() {
             "fio version 2 iolog" => {
                 self.mode = Mode::Iolog { timed: false };
-                return Seen::Untimed;
+                return LineContent::Untimed;
             }
             "fio version 3 iolog" => {
                 self.mode = Mode::Iolog { timed: true };
-                return Seen::Empty;
+                return LineContent::Empty;
             }
             header if header.contains("BYTES") && header.contains("COMM") => {
                 if let Some(snoop) = Snoop::from_header(header) {
                     self.mode = Mode::Snoop(snoop);
-                    return Seen::Empty;
+                    return LineContent::Empty;
                 }
             }
             header if header.starts_with("TIME(ms)") && header.contains("COMM") && header.ends_with("LAT(ms)") => {
                 self.mode = Mode::Bpftrace;
-                return Seen::Damaged(NO_BYTES, "");
+                return LineContent::Damaged(NO_BYTES, "");
             }
             _ => {}
         }
@@ -115,9 +117,9 @@ impl Reader {
             self.mode = Mode::Snoop(snoop);
         }
         match &self.mode {
-            Mode::Unknown => Seen::Nothing,
-            Mode::Bpftrace if line.starts_with(|first: char| first.is_ascii_digit()) => Seen::Empty,
-            Mode::Bpftrace => Seen::Nothing,
+            Mode::Unknown => LineContent::Nothing,
+            Mode::Bpftrace if line.starts_with(|first: char| first.is_ascii_digit()) => LineContent::Empty,
+            Mode::Bpftrace => LineContent::Nothing,
             Mode::Iolog { timed } => iolog(line, *timed),
             Mode::Snoop(snoop) => snoop.line(line),
         }
@@ -133,15 +135,15 @@ impl Reader {
 }
 
 /// `  8,16   1        1     0.000000000  1234  D  WS 223490 + 8 [fio]`.
-fn blkparse(line: &str) -> Seen<'_> {
+fn blkparse(line: &str) -> LineContent<'_> {
     let text = line.trim_start();
     if !text.as_bytes().first().is_some_and(u8::is_ascii_digit) {
-        return Seen::Nothing;
+        return LineContent::Nothing;
     }
     let mut words = text.split_ascii_whitespace();
-    let Some(device) = words.next().filter(|word| device_numbers(word)) else { return Seen::Nothing };
-    let Some(at) = words.nth(2).and_then(nanoseconds) else { return Seen::Nothing };
-    let (Some(action), Some(kind)) = (words.nth(1), words.next()) else { return Seen::Nothing };
+    let Some(device) = words.next().filter(|word| device_numbers(word)) else { return LineContent::Nothing };
+    let Some(at) = words.nth(2).and_then(nanoseconds) else { return LineContent::Nothing };
+    let (Some(action), Some(kind)) = (words.nth(1), words.next()) else { return LineContent::Nothing };
     let sector = words.next().and_then(|word| word.parse().ok());
     let sectors = words.next().filter(|word| *word == "+").and_then(|_| words.next()?.parse().ok());
     Blkparse { device: device.into(), action, kind, at: Some(at), sector, sectors }.seen()
@@ -174,29 +176,32 @@ fn direction(kind: &str) -> Option<Direction> {
 }
 
 /// `143 fioimg read 4046848 4096`, in microseconds since the job began; without a time in version 2.
-fn iolog(line: &str, timed: bool) -> Seen<'static> {
+fn iolog(line: &str, timed: bool) -> LineContent<'static> {
     let mut words = line.split_ascii_whitespace();
     let at = if timed { words.next().and_then(|word| word.parse::<u64>().ok()) } else { None };
     let rest: Vec<&str> = words.collect();
     let known = ["add", "open", "close", "read", "write", "sync", "datasync", "trim", "wait"];
     let Some(kind) = rest.iter().rposition(|word| known.contains(word)).filter(|&kind| kind > 0) else {
-        return Seen::Damaged("not a line of an iolog", "; it is left out");
+        return LineContent::Damaged("not a line of an iolog", "; it is left out");
     };
     let direction = match rest[kind] {
         "read" => Some(Direction::Read),
         "write" => Some(Direction::Write),
         "sync" | "datasync" | "trim" => None,
-        _ => return Seen::Empty,
+        _ => return LineContent::Empty,
     };
     let [offset, bytes] = [kind + 1, kind + 2].map(|index| rest.get(index)?.parse::<u64>().ok());
     let whole = offset.zip(bytes).filter(|(_, bytes)| *bytes > 0 && *bytes < BYTES_MAX);
     if direction.is_some() && (whole.is_none() || timed && at.is_none()) {
-        return Seen::Damaged("an operation without its time, offset or length: the line is cut", " and left out");
+        return LineContent::Damaged(
+            "an operation without its time, offset or length: the line is cut",
+            " and left out",
+        );
     }
     let (address, bytes) = whole.unwrap_or_default();
     let device = rest[..kind].join(" ").into();
     let at = at.and_then(|microseconds| microseconds.checked_mul(1000));
-    Seen::Event(Event { device, action: "", direction, at, address: Some(address), bytes, durable: false })
+    LineContent::Event(Event { device, action: "", direction, at, address: Some(address), bytes, durable: false })
 }
 
 /// The column with one of these names.
@@ -259,23 +264,23 @@ impl Snoop {
         words.get(column + shift).copied()
     }
 
-    fn line<'a>(&self, line: &'a str) -> Seen<'a> {
+    fn line<'a>(&self, line: &'a str) -> LineContent<'a> {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
         if !self.is_row(&words) {
-            return Seen::Nothing;
+            return LineContent::Nothing;
         }
         let bytes = self.word(&words, self.bytes).and_then(|word| word.parse::<u64>().ok());
         let (device, kind) = (self.word(&words, self.device), self.word(&words, self.direction));
         let (Some(bytes), Some(device), Some(kind), true) =
             (bytes.filter(|bytes| *bytes < BYTES_MAX), device, kind, words.len() >= self.columns)
         else {
-            return Seen::Damaged("an operation without all its columns: the line is cut", " and left out");
+            return LineContent::Damaged("an operation without all its columns: the line is cut", " and left out");
         };
         let at = self.time.and_then(|(column, scale)| Some((number(self.word(&words, column)?)? * scale) as u64));
         let address = self.word(&words, self.address).and_then(|word| word.parse::<u64>().ok()?.checked_mul(SECTOR));
         let direction = direction(kind).filter(|_| bytes > 0);
         let durable = kind.contains('S');
-        Seen::Event(Event { device: device.into(), action: "", direction, at, address, bytes, durable })
+        LineContent::Event(Event { device: device.into(), action: "", direction, at, address, bytes, durable })
     }
 }
 

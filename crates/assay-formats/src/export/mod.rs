@@ -51,7 +51,7 @@ fn stream_of(header: &Header, flow: usize) -> Result<usize, String> {
 }
 
 /// The stream to export: the named one; without a name that of the first criterion, or the first stream.
-fn wanted<'a>(header: &'a Header, name: Option<&'a str>) -> Result<&'a str, String> {
+fn stream_to_export<'a>(header: &'a Header, name: Option<&'a str>) -> Result<&'a str, String> {
     let names: Vec<&str> = header.streams.iter().map(|stream| stream.name.as_str()).collect();
     match name {
         Some(name) if names.contains(&name) => Ok(name),

@@ -49,7 +49,7 @@ pub(super) fn by_order(job: &Job<'_>, mode: Mode) -> Result<Option<ByOrder>, Fau
         return Ok(Some(order));
     }
     let differs = percent[0].unwrap_or(100) != percent[1].unwrap_or(100);
-    if mode.both() && (order.is_mixed() || differs) {
+    if mode.reads_and_writes() && (order.is_mixed() || differs) {
         let what = "a job of reads and writes that is random in part, with a size for each order,";
         return Err(job.not_yet(entry, what, "write a job for the reads and one for the writes"));
     }

@@ -51,7 +51,8 @@ impl JobLoad<'_> {
 
     /// Whether operations have several sizes.
     fn has_several_sizes(&self) -> bool {
-        self.sizes.iter().any(|size| size.from != size.to) || (self.mode.both() && self.sizes[0] != self.sizes[1])
+        self.sizes.iter().any(|size| size.from != size.to)
+            || (self.mode.reads_and_writes() && self.sizes[0] != self.sizes[1])
     }
 
     /// The lives of the reads and the writes of a copy with these files.
@@ -123,7 +124,7 @@ impl Made<'_> {
         let service = service(job)?;
         let pace = pace(job, mode, engine.depth, flushes, several.then_some(service), &sizes)?;
         let zones = zones(job, mode, several)?;
-        let copies = job.within::<u64>("numjobs", 1, MOST_STREAMS as u64)?.unwrap_or(1);
+        let copies = job.number_within::<u64>("numjobs", 1, MOST_STREAMS as u64)?.unwrap_or(1);
         let of_each = mode.directions().count() + usize::from(flushes.every.is_some()) + usize::from(flushes.at_end);
         self.has_room(job, copies * of_each as u64)?;
         let own = Own { content: content(job)?, durable: durable(job)?, copies };
@@ -288,7 +289,7 @@ fn work(job: &Job<'_>, load: &JobLoad<'_>, copy: &JobCopy, direction: Direction)
     let unit = load.order.as_ref().map(ByOrder::unit);
     let address = address(job, load.mode, direction, size, load.has_several_sizes(), is_looped, unit)?;
     let address = match load.zones {
-        Some(zones) => zones.over(job, address, load.mode.both() && !is_looped)?,
+        Some(zones) => zones.over(job, address, load.mode.reads_and_writes() && !is_looped)?,
         None => address,
     };
     // Where each block comes once per pass, the reads and writes of a loop share the pass, and they share their zones.

@@ -134,7 +134,7 @@ fn foreign(job: &Job<'_>, entry: &Entry) -> Fault {
 
 /// Reads `ioengine` and `iodepth`.
 pub(super) fn engine(job: &Job<'_>) -> Result<Engine, Fault> {
-    let asked = job.within::<u32>("iodepth", 1, LARGEST_BOUND.into())?.unwrap_or(1);
+    let asked = job.number_within::<u32>("iodepth", 1, LARGEST_BOUND.into())?.unwrap_or(1);
     // The default of fio on Linux.
     let Some((entry, value)) = job.value("ioengine")? else { return Ok(waiting(job, "psync, fio's own,", asked)) };
     let name = value.text.as_str();

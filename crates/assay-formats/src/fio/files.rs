@@ -83,7 +83,7 @@ impl<'a> Files<'a> {
     }
 
     /// A name that was mapped to another target but is not the name of a file of these jobs.
-    pub(super) fn strange(&self) -> Option<&str> {
+    pub(super) fn unknown_mapped_name(&self) -> Option<&str> {
         let maps = self.choice.maps.iter().zip(&self.mapped);
         maps.filter(|(_, used)| !**used).map(|((name, _), _)| name.as_str()).next()
     }
@@ -165,7 +165,7 @@ pub(super) fn refuse_other_count(jobs: &[Job<'_>], choice: &Choice) -> Result<()
     }
     let mut all: Vec<String> = Vec::new();
     for job in jobs {
-        let copies = job.within::<u64>("numjobs", 1, MOST_STREAMS as u64)?.unwrap_or(1);
+        let copies = job.number_within::<u64>("numjobs", 1, MOST_STREAMS as u64)?.unwrap_or(1);
         for copy in 0..copies {
             for name in names(job, copy)? {
                 if !all.contains(&name) && all.len() <= MOST {
@@ -231,7 +231,7 @@ fn null_bytes(job: &Job<'_>, sizes: &[Size; 2]) -> Result<u64, Fault> {
 
 /// The names of the files of a copy.
 fn names(job: &Job<'_>, copy: u64) -> Result<Vec<String>, Fault> {
-    let count = job.within::<u32>("nrfiles", 1, MOST as u64)?.unwrap_or(1);
+    let count = job.number_within::<u32>("nrfiles", 1, MOST as u64)?.unwrap_or(1);
     let dirs = job.text("directory")?.map(split).unwrap_or_default();
     let dir = if dirs.is_empty() { "" } else { dirs[(copy % dirs.len() as u64) as usize].as_str() };
     let format = job.text("filename_format")?;
@@ -336,7 +336,7 @@ fn range(
         return Err(job.fault(entry, "smaller than an operation of the job", format!("write {largest} or more")));
     }
     if let Some(size) = size {
-        within(job, name, key, begin, length.unwrap_or(largest), size)?;
+        refuse_beyond_end(job, name, key, begin, length.unwrap_or(largest), size)?;
     }
     // The last operation of a pass may reach beyond the part, if the file is long enough.
     let one_size = least == largest && largest > 0;
@@ -376,7 +376,14 @@ fn bytes_of_file(
 }
 
 /// Refuses a part that ends beyond the end of its file.
-fn within(job: &Job<'_>, name: &str, key: &'static str, begin: u64, length: u64, size: u64) -> Result<(), Fault> {
+fn refuse_beyond_end(
+    job: &Job<'_>,
+    name: &str,
+    key: &'static str,
+    begin: u64,
+    length: u64,
+    size: u64,
+) -> Result<(), Fault> {
     let beyond = begin.saturating_add(length).saturating_sub(size);
     if beyond == 0 {
         return Ok(());

@@ -141,7 +141,7 @@ impl<'a> Job<'a> {
 
     /// Refuses keys that describe the load and that nobody has read, and adds a note about each key that needs no
     /// reading and differs from fio. Must be called after everything else has read its keys.
-    pub(super) fn left(&self, page_cache: bool) -> Result<(), Fault> {
+    pub(super) fn refuse_unread_keys(&self, page_cache: bool) -> Result<(), Fault> {
         let asked = self.asked.borrow().clone();
         for entry in self.entries().into_iter().filter(|entry| entry.key.class <= Class::Differs) {
             let is_remark = REMARKS.contains(&entry.key.name) || OF_PROFILES.contains(entry.key);
@@ -272,7 +272,12 @@ impl<'a> Job<'a> {
     }
 
     /// A number from `least` to `most`.
-    pub(super) fn within<N: TryFrom<u64>>(&self, key: &'static str, least: u64, most: u64) -> Result<Option<N>, Fault> {
+    pub(super) fn number_within<N: TryFrom<u64>>(
+        &self,
+        key: &'static str,
+        least: u64,
+        most: u64,
+    ) -> Result<Option<N>, Fault> {
         let (Some(number), Some(entry)) = (self.count(key)?, self.entry(key)) else { return Ok(None) };
         let fitting = N::try_from(number).ok().filter(|_| (least..=most).contains(&number));
         fitting.map(Some).ok_or_else(|| {

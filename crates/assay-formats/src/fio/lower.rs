@@ -12,7 +12,7 @@ use super::naming::{Names, stem};
 use super::order::{Mode, index, mode};
 use super::page_cache::Ways;
 use super::seals::sealing;
-use super::steps::{Done, refuse_foreign_waits, settle, waits_for};
+use super::steps::{Done, refuse_foreign_waits, settle_all_jobs, waits_for};
 use super::text::JobFile;
 use assay_base::{Bound, Bytes, Criterion, Direction, Fault, Measure, Rate, Share, Span};
 use assay_model::workload::{Caches, Load, MOST_STREAMS, Sealing, Targets, Timing, Workload};
@@ -56,11 +56,11 @@ pub fn lower(name: &str, file: &JobFile, choice: &Choice, around: &dyn Surroundi
         let one = made.done(job, &ends, step)?;
         done.push(one);
     }
-    settle(&jobs, &done, &mut made.workload)?;
+    settle_all_jobs(&jobs, &done, &mut made.workload)?;
     made.workload.load.groups = groups(&jobs, &done, &made.workload.load.streams)?;
     // This must come last: only now has everything read its keys.
     take_notes(&jobs, &done, &mut made.workload, choice)?;
-    if let Some(strange) = made.files.strange() {
+    if let Some(strange) = made.files.unknown_mapped_name() {
         let remedy = format!("the files are {}", made.files.names().join(", "));
         return Err(file.whole(format!("no job has a file {}", strange.escape_debug()), remedy));
     }
@@ -84,7 +84,7 @@ pub fn lower(name: &str, file: &JobFile, choice: &Choice, around: &dyn Surroundi
 /// Takes the notes of the jobs, each note once in a step, and refuses keys that nobody has read.
 fn take_notes(jobs: &[Job<'_>], done: &[Done], workload: &mut Workload, choice: &Choice) -> Result<(), Fault> {
     for (job, done) in jobs.iter().zip(done) {
-        job.left(choice.page_cache)?;
+        job.refuse_unread_keys(choice.page_cache)?;
         let of_step = workload.timing.steps.get_mut(done.step as usize - 1);
         let notes = of_step.map_or(&mut workload.notes, |step| &mut step.notes);
         for note in job.notes() {
@@ -198,7 +198,7 @@ impl Made<'_> {
 
     /// A name for a stream of a copy, which no other stream has.
     pub(super) fn name(&mut self, job: &Job<'_>, copy: u64, copies: u64, mode: Mode, direction: Direction) -> String {
-        let way = if mode.both() { format!(".{direction}s") } else { String::new() };
+        let way = if mode.reads_and_writes() { format!(".{direction}s") } else { String::new() };
         self.stream_names.take(format!("{}{way}", stem(job, copy, copies)))
     }
 

@@ -49,7 +49,7 @@ impl Reading {
         if rest.is_empty() {
             return Ok(number);
         }
-        let Some(multiplier) = self.multiplier(rest) else { return Err(self.strange(text, number, rest)) };
+        let Some(multiplier) = self.multiplier(rest) else { return Err(self.strange_suffix(text, number, rest)) };
         if self.behind_blank && rest.eq_ignore_ascii_case("b") {
             return Ok(number);
         }
@@ -90,7 +90,7 @@ impl Reading {
     }
 
     /// The fault for a number that is followed by `rest`, which is not a suffix.
-    fn strange(self, text: &str, number: u64, rest: &str) -> Wrong {
+    fn strange_suffix(self, text: &str, number: u64, rest: &str) -> Wrong {
         let noun = self.noun;
         if let Some(exact) = self.fraction(number, rest) {
             return Wrong::new(text, format!("fio reads {number}{noun} here"), format!("write {exact}"));

@@ -32,7 +32,7 @@ impl Mode {
         Mode { reads: true, writes: false, ..self }
     }
 
-    pub(super) fn both(self) -> bool {
+    pub(super) fn reads_and_writes(self) -> bool {
         self.reads && self.writes
     }
 
@@ -129,7 +129,7 @@ pub(super) fn address(
         return Ok(address);
     }
     if map && align.is_none() && !several {
-        if mode.both() && !together {
+        if mode.reads_and_writes() && !together {
             job.note(format!("{}: reads and writes each go to every block once per pass; fio counts both together (norandommap is absent)", job.name));
         }
         return Ok(Address::Once { unit });

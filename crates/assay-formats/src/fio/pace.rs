@@ -41,11 +41,11 @@ pub(super) fn pace(
     let think = think(job, depth)?;
     let (asked, pauses) = match think {
         None => (asked, None),
-        Some(think) => beside(job, mode, asked, think)?,
+        Some(think) => rates_beside_pauses(job, mode, asked, think)?,
     };
     let rated = mode.directions().filter(|direction| asked.of[index(*direction)].is_some()).count();
     refuse_flushes(job, flushes, rated > 0, service.is_some())?;
-    if mode.both() && rated == 1 {
+    if mode.reads_and_writes() && rated == 1 {
         one_direction(job, service.is_some(), depth)?;
     }
     let shares = shares(job, mode, rated)?;
@@ -127,7 +127,12 @@ fn is_even(job: &Job<'_>) -> Result<bool, Fault> {
 
 /// What becomes of rates beside pauses: rates that the pauses leave no time for are never reached, so that the job is a
 /// closed loop with pauses; otherwise operations have their rates, and wait for the ends of pauses.
-fn beside(job: &Job<'_>, mode: Mode, asked: Rates, think: Think) -> Result<(Rates, Option<Pauses>), Fault> {
+fn rates_beside_pauses(
+    job: &Job<'_>,
+    mode: Mode,
+    asked: Rates,
+    think: Think,
+) -> Result<(Rates, Option<Pauses>), Fault> {
     let stand_still = job.flag("rate_ignore_thinktime")?;
     let rated: Vec<Direction> = mode.directions().filter(|direction| asked.of[index(*direction)].is_some()).collect();
     let (false, Some(entry)) = (rated.is_empty(), job.entry("thinktime")) else { return Ok((asked, None)) };
@@ -142,7 +147,7 @@ fn beside(job: &Job<'_>, mode: Mode, asked: Rates, think: Think) -> Result<(Rate
     let most = f64::from(think.every) / think.time.as_secs_f64();
     let shares = shares(job, mode, 0)?;
     let any_is_reached = rated.iter().map(|direction| index(*direction)).any(|at| {
-        let share = if mode.both() { shares[at] as f64 / 100.0 } else { 1.0 };
+        let share = if mode.reads_and_writes() { shares[at] as f64 / 100.0 } else { 1.0 };
         asked.of[at].is_some_and(|rate| rate.as_f64() < most * share)
     });
     let is_reached = stand_still || asked.all(job, mode)?.as_f64() < most;
@@ -190,7 +195,7 @@ fn one_direction(job: &Job<'_>, files: bool, depth: u32) -> Result<(), Fault> {
 /// The share of each direction in the operations of a job, in percent. With rates each direction has 100 %.
 fn shares(job: &Job<'_>, mode: Mode, rated: usize) -> Result<[u64; 2], Fault> {
     let (reads, writes) = (job.percent("rwmixread")?, job.percent("rwmixwrite")?);
-    if !mode.both() {
+    if !mode.reads_and_writes() {
         return Ok([100, 100]);
     }
     if rated > 0 {
@@ -240,7 +245,7 @@ fn rates(job: &Job<'_>, sizes: &[Size; 2]) -> Result<[Option<Rate>; 2], Fault> {
 /// Pauses between the operations of a copy.
 fn think(job: &Job<'_>, depth: u32) -> Result<Option<Think>, Fault> {
     let pause = job.time("thinktime", Span::from_us(1))?.filter(|pause| !pause.is_zero());
-    let every = job.within::<u32>("thinktime_blocks", 1, u32::MAX.into())?.unwrap_or(1);
+    let every = job.number_within::<u32>("thinktime_blocks", 1, u32::MAX.into())?.unwrap_or(1);
     let kind = job.value("thinktime_blocks_type")?;
     if let Some((_, value)) = kind.filter(|(_, value)| !["complete", "issue"].contains(&value.text.as_str())) {
         return Err(job.wrong(value, Wrong::new(&value.text, "no such kind of blocks", "write complete or issue")));

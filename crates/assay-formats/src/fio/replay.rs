@@ -52,9 +52,9 @@ impl Made<'_> {
         let played = played.map_err(|why| job.fault(entry, one_line(&why), remedy))?;
         job.differs(entry, "an open loop: an operation that cannot be issued at its time waits, and its wait counts");
         let target = self.files.target(job, &played.device, None)?;
-        self.fits(job, entry, target, &played)?;
+        self.refuse_beyond_end(job, entry, target, &played)?;
         self.ways.add(job, Mode::with_directions(true, true), &self.files, &[target])?;
-        let copies = job.within::<u64>("numjobs", 1, MOST_STREAMS as u64)?.unwrap_or(1);
+        let copies = job.number_within::<u64>("numjobs", 1, MOST_STREAMS as u64)?.unwrap_or(1);
         let own = Own { content: content(job)?, durable: durable(job)?, copies };
         let [reads, writes] = [Direction::Read, Direction::Write]
             .map(|direction| played.lines.iter().any(|line| line.direction == direction));
@@ -81,7 +81,7 @@ impl Made<'_> {
     }
 
     /// Refuses a recording that goes beyond the end of its file.
-    fn fits(&self, job: &Job<'_>, entry: &Entry, target: u16, played: &Played) -> Result<(), Fault> {
+    fn refuse_beyond_end(&self, job: &Job<'_>, entry: &Entry, target: u16, played: &Played) -> Result<(), Fault> {
         let reaches = played.lines.iter().map(|line| line.offset.saturating_add(line.len.into())).max().unwrap_or(0);
         let beyond = self.files.size_of(target).map_or(0, |size| reaches.saturating_sub(size));
         if beyond == 0 {

@@ -17,7 +17,7 @@ const SECTOR: u64 = 512;
 
 /// The sizes of `bs`, as they are written.
 fn written(job: &Job<'_>) -> Result<[Option<Size>; 2], Fault> {
-    job.pair("bs", |reading, text| one(reading, text).map(Size::fixed))
+    job.pair("bs", |reading, text| parse_size(reading, text).map(Size::fixed))
 }
 
 /// The two sizes of `bs`, with fio's default where there is none.
@@ -56,7 +56,7 @@ fn is_odd(size: &Size) -> bool {
     bounds.map(Bytes::get).any(|bytes| !bytes.is_multiple_of(SECTOR))
 }
 
-fn one(reading: Reading, text: &str) -> Result<Bytes, Wrong> {
+fn parse_size(reading: Reading, text: &str) -> Result<Bytes, Wrong> {
     match reading.count(text)? {
         bytes @ 1..=LARGEST => Ok(Bytes::new(bytes)),
         // fio hands it to the kernel as one call, and the kernel divides it into requests of the device.
@@ -74,7 +74,8 @@ fn range(reading: Reading, text: &str, unaligned: bool) -> Result<Size, Wrong> {
     let Some((from, to)) = text.split_once('-').or_else(|| text.split_once(':')) else {
         return Err(Wrong::new(text, "not a range of sizes", "write for example 4k-16k"));
     };
-    let (min, max) = (one(reading, from)?.get(), one(reading, to).map_err(|wrong| wrong.at(from.len() + 1))?.get());
+    let (min, max) =
+        (parse_size(reading, from)?.get(), parse_size(reading, to).map_err(|wrong| wrong.at(from.len() + 1))?.get());
     if max < min {
         return Err(Wrong::new(text, "this range ends before it begins", format!("write {to}-{from}")));
     }
@@ -110,7 +111,7 @@ fn shares(reading: Reading, text: &str) -> Result<Size, Wrong> {
     let mut at = 0;
     for part in text.split(':') {
         let (size, share) = part.split_once('/').unwrap_or((part, ""));
-        let bytes = one(reading, size).map_err(|wrong| wrong.at(at))?;
+        let bytes = parse_size(reading, size).map_err(|wrong| wrong.at(at))?;
         let share = if share.is_empty() { None } else { Some(percent(share)) };
         let share = share.transpose().map_err(|wrong| wrong.at(at + size.len() + 1))?;
         parts.push((bytes, share));

@@ -47,9 +47,9 @@ pub(super) fn waits_for(job: &Job<'_>, done: &[Done], step: u32) -> Result<Vec<S
 }
 
 /// Settles what only all jobs together decide: how long the workload lasts, its steps, and what is in flight.
-pub(super) fn settle(jobs: &[Job<'_>], done: &[Done], workload: &mut Workload) -> Result<(), Fault> {
+pub(super) fn settle_all_jobs(jobs: &[Job<'_>], done: &[Done], workload: &mut Workload) -> Result<(), Fault> {
     ends_of_others(jobs, done, &mut workload.load)?;
-    lasts(jobs, workload)?;
+    settle_duration(jobs, workload)?;
     let mut steps: Vec<Step> = Vec::new();
     let mut sealings: BTreeMap<u32, Vec<Sealing>> = BTreeMap::new();
     for one in done {
@@ -70,7 +70,7 @@ pub(super) fn settle(jobs: &[Job<'_>], done: &[Done], workload: &mut Workload) -
 
 /// Sets how long the workload lasts. If all jobs have the same runtime and nothing else begins or ends them, that is
 /// the duration of the workload; otherwise each job keeps its own life.
-fn lasts(jobs: &[Job<'_>], workload: &mut Workload) -> Result<(), Fault> {
+fn settle_duration(jobs: &[Job<'_>], workload: &mut Workload) -> Result<(), Fault> {
     let mut before = Span::ZERO;
     for job in jobs {
         before = before.max(job.time("ramp_time", Span::from_secs(1))?.unwrap_or(Span::ZERO));

@@ -58,7 +58,7 @@ pub(super) fn zones<'a>(job: &Job<'a>, mode: Mode, several: bool) -> Result<Opti
         job.differs(entry, "without effect, as in fio: the job has several files");
         return Ok(None);
     }
-    if mode.both() && !mode.random {
+    if mode.reads_and_writes() && !mode.random {
         return Err(job.not_yet(entry, "a job that reads and writes sequentially in zones", "write a job for each"));
     }
     Ok(Some(Zones { length: length.unwrap_or(moved), gap: gap.unwrap_or(0), moved, entry }))

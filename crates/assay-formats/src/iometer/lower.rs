@@ -180,7 +180,7 @@ impl Names {
 
     /// A new name, different from all others.
     fn fresh(&mut self, name: &str) -> String {
-        let usable = plain(name);
+        let usable = plain_name(name);
         let mut names = (1usize..).map(|n| if n == 1 { usable.clone() } else { format!("{usable}-{n}") });
         let own = names.find(|name| !self.1.contains(name)).unwrap_or_default();
         self.1.push(own.clone());
@@ -189,7 +189,7 @@ impl Names {
 }
 
 /// A name in lower case, with letters, digits, `-`, `_` and `.` only; any sequence of other characters becomes one `-`.
-fn plain(name: &str) -> String {
+fn plain_name(name: &str) -> String {
     let mut plain = String::new();
     for c in name.chars() {
         if c.is_ascii_alphanumeric() || c == '_' || c == '.' {

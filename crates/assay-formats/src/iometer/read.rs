@@ -28,7 +28,7 @@ pub fn read(file: &str, text: &str) -> Result<Config, Fault> {
     let mut text = Text::new(file, text)?;
     let Some(version) = text.version().map(str::to_owned) else {
         let what = "a configuration of IOmeter begins with \"Version\" and a number";
-        return Err(text.here(what, "name a file that IOmeter saved, with the ending .icf"));
+        return Err(text.fault_here(what, "name a file that IOmeter saved, with the ending .icf"));
     };
     let mut reader = Reader { text, config: empty(version), has_setup: false };
     while !reader.text.is_at_end() {
@@ -198,7 +198,7 @@ impl<'a> Reader<'a> {
         if !self.text.takes(COLUMNS) {
             return Err(self
                 .text
-                .here("the columns of the specification are missing or others", format!("write '{COLUMNS}")));
+                .fault_here("the columns of the specification are missing or others", format!("write '{COLUMNS}")));
         }
         let mut lines = Vec::new();
         while let Some(data) = self.text.optional_data()? {
@@ -233,7 +233,9 @@ impl<'a> Reader<'a> {
                 self.expect("worker")?;
                 let worker = self.worker()?;
                 if self.config.workers.len() == MOST {
-                    return Err(self.text.here("too many workers", format!("a configuration has at most {MOST}")));
+                    return Err(self
+                        .text
+                        .fault_here("too many workers", format!("a configuration has at most {MOST}")));
                 }
                 self.config.workers.push(worker);
             }
@@ -245,7 +247,7 @@ impl<'a> Reader<'a> {
         if self.text.takes(known) {
             Ok(())
         } else {
-            Err(self.text.here(format!("\"{known}\" is missing here"), OTHERS))
+            Err(self.text.fault_here(format!("\"{known}\" is missing here"), OTHERS))
         }
     }
 

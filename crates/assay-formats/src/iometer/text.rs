@@ -7,7 +7,7 @@ const LONGEST: usize = 1 << 20;
 
 /// What a line is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Kind {
+enum LineKind {
     /// A label in lower case, without the apostrophe and the equals signs.
     Label(String),
     /// Data, or the line with the version.
@@ -21,7 +21,7 @@ enum Kind {
 struct Line<'a> {
     number: usize,
     text: &'a str,
-    kind: Kind,
+    kind: LineKind,
 }
 
 /// A word of a line, with its place.
@@ -66,9 +66,9 @@ impl<'a> Text<'a> {
         for (text, number) in text.split('\n').zip(1..) {
             let text = text.trim_end_matches('\r');
             let kind = match text.strip_prefix('\'') {
-                Some(rest) => Kind::Label(label(rest)),
-                None if text.trim().is_empty() => Kind::Blank,
-                None => Kind::Data,
+                Some(rest) => LineKind::Label(label(rest)),
+                None if text.trim().is_empty() => LineKind::Blank,
+                None => LineKind::Data,
             };
             lines.push(Line { number, text, kind });
         }
@@ -88,7 +88,7 @@ impl<'a> Text<'a> {
     }
 
     /// A fault at the line that is read next, or at the end of the file.
-    pub(super) fn here(&mut self, what: impl Into<String>, remedy: impl Into<String>) -> Fault {
+    pub(super) fn fault_here(&mut self, what: impl Into<String>, remedy: impl Into<String>) -> Fault {
         self.skip_blank();
         match self.lines.get(self.at) {
             Some(line) => self.fault(whole_line(line), what, remedy),
@@ -97,7 +97,7 @@ impl<'a> Text<'a> {
     }
 
     fn skip_blank(&mut self) {
-        while self.lines.get(self.at).is_some_and(|line| line.kind == Kind::Blank) {
+        while self.lines.get(self.at).is_some_and(|line| line.kind == LineKind::Blank) {
             self.at += 1;
         }
     }
@@ -112,8 +112,8 @@ impl<'a> Text<'a> {
     pub(super) fn peek(&mut self) -> Option<&str> {
         self.skip_blank();
         match &self.lines.get(self.at)?.kind {
-            Kind::Label(label) => Some(label),
-            Kind::Data | Kind::Blank => None,
+            LineKind::Label(label) => Some(label),
+            LineKind::Data | LineKind::Blank => None,
         }
     }
 
@@ -121,13 +121,15 @@ impl<'a> Text<'a> {
     pub(super) fn label(&mut self) -> Result<(String, Place), Fault> {
         self.skip_blank();
         match self.lines.get(self.at) {
-            Some(Line { kind: Kind::Label(label), .. }) => {
+            Some(Line { kind: LineKind::Label(label), .. }) => {
                 let found = (label.clone(), whole_line(&self.lines[self.at]));
                 self.at += 1;
                 Ok(found)
             }
-            Some(_) => Err(self
-                .here("no label says what these data are", "IOmeter writes a label, which begins with ', above them")),
+            Some(_) => Err(self.fault_here(
+                "no label says what these data are",
+                "IOmeter writes a label, which begins with ', above them",
+            )),
             None => Err(self.whole("the file ends within a section", "the configuration is cut off: save it again")),
         }
     }
@@ -152,18 +154,20 @@ impl<'a> Text<'a> {
     pub(super) fn data(&mut self, of: &str) -> Result<Word<'a>, Fault> {
         match self.optional_data()? {
             Some(word) => Ok(word),
-            None => Err(self
-                .here(format!("the data of \"{of}\" are missing"), "IOmeter writes them below their label, indented")),
+            None => Err(self.fault_here(
+                format!("the data of \"{of}\" are missing"),
+                "IOmeter writes them below their label, indented",
+            )),
         }
     }
 
     /// Takes the data on the next line, if there are any before the next label.
     pub(super) fn optional_data(&mut self) -> Result<Option<Word<'a>>, Fault> {
         self.skip_blank();
-        let Some(line) = self.lines.get(self.at).filter(|line| line.kind == Kind::Data) else { return Ok(None) };
+        let Some(line) = self.lines.get(self.at).filter(|line| line.kind == LineKind::Data) else { return Ok(None) };
         if !line.text.starts_with(['\t', ' ']) {
             let what = "this line is neither a label nor indented data";
-            return Err(self.here(what, "labels begin with ', and data with a tab"));
+            return Err(self.fault_here(what, "labels begin with ', and data with a tab"));
         }
         let word = trimmed(Word { text: line.text, place: Place { line: line.number, at: 0, width: line.text.len() } });
         self.at += 1;

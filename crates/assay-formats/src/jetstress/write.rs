@@ -75,7 +75,7 @@ pub(super) fn report(found: &Found, verdict: &[String], out: &mut dyn Write) -> 
     }
     table(found, "Total I/O Performance", seconds, &total, out)?;
     table(found, "Beyond Jetstress: latency of the call alone, without the wait for it", seconds, &SERVICE, out)?;
-    beyond(found, out)?;
+    write_beyond_jetstress(found, out)?;
     verdict.iter().try_for_each(|line| writeln!(out, "{line}"))
 }
 
@@ -166,7 +166,7 @@ fn table(found: &Found, head: &str, seconds: f64, lines: &[Line], out: &mut dyn 
 }
 
 /// The figures that Jetstress does not report.
-fn beyond(found: &Found, out: &mut dyn Write) -> Result {
+fn write_beyond_jetstress(found: &Found, out: &mut dyn Write) -> Result {
     writeln!(out, "\nBeyond Jetstress: response (msec)")?;
     write!(out, "{:20}", "")?;
     let heads = ["p50", "p90", "p99", "p99.9", "p99.99", "max", "worst 15 s"];

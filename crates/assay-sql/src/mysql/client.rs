@@ -163,7 +163,7 @@ impl Client {
         let statements = [
             format!("INSERT INTO @orders VALUES ({key}, {customer}, '{}', NULL, {count}, {is_local})", moment(date)),
             format!("INSERT INTO @new_order VALUES ({key})"),
-            take(&taken.filled(asked, filled)),
+            take_from_stock(&taken.filled(asked, filled)),
             format!("INSERT INTO @order_line VALUES {}", made.join(", ")),
         ];
         if made.len() < lines.len() {
@@ -189,7 +189,7 @@ impl Client {
                 format!(
                     "SELECT c_id, CAST(c_balance * 100 AS signed), c_credit, IF(c_credit = 'BC', c_data, '') \
                      FROM @customer WHERE {in_district} AND c_id = {} FOR UPDATE",
-                    which(&asked.customer, &in_district)
+                    customer_number(&asked.customer, &in_district)
                 ),
             ],
         )?;
@@ -229,7 +229,7 @@ impl Client {
         let customer = format!(
             "SELECT c_id, CAST(c_balance * 100 AS signed), c_first, c_middle, c_last FROM @customer \
              WHERE {in_district} AND c_id = {}",
-            which(&asked.customer, &in_district)
+            customer_number(&asked.customer, &in_district)
         );
         let read = self.fly(link, &[BEGIN_READING.to_owned(), customer])?;
         let found = row(&read, 2, "customer")?;
@@ -338,7 +338,7 @@ impl Client {
 }
 
 /// The customer who is meant: the number, or of all with a last name the one in the middle by first name.
-fn which(customer: &By, in_district: &str) -> String {
+fn customer_number(customer: &By, in_district: &str) -> String {
     match customer {
         By::Id(id) => id.to_string(),
         By::Name(last) => format!(
@@ -362,7 +362,7 @@ fn stock(asked: &NewOrder, taken: &Taken) -> String {
 }
 
 /// Takes from the stock. One row for each item: an UPDATE touches a row once, however often a list has it.
-fn take(taken: &Taken) -> String {
+fn take_from_stock(taken: &Taken) -> String {
     let columns = [&taken.supplies, &taken.items, &taken.held, &taken.quantities, &taken.times, &taken.remote];
     let rows = (0..taken.items.len()).map(|at| columns.map(|column| column[at].to_string()));
     let names = ["supply", "item", "held", "quantity", "times", "remote"];

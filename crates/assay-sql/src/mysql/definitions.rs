@@ -57,7 +57,7 @@ impl Found {
 pub(super) struct Tables(BTreeMap<String, Found>);
 
 /// The columns of one of our tables.
-fn ours(name: &str) -> Option<Vec<Column>> {
+fn columns_of_ours(name: &str) -> Option<Vec<Column>> {
     match name {
         "assay_tpcc" => Some(not_null(&[
             ("version", "bigint"),
@@ -119,7 +119,7 @@ impl Tables {
     pub(super) fn foreign(&self, others: bool) -> Vec<&str> {
         self.0
             .iter()
-            .filter(|(name, found): &(&String, &Found)| match ours(name) {
+            .filter(|(name, found): &(&String, &Found)| match columns_of_ours(name) {
                 Some(columns) => !found.is_innodb || !found.has(&columns),
                 None => others,
             })
@@ -131,7 +131,9 @@ impl Tables {
     pub(super) fn with_other_columns(&self) -> Vec<&str> {
         self.0
             .iter()
-            .filter(|(name, found): &(&String, &Found)| ours(name).is_some_and(|columns| !found.has(&columns)))
+            .filter(|(name, found): &(&String, &Found)| {
+                columns_of_ours(name).is_some_and(|columns| !found.has(&columns))
+            })
             .map(|(name, _)| name.as_str())
             .collect()
     }
@@ -252,7 +254,7 @@ mod tests {
             Column { kind: without_width(kind).to_owned(), ..column }
         };
         let found = |name: &str| {
-            let columns = ours(name).unwrap().into_iter().map(width).collect();
+            let columns = columns_of_ours(name).unwrap().into_iter().map(width).collect();
             (name.to_owned(), Found { is_table: true, is_innodb: true, columns })
         };
         Tables(schema::names().map(found).collect())

@@ -197,7 +197,7 @@ impl Link {
     /// Lets the server prepare a statement.
     pub(super) fn prepare(&mut self, sql: &str) -> Result<Prepared, Failed> {
         let prepared = self.prepared(sql);
-        self.noted(prepared)
+        self.mark_broken(prepared)
     }
 
     fn prepared(&mut self, sql: &str) -> Result<Prepared, Failed> {
@@ -302,11 +302,11 @@ impl Link {
         };
         self.answered = done.as_ref().map_or(flight.answers.len(), Vec::len);
         self.flight = None;
-        Some(self.noted(done))
+        Some(self.mark_broken(done))
     }
 
     /// Marks the connection as broken if this error ends it.
-    fn noted<T>(&mut self, answered: Result<T, Failed>) -> Result<T, Failed> {
+    fn mark_broken<T>(&mut self, answered: Result<T, Failed>) -> Result<T, Failed> {
         self.broken |= answered.as_ref().is_err_and(Failed::ends);
         answered
     }

@@ -63,14 +63,14 @@ impl Procedures {
         match transaction {
             Transaction::NewOrder(asked) => {
                 let [warehouse, district, customer] = [asked.warehouse, asked.district, asked.customer].map(integer);
-                let (date, wanted) = (moment(asked.date), wanted(asked));
+                let (date, wanted) = (moment(asked.date), wanted_lines(asked));
                 let [date, wanted] = [&date, &wanted].map(|text| Bound::Text(text));
                 let (count, is_local) = (Bound::Int(asked.lines.len() as i64), integer(asked.all_local().into()));
                 let values = [warehouse, district, customer, date, wanted, count, is_local, run, session, seq];
                 call(self.calls[0], &values)
             }
             Transaction::Payment(asked) => {
-                let [id, last] = by(&asked.customer);
+                let [id, last] = customer_arguments(&asked.customer);
                 let of = [asked.warehouse, asked.district, asked.customer_warehouse, asked.customer_district];
                 let [warehouse, district, from, from_district] = of.map(integer);
                 let (amount, date) = (money(asked.amount), moment(asked.date));
@@ -79,7 +79,7 @@ impl Procedures {
                 call(self.calls[1], &values)
             }
             Transaction::OrderStatus(asked) => {
-                let [id, last] = by(&asked.customer);
+                let [id, last] = customer_arguments(&asked.customer);
                 call(self.calls[2], &[integer(asked.warehouse), integer(asked.district), id, last])
             }
             Transaction::Delivery(asked) => {
@@ -124,7 +124,7 @@ fn read(transaction: &Transaction, row: &Row, answers: &[Answer]) -> io::Result<
 
 /// The lines of an order in one text: for each its number, warehouse, item and quantity, in 2, 10, 10 and 2 digits,
 /// sorted by the key of the stock. Lines of one item stay in their order.
-fn wanted(asked: &NewOrder) -> String {
+fn wanted_lines(asked: &NewOrder) -> String {
     let mut lines: Vec<_> = asked.lines.iter().enumerate().collect();
     lines.sort_by_key(|(_, line)| (line.supply_warehouse, line.item));
     lines.into_iter().fold(String::new(), |mut out, (at, line)| {
@@ -135,7 +135,7 @@ fn wanted(asked: &NewOrder) -> String {
 }
 
 /// A customer as arguments: the number, or null and the last name.
-fn by(customer: &By) -> [Bound<'_>; 2] {
+fn customer_arguments(customer: &By) -> [Bound<'_>; 2] {
     match customer {
         By::Id(id) => [Bound::Int((*id).into()), Bound::Null],
         By::Name(last) => [Bound::Null, Bound::Text(last)],

@@ -33,16 +33,16 @@ pub(super) struct Client {
     begin_reading: Statement,
     commit: Statement,
     rollback: Statement,
-    order: Ordering,
-    pay: Paying,
-    ask: Asking,
-    deliver: Delivering,
+    order: OrderStatements,
+    pay: PaymentStatements,
+    ask: StatusStatements,
+    deliver: DeliveryStatements,
     stock_level: Statement,
 }
 
 /// Those of a new order.
 #[derive(Debug)]
-struct Ordering {
+struct OrderStatements {
     warehouse: Statement,
     district: Statement,
     customer: Statement,
@@ -56,7 +56,7 @@ struct Ordering {
 
 /// Those of a payment.
 #[derive(Debug)]
-struct Paying {
+struct PaymentStatements {
     warehouse: Statement,
     district: Statement,
     by_id: Statement,
@@ -67,7 +67,7 @@ struct Paying {
 
 /// Those of an order status.
 #[derive(Debug)]
-struct Asking {
+struct StatusStatements {
     by_id: Statement,
     by_name: Statement,
     lines: Statement,
@@ -75,7 +75,7 @@ struct Asking {
 
 /// Those of a delivery.
 #[derive(Debug)]
-struct Delivering {
+struct DeliveryStatements {
     oldest: Statement,
     new_orders: Statement,
     orders: Statement,
@@ -83,9 +83,9 @@ struct Delivering {
     customers: Statement,
 }
 
-impl Ordering {
-    fn new(prefix: &str) -> Ordering {
-        Ordering {
+impl OrderStatements {
+    fn new(prefix: &str) -> OrderStatements {
+        OrderStatements {
             warehouse: statement("order_warehouse", prefix, "SELECT w_tax FROM @warehouse WHERE w_id = $1", &[INT4]),
             district: statement(
                 "order_district",
@@ -140,9 +140,9 @@ impl Ordering {
     }
 }
 
-impl Paying {
-    fn new(prefix: &str) -> Paying {
-        Paying {
+impl PaymentStatements {
+    fn new(prefix: &str) -> PaymentStatements {
+        PaymentStatements {
             warehouse: statement(
                 "pay_warehouse",
                 prefix,
@@ -175,9 +175,9 @@ impl Paying {
     }
 }
 
-impl Asking {
-    fn new(prefix: &str) -> Asking {
-        Asking {
+impl StatusStatements {
+    fn new(prefix: &str) -> StatusStatements {
+        StatusStatements {
             by_id: customer_to_ask(prefix, "ask_by_id", "$3", &[INT4, INT4, INT4]),
             by_name: customer_to_ask(prefix, "ask_by_name", NAMED, &[INT4, INT4, TEXT]),
             lines: statement(
@@ -193,9 +193,9 @@ impl Asking {
     }
 }
 
-impl Delivering {
-    fn new(prefix: &str) -> Delivering {
-        Delivering {
+impl DeliveryStatements {
+    fn new(prefix: &str) -> DeliveryStatements {
+        DeliveryStatements {
             // A second delivery waits for the lock, finds the row gone and takes the next one. Customer and amounts of an
             // order never change.
             oldest: statement(
@@ -260,10 +260,10 @@ impl Client {
             begin_reading: statement("begin_reading", prefix, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", &[]),
             commit: statement("commit", prefix, "COMMIT", &[]),
             rollback: statement("rollback", prefix, "ROLLBACK", &[]),
-            order: Ordering::new(prefix),
-            pay: Paying::new(prefix),
-            ask: Asking::new(prefix),
-            deliver: Delivering::new(prefix),
+            order: OrderStatements::new(prefix),
+            pay: PaymentStatements::new(prefix),
+            ask: StatusStatements::new(prefix),
+            deliver: DeliveryStatements::new(prefix),
             stock_level: statement(
                 "stock_level",
                 prefix,
@@ -277,11 +277,11 @@ impl Client {
 
     pub(super) fn statements(&self) -> Vec<Statement> {
         let Client { begin, begin_reading, commit, rollback, order, pay, ask, deliver, stock_level, .. } = self;
-        let Ordering { warehouse, district, customer, items, stock, order, new_order, take, lines } = order;
+        let OrderStatements { warehouse, district, customer, items, stock, order, new_order, take, lines } = order;
         let ordering = [warehouse, district, customer, items, order, new_order, take, lines];
         let paying = [&pay.warehouse, &pay.district, &pay.by_id, &pay.by_name, &pay.customer, &pay.history];
         let asking = [&ask.by_id, &ask.by_name, &ask.lines];
-        let Delivering { oldest, new_orders, orders, lines, customers } = deliver;
+        let DeliveryStatements { oldest, new_orders, orders, lines, customers } = deliver;
         let delivering = [oldest, new_orders, orders, lines, customers];
         let rest = [begin, begin_reading, commit, rollback, stock_level];
         let all = ordering.into_iter().chain(stock).chain(paying).chain(asking).chain(delivering).chain(rest);

@@ -46,7 +46,7 @@ impl Found {
         let foreign = self
             .tables
             .iter()
-            .filter(|(name, is): &(&String, &String)| ours(name).as_ref() != Some(is))
+            .filter(|(name, is): &(&String, &String)| columns_of_ours(name).as_ref() != Some(is))
             .map(|(name, _)| name);
         let all: Vec<&str> = foreign.chain(&self.others).map(String::as_str).collect();
         if all.is_empty() {
@@ -90,7 +90,7 @@ pub(super) fn loadable(connection: &Connection, found: &Found, complete: bool) -
         "{}: the schema {} says that it holds {what}: {} missing: load it again with assay prep --clear",
         connection.shown(),
         connection.schema(),
-        are(&missing)
+        with_verb(&missing)
     )))
 }
 
@@ -102,21 +102,24 @@ pub(super) fn usable(connection: &mut Connection) -> Result<(), Trouble> {
     let (tables, keys) = (found.missing_tables(), found.missing_keys());
     let again = "load it again with assay prep --clear";
     if !tables.is_empty() {
-        return Err(Trouble::damaged(format!("{at} is damaged: {} missing: {again}", are(&tables))));
+        return Err(Trouble::damaged(format!("{at} is damaged: {} missing: {again}", with_verb(&tables))));
     }
     if !keys.is_empty() {
-        return Err(Trouble::not_ready(format!("{at} is not as a load makes it: {} missing: {again}", are(&keys))));
+        return Err(Trouble::not_ready(format!(
+            "{at} is not as a load makes it: {} missing: {again}",
+            with_verb(&keys)
+        )));
     }
     Ok(())
 }
 
-fn are<T: AsRef<str>>(names: &[T]) -> String {
+fn with_verb<T: AsRef<str>>(names: &[T]) -> String {
     let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
     format!("{} {}", names.join(", "), if names.len() == 1 { "is" } else { "are" })
 }
 
 /// The columns of one of our tables, as [`query`] describes them.
-fn ours(name: &str) -> Option<String> {
+fn columns_of_ours(name: &str) -> Option<String> {
     match name {
         "assay_tpcc" => Some(not_null(
             "version bigint, run text, warehouses bigint, seed text, c_load bigint, items bigint, customers bigint, \

@@ -84,7 +84,7 @@ impl Procedures {
     }
 
     fn payment(&self, link: &mut Link, asked: &Payment) {
-        let [id, last] = by(&asked.customer);
+        let [id, last] = customer_arguments(&asked.customer);
         let of = [asked.warehouse, asked.district, asked.customer_warehouse, asked.customer_district].map(Bound::Int);
         let [warehouse, district, customer_warehouse, customer_district] = of;
         let paid = [Bound::Money(asked.amount), Bound::Time(asked.date)];
@@ -93,7 +93,7 @@ impl Procedures {
     }
 
     fn order_status(&self, link: &mut Link, asked: &OrderStatus) {
-        let [id, last] = by(&asked.customer);
+        let [id, last] = customer_arguments(&asked.customer);
         link.add(&self.order_status, &[Bound::Int(asked.warehouse), Bound::Int(asked.district), id, last]);
     }
 
@@ -110,7 +110,7 @@ impl Procedures {
 }
 
 /// A customer as arguments: the number, or null and the last name.
-fn by(customer: &By) -> [Bound<'_>; 2] {
+fn customer_arguments(customer: &By) -> [Bound<'_>; 2] {
     match customer {
         By::Id(id) => [Bound::Int(*id), Bound::Null],
         By::Name(last) => [Bound::Null, Bound::Text(last)],

@@ -111,7 +111,7 @@ impl Definitions {
         let what = if is_complete { "a whole load" } else { "a load in part, but is something that no load has made" };
         Err(Trouble::refused(format!(
             "{shown} says that it holds {what}: {} missing: load it again with assay prep --clear",
-            are(&missing)
+            with_verb(&missing)
         )))
     }
 
@@ -121,10 +121,10 @@ impl Definitions {
         let (tables, indexes) = (self.missing_tables(), self.missing_indexes());
         let again = "load it again with assay prep --clear";
         if !tables.is_empty() {
-            return Err(Trouble::damaged(format!("{shown} is damaged: {} missing: {again}", are(&tables))));
+            return Err(Trouble::damaged(format!("{shown} is damaged: {} missing: {again}", with_verb(&tables))));
         }
         if !indexes.is_empty() {
-            let text = format!("{shown} is not as a load makes it: {} missing: {again}", are(&indexes));
+            let text = format!("{shown} is not as a load makes it: {} missing: {again}", with_verb(&indexes));
             return Err(Trouble::not_ready(text));
         }
         Ok(())
@@ -142,7 +142,7 @@ fn refuse(foreign: &[&Definition], shown: &str) -> Result<(), Trouble> {
     )))
 }
 
-fn are(names: &[&str]) -> String {
+fn with_verb(names: &[&str]) -> String {
     format!("{} {}", names.join(", "), if names.len() == 1 { "is" } else { "are" })
 }
 

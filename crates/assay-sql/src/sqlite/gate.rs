@@ -122,7 +122,7 @@ impl Permit {
     /// The file as a URI by which SQLite reads it. Without a log beside the file nothing can change it, because nobody
     /// else has it open; SQLite is told so, or it would make a log, which it then leaves there.
     pub(super) fn looked_at(&self) -> String {
-        let is_whole = rustix::fs::lstat(beside(&self.path, LOG)).is_ok_and(|log| log.st_size > 0);
+        let is_whole = rustix::fs::lstat(path_beside(&self.path, LOG)).is_ok_and(|log| log.st_size > 0);
         let bytes = self.path.as_os_str().as_bytes().iter();
         let escaped = bytes.map(|byte| {
             let is_plain = byte.is_ascii_alphanumeric() || b"/._-".contains(byte);
@@ -157,14 +157,14 @@ impl Permit {
     pub fn leads_to_what_was_written(&self, log: Option<FileId>) -> Result<(), Trouble> {
         self.is_the_file(&self.path, FileId::from_descriptor(&self.descriptor))?;
         match log {
-            Some(log) => self.is_the_file(&beside(&self.path, LOG), Ok(log)),
+            Some(log) => self.is_the_file(&path_beside(&self.path, LOG), Ok(log)),
             None => Ok(()),
         }
     }
 
     /// The log beside the file, where there is one: it stays the same as long as a connection is open.
     pub fn log(&self) -> Option<FileId> {
-        FileId::at(&beside(&self.path, LOG)).ok().flatten()
+        FileId::at(&path_beside(&self.path, LOG)).ok().flatten()
     }
 
     fn is_the_file(&self, path: &Path, written: rustix::io::Result<FileId>) -> Result<(), Trouble> {
@@ -274,7 +274,7 @@ const LOG: &str = "-wal";
 const BESIDE: [&str; 3] = ["-journal", LOG, "-shm"];
 
 /// The path of a file beside a database.
-fn beside(path: &Path, end: &str) -> PathBuf {
+fn path_beside(path: &Path, end: &str) -> PathBuf {
     let mut beside = path.as_os_str().to_owned();
     beside.push(end);
     PathBuf::from(beside)
@@ -284,7 +284,7 @@ fn beside(path: &Path, end: &str) -> PathBuf {
 /// of somebody.
 fn only_own_files_beside(path: &Path) -> Result<(), Trouble> {
     for end in BESIDE {
-        let beside = beside(path, end);
+        let beside = path_beside(path, end);
         let facts = match rustix::fs::lstat(&beside) {
             Ok(facts) => facts,
             Err(Errno::NOENT) => continue,
@@ -308,7 +308,7 @@ fn only_own_files_beside(path: &Path) -> Result<(), Trouble> {
 /// Journals beside a file without content belong to another database, which SQLite would play back into ours.
 fn no_leftovers(path: &Path) -> Result<(), Trouble> {
     for end in BESIDE {
-        let beside = beside(path, end);
+        let beside = path_beside(path, end);
         if beside.symlink_metadata().is_ok() {
             let at = shown(&beside);
             return Err(Trouble::refused(format!("{at} exists, which belongs to another database: move it away")));

@@ -52,7 +52,7 @@ pub fn load(loading: &Loading, watch: Watch<'_>) -> Result<Marker, Trouble> {
     if there.complete {
         return Ok(there);
     }
-    let (work, writing) = (left(&connection, loading.population)?, Mutex::new(()));
+    let (work, writing) = (parts_to_load(&connection, loading.population)?, Mutex::new(()));
     let connections = (0..loading.loaders.max(1)).map(|_| Connection::open(&permit, &loading.url));
     let loaders = connections
         .map(|opened| opened.map(|connection| Making { connection, population: loading.population, writing: &writing }))
@@ -140,7 +140,7 @@ fn make_indexes(sqlite: &rusqlite::Connection) -> rusqlite::Result<()> {
 }
 
 /// The parts of a population that are not loaded, as tasks, and about how many rows the others have.
-fn left(connection: &Connection, population: Population) -> Result<Work<LoadPart>, Trouble> {
+fn parts_to_load(connection: &Connection, population: Population) -> Result<Work<LoadPart>, Trouble> {
     Ok(parts_left(population, &parts(connection)?))
 }
 

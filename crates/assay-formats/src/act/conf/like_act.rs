@@ -197,12 +197,12 @@ impl Reader {
             self.notice(format!("{}: {} is more than {}", entry.name, quoted(&word), u32::MAX));
             0
         });
-        let settled = self.settled(entry.key, value);
+        let settled = self.stored_value(entry.key, value);
         self.conf.set_number(entry.key, settled);
     }
 
     /// The value that ACT stores: its large block is a 32-bit number of bytes.
-    fn settled(&mut self, key: Key, value: u32) -> u32 {
+    fn stored_value(&mut self, key: Key, value: u32) -> u32 {
         if key != Key::LargeBlockOpKbytes {
             return value;
         }

@@ -158,7 +158,7 @@ impl Import {
                 EventKind::IoError
             }
             LineKind::Lag | LineKind::Stopped => {
-                self.stopped.get_or_insert(whose(&line.text));
+                self.stopped.get_or_insert(cause_of_lag(&line.text));
                 EventKind::LagStop
             }
             LineKind::Crashed => {
@@ -224,7 +224,7 @@ impl Import {
     /// Advances all histograms to the end of the interval of `length` up to `after`, where the log counts `buckets`.
     fn advance(&mut self, buckets: &[[u64; BUCKETS]], after: Span, length: Span) -> Vec<FlowInterval> {
         let ended: Vec<u64> = self.flows.iter().zip(buckets).map(|(flow, buckets)| flow.ended_with(buckets)).collect();
-        let behind = self.schedule.behind(after, &ended);
+        let behind = self.schedule.operations_behind(after, &ended);
         let unit = self.head.unit;
         let flows = self.flows.iter_mut().zip(buckets).zip(behind);
         flows.map(|((flow, buckets), behind)| flow.advance(buckets, behind, length, unit)).collect()
@@ -330,7 +330,7 @@ fn middle_of_bucket(bucket: usize) -> f64 {
 
 /// ACT's own distinction: large-block and cache threads serve only the drives. Service threads that lag do not "mean
 /// the devices failed" (README, max-lag-sec): there may be too few of them.
-fn whose(text: &str) -> CloseReason {
+fn cause_of_lag(text: &str) -> CloseReason {
     let drives = ["large block", "cache thread", "drive(s)"].iter().any(|words| text.contains(words));
     if drives { CloseReason::DeviceLag } else { CloseReason::GeneratorLag }
 }

@@ -55,7 +55,7 @@ impl Schedule {
 
     /// For each histogram, how many operations were due `after` the start and have not ended; `ended` are the numbers
     /// that have.
-    pub(super) fn behind(&self, after: assay_base::Span, ended: &[u64]) -> Vec<u64> {
+    pub(super) fn operations_behind(&self, after: assay_base::Span, ended: &[u64]) -> Vec<u64> {
         let drawn: Vec<(usize, Rate, Rate)> = self
             .due
             .iter()

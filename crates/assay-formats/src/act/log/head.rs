@@ -25,12 +25,12 @@ pub(super) fn read<R: BufRead>(source: &mut Source<R>) -> Result<(Header, Option
             return Err(source.fault("the head of the log does not end", "is it an ACT log?").into());
         }
         if let Some(seconds) = after(&source.text) {
-            settle(source, &mut header)?;
+            take_unit_and_interval(source, &mut header)?;
             return Ok((header, Some(seconds)));
         }
         section = take(source, &mut header, section)?;
     }
-    settle(source, &mut header)?;
+    take_unit_and_interval(source, &mut header)?;
     Ok((header, None))
 }
 
@@ -122,7 +122,7 @@ fn device(line: &str) -> Option<DeviceLine> {
 }
 
 /// Takes unit and interval from the items.
-fn settle<R: BufRead>(source: &Source<R>, header: &mut Header) -> Result<(), LogError> {
+fn take_unit_and_interval<R: BufRead>(source: &Source<R>, header: &mut Header) -> Result<(), LogError> {
     let interval = header.item("report-interval-sec").and_then(|value| value.parse::<u32>().ok());
     let Some(interval) = interval.filter(|interval| *interval > 0) else {
         let fault = source.fault("the log's configuration has no report-interval-sec", "is its head complete?");

@@ -2,7 +2,7 @@
 
 use super::super::findings::{Blocks, Counter, DriveSeen, Findings, Histogram, Place, Remark, Unit};
 use super::super::tolerance::{TOLERANCE, apart};
-use super::against::Held;
+use super::against::DriveWithParts;
 use super::assembled::Assembled;
 use super::figures::{drive, drive_of, places, rate, rounded, said, share};
 use super::nodes::Nodes;
@@ -16,7 +16,7 @@ const ROUNDING: f64 = 0.015;
 /// All namespaces of all nodes.
 pub(super) fn all(found: &Findings, nodes: &Nodes, out: &mut Assembled) {
     for node in nodes.all() {
-        let seen = Seen { found, nodes, node: &node };
+        let seen = NodeFindings { found, nodes, node: &node };
         let namespaces = seen.namespaces();
         for namespace in &namespaces {
             let part = Namespace { seen: &seen, name: namespace, out }.part();
@@ -45,13 +45,13 @@ fn name_unused_traces(found: &Findings, out: &mut Assembled) {
 }
 
 /// The findings about one node.
-struct Seen<'a> {
+struct NodeFindings<'a> {
     found: &'a Findings,
     nodes: &'a Nodes,
     node: &'a str,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> NodeFindings<'a> {
     fn histograms(&self) -> impl Iterator<Item = &'a Histogram> {
         let (nodes, node) = (self.nodes, self.node);
         self.found.histograms.iter().filter(move |one| nodes.get(one.place.file) == node)
@@ -89,7 +89,7 @@ struct Sum {
 }
 
 struct Namespace<'a, 'b> {
-    seen: &'a Seen<'a>,
+    seen: &'a NodeFindings<'a>,
     name: &'a str,
     out: &'b mut Assembled,
 }
@@ -360,7 +360,7 @@ fn shares(over: &[(u64, f64)]) -> Vec<(u64, Share)> {
 }
 
 /// Production's drives, compared with what the namespaces on them do.
-fn drives(seen: &Seen<'_>, out: &mut Assembled) {
+fn drives(seen: &NodeFindings<'_>, out: &mut Assembled) {
     let mut used = BTreeMap::<String, Vec<ProfilePart>>::new();
     for part in out.profile.parts.iter().filter(|part| part.node == seen.node) {
         part.drives.iter().for_each(|drive| used.entry(drive.clone()).or_default().push(part.clone()));
@@ -384,7 +384,7 @@ fn drives(seen: &Seen<'_>, out: &mut Assembled) {
             continue;
         };
         if let Some(parts) = used.get(&name) {
-            Held { drive: found, parts, name: &name, place: seen.found.named(found.first) }.all(out);
+            DriveWithParts { drive: found, parts, name: &name, place: seen.found.named(found.first) }.all(out);
         }
         out.profile.drives.push(drive(seen.found, seen.node, &name, found));
     }

@@ -8,7 +8,7 @@ use assay_base::{Rate, Share};
 use assay_model::profile::{Flow, ProfilePart, Sourced};
 
 /// A drive and the parts on it.
-pub(super) struct Held<'a> {
+pub(super) struct DriveWithParts<'a> {
     pub drive: &'a DriveSeen,
     pub parts: &'a [ProfilePart],
     pub name: &'a str,
@@ -36,7 +36,7 @@ fn bytes(part: &ProfilePart, position: Share) -> Option<f64> {
     sizes.unfit().is_none().then_some(reads(part)? * sizes.points(position).mean())
 }
 
-impl Held<'_> {
+impl DriveWithParts<'_> {
     /// Reports all contradictions.
     pub(super) fn all(&self, out: &mut Assembled) {
         self.blocks_written(out);

@@ -10,7 +10,7 @@ use assay_record::{FlowHead, Header, StreamHead};
 use serde_json::{Value, json};
 
 /// A job with its plan, where the log has one.
-struct Asked<'a> {
+struct PlannedJob<'a> {
     header: &'a Header,
     plan: Option<&'a Plan>,
     job: &'a Job,
@@ -18,7 +18,7 @@ struct Asked<'a> {
 
 /// The options of a job that ran for `ran_ns`.
 pub(super) fn options(header: &Header, plan: Option<&Plan>, layout: &Layout, job: &Job, ran_ns: u64) -> Value {
-    let asked = Asked { header, plan, job };
+    let asked = PlannedJob { header, plan, job };
     let copies = job.copies.as_ref().map_or_else(|| asked.copies_of_loop(), |copies| copies.number as u64);
     let mut options = json!({
         "name": job.copies.as_ref().map_or(&job.name, |copies| &copies.job),
@@ -44,7 +44,7 @@ pub(super) fn options(header: &Header, plan: Option<&Plan>, layout: &Layout, job
     options
 }
 
-impl<'a> Asked<'a> {
+impl<'a> PlannedJob<'a> {
     fn first(&self) -> &'a StreamHead {
         &self.header.streams[self.job.streams[0]]
     }
