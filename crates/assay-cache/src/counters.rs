@@ -91,14 +91,16 @@ impl Counters {
 
     /// The reads that went on to each target.
     pub fn onward(&self) -> Vec<Onward> {
-        let read = |[operations, bytes]: &[AtomicU64; 2]| Onward {
-            operations: operations.load(Ordering::Relaxed),
-            bytes: bytes.load(Ordering::Relaxed),
-        };
-        self.onward.iter().map(read).collect()
+        self.onward
+            .iter()
+            .map(|[operations, bytes]: &[AtomicU64; 2]| Onward {
+                operations: operations.load(Ordering::Relaxed),
+                bytes: bytes.load(Ordering::Relaxed),
+            })
+            .collect()
     }
 
-    pub(crate) fn goes_on(&self, target: u16, bytes: u32) {
+    pub(crate) fn count_onward(&self, target: u16, bytes: u32) {
         let [operations, sum] = &self.onward[usize::from(target)];
         add(operations, 1);
         add(sum, bytes.into());

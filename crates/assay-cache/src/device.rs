@@ -1,12 +1,12 @@
 //! The device in front of the targets: it decides which operations the cache answers and which go on to the targets.
 
 use crate::counters::{Counters, add};
-use crate::flight::{Flight, Kind};
+use crate::flight::{Flight, FlightKind};
 use crate::index::Index;
 use crate::log::{Job, Log, PIECE};
 use crate::racing::Racing;
 use crate::shape::Shape;
-use crate::sub::{Fragment, From, Sub, Subs};
+use crate::sub::{Fragment, FragmentSource, Sub, Subs};
 use assay_base::cached::{Place, Range, Ranges, Touched};
 use assay_base::{
     BlockDevice, Code, Completion, Device, Direction, Done, Geometry, HandOver, Instant, Op, Span, Ticket,
@@ -145,7 +145,7 @@ impl<D: BlockDevice> Cached<D> {
                 self.inner.wait(self.pause(now(), end));
                 continue;
             }
-            if self.flights.iter().any(|flight| matches!(flight.kind, Kind::Write(..))) {
+            if self.flights.iter().any(|flight| matches!(flight.kind, FlightKind::Write(..))) {
                 return None;
             }
             if durable.is_some() {
@@ -174,20 +174,20 @@ impl<D: BlockDevice> Cached<D> {
         add(&self.counters.ram_hits, count(|from| matches!(from, Source::Memory(_))));
         let kind = match self.runs[..] {
             [Run { from: Source::Target, .. }] => {
-                self.counters.goes_on(op.target, op.len);
+                self.counters.count_onward(op.target, op.len);
                 self.inner.submit(now, ticket, op);
-                Kind::Miss(touched, self.racing.read_begins(touched.first, touched.count))
+                FlightKind::Miss(touched, self.racing.read_begins(touched.first, touched.count))
             }
             [Run { from: Source::Cache(slot), .. }] => {
                 let segment = self.shape.segment_of(slot);
                 self.log.pin(segment);
                 let offset = self.shape.offset(slot);
                 self.inner.submit(now, ticket, &Op { target: self.target, offset, durable: false, ..*op });
-                Kind::Hit { segment }
+                FlightKind::Hit { segment }
             }
             _ => self.in_parts(now, ticket, op, touched),
         };
-        let issued = matches!(kind, Kind::Parts { .. }).then_some(now);
+        let issued = matches!(kind, FlightKind::Parts { .. }).then_some(now);
         self.flights[ticket.0 as usize] = Flight { op: *op, kind, issued };
     }
 
@@ -205,14 +205,14 @@ impl<D: BlockDevice> Cached<D> {
                 }
             };
             match runs.last_mut() {
-                Some(run) if run.goes_on(from, shape) => run.count += 1,
+                Some(run) if run.continues_with(from, shape) => run.count += 1,
                 _ => runs.push(Run { first: n, count: 1, from }),
             }
         }
     }
 
     /// A read that memory answers, or whose data have to be collected from several places.
-    fn in_parts(&mut self, now: Instant, ticket: Ticket, op: &Op, touched: Touched) -> Kind {
+    fn in_parts(&mut self, now: Instant, ticket: Ticket, op: &Op, touched: Touched) -> FlightKind {
         let mut left = 0;
         for at in 0..self.runs.len() {
             let Run { first, count, from } = self.runs[at];
@@ -226,11 +226,11 @@ impl<D: BlockDevice> Cached<D> {
                 Source::Cache(slot) => {
                     let segment = self.shape.segment_of(slot);
                     self.log.pin(segment);
-                    From::Cache { offset: self.shape.offset(slot), segment }
+                    FragmentSource::Cache { offset: self.shape.offset(slot), segment }
                 }
                 Source::Target => {
                     let place = touched.first.behind(first);
-                    From::Target(Some((place, self.racing.read_begins(place, count))))
+                    FragmentSource::Target(Some((place, self.racing.read_begins(place, count))))
                 }
             };
             left += 1;
@@ -239,9 +239,9 @@ impl<D: BlockDevice> Cached<D> {
         if left == 0 {
             let completed = (self.clock)(now);
             self.found.push(Completion { ticket, result: Ok(op.len), issued: now, accepted: now, completed });
-            return Kind::None;
+            return FlightKind::None;
         }
-        Kind::Parts { left, last: now, result: Ok(op.len) }
+        FlightKind::Parts { left, last: now, result: Ok(op.len) }
     }
 
     /// Copies slots that are in memory into the buffer of a read.
@@ -260,7 +260,7 @@ impl<D: BlockDevice> Cached<D> {
         let hits = (0..touched.count).filter(|n| self.log.index.forget(touched.first.behind(*n))).count();
         add(&self.counters.invalidations, touched.count.into());
         add(&self.counters.invalidate_hits, hits as u64);
-        let kind = Kind::Write(touched, self.racing.write_begins(touched.first, touched.count));
+        let kind = FlightKind::Write(touched, self.racing.write_begins(touched.first, touched.count));
         self.flights[ticket.0 as usize] = Flight { op: *op, kind, issued: None };
         self.inner.submit(now, ticket, op);
     }
@@ -268,9 +268,9 @@ impl<D: BlockDevice> Cached<D> {
     /// Passes an operation on unchanged, without the cache. `issued` is when it was first issued, if that was earlier.
     fn pass(&mut self, now: Instant, ticket: Ticket, op: &Op, issued: Option<Instant>) {
         if op.direction == Direction::Read && op.target < self.target {
-            self.counters.goes_on(op.target, op.len);
+            self.counters.count_onward(op.target, op.len);
         }
-        self.flights[ticket.0 as usize] = Flight { op: *op, kind: Kind::Through, issued };
+        self.flights[ticket.0 as usize] = Flight { op: *op, kind: FlightKind::Through, issued };
         self.inner.submit(now, ticket, op);
     }
 
@@ -281,18 +281,18 @@ impl<D: BlockDevice> Cached<D> {
         let Flight { op, kind, issued } = std::mem::take(&mut self.flights[ticket.0 as usize]);
         let whole = completion.result == Ok(op.len);
         match kind {
-            Kind::Miss(touched, began) => {
-                self.put_in(ticket, (touched.first, touched.count), whole, |racing, block| {
+            FlightKind::Miss(touched, began) => {
+                self.put_in(ticket, touched.first, touched.count, whole, |racing, block| {
                     racing.read_ends(block, began)
                 });
             }
-            Kind::Write(touched, began) => {
+            FlightKind::Write(touched, began) => {
                 let whole = whole && touched.whole;
-                self.put_in(ticket, (touched.first, touched.count), whole, |racing, block| {
+                self.put_in(ticket, touched.first, touched.count, whole, |racing, block| {
                     racing.write_ends(block, began)
                 });
             }
-            Kind::Hit { segment } => {
+            FlightKind::Hit { segment } => {
                 self.log.unpin(segment);
                 add(&self.counters.device_reads, 1);
                 add(&self.counters.device_read_ns, completion.completed.since(completion.issued).as_ns());
@@ -302,7 +302,7 @@ impl<D: BlockDevice> Cached<D> {
                     return true;
                 }
             }
-            Kind::None | Kind::Through | Kind::Parts { .. } => {}
+            FlightKind::None | FlightKind::Through | FlightKind::Parts { .. } => {}
         }
         done.push(Completion { issued: issued.unwrap_or(completion.issued), ..completion });
         false
@@ -313,7 +313,8 @@ impl<D: BlockDevice> Cached<D> {
     fn put_in(
         &mut self,
         ticket: Ticket,
-        (first, count): (Place, u32),
+        first: Place,
+        count: u32,
         whole: bool,
         ends: impl Fn(&mut Racing, Place) -> bool,
     ) {
@@ -359,23 +360,23 @@ impl<D: BlockDevice> Cached<D> {
         let Fragment { of, at, op, from } = part;
         let whole = completion.result == Ok(op.len);
         match from {
-            From::Cache { segment, .. } => {
+            FragmentSource::Cache { segment, .. } => {
                 self.log.unpin(segment);
                 add(&self.counters.device_reads, 1);
                 add(&self.counters.device_read_ns, completion.completed.since(began).as_ns());
                 if !whole {
                     self.fails(completion.result);
-                    return self.subs.wait(Fragment { from: From::Target(None), ..part });
+                    return self.subs.wait(Fragment { from: FragmentSource::Target(None), ..part });
                 }
             }
-            From::Target(None) => {}
-            From::Target(Some((first, began))) => {
+            FragmentSource::Target(None) => {}
+            FragmentSource::Target(Some((first, began))) => {
                 let count = op.len / self.shape.block;
-                self.put_in(completion.ticket, (first, count), whole, |racing, block| racing.read_ends(block, began));
+                self.put_in(completion.ticket, first, count, whole, |racing, block| racing.read_ends(block, began));
             }
         }
         self.hand_over(completion.ticket, of, at as usize, op.len as usize);
-        let Kind::Parts { left, last, result } = &mut self.flights[of.0 as usize].kind else { return };
+        let FlightKind::Parts { left, last, result } = &mut self.flights[of.0 as usize].kind else { return };
         *left -= 1;
         *last = (*last).max(completion.completed);
         match completion.result {
@@ -415,9 +416,9 @@ impl<D: BlockDevice> Cached<D> {
         while self.subs.has_parts() && self.subs.has_room() {
             let Some(part) = self.subs.next_part() else { break };
             let op = match part.from {
-                From::Cache { offset, .. } => Op { target: self.target, offset, durable: false, ..part.op },
-                From::Target(_) => {
-                    self.counters.goes_on(part.op.target, part.op.len);
+                FragmentSource::Cache { offset, .. } => Op { target: self.target, offset, durable: false, ..part.op },
+                FragmentSource::Target(_) => {
+                    self.counters.count_onward(part.op.target, part.op.len);
                     part.op
                 }
             };
@@ -456,13 +457,11 @@ impl<D: BlockDevice> Cached<D> {
 
 impl Run {
     /// Whether the next block of the read, which comes from `from`, continues this run.
-    fn goes_on(&self, from: Source, shape: &Shape) -> bool {
-        let follows =
-            |mine: u32, slot: u32| slot == mine + self.count && shape.segment_of(slot) == shape.segment_of(mine);
+    fn continues_with(&self, from: Source, shape: &Shape) -> bool {
         match (self.from, from) {
             (Source::Target, Source::Target) => true,
             (Source::Memory(mine), Source::Memory(slot)) | (Source::Cache(mine), Source::Cache(slot)) => {
-                follows(mine, slot)
+                slot == mine + self.count && shape.segment_of(slot) == shape.segment_of(mine)
             }
             _ => false,
         }
@@ -495,9 +494,10 @@ impl<D: BlockDevice> Device for Cached<D> {
             let mut scratch = std::mem::take(&mut self.scratch);
             self.inner.poll(now, &mut scratch);
             for completion in scratch.drain(..) {
-                match self.subs.is_own(completion.ticket) {
-                    true => self.own_ended(completion, done),
-                    false => again |= self.ended(now, completion, done),
+                if self.subs.is_own(completion.ticket) {
+                    self.own_ended(completion, done);
+                } else {
+                    again |= self.ended(now, completion, done);
                 }
             }
             self.scratch = scratch;

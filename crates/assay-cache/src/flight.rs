@@ -9,7 +9,7 @@ use assay_base::{Instant, Op};
 pub(crate) struct Flight {
     /// The operation as the caller asked for it.
     pub op: Op,
-    pub kind: Kind,
+    pub kind: FlightKind,
     /// When the operation was issued, if its completion does not say so: it was put together from parts, or it was
     /// first issued to the cache's device and then to its target.
     pub issued: Option<Instant>,
@@ -17,7 +17,7 @@ pub(crate) struct Flight {
 
 /// How an operation in flight is answered.
 #[derive(Clone, Copy, Default, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum FlightKind {
     /// No operation is in flight.
     #[default]
     None,

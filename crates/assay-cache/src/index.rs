@@ -112,15 +112,15 @@ impl Index {
             let (mut free, mut kept, mut evicted) = (Vec::new(), 0, 0);
             let slots = segment * self.shape.blocks..(segment + 1) * self.shape.blocks;
             for slot in slots.rev() {
-                let it = &mut self.slots[slot as usize];
-                if std::mem::take(&mut it.used) {
+                let slot_state = &mut self.slots[slot as usize];
+                if std::mem::take(&mut slot_state.used) {
                     kept += 1;
                     continue;
                 }
-                if it.block != EMPTY {
+                if slot_state.block != EMPTY {
                     evicted += 1;
-                    self.at.remove(&Place(it.block));
-                    it.block = EMPTY;
+                    self.at.remove(&Place(slot_state.block));
+                    slot_state.block = EMPTY;
                 }
                 free.push(slot);
             }
@@ -136,8 +136,8 @@ impl Index {
     /// is the name of the slot's block, with the highest bit set if the block was used, or 2⁶⁴ − 1 if the slot is
     /// empty.
     pub fn words(&self) -> impl Iterator<Item = u64> + '_ {
-        let slot = |slot: &Slot| if slot.used { slot.block | USED } else { slot.block };
-        std::iter::once(u64::from(self.hand)).chain(self.slots.iter().map(slot))
+        std::iter::once(u64::from(self.hand))
+            .chain(self.slots.iter().map(|slot: &Slot| if slot.used { slot.block | USED } else { slot.block }))
     }
 
     /// The cache that `words` describe, in the form of [`words`](Index::words). `None` if they do not describe a cache

@@ -102,8 +102,7 @@ impl Log {
         if self.open.as_ref().is_none_or(|open| open.free.is_empty()) {
             self.seal();
             self.prepare(counters);
-            let is_ready = |next: &mut Filling| self.memory.holds(next.segment);
-            self.open = Some(self.next.take_if(is_ready)?);
+            self.open = Some(self.next.take_if(|next: &mut Filling| self.memory.holds(next.segment))?);
         }
         let slot = self.open.as_mut()?.free.pop();
         // The next segment is prepared when a quarter of the open one is left: early enough that it is ready when it is
@@ -128,15 +127,21 @@ impl Log {
         }
         let Log { index, pins, moving, open, .. } = self;
         let open = open.as_ref().map(|open| open.segment);
-        let busy = |segment: u32| pins[segment as usize] > 0 || moving.contains_key(&segment) || open == Some(segment);
-        let Some(swept) = index.sweep(busy) else { return };
+        let Some(swept) = index
+            .sweep(|segment: u32| pins[segment as usize] > 0 || moving.contains_key(&segment) || open == Some(segment))
+        else {
+            return;
+        };
         add(&counters.evictions, swept.evicted.into());
         add(&counters.skipped, swept.skipped.into());
         add(&counters.wraps, swept.wraps.into());
         let moving = &self.moving;
-        let may = |segment: u32| !moving.contains_key(&segment) && open != Some(segment);
         // Without a buffer the segment cannot be filled now; the hand finds its free slots when it comes round again.
-        let Some(in_memory) = self.memory.take(swept.segment, may) else { return };
+        let Some(in_memory) =
+            self.memory.take(swept.segment, |segment: u32| !moving.contains_key(&segment) && open != Some(segment))
+        else {
+            return;
+        };
         match swept.kept {
             _ if in_memory => {}
             0 => self.memory.is_complete(swept.segment),
@@ -177,9 +182,10 @@ impl Log {
         }
         let took = moving.began.map_or(0, |began| now.since(began).as_ns());
         self.moving.remove(&job.segment);
-        let (count, sum) = match job.is_write {
-            true => (&counters.segment_writes, &counters.segment_write_ns),
-            false => (&counters.segment_reads, &counters.segment_read_ns),
+        let (count, sum) = if job.is_write {
+            (&counters.segment_writes, &counters.segment_write_ns)
+        } else {
+            (&counters.segment_reads, &counters.segment_read_ns)
         };
         add(count, 1);
         add(sum, took);

@@ -39,9 +39,9 @@ impl Memory {
         if let Some(at) = self.of.get(&segment) {
             return Some(self.buffers[*at].complete);
         }
-        let free = |buffer: &Buffer| buffer.segment.is_none_or(&may);
         let count = self.buffers.len();
-        let at = (0..count).map(|n| (self.turn + n) % count).find(|at| free(&self.buffers[*at]))?;
+        let mut places = (0..count).map(|n| (self.turn + n) % count);
+        let at = places.find(|at| self.buffers[*at].segment.is_none_or(&may))?;
         self.turn = (at + 1) % count;
         let buffer = &mut self.buffers[at];
         if let Some(before) = buffer.segment.replace(segment) {

@@ -123,10 +123,8 @@ mod tests {
             }
             let mut put = [true; 2];
             for write in [ends_before, !ends_before] {
-                put[usize::from(write)] = match write {
-                    true => racing.write_ends(BLOCK, began[1]),
-                    false => racing.read_ends(BLOCK, began[0]),
-                };
+                put[usize::from(write)] =
+                    if write { racing.write_ends(BLOCK, began[1]) } else { racing.read_ends(BLOCK, began[0]) };
             }
             assert_eq!(put, [false, true], "begins before: {begins_before}, ends before: {ends_before}");
             assert_eq!(racing.len(), 0);

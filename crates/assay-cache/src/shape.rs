@@ -22,7 +22,7 @@ pub struct Shape {
 impl Shape {
     /// The shape of the cache that fits into `size` bytes, with blocks of `block` bytes, on a target whose own blocks
     /// have `own` bytes. The error says what is wrong and what to do.
-    pub fn of(size: u64, block: u32, own: u32) -> Result<Shape, String> {
+    pub fn new(size: u64, block: u32, own: u32) -> Result<Shape, String> {
         if !block.is_power_of_two() || block < own || block > LARGEST {
             return Err(format!(
                 "a block of {block} bytes: the blocks of a cache are a power of two, from {own}, the block of its device, to {LARGEST} bytes"
@@ -75,10 +75,10 @@ mod tests {
 
     #[test]
     fn segments_are_half_a_mebibyte_or_one_block() {
-        let shape = Shape::of(10 << 20, 4096, 512).unwrap();
+        let shape = Shape::new(10 << 20, 4096, 512).unwrap();
         assert_eq!((shape.blocks, shape.segments, shape.slots(), shape.bytes()), (128, 20, 2560, 10 << 20));
         assert_eq!((shape.segment_of(127), shape.segment_of(128), shape.offset(128)), (0, 1, 512 << 10));
-        let large = Shape::of((10 << 20) + 5, 1 << 20, 512).unwrap();
+        let large = Shape::new((10 << 20) + 5, 1 << 20, 512).unwrap();
         assert_eq!((large.blocks, large.segments, large.bytes()), (1, 10, 10 << 20));
     }
 
@@ -92,7 +92,7 @@ mod tests {
             (10 << 20, 2 << 20, 512, "to 1048576"),
             (u64::MAX, 512, 512, "choose larger blocks"),
         ] {
-            let shape = Shape::of(size, block, own);
+            let shape = Shape::new(size, block, own);
             assert_eq!(shape.is_ok(), what.is_empty(), "{size} {block} {own}: {shape:?}");
             assert!(shape.err().is_none_or(|said| said.contains(what)), "{size} {block} {own}");
         }

@@ -26,12 +26,12 @@ pub(crate) struct Fragment {
     pub at: u32,
     /// The request that reads this part from the read's target.
     pub op: Op,
-    pub from: From,
+    pub from: FragmentSource,
 }
 
 /// Where a part comes from.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum From {
+pub(crate) enum FragmentSource {
     /// From the device of the cache, at this offset, which lies in this segment.
     Cache { offset: u64, segment: u32 },
     /// From the target of the read: the part's first block, and when the read of it began, so that the blocks may be

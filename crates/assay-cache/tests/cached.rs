@@ -194,7 +194,7 @@ fn cached(memory: Memory, index: Index) -> (Cached<Memory>, Arc<Counters>) {
 
 impl Caller {
     fn new(seed: u64, size: u64, faults: Faults) -> Caller {
-        let shape = Shape::of(size, BLOCK, 512).unwrap();
+        let shape = Shape::new(size, BLOCK, 512).unwrap();
         Caller::over(seed, Memory::new(seed, size as usize, faults), Index::new(shape), BTreeMap::new())
     }
 

@@ -29,7 +29,7 @@ pub enum Durable {
 
 impl Durable {
     /// The kind of an open file, according to what sysfs currently says about its device's queue.
-    pub fn of(roots: &Roots, fd: BorrowedFd<'_>) -> Durable {
+    pub fn from_file(roots: &Roots, fd: BorrowedFd<'_>) -> Durable {
         match rustix::fs::fstat(fd).map(|stat| kind_of(&stat)) {
             Ok(Kind::Block(device)) => Durable::of_device(roots, device),
             _ => Durable::ByFileSystem,
@@ -114,7 +114,7 @@ mod tests {
     #[test]
     fn files_leave_it_to_their_file_system() {
         let file = tempfile::tempfile().unwrap();
-        assert_eq!(Durable::of(&Roots::host(), file.as_fd()), Durable::ByFileSystem);
+        assert_eq!(Durable::from_file(&Roots::host(), file.as_fd()), Durable::ByFileSystem);
         assert!(!Durable::ByFileSystem.flushes_after() && !Durable::WriteAlone.flushes_after());
     }
 }

@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(null.next_wakeup(), None);
         null.submit(now, Ticket(0), &Op::flush(0));
         null.poll(now, &mut done);
-        assert_eq!(done.pop().map(|it| it.result), Some(Ok(0)), "a flush");
+        assert_eq!(done.pop().map(|completion| completion.result), Some(Ok(0)), "a flush");
     }
 
     #[test]

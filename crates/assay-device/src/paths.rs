@@ -71,13 +71,13 @@ pub fn compare(target: &Target, pause: Span, clock: Clock, prng: &mut Prng) -> O
         };
         // io_uring first: a target that hangs can be left alone then, which is impossible with a plain call.
         for nth in 0..ROW {
-            rest(pause);
+            pause_before_next(pause);
             keep(&mut uring, nth, through(&mut ring, clock, &op())?)?;
         }
         for nth in 0..ROW {
             let op = op();
             let place = target.place(&op).ok()?;
-            rest(pause);
+            pause_before_next(pause);
             let data = &mut arena.slot(Ticket(0))[..len as usize];
             keep(&mut pread, nth, carry_out(target, clock, Ticket(0), &op, place, data))?;
         }
@@ -86,7 +86,7 @@ pub fn compare(target: &Target, pause: Span, clock: Clock, prng: &mut Prng) -> O
     Some(Paths { uring: median(&mut uring)?, pread: median(&mut pread)?, reads, carried, bytes: len })
 }
 
-fn rest(pause: Span) {
+fn pause_before_next(pause: Span) {
     // A signal may shorten the pause, which does not matter. It is less than a second.
     let _ = nanosleep(&Timespec { tv_sec: 0, tv_nsec: pause.as_ns().min(999_999_999) as i64 });
 }

@@ -92,7 +92,7 @@ fn a_durable_write_asks_of_the_device_what_pwrite_with_o_dsync_asks() {
         written_by_pwrite(&device.path, 0);
         let asked = trace.seen();
         assert!(asked.contains(&"bio WFS 16 sectors".to_owned()) || !flushes, "the trace shows it: {asked:?}");
-        assert_eq!(asked.iter().any(|it| it.starts_with("rq FF")), flushes, "{cache}: {asked:?}");
+        assert_eq!(asked.iter().any(|request| request.starts_with("rq FF")), flushes, "{cache}: {asked:?}");
         for (name, make) in ENGINES {
             let mut engine = make(vec![target(&device.path, 1 << 20, true)], slots(4));
             for nth in 0..3 {
@@ -101,7 +101,10 @@ fn a_durable_write_asks_of_the_device_what_pwrite_with_o_dsync_asks() {
             }
             carry(&mut *engine, &[op(Write, 0, 8192)]);
             let plain = trace.seen();
-            assert!(plain.iter().all(|it| !it.contains('F')) && !plain.is_empty(), "{name}, {cache}: {plain:?}");
+            assert!(
+                plain.iter().all(|request| !request.contains('F')) && !plain.is_empty(),
+                "{name}, {cache}: {plain:?}"
+            );
         }
     }
 }
@@ -120,7 +123,7 @@ fn a_flush_asks_of_the_device_what_fdatasync_asks() {
                 let done = carry(&mut *engine, &[Op::flush(0)]);
                 assert_eq!(done[0].result, Ok(0), "{name}");
                 let seen = trace.seen();
-                let found = seen.iter().filter(|it| it.starts_with("rq FF")).count();
+                let found = seen.iter().filter(|request| request.starts_with("rq FF")).count();
                 assert_eq!(found, flushes, "{name}, {cache}, flush {nth}: {seen:?}");
             }
         }

@@ -51,10 +51,7 @@ impl RunDelay {
     #[inline]
     pub(crate) fn of_call(&mut self, from: Instant, now: Instant) -> Span {
         let took = now.since(from);
-        match took > LONG || now.since(self.read_at) > STALE {
-            true => self.read(took, now),
-            false => Span::ZERO,
-        }
+        if took > LONG || now.since(self.read_at) > STALE { self.read(took, now) } else { Span::ZERO }
     }
 
     #[cold]

@@ -49,7 +49,7 @@ pub(crate) fn open(path: &Path, write: bool) -> File {
 /// The first `size` bytes of `path` as a target of 512-byte blocks.
 pub(crate) fn target(path: &Path, size: u64, write: bool) -> Target {
     let file = open(path, write);
-    let durable = Durable::of(&Roots::host(), file.as_fd());
+    let durable = Durable::from_file(&Roots::host(), file.as_fd());
     Target::over(file.into(), 0, Geometry { size, block: 512 }, write).written(durable)
 }
 

@@ -199,7 +199,10 @@ fn every_durable_write_completes_exactly_once_with_its_flush() {
             // of entries.
             let ops: Vec<Op> =
                 (0..depth.min(64)).map(|i| Op { durable: i > 0, ..op(Write, u64::from(i) * 8192, 8192) }).collect();
-            assert!(carry(&mut *engine, &ops).iter().all(|it| it.result == Ok(8192)), "{name}, depth {depth}");
+            assert!(
+                carry(&mut *engine, &ops).iter().all(|completion| completion.result == Ok(8192)),
+                "{name}, depth {depth}"
+            );
         }
     }
 }

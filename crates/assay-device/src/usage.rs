@@ -12,8 +12,7 @@ pub(crate) fn voluntary_switches() -> u64 {
 /// Processor time of all threads of this process so far, user and system, in nanoseconds.
 pub fn cpu_ns() -> u64 {
     let usage = rusage(libc::RUSAGE_SELF);
-    let ns = |time: libc::timeval| time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000;
-    ns(usage.ru_utime) + ns(usage.ru_stime)
+    as_ns(usage.ru_utime) + as_ns(usage.ru_stime)
 }
 
 fn rusage(who: libc::c_int) -> libc::rusage {
@@ -29,10 +28,10 @@ fn rusage(who: libc::c_int) -> libc::rusage {
 /// `/proc/self/task/*/schedstat`); 0 where the kernel does not report it.
 pub fn run_queue_ns() -> u64 {
     let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-    let waited = |task: fs::DirEntry| {
+    let waited = tasks.filter_map(|task| {
         fs::read_to_string(task.path().join("schedstat")).ok()?.split(' ').nth(1)?.parse::<u64>().ok()
-    };
-    tasks.filter_map(waited).sum::<u64>()
+    });
+    waited.sum::<u64>()
 }
 
 /// Time stolen by the hypervisor from all processors, in nanoseconds (eighth figure of the first line of `/proc/stat`, in
@@ -82,6 +81,10 @@ pub fn real_time(priority: i32) -> Result<(), assay_base::Code> {
 pub fn free_bytes(dir: &std::path::Path) -> std::io::Result<u64> {
     let fs = rustix::fs::statvfs(dir)?;
     Ok(fs.f_bavail.saturating_mul(fs.f_frsize))
+}
+
+fn as_ns(time: libc::timeval) -> u64 {
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_usec as u64 * 1000
 }
 
 #[cfg(test)]

@@ -224,7 +224,7 @@ impl Consents {
             let Ok(file) = files::look(&kept.file) else { continue };
             let locked = rustix::fs::flock(&file, rustix::fs::FlockOperation::NonBlockingLockShared);
             if let (Ok(()), Ok(meta)) = (locked, file.metadata()) {
-                standing.record = Some(Inode { device: DevNum::of(meta.dev()), inode: meta.ino() });
+                standing.record = Some(Inode { device: DevNum::from_stat(meta.dev()), inode: meta.ino() });
                 SHARED.lock().unwrap_or_else(PoisonError::into_inner).push(file);
             }
         }

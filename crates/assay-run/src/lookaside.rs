@@ -110,7 +110,8 @@ fn shape(device: &CacheDevice, Geometry { size, block }: Geometry) -> Result<Sha
         )));
     }
     let own = u32::try_from(device.block.get()).unwrap_or(u32::MAX);
-    Shape::of(asked, own, block).map_err(|what| Failure::usage(format!("the cache {}: {what}", one_line(&device.path))))
+    Shape::new(asked, own, block)
+        .map_err(|what| Failure::usage(format!("the cache {}: {what}", one_line(&device.path))))
 }
 
 /// The traces that show whether somebody wrote to the targets or to the device of the cache.

@@ -115,7 +115,7 @@ fn plan(rate: Option<u64>, seconds: u64) -> Plan {
 /// Runs the plan on a database that is loaded for it; returns the log, what the engine counted, and what the sessions did.
 fn run(plan: &Plan, calls: impl FnOnce(Instant) -> Calls) -> (Vec<u8>, Totals, Tally) {
     let dir = tempfile::tempdir().unwrap();
-    let url = SqliteUrl { synchronous: Some(Synchronous::Off), ..SqliteUrl::of(&dir.path().join("shop.db")) };
+    let url = SqliteUrl { synchronous: Some(Synchronous::Off), ..SqliteUrl::new(&dir.path().join("shop.db")) };
     let loading = Loading { url: url.clone(), population: population(), run: "test".into(), loaders: 1, clear: false };
     load(&loading, &mut |_| ControlFlow::Continue(())).unwrap();
     let (permit, connection, marker) = ready(&url, Some(2)).unwrap();

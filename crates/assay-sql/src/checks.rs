@@ -39,7 +39,7 @@ impl Dialect<'_> {
 
 impl Dialect<'_> {
     /// A query in which an at sign stands before the name of each table.
-    fn of(&self, query: &str) -> String {
+    fn with_schema(&self, query: &str) -> String {
         query.replace('@', self.schema)
     }
 }
@@ -61,12 +61,12 @@ enum Asks {
 impl Query {
     /// As it is sent.
     pub(crate) fn sql(&self, dialect: &Dialect<'_>) -> String {
-        let list = |one: fn(usize) -> String| (1..=self.keys).map(one).collect::<Vec<_>>().join(", ");
-        let (places, columns) = (list(|at| at.to_string()), list(|at| format!("k{at}")));
+        let places = (1..=self.keys).map(|at| at.to_string()).collect::<Vec<_>>().join(", ");
+        let columns = (1..=self.keys).map(|at| format!("k{at}")).collect::<Vec<_>>().join(", ");
         match &self.asks {
-            Asks::Direct(sql) => format!("{} LIMIT {SHOWN}", dialect.of(sql)),
+            Asks::Direct(sql) => format!("{} LIMIT {SHOWN}", dialect.with_schema(sql)),
             Asks::Compare { left, right, is_money } => {
-                let (left, right) = (dialect.of(left), dialect.of(right));
+                let (left, right) = (dialect.with_schema(left), dialect.with_schema(right));
                 let unit = if *is_money { dialect.cents } else { 1 };
                 let (whole, (not, between)) = (dialect.whole, dialect.differ);
                 format!(
@@ -105,14 +105,17 @@ pub(crate) fn queries(population: Population) -> impl Iterator<Item = Query> {
 /// orders may all be delivered.
 pub(crate) fn has_rows(dialect: &Dialect<'_>) -> Vec<(i64, String)> {
     let tables = Table::ALL.into_iter().enumerate().filter(|(_, table)| *table != Table::NewOrder);
-    let sql = |table: Table| dialect.of(&format!("SELECT EXISTS (SELECT 1 FROM @{})", table.name()));
-    tables.map(|(at, table)| (at as i64, sql(table))).collect()
+    let queries = tables.map(|(at, table)| {
+        let sql = format!("SELECT EXISTS (SELECT 1 FROM @{})", table.name());
+        (at as i64, dialect.with_schema(&sql))
+    });
+    queries.collect()
 }
 
 /// The query for [`Totals`], whose columns it answers in their order.
 pub(crate) fn totals(dialect: &Dialect<'_>) -> String {
     let Dialect { cents, whole, .. } = dialect;
-    dialect.of(&format!(
+    dialect.with_schema(&format!(
         "SELECT (SELECT CAST(coalesce(sum(d_next_o_id), 0) AS {whole}) FROM @district), \
          (SELECT CAST(coalesce(sum(c_payment_cnt), 0) AS {whole}) FROM @customer), \
          (SELECT CAST(coalesce(sum(w_ytd) * {cents}, 0) AS {whole}) FROM @warehouse)"
@@ -121,7 +124,7 @@ pub(crate) fn totals(dialect: &Dialect<'_>) -> String {
 
 /// The query for the orders above a number, as ranges without a gap: warehouse, district, first, last.
 pub(crate) fn orders_above(dialect: &Dialect<'_>, loaded: i32) -> String {
-    dialect.of(&format!(
+    dialect.with_schema(&format!(
         "SELECT w, d, min(o), max(o) FROM (SELECT o_w_id AS w, o_d_id AS d, o_id AS o, \
          o_id - row_number() OVER (PARTITION BY o_w_id, o_d_id ORDER BY o_id) AS island FROM @orders \
          WHERE o_id > {loaded}) AS made GROUP BY w, d, island ORDER BY 1, 2, 3"
@@ -148,19 +151,11 @@ fn payments() -> [Query; 3] {
 fn orders() -> [Query; 5] {
     let next = "SELECT d_w_id, d_id, d_next_o_id - 1 FROM @district";
     let with_new = format!("{next} WHERE EXISTS (SELECT 1 FROM @new_order WHERE no_w_id = d_w_id AND no_d_id = d_id)");
-    let of_new = |number: &str| format!("SELECT no_w_id, no_d_id, {number} FROM @new_order GROUP BY 1, 2");
     let without_carrier = "SELECT o_w_id, o_d_id, o_id, 1 FROM @orders WHERE o_carrier_id IS NULL";
-    // Districts that only have new orders have a sum too.
-    let by_district = |of_order: &str, of_new: &str| {
-        format!(
-            "SELECT w, d, sum(n) FROM (SELECT o_w_id AS w, o_d_id AS d, {of_order} AS n FROM @orders \
-             UNION ALL SELECT no_w_id, no_d_id, {of_new} FROM @new_order) AS counts GROUP BY 1, 2"
-        )
-    };
     [
         compare(Check::NextOrder, 2, next, "SELECT o_w_id, o_d_id, max(o_id) FROM @orders GROUP BY 1, 2"),
-        compare(Check::NextOrder, 2, &with_new, &of_new("max(no_o_id)")),
-        compare(Check::NewOrderGaps, 2, &of_new("max(no_o_id) - min(no_o_id) + 1"), &of_new("count(*)")),
+        compare(Check::NextOrder, 2, &with_new, &of_new_orders("max(no_o_id)")),
+        compare(Check::NewOrderGaps, 2, &of_new_orders("max(no_o_id) - min(no_o_id) + 1"), &of_new_orders("count(*)")),
         compare(
             Check::NewOrdersHaveNoCarrier,
             3,
@@ -170,8 +165,8 @@ fn orders() -> [Query; 5] {
         compare(
             Check::OrdersDelivered,
             2,
-            &by_district("1", "-1"),
-            &by_district("CASE WHEN o_carrier_id IS NULL THEN 0 ELSE 1 END", "0"),
+            &orders_by_district("1", "-1"),
+            &orders_by_district("CASE WHEN o_carrier_id IS NULL THEN 0 ELSE 1 END", "0"),
         ),
     ]
 }
@@ -201,25 +196,23 @@ fn lines() -> [Query; 3] {
 
 /// Conditions 10 and 12: what customers owe.
 fn balances() -> [Query; 2] {
-    let customers = |number: &str| format!("SELECT c_w_id, c_d_id, c_id, {number} FROM @customer");
     let delivered = "SELECT o_w_id AS w, o_d_id AS d, o_c_id AS c, ol_amount AS n FROM @order_line \
                      JOIN @orders ON o_w_id = ol_w_id AND o_d_id = ol_d_id AND o_id = ol_o_id \
                      WHERE ol_delivery_d IS NOT NULL";
-    let zero = customers("0");
+    let zero = of_customers("0");
     let paid = "SELECT h_c_w_id, h_c_d_id, h_c_id, -h_amount FROM @history";
-    let sum = |of: &str| format!("SELECT w, d, c, sum(n) FROM ({of}) AS parts GROUP BY 1, 2, 3");
     [
         compare_money(
             Check::Balance,
             3,
-            &customers("c_balance"),
-            &sum(&format!("{delivered} UNION ALL {paid} UNION ALL {zero}")),
+            &of_customers("c_balance"),
+            &sum_of_customers(&format!("{delivered} UNION ALL {paid} UNION ALL {zero}")),
         ),
         compare_money(
             Check::BalanceAndPayments,
             3,
-            &customers("c_balance + c_ytd_payment"),
-            &sum(&format!("{delivered} UNION ALL {zero}")),
+            &of_customers("c_balance + c_ytd_payment"),
+            &sum_of_customers(&format!("{delivered} UNION ALL {zero}")),
         ),
     ]
 }
@@ -229,12 +222,6 @@ fn stock(scale: Scale) -> [Query; 2] {
     let quantity = "SELECT s_w_id, s_i_id, s_quantity, CASE WHEN s_quantity < 10 THEN 10 ELSE 100 END FROM @stock \
                     WHERE s_quantity NOT BETWEEN 10 AND 100 ORDER BY 1, 2";
     // One row for each of the three counters of a warehouse.
-    let counters = |sums: &str| {
-        format!(
-            "SELECT w, n, CASE n WHEN 1 THEN a WHEN 2 THEN b ELSE c END FROM ({sums}) AS sums \
-             CROSS JOIN (SELECT 1 AS n UNION ALL SELECT 2 UNION ALL SELECT 3) AS numbers"
-        )
-    };
     let counted =
         "SELECT s_w_id AS w, sum(s_ytd) AS a, sum(s_order_cnt) AS b, sum(s_remote_cnt) AS c FROM @stock GROUP BY 1";
     let ordered = format!(
@@ -245,7 +232,7 @@ fn stock(scale: Scale) -> [Query; 2] {
     );
     [
         direct(Check::StockQuantity, 2, quantity),
-        compare(Check::StockCounters, 2, &counters(counted), &counters(&ordered)),
+        compare(Check::StockCounters, 2, &stock_counters(counted), &stock_counters(&ordered)),
     ]
 }
 
@@ -361,4 +348,35 @@ fn row_numbers(population: Population) -> [Query; 6] {
         (Table::Orders, [Some("o_w_id"), Some("o_d_id")], "o_id", i32::MAX),
     ]
     .map(|(table, group, number, last)| NumberedRows { table, group, number, last }.query())
+}
+
+/// A figure of the new orders of each district.
+fn of_new_orders(number: &str) -> String {
+    format!("SELECT no_w_id, no_d_id, {number} FROM @new_order GROUP BY 1, 2")
+}
+
+/// A sum over the orders and the new orders of each district. Districts that only have new orders have a sum too.
+fn orders_by_district(of_order: &str, of_new: &str) -> String {
+    format!(
+        "SELECT w, d, sum(n) FROM (SELECT o_w_id AS w, o_d_id AS d, {of_order} AS n FROM @orders \
+         UNION ALL SELECT no_w_id, no_d_id, {of_new} FROM @new_order) AS counts GROUP BY 1, 2"
+    )
+}
+
+/// A figure of each customer.
+fn of_customers(number: &str) -> String {
+    format!("SELECT c_w_id, c_d_id, c_id, {number} FROM @customer")
+}
+
+/// The sum of these parts for each customer.
+fn sum_of_customers(parts: &str) -> String {
+    format!("SELECT w, d, c, sum(n) FROM ({parts}) AS parts GROUP BY 1, 2, 3")
+}
+
+/// The three counters of the stock of each warehouse, as rows.
+fn stock_counters(sums: &str) -> String {
+    format!(
+        "SELECT w, n, CASE n WHEN 1 THEN a WHEN 2 THEN b ELSE c END FROM ({sums}) AS sums \
+         CROSS JOIN (SELECT 1 AS n UNION ALL SELECT 2 UNION ALL SELECT 3) AS numbers"
+    )
 }

@@ -70,10 +70,10 @@ impl<L: Lock> Guard<L> {
             return Ok(());
         }
         (state.lock, state.was_lost) = (None, true);
-        match self.again(url) {
+        match self.connect_again(url) {
             Ok(lock) => state.lock = Some(lock),
             Err(trouble) => {
-                state.refused = Some(trouble.clone()).filter(|it| it.kind == Kind::Refused);
+                state.refused = Some(trouble.clone()).filter(|trouble| trouble.kind == Kind::Refused);
                 return Err(trouble);
             }
         }
@@ -88,16 +88,17 @@ impl<L: Lock> Guard<L> {
     /// For a load, which does not go on if the lock was lost: another one may have begun meanwhile.
     pub(crate) fn has_held(&self, url: &L::Url) -> Result<(), Trouble> {
         self.hold(url)?;
-        match self.was_lost() {
-            true => Err(Trouble::host(format!(
+        if self.was_lost() {
+            Err(Trouble::host(format!(
                 "{}: the connection whose lock keeps another Assay out was lost: repeat the command to go on",
                 L::shown(url)
-            ))),
-            false => Ok(()),
+            )))
+        } else {
+            Ok(())
         }
     }
 
-    fn again(&self, url: &L::Url) -> Result<L, Trouble> {
+    fn connect_again(&self, url: &L::Url) -> Result<L, Trouble> {
         let mut tries = 1;
         let lock = loop {
             match L::take(url) {

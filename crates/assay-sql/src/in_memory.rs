@@ -8,5 +8,5 @@ const RAMFS: i64 = 0x8584_58f6;
 
 /// Whether a path is on one.
 pub(crate) fn in_memory(path: &Path) -> bool {
-    rustix::fs::statfs(path).is_ok_and(|it| [TMPFS, RAMFS].contains(&it.f_type))
+    rustix::fs::statfs(path).is_ok_and(|facts| [TMPFS, RAMFS].contains(&facts.f_type))
 }

@@ -34,9 +34,10 @@ impl Kept {
     /// Whether an order is there. The orders are sorted.
     pub fn has(&self, warehouse: i32, district: i32, order: i32) -> bool {
         let key = (warehouse, district, order);
-        let after = self.orders.partition_point(|it| (it.warehouse, it.district, it.first) <= key);
+        let after = self.orders.partition_point(|orders| (orders.warehouse, orders.district, orders.first) <= key);
         let before = after.checked_sub(1).and_then(|at| self.orders.get(at));
-        before.is_some_and(|it| (it.warehouse, it.district) == (warehouse, district) && order <= it.last)
+        before
+            .is_some_and(|orders| (orders.warehouse, orders.district) == (warehouse, district) && order <= orders.last)
     }
 }
 
@@ -56,7 +57,8 @@ mod tests {
         let of = |warehouse, district, first, last| Orders { warehouse, district, first, last };
         let orders = vec![of(1, 1, 31, 40), of(1, 1, 42, 42), of(1, 2, 31, 31), of(2, 1, 35, 36)];
         let kept = Kept { orders, ..Kept::default() };
-        let there = |warehouse, district| (30..=50).filter(|it| kept.has(warehouse, district, *it)).collect::<Vec<_>>();
+        let there =
+            |warehouse, district| (30..=50).filter(|order| kept.has(warehouse, district, *order)).collect::<Vec<_>>();
         assert_eq!(there(1, 1), (31..=40).chain([42]).collect::<Vec<_>>());
         assert_eq!((there(1, 2), there(2, 1), there(2, 2)), (vec![31], vec![35, 36], vec![]));
         assert!(!Kept::default().has(1, 1, 31));

@@ -93,8 +93,10 @@ impl<T: Send> Work<T> {
             self.watch(&noticed, watch);
             // The loaders that still want to say something find nobody, and end.
             drop(noticed);
-            let join = |thread: ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic));
-            threads.into_iter().map(join).collect::<Result<Vec<()>, Trouble>>()
+            let ended = threads
+                .into_iter()
+                .map(|thread: ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|panic| resume_unwind(panic)));
+            ended.collect::<Result<Vec<()>, Trouble>>()
         })?;
         Ok(if locked(&self.left).ends { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
     }
@@ -134,7 +136,7 @@ impl<T: Send> Work<T> {
 
 /// The parts of a population that are still to be loaded, where those with these names are there.
 pub(crate) fn parts_left(population: Population, there: &BTreeSet<String>) -> Work<LoadPart> {
-    let task = |what: LoadPart| Task { what, rows: what.weight(population.scale()) };
-    let (done, left): (Vec<_>, Vec<_>) = population.parts().map(task).partition(|it| there.contains(&it.what.name()));
+    let tasks = population.parts().map(|what| Task { what, rows: what.weight(population.scale()) });
+    let (done, left): (Vec<_>, Vec<_>) = tasks.partition(|task| there.contains(&task.what.name()));
     Work::new(left, done.iter().map(|task| task.rows).sum())
 }

@@ -24,7 +24,7 @@ pub(crate) struct Taken {
 
 impl Taken {
     /// The rows that an order asks for; nothing is taken yet.
-    pub(crate) fn of(asked: &NewOrder) -> Taken {
+    pub(crate) fn for_order(asked: &NewOrder) -> Taken {
         let mut keys: Vec<(i32, i32)> = asked.lines.iter().map(|line| (line.supply_warehouse, line.item)).collect();
         keys.sort_unstable();
         keys.dedup();
@@ -64,7 +64,7 @@ pub(crate) struct Filled {
 
 impl Filled {
     /// Takes from the stock line by line, because an item may be in an order twice.
-    pub(crate) fn of(asked: &NewOrder, items: &Items, mut stock: Stock) -> Result<Filled, Fault> {
+    pub(crate) fn from_stock(asked: &NewOrder, items: &Items, mut stock: Stock) -> Result<Filled, Fault> {
         let mut filled = Filled::default();
         for line in &asked.lines {
             let Some((price, is_original)) = items.get(&line.item) else { break };

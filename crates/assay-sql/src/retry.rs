@@ -55,8 +55,8 @@ mod tests {
     fn ten_pauses_between_1_and_100_ms_that_follow_from_seed_and_number() {
         let all: Vec<Span> = (0..1_000).flat_map(|number| pauses(1, number)).collect();
         assert_eq!((pauses(1, 0).len(), all.len()), (10, 10_000));
-        assert!(all.iter().all(|it| (Span::from_ms(1)..=Span::from_ms(100)).contains(it)));
-        let mean = all.iter().map(|it| it.as_ns() as f64).sum::<f64>() / all.len() as f64;
+        assert!(all.iter().all(|pause| (Span::from_ms(1)..=Span::from_ms(100)).contains(pause)));
+        let mean = all.iter().map(|pause| pause.as_ns() as f64).sum::<f64>() / all.len() as f64;
         assert!((mean / 50.5e6 - 1.0).abs() < 0.03, "{mean}");
         assert_eq!(pauses(1, 7), pauses(1, 7));
         assert_ne!(pauses(1, 7), pauses(2, 7));

@@ -234,7 +234,7 @@ impl Line {
     /// The number of the process at the other end, if the connection is a socket of this host and the number is known.
     pub(crate) fn peer(&self) -> Option<i32> {
         let Stream::Unix(stream) = &self.stream else { return None };
-        rustix::net::sockopt::socket_peercred(stream).ok().map(|it| it.pid.as_raw_nonzero().get())
+        rustix::net::sockopt::socket_peercred(stream).ok().map(|peer| peer.pid.as_raw_nonzero().get())
     }
 }
 

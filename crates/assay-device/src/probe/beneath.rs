@@ -242,8 +242,8 @@ fn layer(roots: &Roots, dir: &Path) -> Result<Option<Layer>, String> {
     if names.is_empty() {
         return Ok(None);
     }
-    let number_of = |name: &String| attribute(&slaves.join(name).join("dev")).and_then(|text| DevNum::parse(&text));
-    let devices = names.iter().map(number_of).collect::<Option<Vec<_>>>();
+    let devices = names.iter().map(|name| DevNum::parse(&attribute(&slaves.join(name).join("dev"))?));
+    let devices = devices.collect::<Option<Vec<_>>>();
     let devices = devices.ok_or_else(|| format!("what lies beneath {} cannot be read", name_of(dir)))?;
     let fan_out = if dir.join("md").exists() { of_raid(dir)? } else { of_mapper(roots, dir, &names)? };
     Ok(Some(Layer { devices, fan_out }))
@@ -258,8 +258,8 @@ fn of_raid(dir: &Path) -> Result<FanOut, String> {
         "raid1" => number(&md.join("raid_disks")).map(FanOut::mirrored),
         // The low byte is the number of near copies, the next one that of far copies.
         "raid10" => number(&md.join("layout")).map(|layout| {
-            let copies = |shift: u32| ((layout >> shift) & 0xff).max(1);
-            FanOut::mirrored(copies(0) * copies(8))
+            let [near, far] = [layout & 0xff, (layout >> 8) & 0xff];
+            FanOut::mirrored(near.max(1) * far.max(1))
         }),
         "raid4" | "raid5" => Some(FanOut::with_parity(1)),
         "raid6" => Some(FanOut::with_parity(2)),
@@ -274,17 +274,19 @@ fn of_raid(dir: &Path) -> Result<FanOut, String> {
 fn of_mapper(roots: &Roots, dir: &Path, lower: &[String]) -> Result<FanOut, String> {
     let uuid = attribute(&dir.join("dm/uuid")).unwrap_or_default();
     // Volumes of LVM that are more than a place on disks have sub-volumes beneath them, or a purpose in their own name.
-    let named = |name: &String| attribute(&roots.sys.join("block").join(name).join("dm/name")).unwrap_or_default();
-    let compound = lower.iter().map(named).any(|name| {
+    let mut names =
+        lower.iter().map(|name| attribute(&roots.sys.join("block").join(name).join("dm/name")).unwrap_or_default());
+    let compound = names.any(|name| {
         ["_rimage_", "_rmeta_", "_mimage_", "_tdata", "_tmeta", "_cdata", "_corig", "-tpool", "-cow", "-real", "_vdata"]
             .iter()
             .any(|part| name.contains(part))
     });
     let plain = uuid.starts_with("LVM-") && !uuid.get(68..).is_some_and(|purpose| purpose.starts_with('-'));
     let known = uuid.starts_with("CRYPT-") || uuid.starts_with("mpath-") || uuid.starts_with("part") || plain;
-    match known && !compound {
-        true => Ok(FanOut::ONE),
-        false => Err(format!("what {} does for an operation is not known", name_of(dir))),
+    if known && !compound {
+        Ok(FanOut::ONE)
+    } else {
+        Err(format!("what {} does for an operation is not known", name_of(dir)))
     }
 }
 

@@ -36,7 +36,6 @@ struct Command {
 
 /// Asks the disk behind an open block device; `device` is its number.
 pub fn health(roots: &Roots, device: DevNum, fd: BorrowedFd<'_>) -> BTreeMap<String, String> {
-    let absent = |why: &str| BTreeMap::from([("smart".to_owned(), format!("absent: {why}"))]);
     if !Identity::read(roots, device).is_some_and(|identity| identity.disk.starts_with("nvme")) {
         return absent("only NVMe disks are asked");
     }
@@ -60,21 +59,29 @@ pub fn health(roots: &Roots, device: DevNum, fd: BorrowedFd<'_>) -> BTreeMap<Str
 
 /// The figures of the page, by name (NVM Express Base Specification 2.0, figure 207).
 fn read(page: &[u8; PAGE]) -> BTreeMap<String, String> {
-    let wide = |at: usize| u128::from_le_bytes(page[at..at + 16].try_into().expect("sixteen bytes"));
     let kelvin = u16::from_le_bytes([page[1], page[2]]);
     [
         ("critical warning", format!("{:#04x}", page[0])),
         ("temperature", format!("{} °C", i32::from(kelvin) - 273)),
         ("available spare", format!("{}%", page[3])),
         ("percentage used", format!("{}%", page[5])),
-        ("data units written", wide(48).to_string()),
-        ("unsafe shutdowns", wide(144).to_string()),
-        ("media errors", wide(160).to_string()),
-        ("error log entries", wide(176).to_string()),
+        ("data units written", wide(page, 48).to_string()),
+        ("unsafe shutdowns", wide(page, 144).to_string()),
+        ("media errors", wide(page, 160).to_string()),
+        ("error log entries", wide(page, 176).to_string()),
     ]
     .into_iter()
     .map(|(name, value)| (name.to_owned(), value))
     .collect()
+}
+
+fn absent(why: &str) -> BTreeMap<String, String> {
+    BTreeMap::from([("smart".to_owned(), format!("absent: {why}"))])
+}
+
+/// A number of sixteen bytes.
+fn wide(page: &[u8; PAGE], at: usize) -> u128 {
+    u128::from_le_bytes(page[at..at + 16].try_into().expect("sixteen bytes"))
 }
 
 #[cfg(test)]

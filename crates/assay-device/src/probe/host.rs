@@ -51,18 +51,17 @@ pub struct HostFingerprint {
 /// Reads the facts of the host.
 pub fn host(roots: &Roots) -> HostFingerprint {
     let cpuinfo = attribute(&roots.proc.join("cpuinfo")).unwrap_or_default();
-    let line = |key: &str| field(&cpuinfo, key);
     let cpu = roots.sys.join("devices/system/cpu");
     HostFingerprint {
         hostname: attribute(&roots.proc.join("sys/kernel/hostname")),
         kernel: attribute(&roots.proc.join("sys/kernel/osrelease")),
         command_line: attribute(&roots.proc.join("cmdline")),
-        cpu_model: line("model name").or_else(|| line("Model")),
+        cpu_model: field(&cpuinfo, "model name").or_else(|| field(&cpuinfo, "Model")),
         cpus: attribute(&cpu.join("online")).and_then(|text| count_list(&text)),
         numa_nodes: attribute(&roots.sys.join("devices/system/node/online")).and_then(|text| count_list(&text)),
         governor: attribute(&cpu.join("cpu0/cpufreq/scaling_governor")),
         memory: memory(roots),
-        virtualised: line("flags").map(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),
+        virtualised: field(&cpuinfo, "flags").map(|flags| flags.split(' ').any(|flag| flag == "hypervisor")),
         product: product(roots),
         clocksource: clocksource(roots),
         huge_pages: attribute(&roots.sys.join("kernel/mm/transparent_hugepage/enabled")).and_then(|text| chosen(&text)),
@@ -87,14 +86,7 @@ fn field(text: &str, key: &str) -> Option<String> {
 
 /// How many numbers a list like `0-3,8` names.
 pub(super) fn count_list(text: &str) -> Option<u32> {
-    let count = |part: &str| match part.split_once('-') {
-        Some((first, last)) => {
-            let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
-            last.checked_sub(first)?.checked_add(1)
-        }
-        None => part.parse::<u32>().ok().map(|_| 1),
-    };
-    text.split(',').map(count).try_fold(0u32, |sum, n| sum.checked_add(n?))
+    text.split(',').map(count_range).try_fold(0u32, |sum, n| sum.checked_add(n?))
 }
 
 fn memory(roots: &Roots) -> Option<u64> {
@@ -145,7 +137,6 @@ fn cgroup(roots: &Roots) -> CgroupLimits {
 }
 
 fn tighten(limits: &mut CgroupLimits, dir: &Path) {
-    let lower = |old: Option<u64>, new: Option<u64>| old.into_iter().chain(new).min();
     // Version 1 writes "no limit" as the largest multiple of a page.
     let bytes = |name: &str| number(&dir.join(name)).filter(|n| *n < 1 << 62);
     limits.memory = lower(lower(limits.memory, bytes("memory.max")), bytes("memory.limit_in_bytes"));
@@ -161,4 +152,20 @@ fn tighten(limits: &mut CgroupLimits, dir: &Path) {
 
 fn ratio(quota: u64, period: u64) -> Option<f64> {
     (period > 0).then(|| quota as f64 / period as f64)
+}
+
+/// How many numbers `0-3` or `7` stands for.
+fn count_range(part: &str) -> Option<u32> {
+    match part.split_once('-') {
+        Some((first, last)) => {
+            let (first, last): (u32, u32) = (first.parse().ok()?, last.parse().ok()?);
+            last.checked_sub(first)?.checked_add(1)
+        }
+        None => part.parse::<u32>().ok().map(|_| 1),
+    }
+}
+
+/// The lower of two limits.
+fn lower(old: Option<u64>, new: Option<u64>) -> Option<u64> {
+    old.into_iter().chain(new).min()
 }

@@ -39,24 +39,19 @@ pub(super) fn name(roots: &Roots, device: DevNum) -> Option<String> {
 /// Into how many bytes a mount divides what is read and written; `None` where it is not of NFS, or has no counters.
 pub(super) fn bytes_of_a_call(roots: &Roots, mount: &Mount) -> Option<u64> {
     stat(roots, mount.device)?;
-    let size = |name: &str| mount.options.split(',').find_map(|option| option.strip_prefix(name)?.parse::<u64>().ok());
-    let sizes = [size("rsize="), size("wsize=")].into_iter().flatten().filter(|size| CALL_BYTES.contains(size));
+    let sizes = ["rsize=", "wsize="]
+        .map(|name| mount.options.split(',').find_map(|option| option.strip_prefix(name)?.parse::<u64>().ok()));
+    let sizes = sizes.into_iter().flatten().filter(|size| CALL_BYTES.contains(size));
     Some(sizes.min().unwrap_or(*CALL_BYTES.start()))
 }
 
 /// The counters of the mount at this point.
 fn parse(text: &str, point: &str) -> Option<DiskStat> {
-    let begins = |line: &str| line.starts_with("device ");
-    let is_wanted = |line: &&str| {
-        begins(line)
-            && crate::safety::unescape(line).contains(&format!(" mounted on {point} with fstype nfs"))
-            && line.contains("statvers=1.")
-    };
-    let mut lines = text.lines().skip_while(|line| !is_wanted(line));
+    let mut lines = text.lines().skip_while(|line| !begins_nfs(line, point));
     lines.next()?;
     let mut stat = DiskStat { flushes: Some(0), flush_ms: Some(0), ..DiskStat::default() };
     let mut has_bytes = false;
-    for line in lines.take_while(|line| !begins(line)) {
+    for line in lines.take_while(|line| !begins_mount(line)) {
         let Some((name, rest)) = line.trim().split_once(':') else { continue };
         let figures: Vec<u64> = rest.split_whitespace().map_while(|word| word.parse().ok()).collect();
         let figure = |at: usize| figures.get(at).copied().unwrap_or(0);
@@ -75,6 +70,18 @@ fn parse(text: &str, point: &str) -> Option<DiskStat> {
         }
     }
     has_bytes.then_some(stat)
+}
+
+/// Whether a line begins the section of a mount.
+fn begins_mount(line: &str) -> bool {
+    line.starts_with("device ")
+}
+
+/// Whether a line begins the section of the NFS mount at this point.
+fn begins_nfs(line: &str, point: &str) -> bool {
+    begins_mount(line)
+        && crate::safety::unescape(line).contains(&format!(" mounted on {point} with fstype nfs"))
+        && line.contains("statvers=1.")
 }
 
 #[cfg(test)]

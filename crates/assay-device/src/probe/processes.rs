@@ -46,21 +46,10 @@ pub fn process_io(roots: &Roots, pid: u32) -> Option<ProcessIo> {
 /// The processes that moved most between two looks, the largest first: number, name, and what they moved. Those in
 /// `without` are left out.
 pub fn busiest(before: &Processes, now: &Processes, without: &[u32], most: usize) -> Vec<(u32, ProcessIo)> {
-    let since = |(pid, now): (&u32, &ProcessIo)| {
-        // A number may belong to another process by now, which has counted from the beginning.
-        let before = before.get(pid).filter(|it| it.name == now.name && it.read_bytes <= now.read_bytes);
-        let before = before.filter(|it| it.written_bytes <= now.written_bytes).cloned().unwrap_or_default();
-        let moved = ProcessIo {
-            name: now.name.clone(),
-            read_bytes: now.read_bytes - before.read_bytes,
-            written_bytes: now.written_bytes - before.written_bytes,
-        };
-        (*pid, moved)
-    };
-    let sum = |(_, moved): &(u32, ProcessIo)| moved.read_bytes.saturating_add(moved.written_bytes);
-    let mut all: Vec<_> = now.iter().filter(|(pid, _)| !without.contains(pid)).map(since).collect();
-    all.retain(|process| sum(process) > 0);
-    all.sort_by_key(|process| std::cmp::Reverse(sum(process)));
+    let others = now.iter().filter(|(pid, _)| !without.contains(pid));
+    let mut all: Vec<_> = others.map(|(pid, now)| (*pid, now.since(before.get(pid)))).collect();
+    all.retain(|(_, moved)| moved.sum() > 0);
+    all.sort_by_key(|(_, moved)| std::cmp::Reverse(moved.sum()));
     all.truncate(most);
     all
 }
@@ -81,13 +70,33 @@ fn named(io: ProcessIo, dir: &Path) -> ProcessIo {
 
 /// Reads `/proc/PID/io` (proc(5)).
 fn parse(text: &str) -> Option<ProcessIo> {
-    let value = |key: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(": "));
-        line.and_then(|value| value.trim().parse::<u64>().ok())
-    };
     // What was removed before it was written to the disk is counted among the written bytes.
-    let written_bytes = value("write_bytes")?.saturating_sub(value("cancelled_write_bytes").unwrap_or(0));
-    Some(ProcessIo { name: String::new(), read_bytes: value("read_bytes")?, written_bytes })
+    let written_bytes =
+        number_of_key(&text, "write_bytes")?.saturating_sub(number_of_key(&text, "cancelled_write_bytes").unwrap_or(0));
+    Some(ProcessIo { name: String::new(), read_bytes: number_of_key(&text, "read_bytes")?, written_bytes })
+}
+
+impl ProcessIo {
+    /// What was moved since `before`.
+    fn since(&self, before: Option<&ProcessIo>) -> ProcessIo {
+        // A number may belong to another process by now, which has counted from the beginning.
+        let before = before.filter(|before| before.name == self.name && before.read_bytes <= self.read_bytes);
+        let before = before.filter(|before| before.written_bytes <= self.written_bytes).cloned().unwrap_or_default();
+        ProcessIo {
+            name: self.name.clone(),
+            read_bytes: self.read_bytes - before.read_bytes,
+            written_bytes: self.written_bytes - before.written_bytes,
+        }
+    }
+
+    fn sum(&self) -> u64 {
+        self.read_bytes.saturating_add(self.written_bytes)
+    }
+}
+
+fn number_of_key(text: &str, key: &str) -> Option<u64> {
+    let line = text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(": "));
+    line.and_then(|value| value.trim().parse::<u64>().ok())
 }
 
 #[cfg(test)]
@@ -114,7 +123,7 @@ mod tests {
     }
 
     fn names(found: Vec<(u32, ProcessIo)>) -> Vec<(u32, String, u64, u64)> {
-        found.into_iter().map(|(pid, it)| (pid, it.name, it.read_bytes, it.written_bytes)).collect()
+        found.into_iter().map(|(pid, moved)| (pid, moved.name, moved.read_bytes, moved.written_bytes)).collect()
     }
 
     #[test]

@@ -66,30 +66,21 @@ impl DiskStat {
     /// counter fell: another device has the number now, or it began to count anew. The kernel prints times as 32 bits, which
     /// begin anew after 49 days, and after hours where hundreds of operations are in flight.
     pub fn since(&self, before: &DiskStat) -> Option<DiskStat> {
-        let rose = |now: u64, before: u64| now.checked_sub(before);
-        let ran = |now: u64, before: u64| {
-            let narrow = now <= u64::from(u32::MAX) && before <= u64::from(u32::MAX);
-            if narrow { Some((now as u32).wrapping_sub(before as u32).into()) } else { now.checked_sub(before) }
-        };
-        let each = |now: Option<u64>, before: Option<u64>, rise: fn(u64, u64) -> Option<u64>| match (now, before) {
-            (Some(now), Some(before)) => rise(now, before).map(Some),
-            _ => Some(None),
-        };
         Some(DiskStat {
-            reads: rose(self.reads, before.reads)?,
-            read_merges: rose(self.read_merges, before.read_merges)?,
-            read_sectors: rose(self.read_sectors, before.read_sectors)?,
-            read_ms: ran(self.read_ms, before.read_ms)?,
-            writes: rose(self.writes, before.writes)?,
-            write_merges: rose(self.write_merges, before.write_merges)?,
-            write_sectors: rose(self.write_sectors, before.write_sectors)?,
-            write_ms: ran(self.write_ms, before.write_ms)?,
+            reads: self.reads.checked_sub(before.reads)?,
+            read_merges: self.read_merges.checked_sub(before.read_merges)?,
+            read_sectors: self.read_sectors.checked_sub(before.read_sectors)?,
+            read_ms: ran_for(self.read_ms, before.read_ms)?,
+            writes: self.writes.checked_sub(before.writes)?,
+            write_merges: self.write_merges.checked_sub(before.write_merges)?,
+            write_sectors: self.write_sectors.checked_sub(before.write_sectors)?,
+            write_ms: ran_for(self.write_ms, before.write_ms)?,
             in_flight: self.in_flight,
-            discards: each(self.discards, before.discards, rose)?,
-            discard_sectors: each(self.discard_sectors, before.discard_sectors, rose)?,
-            discard_ms: each(self.discard_ms, before.discard_ms, ran)?,
-            flushes: each(self.flushes, before.flushes, rose)?,
-            flush_ms: each(self.flush_ms, before.flush_ms, ran)?,
+            discards: difference(self.discards, before.discards, u64::checked_sub)?,
+            discard_sectors: difference(self.discard_sectors, before.discard_sectors, u64::checked_sub)?,
+            discard_ms: difference(self.discard_ms, before.discard_ms, ran_for)?,
+            flushes: difference(self.flushes, before.flushes, u64::checked_sub)?,
+            flush_ms: difference(self.flush_ms, before.flush_ms, ran_for)?,
         })
     }
 }
@@ -105,11 +96,25 @@ pub fn disk_under_path(roots: &Roots, path: &Path) -> Option<DevNum> {
     let real = path.canonicalize().ok()?;
     let stat = rustix::fs::stat(&real).ok()?;
     if FileType::from_raw_mode(stat.st_mode) == FileType::Directory {
-        return disk_under(roots, &real, DevNum::of(stat.st_dev));
+        return disk_under(roots, &real, DevNum::from_stat(stat.st_dev));
     }
     match crate::safety::kind_of(&stat) {
         Kind::Block(number) => Some(number),
         Kind::File(inode) => disk_under(roots, &real, inode.device),
         Kind::Other(_) | Kind::Missing => None,
+    }
+}
+
+/// The difference of two counters of milliseconds, which have 32 bits on some kernels and begin again at zero.
+fn ran_for(now: u64, before: u64) -> Option<u64> {
+    let narrow = now <= u64::from(u32::MAX) && before <= u64::from(u32::MAX);
+    if narrow { Some((now as u32).wrapping_sub(before as u32).into()) } else { now.checked_sub(before) }
+}
+
+/// The difference of two counters, if both are there; `None` if the later one is smaller.
+fn difference(now: Option<u64>, before: Option<u64>, rise: fn(u64, u64) -> Option<u64>) -> Option<Option<u64>> {
+    match (now, before) {
+        (Some(now), Some(before)) => rise(now, before).map(Some),
+        _ => Some(None),
     }
 }

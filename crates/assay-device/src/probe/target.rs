@@ -70,14 +70,13 @@ pub fn target(roots: &Roots, path: &Path) -> TargetFingerprint {
 
 fn describe_device(found: &mut TargetFingerprint, identity: Identity) {
     let queue = identity.disk_dir.join("queue");
-    let flag = |name: &str| number(&queue.join(name)).map(|n| n != 0);
     found.logical_block = number(&queue.join("logical_block_size"));
     found.physical_block = number(&queue.join("physical_block_size"));
     found.scheduler = attribute(&queue.join("scheduler")).and_then(|text| chosen(&text));
     found.nr_requests = number(&queue.join("nr_requests"));
     found.write_cache = attribute(&queue.join("write_cache"));
-    found.fua = flag("fua");
-    found.rotational = flag("rotational");
+    found.fua = flag(&queue, "fua");
+    found.rotational = flag(&queue, "rotational");
     found.pci_link = pci_link(&identity.disk_dir);
     found.numa_node =
         ["device/numa_node", "device/device/numa_node"].iter().find_map(|n| number(&identity.disk_dir.join(n)));
@@ -107,8 +106,8 @@ pub fn queue(roots: &Roots, device: DevNum) -> Vec<(&'static str, String)> {
 /// The bracketed choice in `none [mq-deadline] kyber`; the only word where nothing is bracketed.
 pub(super) fn chosen(text: &str) -> Option<String> {
     let bracketed = text.split_whitespace().find_map(|word| word.strip_prefix('[')?.strip_suffix(']'));
-    let only = || Some(text).filter(|t| !t.is_empty() && !t.contains(char::is_whitespace));
-    bracketed.or_else(only).map(str::to_owned)
+    let is_one_word = !text.is_empty() && !text.contains(char::is_whitespace);
+    bracketed.or(Some(text).filter(|_| is_one_word)).map(str::to_owned)
 }
 
 /// The link of the nearest bus device above the disk that has one.
@@ -119,4 +118,9 @@ fn pci_link(disk: &Path) -> Option<String> {
         let width = attribute(&dir.join("current_link_width"))?;
         Some(format!("{speed} x{width}"))
     })
+}
+
+/// A switch of a queue.
+fn flag(queue: &Path, name: &str) -> Option<bool> {
+    number(&queue.join(name)).map(|n| n != 0)
 }

@@ -26,9 +26,8 @@ pub(super) fn inquire(inquiry: &mut Inquiry<'_>, subject: &Subject, device: DevN
     let who = if busy { holders_in_words(inquiry.roots, device) } else { String::new() };
     match &opened {
         Ok(opened) => inquiry.answer(RuleId::S2, Ok(opened.how.clone())),
-        Err(e) => {
-            inquiry.answer_unopened(RuleId::S2, Unopened { text: why_not_granted(*e) + &who, ..Unopened::of(*e) })
-        }
+        Err(e) => inquiry
+            .answer_unopened(RuleId::S2, Unopened { text: why_not_granted(*e) + &who, ..Unopened::from_errno(*e) }),
     };
     let file = opened.ok().map(|claimed| claimed.file).or_else(|| still_readable(inquiry, subject));
     let shape = file.as_ref().and_then(|file| size_and_blocks(inquiry, file, device));
@@ -104,7 +103,7 @@ fn why_not_granted(e: Errno) -> String {
             "the kernel reports that it is in use (EBUSY), by a mount in any namespace or by the kernel itself"
                 .to_owned()
         }
-        e => Unopened::of(e).text,
+        e => Unopened::from_errno(e).text,
     }
 }
 
@@ -159,14 +158,15 @@ pub(super) fn shape(roots: &Roots, file: &File, device: DevNum) -> Result<Shape,
     let logical = rustix::fs::ioctl_blksszget(fd).map_err(|e| format!("BLKSSZGET: {e}"))?;
     let physical = rustix::fs::ioctl_blkpbszget(fd).unwrap_or(logical);
     let queue = Identity::read(roots, device).and_then(|id| number(&id.disk_dir.join("queue/dma_alignment")));
-    shape_of(size, (logical, physical), kernel::direct_alignment(fd), queue)
+    shape_of(size, logical, physical, kernel::direct_alignment(fd), queue)
 }
 
 /// The shape that follows from what the kernel says: bytes, logical and physical block, the alignment of memory and
 /// offsets for direct I/O, and the mask of the queue's alignment.
 fn shape_of(
     size: u64,
-    (logical, physical_block): (u32, u32),
+    logical: u32,
+    physical_block: u32,
     alignment: Option<(u32, u32)>,
     queue_mask: Option<u64>,
 ) -> Result<Shape, String> {
@@ -190,7 +190,7 @@ fn shape_of(
 
 /// S9 and S11.
 fn built_on(inquiry: &mut Inquiry<'_>, device: DevNum) {
-    let family = Family::of(inquiry.roots, device);
+    let family = Family::read(inquiry.roots, device);
     let found = family.and_then(|family| one_path(inquiry.roots, &family, device));
     inquiry.answer(RuleId::S9, found);
     let marks = watermark::of_device(inquiry.roots, device);
@@ -327,9 +327,9 @@ mod tests {
             (10_000, 512, Some((8, 520)), None, None),
             (0, 512, None, None, None),
         ] {
-            let found = shape_of(size, (logical, 4096), alignment, mask).ok();
-            assert!(found.is_none_or(|it| it.physical_block == 4096 && it.direct));
-            let found = found.map(|it| (it.size, it.logical_block, it.dma_alignment));
+            let found = shape_of(size, logical, 4096, alignment, mask).ok();
+            assert!(found.is_none_or(|shape| shape.physical_block == 4096 && shape.direct));
+            let found = found.map(|shape| (shape.size, shape.logical_block, shape.dma_alignment));
             assert_eq!(found, expected, "{size} {logical} {alignment:?} {mask:?}");
         }
     }

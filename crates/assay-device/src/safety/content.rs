@@ -89,7 +89,7 @@ pub(super) fn look(file: &File, size: u64) -> io::Result<Content> {
             continue;
         }
         content.of_act = true;
-        if let Some(at) = not_of_act(file, size, (offset, len), &foreign)? {
+        if let Some(at) = not_of_act(file, size, offset, len, &foreign)? {
             content.foreign = Some(offset + at);
             break;
         }
@@ -99,7 +99,7 @@ pub(super) fn look(file: &File, size: u64) -> io::Result<Content> {
 
 /// The first of these sectors, given as positions within a place that was read, that does not come from ACT's generator.
 /// The surroundings of the place are read too: a single sector proves nothing.
-fn not_of_act(file: &File, size: u64, (offset, len): (u64, u64), sectors: &[usize]) -> io::Result<Option<u64>> {
+fn not_of_act(file: &File, size: u64, offset: u64, len: u64, sectors: &[usize]) -> io::Result<Option<u64>> {
     let from = offset.saturating_sub(AROUND);
     let to = (offset + len).saturating_add(AROUND).min(size);
     let len = to - from;
@@ -111,9 +111,10 @@ fn not_of_act(file: &File, size: u64, (offset, len): (u64, u64), sectors: &[usiz
 fn read_all(file: &File, size: u64, offset: u64, len: u64) -> io::Result<Aligned> {
     let mut buffer = Aligned::new((len as usize).next_multiple_of(BLOCK as usize));
     let got = read_at_most(file, buffer.bytes(), offset)? as u64;
-    match got < len {
-        true => Err(io::Error::other(format!("it ends at byte {}, before its size of {size}", offset + got))),
-        false => Ok(buffer),
+    if got < len {
+        Err(io::Error::other(format!("it ends at byte {}, before its size of {size}", offset + got)))
+    } else {
+        Ok(buffer)
     }
 }
 

@@ -98,10 +98,9 @@ pub(super) fn refusal(exam: Examination) -> Refusal {
     let first = failed.next();
     // The evidence of a refused claim (S2) already says who uses the device; where rights are missing nothing was
     // claimed.
-    let refused = |answer: &RuleAnswer| answer.id == RuleId::S2 && !answer.lacks_rights;
-    let unclaimed = first.iter().chain(failed.as_slice()).any(refused);
-    let explained = |id: RuleId| unclaimed && matches!(id, RuleId::S4 | RuleId::S6);
-    let also = failed.filter(|answer| !explained(answer.id)).collect();
+    let mut answers = first.iter().chain(failed.as_slice());
+    let unclaimed = answers.any(|answer| answer.id == RuleId::S2 && !answer.lacks_rights);
+    let also = failed.filter(|answer| !(unclaimed && matches!(answer.id, RuleId::S4 | RuleId::S6))).collect();
     Refusal {
         given: exam.given,
         subject,

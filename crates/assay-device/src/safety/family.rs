@@ -72,7 +72,7 @@ fn ask_loop(roots: &Roots, name: &str, number: DevNum) -> Option<LoopBacking> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let fd = rustix::fs::open(roots.dev.join(name), flags, Mode::empty()).ok()?;
     let stat = rustix::fs::fstat(&fd).ok()?;
-    let same = DevNum::of(stat.st_rdev) == number;
+    let same = DevNum::from_stat(stat.st_rdev) == number;
     same.then(|| loop_backing(&fd).ok()).flatten()
 }
 
@@ -82,17 +82,12 @@ fn look_at(roots: &Roots, printed: &str) -> Option<LoopBacking> {
     let node = roots.in_dev(printed);
     let path = node.clone().unwrap_or_else(|| PathBuf::from(printed));
     let meta = std::fs::metadata(&path).ok()?;
-    let by_name = |node: PathBuf| {
-        let dir = roots.sys.join("class/block").join(name_of(&node));
-        let dir = if dir.exists() { dir } else { roots.sys.join("block").join(name_of(&node)) };
-        DevNum::parse(&attribute(&dir.join("dev"))?)
-    };
     let block = match (block_number(&path), node) {
         (Some(number), _) => Some(number),
-        (None, Some(node)) => Some(by_name(node)?),
+        (None, Some(node)) => Some(number_by_name(roots, &node)?),
         (None, None) => None,
     };
-    Some(LoopBacking { device: DevNum::of(meta.dev()), inode: meta.ino(), block })
+    Some(LoopBacking { device: DevNum::from_stat(meta.dev()), inode: meta.ino(), block })
 }
 
 /// The members of one device's family and the loop devices that matter to it.
@@ -111,7 +106,7 @@ impl Family {
     ///
     /// # Errors
     /// Sysfs does not know the device, or a part of it cannot be read; in words.
-    pub(super) fn of(roots: &Roots, device: DevNum) -> Result<Family, String> {
+    pub(super) fn read(roots: &Roots, device: DevNum) -> Result<Family, String> {
         let sys = roots.sys.display();
         let missing = || format!("{sys}/dev/block/{device} is missing: the devices above and below it are unknown");
         let dir = roots.device_dir(device).ok_or_else(missing)?;
@@ -231,7 +226,7 @@ impl Family {
 pub(super) fn block_number(node: &Path) -> Option<DevNum> {
     let meta = std::fs::metadata(node).ok()?;
     let block = rustix::fs::FileType::from_raw_mode(meta.mode()) == rustix::fs::FileType::BlockDevice;
-    block.then(|| DevNum::of(meta.rdev()))
+    block.then(|| DevNum::from_stat(meta.rdev()))
 }
 
 /// Whether a member is a partition.
@@ -277,6 +272,13 @@ fn with_partitions(disk: &Path) -> Result<Vec<Member>, String> {
         }
     }
     Ok(found)
+}
+
+/// The number of a device, by the name of its node.
+fn number_by_name(roots: &Roots, node: &Path) -> Option<DevNum> {
+    let dir = roots.sys.join("class/block").join(name_of(node));
+    let dir = if dir.exists() { dir } else { roots.sys.join("block").join(name_of(node)) };
+    DevNum::parse(&attribute(&dir.join("dev"))?)
 }
 
 #[cfg(test)]
@@ -330,12 +332,12 @@ mod tests {
             (number(7, 4), &["loop4"]),
             (number(8, 16), &["sdb"]),
         ] {
-            let family = Family::of(&roots, of).unwrap();
+            let family = Family::read(&roots, of).unwrap();
             let mut names: Vec<&str> = family.members.iter().map(|member| member.name.as_str()).collect();
             names.sort_unstable();
             assert_eq!(names, expected, "{of}");
         }
-        assert!(Family::of(&roots, number(8, 32)).unwrap_err().contains("8:32 is missing"));
+        assert!(Family::read(&roots, number(8, 32)).unwrap_err().contains("8:32 is missing"));
     }
 
     #[test]
@@ -349,7 +351,7 @@ mod tests {
             (number(8, 16), None),
             (number(7, 3), None),
         ] {
-            assert_eq!(Family::of(&roots, of).unwrap().disk_of_partition(of), expected, "{of}");
+            assert_eq!(Family::read(&roots, of).unwrap().disk_of_partition(of), expected, "{of}");
         }
     }
 
@@ -365,7 +367,7 @@ mod tests {
             Err(why) => return drop(writeln!(std::io::stderr(), "skipped: {why}")),
         };
         let meta = std::fs::metadata(&node).unwrap();
-        let real = DevNum::of(meta.rdev());
+        let real = DevNum::from_stat(meta.rdev());
         let name = name_of(Path::new(&node));
         let host = Roots { dev: "/dev".into(), ..roots.clone() };
         let block = roots.sys.join("block").join(&name);
@@ -379,7 +381,7 @@ mod tests {
         let found = (backing(real), backing(number(7, 4000)), block_number(Path::new(&node)));
         let status = Command::new("losetup").args(["-d", &node]).status();
         let inode = std::fs::metadata(&file).unwrap();
-        let inode = Inode { device: DevNum::of(inode.dev()), inode: inode.ino() };
+        let inode = Inode { device: DevNum::from_stat(inode.dev()), inode: inode.ino() };
         assert_eq!(found, (Some((inode, None)), None, Some(real)));
         assert!(status.is_ok_and(|status| status.success()));
         assert_eq!((block_number(&file), block_number(Path::new("/dev/null"))), (None, None), "{node}");

@@ -150,7 +150,7 @@ impl Gate {
         let (file, direct) = match opened {
             Ok(opened) => opened,
             Err(e) => {
-                inquiry.answer_unopened(RuleId::S15, Unopened::of(e));
+                inquiry.answer_unopened(RuleId::S15, Unopened::from_errno(e));
                 return None;
             }
         };

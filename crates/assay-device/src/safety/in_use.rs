@@ -26,8 +26,8 @@ struct Kin {
 }
 
 impl Kin {
-    fn of(roots: &Roots, device: DevNum) -> Result<Kin, String> {
-        let family = Family::of(roots, device)?;
+    fn read(roots: &Roots, device: DevNum) -> Result<Kin, String> {
+        let family = Family::read(roots, device)?;
         let sharing = family.sharing_bytes(roots, device)?;
         let beside = family.without(&sharing);
         let is_apart = match family.member(device) {
@@ -60,20 +60,17 @@ fn printed(member: &family::Member) -> (DevNum, String) {
 
 /// Who caused an EBUSY, as far as the trees show it.
 pub(super) fn holders_in_words(roots: &Roots, device: DevNum) -> String {
-    let Ok(kin) = Kin::of(roots, device) else { return String::new() };
+    let Ok(kin) = Kin::read(roots, device) else { return String::new() };
     let mut found: Vec<String> =
         usage::uses(roots, &kin.sharing, device).unwrap_or_default().iter().map(Use::to_string).collect();
     let openers = openers(roots, &kin.wanted(device)).unwrap_or_default();
     found.extend(openers.found.iter().map(ToString::to_string));
-    match found.is_empty() {
-        true => String::new(),
-        false => format!(": {}", found.join("; ")),
-    }
+    if found.is_empty() { String::new() } else { format!(": {}", found.join("; ")) }
 }
 
 /// S4, S5, S6. True when a user of the device was found that nobody has agreed to. `claimed`: the open device, if the kernel granted it exclusively.
 pub(super) fn in_use(inquiry: &mut Inquiry<'_>, device: DevNum, claimed: Option<&File>) -> bool {
-    let kin = match Kin::of(inquiry.roots, device) {
+    let kin = match Kin::read(inquiry.roots, device) {
         Ok(kin) => kin,
         Err(why) => {
             for rule in [RuleId::S4, RuleId::S5, RuleId::S6] {
@@ -193,9 +190,10 @@ fn others(inquiry: &mut Inquiry<'_>, seen: &Openers) -> Result<String, String> {
         return Err("this is a container: processes outside it are invisible; add --in-container to proceed".into());
     }
     let read = in_words(seen.readers());
-    match read.is_empty() {
-        true => Ok(format!("none of {} ({fds})", seen.extent())),
-        false => Ok(format!("{read}; none of {} for writing ({fds})", seen.extent())),
+    if read.is_empty() {
+        Ok(format!("none of {} ({fds})", seen.extent()))
+    } else {
+        Ok(format!("{read}; none of {} for writing ({fds})", seen.extent()))
     }
 }
 

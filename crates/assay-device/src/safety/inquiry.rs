@@ -53,8 +53,7 @@ impl Inquiry<'_> {
 
     /// The consent given earlier for exactly this device.
     pub(super) fn standing(&self) -> Option<&Standing> {
-        let is_of_this = |given: &&Standing| !given.marks.is_empty() && given.marks == self.exam.marks;
-        self.request.standing.iter().find(is_of_this)
+        self.request.standing.iter().find(|given| !given.marks.is_empty() && given.marks == self.exam.marks)
     }
 
     /// The other runs that may share a device with this one: those under the same consent.
@@ -66,20 +65,20 @@ impl Inquiry<'_> {
     /// S3, as far as size and alignment are concerned.
     pub(super) fn fits_blocks(&self, block: u32) -> Result<(), String> {
         let alignment = self.request.needs.alignment;
-        match alignment.is_multiple_of(block) {
-            true => Ok(()),
-            false => {
-                Err(format!("the workload's sizes are multiples of {alignment} bytes, the target's blocks are {block}"))
-            }
+        if alignment.is_multiple_of(block) {
+            Ok(())
+        } else {
+            Err(format!("the workload's sizes are multiples of {alignment} bytes, the target's blocks are {block}"))
         }
     }
 
     /// S14.
     pub(super) fn fits_size(&mut self, usable: u64) -> bool {
         let extent = self.request.needs.extent;
-        let found = match extent <= u128::from(usable) {
-            true => Ok(format!("{extent} of {usable} bytes")),
-            false => Err(format!("the workload reaches byte {extent}, the target ends at {usable}")),
+        let found = if extent <= u128::from(usable) {
+            Ok(format!("{extent} of {usable} bytes"))
+        } else {
+            Err(format!("the workload reaches byte {extent}, the target ends at {usable}"))
         };
         self.answer(RuleId::S14, found)
     }

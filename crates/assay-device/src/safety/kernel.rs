@@ -79,8 +79,8 @@ pub(super) fn loop_backing(fd: impl AsFd) -> Result<LoopBacking, Errno> {
     // SAFETY: LOOP_GET_STATUS64 stores one `struct loop_info64`, 232 bytes, which LoopInfo mirrors.
     let info = unsafe { ioctl(fd, Getter::<LOOP_GET_STATUS64, LoopInfo>::new()) }?;
     let _ = info.rest;
-    let block = (info.rdevice != 0).then(|| DevNum::of(info.rdevice));
-    Ok(LoopBacking { device: DevNum::of(info.device), inode: info.inode, block })
+    let block = (info.rdevice != 0).then(|| DevNum::from_stat(info.rdevice));
+    Ok(LoopBacking { device: DevNum::from_stat(info.device), inode: info.inode, block })
 }
 
 /// Alignment of memory and offsets that direct I/O requires (statx DIOALIGN, Linux 6.1 and later). `None`: the kernel
@@ -92,7 +92,8 @@ pub(super) fn direct_alignment(fd: BorrowedFd<'_>) -> Option<(u32, u32)> {
 }
 
 /// Whether an alignment can be used: zero says that there is no direct I/O.
-pub(super) fn is_usable(&(memory, offset): &(u32, u32)) -> bool {
+pub(super) fn is_usable(alignment: &(u32, u32)) -> bool {
+    let (memory, offset) = *alignment;
     memory > 0 && offset > 0
 }
 
@@ -162,17 +163,17 @@ fn first_extent(fd: BorrowedFd<'_>, is: fn(&Extent) -> bool) -> Result<Option<u6
         // SAFETY: FS_IOC_FIEMAP reads the header and stores at most `count` extents after it, for which `map` has
         // space.
         unsafe { ioctl(fd, Updater::<FS_IOC_FIEMAP, Fiemap>::new(&mut map)) }?;
-        match look_at(&map.extents[..(map.mapped as usize).min(EXTENTS)], is) {
-            Seen::Found(at) => return Ok(Some(at)),
-            Seen::More(from) => start = from,
-            Seen::End => return Ok(None),
+        match search_extents(&map.extents[..(map.mapped as usize).min(EXTENTS)], is) {
+            ExtentSearch::Found(at) => return Ok(Some(at)),
+            ExtentSearch::More(from) => start = from,
+            ExtentSearch::End => return Ok(None),
         }
     }
 }
 
 /// What one answer of FIEMAP means for the search for an extent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Seen {
+enum ExtentSearch {
     /// The extent that begins at this byte.
     Found(u64),
     /// None of these; the next answer begins at this byte.
@@ -182,13 +183,15 @@ enum Seen {
 }
 
 /// An extent of length zero would be requested again for ever, so it ends the search like the last one.
-fn look_at(extents: &[Extent], is: fn(&Extent) -> bool) -> Seen {
+fn search_extents(extents: &[Extent], is: fn(&Extent) -> bool) -> ExtentSearch {
     if let Some(found) = extents.iter().find(|extent| is(extent)) {
-        return Seen::Found(found.logical);
+        return ExtentSearch::Found(found.logical);
     }
     match extents.last() {
-        Some(last) if last.flags & FIEMAP_EXTENT_LAST == 0 && last.length > 0 => Seen::More(last.logical + last.length),
-        _ => Seen::End,
+        Some(last) if last.flags & FIEMAP_EXTENT_LAST == 0 && last.length > 0 => {
+            ExtentSearch::More(last.logical + last.length)
+        }
+        _ => ExtentSearch::End,
     }
 }
 
@@ -211,19 +214,22 @@ mod tests {
         let others = 0x4 | 0x100 | 0x800;
         let shared = FIEMAP_EXTENT_SHARED;
         for (extents, seen) in [
-            (vec![], Seen::End),
-            (vec![extent(0, 4096, 0)], Seen::More(4096)),
-            (vec![extent(0, 4096, others)], Seen::More(4096)),
-            (vec![extent(0, 4096, FIEMAP_EXTENT_LAST)], Seen::End),
-            (vec![extent(0, 4096, others | FIEMAP_EXTENT_LAST)], Seen::End),
-            (vec![extent(0, 4096, 0), extent(12288, 8192, 0)], Seen::More(20480)),
-            (vec![extent(0, 4096, 0), extent(12288, 0, 0)], Seen::End),
-            (vec![extent(0, 4096, shared)], Seen::Found(0)),
-            (vec![extent(0, 4096, 0), extent(8192, 4096, shared | others | FIEMAP_EXTENT_LAST)], Seen::Found(8192)),
-            (vec![extent(4096, 4096, shared), extent(8192, 4096, shared)], Seen::Found(4096)),
+            (vec![], ExtentSearch::End),
+            (vec![extent(0, 4096, 0)], ExtentSearch::More(4096)),
+            (vec![extent(0, 4096, others)], ExtentSearch::More(4096)),
+            (vec![extent(0, 4096, FIEMAP_EXTENT_LAST)], ExtentSearch::End),
+            (vec![extent(0, 4096, others | FIEMAP_EXTENT_LAST)], ExtentSearch::End),
+            (vec![extent(0, 4096, 0), extent(12288, 8192, 0)], ExtentSearch::More(20480)),
+            (vec![extent(0, 4096, 0), extent(12288, 0, 0)], ExtentSearch::End),
+            (vec![extent(0, 4096, shared)], ExtentSearch::Found(0)),
+            (
+                vec![extent(0, 4096, 0), extent(8192, 4096, shared | others | FIEMAP_EXTENT_LAST)],
+                ExtentSearch::Found(8192),
+            ),
+            (vec![extent(4096, 4096, shared), extent(8192, 4096, shared)], ExtentSearch::Found(4096)),
         ] {
             let told: Vec<_> = extents.iter().map(|e| (e.logical, e.length, e.flags)).collect();
-            assert_eq!(look_at(&extents, |extent| extent.flags & FIEMAP_EXTENT_SHARED != 0), seen, "{told:?}");
+            assert_eq!(search_extents(&extents, |extent| extent.flags & FIEMAP_EXTENT_SHARED != 0), seen, "{told:?}");
         }
     }
 

@@ -39,14 +39,13 @@ pub(crate) fn is_stamped(block: &[u8]) -> bool {
 /// was written through the page cache may begin at any byte; a fragment of a payload that begins with the block is the
 /// beginning of a stamp.
 fn begins_ours(rest: &[u8]) -> bool {
-    let stamp_behind = |fragment: usize| {
+    let longest = rest.iter().zip(&MAGIC).take_while(|(byte, magic)| byte == magic).count();
+    // The next stamp may repeat letters of the fragment.
+    (0..=longest).any(|fragment| {
         let rest = &rest[fragment..];
         let zeros = rest.iter().take_while(|byte| **byte == 0).count();
         is_stamped(&rest[zeros..])
-    };
-    let longest = rest.iter().zip(&MAGIC).take_while(|(byte, magic)| byte == magic).count();
-    // The next stamp may repeat letters of the fragment.
-    (0..=longest).any(stamp_behind)
+    })
 }
 
 /// The offsets of the sectors that are neither zero nor ours, in data read from a 4 KiB-aligned offset.

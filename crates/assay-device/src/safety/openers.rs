@@ -103,8 +103,8 @@ pub(super) struct Openers {
 impl Openers {
     /// Whether all processes found are short-lived probes, which examine a device whenever somebody closes it.
     pub(super) fn only_probes(&self) -> bool {
-        let probe = |name: &str| matches!(name, "(udev-worker)" | "systemd-udevd" | "udevd" | "blkid" | "udisksd");
-        self.found.iter().all(|o| probe(&o.name))
+        let probes = ["(udev-worker)", "systemd-udevd", "udevd", "blkid", "udisksd"];
+        self.found.iter().all(|opener| probes.contains(&opener.name.as_str()))
     }
 
     /// Whether another look cannot change the result, after `look` repeated looks.
@@ -130,12 +130,10 @@ impl Openers {
 
     /// How many processes were seen, in words.
     pub(super) fn extent(&self) -> String {
-        match self.init_is_protected {
-            true => format!(
-                "{} processes; a security module keeps everybody out of process 1, the machine's first",
-                self.seen
-            ),
-            false => format!("{} processes", self.seen),
+        if self.init_is_protected {
+            format!("{} processes; a security module keeps everybody out of process 1, the machine's first", self.seen)
+        } else {
+            format!("{} processes", self.seen)
         }
     }
 
@@ -306,8 +304,8 @@ fn matches(wanted: &Wanted, link: &Path) -> io::Result<Option<PathBuf>> {
     let same = match std::fs::metadata(link) {
         Ok(meta) => {
             let kind = rustix::fs::FileType::from_raw_mode(meta.mode());
-            let inode = Inode { device: DevNum::of(meta.dev()), inode: meta.ino() };
-            let number = DevNum::of(meta.rdev());
+            let inode = Inode { device: DevNum::from_stat(meta.dev()), inode: meta.ino() };
+            let number = DevNum::from_stat(meta.rdev());
             let block = kind == rustix::fs::FileType::BlockDevice;
             let is_lock = || wanted.disk == Some(number) && holds_its_lock(link);
             wanted.inodes.contains(&inode) || (block && wanted.devices.iter().any(|d| d.0 == number) && !is_lock())
@@ -363,9 +361,9 @@ fn access_of(link: &Path) -> Access {
 fn holds_its_lock(link: &Path) -> bool {
     let Some(info) = info_of(link) else { return false };
     let locks: Vec<&str> = info.lines().filter(|line| line.starts_with("lock:")).collect();
-    let shared = |line: &&str| line.contains(" FLOCK ") && line.contains(" READ ");
+    let are_shared = locks.iter().all(|line| line.contains(" FLOCK ") && line.contains(" READ "));
     let is_direct = flags_of(&info).is_none_or(|flags| flags & OFlags::DIRECT.bits() != 0);
-    is_for_reading(&info) && !is_direct && !locks.is_empty() && locks.iter().all(shared)
+    is_for_reading(&info) && !is_direct && !locks.is_empty() && are_shared
 }
 
 /// The bits that distinguish reading from writing; 0 is reading only (include/uapi/asm-generic/fcntl.h).

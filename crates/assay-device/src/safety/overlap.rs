@@ -28,9 +28,8 @@ impl Family {
 
     /// The members of both.
     pub(super) fn with(&self, other: &Family) -> Family {
-        let join = |a: &[Member], b: &[Member]| a.iter().chain(b).cloned().collect();
-        let members = join(&self.members, &other.members);
-        Family { members, near: join(&self.near, &other.near), loops: self.loops.clone() }
+        let members = [&self.members[..], &other.members].concat();
+        Family { members, near: [&self.near[..], &other.near].concat(), loops: self.loops.clone() }
     }
 
     /// The members of this family that are not in `other`.

@@ -145,7 +145,7 @@ impl Permit {
     /// No descriptor is left.
     pub fn target(&self) -> io::Result<Target> {
         let fd = self.file.as_fd().try_clone_to_owned()?;
-        let durable = Durable::of(&self.roots, self.file.as_fd());
+        let durable = Durable::from_file(&self.roots, self.file.as_fd());
         Ok(Target::over(fd, 0, self.geometry(), true).written(durable))
     }
 

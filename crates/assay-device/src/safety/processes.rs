@@ -52,8 +52,10 @@ fn concealed(roots: &Roots) -> Result<Option<String>, String> {
     let table = mounts(&path).map_err(|e| super::roots::cannot_read(&path, &e))?;
     let mount = mount_of(&table, Path::new("/proc")).filter(|mount| mount.kind == "proc");
     let options = mount.map_or("", |mount| mount.options.as_str());
-    let hides = |option: &&str| option.starts_with("hidepid=") && !matches!(*option, "hidepid=0" | "hidepid=off");
-    match options.split(',').find(hides) {
+    let hiding = options
+        .split(',')
+        .find(|option| option.starts_with("hidepid=") && !matches!(*option, "hidepid=0" | "hidepid=off"));
+    match hiding {
         Some(option) if !may_look_into_all(roots) => {
             Ok(Some(format!("{} is mounted with {option}, which hides processes", roots.proc.display())))
         }

@@ -36,7 +36,7 @@ pub(super) fn inquire(inquiry: &mut Inquiry<'_>, subject: &Subject, inode: Inode
     let (file, direct) = match open(subject, access, page_cache) {
         Ok(opened) => opened,
         Err(e) => {
-            inquiry.answer_unopened(RuleId::S2, Unopened::of(e));
+            inquiry.answer_unopened(RuleId::S2, Unopened::from_errno(e));
             return None;
         }
     };
@@ -53,7 +53,7 @@ pub(super) fn inquire(inquiry: &mut Inquiry<'_>, subject: &Subject, inode: Inode
         shape(&file, direct, page_cache).and_then(|shape| inquiry.fits_blocks(shape.logical_block).map(|()| shape));
     inquiry.answer(RuleId::S3, whole.as_ref().map(Shape::to_string).map_err(Clone::clone));
     let whole = whole.ok()?;
-    let owned = ours(inquiry, &file, &whole, inode);
+    let owned = examine_ownership(inquiry, &file, &whole, inode);
     let blank = owned.as_ref().is_ok_and(|owned| owned.blank);
     if !inquiry.answer(RuleId::S10, owned.map(|owned| owned.to_string())) {
         return None;
@@ -124,7 +124,7 @@ impl fmt::Display for Owned {
 }
 
 /// S10.
-fn ours(inquiry: &Inquiry<'_>, file: &File, whole: &Shape, inode: Inode) -> Result<Owned, String> {
+fn examine_ownership(inquiry: &Inquiry<'_>, file: &File, whole: &Shape, inode: Inode) -> Result<Owned, String> {
     let blank = match has_label(file, whole.size) {
         Ok(true) if whole.size > LABEL_LEN => false,
         Ok(_) => blank::is_blank(file, whole.size).map(|()| true)?,
@@ -154,11 +154,7 @@ fn ours(inquiry: &Inquiry<'_>, file: &File, whole: &Shape, inode: Inode) -> Resu
 
 /// Whether it is neither active swap nor the backing of a loop device.
 fn not_in_the_kernels_hands(inquiry: &Inquiry<'_>, inode: Inode) -> Result<(), String> {
-    let at = |path: &str| {
-        let stat = rustix::fs::stat(path).ok()?;
-        Some(Inode { device: DevNum::of(stat.st_dev), inode: stat.st_ino })
-    };
-    if usage::swaps(inquiry.roots)?.iter().any(|path| at(path) == Some(inode)) {
+    if usage::swaps(inquiry.roots)?.iter().any(|path| inode_at(path) == Some(inode)) {
         return Err("it is active swap".into());
     }
     let loops = family::loops(inquiry.roots)?;
@@ -206,7 +202,7 @@ pub(super) fn watermarks(inquiry: &Inquiry<'_>, file: &File, real: &Path, direct
         return marks;
     }
     let device =
-        rustix::fs::fstat(file).ok().and_then(|s| usage::disk_under(inquiry.roots, real, DevNum::of(s.st_dev)));
+        rustix::fs::fstat(file).ok().and_then(|s| usage::disk_under(inquiry.roots, real, DevNum::from_stat(s.st_dev)));
     match device {
         Some(device) => marks.extend(watermark::of_device(inquiry.roots, device)),
         None => marks.push(Watermark::UnknownBacking),
@@ -235,7 +231,7 @@ fn lock(inquiry: &Inquiry<'_>, file: &File, inode: Inode) -> Result<String, Stri
             Err(e) => return Err(format!("it cannot be locked: {e}")),
         }
         let seen = openers(inquiry.roots, &Wanted { inodes: vec![inode], ..Wanted::default() })?;
-        if held(look, &seen) {
+        if is_lock_kept(look, &seen) {
             return Err(format!("another run has locked it: {}", in_words(&seen.found)));
         }
         wait_a_little();
@@ -264,7 +260,7 @@ fn is_locked(subject: &Subject) -> bool {
 }
 
 /// Whether the lock belongs to somebody who keeps it, after `look` repeated attempts.
-fn held(look: u32, seen: &Openers) -> bool {
+fn is_lock_kept(look: u32, seen: &Openers) -> bool {
     look >= LOOKS || !seen.found.is_empty()
 }
 
@@ -272,7 +268,12 @@ fn held(look: u32, seen: &Openers) -> bool {
 fn log_disk(roots: &Roots, log_dir: &Path) -> Option<DevNum> {
     let real = usage::existing(log_dir);
     let stat = rustix::fs::stat(&real).ok()?;
-    usage::disk_under(roots, &real, DevNum::of(stat.st_dev))
+    usage::disk_under(roots, &real, DevNum::from_stat(stat.st_dev))
+}
+
+fn inode_at(path: &str) -> Option<Inode> {
+    let stat = rustix::fs::stat(path).ok()?;
+    Some(Inode { device: DevNum::from_stat(stat.st_dev), inode: stat.st_ino })
 }
 
 #[cfg(test)]
@@ -293,7 +294,7 @@ mod tests {
             (0, &somebody, true),
             (LOOKS, &somebody, true),
         ] {
-            assert_eq!(held(look, seen), end, "{look} {seen:?}");
+            assert_eq!(is_lock_kept(look, seen), end, "{look} {seen:?}");
         }
     }
 
@@ -317,7 +318,7 @@ mod tests {
         std::fs::write(&other, "2").unwrap();
         std::fs::hard_link(&file, at("second name")).unwrap();
         let stat = rustix::fs::stat(&file).unwrap();
-        let inode = Inode { device: DevNum::of(stat.st_dev), inode: stat.st_ino };
+        let inode = Inode { device: DevNum::from_stat(stat.st_dev), inode: stat.st_ino };
         for (swap, looped, real, refusal) in [
             (&other, &other, &file, None),
             (&file, &other, &file, Some("active swap")),
@@ -363,7 +364,7 @@ mod tests {
             file.write_all_at(&super::super::label::label(size), data).unwrap();
             let whole = Shape { size, logical_block: 4096, physical_block: 4096, dma_alignment: 4096, direct: true };
             // A file without a name is refused as well, but for another reason.
-            let refused = ours(&inquiry, &file, &whole, none).err().unwrap();
+            let refused = examine_ownership(&inquiry, &file, &whole, none).err().unwrap();
             assert_eq!(refused.starts_with("it has 0 names"), ours_by_label, "{data}: {refused}");
             assert_eq!(refused.starts_with("not a file of this program"), !ours_by_label, "{data}: {refused}");
         }

@@ -20,7 +20,7 @@ pub struct DevNum {
 
 impl DevNum {
     /// Splits a number from `stat`.
-    pub fn of(dev: u64) -> DevNum {
+    pub fn from_stat(dev: u64) -> DevNum {
         DevNum { major: rustix::fs::major(dev), minor: rustix::fs::minor(dev) }
     }
 

@@ -96,15 +96,14 @@ pub(crate) struct Unopened {
 
 impl Unopened {
     /// The meaning of the kernel's error.
-    pub(crate) fn of(e: Errno) -> Unopened {
+    pub(crate) fn from_errno(e: Errno) -> Unopened {
         if !matches!(e, Errno::ACCESS | Errno::PERM) {
             return Unopened { text: format!("cannot open it: {e}"), lacks_rights: false };
         }
-        let who = match rustix::process::geteuid().is_root() {
-            true => {
-                "access is denied to root too, by the control group of this container, a security module, or the device itself"
-            }
-            false => "run as root",
+        let who = if rustix::process::geteuid().is_root() {
+            "access is denied to root too, by the control group of this container, a security module, or the device itself"
+        } else {
+            "run as root"
         };
         Unopened { text: format!("not permitted to open it ({e}): {who}"), lacks_rights: true }
     }
@@ -187,8 +186,9 @@ impl Refusal {
 
     /// Whether this process lacks the rights to examine the target, and no other reason against it is known.
     pub fn lacks_rights(&self) -> bool {
-        let speaks = |answer: &RuleAnswer| matches!(answer.id, RuleId::S4 | RuleId::S9) && !answer.lacks_rights;
-        self.unpermitted && !self.also.iter().any(speaks)
+        let speaks =
+            self.also.iter().any(|answer| matches!(answer.id, RuleId::S4 | RuleId::S9) && !answer.lacks_rights);
+        self.unpermitted && !speaks
     }
 
     /// What was found, without what to do about it. Names in it cannot begin a new line.
@@ -266,7 +266,7 @@ mod tests {
             (Errno::NXIO, false, "cannot open it"),
             (Errno::ROFS, false, "cannot open it"),
         ] {
-            let why = Unopened::of(e);
+            let why = Unopened::from_errno(e);
             assert_eq!((why.lacks_rights, why.text.starts_with(begins)), (lacks_rights, true), "{e}: {}", why.text);
             let answer = RuleAnswer::unopened(RuleId::S2, why.clone());
             assert_eq!((answer.ok, answer.lacks_rights, answer.evidence), (false, lacks_rights, why.text), "{e}");

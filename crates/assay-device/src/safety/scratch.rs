@@ -63,11 +63,11 @@ impl Gate {
     /// are allowed.
     fn among_devices(&self, path: &Path) -> Result<(), String> {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-        let device = |path: &Path| rustix::fs::stat(path).ok().map(|stat| stat.st_dev);
-        let dev = device(&self.roots.dev);
-        match dev.is_some() && dev == device(parent) {
-            true => Err(format!("there is no device {}, and files are not created in /dev", path.display())),
-            false => Ok(()),
+        let dev = device_of(&self.roots.dev);
+        if dev.is_some() && dev == device_of(parent) {
+            Err(format!("there is no device {}, and files are not created in /dev", path.display()))
+        } else {
+            Ok(())
         }
     }
 }
@@ -114,9 +114,10 @@ fn room(path: &Path, whole: u64) -> Result<(), String> {
     let fs = rustix::fs::statvfs(&dir).map_err(|e| format!("{}: {e}", dir.display()))?;
     let free = u128::from(fs.f_bavail) * u128::from(fs.f_frsize);
     let needed = u128::from(whole) * 105 / 100;
-    match free >= needed {
-        true => Ok(()),
-        false => Err(format!("{} has {free} bytes free, {needed} are needed (the file and 5 %)", dir.display())),
+    if free >= needed {
+        Ok(())
+    } else {
+        Err(format!("{} has {free} bytes free, {needed} are needed (the file and 5 %)", dir.display()))
     }
 }
 
@@ -141,6 +142,11 @@ fn write_zeros(file: &File, usable: u64) -> io::Result<()> {
         let len = (usable - at).min(zeros.len() as u64) as usize;
         file.write_all_at(&zeros[..len], at)
     })
+}
+
+/// The number of the file system of a path.
+fn device_of(path: &Path) -> Option<u64> {
+    rustix::fs::stat(path).ok().map(|stat| stat.st_dev)
 }
 
 #[cfg(test)]

@@ -48,10 +48,10 @@ fn partner(process: &Path, pid: u32, device: DevNum, record: Inode) -> Option<Pa
         let Ok(meta) = std::fs::metadata(entry.path()) else { continue };
         let number = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok());
         let info = || number.and_then(|n| attribute(&process.join("fdinfo").join(n.to_string()))).unwrap_or_default();
-        if FileType::from_raw_mode(meta.mode()) == FileType::BlockDevice && DevNum::of(meta.rdev()) == device {
+        if FileType::from_raw_mode(meta.mode()) == FileType::BlockDevice && DevNum::from_stat(meta.rdev()) == device {
             is_open = true;
             claim = claim.or(number.filter(|_| is_locked(&info(), "WRITE")));
-        } else if (Inode { device: DevNum::of(meta.dev()), inode: meta.ino() }) == record {
+        } else if (Inode { device: DevNum::from_stat(meta.dev()), inode: meta.ino() }) == record {
             is_agreed |= is_locked(&info(), "READ");
         }
     }
@@ -74,7 +74,7 @@ pub(super) fn join(partner: &Partner, device: DevNum) -> Option<File> {
     // The process may be another one by now: only what was copied counts.
     let stat = rustix::fs::fstat(&copy).ok()?;
     let is_device =
-        FileType::from_raw_mode(stat.st_mode) == FileType::BlockDevice && DevNum::of(stat.st_rdev) == device;
+        FileType::from_raw_mode(stat.st_mode) == FileType::BlockDevice && DevNum::from_stat(stat.st_rdev) == device;
     let flags = rustix::fs::fcntl_getfl(&copy).ok()?;
     let is_ours = flags & OFlags::RWMODE == OFlags::RDWR && flags.contains(OFlags::DIRECT);
     // The lock belongs to the open file: through any other one it would be refused.

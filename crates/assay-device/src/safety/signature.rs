@@ -180,7 +180,7 @@ const BLKID: [&str; 4] = ["/usr/sbin/blkid", "/sbin/blkid", "/usr/bin/blkid", "/
 pub(super) fn blkid(file: &File) -> Option<Result<(), String>> {
     let program = BLKID.iter().find(|p| Path::new(p).exists())?;
     Some(match run_blkid(program, file) {
-        Ok(out) => told(out.status.code(), &String::from_utf8_lossy(&out.stdout))
+        Ok(out) => judge_blkid(out.status.code(), &String::from_utf8_lossy(&out.stdout))
             .map_err(|what| format!("{program} -p {what}")),
         Err(e) => Err(format!("{program} could not be run: {e}")),
     })
@@ -219,17 +219,16 @@ pub(super) fn partition_entry(file: &File) -> Result<Option<Entry>, String> {
 }
 
 fn entry_in(text: &str) -> Option<Entry> {
-    let value = |key: &str| text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='));
     Some(Entry {
-        scheme: value("PART_ENTRY_SCHEME")?.to_owned(),
-        number: value("PART_ENTRY_NUMBER")?.parse().ok()?,
-        start: value("PART_ENTRY_OFFSET")?.parse().ok()?,
-        size: value("PART_ENTRY_SIZE")?.parse().ok()?,
+        scheme: value_of_key(text, "PART_ENTRY_SCHEME")?.to_owned(),
+        number: value_of_key(text, "PART_ENTRY_NUMBER")?.parse().ok()?,
+        start: value_of_key(text, "PART_ENTRY_OFFSET")?.parse().ok()?,
+        size: value_of_key(text, "PART_ENTRY_SIZE")?.parse().ok()?,
     })
 }
 
 /// What the exit code of `blkid -p` and its output say together: `Err` unless nothing was found.
-fn told(code: Option<i32>, text: &str) -> Result<(), String> {
+fn judge_blkid(code: Option<i32>, text: &str) -> Result<(), String> {
     match (code, content(text)) {
         (Some(2), _) => Ok(()),
         (Some(0), None) if told_of_the_entry(text) => Ok(()),
@@ -253,6 +252,11 @@ fn is_about_the_device(line: &str) -> bool {
 /// Whether this explains that `blkid` ended as if it had found something.
 fn told_of_the_entry(text: &str) -> bool {
     text.lines().any(|line| line.starts_with("PART_ENTRY_"))
+}
+
+/// The value of `KEY=value`.
+fn value_of_key<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix('='))
 }
 
 #[cfg(test)]
@@ -406,7 +410,7 @@ mod tests {
             (Some(4), entry, Err("ended with Some(4)")),
             (None, "", Err("ended with None")),
         ] {
-            assert_eq!(told(code, text), expected.map_err(str::to_owned), "{code:?} {text}");
+            assert_eq!(judge_blkid(code, text), expected.map_err(str::to_owned), "{code:?} {text}");
         }
     }
 

@@ -54,8 +54,8 @@ pub fn what_was_seen(users: &BTreeSet<String>, answer: &RuleAnswer) -> String {
 pub fn difference(then: &Marks, now: &Marks) -> Option<String> {
     let names: std::collections::BTreeSet<&String> = then.keys().chain(now.keys()).collect();
     let changed = names.into_iter().find(|name| then.get(*name) != now.get(*name))?;
-    let mark = |marks: &Marks| marks.get(changed).cloned().unwrap_or_else(|| "absent".to_owned());
-    Some(format!("its {changed} was {} and is {} now", mark(then), mark(now)))
+    let [then, now] = [then, now].map(|marks| marks.get(changed).map_or("absent", String::as_str));
+    Some(format!("its {changed} was {then} and is {now} now"))
 }
 
 #[cfg(test)]

@@ -51,7 +51,7 @@ impl Subject {
     #[allow(clippy::disallowed_methods, reason = "the gate opens targets, and only it")]
     pub(super) fn resolve(given: &Path) -> Result<Subject, Unopened> {
         let missing_or_refused = |e: std::io::Error| match e.kind() {
-            std::io::ErrorKind::PermissionDenied => Unopened::of(rustix::io::Errno::ACCESS),
+            std::io::ErrorKind::PermissionDenied => Unopened::from_errno(rustix::io::Errno::ACCESS),
             _ => Unopened { text: format!("{}: {e}", given.display()), lacks_rights: false },
         };
         let real = given.canonicalize().map_err(missing_or_refused)?;
@@ -75,8 +75,8 @@ impl Subject {
 /// The kind according to a result of `stat`.
 pub(crate) fn kind(stat: &Stat) -> Kind {
     match FileType::from_raw_mode(stat.st_mode) {
-        FileType::BlockDevice => Kind::Block(DevNum::of(stat.st_rdev)),
-        FileType::RegularFile => Kind::File(Inode { device: DevNum::of(stat.st_dev), inode: stat.st_ino }),
+        FileType::BlockDevice => Kind::Block(DevNum::from_stat(stat.st_rdev)),
+        FileType::RegularFile => Kind::File(Inode { device: DevNum::from_stat(stat.st_dev), inode: stat.st_ino }),
         FileType::CharacterDevice => Kind::Other("character device"),
         FileType::Directory => Kind::Other("directory"),
         FileType::Fifo => Kind::Other("FIFO"),

@@ -33,8 +33,9 @@ pub(super) fn confirms(roots: &Roots, device: DevNum, file: &File) -> Result<(),
     let disk = number(&identity.disk_dir.join("size")).ok_or("the size of its disk is unknown")?;
     let before_the_end = start.checked_add(size).and_then(|end| disk.checked_sub(end));
     let is_at_the_end = entry.scheme == "gpt" && before_the_end.is_none_or(|rest| rest < SECTORS_OF_A_TABLE - 1);
-    match start < SECTORS_OF_A_TABLE || is_at_the_end {
-        true => Err("it lies where the partition table of the disk may be".to_owned()),
-        false => Ok(()),
+    if start < SECTORS_OF_A_TABLE || is_at_the_end {
+        Err("it lies where the partition table of the disk may be".to_owned())
+    } else {
+        Ok(())
     }
 }

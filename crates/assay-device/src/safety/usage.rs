@@ -142,11 +142,11 @@ fn known_to_file_systems(roots: &Roots, family: &Family) -> Result<Vec<Use>, Str
 
 fn holders(member: &Member) -> Result<Vec<Use>, String> {
     let dir = member.dir.join("holders");
-    let part = |holder: String| {
+    let uses = names_if_any(&dir)?.into_iter().map(|holder| {
         let place = format!("({})", dir.join(&holder).display());
         Use::new(&member.name, &format!("is part of {holder}"), place)
-    };
-    Ok(names_if_any(&dir)?.into_iter().map(part).collect())
+    });
+    Ok(uses.collect())
 }
 
 /// A loop device on top of the target or of a close relative; a binding that cannot be read counts as one.

@@ -18,7 +18,7 @@ const ACCESS: u32 = 3;
 /// The file cannot be examined, or processes are hidden from this one.
 pub fn writers(file: BorrowedFd<'_>) -> io::Result<Vec<String>> {
     let facts = File::from(file.try_clone_to_owned()?).metadata()?;
-    among(&Roots::host(), Inode { device: DevNum::of(facts.dev()), inode: facts.ino() })
+    among(&Roots::host(), Inode { device: DevNum::from_stat(facts.dev()), inode: facts.ino() })
 }
 
 fn among(roots: &Roots, wanted: Inode) -> io::Result<Vec<String>> {
@@ -49,7 +49,7 @@ fn among(roots: &Roots, wanted: Inode) -> io::Result<Vec<String>> {
 /// Whether an open file of a process is the one that is wanted, and is open for writing.
 fn writes(process: &Path, file: &Path, wanted: Inode) -> bool {
     let is_wanted = std::fs::metadata(file)
-        .is_ok_and(|facts| Inode { device: DevNum::of(facts.dev()), inode: facts.ino() } == wanted);
+        .is_ok_and(|facts| Inode { device: DevNum::from_stat(facts.dev()), inode: facts.ino() } == wanted);
     let number = file.file_name().unwrap_or_default();
     is_wanted && attribute(&process.join("fdinfo").join(number)).is_none_or(|info| is_for_writing(&info))
 }

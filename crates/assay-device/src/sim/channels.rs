@@ -44,18 +44,18 @@ impl Channels {
     /// Stops all of them, idle or not at `at`, for `pause`.
     #[cold]
     pub(super) fn pause(&mut self, at: u64, pause: u64) {
-        self.each(|free| *free = at.max(*free) + pause);
+        self.change_each(|free| *free = at.max(*free) + pause);
     }
 
     /// The idle time of all of them together up to `at`, if none is busy; they count as free from `at` on.
     #[cold]
     pub(super) fn idle_until(&mut self, at: u64) -> u64 {
         let mut idle = 0;
-        self.each(|free| idle += at - std::mem::replace(free, at));
+        self.change_each(|free| idle += at - std::mem::replace(free, at));
         idle
     }
 
-    fn each(&mut self, mut change: impl FnMut(&mut u64)) {
+    fn change_each(&mut self, mut change: impl FnMut(&mut u64)) {
         let mask = self.ring.len() - 1;
         (self.head..self.head + self.count).for_each(|place| change(&mut self.ring[place & mask]));
     }

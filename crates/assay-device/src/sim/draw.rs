@@ -21,8 +21,8 @@ pub(super) fn exp(x: f64) -> f64 {
 
 /// A quotient of two polynomials, coefficients from the constant term upwards.
 fn ratio(x: f64, above: &[f64; 8], below: &[f64; 8]) -> f64 {
-    let value = |terms: &[f64; 8]| terms.iter().rev().fold(0.0, |sum, term| sum * x + term);
-    value(above) / value(below)
+    let [above, below] = [above, below].map(|terms| terms.iter().rev().fold(0.0, |sum, term| sum * x + term));
+    above / below
 }
 
 const CENTRE: [[f64; 8]; 2] = [
@@ -99,10 +99,7 @@ pub(super) fn normal_quantile(p: f64) -> f64 {
         return q * ratio(0.180_625 - q * q, &CENTRE[0], &CENTRE[1]);
     }
     let tail = (-ln(if q < 0.0 { p } else { 1.0 - p })).sqrt();
-    let size = match tail <= 5.0 {
-        true => ratio(tail - 1.6, &FLANK[0], &FLANK[1]),
-        false => ratio(tail - 5.0, &FAR[0], &FAR[1]),
-    };
+    let size = if tail <= 5.0 { ratio(tail - 1.6, &FLANK[0], &FLANK[1]) } else { ratio(tail - 5.0, &FAR[0], &FAR[1]) };
     if q < 0.0 { -size } else { size }
 }
 

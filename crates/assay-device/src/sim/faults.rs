@@ -79,8 +79,7 @@ impl Trouble {
 
     /// The device's own time: the caller's without the stalls.
     fn device_time(&self, now: u64) -> u64 {
-        let lost = |(start, len): &(u64, u64)| now.saturating_sub(*start).min(*len);
-        now - self.stalls.iter().map(lost).sum::<u64>()
+        now - self.stalls.iter().map(|(start, len)| now.saturating_sub(*start).min(*len)).sum::<u64>()
     }
 
     /// The inverse of `device_time`; at the very moment of a stall, the stall's beginning.

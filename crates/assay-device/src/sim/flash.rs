@@ -179,7 +179,7 @@ const FRESH_STEPS: u64 = 64;
 impl Advantage {
     /// The time that an operation of `time` takes at `now`.
     #[inline]
-    fn of(&mut self, now: u64, time: u64) -> u64 {
+    fn shorten(&mut self, now: u64, time: u64) -> u64 {
         while now >= self.next && self.less > 0 {
             self.less = (nanoseconds(self.less) * exp(-1.0 / FRESH_STEPS as f64)) as i64 as u64;
             self.next += self.step;
@@ -273,7 +273,7 @@ impl Flash {
 
     #[inline]
     fn aged(&mut self, now: u64, time: u64) -> u64 {
-        self.fresh.as_mut().map_or(time, |fresh| fresh.of(now, time))
+        self.fresh.as_mut().map_or(time, |fresh| fresh.shorten(now, time))
     }
 
     #[inline]

@@ -65,7 +65,7 @@ impl Bank {
     /// Targets as specified, fresh and idle at the origin of the time line. Each draws from its own generator, seeded
     /// with `seed` and its index in the list, or only with the specification's own `seed=`.
     pub fn new(seed: u64, specs: Vec<Spec>) -> Bank {
-        let make = |(place, spec): (usize, &Spec)| {
+        let targets = specs.iter().enumerate().map(|(place, spec)| {
             let child = |purpose| match spec.seed {
                 Some(own) => Prng::child(own, &[purpose]),
                 None => Prng::child(seed, &[place as u64, purpose]),
@@ -78,8 +78,8 @@ impl Bank {
                 },
                 trouble: Trouble::new(&spec.faults, child(1)),
             }
-        };
-        Bank { targets: specs.iter().enumerate().map(make).collect(), pending: Pending::default(), hung: 0 }
+        });
+        Bank { targets: targets.collect(), pending: Pending::default(), hung: 0 }
     }
 
     /// Operations submitted and not yet returned, including those that will never complete.

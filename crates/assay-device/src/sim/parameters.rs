@@ -160,9 +160,10 @@ where
 }
 
 fn in_range<T: PartialOrd + fmt::Display>(value: T, range: RangeInclusive<T>) -> Result<T, String> {
-    match range.contains(&value) {
-        true => Ok(value),
-        false => Err(format!("{value} is out of range; write {} to {}", range.start(), range.end())),
+    if range.contains(&value) {
+        Ok(value)
+    } else {
+        Err(format!("{value} is out of range; write {} to {}", range.start(), range.end()))
     }
 }
 

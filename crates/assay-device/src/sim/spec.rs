@@ -40,7 +40,7 @@ const FAULT_TIME: RangeInclusive<Span> = Span::ZERO..=Span::from_secs(100 * 365 
 const STALL: RangeInclusive<Span> = Span::from_ns(1)..=Span::from_secs(30 * 86_400);
 
 impl Spec {
-    fn of(model: Model) -> Spec {
+    fn with_model(model: Model) -> Spec {
         Spec { size: model.size(), block: Bytes::new(512), seed: None, model, faults: Faults::default() }
     }
 
@@ -101,9 +101,9 @@ impl Spec {
             return Err(format!("size {} is not a multiple of block {}; write a size that is", self.size, self.block));
         }
         self.faults.stalls.sort();
-        let overlap = |pair: &&[(Span, Span)]| pair[0].0 + pair[0].1 > pair[1].0;
-        if let Some(two) = self.faults.stalls.windows(2).find(overlap) {
-            let (first, second) = (at(two[0]), at(two[1]));
+        let mut pairs = self.faults.stalls.windows(2);
+        if let Some(two) = pairs.find(|pair| pair[0].0 + pair[0].1 > pair[1].0) {
+            let (first, second) = (stall_in_words(two[0]), stall_in_words(two[1]));
             return Err(format!("stalls {first} and {second} overlap; write one that covers both"));
         }
         Ok(self)
@@ -114,7 +114,7 @@ impl Spec {
         let mut listed = vec![("size", self.size.to_string()), ("block", self.block.to_string())];
         listed.extend(self.model.listed());
         listed.extend(self.seed.map(|seed| ("seed", seed.to_string())));
-        listed.extend(self.faults.stalls.iter().map(|stall| ("stall", at(*stall))));
+        listed.extend(self.faults.stalls.iter().map(|stall| ("stall", stall_in_words(*stall))));
         listed.extend(self.faults.errors.map(|(part, whole)| ("errors", format!("{part}/{whole}"))));
         listed.extend(self.faults.hangs.iter().map(|(from, count)| ("hang", format!("{count}@{from}"))));
         listed.extend(self.faults.gone.map(|from| ("gone", from.to_string())));
@@ -122,16 +122,18 @@ impl Spec {
     }
 }
 
-/// A stall as it is written.
-fn at((start, len): (Span, Span)) -> String {
+/// A stall, its start and its length, as it is written.
+fn stall_in_words(stall: (Span, Span)) -> String {
+    let (start, len) = stall;
     format!("{len}@{start}")
 }
 
 fn block(value: &str) -> Result<Bytes, String> {
     let block = within(value, Bytes::new(512)..=Bytes::from_kib(64))?;
-    match block.get().is_power_of_two() {
-        true => Ok(block),
-        false => Err(format!("{block} is not a power of two; write for example 512B or 4KiB")),
+    if block.get().is_power_of_two() {
+        Ok(block)
+    } else {
+        Err(format!("{block} is not a power of two; write for example 512B or 4KiB"))
     }
 }
 
@@ -155,10 +157,12 @@ impl FromStr for Spec {
     type Err = SpecError;
     fn from_str(text: &str) -> Result<Spec, SpecError> {
         let fault = |what: String| SpecError(format!("\"{}\": {what}", clipped(text)));
-        let models = || MODELS.map(|model| format!("sim:{model}")).join(", ");
         let (name, parameters) = text.split_once('?').map_or((text, None), |(name, rest)| (name, Some(rest)));
         let model = name.strip_prefix("sim:").and_then(Model::named);
-        let mut spec = Spec::of(model.ok_or_else(|| fault(format!("no such simulated device; write {}", models())))?);
+        let mut spec = Spec::with_model(model.ok_or_else(|| {
+            let models = MODELS.map(|model| format!("sim:{model}")).join(", ");
+            fault(format!("no such simulated device; write {models}"))
+        })?);
         let mut seen: Vec<&str> = Vec::new();
         for parameter in parameters.into_iter().flat_map(|all| all.split('&')) {
             let (name, value) = name_and_value(parameter).map_err(fault)?;
@@ -177,8 +181,9 @@ fn name_and_value(parameter: &str) -> Result<(&str, &str), String> {
     if let Some(from) = parameter.strip_prefix("gone@") {
         return Ok(("gone", from));
     }
-    let shape = || format!("\"{}\" is not a parameter; write name=value, several with & between", clipped(parameter));
-    parameter.split_once('=').ok_or_else(shape)
+    parameter.split_once('=').ok_or_else(|| {
+        format!("\"{}\" is not a parameter; write name=value, several with & between", clipped(parameter))
+    })
 }
 
 /// The text, cut to the space in an error message.
@@ -189,7 +194,7 @@ fn clipped(text: &str) -> String {
 impl fmt::Display for Spec {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = self.model.name();
-        let defaults = Model::named(name).map(|model| Spec::of(model).listed()).unwrap_or_default();
+        let defaults = Model::named(name).map(|model| Spec::with_model(model).listed()).unwrap_or_default();
         let mut text = format!("sim:{name}");
         let mut sign = '?';
         for entry in self.listed().iter().filter(|entry| !defaults.contains(entry)) {

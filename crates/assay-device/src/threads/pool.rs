@@ -192,13 +192,13 @@ impl Shared {
             delay.begin(since);
             let mut next = Some(ticket);
             while let Some(ticket) = next {
-                next = self.serve_one((seat, ticket), &mut since, &mut delay);
+                next = self.serve_one(seat, ticket, &mut since, &mut delay);
             }
         }
     }
 
     /// Carries an operation, where the thread has been ready for it `since` then; returns the one to go on with.
-    fn serve_one(&self, (seat, ticket): (u32, Ticket), since: &mut Instant, delay: &mut RunDelay) -> Option<Ticket> {
+    fn serve_one(&self, seat: u32, ticket: Ticket, since: &mut Instant, delay: &mut RunDelay) -> Option<Ticket> {
         let lane = &self.lanes[ticket.0 as usize];
         // SAFETY: the thread got the ticket from its seat or from a stock, so it owns the lane.
         let job = unsafe { *lane.job.get() };

@@ -76,7 +76,8 @@ fn a_thread_goes_on_with_what_is_prepared_in_its_order_and_the_worker_hears_of_i
     (1..5).for_each(|ticket| threads.prepare(7, Ticket(ticket), &op(Read, 0, 512)));
     threads.submit_with_stock(Instant::ZERO, 7, Ticket(0), &op(Read, 0, 512));
     let all = completed(&mut threads, 5);
-    let order: Vec<(u32, Option<Ticket>)> = all.iter().map(|(it, follower)| (it.ticket.0, *follower)).collect();
+    let order: Vec<(u32, Option<Ticket>)> =
+        all.iter().map(|(completion, follower)| (completion.ticket.0, *follower)).collect();
     let followed = |ticket: u32| (ticket, Some(Ticket(ticket + 1)));
     assert_eq!(order, [followed(0), followed(1), followed(2), followed(3), (4, None)]);
     for pair in all.windows(2) {
@@ -95,10 +96,16 @@ fn nothing_follows_an_operation_that_fails_or_ends_too_late_or_is_of_no_stock() 
     // The file was cut: there is nothing to read.
     file.as_file().set_len(0).unwrap();
     threads.submit_with_stock(Instant::ZERO, 0, Ticket(0), &op(Read, 4096, 4096));
-    assert_eq!(completed(&mut threads, 1).pop().map(|(it, follower)| (it.result, follower)), Some((Ok(0), None)));
+    assert_eq!(
+        completed(&mut threads, 1).pop().map(|(completion, follower)| (completion.result, follower)),
+        Some((Ok(0), None))
+    );
     file.as_file().set_len(8192).unwrap();
     threads.submit(Instant::ZERO, Ticket(0), &op(Read, 0, 512));
-    assert_eq!(completed(&mut threads, 1).pop().map(|(it, follower)| (it.result, follower)), Some((Ok(512), None)));
+    assert_eq!(
+        completed(&mut threads, 1).pop().map(|(completion, follower)| (completion.result, follower)),
+        Some((Ok(512), None))
+    );
     threads.set_end_of_stock(Instant::from_ns(1));
     threads.submit_with_stock(Instant::ZERO, 0, Ticket(0), &op(Read, 0, 512));
     assert_eq!(completed(&mut threads, 1)[0].1, None);

@@ -22,7 +22,7 @@ impl QueueEntry {
     }
 
     /// The ticket and entry that a completion belongs to.
-    pub(super) fn of(user_data: u64) -> (Ticket, QueueEntry) {
+    pub(super) fn from_user_data(user_data: u64) -> (Ticket, QueueEntry) {
         (Ticket(user_data as u32), if user_data & FLUSH == 0 { QueueEntry::Transfer } else { QueueEntry::Flush })
     }
 }
@@ -60,7 +60,7 @@ impl Default for Flight {
 
 impl Flight {
     /// The state of an operation of `open` entries that was queued.
-    pub(super) fn of(op: &Op, open: u8) -> Flight {
+    pub(super) fn new(op: &Op, open: u8) -> Flight {
         Flight { flying: true, open, len: op.len, ..Flight::default() }
     }
 
@@ -125,7 +125,7 @@ mod tests {
         ] {
             // The kernel may report the two in either order where memory for the flush was short.
             for order in [[QueueEntry::Transfer, QueueEntry::Flush], [QueueEntry::Flush, QueueEntry::Transfer]] {
-                let mut flight = Flight::of(&op, 2);
+                let mut flight = Flight::new(&op, 2);
                 flight.enter(at, later);
                 flight.enter(later, latest);
                 let of = |part| if part == QueueEntry::Transfer { moved } else { flushed };
@@ -141,7 +141,7 @@ mod tests {
     fn the_kernels_user_data_names_ticket_and_part() {
         for ticket in [0, 7, u32::MAX].map(Ticket) {
             for part in [QueueEntry::Transfer, QueueEntry::Flush] {
-                assert_eq!(QueueEntry::of(part.user_data(ticket)), (ticket, part));
+                assert_eq!(QueueEntry::from_user_data(part.user_data(ticket)), (ticket, part));
             }
         }
     }

@@ -165,7 +165,7 @@ impl Uring {
         if op.durable && op.direction == Direction::Write {
             return self.queue_durable(ticket, op, offset);
         }
-        self.flights[ticket.0 as usize] = Flight::of(op, 1);
+        self.flights[ticket.0 as usize] = Flight::new(op, 1);
         let entry = self.entry(ticket, op, offset);
         self.push(ticket, QueueEntry::Transfer, &entry);
     }
@@ -173,10 +173,11 @@ impl Uring {
     /// Queues a durable write with what must follow it, or a flush alone, whose result is zero as the number of its bytes.
     fn queue_durable(&mut self, ticket: Ticket, op: &Op, offset: u64) {
         let flushes = !op.is_flush() && self.targets[usize::from(op.target)].durable().flushes_after();
-        self.flights[ticket.0 as usize] = Flight::of(op, 1 + u8::from(flushes));
-        let entry = match op.is_flush() {
-            true => self.flush_entry(QueueEntry::Transfer, ticket, op.target),
-            false => self.entry(ticket, op, offset),
+        self.flights[ticket.0 as usize] = Flight::new(op, 1 + u8::from(flushes));
+        let entry = if op.is_flush() {
+            self.flush_entry(QueueEntry::Transfer, ticket, op.target)
+        } else {
+            self.entry(ticket, op, offset)
         };
         if flushes {
             self.push(ticket, QueueEntry::Transfer, &entry.flags(self.file_flags | Flags::IO_LINK));
@@ -290,7 +291,7 @@ impl Uring {
     /// Takes what is in the completion queue; it was found there at `completed`.
     fn reap(&mut self, completed: Instant) {
         for entry in self.ring.completion() {
-            let (ticket, part) = QueueEntry::of(entry.user_data());
+            let (ticket, part) = QueueEntry::from_user_data(entry.user_data());
             self.in_kernel -= 1;
             let moved = entry.result();
             let result = if moved < 0 { Err(Code(-moved)) } else { Ok(moved as u32) };

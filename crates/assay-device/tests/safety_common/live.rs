@@ -62,9 +62,10 @@ pub fn run(command: &[&str]) -> Result<String, String> {
     let output = Command::new(command[0]).args(&command[1..]).env("PATH", path).stdin(Stdio::null()).output();
     let output = output.map_err(|e| format!("{command:?}: {e}"))?;
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).trim().to_owned();
-    match output.status.success() {
-        true => Ok(text(&output.stdout)),
-        false => Err(format!("{command:?}: {}", text(&output.stderr))),
+    if output.status.success() {
+        Ok(text(&output.stdout))
+    } else {
+        Err(format!("{command:?}: {}", text(&output.stderr)))
     }
 }
 

@@ -118,15 +118,22 @@ impl Histograms {
 /// The rates under ACT's names; other streams under their own names.
 fn derived(header: &Header, index: bool) -> Vec<(String, Rate)> {
     let rated = header.streams.iter().filter_map(|stream| Some((stream.name.as_str(), stream.rate?)));
-    let key = |name: &str| match (name, index) {
+    // ACT has no separate line for cache reads: there are as many as cache writes.
+    rated
+        .filter(|(name, _)| !(index && *name == CACHE_READS))
+        .map(|(name, rate)| (key_of_rate(name, index), rate))
+        .collect()
+}
+
+/// ACT's key for the rate of a stream.
+fn key_of_rate(name: &str, index: bool) -> String {
+    match (name, index) {
         ("reads", false) => "internal-read-reqs-per-sec".to_owned(),
         ("writes", false) => "internal-write-reqs-per-sec".to_owned(),
         ("reads", true) => "service-thread-reads-per-sec".to_owned(),
         ("writes", true) => "cache-thread-reads-and-writes-per-sec".to_owned(),
         (name, _) => format!("{name}-per-sec"),
-    };
-    // ACT has no separate line for cache reads: there are as many as cache writes.
-    rated.filter(|(name, _)| !(index && *name == CACHE_READS)).map(|(name, rate)| (key(name), rate)).collect()
+    }
 }
 
 impl Export {
@@ -191,13 +198,14 @@ impl Export {
             return Ok(());
         }
         let start = *self.start_ns.get_or_insert(interval.start_ns);
-        let seconds = |ns: u64| ns.saturating_sub(start) / 1_000_000_000;
-        if seconds(interval.start_ns) >= self.planned {
+        let begins = interval.start_ns.saturating_sub(start) / 1_000_000_000;
+        let ends = interval.end_ns.saturating_sub(start) / 1_000_000_000;
+        if begins >= self.planned {
             return Ok(());
         }
-        self.flush(seconds(interval.start_ns), out)?;
+        self.flush(begins, out)?;
         self.histograms.add(interval)?;
-        self.flush(seconds(interval.end_ns), out)
+        self.flush(ends, out)
     }
 
     /// Writes the block that ends at `reached` seconds, if one does.

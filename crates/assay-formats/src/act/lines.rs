@@ -131,9 +131,10 @@ fn line_length(bytes: &[u8]) -> (usize, bool) {
 
 /// Offset of the first line of `bytes` that starts with `prefix`; lines start at 0 and after each LF.
 fn find_line(bytes: &[u8], prefix: &str) -> Option<usize> {
-    match bytes.starts_with(prefix.as_bytes()) {
-        true => Some(0),
-        false => memmem::find(bytes, format!("\n{prefix}").as_bytes()).map(|i| i + 1),
+    if bytes.starts_with(prefix.as_bytes()) {
+        Some(0)
+    } else {
+        memmem::find(bytes, format!("\n{prefix}").as_bytes()).map(|i| i + 1)
     }
 }
 

@@ -68,7 +68,7 @@ fn share(conf: &Conf, threads: u32) -> u32 {
 
 fn lowered(name: &str, conf: &Conf, rates: Rates, pace: Pace) -> Result<Workload, Unrunnable> {
     if let Some(keys) = &conf.production {
-        return production::workload(name, conf, keys, pace).map(|workload| of(workload, conf));
+        return production::workload(name, conf, keys, pace).map(|workload| with_settings(workload, conf));
     }
     let (model, streams) = match conf.kind {
         Kind::Storage => ("act-storage", storage(conf, rates, pace).streams()),
@@ -76,14 +76,15 @@ fn lowered(name: &str, conf: &Conf, rates: Rates, pace: Pace) -> Result<Workload
     };
     let streams = streams?;
     let reads = streams.iter().any(|stream| stream.name == "reads");
-    let criteria = |window| if reads { standard_criteria(window) } else { Vec::new() };
     let standard = standard(conf.read_reqs_per_sec.into(), conf.write_reqs_per_sec.into());
     let load = Load { standard, ..Load::of(streams) };
-    Ok(of(Workload { load, ..Workload::new(name, model, Vec::new(), criteria) }, conf))
+    let plain =
+        Workload::new(name, model, Vec::new(), |window| if reads { standard_criteria(window) } else { Vec::new() });
+    Ok(with_settings(Workload { load, ..plain }, conf))
 }
 
 /// Applies what a config says besides its load.
-fn of(mut workload: Workload, conf: &Conf) -> Workload {
+fn with_settings(mut workload: Workload, conf: &Conf) -> Workload {
     workload.load.per_target = false;
     workload.timing.max_lag = conf.max_lag;
     let (paths, scheduler) = (conf.device_names.clone(), conf.scheduler_mode.clone());
@@ -91,21 +92,20 @@ fn of(mut workload: Workload, conf: &Conf) -> Workload {
 }
 
 fn storage(conf: &Conf, rates: Rates, pace: Pace) -> Storage {
-    let percent = |n: u32| Share::from_percent(u64::from(n));
     Storage {
         read_rate: Rate::per_second(conf.read_reqs_per_sec.into()),
         write_rate: Rate::per_second(conf.write_reqs_per_sec.into()),
         record: Size::between(conf.record_bytes, conf.record_bytes_range_max.unwrap_or(conf.record_bytes)),
         large_block: conf.large_block,
         replication_factor: conf.replication_factor,
-        update: percent(conf.update_pct),
-        defrag_below: percent(conf.defrag_lwm_pct),
+        update: Share::from_percent(conf.update_pct.into()),
+        defrag_below: Share::from_percent(conf.defrag_lwm_pct.into()),
         defrag_reads: !conf.no_defrag_reads,
         commit_to_device: conf.commit_to_device,
         commit_min: conf.commit_min_bytes.unwrap_or(Bytes::new(0)),
         tomb_raider: conf.tomb_raider,
         tomb_raider_pause: conf.tomb_raider_sleep,
-        compress_to: percent(conf.compress_pct),
+        compress_to: Share::from_percent(conf.compress_pct.into()),
         durable: !conf.disable_odsync,
         rates,
         pace,

@@ -14,9 +14,8 @@ pub(crate) fn strip(text: &str) -> &str {
 /// Removes the underscores that Python allows between two digits; `None` where one is elsewhere.
 fn without_underscores(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
-    let digit = |i: usize| bytes.get(i).is_some_and(u8::is_ascii_digit);
     for (i, _) in text.match_indices('_') {
-        if i == 0 || !digit(i - 1) || !digit(i + 1) {
+        if i == 0 || !bytes[i - 1].is_ascii_digit() || !bytes.get(i + 1).is_some_and(u8::is_ascii_digit) {
             return None;
         }
     }

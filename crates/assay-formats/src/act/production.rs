@@ -39,70 +39,83 @@ pub(super) fn workload(name: &str, conf: &Conf, keys: &Production, pace: Pace) -
 
 /// Refuses keys that storage histograms already account for.
 fn counted_already(conf: &Conf, keys: &Production) -> Result<(), Unrunnable> {
-    let refuse = |keys: &'static [&'static str], what: &str| {
-        let message = format!("the storage histograms of a cluster count {what} already");
-        Err(Unrunnable { keys, message, advice: "remove this key".to_owned() })
-    };
     let histograms = !keys.read_over.is_empty() || !keys.write_over.is_empty();
-    match histograms {
-        true if conf.replication_factor > 1 => refuse(&["replication-factor"], "replicas"),
-        true if conf.update_pct > 0 => refuse(&["update-pct"], "the reads of updates"),
-        _ => Ok(()),
+    if histograms && conf.replication_factor > 1 {
+        Err(counted_twice(&["replication-factor"], "replicas"))
+    } else if histograms && conf.update_pct > 0 {
+        Err(counted_twice(&["update-pct"], "the reads of updates"))
+    } else {
+        Ok(())
     }
 }
 
+fn counted_twice(keys: &'static [&'static str], what: &str) -> Unrunnable {
+    let message = format!("the storage histograms of a cluster count {what} already");
+    Unrunnable { keys, message, advice: "remove this key".to_owned() }
+}
+
 fn part(name: &str, conf: &Conf, keys: &Production) -> Result<ProfilePart, Unrunnable> {
-    let percent = |n: u32| Share::from_percent(u64::from(n));
     let (reads, writes) = (u64::from(conf.read_reqs_per_sec), u64::from(conf.write_reqs_per_sec));
     let updates = Rate::per_second(writes).scaled(u64::from(conf.update_pct), 100);
     let reads = updates.and_then(|updates| updates.plus(Rate::per_second(reads)));
     let writes = Rate::per_second(writes).scaled(u64::from(conf.replication_factor), 1);
-    let too_large = || Unrunnable {
-        keys: &["write-reqs-per-sec"],
-        message: "the rates are too large to be represented".to_owned(),
-        advice: "write smaller ones".to_owned(),
-    };
-    let flow = |rate: Option<Rate>, key: &str, over: &[Share], histogram: &str, position: Share| {
-        let rate = rate.ok_or_else(too_large)?;
-        let sizes = match over.is_empty() {
-            true => Sourced::new(records(conf), "record-bytes"),
-            false => Sourced::new(Sizes::LargerThan(larger_than(over)), histogram),
-        };
-        let position = if over.is_empty() { Share::WHOLE } else { position };
-        Ok::<_, Unrunnable>(Some(Flow {
-            rate: Some(Sourced::new(rate, key)),
-            sizes: Some(sizes),
-            position,
-            ..Flow::default()
-        }))
-    };
-    let per_second = |number: Option<u32>, key: &str| number.map(|n| Sourced::new(Rate::per_second(n.into()), key));
+    let (read_rate, write_rate) = (representable(reads)?, representable(writes)?);
     Ok(ProfilePart {
         kind: Kind::Namespace,
         name: name.to_owned(),
-        reads: flow(reads, "read-reqs-per-sec", &keys.read_over, "storage-read-histogram", keys.read_size_offset)?,
-        writes: flow(
-            writes,
-            "write-reqs-per-sec",
-            &keys.write_over,
-            "storage-write-histogram",
-            keys.write_size_offset,
-        )?,
+        reads: Some(Flow {
+            rate: Some(Sourced::new(read_rate, "read-reqs-per-sec")),
+            sizes: Some(sizes(conf, &keys.read_over, "storage-read-histogram")),
+            position: position(&keys.read_over, keys.read_size_offset),
+            ..Flow::default()
+        }),
+        writes: Some(Flow {
+            rate: Some(Sourced::new(write_rate, "write-reqs-per-sec")),
+            sizes: Some(sizes(conf, &keys.write_over, "storage-write-histogram")),
+            position: position(&keys.write_over, keys.write_size_offset),
+            ..Flow::default()
+        }),
         large_blocks: LargeBlocks {
             size: conf.large_block,
             writes: per_second(keys.total_lbw_per_sec, "total-lbw-per-sec"),
             direct_frees: per_second(keys.direct_frees, "direct-frees"),
             reads: None,
-            defrag_below: percent(conf.defrag_lwm_pct),
+            defrag_below: Share::from_percent(conf.defrag_lwm_pct.into()),
             write_scale: keys.lbw_req_offset,
             read_scale: if conf.no_defrag_reads { Share::default() } else { keys.lbr_req_offset },
             durable: !conf.disable_odsync,
         },
         commit_to_device: conf.commit_to_device,
         commit_min: conf.commit_min_bytes,
-        compress_to: Some(percent(conf.compress_pct)),
+        compress_to: Some(Share::from_percent(conf.compress_pct.into())),
         ..ProfilePart::default()
     })
+}
+
+fn representable(rate: Option<Rate>) -> Result<Rate, Unrunnable> {
+    rate.ok_or_else(|| Unrunnable {
+        keys: &["write-reqs-per-sec"],
+        message: "the rates are too large to be represented".to_owned(),
+        advice: "write smaller ones".to_owned(),
+    })
+}
+
+fn per_second(number: Option<u32>, key: &str) -> Option<Sourced<Rate>> {
+    number.map(|n| Sourced::new(Rate::per_second(n.into()), key))
+}
+
+/// The sizes of a histogram; without one, those of the records.
+fn sizes(conf: &Conf, over: &[Share], histogram: &str) -> Sourced<Sizes> {
+    if over.is_empty() {
+        Sourced::new(records(conf), "record-bytes")
+    } else {
+        Sourced::new(Sizes::LargerThan(larger_than(over)), histogram)
+    }
+}
+
+/// Where the sizes of a histogram lie between the bounds of its buckets; without one, sizes are exact.
+fn position(over: &[Share], position: Share) -> Share {
+    if over.is_empty() { Share::WHOLE } else { position }
 }
 
 /// Value i of the list is the share of what is larger than 2^i bytes.
@@ -119,8 +132,8 @@ fn records(conf: &Conf) -> Sizes {
     let from = conf.record_bytes.get();
     let to = conf.record_bytes_range_max.map_or(from, |bytes| bytes.get()).max(from);
     let parts = RANGE_PARTS.min(to - from + 1);
-    let size = |i: u64| from + (to - from) * i / (parts - 1).max(1);
-    Sizes::Each((0..parts).map(|i| (Bytes::new(size(i)), Share::from_ppb(1_000_000_000 / parts))).collect())
+    let share = Share::from_ppb(1_000_000_000 / parts);
+    Sizes::Each((0..parts).map(|i| (Bytes::new(from + (to - from) * i / (parts - 1).max(1)), share)).collect())
 }
 
 /// Translates a refusal about a key of a profile to the keys of a config.

@@ -169,9 +169,10 @@ pub fn write_old_table(
     if rows.is_empty() {
         return writeln!(out, "could not find {} seconds of data", table.slice.as_ns() / 1_000_000_000);
     }
-    let column = |fold: fn(f64, f64) -> f64, i: usize| rows.iter().map(|row| row[i]).fold(0.0, fold);
-    let averages: Vec<f64> = (0..rows[0].len()).map(|i| column(|a, b| a + b, i) / rows.len() as f64).collect();
-    let maxima: Vec<f64> = (0..rows[0].len()).map(|i| column(f64::max, i)).collect();
+    let columns = 0..rows[0].len();
+    let sums = columns.clone().map(|i| rows.iter().map(|row| row[i]).fold(0.0, |a, b| a + b));
+    let averages: Vec<f64> = sums.map(|sum| sum / rows.len() as f64).collect();
+    let maxima: Vec<f64> = columns.map(|i| rows.iter().map(|row| row[i]).fold(0.0, f64::max)).collect();
     writeln!(out, "{underline}")?;
     write_old_row("avg", &averages, out)?;
     write_old_row("max", &maxima, out)
@@ -182,17 +183,23 @@ const OLD_BUCKETS: usize = 17;
 
 /// The shown percentages of both histograms, one after the other.
 fn old_row(slice: &Slice, shown: &[usize]) -> Vec<f64> {
-    let over = |cell: &Counted, column: usize| {
-        let percent =
-            |count: u64| if cell.operations == 0 { 0.0 } else { count as f64 / cell.operations as f64 * 100.0 };
-        let sum: f64 = cell.buckets[column + 1..OLD_BUCKETS].iter().map(|count| percent(*count)).sum();
-        number::round_away(sum, 2)
-    };
-    slice.cells.iter().take(2).flat_map(|cell| shown.iter().map(move |column| over(cell, *column))).collect()
+    slice.cells.iter().take(2).flat_map(|cell| shown.iter().map(move |column| percent_over(cell, *column))).collect()
+}
+
+/// The percentage of the operations that took longer than the bound of a column. The parts are rounded one by one and
+/// added, as in the original.
+fn percent_over(cell: &Counted, column: usize) -> f64 {
+    let operations = cell.operations;
+    let counts = cell.buckets[column + 1..OLD_BUCKETS].iter();
+    let percents = counts.map(|count| if operations == 0 { 0.0 } else { *count as f64 / operations as f64 * 100.0 });
+    number::round_away(percents.sum(), 2)
 }
 
 fn write_old_row(tag: &str, row: &[f64], out: &mut dyn Write) -> fmt::Result {
     let (left, right) = row.split_at(row.len() / 2);
-    let group = |values: &[f64]| values.iter().map(|value| format!("{value:7.2}")).collect::<String>();
-    writeln!(out, "{tag:>5}  {}  {}", group(left), group(right))
+    writeln!(out, "{tag:>5}  {}  {}", old_cells(left), old_cells(right))
+}
+
+fn old_cells(values: &[f64]) -> String {
+    values.iter().map(|value| format!("{value:7.2}")).collect()
 }

@@ -15,18 +15,21 @@ pub struct Unrunnable {
 impl Unrunnable {
     /// The fault at the line of `text` with such a key; about the whole text where there is none.
     pub fn fault(&self, file: &str, text: &str) -> Fault {
-        let key = |line: &str| line.split(':').next().unwrap_or_default().trim().to_owned();
-        let lines = || text.lines().zip(1usize..);
-        let asked = self.keys.iter().find_map(|wanted| lines().find(|(line, _)| key(line) == *wanted));
+        let asked =
+            self.keys.iter().find_map(|wanted| text.lines().zip(1usize..).find(|(line, _)| key_of(line) == *wanted));
         let at = match asked {
             Some((line, number)) => {
                 let indent = line.len() - line.trim_start().len();
-                Fault::in_line(file, number, line, indent, key(line).len())
+                Fault::in_line(file, number, line, indent, key_of(line).len())
             }
             None => Fault::in_file(file),
         };
         at.because(self.message.clone(), self.advice.clone())
     }
+}
+
+fn key_of(line: &str) -> &str {
+    line.split(':').next().unwrap_or_default().trim()
 }
 
 impl std::fmt::Display for Unrunnable {

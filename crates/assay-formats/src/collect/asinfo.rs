@@ -84,15 +84,17 @@ fn header(item: &str) -> Option<(String, Vec<u64>)> {
     let (head, columns) = item.split_once(",ops/sec,")?;
     let name = head.split(':').next()?;
     histogram_name(name)?;
-    let threshold = |column: &str| {
-        let column = column.strip_prefix('>')?;
-        match column.strip_suffix("ms") {
-            Some(digits) => digits.parse::<u64>().ok()?.checked_mul(1000),
-            None => column.strip_suffix("us")?.parse().ok(),
-        }
-    };
     let thresholds = columns.split(',').take(COLUMNS_MAX).map(threshold).collect::<Option<Vec<u64>>>()?;
     Some((name.trim().to_owned(), thresholds))
+}
+
+/// `>8ms`, in microseconds.
+fn threshold(column: &str) -> Option<u64> {
+    let column = column.strip_prefix('>')?;
+    match column.strip_suffix("ms") {
+        Some(digits) => digits.parse::<u64>().ok()?.checked_mul(1000),
+        None => column.strip_suffix("us")?.parse().ok(),
+    }
 }
 
 /// `22:30:09,8850.0,14.90,0.08,0.00`.

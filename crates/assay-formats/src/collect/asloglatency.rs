@@ -91,8 +91,7 @@ impl Reader {
             .filter(|word| *word != "ops/sec")
             .map(|word| word.parse::<u64>().ok().and_then(|value| value.checked_mul(scale)))
             .collect();
-        let growing = |all: &Vec<u64>| all.windows(2).all(|pair| pair[0] < pair[1]);
-        let Some(thresholds) = thresholds.filter(|all| !all.is_empty() && all.len() <= COLUMNS_MAX && growing(all))
+        let Some(thresholds) = thresholds.filter(|all| !all.is_empty() && all.len() <= COLUMNS_MAX && is_growing(all))
         else {
             found.remark(place, "the thresholds of this table are not growing whole numbers; the table is left out");
             return true;
@@ -177,4 +176,8 @@ impl Reader {
             how,
         });
     }
+}
+
+fn is_growing(thresholds: &[u64]) -> bool {
+    thresholds.windows(2).all(|pair| pair[0] < pair[1])
 }

@@ -4,7 +4,7 @@
 //! (`%a`), the kind (`%d`), the time (`%T` and `%t`), the sector (`%S`) and the size (`%n` sectors or `%N` bytes) count;
 //! the others are passed over.
 
-use super::seen::{Blkparse, SECTOR, Seen};
+use super::seen::{Blkparse, LineContent, SECTOR};
 
 /// A format of blkparse.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -62,19 +62,22 @@ impl Format {
 
     /// What a load cannot be made without.
     fn lacks(&self) -> Option<&'static str> {
-        let has = |specifier: char| self.pieces.contains(&Piece::Value(specifier));
-        match () {
-            () if !has('a') => Some("%a (the action)"),
-            () if !has('d') => Some("%d (read or write)"),
-            () if !has('S') => Some("%S (the sector)"),
-            () if !has('n') && !has('N') => Some("%n or %N (the size)"),
-            () => None,
-        }
+        let wanted = [
+            (&['a'][..], "%a (the action)"),
+            (&['d'], "%d (read or write)"),
+            (&['S'], "%S (the sector)"),
+            (&['n', 'N'], "%n or %N (the size)"),
+        ];
+        wanted.into_iter().find(|(specifiers, _)| !self.has_any(specifiers)).map(|(_, name)| name)
+    }
+
+    fn has_any(&self, specifiers: &[char]) -> bool {
+        specifiers.iter().any(|specifier| self.pieces.contains(&Piece::Value(*specifier)))
     }
 
     /// What a line says; lines of another format are none of a trace.
-    pub(super) fn line<'a>(&self, line: &'a str) -> Seen<'a> {
-        self.values(line).map_or(Seen::Nothing, Values::seen)
+    pub(super) fn line<'a>(&self, line: &'a str) -> LineContent<'a> {
+        self.values(line).map_or(LineContent::Nothing, Values::seen)
     }
 
     fn values<'a>(&self, line: &'a str) -> Option<Values<'a>> {
@@ -114,10 +117,10 @@ fn behind<'a>(text: &str, mut rest: &'a str) -> Option<&'a str> {
 
 /// Where `8,16` ends: it has a comma of its own.
 fn end_of_device(rest: &str) -> Option<usize> {
-    let is_number = |word: &str| !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit());
     let (major, behind) = rest.split_once(',')?;
     let minor = behind.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(behind.len());
-    (is_number(major) && minor > 0).then_some(major.len() + 1 + minor)
+    let is_number = !major.is_empty() && major.bytes().all(|byte| byte.is_ascii_digit());
+    (is_number && minor > 0).then_some(major.len() + 1 + minor)
 }
 
 /// Where a value ends that this text stands behind. A value may be padded with white space.
@@ -145,24 +148,24 @@ impl<'a> Values<'a> {
     /// Takes a value; nothing if it is none of this specifier.
     fn take(&mut self, specifier: char, text: &'a str) -> Option<()> {
         let text = text.trim();
-        let number = || text.parse::<u64>().ok();
+        let number = text.parse::<u64>().ok();
         match specifier {
             'a' => self.action = Some(text).filter(|text| !text.is_empty())?,
             'd' => self.kind = text,
             'D' => self.device = Some(text),
-            'M' => self.major = Some(number()?),
-            'm' => self.minor = Some(number()?),
-            'T' => self.seconds = Some(number()?),
-            't' => self.nanoseconds = number().filter(|&ns| ns < 1_000_000_000)?,
-            'S' => self.sector = Some(number()?),
-            'n' => self.sectors = Some(number()?),
-            'N' => self.sectors = Some(number()? / SECTOR),
+            'M' => self.major = Some(number?),
+            'm' => self.minor = Some(number?),
+            'T' => self.seconds = Some(number?),
+            't' => self.nanoseconds = number.filter(|&ns| ns < 1_000_000_000)?,
+            'S' => self.sector = Some(number?),
+            'n' => self.sectors = Some(number?),
+            'N' => self.sectors = Some(number? / SECTOR),
             _ => {}
         }
         Some(())
     }
 
-    fn seen(self) -> Seen<'a> {
+    fn seen(self) -> LineContent<'a> {
         let numbers = self.major.zip(self.minor).map(|(major, minor)| format!("{major},{minor}").into());
         let device = self.device.map(Into::into).or(numbers).unwrap_or_else(|| "device".into());
         let at = self.seconds.and_then(|s| s.checked_mul(1_000_000_000)?.checked_add(self.nanoseconds));
@@ -179,7 +182,7 @@ mod tests {
 
     fn event<'a>(format: &str, line: &'a str) -> Event<'a> {
         match Format::parse(format).unwrap().line(line) {
-            Seen::Event(event) => event,
+            LineContent::Event(event) => event,
             _ => panic!("{line} is no operation in {format}"),
         }
     }
@@ -208,7 +211,7 @@ mod tests {
     fn other_lines_are_none_and_a_format_without_a_load_is_refused() {
         let format = Format::parse("%D %a %d %T.%t %S %n").unwrap();
         for line in ["", "CPU0 (sdb):", " Reads Queued: 44, 296KiB", "8,16 Q R x.5 8 8"] {
-            assert!(matches!(format.line(line), Seen::Nothing), "{line}");
+            assert!(matches!(format.line(line), LineContent::Nothing), "{line}");
         }
         for (text, why) in [
             ("%D %d %n", "it has no %a (the action)"),

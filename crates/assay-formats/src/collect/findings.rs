@@ -304,9 +304,10 @@ impl Findings {
 
     /// Adds a remark about something that was left out or is unusual.
     pub(super) fn remark(&mut self, place: Place, text: impl Into<String>) {
-        match self.remarks.len() < REMARKS_MAX {
-            true => self.remarks.push(Remark { place, text: text.into() }),
-            false => self.more_remarks += 1,
+        if self.remarks.len() < REMARKS_MAX {
+            self.remarks.push(Remark { place, text: text.into() });
+        } else {
+            self.more_remarks += 1;
         }
     }
 

@@ -38,9 +38,8 @@ const IMPOSSIBLE: f64 = 1e9;
 
 /// Whether a word can be a column of iostat, used or not: this excludes prose that mentions r/s.
 fn like_a_column(word: &str) -> bool {
-    let usable = |c: char| c.is_ascii_alphanumeric() || "/%_-".contains(c);
     word.len() <= 16
-        && word.chars().all(usable)
+        && word.chars().all(|c| c.is_ascii_alphanumeric() || "/%_-".contains(c))
         && (word.contains(['/', '%', '_', '-']) || ["await", "svctm", "tps", "util"].contains(&word))
         || ["kB_read", "kB_wrtn", "kB_dscd"].contains(&word)
 }
@@ -156,12 +155,11 @@ impl Reports {
         }
         let Some(dropped) = self.dropped_at.take() else { return };
         let used = found.drives.iter().any(|((file, _), drive)| *file == place.file && drive.reports > 0);
-        let text = match used {
-            true => "the first report is the mean since the machine started and is dropped",
-            false => {
-                "the only report is the mean since the machine started and is dropped; run `iostat -x 1 60`, or add \
+        let text = if used {
+            "the first report is the mean since the machine started and is dropped"
+        } else {
+            "the only report is the mean since the machine started and is dropped; run `iostat -x 1 60`, or add \
                  --keep-first-report where it was made with `iostat -y`"
-            }
         };
         found.remark(dropped, text);
     }
@@ -234,11 +232,8 @@ impl Reader {
             self.table = None;
             return false;
         }
-        let (name, numbers) = match table.name_last {
-            true => words.split_last(),
-            false => words.split_first(),
-        }
-        .unwrap_or((&"", &[]));
+        let parts = if table.name_last { words.split_last() } else { words.split_first() };
+        let (name, numbers) = parts.unwrap_or((&"", &[]));
         let values: Option<Vec<(f64, Option<f64>)>> = numbers.iter().map(|word| human(word)).collect();
         let Some(values) = values.filter(|values| values.len() == table.columns.len()) else {
             let text = format!(
@@ -249,17 +244,9 @@ impl Reader {
             found.remark(place, text);
             return true;
         };
-        let in_our_units = |(column, (value, suffix)): (&Option<Column>, (f64, Option<f64>))| {
-            let (ours, scale) = (*column)?;
-            // A suffix gives the unit itself, in bytes.
-            let scaled = match suffix {
-                Some(bytes) if ours.ends_with("kB/s") => value * bytes / 1024.0,
-                Some(bytes) => value * bytes,
-                None => value * scale,
-            };
-            Some((ours, scaled))
-        };
-        let values: Vec<_> = table.columns.iter().zip(values).filter_map(in_our_units).collect();
+        let values = table.columns.iter().zip(values);
+        let values: Vec<_> =
+            values.filter_map(|(column, (value, suffix))| in_our_units(*column, value, suffix)).collect();
         self.reports.device(place, name, &values, options, found);
         true
     }
@@ -268,6 +255,18 @@ impl Reader {
     pub(super) fn end(&mut self, place: Place, _options: &Options, found: &mut Findings) {
         self.reports.end(place, found);
     }
+}
+
+/// A value of a column in our unit; nothing if we do not use the column.
+fn in_our_units(column: Option<Column>, value: f64, suffix: Option<f64>) -> Option<(&'static str, f64)> {
+    let (ours, scale) = column?;
+    // A suffix gives the unit itself, in bytes.
+    let scaled = match suffix {
+        Some(bytes) if ours.ends_with("kB/s") => value * bytes / 1024.0,
+        Some(bytes) => value * bytes,
+        None => value * scale,
+    };
+    Some((ours, scaled))
 }
 
 /// `Linux 6.1.0 (node-1) 11/22/26 _x86_64_ (2 CPU)`, separated by tabs: the machine's name.

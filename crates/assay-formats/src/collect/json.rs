@@ -70,16 +70,12 @@ impl Machine {
     /// The text before a bracket: the machine's name, the time of a report, or the beginning of a report.
     fn opened(&mut self, place: Place, found: &mut Findings) {
         let Ok(stretch) = std::str::from_utf8(&self.stretch) else { return };
-        let value = |key: &str| {
-            let (_, rest) = stretch.split_once(key)?;
-            rest.trim_start().strip_prefix(':')?.trim_start().strip_prefix('"')?.split('"').next()
-        };
-        if let Some(host) = value("\"nodename\"") {
+        if let Some(host) = text_of_key(stretch, "\"nodename\"") {
             self.known = true;
             self.reports.start();
             found.seen().host.get_or_insert(assay_base::text::one_line(host));
         }
-        if let Some(time) = value("\"timestamp\"").and_then(report_time) {
+        if let Some(time) = text_of_key(stretch, "\"timestamp\"").and_then(report_time) {
             self.reports.at(place, time, found);
         }
         if stretch.trim_end().trim_end_matches(':').trim_end().ends_with("\"disk\"") {
@@ -121,11 +117,19 @@ impl Machine {
     }
 }
 
+/// The text behind a key with its quotes.
+fn text_of_key<'a>(stretch: &'a str, key: &str) -> Option<&'a str> {
+    let (_, rest) = stretch.split_once(key)?;
+    rest.trim_start().strip_prefix(':')?.trim_start().strip_prefix('"')?.split('"').next()
+}
+
 fn columns(values: &Map<String, Value>) -> Vec<(&'static str, f64)> {
-    let number = |value: &Value| value.as_f64().or_else(|| text::number(value.as_str()?));
-    let one = |(name, value): (&String, &Value)| {
-        let (ours, scale) = column(name)?;
-        Some((ours, number(value)? * scale))
-    };
-    values.iter().filter_map(one).collect()
+    values
+        .iter()
+        .filter_map(|(name, value)| {
+            let (ours, scale) = column(name)?;
+            let number = value.as_f64().or_else(|| text::number(value.as_str()?))?;
+            Some((ours, number * scale))
+        })
+        .collect()
 }

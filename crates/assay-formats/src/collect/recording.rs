@@ -2,7 +2,7 @@
 //!
 //! What the import of traces passes over with a remark is refused here: what was not recorded cannot be played.
 
-use super::seen::Seen;
+use super::seen::LineContent;
 use super::trace::DISORDER;
 use super::trace_lines::Reader;
 use assay_base::Bytes;
@@ -61,13 +61,13 @@ impl Recorder {
             return Ok(());
         }
         let event = match self.reader.read(text) {
-            Seen::Event(event) => event,
-            Seen::Nothing | Seen::Other(_) => {
+            LineContent::Event(event) => event,
+            LineContent::Nothing | LineContent::Other(_) => {
                 self.passed_over += u64::from(!text.trim().is_empty());
                 return Ok(());
             }
-            Seen::Empty | Seen::Untimed => return Ok(()),
-            Seen::Damaged(what, _) => return Err(what.to_owned()),
+            LineContent::Empty | LineContent::Untimed => return Ok(()),
+            LineContent::Damaged(what, _) => return Err(what.to_owned()),
         };
         let Some(direction) = event.direction else {
             self.others += 1;
@@ -100,33 +100,36 @@ impl Recorder {
         Ok((self.devices.len() - 1) as u16)
     }
 
+    /// Whether there is an operation with this action.
+    fn has(&self, action: &str) -> bool {
+        let at = ACTIONS.iter().position(|known| *known == action);
+        self.lines.iter().any(|kept| Some(usize::from(kept.action)) == at)
+    }
+
     /// The recording; the error says what is wrong with it as a whole, or with a line of it.
     pub fn end(self) -> Result<Played, String> {
-        let has = |action: &str| {
-            let at = ACTIONS.iter().position(|known| *known == action);
-            self.lines.iter().any(|kept| Some(usize::from(kept.action)) == at)
-        };
-        let action = match () {
-            () if self.lines.is_empty() => {
-                return Err(
-                    "no read and no write in a form that is known: blkparse, biosnoop, iosnoop, or an iolog of fio"
-                        .to_owned(),
-                );
-            }
-            () if has("") => 0,
-            () if has("Q") => 1,
-            () if has("D") => 2,
-            () => return Err("it has completions only (C): record when operations begin (Q or D)".to_owned()),
+        if self.lines.is_empty() {
+            return Err(
+                "no read and no write in a form that is known: blkparse, biosnoop, iosnoop, or an iolog of fio"
+                    .to_owned(),
+            );
+        }
+        let action = if self.has("") {
+            0
+        } else if self.has("Q") {
+            1
+        } else if self.has("D") {
+            2
+        } else {
+            return Err("it has completions only (C): record when operations begin (Q or D)".to_owned());
         };
         let mut kept: Vec<Kept> = self.lines.iter().filter(|kept| kept.action == action).copied().collect();
         let first = kept[0].device;
         if let Some(other) = kept.iter().find(|kept| kept.device != first) {
-            let name = |device: u16| one_line(&self.devices[usize::from(device)]);
+            let [name, first_name] = [other.device, first].map(|device| one_line(&self.devices[usize::from(device)]));
             return Err(format!(
-                "line {}: an operation of {} behind those of {}: keep the lines of one of them",
-                other.number,
-                name(other.device),
-                name(first)
+                "line {}: an operation of {name} behind those of {first_name}: keep the lines of one of them",
+                other.number
             ));
         }
         let mut latest = 0;

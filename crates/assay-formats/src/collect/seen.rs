@@ -10,7 +10,7 @@ pub(super) const SECTOR: u64 = 512;
 pub(super) const BYTES_MAX: u64 = 1 << 32;
 
 /// What a line of a trace is.
-pub(super) enum Seen<'a> {
+pub(super) enum LineContent<'a> {
     /// No line of a trace.
     Nothing,
     /// A line that says nothing about operations.
@@ -38,13 +38,13 @@ pub(super) struct Blkparse<'a> {
 }
 
 impl<'a> Blkparse<'a> {
-    pub(super) fn seen(self) -> Seen<'a> {
+    pub(super) fn seen(self) -> LineContent<'a> {
         let action = match self.action {
             "Q" => "Q",
             "D" => "D",
             "C" => "C",
             // Merges, plugs, splits and the like are steps between these events.
-            _ => return Seen::Other("other events of blkparse"),
+            _ => return LineContent::Other("other events of blkparse"),
         };
         let known = self.sector.zip(self.sectors).filter(|(_, sectors)| *sectors > 0 && *sectors < BYTES_MAX / SECTOR);
         // F before the operation's letter means a flush, after it FUA.
@@ -59,6 +59,6 @@ impl<'a> Blkparse<'a> {
         let durable = letters.contains('S') || letters.contains('F');
         let address = sector.checked_mul(SECTOR);
         let bytes = sectors * SECTOR;
-        Seen::Event(Event { device: self.device, action, direction, at: self.at, address, bytes, durable })
+        LineContent::Event(Event { device: self.device, action, direction, at: self.at, address, bytes, durable })
     }
 }

@@ -141,9 +141,10 @@ impl Reader {
         for (name, dumps) in std::mem::take(&mut self.dumps) {
             let Some((namespace, rest)) = histogram_name(&name) else { continue };
             let counted = dumps.counted.iter().any(|&count| count > 0);
-            let (buckets, how) = match counted {
-                true => (&dumps.counted, format!("{} dumps in the server's log, {} s", dumps.dumps, dumps.seconds)),
-                false => (&dumps.before.buckets, "a dump in the server's log, since the server started".to_owned()),
+            let (buckets, how) = if counted {
+                (&dumps.counted, format!("{} dumps in the server's log, {} s", dumps.dumps, dumps.seconds))
+            } else {
+                (&dumps.before.buckets, "a dump in the server's log, since the server started".to_owned())
             };
             let total: f64 = buckets.iter().map(|&count| count as f64).sum();
             if total == 0.0 {
@@ -242,14 +243,11 @@ fn counters(body: &str) -> Vec<(&'static str, u64, f64)> {
             continue;
         };
         let next = words.get(at + 1).copied().unwrap_or_default().trim_end_matches(',');
-        let pair = match *word == old {
-            false => {
-                next.strip_prefix('(').and_then(|next| next.strip_suffix(')')).and_then(|next| next.split_once(','))
-            }
-            true => {
-                let rate = words.get(at + 2).map(|rate| rate.trim_matches(|c| "(),".contains(c)));
-                rate.and_then(|rate| rate.strip_suffix("/s")).map(|rate| (next, rate))
-            }
+        let pair = if *word == old {
+            let rate = words.get(at + 2).map(|rate| rate.trim_matches(|c| "(),".contains(c)));
+            rate.and_then(|rate| rate.strip_suffix("/s")).map(|rate| (next, rate))
+        } else {
+            next.strip_prefix('(').and_then(|next| next.strip_suffix(')')).and_then(|next| next.split_once(','))
         };
         let pair = pair.and_then(|(count, rate)| Some((count.parse().ok()?, number(rate)?)));
         if let Some((count, rate)) = pair {

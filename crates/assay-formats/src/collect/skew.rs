@@ -64,12 +64,12 @@ impl Skew {
         let mut counted = std::mem::take(&mut self.counts).into_iter().peekable();
         let mut all: Vec<(u64, u64)> = Vec::new();
         for zone in waiting.drain(..) {
-            while let Some(before) = counted.next_if(|(other, _)| *other <= zone) {
-                add_to(&mut all, before);
+            while let Some((other, count)) = counted.next_if(|(other, _)| *other <= zone) {
+                add_to(&mut all, other, count);
             }
-            add_to(&mut all, (zone, 1));
+            add_to(&mut all, zone, 1);
         }
-        counted.for_each(|before| add_to(&mut all, before));
+        counted.for_each(|(zone, count)| add_to(&mut all, zone, count));
         (self.counts, self.waiting) = (all, waiting);
         while self.counts.len() > ZONES_MAX {
             self.coarser();
@@ -79,7 +79,7 @@ impl Skew {
     fn coarser(&mut self) {
         self.shift += 1;
         let mut all = Vec::new();
-        self.counts.iter().for_each(|&(zone, count)| add_to(&mut all, (zone >> 1, count)));
+        self.counts.iter().for_each(|&(zone, count)| add_to(&mut all, zone >> 1, count));
         self.counts = all;
     }
 
@@ -126,13 +126,14 @@ impl Skew {
             (exponent, distance(&shares, exponent))
         });
         let (zipf, error) = distances.min_by(|a, b| a.1.total_cmp(&b.1)).unwrap_or((0.0, 1.0));
-        let of = |part: u64| shares[(zones.div_ceil(part) as usize).clamp(1, shares.len()) - 1];
-        Fit { zone: 1 << self.shift, zones, zipf, error, busiest: (of(100), of(10)) }
+        let [hundredth, tenth] =
+            [100, 10].map(|part: u64| shares[(zones.div_ceil(part) as usize).clamp(1, shares.len()) - 1]);
+        Fit { zone: 1 << self.shift, zones, zipf, error, busiest: (hundredth, tenth) }
     }
 }
 
 /// Adds to the last zone, or to a new zone after it: zones come in order.
-fn add_to(all: &mut Vec<(u64, u64)>, (zone, count): (u64, u64)) {
+fn add_to(all: &mut Vec<(u64, u64)>, zone: u64, count: u64) {
     match all.last_mut().filter(|(last, _)| *last == zone) {
         Some((_, sum)) => *sum += count,
         None => all.push((zone, count)),

@@ -33,7 +33,6 @@ pub(super) fn human(word: &str) -> Option<(f64, Option<f64>)> {
 /// `{ycsb}-device-read-size`: the namespace and the rest; without a namespace the whole name.
 pub(super) fn histogram_name(text: &str) -> Option<(String, &str)> {
     let text = text.trim();
-    let usable = |c: char| c.is_ascii_alphanumeric() || "-_.$".contains(c);
     let (namespace, rest) = match text.strip_prefix('{') {
         Some(open) => {
             let (namespace, rest) = open.split_once('}')?;
@@ -41,8 +40,12 @@ pub(super) fn histogram_name(text: &str) -> Option<(String, &str)> {
         }
         None => (String::new(), text),
     };
-    let fits = !rest.is_empty() && text.len() < 200 && rest.chars().all(usable);
-    (fits && namespace.chars().all(|c| usable(c) || c == ' ')).then_some((namespace, rest))
+    let fits = !rest.is_empty() && text.len() < 200 && rest.chars().all(is_of_name);
+    (fits && namespace.chars().all(|c| is_of_name(c) || c == ' ')).then_some((namespace, rest))
+}
+
+fn is_of_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "-_.$".contains(c)
 }
 
 /// Days since 1970-01-01 of a civil date (proleptic Gregorian).
@@ -60,12 +63,14 @@ pub(super) fn clock(text: &str) -> Option<i64> {
     let mut parts = text.split(':');
     let (hour, minute, second) = (parts.next()?, parts.next()?, parts.next()?);
     let second = second.split(['.', ',']).next()?;
-    let two = |text: &str, below: i64| {
-        let fits = (1..=2).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
-        text.parse().ok().filter(|&value: &i64| fits && value < below)
-    };
-    let (hour, minute, second) = (two(hour, 24)?, two(minute, 60)?, two(second, 61)?);
+    let (hour, minute, second) = (two_digits(hour, 24)?, two_digits(minute, 60)?, two_digits(second, 61)?);
     parts.next().is_none().then_some(hour * 3600 + minute * 60 + second)
+}
+
+/// One or two digits, as a number below a bound.
+fn two_digits(text: &str, below: i64) -> Option<i64> {
+    let fits = (1..=2).contains(&text.len()) && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|&value: &i64| fits && value < below)
 }
 
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
@@ -105,12 +110,12 @@ pub(super) fn report_time(line: &str) -> Option<i64> {
     };
     let parts: Vec<i64> = date.split(['/', '-', '.']).map(|part| part.parse().ok()).collect::<Option<_>>()?;
     let [a, b, c] = parts[..] else { return None };
-    let century = |year: i64| if year < 100 { 2000 + year } else { year };
+    let last_as_year = if c < 100 { 2000 + c } else { c };
     let (year, month, day) = match (a > 31, date.contains('/'), a > 12) {
         (true, ..) => (a, b, c),
         // Month first, as in the United States and in C, unless that number cannot be a month.
-        (false, true, false) => (century(c), a, b),
-        _ => (century(c), b, a),
+        (false, true, false) => (last_as_year, a, b),
+        _ => (last_as_year, b, a),
     };
     let fits = (1..=12).contains(&month) && (1..=31).contains(&day) && (1970..=9999).contains(&year);
     fits.then(|| days(year, month, day) * 86_400 + seconds)

@@ -32,8 +32,11 @@ pub(super) struct Event<'a> {
 /// The trace that an operation belongs to. Neighbouring lines mostly belong to one device, so the search begins with
 /// the last one.
 fn trace_of<'a>(place: Place, event: &Event<'_>, found: &'a mut Findings) -> Option<&'a mut Trace> {
-    let same = |trace: &Trace| trace.file == place.file && trace.action == event.action && trace.device == event.device;
-    if let Some(index) = found.traces.iter().rposition(same) {
+    let same = found
+        .traces
+        .iter()
+        .rposition(|trace| trace.file == place.file && trace.action == event.action && trace.device == event.device);
+    if let Some(index) = same {
         return Some(&mut found.traces[index]);
     }
     if found.traces.len() >= TRACES_MAX {

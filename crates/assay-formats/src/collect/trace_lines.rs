@@ -3,7 +3,7 @@
 
 use super::blkparse_format::Format;
 use super::findings::{Findings, Place};
-use super::seen::{BYTES_MAX, Blkparse, SECTOR, Seen};
+use super::seen::{BYTES_MAX, Blkparse, LineContent, SECTOR};
 use super::text::number;
 use super::trace::{Event, add};
 use assay_base::Direction;
@@ -60,15 +60,17 @@ impl Reader {
     /// Takes a line of a trace; false for any other line.
     pub(super) fn line(&mut self, place: Place, line: &str, found: &mut Findings) -> bool {
         match self.read(line) {
-            Seen::Nothing => return false,
-            Seen::Empty => {}
-            Seen::Untimed => found.remark(place, "an iolog of version 2 has no times: rates and bursts stay unknown"),
-            Seen::Other(kind) => found.saw(kind),
-            Seen::Damaged(what, end) => {
+            LineContent::Nothing => return false,
+            LineContent::Empty => {}
+            LineContent::Untimed => {
+                found.remark(place, "an iolog of version 2 has no times: rates and bursts stay unknown")
+            }
+            LineContent::Other(kind) => found.saw(kind),
+            LineContent::Damaged(what, end) => {
                 let lines = self.damaged.entry(what).or_insert(DamagedLines { first: place, end, further: 0 });
                 lines.further += u64::from(lines.first != place);
             }
-            Seen::Event(event) => add(place, &event, found),
+            LineContent::Event(event) => add(place, &event, found),
         }
         true
     }
@@ -83,29 +85,29 @@ impl Reader {
     }
 
     /// Says what a line is.
-    pub(super) fn read<'a>(&mut self, line: &'a str) -> Seen<'a> {
+    pub(super) fn read<'a>(&mut self, line: &'a str) -> LineContent<'a> {
         let seen = self.blkparse.as_ref().map_or_else(|| blkparse(line), |format| format.line(line));
-        if !matches!(seen, Seen::Nothing) {
+        if !matches!(seen, LineContent::Nothing) {
             return seen;
         }
         match line.trim_end() {
             "fio version 2 iolog" => {
                 self.mode = Mode::Iolog { timed: false };
-                return Seen::Untimed;
+                return LineContent::Untimed;
             }
             "fio version 3 iolog" => {
                 self.mode = Mode::Iolog { timed: true };
-                return Seen::Empty;
+                return LineContent::Empty;
             }
             header if header.contains("BYTES") && header.contains("COMM") => {
-                if let Some(snoop) = Snoop::of(header) {
+                if let Some(snoop) = Snoop::from_header(header) {
                     self.mode = Mode::Snoop(snoop);
-                    return Seen::Empty;
+                    return LineContent::Empty;
                 }
             }
             header if header.starts_with("TIME(ms)") && header.contains("COMM") && header.ends_with("LAT(ms)") => {
                 self.mode = Mode::Bpftrace;
-                return Seen::Damaged(NO_BYTES, "");
+                return LineContent::Damaged(NO_BYTES, "");
             }
             _ => {}
         }
@@ -115,9 +117,9 @@ impl Reader {
             self.mode = Mode::Snoop(snoop);
         }
         match &self.mode {
-            Mode::Unknown => Seen::Nothing,
-            Mode::Bpftrace if line.starts_with(|first: char| first.is_ascii_digit()) => Seen::Empty,
-            Mode::Bpftrace => Seen::Nothing,
+            Mode::Unknown => LineContent::Nothing,
+            Mode::Bpftrace if line.starts_with(|first: char| first.is_ascii_digit()) => LineContent::Empty,
+            Mode::Bpftrace => LineContent::Nothing,
             Mode::Iolog { timed } => iolog(line, *timed),
             Mode::Snoop(snoop) => snoop.line(line),
         }
@@ -133,15 +135,15 @@ impl Reader {
 }
 
 /// `  8,16   1        1     0.000000000  1234  D  WS 223490 + 8 [fio]`.
-fn blkparse(line: &str) -> Seen<'_> {
+fn blkparse(line: &str) -> LineContent<'_> {
     let text = line.trim_start();
     if !text.as_bytes().first().is_some_and(u8::is_ascii_digit) {
-        return Seen::Nothing;
+        return LineContent::Nothing;
     }
     let mut words = text.split_ascii_whitespace();
-    let Some(device) = words.next().filter(|word| device_numbers(word)) else { return Seen::Nothing };
-    let Some(at) = words.nth(2).and_then(nanoseconds) else { return Seen::Nothing };
-    let (Some(action), Some(kind)) = (words.nth(1), words.next()) else { return Seen::Nothing };
+    let Some(device) = words.next().filter(|word| device_numbers(word)) else { return LineContent::Nothing };
+    let Some(at) = words.nth(2).and_then(nanoseconds) else { return LineContent::Nothing };
+    let (Some(action), Some(kind)) = (words.nth(1), words.next()) else { return LineContent::Nothing };
     let sector = words.next().and_then(|word| word.parse().ok());
     let sectors = words.next().filter(|word| *word == "+").and_then(|_| words.next()?.parse().ok());
     Blkparse { device: device.into(), action, kind, at: Some(at), sector, sectors }.seen()
@@ -149,8 +151,11 @@ fn blkparse(line: &str) -> Seen<'_> {
 
 /// `8,16`.
 pub(super) fn device_numbers(word: &str) -> bool {
-    let digits = |part: &str| (1..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit());
-    word.split_once(',').is_some_and(|(major, minor)| digits(major) && digits(minor))
+    word.split_once(',').is_some_and(|(major, minor)| is_device_number(major) && is_device_number(minor))
+}
+
+fn is_device_number(part: &str) -> bool {
+    (1..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// `12.000123456` seconds, exactly.
@@ -171,47 +176,54 @@ fn direction(kind: &str) -> Option<Direction> {
 }
 
 /// `143 fioimg read 4046848 4096`, in microseconds since the job began; without a time in version 2.
-fn iolog(line: &str, timed: bool) -> Seen<'static> {
+fn iolog(line: &str, timed: bool) -> LineContent<'static> {
     let mut words = line.split_ascii_whitespace();
     let at = if timed { words.next().and_then(|word| word.parse::<u64>().ok()) } else { None };
     let rest: Vec<&str> = words.collect();
     let known = ["add", "open", "close", "read", "write", "sync", "datasync", "trim", "wait"];
     let Some(kind) = rest.iter().rposition(|word| known.contains(word)).filter(|&kind| kind > 0) else {
-        return Seen::Damaged("not a line of an iolog", "; it is left out");
+        return LineContent::Damaged("not a line of an iolog", "; it is left out");
     };
-    let number = |index: usize| rest.get(index)?.parse::<u64>().ok();
     let direction = match rest[kind] {
         "read" => Some(Direction::Read),
         "write" => Some(Direction::Write),
         "sync" | "datasync" | "trim" => None,
-        _ => return Seen::Empty,
+        _ => return LineContent::Empty,
     };
-    let whole = number(kind + 1).zip(number(kind + 2)).filter(|(_, bytes)| *bytes > 0 && *bytes < BYTES_MAX);
+    let [offset, bytes] = [kind + 1, kind + 2].map(|index| rest.get(index)?.parse::<u64>().ok());
+    let whole = offset.zip(bytes).filter(|(_, bytes)| *bytes > 0 && *bytes < BYTES_MAX);
     if direction.is_some() && (whole.is_none() || timed && at.is_none()) {
-        return Seen::Damaged("an operation without its time, offset or length: the line is cut", " and left out");
+        return LineContent::Damaged(
+            "an operation without its time, offset or length: the line is cut",
+            " and left out",
+        );
     }
     let (address, bytes) = whole.unwrap_or_default();
     let device = rest[..kind].join(" ").into();
     let at = at.and_then(|microseconds| microseconds.checked_mul(1000));
-    Seen::Event(Event { device, action: "", direction, at, address: Some(address), bytes, durable: false })
+    LineContent::Event(Event { device, action: "", direction, at, address: Some(address), bytes, durable: false })
+}
+
+/// The column with one of these names.
+fn column_of(names: &[&str], wanted: &[&str]) -> Option<usize> {
+    names.iter().position(|name| wanted.contains(name))
 }
 
 impl Snoop {
     /// The columns for a header such as `TIME(s) COMM PID DISK T SECTOR BYTES LAT(ms)` or `COMM PID TYPE DEV BLOCK
     /// BYTES LATms`.
-    fn of(header: &str) -> Option<Snoop> {
+    fn from_header(header: &str) -> Option<Snoop> {
         let names: Vec<&str> = header.split_ascii_whitespace().collect();
-        let at = |wanted: &[&str]| names.iter().position(|name| wanted.contains(name));
         let time = [("TIME(s)", 1e9), ("TIME(ms)", 1e6), ("STARTs", 1e9), ("TIMEs", 1e9)];
-        let time = time.iter().find_map(|&(name, scale)| Some((at(&[name])?, scale)));
+        let time = time.iter().find_map(|&(name, scale)| Some((column_of(&names, &[name])?, scale)));
         Some(Snoop {
             columns: names.len(),
-            command: at(&["COMM"])?,
+            command: column_of(&names, &["COMM"])?,
             time,
-            device: at(&["DISK", "DEV"])?,
-            direction: at(&["T", "TYPE"])?,
-            address: at(&["SECTOR", "BLOCK"])?,
-            bytes: at(&["BYTES"])?,
+            device: column_of(&names, &["DISK", "DEV"])?,
+            direction: column_of(&names, &["T", "TYPE"])?,
+            address: column_of(&names, &["SECTOR", "BLOCK"])?,
+            bytes: column_of(&names, &["BYTES"])?,
         })
     }
 
@@ -240,34 +252,39 @@ impl Snoop {
     /// Whether a line below the header is a row of the table, if perhaps a cut one: it begins with a time, or has the
     /// number of a process behind the name of a command.
     fn is_row(&self, words: &[&str]) -> bool {
-        let is_number = |word: &&str| word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
         match self.time {
-            Some((column, _)) => words.get(column).is_some_and(is_number),
-            None => words.iter().skip(self.command + 1).take(4).any(is_number),
+            Some((column, _)) => words.get(column).is_some_and(|word| is_decimal(word)),
+            None => words.iter().skip(self.command + 1).take(4).any(|word| is_decimal(word)),
         }
     }
 
-    fn line<'a>(&self, line: &'a str) -> Seen<'a> {
+    /// The word in a column of a row. A name of several words shifts the columns after it.
+    fn word<'a>(&self, words: &[&'a str], column: usize) -> Option<&'a str> {
+        let shift = if column > self.command { words.len().checked_sub(self.columns)? } else { 0 };
+        words.get(column + shift).copied()
+    }
+
+    fn line<'a>(&self, line: &'a str) -> LineContent<'a> {
         let words: Vec<&str> = line.split_ascii_whitespace().collect();
         if !self.is_row(&words) {
-            return Seen::Nothing;
+            return LineContent::Nothing;
         }
-        // A name of several words shifts the columns after it.
-        let shift = words.len().checked_sub(self.columns);
-        let word = |column: usize| {
-            let shift = if column > self.command { shift? } else { 0 };
-            words.get(column + shift).copied()
-        };
-        let bytes = word(self.bytes).and_then(|word| word.parse::<u64>().ok());
-        let (Some(bytes), Some(device), Some(kind), Some(_)) =
-            (bytes.filter(|bytes| *bytes < BYTES_MAX), word(self.device), word(self.direction), shift)
+        let bytes = self.word(&words, self.bytes).and_then(|word| word.parse::<u64>().ok());
+        let (device, kind) = (self.word(&words, self.device), self.word(&words, self.direction));
+        let (Some(bytes), Some(device), Some(kind), true) =
+            (bytes.filter(|bytes| *bytes < BYTES_MAX), device, kind, words.len() >= self.columns)
         else {
-            return Seen::Damaged("an operation without all its columns: the line is cut", " and left out");
+            return LineContent::Damaged("an operation without all its columns: the line is cut", " and left out");
         };
-        let at = self.time.and_then(|(column, scale)| Some((number(word(column)?)? * scale) as u64));
-        let address = word(self.address).and_then(|word| word.parse::<u64>().ok()?.checked_mul(SECTOR));
+        let at = self.time.and_then(|(column, scale)| Some((number(self.word(&words, column)?)? * scale) as u64));
+        let address = self.word(&words, self.address).and_then(|word| word.parse::<u64>().ok()?.checked_mul(SECTOR));
         let direction = direction(kind).filter(|_| bytes > 0);
         let durable = kind.contains('S');
-        Seen::Event(Event { device: device.into(), action: "", direction, at, address, bytes, durable })
+        LineContent::Event(Event { device: device.into(), action: "", direction, at, address, bytes, durable })
     }
+}
+
+/// Whether a word has only digits and points.
+fn is_decimal(word: &str) -> bool {
+    word.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.')
 }

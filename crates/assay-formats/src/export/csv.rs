@@ -61,14 +61,15 @@ impl Sink for Csv {
 impl Csv {
     /// Operations at or over each threshold, alternately for response and service; `None` where they were not counted.
     fn over(&self, figures: &FlowInterval) -> Vec<Option<u64>> {
-        let both = |threshold: &Span| {
+        let mut over = Vec::new();
+        for threshold in &self.over {
             let from = self.bounds.as_ref().and_then(|bounds| bounds.first_over(*threshold));
-            [&figures.response, &figures.service].map(|timing| {
+            for timing in [&figures.response, &figures.service] {
                 let pairs = timing.counts.chunks_exact(2);
-                from.map(|from| pairs.filter(|pair| pair[0] >= from as u64).map(|pair| pair[1]).sum())
-            })
-        };
-        self.over.iter().flat_map(both).collect()
+                over.push(from.map(|from| pairs.filter(|pair| pair[0] >= from as u64).map(|pair| pair[1]).sum()));
+            }
+        }
+        over
     }
 }
 

@@ -3,7 +3,7 @@
 //! The layout (columns, five reporting ticks per half distance, the three lines below) is that of HdrHistogram's Java
 //! original, as its documentation shows it. It is the response of the measured time over all targets.
 
-use super::{Sink, is_measured, stream_of, unwritten, wanted};
+use super::{Sink, is_measured, stream_of, stream_to_export, unwritten};
 use crate::act::log::Unit;
 use assay_record::{Header, Histograms, Interval, Times, Unpacker};
 use std::fmt::Write;
@@ -34,7 +34,7 @@ impl Hgrm {
 
 impl Sink for Hgrm {
     fn header(&mut self, header: &Header, _: &mut dyn Write) -> Result<(), String> {
-        self.stream = Some(wanted(header, self.stream.as_deref())?.to_owned());
+        self.stream = Some(stream_to_export(header, self.stream.as_deref())?.to_owned());
         self.header = Some(header.clone());
         Ok(())
     }

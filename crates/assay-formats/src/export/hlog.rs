@@ -65,10 +65,10 @@ impl Sink for Hlog {
             // Times above an hour cannot be represented here.
             sums.entry(stream).or_default().add_filled(&unpacker.unpack(&flow.response, 0)?);
         }
-        let seconds = |ns: u64| ns as f64 / 1e9;
         for (stream, times) in sums {
             let (tag, most) = (tag(&header.streams[stream].name), times.histogram().max() as f64 / 1e6);
-            let (at, long) = (seconds(begin - zero.min(begin)), seconds(end.saturating_sub(begin)));
+            let (at, long) = (begin - zero.min(begin), end.saturating_sub(begin));
+            let (at, long) = (at as f64 / 1e9, long as f64 / 1e9);
             writeln!(out, "Tag={tag},{at:.3},{long:.3},{most:.3},{}", times.to_text()).map_err(unwritten)?;
         }
         Ok(())

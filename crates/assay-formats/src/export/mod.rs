@@ -51,12 +51,12 @@ fn stream_of(header: &Header, flow: usize) -> Result<usize, String> {
 }
 
 /// The stream to export: the named one; without a name that of the first criterion, or the first stream.
-fn wanted<'a>(header: &'a Header, name: Option<&'a str>) -> Result<&'a str, String> {
-    let names = || header.streams.iter().map(|stream| stream.name.as_str());
+fn stream_to_export<'a>(header: &'a Header, name: Option<&'a str>) -> Result<&'a str, String> {
+    let names: Vec<&str> = header.streams.iter().map(|stream| stream.name.as_str()).collect();
     match name {
-        Some(name) if names().any(|known| known == name) => Ok(name),
+        Some(name) if names.contains(&name) => Ok(name),
         Some(name) => {
-            let known = names().map(|name| name.escape_debug().to_string()).collect::<Vec<_>>().join(", ");
+            let known = names.iter().map(|name| name.escape_debug().to_string()).collect::<Vec<_>>().join(", ");
             Err(format!("there is no stream \"{}\" in it; there are {known}", name.escape_debug()))
         }
         None => header
@@ -64,8 +64,8 @@ fn wanted<'a>(header: &'a Header, name: Option<&'a str>) -> Result<&'a str, Stri
             .first()
             .map(|criterion| criterion.stream.as_str())
             // A criterion may be about all streams together.
-            .filter(|wanted| names().any(|known| known == *wanted))
-            .or_else(|| names().next())
+            .filter(|wanted| names.contains(wanted))
+            .or_else(|| names.first().copied())
             .ok_or_else(|| "it has no streams".into()),
     }
 }

@@ -23,7 +23,7 @@ pub(super) struct ByOrder {
 }
 
 /// One of the streams that a job of both kinds of operations has.
-pub(super) struct Part {
+pub(super) struct StreamOfOrder {
     /// The end of its name.
     pub behind: &'static str,
     pub size: Size,
@@ -39,18 +39,17 @@ pub(super) fn by_order(job: &Job<'_>, mode: Mode) -> Result<Option<ByOrder>, Fau
         return Err(job.not_yet(entry, "several sizes for each order", "write bs=64k,4k, or remove bs_is_seq_rand"));
     }
     let [sequential, random] = fixed(job)?;
-    let of_direction = |writes: bool| if writes { random.from } else { sequential.from };
     let percent = job.pair("percentage_random", |_, text| super::number::percent(text))?;
     let first = mode.directions().map(index).next().unwrap_or(0);
     let share = if mode.random { percent[first].unwrap_or(100) } else { 0 };
     let align = job.pair("ba", |reading, text| reading.count(text))?[first];
-    let unit = align.map_or_else(|| of_direction(first == 1), Bytes::new);
+    let unit = align.map_or(if first == 1 { random.from } else { sequential.from }, Bytes::new);
     let order = ByOrder { sequential, random, share, unit };
     if order.sequential == order.random || share == 0 {
         return Ok(Some(order));
     }
     let differs = percent[0].unwrap_or(100) != percent[1].unwrap_or(100);
-    if mode.both() && (order.is_mixed() || differs) {
+    if mode.reads_and_writes() && (order.is_mixed() || differs) {
         let what = "a job of reads and writes that is random in part, with a size for each order,";
         return Err(job.not_yet(entry, what, "write a job for the reads and one for the writes"));
     }
@@ -75,7 +74,6 @@ impl ByOrder {
 
     /// The sizes of all operations together.
     pub(super) fn size(&self) -> Size {
-        let bar = |size: &Size, weight| Sizes { from: size.from, to: size.to, weight };
         let bars = vec![bar(&self.random, self.share), bar(&self.sequential, 100 - self.share)];
         match self.share {
             0 => self.sequential.clone(),
@@ -84,16 +82,16 @@ impl ByOrder {
     }
 
     /// The streams of a job of both kinds: each of its operations is drawn to be random or directly behind the one before.
-    pub(super) fn parts(&self) -> [Part; 2] {
+    pub(super) fn streams(&self) -> [StreamOfOrder; 2] {
         let sequential = Share::from_percent(100 - self.share);
         [
-            Part {
+            StreamOfOrder {
                 behind: ".random",
                 size: self.random.clone(),
                 address: Address::Uniform { align: self.unit },
                 share: Share::from_percent(self.share),
             },
-            Part {
+            StreamOfOrder {
                 behind: ".sequential",
                 size: self.sequential.clone(),
                 address: Address::Behind { align: Bytes::default() },
@@ -101,6 +99,11 @@ impl ByOrder {
             },
         ]
     }
+}
+
+/// The sizes of a size that is not a histogram, as a part of a histogram.
+fn bar(size: &Size, weight: u64) -> Sizes {
+    Sizes { from: size.from, to: size.to, weight }
 }
 
 /// Refuses what cannot be driven beside operations of both kinds: what belongs to the job as a whole, and not to one of

@@ -31,7 +31,7 @@ pub(super) fn ends(job: &Job<'_>, after: Vec<String>, measure: Option<Span>) -> 
         return Err(job.file.fault(entry.place, "nothing says how long the job runs", "add runtime=, or give --for"));
     }
     let (number, io_size) = (job.count("number_ios")?.filter(|number| *number > 0), job.amount("io_size")?);
-    let loops = job.within::<u64>("loops", 1, 1_000_000_000)?.unwrap_or(1);
+    let loops = job.number_within::<u64>("loops", 1, 1_000_000_000)?.unwrap_or(1);
     for key in ["number_ios", "io_size", "loops"] {
         if let Some(entry) = job.entry(key).filter(|_| based) {
             job.differs(entry, "without effect: the job is time_based, and goes on until its runtime is over");
@@ -64,11 +64,13 @@ impl Ends {
         &self,
         job: &Job<'_>,
         length: Option<u64>,
-        (sizes, mode, rates): (&[Size; 2], Mode, [Option<Rate>; 2]),
+        sizes: &[Size; 2],
+        mode: Mode,
+        rates: [Option<Rate>; 2],
     ) -> Result<[Life; 2], Fault> {
-        let whole = self.life(job, length, (sizes, mode))?;
+        let whole = self.life(job, length, sizes, mode)?;
         match rates {
-            _ if !mode.both() || self.based => Ok([whole.clone(), whole]),
+            _ if !mode.reads_and_writes() || self.based => Ok([whole.clone(), whole]),
             [None, None] => Ok([whole.clone(), whole]),
             [Some(reads), Some(writes)] => {
                 job.note(format!(
@@ -92,7 +94,7 @@ impl Ends {
     }
 
     /// The life of a copy, by what all its directions move together.
-    fn life(&self, job: &Job<'_>, length: Option<u64>, (sizes, mode): (&[Size; 2], Mode)) -> Result<Life, Fault> {
+    fn life(&self, job: &Job<'_>, length: Option<u64>, sizes: &[Size; 2], mode: Mode) -> Result<Life, Fault> {
         let timed = Life { start: self.delay, lasts: self.runtime, ..Life::default() }.behind(self.after.clone());
         if self.based {
             return Ok(timed);
@@ -147,8 +149,8 @@ pub(super) fn on_each_of(life: Life, files: u64) -> Life {
 fn divided(whole: &Life, rates: [Rate; 2], sizes: &[Size; 2]) -> [Life; 2] {
     let operations = rates.map(Rate::as_f64);
     let bytes = [0, 1].map(|direction| operations[direction] * sizes[direction].in_blocks(1).mean());
-    let operations = whole.operations.map(|all| parts(all, operations));
-    let bytes = whole.bytes.map(|all| parts(all.get(), bytes));
+    let operations = whole.operations.map(|all| divide(all, operations));
+    let bytes = whole.bytes.map(|all| divide(all.get(), bytes));
     [0, 1].map(|direction| Life {
         operations: operations.map(|both| both[direction]),
         bytes: bytes.map(|both| Bytes::new(both[direction])),
@@ -157,7 +159,7 @@ fn divided(whole: &Life, rates: [Rate; 2], sizes: &[Size; 2]) -> [Life; 2] {
 }
 
 /// Two parts of `all` with these weights. Neither is zero, because a direction without an end would go on.
-fn parts(all: u64, weights: [f64; 2]) -> [u64; 2] {
+fn divide(all: u64, weights: [f64; 2]) -> [u64; 2] {
     let first = (all as f64 * weights[0] / (weights[0] + weights[1])).round() as u64;
     let first = first.clamp(1, all.saturating_sub(1).max(1));
     [first, all.saturating_sub(first).max(1)]
@@ -177,7 +179,7 @@ mod tests {
             (10, [1.0, 1e9], [1, 9]),
             (1, [1.0, 1.0], [1, 1]),
         ] {
-            assert_eq!(parts(all, weights), expected, "{all} {weights:?}");
+            assert_eq!(divide(all, weights), expected, "{all} {weights:?}");
         }
     }
 }

@@ -95,7 +95,8 @@ const OF_DIRECTORIES: [(&str, &str); 3] =
     [("dircreate", "filecreate"), ("dirstat", "filestat"), ("dirdelete", "filedelete")];
 
 fn undriven(name: &str) -> Option<&'static Undriven> {
-    let alike = OF_DIRECTORIES.iter().find(|(of_directories, _)| *of_directories == name).map_or(name, |(_, it)| *it);
+    let alike =
+        OF_DIRECTORIES.iter().find(|(of_directories, _)| *of_directories == name).map_or(name, |(_, engine)| *engine);
     UNDRIVEN.iter().find(|engine| engine.name == alike)
 }
 
@@ -118,7 +119,9 @@ pub(super) fn refuse_undriven(job: &Job<'_>) -> Result<(), Fault> {
 fn foreign(job: &Job<'_>, entry: &Entry) -> Fault {
     let Key { name, engines, .. } = entry.key;
     let (of, because) = match engines {
-        [engine] => (format!("fio's engine {engine}"), undriven(engine).map_or("is not driven here", |it| it.because)),
+        [engine] => {
+            (format!("fio's engine {engine}"), undriven(engine).map_or("is not driven here", |reason| reason.because))
+        }
         several => (format!("fio's engines {}", several.join(", ")), "are not driven here"),
     };
     let what = format!("{name} belongs to {of}, which {because}");
@@ -131,7 +134,7 @@ fn foreign(job: &Job<'_>, entry: &Entry) -> Fault {
 
 /// Reads `ioengine` and `iodepth`.
 pub(super) fn engine(job: &Job<'_>) -> Result<Engine, Fault> {
-    let asked = job.within::<u32>("iodepth", 1, LARGEST_BOUND.into())?.unwrap_or(1);
+    let asked = job.number_within::<u32>("iodepth", 1, LARGEST_BOUND.into())?.unwrap_or(1);
     // The default of fio on Linux.
     let Some((entry, value)) = job.value("ioengine")? else { return Ok(waiting(job, "psync, fio's own,", asked)) };
     let name = value.text.as_str();

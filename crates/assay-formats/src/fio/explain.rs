@@ -24,10 +24,13 @@ pub struct Line {
 
 /// The keys of the jobs that are run and of the sections that set their defaults, in the order of the file.
 pub(super) fn lines(file: &JobFile, jobs: &[Job<'_>], page_cache: bool) -> Vec<Line> {
-    let is_run = |section: &Section| jobs.iter().any(|job| std::ptr::eq(job.section, section));
-    let last = file.sections.iter().rposition(is_run).unwrap_or(0);
-    let sections = file.sections[..=last].iter().filter(|section| section.is_global() || is_run(section));
+    let last = file.sections.iter().rposition(|section| is_run(section, jobs)).unwrap_or(0);
+    let sections = file.sections[..=last].iter().filter(|section| section.is_global() || is_run(section, jobs));
     sections.flat_map(|section| of_section(file, section, page_cache)).collect()
+}
+
+fn is_run(section: &Section, jobs: &[Job<'_>]) -> bool {
+    jobs.iter().any(|job| std::ptr::eq(job.section, section))
 }
 
 fn of_section<'a>(file: &'a JobFile, section: &'a Section, page_cache: bool) -> impl Iterator<Item = Line> + 'a {

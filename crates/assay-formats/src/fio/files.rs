@@ -83,7 +83,7 @@ impl<'a> Files<'a> {
     }
 
     /// A name that was mapped to another target but is not the name of a file of these jobs.
-    pub(super) fn strange(&self) -> Option<&str> {
+    pub(super) fn unknown_mapped_name(&self) -> Option<&str> {
         let maps = self.choice.maps.iter().zip(&self.mapped);
         maps.filter(|(_, used)| !**used).map(|((name, _), _)| name.as_str()).next()
     }
@@ -135,7 +135,7 @@ impl<'a> Files<'a> {
             let target = self.target(job, name, null)?;
             let path = &self.targets[usize::from(target)];
             let size = null.filter(|_| path.starts_with("null:")).or_else(|| self.around.size_of(path));
-            let (extent, length) = range(job, (name, count), copy, size, sizes)?;
+            let (extent, length) = range(job, name, count, copy, size, sizes)?;
             found.push((target, extent, length));
         }
         found.sort_by_key(|(target, ..)| *target);
@@ -159,13 +159,13 @@ impl<'a> Files<'a> {
 /// Refuses targets of the command line that are more or fewer than the files of the jobs. What else is wrong with too few
 /// of them, such as a share of a file that has no target, would only follow from that. A recording names its files itself.
 pub(super) fn refuse_other_count(jobs: &[Job<'_>], choice: &Choice) -> Result<(), Fault> {
-    let plays = |job: &Job<'_>| job.entry("read_iolog").is_some();
-    let Some(first) = jobs.first().filter(|_| !choice.targets.is_empty() && !jobs.iter().any(plays)) else {
+    let Some(first) = jobs.first() else { return Ok(()) };
+    if choice.targets.is_empty() || jobs.iter().any(|job| job.entry("read_iolog").is_some()) {
         return Ok(());
-    };
+    }
     let mut all: Vec<String> = Vec::new();
     for job in jobs {
-        let copies = job.within::<u64>("numjobs", 1, MOST_STREAMS as u64)?.unwrap_or(1);
+        let copies = job.number_within::<u64>("numjobs", 1, MOST_STREAMS as u64)?.unwrap_or(1);
         for copy in 0..copies {
             for name in names(job, copy)? {
                 if !all.contains(&name) && all.len() <= MOST {
@@ -231,7 +231,7 @@ fn null_bytes(job: &Job<'_>, sizes: &[Size; 2]) -> Result<u64, Fault> {
 
 /// The names of the files of a copy.
 fn names(job: &Job<'_>, copy: u64) -> Result<Vec<String>, Fault> {
-    let count = job.within::<u32>("nrfiles", 1, MOST as u64)?.unwrap_or(1);
+    let count = job.number_within::<u32>("nrfiles", 1, MOST as u64)?.unwrap_or(1);
     let dirs = job.text("directory")?.map(split).unwrap_or_default();
     let dir = if dirs.is_empty() { "" } else { dirs[(copy % dirs.len() as u64) as usize].as_str() };
     let format = job.text("filename_format")?;
@@ -249,12 +249,14 @@ fn names(job: &Job<'_>, copy: u64) -> Result<Vec<String>, Fault> {
             names?
         }
     };
-    let within = |file: String| match dir {
-        "" => file,
-        dir if dir.ends_with('/') => format!("{dir}{file}"),
-        dir => format!("{dir}/{file}"),
-    };
-    Ok(files.into_iter().map(within).collect())
+    Ok(files
+        .into_iter()
+        .map(|file| match dir {
+            "" => file,
+            dir if dir.ends_with('/') => format!("{dir}{file}"),
+            dir => format!("{dir}/{file}"),
+        })
+        .collect())
 }
 
 fn formatted(job: &Job<'_>, format: &str, copy: u64, file: u32) -> Result<String, Fault> {
@@ -274,14 +276,20 @@ fn split(text: &str) -> Vec<String> {
         match (c, characters.peek()) {
             ('\\', Some(':')) => {
                 characters.next();
-                names.last_mut().into_iter().for_each(|name| name.push(':'));
+                add_to_last(&mut names, ':');
             }
             (':', _) => names.push(String::new()),
-            _ => names.last_mut().into_iter().for_each(|name| name.push(c)),
+            _ => add_to_last(&mut names, c),
         }
     }
     names.retain(|name| !name.is_empty());
     names
+}
+
+fn add_to_last(names: &mut [String], c: char) {
+    if let Some(name) = names.last_mut() {
+        name.push(c);
+    }
 }
 
 fn unescaped(text: &str) -> String {
@@ -293,7 +301,8 @@ fn unescaped(text: &str) -> String {
 /// together if it is in bytes, and for each file if it is a share.
 fn range(
     job: &Job<'_>,
-    (name, count): (&str, u64),
+    name: &str,
+    count: u64,
     copy: u64,
     size: Option<u64>,
     sizes: &[Size; 2],
@@ -305,21 +314,7 @@ fn range(
     }
     let least = sizes.iter().map(|size| size.from.get()).min().unwrap_or(1);
     let largest = sizes.iter().map(|size| size.to.get()).max().unwrap_or(1);
-    let bytes = |key: &'static str| -> Result<Option<u64>, Fault> {
-        let amount = if key.ends_with("size") { job.length(key)? } else { job.amount(key)? };
-        match amount {
-            None => Ok(None),
-            Some((_, Amount::Bytes(bytes))) => Ok(Some(bytes)),
-            Some((entry, Amount::Percent(percent))) => match size {
-                Some(size) => Ok(Some((u128::from(size) * u128::from(percent) / 100) as u64 / least * least)),
-                None => Err(job.fault(
-                    entry,
-                    format!("a share of {name}, whose size is not known"),
-                    "write bytes, or name a file that exists",
-                )),
-            },
-        }
-    };
+    let bytes = |key| bytes_of_file(job, key, name, size, least);
     let (begin, increment) = (bytes("offset")?.unwrap_or(0), bytes("offset_increment")?.unwrap_or(0));
     let align = job.count("offset_align")?.filter(|align| *align > 0).unwrap_or(1);
     let begin = increment
@@ -341,7 +336,7 @@ fn range(
         return Err(job.fault(entry, "smaller than an operation of the job", format!("write {largest} or more")));
     }
     if let Some(size) = size {
-        within(job, (name, key), (begin, length.unwrap_or(largest)), size)?;
+        refuse_beyond_end(job, name, key, begin, length.unwrap_or(largest), size)?;
     }
     // The last operation of a pass may reach beyond the part, if the file is long enough.
     let one_size = least == largest && largest > 0;
@@ -357,11 +352,36 @@ fn range(
     Ok((Extent::new(Part::Bytes(Bytes::new(begin)), length), moved))
 }
 
-/// Refuses a part that ends beyond the end of its file.
-fn within(
+/// The value of a key, in bytes of the file `name` of this size; a share is rounded down to a multiple of `least`.
+fn bytes_of_file(
     job: &Job<'_>,
-    (name, key): (&str, &'static str),
-    (begin, length): (u64, u64),
+    key: &'static str,
+    name: &str,
+    size: Option<u64>,
+    least: u64,
+) -> Result<Option<u64>, Fault> {
+    let amount = if key.ends_with("size") { job.length(key)? } else { job.amount(key)? };
+    match amount {
+        None => Ok(None),
+        Some((_, Amount::Bytes(bytes))) => Ok(Some(bytes)),
+        Some((entry, Amount::Percent(percent))) => match size {
+            Some(size) => Ok(Some((u128::from(size) * u128::from(percent) / 100) as u64 / least * least)),
+            None => Err(job.fault(
+                entry,
+                format!("a share of {name}, whose size is not known"),
+                "write bytes, or name a file that exists",
+            )),
+        },
+    }
+}
+
+/// Refuses a part that ends beyond the end of its file.
+fn refuse_beyond_end(
+    job: &Job<'_>,
+    name: &str,
+    key: &'static str,
+    begin: u64,
+    length: u64,
     size: u64,
 ) -> Result<(), Fault> {
     let beyond = begin.saturating_add(length).saturating_sub(size);

@@ -21,7 +21,7 @@ const MOST: u64 = 1_000_000_000;
 pub(super) fn flushes(job: &Job<'_>, mode: Mode) -> Result<Flushes, Fault> {
     let (mut found, mut written) = (Flushes::default(), Vec::new());
     for key in ["fsync", "fdatasync"] {
-        let (Some(every), Some(entry)) = (job.within::<u32>(key, 0, MOST)?, job.entry(key)) else { continue };
+        let (Some(every), Some(entry)) = (job.number_within::<u32>(key, 0, MOST)?, job.entry(key)) else { continue };
         if every == 0 {
             continue;
         }
@@ -44,9 +44,10 @@ pub(super) fn flushes(job: &Job<'_>, mode: Mode) -> Result<Flushes, Fault> {
     }
     if let (true, Some(entry)) = (job.flag("end_syncfs")?, job.entry("end_syncfs")) {
         found.at_end = true;
-        match mode.writes {
-            true => job.differs(entry, entry.key.told),
-            false => written.push(entry),
+        if mode.writes {
+            job.differs(entry, entry.key.told);
+        } else {
+            written.push(entry);
         }
     }
     if mode.writes {

@@ -29,7 +29,9 @@ pub(super) fn groups(jobs: &[Job<'_>], done: &[Done], streams: &[Stream]) -> Res
             groups.push(Jobs { first: &job.name, step: done.step, streams: Vec::new() });
         }
         let own = done.streams.iter().map(String::as_str);
-        groups.last_mut().into_iter().for_each(|group| group.streams.extend(own.clone()));
+        if let Some(group) = groups.last_mut() {
+            group.streams.extend(own.clone());
+        }
     }
     Ok(groups.iter().flat_map(|group| by_direction(group, streams)).collect())
 }

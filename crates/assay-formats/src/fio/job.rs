@@ -124,13 +124,12 @@ impl<'a> Job<'a> {
     /// Refuses the job if it has a key of the class `Refused`. `writes` says that it writes: what is about writing alone
     /// does nothing otherwise, which is noted.
     pub(super) fn refuse(&self, writes: bool) -> Result<(), Fault> {
-        let is_idle = |entry: &Entry| !writes && OF_WRITES.contains(&entry.key.name);
-        for entry in self.entries().into_iter().filter(|entry| is_idle(entry)) {
+        for entry in self.entries().into_iter().filter(|entry| !writes && is_of_writes(entry)) {
             self.asked.borrow_mut().insert(entry.key.name);
             self.differs(entry, "without effect: the job writes nothing");
         }
         let mut refused = self.entries().into_iter().filter(|entry| entry.key.class == Class::Refused);
-        let Some(entry) = refused.find(|entry| !is_idle(entry)) else { return Ok(()) };
+        let Some(entry) = refused.find(|entry| writes || !is_of_writes(entry)) else { return Ok(()) };
         let (name, told) = (entry.key.name, entry.key.told);
         // The text is only a remedy: another key does the same better.
         if told.starts_with("use ") || told.starts_with("write ") {
@@ -142,7 +141,7 @@ impl<'a> Job<'a> {
 
     /// Refuses keys that describe the load and that nobody has read, and adds a note about each key that needs no
     /// reading and differs from fio. Must be called after everything else has read its keys.
-    pub(super) fn left(&self, page_cache: bool) -> Result<(), Fault> {
+    pub(super) fn refuse_unread_keys(&self, page_cache: bool) -> Result<(), Fault> {
         let asked = self.asked.borrow().clone();
         for entry in self.entries().into_iter().filter(|entry| entry.key.class <= Class::Differs) {
             let is_remark = REMARKS.contains(&entry.key.name) || OF_PROFILES.contains(entry.key);
@@ -273,7 +272,12 @@ impl<'a> Job<'a> {
     }
 
     /// A number from `least` to `most`.
-    pub(super) fn within<N: TryFrom<u64>>(&self, key: &'static str, least: u64, most: u64) -> Result<Option<N>, Fault> {
+    pub(super) fn number_within<N: TryFrom<u64>>(
+        &self,
+        key: &'static str,
+        least: u64,
+        most: u64,
+    ) -> Result<Option<N>, Fault> {
         let (Some(number), Some(entry)) = (self.count(key)?, self.entry(key)) else { return Ok(None) };
         let fitting = N::try_from(number).ok().filter(|_| (least..=most).contains(&number));
         fitting.map(Some).ok_or_else(|| {
@@ -336,4 +340,9 @@ impl<'a> Job<'a> {
             [] => Ok([None, None]),
         }
     }
+}
+
+/// Whether a key is about writing alone.
+fn is_of_writes(entry: &Entry) -> bool {
+    OF_WRITES.contains(&entry.key.name)
 }

@@ -10,6 +10,7 @@ mod alike;
 mod by_order;
 mod class;
 mod content;
+mod copies;
 mod ends;
 mod engine_keys;
 mod engines;

@@ -40,8 +40,8 @@ pub(super) fn stem(job: &Job<'_>, copy: u64, copies: u64) -> String {
 
 /// A name of a job as a part of names of streams: characters that these may not have become `-`.
 pub(super) fn usable(name: &str) -> String {
-    let usable = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
-    name.chars().take(LONGEST).map(usable).collect()
+    let characters = name.chars().take(LONGEST);
+    characters.map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect()
 }
 
 #[cfg(test)]

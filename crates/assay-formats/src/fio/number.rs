@@ -49,7 +49,7 @@ impl Reading {
         if rest.is_empty() {
             return Ok(number);
         }
-        let Some(multiplier) = self.multiplier(rest) else { return Err(self.strange(text, number, rest)) };
+        let Some(multiplier) = self.multiplier(rest) else { return Err(self.strange_suffix(text, number, rest)) };
         if self.behind_blank && rest.eq_ignore_ascii_case("b") {
             return Ok(number);
         }
@@ -90,16 +90,17 @@ impl Reading {
     }
 
     /// The fault for a number that is followed by `rest`, which is not a suffix.
-    fn strange(self, text: &str, number: u64, rest: &str) -> Wrong {
+    fn strange_suffix(self, text: &str, number: u64, rest: &str) -> Wrong {
         let noun = self.noun;
         if let Some(exact) = self.fraction(number, rest) {
             return Wrong::new(text, format!("fio reads {number}{noun} here"), format!("write {exact}"));
         }
         let read = self.as_fio_reads(number, rest);
         let what = format!("fio reads {read}{} and drops the rest", if read == number { "" } else { noun });
-        let remedy = match rest.contains('-') && self.key == "bs" {
-            true => format!("write {read}, or bsrange={text} for sizes between these"),
-            false => format!("write {read}"),
+        let remedy = if rest.contains('-') && self.key == "bs" {
+            format!("write {read}, or bsrange={text} for sizes between these")
+        } else {
+            format!("write {read}")
         };
         Wrong::new(text, what, remedy)
     }

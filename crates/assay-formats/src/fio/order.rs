@@ -2,6 +2,7 @@
 
 use super::job::Job;
 use super::number::Wrong;
+use super::text::Value;
 use assay_base::{Bytes, Direction, Fault, Share};
 use assay_model::Address;
 use assay_model::address::{Exponent, Law, RunLength};
@@ -22,7 +23,7 @@ pub(super) struct Mode {
 
 impl Mode {
     /// The mode of a job whose places come from a recording, so that `rw` does not matter.
-    pub(super) fn of(reads: bool, writes: bool) -> Mode {
+    pub(super) fn with_directions(reads: bool, writes: bool) -> Mode {
         Mode { reads, writes, random: false, run: 1, stride: None }
     }
 
@@ -31,7 +32,7 @@ impl Mode {
         Mode { reads: true, writes: false, ..self }
     }
 
-    pub(super) fn both(self) -> bool {
+    pub(super) fn reads_and_writes(self) -> bool {
         self.reads && self.writes
     }
 
@@ -73,7 +74,6 @@ pub(super) fn mode(job: &Job<'_>) -> Result<Mode, Fault> {
     };
     let plain = Mode { reads, writes, random, run: 1, stride: None };
     let Some(rest) = rest else { return Ok(plain) };
-    let misread = |what: &str, remedy: String| Err(job.wrong(value, Wrong::new(rest, what, remedy).at(word.len() + 1)));
     if !random {
         let step = rest.strip_prefix('-').unwrap_or(rest);
         return match job.reading(entry, value).count(step) {
@@ -84,7 +84,11 @@ pub(super) fn mode(job: &Job<'_>) -> Result<Mode, Fault> {
     }
     match job.reading(entry, value).count(rest) {
         Ok(run @ 1..=1_000_000) => Ok(Mode { run, ..plain }),
-        _ => misread("not a number of operations; fio ignores it", format!("write {word}, or {word}:8")),
+        _ => {
+            let remedy = format!("write {word}, or {word}:8");
+            let wrong = Wrong::new(rest, "not a number of operations; fio ignores it", remedy);
+            Err(job.wrong(value, wrong.at(word.len() + 1)))
+        }
     }
 }
 
@@ -95,7 +99,8 @@ pub(super) fn address(
     mode: Mode,
     direction: Direction,
     size: &Size,
-    (several, together): (bool, bool),
+    several: bool,
+    together: bool,
     unit: Option<Bytes>,
 ) -> Result<Address, Fault> {
     let align = job.pair("ba", |reading, text| reading.count(text))?[index(direction)];
@@ -108,21 +113,23 @@ pub(super) fn address(
     let ranked = distribution(job, direction, mode, unit)?;
     let map = !job.flag("norandommap")?;
     if !mode.random {
-        let strided = |(by, backwards)| Address::Strided { by: Bytes::new(by), backwards };
-        return Ok(mode.stride.map_or(Address::Sequential, strided));
+        return Ok(match mode.stride {
+            Some((by, backwards)) => Address::Strided { by: Bytes::new(by), backwards },
+            None => Address::Sequential,
+        });
     }
     let otherwise = ranked.is_some() || map || align.is_some();
     if let Some(share) = partly {
-        return mostly_sequential(job, (mode, share), size, otherwise);
+        return mostly_sequential(job, mode, share, size, otherwise);
     }
     if mode.run > 1 {
-        return runs(job, mode, size, (otherwise, identical));
+        return runs(job, mode, size, otherwise, identical);
     }
     if let Some(address) = ranked {
         return Ok(address);
     }
     if map && align.is_none() && !several {
-        if mode.both() && !together {
+        if mode.reads_and_writes() && !together {
             job.note(format!("{}: reads and writes each go to every block once per pass; fio counts both together (norandommap is absent)", job.name));
         }
         return Ok(Address::Once { unit });
@@ -161,12 +168,7 @@ fn partly(job: &Job<'_>, mode: Mode, direction: Direction) -> Result<Option<u64>
 
 /// The address of a job in which each operation goes to a random place with a given probability, and otherwise follows
 /// directly after the one before: sequential runs with geometrically distributed lengths.
-fn mostly_sequential(
-    job: &Job<'_>,
-    (mode, share): (Mode, u64),
-    size: &Size,
-    otherwise: bool,
-) -> Result<Address, Fault> {
+fn mostly_sequential(job: &Job<'_>, mode: Mode, share: u64, size: &Size, otherwise: bool) -> Result<Address, Fault> {
     if share == 0 {
         return Ok(Address::Sequential);
     }
@@ -188,7 +190,7 @@ fn mostly_sequential(
 }
 
 /// The address of `randread:8` and the like.
-fn runs(job: &Job<'_>, mode: Mode, size: &Size, (otherwise, identical): (bool, bool)) -> Result<Address, Fault> {
+fn runs(job: &Job<'_>, mode: Mode, size: &Size, otherwise: bool, identical: bool) -> Result<Address, Fault> {
     let entry = job.entry("rw").filter(|_| otherwise || size.from != size.to);
     if let Some(entry) = entry {
         return Err(job.not_yet(
@@ -268,7 +270,9 @@ fn centre_of(text: &str) -> Option<Share> {
 /// A number above zero and below `whole`, as a share of `whole`.
 fn between(text: &str, whole: f64) -> Option<Share> {
     let share = text.parse::<f64>().ok()? / whole;
-    (share > 0.0 && share < 1.0).then(|| Share::from_ppb((share * 1e9).round() as u64)).filter(|it| it.as_ppb() > 0)
+    (share > 0.0 && share < 1.0)
+        .then(|| Share::from_ppb((share * 1e9).round() as u64))
+        .filter(|share| share.as_ppb() > 0)
 }
 
 /// The zones of `zoned_abs`: for each its share of the operations in percent, and its size in bytes. They lie one after
@@ -276,38 +280,42 @@ fn between(text: &str, whole: f64) -> Option<Share> {
 pub(super) fn absolute(job: &Job<'_>, direction: Direction) -> Result<Option<Vec<(u64, u64)>>, Fault> {
     let Some((entry, value)) = job.value("random_distribution")? else { return Ok(None) };
     let Some(rest) = value.text.strip_prefix("zoned_abs:") else { return Ok(None) };
-    let wrong = |what: &str| {
-        let remedy = "write operations in percent, which make 100, and sizes: zoned_abs:60/1g:40/9g";
-        job.wrong(value, Wrong { from: 0, to: value.text.len(), what: what.to_owned(), remedy: remedy.to_owned() })
-    };
     let lists: Vec<&str> = rest.split(',').collect();
     let list = lists.get(index(direction)).or_else(|| lists.first()).copied().unwrap_or("");
     let reading = job.reading(entry, value);
-    let zone = |zone: &str| {
-        let (operations, space) = zone.split_once('/')?;
-        Some((operations.parse::<u64>().ok()?, reading.count(space).ok().filter(|space| *space > 0)?))
-    };
-    let zones: Option<Vec<(u64, u64)>> = list.split(':').map(zone).collect();
+    let zones: Option<Vec<(u64, u64)>> = list
+        .split(':')
+        .map(|zone| {
+            let (operations, space) = zone.split_once('/')?;
+            Some((operations.parse::<u64>().ok()?, reading.count(space).ok().filter(|space| *space > 0)?))
+        })
+        .collect();
     let zones = zones.filter(|zones| zones.len() <= 64 && lists.len() <= 3);
-    let zones = zones.ok_or_else(|| wrong("not a list of zones"))?;
+    let zones = zones.ok_or_else(|| wrong_zones(job, value, "not a list of zones"))?;
     let space = zones.iter().try_fold(0u64, |sum, (_, space)| sum.checked_add(*space));
     if zones.iter().map(|(operations, _)| *operations).sum::<u64>() != 100 || space.is_none() {
-        return Err(wrong("the operations of the zones do not make 100 %"));
+        return Err(wrong_zones(job, value, "the operations of the zones do not make 100 %"));
     }
     Ok(Some(zones))
+}
+
+fn wrong_zones(job: &Job<'_>, value: &Value, what: &str) -> Fault {
+    let remedy = "write operations in percent, which make 100, and sizes: zoned_abs:60/1g:40/9g";
+    job.wrong(value, Wrong { from: 0, to: value.text.len(), what: what.to_owned(), remedy: remedy.to_owned() })
 }
 
 /// The same zones with the size of each as a share of the size of all. The shares of sizes add up to exactly 100 %.
 fn by_share(zones: &[(u64, u64)]) -> Vec<(Share, Share)> {
     let all: u128 = zones.iter().map(|(_, space)| u128::from(*space)).sum::<u128>().max(1);
     let (mut passed, mut given) = (0u128, 0u64);
-    let share = |(operations, space): &(u64, u64)| {
+    let mut shares = Vec::new();
+    for (operations, space) in zones {
         passed += u128::from(*space);
         let upto = (passed * u128::from(Share::WHOLE.as_ppb()) / all) as u64;
         let own = upto - std::mem::replace(&mut given, upto);
-        (Share::from_percent(*operations), Share::from_ppb(own))
-    };
-    zones.iter().map(share).collect()
+        shares.push((Share::from_percent(*operations), Share::from_ppb(own)));
+    }
+    shares
 }
 
 /// The zones of a direction in `operations/space:…`, in percent. A comma separates those of reads from those of writes.
@@ -343,17 +351,17 @@ fn zones(text: &str, direction: Direction) -> Result<Vec<(Share, Share)>, Wrong>
     }
     let left = Share::from_percent(left).as_ppb();
     let mut given = 0;
-    let share = |zone: &Zone| {
-        let space = zone.space.map_or_else(
-            || {
-                given += 1;
-                Share::from_ppb(left * given / blanks - left * (given - 1) / blanks)
-            },
-            Share::from_percent,
-        );
-        (Share::from_percent(zone.operations), space)
-    };
-    Ok(zones.iter().map(share).collect())
+    let mut shares = Vec::new();
+    for zone in zones {
+        let space = if let Some(space) = zone.space {
+            Share::from_percent(space)
+        } else {
+            given += 1;
+            Share::from_ppb(left * given / blanks - left * (given - 1) / blanks)
+        };
+        shares.push((Share::from_percent(zone.operations), space));
+    }
+    Ok(shares)
 }
 
 /// A zone as it is written, in percent.
@@ -365,9 +373,12 @@ struct Zone {
 
 impl Zone {
     fn parse(text: &str) -> Option<Zone> {
-        let part = |text: &str| text.parse::<u64>().ok().filter(|percent| *percent <= 100);
         let (operations, space) = text.split_once('/').unwrap_or((text, ""));
-        let space = if space.is_empty() { None } else { Some(part(space)?) };
-        Some(Zone { operations: part(operations)?, space })
+        let space = if space.is_empty() { None } else { Some(part_of_hundred(space)?) };
+        Some(Zone { operations: part_of_hundred(operations)?, space })
     }
+}
+
+fn part_of_hundred(text: &str) -> Option<u64> {
+    text.parse::<u64>().ok().filter(|percent| *percent <= 100)
 }

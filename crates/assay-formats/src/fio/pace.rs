@@ -32,18 +32,20 @@ impl Pace {
 pub(super) fn pace(
     job: &Job<'_>,
     mode: Mode,
-    (depth, flushes, service): (u32, Flushes, Option<Service<'_>>),
+    depth: u32,
+    flushes: Flushes,
+    service: Option<Service<'_>>,
     sizes: &[Size; 2],
 ) -> Result<Pace, Fault> {
     let asked = Rates { of: rates(job, sizes)?, even: is_even(job)? };
     let think = think(job, depth)?;
     let (asked, pauses) = match think {
         None => (asked, None),
-        Some(think) => beside(job, mode, asked, think)?,
+        Some(think) => rates_beside_pauses(job, mode, asked, think)?,
     };
     let rated = mode.directions().filter(|direction| asked.of[index(*direction)].is_some()).count();
     refuse_flushes(job, flushes, rated > 0, service.is_some())?;
-    if mode.both() && rated == 1 {
+    if mode.reads_and_writes() && rated == 1 {
         one_direction(job, service.is_some(), depth)?;
     }
     let shares = shares(job, mode, rated)?;
@@ -63,19 +65,19 @@ pub(super) fn pace(
         0 => None,
         _ => asked.shared(job, mode, pauses, service)?,
     };
-    let of = |direction: Direction| match (asked.of[index(direction)], &schedule, think) {
-        (Some(rate), Some(schedule), _) => Arrival::Shared { rate, even: asked.even, schedule: schedule.clone() },
-        (Some(rate), None, _) if asked.even => Arrival::Steady { rate },
-        (Some(rate), None, _) => Arrival::Poisson { rate },
-        _ if looped => {
-            Arrival::Looped { looped: String::new(), share: Share::from_percent(shares[index(direction)]), line: None }
-        }
-        (None, _, Some(think)) => Arrival::Paced { pause: think.time },
-        (None, _, None) => Arrival::Closed { in_flight: depth },
-    };
     let mut arrivals = [None, None];
-    let wanted = mode.directions().filter(|direction| shares[index(*direction)] > 0);
-    wanted.for_each(|direction| arrivals[index(direction)] = Some(of(direction)));
+    for at in mode.directions().map(index).filter(|at| shares[*at] > 0) {
+        arrivals[at] = Some(match (asked.of[at], &schedule, think) {
+            (Some(rate), Some(schedule), _) => Arrival::Shared { rate, even: asked.even, schedule: schedule.clone() },
+            (Some(rate), None, _) if asked.even => Arrival::Steady { rate },
+            (Some(rate), None, _) => Arrival::Poisson { rate },
+            _ if looped => {
+                Arrival::Looped { looped: String::new(), share: Share::from_percent(shares[at]), line: None }
+            }
+            (None, _, Some(think)) => Arrival::Paced { pause: think.time },
+            (None, _, None) => Arrival::Closed { in_flight: depth },
+        });
+    }
     Ok(Pace { arrivals, looped: looped.then_some(think) })
 }
 
@@ -125,7 +127,12 @@ fn is_even(job: &Job<'_>) -> Result<bool, Fault> {
 
 /// What becomes of rates beside pauses: rates that the pauses leave no time for are never reached, so that the job is a
 /// closed loop with pauses; otherwise operations have their rates, and wait for the ends of pauses.
-fn beside(job: &Job<'_>, mode: Mode, asked: Rates, think: Think) -> Result<(Rates, Option<Pauses>), Fault> {
+fn rates_beside_pauses(
+    job: &Job<'_>,
+    mode: Mode,
+    asked: Rates,
+    think: Think,
+) -> Result<(Rates, Option<Pauses>), Fault> {
     let stand_still = job.flag("rate_ignore_thinktime")?;
     let rated: Vec<Direction> = mode.directions().filter(|direction| asked.of[index(*direction)].is_some()).collect();
     let (false, Some(entry)) = (rated.is_empty(), job.entry("thinktime")) else { return Ok((asked, None)) };
@@ -139,12 +146,12 @@ fn beside(job: &Job<'_>, mode: Mode, asked: Rates, think: Think) -> Result<(Rate
     // What the pauses leave time for.
     let most = f64::from(think.every) / think.time.as_secs_f64();
     let shares = shares(job, mode, 0)?;
-    let reached = |direction: &&Direction| {
-        let share = if mode.both() { shares[index(**direction)] as f64 / 100.0 } else { 1.0 };
-        asked.of[index(**direction)].is_some_and(|rate| rate.as_f64() < most * share)
-    };
+    let any_is_reached = rated.iter().map(|direction| index(*direction)).any(|at| {
+        let share = if mode.reads_and_writes() { shares[at] as f64 / 100.0 } else { 1.0 };
+        asked.of[at].is_some_and(|rate| rate.as_f64() < most * share)
+    });
     let is_reached = stand_still || asked.all(job, mode)?.as_f64() < most;
-    if !is_reached && rated.iter().any(|direction| reached(&direction)) {
+    if !is_reached && any_is_reached {
         let remedy = "write larger thinktime_blocks or smaller rates, or a job for each direction";
         return Err(job.not_yet(entry, "a pause that leaves time for one of two rates", remedy));
     }
@@ -188,7 +195,7 @@ fn one_direction(job: &Job<'_>, files: bool, depth: u32) -> Result<(), Fault> {
 /// The share of each direction in the operations of a job, in percent. With rates each direction has 100 %.
 fn shares(job: &Job<'_>, mode: Mode, rated: usize) -> Result<[u64; 2], Fault> {
     let (reads, writes) = (job.percent("rwmixread")?, job.percent("rwmixwrite")?);
-    if !mode.both() {
+    if !mode.reads_and_writes() {
         return Ok([100, 100]);
     }
     if rated > 0 {
@@ -238,7 +245,7 @@ fn rates(job: &Job<'_>, sizes: &[Size; 2]) -> Result<[Option<Rate>; 2], Fault> {
 /// Pauses between the operations of a copy.
 fn think(job: &Job<'_>, depth: u32) -> Result<Option<Think>, Fault> {
     let pause = job.time("thinktime", Span::from_us(1))?.filter(|pause| !pause.is_zero());
-    let every = job.within::<u32>("thinktime_blocks", 1, u32::MAX.into())?.unwrap_or(1);
+    let every = job.number_within::<u32>("thinktime_blocks", 1, u32::MAX.into())?.unwrap_or(1);
     let kind = job.value("thinktime_blocks_type")?;
     if let Some((_, value)) = kind.filter(|(_, value)| !["complete", "issue"].contains(&value.text.as_str())) {
         return Err(job.wrong(value, Wrong::new(&value.text, "no such kind of blocks", "write complete or issue")));

@@ -32,12 +32,7 @@ const IDLE: [&str; 12] = [
 
 impl Made<'_> {
     /// The streams of a job that plays a recording: each copy plays all of it.
-    pub(super) fn replays(
-        &mut self,
-        job: &Job<'_>,
-        ends: &Ends,
-        (entry, value): (&Entry, &Value),
-    ) -> Result<(), Fault> {
+    pub(super) fn replays(&mut self, job: &Job<'_>, ends: &Ends, entry: &Entry, value: &Value) -> Result<(), Fault> {
         for idle in IDLE.into_iter().filter_map(|key| job.entry(key)) {
             job.differs(idle, "without effect: the recording has its own files, places and sizes");
         }
@@ -57,12 +52,13 @@ impl Made<'_> {
         let played = played.map_err(|why| job.fault(entry, one_line(&why), remedy))?;
         job.differs(entry, "an open loop: an operation that cannot be issued at its time waits, and its wait counts");
         let target = self.files.target(job, &played.device, None)?;
-        self.fits(job, entry, (target, &played))?;
-        self.ways.add(job, Mode::of(true, true), &self.files, &[target])?;
-        let copies = job.within::<u64>("numjobs", 1, MOST_STREAMS as u64)?.unwrap_or(1);
+        self.refuse_beyond_end(job, entry, target, &played)?;
+        self.ways.add(job, Mode::with_directions(true, true), &self.files, &[target])?;
+        let copies = job.number_within::<u64>("numjobs", 1, MOST_STREAMS as u64)?.unwrap_or(1);
         let own = Own { content: content(job)?, durable: durable(job)?, copies };
-        let has = |direction| played.lines.iter().any(|line| line.direction == direction);
-        let mode = Mode::of(has(Direction::Read), has(Direction::Write));
+        let [reads, writes] = [Direction::Read, Direction::Write]
+            .map(|direction| played.lines.iter().any(|line| line.direction == direction));
+        let mode = Mode::with_directions(reads, writes);
         self.has_room(job, 2 * copies)?;
         // fio counts the times of an iolog from the beginning of the job.
         let plain = ends.of_recording();
@@ -85,7 +81,7 @@ impl Made<'_> {
     }
 
     /// Refuses a recording that goes beyond the end of its file.
-    fn fits(&self, job: &Job<'_>, entry: &Entry, (target, played): (u16, &Played)) -> Result<(), Fault> {
+    fn refuse_beyond_end(&self, job: &Job<'_>, entry: &Entry, target: u16, played: &Played) -> Result<(), Fault> {
         let reaches = played.lines.iter().map(|line| line.offset.saturating_add(line.len.into())).max().unwrap_or(0);
         let beyond = self.files.size_of(target).map_or(0, |size| reaches.saturating_sub(size));
         if beyond == 0 {

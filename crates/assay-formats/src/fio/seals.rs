@@ -32,7 +32,7 @@ pub(super) fn verifies_only(job: &Job<'_>, mode: Mode) -> Result<bool, Fault> {
     if !job.flag("verify_only")? {
         return Ok(false);
     }
-    if mode.both() {
+    if mode.reads_and_writes() {
         let what = "verify_only of a job that reads and writes";
         return Err(job.not_yet(entry, what, "write the job that reads, with verify="));
     }

@@ -17,7 +17,7 @@ const SECTOR: u64 = 512;
 
 /// The sizes of `bs`, as they are written.
 fn written(job: &Job<'_>) -> Result<[Option<Size>; 2], Fault> {
-    job.pair("bs", |reading, text| one(reading, text).map(Size::fixed))
+    job.pair("bs", |reading, text| parse_size(reading, text).map(Size::fixed))
 }
 
 /// The two sizes of `bs`, with fio's default where there is none.
@@ -36,26 +36,27 @@ pub(super) fn sizes(job: &Job<'_>, by_order: Option<&Size>, rounded: bool) -> Re
     let ranges = job.pair("bsrange", |reading, text| range(reading, text, unaligned))?;
     let shares = job.pair("bssplit", shares)?;
     let later = job.is_later("bsrange", "bs");
-    let of = |direction: usize| {
-        let range = ranges[direction].clone().filter(|_| later);
-        let size = shares[direction].clone().or(range).or_else(|| fixed[direction].clone());
-        size.unwrap_or_else(|| Size::fixed(Bytes::new(USUAL)))
-    };
     if let Some(entry) = job.entry("bsrange").filter(|_| !later) {
         return Err(job.fault(entry, "bs behind bsrange replaces it", "remove one of the two"));
     }
-    let sizes = [of(0), of(1)];
-    let odd = |size: &Size| {
-        let bounds = size.shares.iter().flat_map(|bar| [bar.from, bar.to]).chain([size.from, size.to]);
-        bounds.map(Bytes::get).any(|bytes| !bytes.is_multiple_of(SECTOR))
-    };
-    if rounded && sizes.iter().any(odd) {
+    let sizes = [0, 1].map(|direction: usize| {
+        let range = ranges[direction].clone().filter(|_| later);
+        let size = shares[direction].clone().or(range).or_else(|| fixed[direction].clone());
+        size.unwrap_or_else(|| Size::fixed(Bytes::new(USUAL)))
+    });
+    if rounded && sizes.iter().any(is_odd) {
         job.note(format!("{}: sizes that are not multiples of the target's blocks are rounded up to them", job.name));
     }
     Ok(sizes)
 }
 
-fn one(reading: Reading, text: &str) -> Result<Bytes, Wrong> {
+/// Whether a size is not made of whole sectors.
+fn is_odd(size: &Size) -> bool {
+    let bounds = size.shares.iter().flat_map(|bar| [bar.from, bar.to]).chain([size.from, size.to]);
+    bounds.map(Bytes::get).any(|bytes| !bytes.is_multiple_of(SECTOR))
+}
+
+fn parse_size(reading: Reading, text: &str) -> Result<Bytes, Wrong> {
     match reading.count(text)? {
         bytes @ 1..=LARGEST => Ok(Bytes::new(bytes)),
         // fio hands it to the kernel as one call, and the kernel divides it into requests of the device.
@@ -73,11 +74,11 @@ fn range(reading: Reading, text: &str, unaligned: bool) -> Result<Size, Wrong> {
     let Some((from, to)) = text.split_once('-').or_else(|| text.split_once(':')) else {
         return Err(Wrong::new(text, "not a range of sizes", "write for example 4k-16k"));
     };
-    let (min, max) = (one(reading, from)?.get(), one(reading, to).map_err(|wrong| wrong.at(from.len() + 1))?.get());
+    let (min, max) =
+        (parse_size(reading, from)?.get(), parse_size(reading, to).map_err(|wrong| wrong.at(from.len() + 1))?.get());
     if max < min {
         return Err(Wrong::new(text, "this range ends before it begins", format!("write {to}-{from}")));
     }
-    let bar = |from: u64, to: u64, weight: u64| Sizes { from: Bytes::new(from), to: Bytes::new(to), weight };
     if unaligned {
         let bars =
             if min == max { vec![bar(max, max, 1)] } else { vec![bar(min, max - 1, max - min), bar(max, max, min)] };
@@ -91,10 +92,17 @@ fn range(reading: Reading, text: &str, unaligned: bool) -> Result<Size, Wrong> {
             format!("write a range of at most {MOST}, or bssplit="),
         ));
     }
-    // The weight of a size: how many of the numbers from min to min + max are rounded to it.
-    let step = |n: u64| bar((n * min).min(max), (n * min).min(max), ((n + 1) * min).min(min + max) - n * min);
     let last = (min + max - 1) / min;
-    histogram(text, (1..=last).map(step).collect())
+    let bars = (1..=last).map(|n| {
+        let size = (n * min).min(max);
+        // The weight of a size: how many of the numbers from min to min + max are rounded to it.
+        bar(size, size, ((n + 1) * min).min(min + max) - n * min)
+    });
+    histogram(text, bars.collect())
+}
+
+fn bar(from: u64, to: u64, weight: u64) -> Sizes {
+    Sizes { from: Bytes::new(from), to: Bytes::new(to), weight }
 }
 
 /// `size/percent:size/percent`; sizes without a share divide the rest equally.
@@ -103,7 +111,7 @@ fn shares(reading: Reading, text: &str) -> Result<Size, Wrong> {
     let mut at = 0;
     for part in text.split(':') {
         let (size, share) = part.split_once('/').unwrap_or((part, ""));
-        let bytes = one(reading, size).map_err(|wrong| wrong.at(at))?;
+        let bytes = parse_size(reading, size).map_err(|wrong| wrong.at(at))?;
         let share = if share.is_empty() { None } else { Some(percent(share)) };
         let share = share.transpose().map_err(|wrong| wrong.at(at + size.len() + 1))?;
         parts.push((bytes, share));
@@ -128,8 +136,10 @@ fn shares(reading: Reading, text: &str) -> Result<Size, Wrong> {
             "fio gives the rest to the largest; write shares that make 100",
         ));
     }
-    let weight = |share: Option<u64>| share.map_or(100 - sum, |share| share * blanks.max(1));
-    let bars = parts.iter().map(|(bytes, share)| Sizes { from: *bytes, to: *bytes, weight: weight(*share) });
+    let bars = parts.iter().map(|(bytes, share)| {
+        let weight = share.map_or(100 - sum, |share| share * blanks.max(1));
+        Sizes { from: *bytes, to: *bytes, weight }
+    });
     histogram(text, bars.collect())
 }
 

@@ -5,7 +5,7 @@ use super::seals::together;
 use assay_base::{Fault, Span};
 use assay_model::Life;
 use assay_model::lives::{all_over, life_of};
-use assay_model::plan::{Arrival, Stream, WarmUp};
+use assay_model::plan::{Arrival, WarmUp};
 use assay_model::workload::{IN_FLIGHT_BOUND, LARGEST_BOUND, Load, Sealing, Step, Workload};
 use std::collections::BTreeMap;
 
@@ -47,9 +47,9 @@ pub(super) fn waits_for(job: &Job<'_>, done: &[Done], step: u32) -> Result<Vec<S
 }
 
 /// Settles what only all jobs together decide: how long the workload lasts, its steps, and what is in flight.
-pub(super) fn settle(jobs: &[Job<'_>], done: &[Done], workload: &mut Workload) -> Result<(), Fault> {
+pub(super) fn settle_all_jobs(jobs: &[Job<'_>], done: &[Done], workload: &mut Workload) -> Result<(), Fault> {
     ends_of_others(jobs, done, &mut workload.load)?;
-    lasts(jobs, workload)?;
+    settle_duration(jobs, workload)?;
     let mut steps: Vec<Step> = Vec::new();
     let mut sealings: BTreeMap<u32, Vec<Sealing>> = BTreeMap::new();
     for one in done {
@@ -70,7 +70,7 @@ pub(super) fn settle(jobs: &[Job<'_>], done: &[Done], workload: &mut Workload) -
 
 /// Sets how long the workload lasts. If all jobs have the same runtime and nothing else begins or ends them, that is
 /// the duration of the workload; otherwise each job keeps its own life.
-fn lasts(jobs: &[Job<'_>], workload: &mut Workload) -> Result<(), Fault> {
+fn settle_duration(jobs: &[Job<'_>], workload: &mut Workload) -> Result<(), Fault> {
     let mut before = Span::ZERO;
     for job in jobs {
         before = before.max(job.time("ramp_time", Span::from_secs(1))?.unwrap_or(Span::ZERO));
@@ -79,8 +79,8 @@ fn lasts(jobs: &[Job<'_>], workload: &mut Workload) -> Result<(), Fault> {
     let Load { streams, loops, .. } = &mut workload.load;
     let first = streams.first().map(|stream| life_of(stream, loops).clone()).unwrap_or_default();
     let plain = Life { lasts: first.lasts, ..Life::default() };
-    let own = |stream: &Stream| stream.arrival.loop_name().is_some() || stream.life == plain;
-    let alike = streams.iter().all(own) && loops.iter().all(|looped| looped.life == plain);
+    let mut alone = streams.iter().filter(|stream| stream.arrival.loop_name().is_none());
+    let alike = alone.all(|stream| stream.life == plain) && loops.iter().all(|looped| looped.life == plain);
     if let Some(duration) = first.lasts.filter(|_| alike) {
         workload.timing.duration = duration;
         streams.iter_mut().for_each(|stream| stream.life = Life::default());
@@ -117,7 +117,7 @@ fn ends_of_others(jobs: &[Job<'_>], done: &[Done], load: &mut Load) -> Result<()
     let loops = &mut load.loops;
     for stream in &mut load.streams {
         let Some(end) = step_of.get(stream.name.as_str()).and_then(|step| ends.get(step)) else { continue };
-        let looped = stream.arrival.loop_name().and_then(|name| loops.iter_mut().find(|it| it.name == *name));
+        let looped = stream.arrival.loop_name().and_then(|name| loops.iter_mut().find(|looped| looped.name == *name));
         let life = looped.map_or(&mut stream.life, |looped| &mut looped.life);
         if let Some(begin) = life.begins_at().filter(|begin| begin < end) {
             let left = end.saturating_sub(begin);

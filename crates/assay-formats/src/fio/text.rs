@@ -51,9 +51,10 @@ pub(super) struct Value {
 impl Value {
     /// The place of the bytes `from..to` of the text.
     pub(super) fn part(&self, from: usize, to: usize) -> Place {
-        match self.verbatim {
-            true => Place { at: self.place.at + from, width: to.saturating_sub(from), ..self.place },
-            false => self.place,
+        if self.verbatim {
+            Place { at: self.place.at + from, width: to.saturating_sub(from), ..self.place }
+        } else {
+            self.place
         }
     }
 }
@@ -109,15 +110,17 @@ impl JobFile {
 /// Whether a text is a job file of fio: it has sections in single brackets, and keys of fio.
 pub fn looks_like(text: &str) -> bool {
     let mut lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with(['#', ';']));
-    let section = |line: &str| line.starts_with('[') && !line.starts_with("[[") && line.ends_with(']');
-    let Some(first) = lines.next().filter(|line| section(line)) else { return false };
+    let Some(first) = lines.next() else { return false };
+    if !first.starts_with('[') || first.starts_with("[[") || !first.ends_with(']') {
+        return false;
+    }
     let usual =
         ["rw", "readwrite", "bs", "blocksize", "ioengine", "iodepth", "filename", "directory", "size", "direct"];
-    let is_key = |line: &str| {
-        let (key, value) = line.split_once('=').unwrap_or((line, ""));
-        usual.contains(&key.trim()) && !value.trim().starts_with(['"', '{'])
-    };
-    first == "[global]" || lines.any(is_key)
+    first == "[global]"
+        || lines.any(|line| {
+            let (key, value) = line.split_once('=').unwrap_or((line, ""));
+            usual.contains(&key.trim()) && !value.trim().starts_with(['"', '{'])
+        })
 }
 
 /// Reads a job file; `name` is its name, for messages.
@@ -186,21 +189,20 @@ impl Reader<'_> {
     }
 
     fn section(&mut self, text: &str, place: Place, included: bool) -> Result<(), Fault> {
-        let fault = |what: &str, remedy: &str| Err(self.job.fault(place, what, remedy));
         let Some(name) = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) else {
-            return fault("a section ends with a bracket, and nothing stands behind it", "write [name]");
+            let what = "a section ends with a bracket, and nothing stands behind it";
+            return Err(self.job.fault(place, what, "write [name]"));
         };
         if included {
-            return fault(
-                "an included file has no sections of its own",
-                "write its keys alone, or move the section to the job file",
-            );
+            let remedy = "write its keys alone, or move the section to the job file";
+            return Err(self.job.fault(place, "an included file has no sections of its own", remedy));
         }
         if name.trim().is_empty() || name.len() > 255 {
-            return fault("not a name of a job", "write 1 to 255 characters");
+            return Err(self.job.fault(place, "not a name of a job", "write 1 to 255 characters"));
         }
         if self.job.sections.len() == MOST_SECTIONS {
-            return fault("more sections than any real job file has", &format!("write at most {MOST_SECTIONS}"));
+            let remedy = format!("write at most {MOST_SECTIONS}");
+            return Err(self.job.fault(place, "more sections than any real job file has", remedy));
         }
         self.job.sections.push(Section { name: name.to_owned(), place, entries: Vec::new() });
         Ok(())
@@ -277,8 +279,8 @@ impl Reader<'_> {
                 None => {
                     out.push_str(&rest[begin..=begin + end]);
                     let what = format!("the variable {} is not set", name.escape_debug());
-                    let fault = || self.job.fault(here, what, "set it in front of the command: NAME=value assay …");
-                    unset = unset.or_else(|| Some(Box::new(fault())));
+                    let remedy = "set it in front of the command: NAME=value assay …";
+                    unset = unset.or_else(|| Some(Box::new(self.job.fault(here, what, remedy))));
                 }
             }
             if out.len() > LONGEST_VALUE || out.contains('\n') {

@@ -3,7 +3,7 @@
 use super::files::Used;
 use super::job::Job;
 use super::number::Wrong;
-use super::text::Entry;
+use super::text::{Entry, Value};
 use assay_base::Fault;
 use assay_model::turns::{NextTarget, Turns};
 use assay_model::{Address, Stream};
@@ -31,19 +31,23 @@ pub(super) fn service<'a>(job: &Job<'a>) -> Result<Service<'a>, Fault> {
             return Err(job.fault(entry, "this order of files is not driven here", remedy));
         }
     };
-    let wrong = |text: &str, what: &str| {
-        let remedy = format!("write {word}, or roundrobin:8 for eight operations on each file");
-        Err(job.wrong(value, Wrong::new(text, what, remedy).at(word.len() + 1)))
-    };
     let operations = match number {
         None => 1,
-        Some(text) if next == NextTarget::OneAfterAnother => return wrong(text, "this order has no number"),
+        Some(text) if next == NextTarget::OneAfterAnother => {
+            return Err(wrong_number(job, value, word, text, "this order has no number"));
+        }
         Some(text) => match job.reading(entry, value).count(text) {
             Ok(n @ 1..=1_000_000_000) => n as u32,
-            _ => return wrong(text, "not a number of operations"),
+            _ => return Err(wrong_number(job, value, word, text, "not a number of operations")),
         },
     };
     Ok(Service { next, operations, entry: Some(entry) })
+}
+
+/// The fault for the number `text` behind the word of the order.
+fn wrong_number(job: &Job<'_>, value: &Value, word: &str, text: &str, what: &str) -> Fault {
+    let remedy = format!("write {word}, or roundrobin:8 for eight operations on each file");
+    job.wrong(value, Wrong::new(text, what, remedy).at(word.len() + 1))
 }
 
 impl Service<'_> {
@@ -80,11 +84,12 @@ impl Service<'_> {
 
 /// How a copy with these streams takes turns over its files.
 pub(super) fn turns(job: &Job<'_>, service: Service<'_>, used: &Used, streams: &[Stream]) -> Result<Turns, Fault> {
-    let blocks = || streams.iter().filter_map(Stream::block);
-    let first = blocks().next().map(|block| &block.size);
-    let one_size = blocks().all(|block| block.size.from == block.size.to && Some(&block.size) == first);
+    let blocks = streams.iter().filter_map(Stream::block);
+    let first = blocks.clone().next().map(|block| &block.size);
+    let one_size = blocks.clone().all(|block| block.size.from == block.size.to && Some(&block.size) == first);
     // fio leaves out a file that it has gone through, if each place of the file comes once or places come in sequence.
-    let ends = one_size && blocks().all(|block| matches!(block.address, Address::Once { .. } | Address::Sequential));
+    let ends =
+        one_size && blocks.clone().all(|block| matches!(block.address, Address::Once { .. } | Address::Sequential));
     let unequal = used.lengths.windows(2).any(|pair| pair[0] != pair[1]);
     let turns = Turns { next: service.next, operations: service.operations, passes: false };
     match (service.next, service.entry) {

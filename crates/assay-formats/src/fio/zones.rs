@@ -19,11 +19,15 @@ pub(super) struct Zones<'a> {
     entry: &'a Entry,
 }
 
+/// A number of bytes; none if it is zero.
+fn bytes(job: &Job<'_>, key: &'static str) -> Result<Option<u64>, Fault> {
+    Ok(job.count(key)?.filter(|bytes| *bytes > 0))
+}
+
 /// Reads the keys of zones. `several` says that the job has several files.
 pub(super) fn zones<'a>(job: &Job<'a>, mode: Mode, several: bool) -> Result<Option<Zones<'a>>, Fault> {
     let mode_of_zones = job.value("zonemode")?;
-    let bytes = |key| Ok(job.count(key)?.filter(|bytes| *bytes > 0));
-    let (moved, length, gap) = (bytes("zonesize")?, bytes("zonerange")?, bytes("zoneskip")?);
+    let (moved, length, gap) = (bytes(job, "zonesize")?, bytes(job, "zonerange")?, bytes(job, "zoneskip")?);
     let entry = match mode_of_zones {
         Some((entry, value)) => match (value.text.as_str(), job.entry("zonesize").filter(|_| moved.is_some())) {
             ("strided", _) => entry,
@@ -54,7 +58,7 @@ pub(super) fn zones<'a>(job: &Job<'a>, mode: Mode, several: bool) -> Result<Opti
         job.differs(entry, "without effect, as in fio: the job has several files");
         return Ok(None);
     }
-    if mode.both() && !mode.random {
+    if mode.reads_and_writes() && !mode.random {
         return Err(job.not_yet(entry, "a job that reads and writes sequentially in zones", "write a job for each"));
     }
     Ok(Some(Zones { length: length.unwrap_or(moved), gap: gap.unwrap_or(0), moved, entry }))

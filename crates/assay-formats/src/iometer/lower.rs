@@ -57,21 +57,19 @@ pub fn steps(config: &Config, spec: Option<&str>) -> Result<Vec<Step>, Wrong> {
             steps.push(step(config, &running, depth)?);
         }
     }
-    match steps.is_empty() {
-        false => Ok(steps),
-        true => Err((
+    if steps.is_empty() {
+        Err((
             "no worker of the configuration has an access specification to run".to_owned(),
             format!("name one with --spec: {}", names(config)),
-        )),
+        ))
+    } else {
+        Ok(steps)
     }
 }
 
 /// The numbers of outstanding I/Os that are tried; `None` stands for the workers' own numbers.
 fn depths(config: &Config) -> Vec<Option<u32>> {
-    match config.depths.is_empty() {
-        true => vec![None],
-        false => config.depths.iter().copied().map(Some).collect(),
-    }
+    if config.depths.is_empty() { vec![None] } else { config.depths.iter().copied().map(Some).collect() }
 }
 
 fn names(config: &Config) -> String {
@@ -125,12 +123,12 @@ fn step(config: &Config, running: &[(Worker, usize)], depth: Option<u32>) -> Res
     for (worker, spec) in running {
         let settings = Settings { in_flight: depth.unwrap_or(worker.settings.in_flight), ..worker.settings };
         let is_on_all = worker.targets.len() == targets.len();
-        let on: Vec<Option<String>> = match is_on_all {
-            true => vec![None],
-            false => worker.targets.iter().map(|target| names.of(target)).collect(),
-        };
+        let on: Vec<Option<String>> =
+            if is_on_all { vec![None] } else { worker.targets.iter().map(|target| names.own_name(target)).collect() };
         for target in on {
-            let alike = loops.iter_mut().find(|it| (it.spec, it.settings, &it.target) == (*spec, settings, &target));
+            let alike = loops
+                .iter_mut()
+                .find(|looped| (looped.spec, looped.settings, &looped.target) == (*spec, settings, &target));
             if let Some(alike) = alike {
                 alike.copies += 1;
                 continue;
@@ -139,11 +137,12 @@ fn step(config: &Config, running: &[(Worker, usize)], depth: Option<u32>) -> Res
             loops.push(Loop { name, spec: *spec, settings, copies: 1, target });
         }
     }
-    let too_many = |it: &&Loop| u64::from(it.settings.in_flight) * u64::from(it.copies) > MOST_IN_FLIGHT;
-    if let Some(it) = loops.iter().find(too_many) {
+    let too_many =
+        loops.iter().find(|looped| u64::from(looped.settings.in_flight) * u64::from(looped.copies) > MOST_IN_FLIGHT);
+    if let Some(looped) = too_many {
         let what = format!(
             "the workers that do the same as {} have more than {MOST_IN_FLIGHT} outstanding I/Os on a target",
-            it.name
+            looped.name
         );
         return Err((what, "use fewer workers, or fewer outstanding I/Os".to_owned()));
     }
@@ -170,7 +169,7 @@ impl Names {
         }
     }
 
-    fn of(&self, name: &str) -> Option<String> {
+    fn own_name(&self, name: &str) -> Option<String> {
         self.0.get(name).map(|(_, own)| own.clone())
     }
 
@@ -181,22 +180,22 @@ impl Names {
 
     /// A new name, different from all others.
     fn fresh(&mut self, name: &str) -> String {
-        let usable = plain(name);
-        let numbered = |n: usize| if n == 1 { usable.clone() } else { format!("{usable}-{n}") };
-        let own = (1..).map(numbered).find(|name| !self.1.contains(name)).unwrap_or_default();
+        let usable = plain_name(name);
+        let mut names = (1usize..).map(|n| if n == 1 { usable.clone() } else { format!("{usable}-{n}") });
+        let own = names.find(|name| !self.1.contains(name)).unwrap_or_default();
         self.1.push(own.clone());
         own
     }
 }
 
 /// A name in lower case, with letters, digits, `-`, `_` and `.` only; any sequence of other characters becomes one `-`.
-fn plain(name: &str) -> String {
+fn plain_name(name: &str) -> String {
     let mut plain = String::new();
     for c in name.chars() {
-        match c.is_ascii_alphanumeric() || c == '_' || c == '.' {
-            true => plain.push(c.to_ascii_lowercase()),
-            false if plain.ends_with('-') || plain.is_empty() => {}
-            false => plain.push('-'),
+        if c.is_ascii_alphanumeric() || c == '_' || c == '.' {
+            plain.push(c.to_ascii_lowercase());
+        } else if !plain.ends_with('-') && !plain.is_empty() {
+            plain.push('-');
         }
     }
     plain.truncate(LONGEST_NAME);

@@ -28,7 +28,7 @@ pub fn read(file: &str, text: &str) -> Result<Config, Fault> {
     let mut text = Text::new(file, text)?;
     let Some(version) = text.version().map(str::to_owned) else {
         let what = "a configuration of IOmeter begins with \"Version\" and a number";
-        return Err(text.here(what, "name a file that IOmeter saved, with the ending .icf"));
+        return Err(text.fault_here(what, "name a file that IOmeter saved, with the ending .icf"));
     };
     let mut reader = Reader { text, config: empty(version), has_setup: false };
     while !reader.text.is_at_end() {
@@ -141,9 +141,10 @@ impl<'a> Reader<'a> {
         for part in parts {
             sum = sum + part?;
         }
-        match sum > Span::from_secs(LONGEST) {
-            true => Err(self.text.fault(data.place, "a test lasts at most a year", "write a shorter time")),
-            false => Ok(sum),
+        if sum > Span::from_secs(LONGEST) {
+            Err(self.text.fault(data.place, "a test lasts at most a year", "write a shorter time"))
+        } else {
+            Ok(sum)
         }
     }
 
@@ -197,7 +198,7 @@ impl<'a> Reader<'a> {
         if !self.text.takes(COLUMNS) {
             return Err(self
                 .text
-                .here("the columns of the specification are missing or others", format!("write '{COLUMNS}")));
+                .fault_here("the columns of the specification are missing or others", format!("write '{COLUMNS}")));
         }
         let mut lines = Vec::new();
         while let Some(data) = self.text.optional_data()? {
@@ -232,7 +233,9 @@ impl<'a> Reader<'a> {
                 self.expect("worker")?;
                 let worker = self.worker()?;
                 if self.config.workers.len() == MOST {
-                    return Err(self.text.here("too many workers", format!("a configuration has at most {MOST}")));
+                    return Err(self
+                        .text
+                        .fault_here("too many workers", format!("a configuration has at most {MOST}")));
                 }
                 self.config.workers.push(worker);
             }
@@ -241,9 +244,10 @@ impl<'a> Reader<'a> {
     }
 
     fn expect(&mut self, known: &str) -> Result<(), Fault> {
-        match self.text.takes(known) {
-            true => Ok(()),
-            false => Err(self.text.here(format!("\"{known}\" is missing here"), OTHERS)),
+        if self.text.takes(known) {
+            Ok(())
+        } else {
+            Err(self.text.fault_here(format!("\"{known}\" is missing here"), OTHERS))
         }
     }
 
@@ -329,13 +333,14 @@ impl<'a> Reader<'a> {
     }
 
     fn is_disabled(&self, field: Word<'_>) -> Result<(), Fault> {
-        match self.switch(field)? {
-            true => Err(self.text.fault(
+        if self.switch(field)? {
+            Err(self.text.fault(
                 field.place,
                 "targets are not closed and opened again while they are measured",
                 "write DISABLED",
-            )),
-            false => Ok(()),
+            ))
+        } else {
+            Ok(())
         }
     }
 
@@ -390,8 +395,10 @@ fn line(text: &Text<'_>, data: Word<'_>) -> Result<Line, Fault> {
     if whole(text, reply, 0, u64::MAX)? > 0 {
         return Err(text.fault(reply.place, "replies are of networks", "write 0, as for disks"));
     }
-    let sector = |align: u64| if align == 0 { SECTOR } else { align };
-    let aligned = sector(whole(text, align, 0, LARGEST)?);
+    let aligned = match whole(text, align, 0, LARGEST)? {
+        0 => SECTOR,
+        bytes => bytes,
+    };
     if !aligned.is_multiple_of(SECTOR) {
         return Err(text.fault(
             align.place,
@@ -447,15 +454,16 @@ fn depths(text: &mut Text<'_>, words: &[Word<'_>]) -> Result<Vec<u32>, Fault> {
     if last < first {
         return Err(text.fault(end.place, "the last number is below the first", "write a larger one"));
     }
-    let next = |depth: &u64| Some(if least == 1 { depth + by } else { depth * by });
-    let depths = std::iter::successors(Some(first), next).take_while(|depth| *depth <= last);
+    let depths = std::iter::successors(Some(first), |depth| Some(if least == 1 { depth + by } else { depth * by }));
+    let depths = depths.take_while(|depth| *depth <= last);
     let depths: Vec<u32> = depths.take(MOST_DEPTHS + 1).map(|depth| depth as u32).collect();
-    match depths.len() > MOST_DEPTHS {
-        true => Err(text.fault(
+    if depths.len() > MOST_DEPTHS {
+        Err(text.fault(
             step.place,
             "too many steps",
             format!("write a larger step: at most {MOST_DEPTHS} numbers are tried"),
-        )),
-        false => Ok(depths),
+        ))
+    } else {
+        Ok(depths)
     }
 }

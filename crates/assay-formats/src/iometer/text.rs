@@ -7,7 +7,7 @@ const LONGEST: usize = 1 << 20;
 
 /// What a line is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Kind {
+enum LineKind {
     /// A label in lower case, without the apostrophe and the equals signs.
     Label(String),
     /// Data, or the line with the version.
@@ -21,7 +21,7 @@ enum Kind {
 struct Line<'a> {
     number: usize,
     text: &'a str,
-    kind: Kind,
+    kind: LineKind,
 }
 
 /// A word of a line, with its place.
@@ -62,16 +62,17 @@ impl<'a> Text<'a> {
             return Err(Fault::whole(file, "the file is longer than any configuration of IOmeter", remedy));
         }
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let line = |(at, text): (usize, &'a str)| {
+        let mut lines = Vec::new();
+        for (text, number) in text.split('\n').zip(1..) {
             let text = text.trim_end_matches('\r');
             let kind = match text.strip_prefix('\'') {
-                Some(rest) => Kind::Label(label(rest)),
-                None if text.trim().is_empty() => Kind::Blank,
-                None => Kind::Data,
+                Some(rest) => LineKind::Label(label(rest)),
+                None if text.trim().is_empty() => LineKind::Blank,
+                None => LineKind::Data,
             };
-            Line { number: at + 1, text, kind }
-        };
-        Ok(Text { file, lines: text.split('\n').enumerate().map(line).collect(), at: 0 })
+            lines.push(Line { number, text, kind });
+        }
+        Ok(Text { file, lines, at: 0 })
     }
 
     /// A fault at a place.
@@ -87,7 +88,7 @@ impl<'a> Text<'a> {
     }
 
     /// A fault at the line that is read next, or at the end of the file.
-    pub(super) fn here(&mut self, what: impl Into<String>, remedy: impl Into<String>) -> Fault {
+    pub(super) fn fault_here(&mut self, what: impl Into<String>, remedy: impl Into<String>) -> Fault {
         self.skip_blank();
         match self.lines.get(self.at) {
             Some(line) => self.fault(whole_line(line), what, remedy),
@@ -96,7 +97,7 @@ impl<'a> Text<'a> {
     }
 
     fn skip_blank(&mut self) {
-        while self.lines.get(self.at).is_some_and(|line| line.kind == Kind::Blank) {
+        while self.lines.get(self.at).is_some_and(|line| line.kind == LineKind::Blank) {
             self.at += 1;
         }
     }
@@ -111,8 +112,8 @@ impl<'a> Text<'a> {
     pub(super) fn peek(&mut self) -> Option<&str> {
         self.skip_blank();
         match &self.lines.get(self.at)?.kind {
-            Kind::Label(label) => Some(label),
-            Kind::Data | Kind::Blank => None,
+            LineKind::Label(label) => Some(label),
+            LineKind::Data | LineKind::Blank => None,
         }
     }
 
@@ -120,13 +121,15 @@ impl<'a> Text<'a> {
     pub(super) fn label(&mut self) -> Result<(String, Place), Fault> {
         self.skip_blank();
         match self.lines.get(self.at) {
-            Some(Line { kind: Kind::Label(label), .. }) => {
+            Some(Line { kind: LineKind::Label(label), .. }) => {
                 let found = (label.clone(), whole_line(&self.lines[self.at]));
                 self.at += 1;
                 Ok(found)
             }
-            Some(_) => Err(self
-                .here("no label says what these data are", "IOmeter writes a label, which begins with ', above them")),
+            Some(_) => Err(self.fault_here(
+                "no label says what these data are",
+                "IOmeter writes a label, which begins with ', above them",
+            )),
             None => Err(self.whole("the file ends within a section", "the configuration is cut off: save it again")),
         }
     }
@@ -151,18 +154,20 @@ impl<'a> Text<'a> {
     pub(super) fn data(&mut self, of: &str) -> Result<Word<'a>, Fault> {
         match self.optional_data()? {
             Some(word) => Ok(word),
-            None => Err(self
-                .here(format!("the data of \"{of}\" are missing"), "IOmeter writes them below their label, indented")),
+            None => Err(self.fault_here(
+                format!("the data of \"{of}\" are missing"),
+                "IOmeter writes them below their label, indented",
+            )),
         }
     }
 
     /// Takes the data on the next line, if there are any before the next label.
     pub(super) fn optional_data(&mut self) -> Result<Option<Word<'a>>, Fault> {
         self.skip_blank();
-        let Some(line) = self.lines.get(self.at).filter(|line| line.kind == Kind::Data) else { return Ok(None) };
+        let Some(line) = self.lines.get(self.at).filter(|line| line.kind == LineKind::Data) else { return Ok(None) };
         if !line.text.starts_with(['\t', ' ']) {
             let what = "this line is neither a label nor indented data";
-            return Err(self.here(what, "labels begin with ', and data with a tab"));
+            return Err(self.fault_here(what, "labels begin with ', and data with a tab"));
         }
         let word = trimmed(Word { text: line.text, place: Place { line: line.number, at: 0, width: line.text.len() } });
         self.at += 1;
@@ -194,21 +199,24 @@ impl<'a> Word<'a> {
     /// The text before the last comma, and the text after it.
     pub(super) fn last_field(self) -> Option<(Word<'a>, Word<'a>)> {
         let at = self.text.rfind(',')?;
-        let part = |from: usize, to: usize| {
-            trimmed(Word {
-                text: &self.text[from..to],
-                place: Place { at: self.place.at + from, width: to - from, ..self.place },
-            })
-        };
-        Some((part(0, at), part(at + 1, self.text.len())))
+        Some((self.part(0, at), self.part(at + 1, self.text.len())))
+    }
+
+    /// The bytes `from..to` of the text.
+    fn part(self, from: usize, to: usize) -> Word<'a> {
+        trimmed(Word {
+            text: &self.text[from..to],
+            place: Place { at: self.place.at + from, width: to - from, ..self.place },
+        })
     }
 
     fn parts(self, split: impl Fn(&'a str) -> Vec<&'a str>) -> Vec<Word<'a>> {
         let begin = self.text.as_ptr() as usize;
-        let part = |text: &'a str| {
+        let mut parts = Vec::new();
+        for text in split(self.text) {
             let at = self.place.at + (text.as_ptr() as usize - begin);
-            trimmed(Word { text, place: Place { at, width: text.len(), ..self.place } })
-        };
-        split(self.text).into_iter().map(part).collect()
+            parts.push(trimmed(Word { text, place: Place { at, width: text.len(), ..self.place } }));
+        }
+        parts
     }
 }

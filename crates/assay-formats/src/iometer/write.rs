@@ -17,14 +17,14 @@ pub fn write(config: &Config, step: &Step, name: &str, file: &str) -> Result<Str
         let what = "the configuration has no run time: IOmeter runs it until a person stops it";
         return Err((what.to_owned(), "say how long it shall run: --for 5min".to_owned()));
     }
-    let mut out = head(config, step, (name, file));
+    let mut out = head(config, step, name, file);
     let several = step.loops.len() > 1;
     let mut streams = 0;
-    for it in &step.loops {
-        let spec = &config.specs[it.spec];
-        out += &looped(it, spec);
-        let prefix = if several { format!("{}.", it.name) } else { String::new() };
-        for stream in streams_of(it, spec, &prefix) {
+    for worker_loop in &step.loops {
+        let spec = &config.specs[worker_loop.spec];
+        out += &looped(worker_loop, spec);
+        let prefix = if several { format!("{}.", worker_loop.name) } else { String::new() };
+        for stream in streams_of(worker_loop, spec, &prefix) {
             streams += 1;
             out += &stream;
         }
@@ -48,70 +48,66 @@ fn quoted(value: impl Display) -> String {
     out + "\""
 }
 
-fn head(config: &Config, step: &Step, (name, file): (&str, &str)) -> String {
-    let mut out = String::new();
-    let mut add = |line: String| {
-        out += &line;
-        out.push('\n');
-    };
-    add(format!(
+fn head(config: &Config, step: &Step, name: &str, file: &str) -> String {
+    let mut lines = vec![format!(
         "# Imported from {} of IOmeter {}: {}",
         one_line(file),
         one_line(&config.version),
         one_line(&step.title)
-    ));
-    add("# It has no criteria: it is measured and not held against any. docs/formats/streams.md lists the keys."
-        .to_owned());
-    add(format!("name     = {}", quoted(name)));
-    add("model    = \"streams\"".to_owned());
+    )];
+    let criteria =
+        "# It has no criteria: it is measured and not held against any. docs/formats/streams.md lists the keys.";
+    lines.push(criteria.to_owned());
+    lines.push(format!("name     = {}", quoted(name)));
+    lines.push("model    = \"streams\"".to_owned());
     if !config.description.is_empty() {
-        add(format!("description = {}", quoted(&config.description)));
+        lines.push(format!("description = {}", quoted(&config.description)));
     }
     if let Some(note) = note(config, step) {
-        add(format!("note     = {}", quoted(note)));
+        lines.push(format!("note     = {}", quoted(note)));
     }
-    add(format!("duration = {}", quoted(config.run_time)));
+    lines.push(format!("duration = {}", quoted(config.run_time)));
     if !config.ramp_up.is_zero() {
-        add(format!("warm_up  = {}", quoted(config.ramp_up)));
+        lines.push(format!("warm_up  = {}", quoted(config.ramp_up)));
     }
-    add(format!("slice    = {}", quoted(config.run_time.min(SLICE))));
-    if let Some(seed) = step.loops.iter().find_map(|it| it.settings.seed) {
+    lines.push(format!("slice    = {}", quoted(config.run_time.min(SLICE))));
+    if let Some(seed) = step.loops.iter().find_map(|looped| looped.settings.seed) {
         // Integers of TOML have 63 bits.
-        add(format!("seed     = {}", seed & i64::MAX as u64));
+        lines.push(format!("seed     = {}", seed & i64::MAX as u64));
     }
     if step.targets.len() > 1 {
         let names: Vec<String> = step.targets.iter().map(quoted).collect();
-        add(format!("targets  = [{}]", names.join(", ")));
+        lines.push(format!("targets  = [{}]", names.join(", ")));
     }
-    out
+    lines.join("\n") + "\n"
 }
 
 /// A note on how the workload differs from what IOmeter does.
 fn note(config: &Config, step: &Step) -> Option<String> {
-    let spec = |it: &Loop| &config.specs[it.spec];
-    let writes = |pattern| step.loops.iter().any(|it| spec(it).writes() && it.settings.pattern == Some(pattern));
-    let delays = |it: &Loop| spec(it).lines.iter().any(|line| !line.delay.is_zero());
-    let skewed = |it: &Loop| {
-        let start = it.settings.start.get();
-        spec(it).lines.iter().any(|line| !start.is_multiple_of(line.align.get()))
-    };
-    let mut seeds: Vec<u64> = step.loops.iter().filter_map(|it| it.settings.seed).collect();
+    let specs = step.loops.iter().map(|looped| (looped, &config.specs[looped.spec]));
+    let [repeating, random] = [0, 1]
+        .map(|pattern| specs.clone().any(|(looped, spec)| spec.writes() && looped.settings.pattern == Some(pattern)));
+    let mut seeds: Vec<u64> = step.loops.iter().filter_map(|looped| looped.settings.seed).collect();
     seeds.dedup();
     let notes = [
         (
-            writes(0),
+            repeating,
             "IOmeter would write repeating bytes, which compress and deduplicate well; this writes unique data that do not compress",
         ),
         (
-            writes(1),
+            random,
             "IOmeter would write the same random data again and again, which deduplicate well; this writes unique data",
         ),
         (
-            step.targets.len() > 1 && step.loops.iter().any(delays),
+            step.targets.len() > 1
+                && specs.clone().any(|(_, spec)| spec.lines.iter().any(|line| !line.delay.is_zero())),
             "the delay before a burst holds for each target by itself; IOmeter has one for all targets of a worker",
         ),
         (
-            step.loops.iter().any(skewed),
+            specs.clone().any(|(looped, spec)| {
+                let start = looped.settings.start.get();
+                spec.lines.iter().any(|line| !start.is_multiple_of(line.align.get()))
+            }),
             "random places are aligned from the starting sector on; IOmeter aligns them from the beginning of the target",
         ),
         (!seeds.is_empty(), "the seed is that of IOmeter, and draws other places than IOmeter does"),
@@ -121,10 +117,14 @@ fn note(config: &Config, step: &Step) -> Option<String> {
     (!notes.is_empty()).then(|| notes.join(". "))
 }
 
-fn looped(it: &Loop, spec: &Spec) -> String {
-    let mut out = format!("\n[[loop]]\nname      = {}\nin_flight = {}\n", quoted(&it.name), it.settings.in_flight);
-    if it.copies > 1 {
-        let _ = writeln!(out, "copies    = {}", it.copies);
+fn looped(worker_loop: &Loop, spec: &Spec) -> String {
+    let mut out = format!(
+        "\n[[loop]]\nname      = {}\nin_flight = {}\n",
+        quoted(&worker_loop.name),
+        worker_loop.settings.in_flight
+    );
+    if worker_loop.copies > 1 {
+        let _ = writeln!(out, "copies    = {}", worker_loop.copies);
     }
     if is_plain(spec) {
         return out;
@@ -141,24 +141,18 @@ fn looped(it: &Loop, spec: &Spec) -> String {
 
 /// Whether the lines of a specification differ only in size and share: then they become one stream with several sizes.
 fn is_plain(spec: &Spec) -> bool {
-    let alike = |line: &Line| Line { size: Bytes::default(), share: 0, ..*line };
-    let first = alike(&spec.lines[0]);
-    (first.burst, first.delay) == (1, Span::ZERO) && spec.lines.iter().all(|line| alike(line) == first)
+    let mut rests = spec.lines.iter().map(|line| Line { size: Bytes::default(), share: 0, ..*line });
+    rests.next().is_some_and(|first| (first.burst, first.delay) == (1, Span::ZERO) && rests.all(|rest| rest == first))
 }
 
-fn streams_of(it: &Loop, spec: &Spec, prefix: &str) -> Vec<String> {
+fn streams_of(worker_loop: &Loop, spec: &Spec, prefix: &str) -> Vec<String> {
     // If all operations have one size and none is random, the streams share a cursor, so that several workers can
     // divide the walk.
     let first = spec.lines[0];
-    let whole = |line: &Line| line.size == first.size && line.size.get().is_multiple_of(line.align.get());
-    let walks = spec.lines.iter().all(|line| line.random == 0 && whole(line));
-    let size = |line: &Line| match is_plain(spec) && spec.lines.len() > 1 {
-        true => {
-            let shares = spec.lines.iter().map(|line| format!("[\"{}\", \"{}%\"]", line.size, line.share));
-            format!("{{ shares = [{}] }}", shares.collect::<Vec<_>>().join(", "))
-        }
-        false => quoted(line.size),
-    };
+    let walks = spec
+        .lines
+        .iter()
+        .all(|line| line.random == 0 && line.size == first.size && line.size.get().is_multiple_of(line.align.get()));
     let lines = if is_plain(spec) { &spec.lines[..1] } else { &spec.lines[..] };
     let mut streams = Vec::new();
     for (line, number) in lines.iter().zip(1..) {
@@ -173,21 +167,21 @@ fn streams_of(it: &Loop, spec: &Spec, prefix: &str) -> Vec<String> {
                 let _ = writeln!(
                     out,
                     "direction = \"{direction}\"\nsize      = {}\nloop      = {}",
-                    size(line),
-                    quoted(&it.name)
+                    size(spec, line),
+                    quoted(&worker_loop.name)
                 );
                 if !is_plain(spec) {
                     let _ = writeln!(out, "line      = \"line-{number}\"");
                 }
                 // The product of two shares in percent: 10^4 stands for the whole, which is 10^9 parts per billion.
                 let _ = writeln!(out, "share     = \"{}\"", Share::from_ppb(reads * part * 100_000));
-                if let Some(target) = &it.target {
+                if let Some(target) = &worker_loop.target {
                     let _ = writeln!(out, "target    = {}", quoted(target));
                 }
-                out += &range(it);
+                out += &range(worker_loop);
                 let _ = match (order, walks) {
                     ("random", _) => writeln!(out, "address   = {{ uniform = {} }}", quoted(line.align)),
-                    (_, true) => writeln!(out, "address   = \"sequential\"\nplaces    = {}", quoted(&it.name)),
+                    (_, true) => writeln!(out, "address   = \"sequential\"\nplaces    = {}", quoted(&worker_loop.name)),
                     (_, false) => writeln!(out, "address   = {{ behind = {} }}", quoted(line.align)),
                 };
                 streams.push(out);
@@ -197,8 +191,18 @@ fn streams_of(it: &Loop, spec: &Spec, prefix: &str) -> Vec<String> {
     streams
 }
 
-fn range(it: &Loop) -> String {
-    let (start, length) = (it.settings.start, it.settings.length);
+/// The size of a stream for a line, or for all lines if they become one stream.
+fn size(spec: &Spec, line: &Line) -> String {
+    if is_plain(spec) && spec.lines.len() > 1 {
+        let shares = spec.lines.iter().map(|line| format!("[\"{}\", \"{}%\"]", line.size, line.share));
+        format!("{{ shares = [{}] }}", shares.collect::<Vec<_>>().join(", "))
+    } else {
+        quoted(line.size)
+    }
+}
+
+fn range(looped: &Loop) -> String {
+    let (start, length) = (looped.settings.start, looped.settings.length);
     match (start.get(), length.get()) {
         (0, 0) => String::new(),
         (_, 0) => format!("range     = {{ from = {} }}\n", quoted(start)),

@@ -91,7 +91,7 @@ impl Found {
                     response_ns: cell.response.sum_ns,
                     service_ns: cell.service.sum_ns,
                 };
-                self.io[flow.database].of(flow.part).add(count);
+                self.io[flow.database].count_mut(flow.part).add(count);
                 self.samples[flow.stream].add(at_ns, count);
             }
         }

@@ -1,8 +1,8 @@
 //! Which flow of a run log belongs to which database, and to which kind of its I/O.
 
+use assay_model::Plan;
 use assay_model::mail::LogPlace;
-use assay_model::{Block, Plan};
-use assay_record::Header;
+use assay_record::{Header, TargetHead};
 
 /// The kind of I/O of a database that a stream is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +59,7 @@ impl Layout {
     pub(super) fn new(plan: &Plan, header: &Header) -> Result<Layout, String> {
         let mail = plan.mail.as_ref().ok_or("this is not the log of a mail store")?;
         let databases = usize::from(mail.databases(plan.targets));
-        let flow = |head: &assay_record::FlowHead| {
+        let flows = header.flows.iter().map(|head| {
             let (stream, target) = (usize::from(head.stream), usize::from(head.target));
             let name = header.streams.get(stream)?.name.as_str();
             let (part, of_log) = part_of(name)?;
@@ -70,25 +70,26 @@ impl Layout {
                 _ => target.min(databases.saturating_sub(1)),
             };
             (database < databases && stream < plan.streams.len()).then_some(Flow { stream, database, part })
-        };
-        let flows: Option<Vec<Flow>> = header.flows.iter().map(flow).collect();
-        let flows = flows.ok_or("it has streams that no mail store has")?;
-        let size = |name: &str, target: usize| {
-            let of = |block: &Block| {
-                let head = header.targets.get(target)?;
-                block.extent.map(|extent| extent.within(head.size_bytes, head.block_bytes.max(1)).1)
-            };
-            let stream = plan.streams.iter().find(|stream| stream.name == name);
-            stream.and_then(|stream| stream.block()).and_then(of).unwrap_or(0)
-        };
-        let space = |target: usize| {
-            let head = header.targets.get(target);
-            head.map_or(0, |head| mail.space(head.size_bytes, head.block_bytes.max(1)))
-        };
-        let sizes = |at| Sizes { initial: size("db-reads", at), room: size("db-extends", at), space: space(at) };
-        let sizes = (0..databases).map(sizes).collect();
-        Ok(Layout { databases, flows, sizes })
+        });
+        let flows = flows.collect::<Option<Vec<Flow>>>().ok_or("it has streams that no mail store has")?;
+        let sizes = (0..databases).map(|at| {
+            let head = header.targets.get(at);
+            Sizes {
+                initial: size(plan, "db-reads", head),
+                room: size(plan, "db-extends", head),
+                space: head.map_or(0, |head| mail.space(head.size_bytes, head.block_bytes.max(1))),
+            }
+        });
+        Ok(Layout { databases, flows, sizes: sizes.collect() })
     }
+}
+
+/// How many bytes of a target a stream uses; zero if it does not say so.
+fn size(plan: &Plan, name: &str, target: Option<&TargetHead>) -> u64 {
+    let stream = plan.streams.iter().find(|stream| stream.name == name);
+    let extent = stream.and_then(|stream| stream.block()).and_then(|block| block.extent);
+    let used = extent.zip(target).map(|(extent, head)| extent.within(head.size_bytes, head.block_bytes.max(1)).1);
+    used.unwrap_or(0)
 }
 
 /// The kind of a stream, from its name; for a stream of a log also the number of the database, from 0 on.

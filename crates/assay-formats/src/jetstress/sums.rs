@@ -18,11 +18,10 @@ pub struct Count {
 impl Count {
     /// Adds other operations.
     pub fn add(&mut self, other: Count) {
-        let sum = |into: &mut u64, n: u64| *into = into.saturating_add(n);
-        sum(&mut self.operations, other.operations);
-        sum(&mut self.bytes, other.bytes);
-        sum(&mut self.response_ns, other.response_ns);
-        sum(&mut self.service_ns, other.service_ns);
+        self.operations = self.operations.saturating_add(other.operations);
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.response_ns = self.response_ns.saturating_add(other.response_ns);
+        self.service_ns = self.service_ns.saturating_add(other.service_ns);
     }
 
     /// The sum of both counts.
@@ -70,7 +69,7 @@ pub struct Io {
 
 impl Io {
     /// The count to which a stream belongs.
-    pub(super) fn of(&mut self, part: Role) -> &mut Count {
+    pub(super) fn count_mut(&mut self, part: Role) -> &mut Count {
         match part {
             Role::Reads | Role::ReadBack => &mut self.reads,
             Role::Writes | Role::Extends => &mut self.writes,

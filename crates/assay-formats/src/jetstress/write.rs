@@ -61,10 +61,9 @@ pub(super) fn report(found: &Found, verdict: &[String], out: &mut dyn Write) -> 
     sizing(found, mail, out)?;
     parameters(mail, out)?;
     let seconds = Span::from_ns(found.measured_ns).as_secs_f64();
-    let mut table = |head: &str, lines: &[Line]| table(found, (head, seconds), lines, out);
-    table("Transactional I/O Performance", &TRANSACTIONAL)?;
-    table("Background Database Maintenance I/O Performance", &MAINTENANCE)?;
-    table("Log Replication I/O Performance", &REPLICATION)?;
+    table(found, "Transactional I/O Performance", seconds, &TRANSACTIONAL, out)?;
+    table(found, "Background Database Maintenance I/O Performance", seconds, &MAINTENANCE, out)?;
+    table(found, "Log Replication I/O Performance", seconds, &REPLICATION, out)?;
     // As in Jetstress's report, the number of reads includes those of the maintenance, and the latency does not.
     let mut total = TRANSACTIONAL;
     for (name, figure) in &mut total {
@@ -74,9 +73,9 @@ pub(super) fn report(found: &Found, verdict: &[String], out: &mut dyn Write) -> 
             _ => {}
         }
     }
-    table("Total I/O Performance", &total)?;
-    table("Beyond Jetstress: latency of the call alone, without the wait for it", &SERVICE)?;
-    beyond(found, out)?;
+    table(found, "Total I/O Performance", seconds, &total, out)?;
+    table(found, "Beyond Jetstress: latency of the call alone, without the wait for it", seconds, &SERVICE, out)?;
+    write_beyond_jetstress(found, out)?;
     verdict.iter().try_for_each(|line| writeln!(out, "{line}"))
 }
 
@@ -130,9 +129,10 @@ fn parameters(mail: &Mail, out: &mut dyn Write) -> Result {
         line(name, "not modelled", out)?;
     }
     for (name, percent) in MIX {
-        match mail.flow.is_reported() {
-            true => line(name, format!("{percent}% (only its I/O)"), out)?,
-            false => line(name, "not modelled", out)?,
+        if mail.flow.is_reported() {
+            line(name, format!("{percent}% (only its I/O)"), out)?
+        } else {
+            line(name, "not modelled", out)?
         }
     }
     let scans = if mail.maintenance == Maintenance::Off { "False" } else { "True" };
@@ -147,7 +147,7 @@ fn parameters(mail: &Mail, out: &mut dyn Write) -> Result {
     line("Log Size (bytes)", mail.storage.log_size.get(), out)
 }
 
-fn table(found: &Found, (head, seconds): (&str, f64), lines: &[Line], out: &mut dyn Write) -> Result {
+fn table(found: &Found, head: &str, seconds: f64, lines: &[Line], out: &mut dyn Write) -> Result {
     writeln!(out, "\n{head}")?;
     let several = found.io.len() > 1;
     let all = found.io.iter().fold(Io::default(), |all, io| all.and(*io));
@@ -166,7 +166,7 @@ fn table(found: &Found, (head, seconds): (&str, f64), lines: &[Line], out: &mut 
 }
 
 /// The figures that Jetstress does not report.
-fn beyond(found: &Found, out: &mut dyn Write) -> Result {
+fn write_beyond_jetstress(found: &Found, out: &mut dyn Write) -> Result {
     writeln!(out, "\nBeyond Jetstress: response (msec)")?;
     write!(out, "{:20}", "")?;
     let heads = ["p50", "p90", "p99", "p99.9", "p99.99", "max", "worst 15 s"];
@@ -176,8 +176,9 @@ fn beyond(found: &Found, out: &mut dyn Write) -> Result {
     let named = found.plan.streams.iter().enumerate().filter(|(_, stream)| !stream.reads_back());
     for (at, stream) in named {
         write!(out, "{:20}", stream.name)?;
-        let ms = |span: Span| span.as_ns() as f64 / 1e6;
-        let figures = found.response[at].quantiles(quantiles).map(|it| it.map(ms));
+        let figures = found.response[at]
+            .quantiles(quantiles)
+            .map(|quantile| quantile.map(|span: Span| span.as_ns() as f64 / 1e6));
         for figure in figures.into_iter().chain([found.samples[at].worst_ms]) {
             match figure {
                 Some(figure) => write!(out, " {figure:>11.3}")?,

@@ -4,7 +4,7 @@
 use super::cached::Cached;
 use crate::export::{Sink, is_measured, unwritten};
 use assay_base::Direction;
-use assay_record::{CacheCounters, Header, Histograms, Interval};
+use assay_record::{CacheCounters, Header, Histograms, Interval, StreamHead};
 use std::fmt::{self, Write};
 
 /// The bytes of a block. The original counts in blocks of this size.
@@ -63,12 +63,17 @@ impl fmt::Display for Spc {
 
 impl Stats {
     fn add(&mut self, other: Stats) {
-        let sum = |into: &mut u64, n: u64| *into = into.saturating_add(n);
-        sum(&mut self.latency.duration, other.latency.duration);
-        sum(&mut self.latency.count, other.latency.count);
-        sum(&mut self.ios, other.ios);
-        sum(&mut self.blocks, other.blocks);
+        self.latency.duration = self.latency.duration.saturating_add(other.latency.duration);
+        self.latency.count = self.latency.count.saturating_add(other.latency.count);
+        self.ios = self.ios.saturating_add(other.ios);
+        self.blocks = self.blocks.saturating_add(other.blocks);
     }
+}
+
+/// The index of the ASU of a stream, and its direction.
+fn asu_and_direction(head: &StreamHead) -> Option<(usize, Direction)> {
+    let asu = head.name.strip_prefix("asu")?.split('-').next()?.parse::<usize>().ok()?;
+    (1..=3).contains(&asu).then_some((asu - 1, head.direction?))
 }
 
 /// The figures of a run, collected while its log is read. They do not include the warm-up.
@@ -93,12 +98,8 @@ impl Data {
     /// The data of a run that began at `started` (seconds since 1970), with a line for each `period` seconds. The error
     /// says that the log is not that of an OLTP load.
     pub fn new(header: &Header, started: i64, period: u64) -> Result<Data, String> {
-        let of = |stream: usize| {
-            let head = header.streams.get(stream)?;
-            let asu = head.name.strip_prefix("asu")?.split('-').next()?.parse::<usize>().ok()?;
-            (1..=3).contains(&asu).then_some((asu - 1, head.direction?))
-        };
-        let flows: Option<Vec<_>> = header.flows.iter().map(|flow| of(usize::from(flow.stream))).collect();
+        let flows: Option<Vec<_>> =
+            header.flows.iter().map(|flow| asu_and_direction(header.streams.get(usize::from(flow.stream))?)).collect();
         let flows = flows.filter(|_| header.model == "oltp").ok_or_else(|| {
             "this is not the log of an OLTP load, whose streams belong to ASUs: pblio-data is for `model = \"oltp\"`"
                 .to_owned()
@@ -308,7 +309,7 @@ mod tests {
             let line: serde_json::Value = serde_json::from_str(&line).unwrap();
             let (cache, log) = (&line["cache"], &line["log"]);
             let found = [&cache["reads"], &cache["readhits"], &log["ramhits"], &log["storagehits"]];
-            assert_eq!(found.map(|it| it.as_u64().unwrap()), expected, "{line}");
+            assert_eq!(found.map(|figure| figure.as_u64().unwrap()), expected, "{line}");
         }
         let (line, _) = data.add(&second(3, 1, [(1, 4096, 5), (0, 0, 0)]), &header).unwrap();
         assert!(line.contains("\"reads\":14,"), "{line}");

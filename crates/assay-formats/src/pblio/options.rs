@@ -128,11 +128,10 @@ impl Asked {
             let shown: String = value.chars().take(40).collect();
             number.ok_or_else(|| format!("-{name}={}: write a whole number from 1 to {most}", shown.escape_debug()))
         };
-        let list = || value.split(',').filter(|one| !one.is_empty()).map(str::to_owned);
         match name {
-            "asu1" => self.asus[0] = list().collect(),
-            "asu2" => self.asus[1] = list().collect(),
-            "asu3" => self.asus[2] = list().collect(),
+            "asu1" => self.asus[0] = list(value),
+            "asu2" => self.asus[1] = list(value),
+            "asu3" => self.asus[2] = list(value),
             "bsu" => self.bsu = number(MOST_BSUS)?,
             "runlen" => self.runlen = number(LONGEST)?,
             "dataperiod" => self.dataperiod = number(LONGEST)?,
@@ -140,10 +139,15 @@ impl Asked {
             "cachemeta" => self.cachemeta = value.to_owned(),
             "blocksize" => self.blocksize = number(LARGEST_BLOCK)?,
             "data" => self.data = value.to_owned(),
-            _ => self.tokens.extend(list()),
+            _ => self.tokens.extend(list(value)),
         }
         Ok(())
     }
+}
+
+/// What commas separate, without empty parts.
+fn list(value: &str) -> Vec<String> {
+    value.split(',').filter(|one| !one.is_empty()).map(str::to_owned).collect()
 }
 
 /// Why an option of pblio is not offered, and what to do instead.

@@ -4,8 +4,7 @@ use assay_record::{CacheCounters, CacheHead, Moved};
 
 /// The lines before the run. `asus` are the sizes of the ASUs in bytes; the text shows them in units of 1024³ bytes
 /// with two digits, as the original does.
-pub fn banner(version: &str, cache: Option<&CacheHead>, asus: [u64; 3], (bsu, runlen): (u64, u64)) -> String {
-    let gib = |bytes: u64| format!("{:.2} GB", bytes as f64 / (1u64 << 30) as f64);
+pub fn banner(version: &str, cache: Option<&CacheHead>, asus: [u64; 3], bsu: u64, runlen: u64) -> String {
     let cache = cache.map_or_else(
         || "None".to_owned(),
         |cache| {
@@ -19,6 +18,10 @@ pub fn banner(version: &str, cache: Option<&CacheHead>, asus: [u64; 3], (bsu, ru
          Contexts: {}\nRun time: {runlen} s\n-----\n",
         bsu.div_ceil(100)
     )
+}
+
+fn gib(bytes: u64) -> String {
+    format!("{:.2} GB", bytes as f64 / (1u64 << 30) as f64)
 }
 
 /// The line of a period: its number of operations, its length in seconds, and the sum of the operations' times in
@@ -35,10 +38,9 @@ pub fn average(ios: u64, seconds: f64, sum_ns: u64) -> String {
 }
 
 /// The lines about the cache, which follow the line of the whole run.
-pub fn cache(it: &CacheCounters) -> String {
-    let rate = |part: u64, of: u64| part as f64 / of.max(1) as f64;
-    let mean = |moved: Moved| moved.sum_ns as f64 / moved.count.max(1) as f64 / 1e3;
-    let CacheCounters { reads, read_hits, ram_hits, invalidations, invalidate_hits, insertions, evictions, .. } = it;
+pub fn cache(counted: &CacheCounters) -> String {
+    let CacheCounters { reads, read_hits, ram_hits, invalidations, invalidate_hits, insertions, evictions, .. } =
+        counted;
     let lines = [
         format!("Read Hit Rate: {:.4}", rate(*read_hits, *reads)),
         format!("Invalidate Hit Rate: {:.4}", rate(*invalidate_hits, *invalidations)),
@@ -56,13 +58,21 @@ pub fn cache(it: &CacheCounters) -> String {
         "Buffer Hit Rate: 0.0000".to_owned(),
         "Buffer Hits: 0".to_owned(),
         format!("Storage Hits: {}", read_hits.saturating_sub(*ram_hits)),
-        format!("Wraps: {}", it.wraps),
-        format!("Segments Skipped: {}", it.skipped),
-        format!("Mean Read Latency: {:.2} usec", mean(it.device_reads)),
-        format!("Mean Segment Read Latency: {:.2} usec", mean(it.segment_reads)),
-        format!("Mean Write Latency: {:.2} usec", mean(it.segment_writes)),
+        format!("Wraps: {}", counted.wraps),
+        format!("Segments Skipped: {}", counted.skipped),
+        format!("Mean Read Latency: {:.2} usec", mean_us(counted.device_reads)),
+        format!("Mean Segment Read Latency: {:.2} usec", mean_us(counted.segment_reads)),
+        format!("Mean Write Latency: {:.2} usec", mean_us(counted.segment_writes)),
     ];
     lines.join("\n") + "\n"
+}
+
+fn rate(part: u64, whole: u64) -> f64 {
+    part as f64 / whole.max(1) as f64
+}
+
+fn mean_us(moved: Moved) -> f64 {
+    moved.sum_ns as f64 / moved.count.max(1) as f64 / 1e3
 }
 
 fn mean_ms(ios: u64, sum_ns: u64) -> f64 {
@@ -79,7 +89,7 @@ mod tests {
         let device = assay_record::TargetHead { name: "mycache".into(), ..Default::default() };
         let head = |loaded| CacheHead { device: device.clone(), size_bytes: 10 << 20, loaded, ..CacheHead::default() };
         for (loaded, word) in [(false, "New"), (true, "Loaded")] {
-            let text = banner("dev", Some(&head(loaded)), [0; 3], (2, 30));
+            let text = banner("dev", Some(&head(loaded)), [0; 3], 2, 30);
             assert!(
                 text.contains(&format!("-----\nCache   : mycache ({word})\nC Size  : 0.01 GB\nASU1    : ")),
                 "{text}"
@@ -107,11 +117,11 @@ mod tests {
     /// The lines are as the original printed them.
     #[test]
     fn lines_are_the_originals() {
-        let text = banner("dev", None, [45 << 20, 45 << 20, 10 << 20], (2, 30));
+        let text = banner("dev", None, [45 << 20, 45 << 20, 10 << 20], 2, 30);
         let original = "pblio (dev)\n-----\npblio\n-----\nCache   : None\nASU1    : 0.04 GB\nASU2    : 0.04 GB\nASU3    : 0.01 GB\n\
                         BSUs    : 2\nContexts: 1\nRun time: 30 s\n-----\n";
         assert_eq!(text, original);
-        assert!(banner("dev", None, [0; 3], (101, 30)).contains("Contexts: 2\n"));
+        assert!(banner("dev", None, [0; 3], 101, 30).contains("Contexts: 2\n"));
         let spaces = " ".repeat(35);
         assert_eq!(period(482, 482.0 / 96.24, 64_795_698), format!("ios:482 IOPS:96.24 Latency:0.1344 ms{spaces}\r"));
         let spaces = " ".repeat(24);

@@ -139,7 +139,7 @@ mod tests {
 
     #[test]
     fn what_is_kept_reads_back_and_no_changed_byte_does() {
-        let shape = Shape::of(2 << 20, 4096, 512).unwrap();
+        let shape = Shape::new(2 << 20, 4096, 512).unwrap();
         let words = (0..=shape.slots()).map(|n| if n == 0 { 3 } else { u64::from(n) * 7 });
         let kept = Kept {
             heads: vec![TargetHead { name: "a".into(), ..TargetHead::default() }],
@@ -155,7 +155,7 @@ mod tests {
         let again = read(&path, shape).unwrap().flatten().unwrap();
         assert!(again.index.words().eq(kept.index.words()));
         assert_eq!((again.heads, again.ranges, again.traces), (kept.heads, kept.ranges, kept.traces));
-        let other = Shape::of(3 << 20, 4096, 512).unwrap();
+        let other = Shape::new(3 << 20, 4096, 512).unwrap();
         assert!(read(&path, other).unwrap_err().contains("2097152 bytes"));
         for at in (0..bytes.len()).step_by(97) {
             let mut wrong = bytes.clone();

@@ -9,29 +9,42 @@ use super::schema::{self, literal};
 pub(super) fn number(database: &str) -> String {
     let names: Vec<String> = schema::names().filter(|name| *name != "assay_session").map(literal).collect();
     let (names, here) = (names.join(", "), format!("= BINARY {}", literal(database)));
-    let of_tables = |what: &str, members: &str, from: &str, table: &str| {
-        format!(
-            "SELECT concat_ws(' ', '{what}', {members}) AS made FROM information_schema.{from} \
-             WHERE {table}_schema {here} AND {table}_{} IN ({names})",
-            if table == "table" { "name" } else { "table" }
-        )
-    };
     let all = [
-        of_tables("table", "table_name, table_type, engine, row_format, create_options", "tables", "table"),
         of_tables(
+            &here,
+            &names,
+            "table",
+            "table_name, table_type, engine, row_format, create_options",
+            "tables",
+            "table",
+        ),
+        of_tables(
+            &here,
+            &names,
             "column",
             "table_name, ordinal_position, column_name, column_type, collation_name, is_nullable, column_default, extra",
             "columns",
             "table",
         ),
         of_tables(
+            &here,
+            &names,
             "index",
             "table_name, index_name, non_unique, seq_in_index, column_name, sub_part",
             "statistics",
             "table",
         ),
-        of_tables("constraint", "table_name, constraint_name, constraint_type", "table_constraints", "table"),
         of_tables(
+            &here,
+            &names,
+            "constraint",
+            "table_name, constraint_name, constraint_type",
+            "table_constraints",
+            "table",
+        ),
+        of_tables(
+            &here,
+            &names,
             "trigger",
             "event_object_table, trigger_name, action_timing, event_manipulation, action_statement",
             "triggers",
@@ -46,5 +59,15 @@ pub(super) fn number(database: &str) -> String {
         "SELECT md5(group_concat(made ORDER BY BINARY made SEPARATOR '\\n')) FROM ({}) AS it WHERE EXISTS \
          (SELECT 1 FROM information_schema.tables WHERE table_schema {here} AND table_name IN ({names}))",
         all.join(" UNION ALL ")
+    )
+}
+
+/// What `information_schema.{from}` says about the tables of these names; its columns of schema and table begin with
+/// `table`.
+fn of_tables(here: &str, names: &str, what: &str, members: &str, from: &str, table: &str) -> String {
+    format!(
+        "SELECT concat_ws(' ', '{what}', {members}) AS made FROM information_schema.{from} \
+         WHERE {table}_schema {here} AND {table}_{} IN ({names})",
+        if table == "table" { "name" } else { "table" }
     )
 }

@@ -75,7 +75,7 @@ fn examine(
     }
     for (at, sql) in has_rows(dialect) {
         let answers = link.simple(&sql)?;
-        if !answers.iter().any(|answer| answer.one().is_some_and(|row| row.big(0).is_ok_and(|it| it == 1))) {
+        if !answers.iter().any(|answer| answer.one().is_some_and(|row| row.big(0).is_ok_and(|answer| answer == 1))) {
             found.push(Violation { check: Check::EmptyTable, key: vec![at], left: Some(0), right: None });
         }
     }
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn sums_that_are_missing_or_cannot_be_read_are_not_taken_for_nothing() {
-        let row = |bytes: &'static [u8], columns| Row::of(Bytes::from_static(bytes), columns, Form::Text).unwrap();
+        let row = |bytes: &'static [u8], columns| Row::parse(Bytes::from_static(bytes), columns, Form::Text).unwrap();
         let whole = row(b"\x013\x014\x015", 3);
         assert_eq!(sums(Some(&whole)).unwrap(), Totals { next_orders: 3, payments: 4, ytd: 5 });
         assert!(sums(None).is_err());

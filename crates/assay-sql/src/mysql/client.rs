@@ -11,7 +11,7 @@ use super::marks::{self, Mark};
 use super::procedures::{status, unknown, unreadable};
 use super::row::Row;
 use super::rows::{moment, money};
-use super::schema::{literal, of};
+use super::schema::{literal, with_prefix};
 use crate::fault::Fault;
 use crate::ordering::{Filled, Taken};
 use assay_model::tpcc::rows::{BAD_CREDIT, Customer};
@@ -40,15 +40,18 @@ fn row<'a>(answers: &'a [Answer], at: usize, what: &str) -> Result<&'a Row, Faul
 
 /// Numbers as a list.
 fn list<T: ToString>(all: impl IntoIterator<Item = T>) -> String {
-    all.into_iter().map(|it| it.to_string()).collect::<Vec<_>>().join(", ")
+    all.into_iter().map(|number| number.to_string()).collect::<Vec<_>>().join(", ")
 }
 
 /// The rows of a small table that is written out: its columns are named in the first row.
 fn table<const N: usize>(columns: [&str; N], rows: impl Iterator<Item = [String; N]>) -> String {
     let mut selects = Vec::new();
     for (at, row) in rows.enumerate() {
-        let name = |(column, value): (&str, String)| if at == 0 { format!("{value} AS {column}") } else { value };
-        let values: Vec<String> = columns.into_iter().zip(row).map(name).collect();
+        let values: Vec<String> = columns
+            .into_iter()
+            .zip(row)
+            .map(|(column, value): (&str, String)| if at == 0 { format!("{value} AS {column}") } else { value })
+            .collect();
         selects.push(format!("SELECT {}", values.join(", ")));
     }
     format!("({})", selects.join(" UNION ALL "))
@@ -61,7 +64,7 @@ impl Client {
 
     /// Sends a flight that commits nothing.
     fn fly(&self, link: &mut Link, statements: &[String]) -> Result<Vec<Answer>, Fault> {
-        link.simple(&of(&self.prefix, &statements.join("; "))).map_err(|why| why.fault())
+        link.simple(&with_prefix(&self.prefix, &statements.join("; "))).map_err(|why| why.fault())
     }
 
     /// Sends a flight that ends with a COMMIT. Nobody knows whether it was carried out if the connection ends after the
@@ -69,7 +72,7 @@ impl Client {
     fn commit(&self, link: &mut Link, statements: &[String], mark: Option<&Mark>) -> Result<(), Fault> {
         let last = mark.map(Mark::statement).into_iter().chain(["COMMIT".to_owned()]);
         let all: Vec<String> = statements.iter().cloned().chain(last).collect();
-        let answers = link.simple(&of(&self.prefix, &all.join("; "))).map_err(|why| {
+        let answers = link.simple(&with_prefix(&self.prefix, &all.join("; "))).map_err(|why| {
             // Answers that are still on their way are lost with the connection; an error comes after all before it.
             let is_known = why.code() != 0 && link.answered < all.len() - 1;
             if why.is_ambiguous() && !is_known { unknown(&why) } else { why.fault() }
@@ -94,7 +97,7 @@ impl Client {
 
     fn new_order(&self, link: &mut Link, asked: &NewOrder, mark: Option<&Mark>) -> Result<Outcome, Fault> {
         let NewOrder { warehouse, district, customer, .. } = *asked;
-        let taken = Taken::of(asked);
+        let taken = Taken::for_order(asked);
         let items: BTreeSet<i32> = asked.lines.iter().map(|line| line.item).collect();
         let read = self.fly(
             link,
@@ -125,14 +128,12 @@ impl Client {
         let [items, stock] = [&read[5], &read[6]];
         let order = numbered.int(0).map_err(unreadable)?;
         let filled = fill(asked, &items.rows, &stock.rows)?;
-        self.write_order(link, asked, order, &filled, (taken, mark))?;
+        self.write_order(link, asked, order, &filled, taken, mark)?;
         if filled.lines.len() < asked.lines.len() {
             return Ok(Outcome::RolledBack);
         }
-        let total = || -> io::Result<i64> {
-            Ok(Ordered::total(filled.amounts.iter().sum(), discount.big(0)?, tax.big(0)? + numbered.big(1)?))
-        };
-        Ok(Outcome::Ordered(Ordered { order, total: total().map_err(unreadable)?, lines: filled.lines }))
+        let total = total(&filled, discount, tax, numbered).map_err(unreadable)?;
+        Ok(Outcome::Ordered(Ordered { order, total, lines: filled.lines }))
     }
 
     /// The second flight of a new order: everything that is to be written, also of one that is then rolled back.
@@ -142,7 +143,8 @@ impl Client {
         asked: &NewOrder,
         order: i32,
         filled: &Filled,
-        (taken, mark): (Taken, Option<&Mark>),
+        taken: Taken,
+        mark: Option<&Mark>,
     ) -> Result<(), Fault> {
         let NewOrder { warehouse, district, customer, date, ref lines, .. } = *asked;
         let key = format!("{warehouse}, {district}, {order}");
@@ -161,7 +163,7 @@ impl Client {
         let statements = [
             format!("INSERT INTO @orders VALUES ({key}, {customer}, '{}', NULL, {count}, {is_local})", moment(date)),
             format!("INSERT INTO @new_order VALUES ({key})"),
-            take(&taken.filled(asked, filled)),
+            take_from_stock(&taken.filled(asked, filled)),
             format!("INSERT INTO @order_line VALUES {}", made.join(", ")),
         ];
         if made.len() < lines.len() {
@@ -187,7 +189,7 @@ impl Client {
                 format!(
                     "SELECT c_id, CAST(c_balance * 100 AS signed), c_credit, IF(c_credit = 'BC', c_data, '') \
                      FROM @customer WHERE {in_district} AND c_id = {} FOR UPDATE",
-                    which(&asked.customer, &in_district)
+                    customer_number(&asked.customer, &in_district)
                 ),
             ],
         )?;
@@ -227,7 +229,7 @@ impl Client {
         let customer = format!(
             "SELECT c_id, CAST(c_balance * 100 AS signed), c_first, c_middle, c_last FROM @customer \
              WHERE {in_district} AND c_id = {}",
-            which(&asked.customer, &in_district)
+            customer_number(&asked.customer, &in_district)
         );
         let read = self.fly(link, &[BEGIN_READING.to_owned(), customer])?;
         let found = row(&read, 2, "customer")?;
@@ -265,15 +267,16 @@ impl Client {
             )
         }));
         let read = self.fly(link, &locks)?;
-        let oldest = |answer: &Answer| answer.one().map(|row| row.int(0)).transpose().map_err(unreadable);
-        let orders = read[1..].iter().map(oldest).collect::<Result<Vec<_>, _>>()?;
-        let new = || (1..=self.districts).zip(&orders).filter_map(|(district, order)| order.map(|it| (district, it)));
-        if new().next().is_none() {
+        let oldest = read[1..].iter().map(|answer| answer.one().map(|row| row.int(0)).transpose());
+        let orders = oldest.collect::<io::Result<Vec<_>>>().map_err(unreadable)?;
+        let new =
+            (1..=self.districts).zip(&orders).filter_map(|(district, order)| order.map(|order| (district, order)));
+        if new.clone().next().is_none() {
             return self.commit(link, &[], mark).map(|()| Delivered { orders });
         }
-        let new_rows = new().map(|(district, order)| [district, order].map(|it| it.to_string()));
+        let new_rows = new.clone().map(|(district, order)| [district, order].map(|number| number.to_string()));
         let oldest = table(["district", "number"], new_rows) + " AS oldest";
-        let customers = self.customers(link, warehouse, &oldest, new().count())?;
+        let customers = self.customers(link, warehouse, &oldest, new.count())?;
         self.commit(
             link,
             &[
@@ -314,8 +317,11 @@ impl Client {
         if rows.len() != count || rows.iter().any(|row| row.is_null(2)) {
             return Err(Fault::missing_row("order, order line or customer"));
         }
-        let one = |row: &Row| Ok([row.int(0)?.to_string(), row.int(1)?.to_string(), money(row.big(2)?)]);
-        let rows = rows.iter().map(one).collect::<io::Result<Vec<_>>>().map_err(unreadable)?;
+        let rows = rows
+            .iter()
+            .map(|row: &Row| Ok([row.int(0)?.to_string(), row.int(1)?.to_string(), money(row.big(2)?)]))
+            .collect::<io::Result<Vec<_>>>()
+            .map_err(unreadable)?;
         Ok(table(["district", "orderer", "amount"], rows.into_iter()))
     }
 
@@ -332,7 +338,7 @@ impl Client {
 }
 
 /// The customer who is meant: the number, or of all with a last name the one in the middle by first name.
-fn which(customer: &By, in_district: &str) -> String {
+fn customer_number(customer: &By, in_district: &str) -> String {
     match customer {
         By::Id(id) => id.to_string(),
         By::Name(last) => format!(
@@ -356,7 +362,7 @@ fn stock(asked: &NewOrder, taken: &Taken) -> String {
 }
 
 /// Takes from the stock. One row for each item: an UPDATE touches a row once, however often a list has it.
-fn take(taken: &Taken) -> String {
+fn take_from_stock(taken: &Taken) -> String {
     let columns = [&taken.supplies, &taken.items, &taken.held, &taken.quantities, &taken.times, &taken.remote];
     let rows = (0..taken.items.len()).map(|at| columns.map(|column| column[at].to_string()));
     let names = ["supply", "item", "held", "quantity", "times", "remote"];
@@ -370,9 +376,20 @@ fn take(taken: &Taken) -> String {
 
 /// What a flight has read of the items and the stock of an order.
 fn fill(asked: &NewOrder, items: &[Row], stock: &[Row]) -> Result<Filled, Fault> {
-    let item = |row: &Row| Ok((row.int(0)?, (row.big(1)?, row.int(2)? == 1)));
-    let held = |row: &Row| Ok(((row.int(0)?, row.int(1)?), (row.int(2)?, row.int(3)? == 1, row.text(4)?.to_owned())));
-    let items = items.iter().map(item).collect::<io::Result<_>>().map_err(unreadable)?;
-    let stock = stock.iter().map(held).collect::<io::Result<_>>().map_err(unreadable)?;
-    Filled::of(asked, &items, stock)
+    let items = items
+        .iter()
+        .map(|row: &Row| Ok((row.int(0)?, (row.big(1)?, row.int(2)? == 1))))
+        .collect::<io::Result<_>>()
+        .map_err(unreadable)?;
+    let stock = stock
+        .iter()
+        .map(|row: &Row| Ok(((row.int(0)?, row.int(1)?), (row.int(2)?, row.int(3)? == 1, row.text(4)?.to_owned()))))
+        .collect::<io::Result<_>>()
+        .map_err(unreadable)?;
+    Filled::from_stock(asked, &items, stock)
+}
+
+/// The total of an order, from what was read of its customer, warehouse and district.
+fn total(filled: &Filled, discount: &Row, tax: &Row, numbered: &Row) -> io::Result<i64> {
+    Ok(Ordered::total(filled.amounts.iter().sum(), discount.big(0)?, tax.big(0)? + numbered.big(1)?))
 }

@@ -5,6 +5,7 @@
 //! this program makes it.
 
 use super::connection::Connection;
+use super::row::Row;
 use super::schema::{self, kind, literal};
 use crate::trouble::Trouble;
 use assay_model::tpcc::Table;
@@ -24,6 +25,13 @@ impl Column {
         let is_text = kind.starts_with("varchar") || kind.starts_with("char");
         let collation = is_text.then(|| "ascii_bin".to_owned());
         Column { name: name.to_owned(), kind: kind.replace(", ", ","), nullable, collation }
+    }
+
+    /// Reads a row of the catalogue, whose first column is the name of the table.
+    fn read(row: &Row) -> std::io::Result<Column> {
+        let collation = if row.is_null(4) { None } else { Some(row.text(4)?.to_owned()) };
+        let kind = without_width(row.text(2)?).to_owned();
+        Ok(Column { name: row.text(1)?.to_owned(), kind, nullable: row.text(3)? == "YES", collation })
     }
 }
 
@@ -49,10 +57,9 @@ impl Found {
 pub(super) struct Tables(BTreeMap<String, Found>);
 
 /// The columns of one of our tables.
-fn ours(name: &str) -> Option<Vec<Column>> {
-    let whole = |columns: &[(&str, &str)]| columns.iter().map(|(name, kind)| Column::new(name, kind, false)).collect();
+fn columns_of_ours(name: &str) -> Option<Vec<Column>> {
     match name {
-        "assay_tpcc" => Some(whole(&[
+        "assay_tpcc" => Some(not_null(&[
             ("version", "bigint"),
             ("run", "varchar(100)"),
             ("warehouses", "bigint"),
@@ -62,20 +69,20 @@ fn ours(name: &str) -> Option<Vec<Column>> {
             ("customers", "bigint"),
             ("complete", "bigint"),
         ])),
-        "assay_parts" => Some(whole(&[("name", "varchar(100)")])),
-        "assay_session" => Some(whole(&[("run", "varchar(100)"), ("session", "int"), ("seq", "bigint")])),
+        "assay_parts" => Some(not_null(&[("name", "varchar(100)")])),
+        "assay_session" => Some(not_null(&[("run", "varchar(100)"), ("session", "int"), ("seq", "bigint")])),
         name => {
             let table = Table::ALL.into_iter().find(|table| table.name() == name)?;
-            let column = |it: &assay_model::tpcc::Column| Column::new(it.name, &kind(it.kind), it.nullable);
-            Some(table.columns().iter().map(column).collect())
+            let columns = table.columns().iter();
+            Some(columns.map(|column| Column::new(column.name, &kind(column.kind), column.nullable)).collect())
         }
     }
 }
 
 /// A type without the width at which numbers are shown, which the server adds to it.
 fn without_width(kind: &str) -> &str {
-    let width = |name: &str| kind.strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')')?.parse::<u32>().ok();
-    ["int", "bigint"].into_iter().find(|name| width(name).is_some()).unwrap_or(kind)
+    let mut names = ["int", "bigint"].into_iter();
+    names.find(|name| width(kind, name).is_some()).unwrap_or(kind)
 }
 
 impl Tables {
@@ -93,16 +100,12 @@ impl Tables {
         let mut found: BTreeMap<String, Found> = BTreeMap::new();
         let read = |why: std::io::Error| Trouble::host(format!("{}: {why}", connection.shown()));
         for row in tables.iter().flat_map(|answer| &answer.rows) {
-            let flag = |column| row.big(column).map(|it| it == 1).map_err(read);
-            let table = Found { is_table: flag(1)?, is_innodb: flag(2)?, columns: Vec::new() };
-            found.insert(row.text(0).map_err(read)?.to_owned(), table);
+            let (is_table, is_innodb) = (row.big(1).map_err(read)? == 1, row.big(2).map_err(read)? == 1);
+            found.insert(row.text(0).map_err(read)?.to_owned(), Found { is_table, is_innodb, columns: Vec::new() });
         }
         for row in columns.iter().flat_map(|answer| &answer.rows) {
-            let text = |column| row.text(column).map(str::to_owned).map_err(read);
-            let collation = if row.is_null(4) { None } else { Some(text(4)?) };
-            let kind = without_width(&text(2)?).to_owned();
-            let column = Column { name: text(1)?, kind, nullable: text(3)? == "YES", collation };
-            found.entry(text(0)?).or_default().columns.push(column);
+            let column = Column::read(row).map_err(read)?;
+            found.entry(row.text(0).map_err(read)?.to_owned()).or_default().columns.push(column);
         }
         Ok(Tables(found))
     }
@@ -114,17 +117,25 @@ impl Tables {
 
     /// The tables of names that a load uses which no load has made; with `others`, those of other names too.
     pub(super) fn foreign(&self, others: bool) -> Vec<&str> {
-        let is_foreign = |(name, found): &(&String, &Found)| match ours(name) {
-            Some(columns) => !found.is_innodb || !found.has(&columns),
-            None => others,
-        };
-        self.0.iter().filter(is_foreign).map(|(name, _)| name.as_str()).collect()
+        self.0
+            .iter()
+            .filter(|(name, found): &(&String, &Found)| match columns_of_ours(name) {
+                Some(columns) => !found.is_innodb || !found.has(&columns),
+                None => others,
+            })
+            .map(|(name, _)| name.as_str())
+            .collect()
     }
 
     /// The tables of names that a load uses which have other columns: whoever changed the engine of ours still has ours.
     pub(super) fn with_other_columns(&self) -> Vec<&str> {
-        let is_other = |(name, found): &(&String, &Found)| ours(name).is_some_and(|columns| !found.has(&columns));
-        self.0.iter().filter(is_other).map(|(name, _)| name.as_str()).collect()
+        self.0
+            .iter()
+            .filter(|(name, found): &(&String, &Found)| {
+                columns_of_ours(name).is_some_and(|columns| !found.has(&columns))
+            })
+            .map(|(name, _)| name.as_str())
+            .collect()
     }
 
     /// The workload's tables that have rows.
@@ -134,7 +145,7 @@ impl Tables {
             let answers = connection.ask(&format!("SELECT EXISTS (SELECT 1 FROM @{name})"))?;
             let row = answers.first().and_then(|answer| answer.one());
             // What cannot be read may be a row of somebody.
-            if !row.is_some_and(|row| row.big(0).is_ok_and(|it| it == 0)) {
+            if !row.is_some_and(|row| row.big(0).is_ok_and(|found| found == 0)) {
                 filled.push(name);
             }
         }
@@ -158,8 +169,8 @@ pub(super) fn usable(connection: &mut Connection) -> Result<(), Trouble> {
         ),
     )?;
     refused(connection, &triggers.iter().map(String::as_str).collect::<Vec<_>>())?;
-    let is_missing = |name: &&str| *name != "assay_session" && !tables.has(name);
-    let missing: Vec<&str> = schema::names().filter(is_missing).collect();
+    let missing: Vec<&str> =
+        schema::names().filter(|name: &&str| *name != "assay_session" && !tables.has(name)).collect();
     let (at, again) = (connection.shown(), "load it again with assay prep --clear");
     if !missing.is_empty() {
         return Err(Trouble::damaged(format!("{at} is damaged: it lacks {}: {again}", missing.join(", "))));
@@ -186,9 +197,8 @@ pub(super) fn usable(connection: &mut Connection) -> Result<(), Trouble> {
 fn keys() -> impl Iterator<Item = String> {
     Table::ALL.into_iter().flat_map(|table| {
         let columns: Vec<&str> = table.key().iter().map(|column| column.name).collect();
-        let of = |name: &str, columns: &[&str]| format!("{} {name} ({})", table.name(), columns.join(", "));
-        let key = (!columns.is_empty()).then(|| of("PRIMARY", &columns));
-        let index = table.index().map(|(name, columns)| of(name, columns));
+        let key = (!columns.is_empty()).then(|| index_in_words(table, "PRIMARY", &columns));
+        let index = table.index().map(|(name, columns)| index_in_words(table, name, columns));
         [key, index].into_iter().flatten().collect::<Vec<_>>()
     })
 }
@@ -197,8 +207,9 @@ fn keys() -> impl Iterator<Item = String> {
 fn names(connection: &mut Connection, sql: &str) -> Result<Vec<String>, Trouble> {
     let answers = connection.ask(sql)?;
     let rows = answers.iter().flat_map(|answer| &answer.rows);
-    let text = |row: &super::row::Row| row.text(0).map(str::to_owned);
-    rows.map(text).collect::<Result<_, _>>().map_err(|why| Trouble::host(format!("{}: {why}", connection.shown())))
+    rows.map(|row| row.text(0).map(str::to_owned))
+        .collect::<Result<_, _>>()
+        .map_err(|why| Trouble::host(format!("{}: {why}", connection.shown())))
 }
 
 /// What is not as a load makes it, as a refusal.
@@ -211,6 +222,20 @@ pub(super) fn refused(connection: &Connection, names: &[&str]) -> Result<(), Tro
         connection.shown(),
         names.join(", ")
     )))
+}
+
+/// Columns without null values, of these names and kinds.
+fn not_null(columns: &[(&str, &str)]) -> Vec<Column> {
+    columns.iter().map(|(name, kind)| Column::new(name, kind, false)).collect()
+}
+
+/// The width in the kind of a column, such as `int(11)`, of the type `name`.
+fn width(kind: &str, name: &str) -> Option<u32> {
+    kind.strip_prefix(name)?.strip_prefix('(')?.strip_suffix(')')?.parse::<u32>().ok()
+}
+
+fn index_in_words(table: Table, name: &str, columns: &[&str]) -> String {
+    format!("{} {name} ({})", table.name(), columns.join(", "))
 }
 
 #[cfg(test)]
@@ -229,7 +254,7 @@ mod tests {
             Column { kind: without_width(kind).to_owned(), ..column }
         };
         let found = |name: &str| {
-            let columns = ours(name).unwrap().into_iter().map(width).collect();
+            let columns = columns_of_ours(name).unwrap().into_iter().map(width).collect();
             (name.to_owned(), Found { is_table: true, is_innodb: true, columns })
         };
         Tables(schema::names().map(found).collect())
@@ -239,12 +264,12 @@ mod tests {
     fn only_what_is_exactly_as_a_load_makes_it_is_ours() {
         assert_eq!(described().foreign(true), Vec::<&str>::new());
         let spoils: [fn(&mut Found); 6] = [
-            |it| it.is_table = false,
-            |it| drop(it.columns.pop()),
-            |it| it.columns.push(Column::new("more", "int", true)),
-            |it| it.columns[0].kind = "int(10) unsigned".to_owned(),
-            |it| it.columns[0].nullable = true,
-            |it| it.columns[0].name = "id".to_owned(),
+            |table| table.is_table = false,
+            |table| drop(table.columns.pop()),
+            |table| table.columns.push(Column::new("more", "int", true)),
+            |table| table.columns[0].kind = "int(10) unsigned".to_owned(),
+            |table| table.columns[0].nullable = true,
+            |table| table.columns[0].name = "id".to_owned(),
         ];
         for spoil in spoils {
             for name in ["item", "customer", "assay_parts"] {

@@ -32,12 +32,12 @@ impl Refusal {
     pub(super) fn read(packet: &[u8]) -> Refusal {
         let mut rest = packet.get(1..).unwrap_or_default();
         let code = rest.try_get_u16_le().unwrap_or(0);
-        let (state, message) = match rest.strip_prefix(b"#").and_then(|it| it.split_at_checked(5)) {
+        let (state, message) = match rest.strip_prefix(b"#").and_then(|rest| rest.split_at_checked(5)) {
             Some((state, message)) => (state, message),
             None => (&b""[..], rest),
         };
-        let text = |bytes| String::from_utf8_lossy(bytes).into_owned();
-        Refusal { code, state: text(state), message: text(message) }
+        let [state, message] = [state, message].map(|bytes| String::from_utf8_lossy(bytes).into_owned());
+        Refusal { code, state, message }
     }
 }
 

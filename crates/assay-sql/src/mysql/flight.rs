@@ -89,7 +89,7 @@ impl Flight {
                 return Ok(self.ends(Answer { rows, changed: 0 }, status));
             }
             Next::Row(columns, form, mut rows) => {
-                rows.push(Row::of(packet, columns, form.clone())?);
+                rows.push(Row::parse(packet, columns, form.clone())?);
                 Next::Row(columns, form, rows)
             }
         };

@@ -49,9 +49,12 @@ impl guard::Lock for Lock {
 
     fn is_held(&mut self) -> bool {
         let sql = format!("SELECT IS_USED_LOCK({}) = CONNECTION_ID()", self.name);
-        let is_true = |row: &super::row::Row| row.big(0).is_ok_and(|it| it == 1);
-        let held = |it: Vec<super::flight::Answer>| it.first().and_then(|it| it.one()).is_some_and(is_true);
-        !self.link.broken && self.link.simple(&sql).is_ok_and(held)
+        if self.link.broken {
+            return false;
+        }
+        let answers = self.link.simple(&sql).unwrap_or_default();
+        let row = answers.first().and_then(|answer| answer.one());
+        row.is_some_and(|row| row.big(0).is_ok_and(|answer| answer == 1))
     }
 
     fn load(&self) -> Option<&str> {
@@ -209,7 +212,7 @@ fn server(link: &mut Link, url: &MysqlUrl) -> Result<(), Trouble> {
 /// Whether the server follows another one, also if it has paused: as far as the user may see that.
 fn follows(link: &mut Link) -> Result<bool, Failed> {
     let runs = link.simple("SHOW GLOBAL STATUS LIKE 'Slaves_running'")?;
-    let runs = runs.first().and_then(|answer| answer.one()).is_some_and(|row| row.big(1).is_ok_and(|it| it > 0));
+    let runs = runs.first().and_then(|answer| answer.one()).is_some_and(|row| row.big(1).is_ok_and(|count| count > 0));
     match link.simple("SHOW ALL SLAVES STATUS") {
         Ok(answers) => Ok(runs || answers.iter().any(|answer| !answer.rows.is_empty())),
         Err(Failed::Server(_)) => Ok(runs),
@@ -238,7 +241,8 @@ fn lock(mut link: Link, url: &MysqlUrl) -> Result<Lock, Trouble> {
     link.run("SET SESSION wait_timeout = 31536000").map_err(failed)?;
     let name = lock_name(&url.database);
     let answers = link.simple(&format!("SELECT GET_LOCK({name}, 0)")).map_err(failed)?;
-    let taken = answers.first().and_then(|answer| answer.one()).is_some_and(|row| row.big(0).is_ok_and(|it| it == 1));
+    let taken =
+        answers.first().and_then(|answer| answer.one()).is_some_and(|row| row.big(0).is_ok_and(|answer| answer == 1));
     if taken {
         // Sessions that connect again ask for the lock first, and must not wait for ever.
         link.hurry();
@@ -253,9 +257,10 @@ const NAME_MOST: usize = 64;
 /// The name of the lock of a database as a value, for all names that a database can have.
 fn lock_name(database: &str) -> String {
     let name = format!("assay_tpcc {database}");
-    match name.chars().count() <= NAME_MOST {
-        true => literal(&name),
-        false => format!("concat('assay_tpcc ', md5({}))", literal(database)),
+    if name.chars().count() <= NAME_MOST {
+        literal(&name)
+    } else {
+        format!("concat('assay_tpcc ', md5({}))", literal(database))
     }
 }
 
@@ -264,15 +269,13 @@ fn database(link: &mut Link, url: &MysqlUrl) -> Result<Found, Trouble> {
     let failed = |why: Failed| trouble(url, &why);
     // Names are compared as they are written, because they may be names of files.
     let here = format!("= BINARY {}", literal(&url.database));
-    let count =
-        |table: &str, column: &str| format!("(SELECT count(*) FROM information_schema.{table} WHERE {column} {here})");
     let objects = [("tables", "table_schema"), ("routines", "routine_schema"), ("events", "event_schema")];
-    let objects: Vec<String> = objects.iter().map(|(table, column)| count(table, column)).collect();
+    let objects: Vec<String> = objects.iter().map(|(table, column)| count(table, column, &here)).collect();
     let marker = format!(
         "(SELECT count(*) FROM information_schema.tables WHERE table_schema {here} AND table_name = 'assay_tpcc' \
          AND table_type = 'BASE TABLE')"
     );
-    let exists = count("schemata", "schema_name");
+    let exists = count("schemata", "schema_name", &here);
     let answers = link.simple(&format!("SELECT {exists}, {marker}, {}", objects.join(" + "))).map_err(failed)?;
     let row = answers.first().and_then(|answer| answer.one());
     let number = |column| row.and_then(|row| row.big(column).ok()).unwrap_or(0);
@@ -288,11 +291,16 @@ fn database(link: &mut Link, url: &MysqlUrl) -> Result<Found, Trouble> {
             let sql = format!("SELECT EXISTS (SELECT 1 FROM {}assay_tpcc)", prefix(&url.database));
             let answers = link.simple(&sql).map_err(failed)?;
             let row = answers.first().and_then(|answer| answer.one());
-            let is_blank = row.is_some_and(|row| row.big(0).is_ok_and(|it| it == 0));
+            let is_blank = row.is_some_and(|row| row.big(0).is_ok_and(|count| count == 0));
             Ok(if is_blank { Found::Blank } else { Found::Marked })
         }
         _ => Ok(Found::Marked),
     }
+}
+
+/// The query for the number of rows of a table of the catalogue whose column is as `here` says.
+fn count(table: &str, column: &str, here: &str) -> String {
+    format!("(SELECT count(*) FROM information_schema.{table} WHERE {column} {here})")
 }
 
 #[cfg(test)]

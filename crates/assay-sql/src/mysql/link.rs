@@ -57,23 +57,25 @@ impl Greeting {
         if packet.first() == Some(&0xff) {
             return Err(Failed::Server(Refusal::read(packet)));
         }
-        let read = || {
-            let mut rest = packet.strip_prefix(&[10])?;
-            text(&mut rest)?;
-            let thread = rest.try_get_u32_le().ok()?;
-            let mut scramble = rest.get(..8)?.to_vec();
-            rest = rest.get(9..)?;
-            let low = rest.try_get_u16_le().ok()?;
-            rest = rest.get(3..)?;
-            let high = rest.try_get_u16_le().ok()?;
-            let more = usize::from(rest.try_get_u8().ok()?).saturating_sub(9).max(12);
-            rest = rest.get(10..)?;
-            scramble.extend_from_slice(rest.get(..more)?);
-            rest = rest.get(more + 1..).unwrap_or_default();
-            let way = text(&mut rest).unwrap_or_default();
-            Some(Greeting { thread, capabilities: u32::from(low) | u32::from(high) << 16, scramble, way })
-        };
-        read().ok_or_else(|| nonsense("this is not the greeting of a MySQL or MariaDB server").into())
+        Greeting::parse(packet).ok_or_else(|| nonsense("this is not the greeting of a MySQL or MariaDB server").into())
+    }
+
+    /// The parts of a greeting that are used here.
+    fn parse(packet: &[u8]) -> Option<Greeting> {
+        let mut rest = packet.strip_prefix(&[10])?;
+        text(&mut rest)?;
+        let thread = rest.try_get_u32_le().ok()?;
+        let mut scramble = rest.get(..8)?.to_vec();
+        rest = rest.get(9..)?;
+        let low = rest.try_get_u16_le().ok()?;
+        rest = rest.get(3..)?;
+        let high = rest.try_get_u16_le().ok()?;
+        let more = usize::from(rest.try_get_u8().ok()?).saturating_sub(9).max(12);
+        rest = rest.get(10..)?;
+        scramble.extend_from_slice(rest.get(..more)?);
+        rest = rest.get(more + 1..).unwrap_or_default();
+        let way = text(&mut rest).unwrap_or_default();
+        Some(Greeting { thread, capabilities: u32::from(low) | u32::from(high) << 16, scramble, way })
     }
 }
 
@@ -118,14 +120,6 @@ type Offered<'a> = Option<(&'a str, &'a [u8])>;
 impl Link {
     /// Connects as the user of the URL.
     pub(super) fn open(url: &MysqlUrl) -> Result<Link, Trouble> {
-        let ask_for_tls = |greeting: &Bytes, out: &mut BytesMut| {
-            let greeting = Greeting::read(greeting).map_err(|_| "the server does not greet")?;
-            if greeting.capabilities & TLS == 0 {
-                return Err("the server has no encryption");
-            }
-            introduction(WANTED | TLS, out);
-            Ok(())
-        };
         let (wire, greeting) = Wire::open(url, ask_for_tls)?;
         let mut link = Link { wire, thread: 0, broken: false, answered: 0, flight: None };
         link.start(url, &greeting).map_err(|why| refused_at_start(url, &why))?;
@@ -138,7 +132,7 @@ impl Link {
             return Err(nonsense("the server is too old").into());
         }
         self.thread = thread;
-        let password = url.password.as_ref().map(|it| it.secret());
+        let password = url.password.as_ref().map(|password| password.secret());
         // The greeting names the server's usual method. If this program does not know it, the server may still ask for
         // another one for this user.
         let (way, proof) = match auth::answer(&way, &scramble, password) {
@@ -203,7 +197,7 @@ impl Link {
     /// Lets the server prepare a statement.
     pub(super) fn prepare(&mut self, sql: &str) -> Result<Prepared, Failed> {
         let prepared = self.prepared(sql);
-        self.noted(prepared)
+        self.mark_broken(prepared)
     }
 
     fn prepared(&mut self, sql: &str) -> Result<Prepared, Failed> {
@@ -281,7 +275,8 @@ impl Link {
         self.flight = Some(Flight::new(binary, sent.err()));
         loop {
             let packet = self.wire.receive();
-            let asked = packet.as_ref().ok().zip(self.flight.as_ref()).and_then(|(it, flight)| flight.asks_for(it));
+            let asked =
+                packet.as_ref().ok().zip(self.flight.as_ref()).and_then(|(packet, flight)| flight.asks_for(packet));
             let packet = match asked {
                 Some(name) => match self.file(name, offered) {
                     Ok(()) => continue,
@@ -307,11 +302,11 @@ impl Link {
         };
         self.answered = done.as_ref().map_or(flight.answers.len(), Vec::len);
         self.flight = None;
-        Some(self.noted(done))
+        Some(self.mark_broken(done))
     }
 
     /// Marks the connection as broken if this error ends it.
-    fn noted<T>(&mut self, answered: Result<T, Failed>) -> Result<T, Failed> {
+    fn mark_broken<T>(&mut self, answered: Result<T, Failed>) -> Result<T, Failed> {
         self.broken |= answered.as_ref().is_err_and(Failed::ends);
         answered
     }
@@ -386,6 +381,16 @@ fn refused_at_start(url: &MysqlUrl, why: &Failed) -> Trouble {
         _ => "see the server's log",
     };
     Trouble::host(format!("{url}: the server does not let the user {} in: {why}: {remedy}", url.user()))
+}
+
+/// Writes the question for encryption, if the server that greets so has it.
+fn ask_for_tls(greeting: &Bytes, out: &mut BytesMut) -> Result<(), &'static str> {
+    let greeting = Greeting::read(greeting).map_err(|_| "the server does not greet")?;
+    if greeting.capabilities & TLS == 0 {
+        return Err("the server has no encryption");
+    }
+    introduction(WANTED | TLS, out);
+    Ok(())
 }
 
 #[cfg(test)]

@@ -176,8 +176,10 @@ impl Loaders<'_> {
         let there = names(connection, "SELECT name FROM @assay_parts")?;
         let parts = parts_left(self.loading.population, &there);
         let from_memory = connection.settings().value("local_infile") == "ON";
-        let sender = |connection| Sender { connection, population: self.loading.population, from_memory };
-        if parts.all(self.connections()?.into_iter().map(sender).collect(), watch)?.is_break() {
+        let senders = self.connections()?.into_iter();
+        let senders =
+            senders.map(|connection| Sender { connection, population: self.loading.population, from_memory }).collect();
+        if parts.all(senders, watch)?.is_break() {
             return Ok(ControlFlow::Break(()));
         }
         let sql = format!(
@@ -253,9 +255,12 @@ impl Loader<LoadPart> for Sender {
             if noted.iter().all(|answer| answer.changed == 0) {
                 return Ok(());
             }
-            rows.tables().try_for_each(|(table, lines)| match from_memory {
-                true => send(link, &prefix, table, &name, &lines),
-                false => insert(link, &prefix, table, &lines),
+            rows.tables().try_for_each(|(table, lines)| {
+                if from_memory {
+                    send(link, &prefix, table, &name, &lines)
+                } else {
+                    insert(link, &prefix, table, &lines)
+                }
             })
         })
     }

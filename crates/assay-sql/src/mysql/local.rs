@@ -23,15 +23,10 @@ pub struct Directories {
 
 impl Directories {
     /// Those of the server with this process, if this process may look into them.
-    pub(super) fn find(
-        process: i32,
-        database: &str,
-        (data, log, binary_log): (&str, &str, &str),
-    ) -> Option<Directories> {
-        let id = |path: &Path| std::fs::metadata(path).ok().map(|it| (it.dev(), it.ino()));
+    pub(super) fn find(process: i32, database: &str, data: &str, log: &str, binary_log: &str) -> Option<Directories> {
         let data = Path::new(data);
-        let works_in = id(Path::new(&format!("/proc/{process}/cwd")))?;
-        if id(data)? != works_in {
+        let works_in = identity(Path::new(&format!("/proc/{process}/cwd")))?;
+        if identity(data)? != works_in {
             return None;
         }
         // Relative paths are below the data.
@@ -63,6 +58,11 @@ fn elsewhere(data: &Path, database: &str) -> Vec<PathBuf> {
     let mut elsewhere: Vec<PathBuf> = real.filter(|path| !path.starts_with(data)).collect();
     elsewhere.dedup();
     elsewhere
+}
+
+/// The device and the number of a file.
+fn identity(path: &Path) -> Option<(u64, u64)> {
+    std::fs::metadata(path).ok().map(|found| (found.dev(), found.ino()))
 }
 
 #[cfg(test)]

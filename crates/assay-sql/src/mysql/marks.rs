@@ -52,16 +52,17 @@ impl Mark {
 
 /// The last arguments of a writing procedure: run, session and number. They are null if the session has no row.
 pub(super) fn arguments(mark: Option<&Mark>) -> [Bound<'_>; 3] {
-    mark.map_or([Bound::Null; 3], |it| {
-        [Bound::Text(&it.run), Bound::Int(it.session.into()), Bound::Int(it.sent as i64)]
+    mark.map_or([Bound::Null; 3], |mark| {
+        [Bound::Text(&mark.run), Bound::Int(mark.session.into()), Bound::Int(mark.sent as i64)]
     })
 }
 
 /// Checks that the session's row exists, by the answer at index `at` to the statement that sets it.
 pub(super) fn is_set(mark: Option<&Mark>, answers: &[Answer], at: usize) -> Result<(), Fault> {
-    match mark.is_some() && answers.get(at).is_none_or(|answer| answer.changed != 1) {
-        true => Err(Fault::missing_row("row of the session in assay_session")),
-        false => Ok(()),
+    if mark.is_some() && answers.get(at).is_none_or(|answer| answer.changed != 1) {
+        Err(Fault::missing_row("row of the session in assay_session"))
+    } else {
+        Ok(())
     }
 }
 

@@ -6,7 +6,7 @@ use super::link::{Bound, Link, Prepared};
 use super::marks::{self, Mark};
 use super::row::Row;
 use super::rows::{moment, money};
-use super::schema::of;
+use super::schema::with_prefix;
 use crate::fault::Fault;
 use assay_model::tpcc::{
     By, Delivered, LastOrder, LineStatus, NewOrder, Ordered, OrderedLine, Outcome, Paid, Scale, Status, Transaction,
@@ -30,7 +30,7 @@ impl Procedures {
     pub(super) fn prepare(link: &mut Link, prefix: &str, scale: Scale) -> Result<Procedures, Failed> {
         let mut call = |at: usize| {
             let (name, arguments) = CALLS[at];
-            link.prepare(&of(prefix, &format!("CALL @{name}({})", vec!["?"; arguments].join(", "))))
+            link.prepare(&with_prefix(prefix, &format!("CALL @{name}({})", vec!["?"; arguments].join(", "))))
         };
         let calls = [call(0)?, call(1)?, call(2)?, call(3)?, call(4)?];
         Ok(Procedures { districts: scale.districts(), calls })
@@ -60,36 +60,35 @@ impl Procedures {
         call: impl FnOnce(Prepared, &[Bound<'_>]) -> T,
     ) -> T {
         let [run, session, seq] = marks::arguments(mark);
-        let number = |number: i32| Bound::Int(number.into());
         match transaction {
             Transaction::NewOrder(asked) => {
-                let [warehouse, district, customer] = [asked.warehouse, asked.district, asked.customer].map(number);
-                let (date, wanted) = (moment(asked.date), wanted(asked));
+                let [warehouse, district, customer] = [asked.warehouse, asked.district, asked.customer].map(integer);
+                let (date, wanted) = (moment(asked.date), wanted_lines(asked));
                 let [date, wanted] = [&date, &wanted].map(|text| Bound::Text(text));
-                let (count, is_local) = (Bound::Int(asked.lines.len() as i64), number(asked.all_local().into()));
+                let (count, is_local) = (Bound::Int(asked.lines.len() as i64), integer(asked.all_local().into()));
                 let values = [warehouse, district, customer, date, wanted, count, is_local, run, session, seq];
                 call(self.calls[0], &values)
             }
             Transaction::Payment(asked) => {
-                let [id, last] = by(&asked.customer);
+                let [id, last] = customer_arguments(&asked.customer);
                 let of = [asked.warehouse, asked.district, asked.customer_warehouse, asked.customer_district];
-                let [warehouse, district, from, from_district] = of.map(number);
+                let [warehouse, district, from, from_district] = of.map(integer);
                 let (amount, date) = (money(asked.amount), moment(asked.date));
                 let [amount, date] = [&amount, &date].map(|text| Bound::Text(text));
                 let values = [warehouse, district, from, from_district, id, last, amount, date, run, session, seq];
                 call(self.calls[1], &values)
             }
             Transaction::OrderStatus(asked) => {
-                let [id, last] = by(&asked.customer);
-                call(self.calls[2], &[number(asked.warehouse), number(asked.district), id, last])
+                let [id, last] = customer_arguments(&asked.customer);
+                call(self.calls[2], &[integer(asked.warehouse), integer(asked.district), id, last])
             }
             Transaction::Delivery(asked) => {
-                let [warehouse, carrier, districts] = [asked.warehouse, asked.carrier, self.districts].map(number);
+                let [warehouse, carrier, districts] = [asked.warehouse, asked.carrier, self.districts].map(integer);
                 let date = moment(asked.date);
                 call(self.calls[3], &[warehouse, carrier, Bound::Text(&date), districts, run, session, seq])
             }
             Transaction::StockLevel(asked) => {
-                call(self.calls[4], &[asked.warehouse, asked.district, asked.threshold].map(number))
+                call(self.calls[4], &[asked.warehouse, asked.district, asked.threshold].map(integer))
             }
         }
     }
@@ -99,8 +98,9 @@ impl Procedures {
 pub(super) fn outcome(transaction: &Transaction, answers: Result<Vec<Answer>, Failed>) -> Result<Outcome, Fault> {
     let answers = if transaction.writes() { writes(answers)? } else { answers.map_err(|why| why.fault())? };
     let row = answers.first().and_then(|answer| answer.one());
-    let nothing = || io::Error::new(io::ErrorKind::InvalidData, "a procedure answered nothing");
-    row.ok_or_else(nothing).and_then(|row| read(transaction, row, &answers)).map_err(unreadable)
+    row.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a procedure answered nothing"))
+        .and_then(|row| read(transaction, row, &answers))
+        .map_err(unreadable)
 }
 
 fn read(transaction: &Transaction, row: &Row, answers: &[Answer]) -> io::Result<Outcome> {
@@ -114,8 +114,9 @@ fn read(transaction: &Transaction, row: &Row, answers: &[Answer]) -> io::Result<
         }
         Transaction::Delivery(_) => {
             // Orders are counted from 1.
-            let order = |number| i32::try_from(number).ok().filter(|it| *it > 0);
-            Outcome::Delivered(Delivered { orders: numbers(row.text(0)?)?.into_iter().map(order).collect() })
+            let orders = numbers(row.text(0)?)?.into_iter();
+            let orders = orders.map(|number| i32::try_from(number).ok().filter(|order| *order > 0));
+            Outcome::Delivered(Delivered { orders: orders.collect() })
         }
         Transaction::StockLevel(_) => Outcome::Low(row.big(0)?),
     })
@@ -123,7 +124,7 @@ fn read(transaction: &Transaction, row: &Row, answers: &[Answer]) -> io::Result<
 
 /// The lines of an order in one text: for each its number, warehouse, item and quantity, in 2, 10, 10 and 2 digits,
 /// sorted by the key of the stock. Lines of one item stay in their order.
-fn wanted(asked: &NewOrder) -> String {
+fn wanted_lines(asked: &NewOrder) -> String {
     let mut lines: Vec<_> = asked.lines.iter().enumerate().collect();
     lines.sort_by_key(|(_, line)| (line.supply_warehouse, line.item));
     lines.into_iter().fold(String::new(), |mut out, (at, line)| {
@@ -134,7 +135,7 @@ fn wanted(asked: &NewOrder) -> String {
 }
 
 /// A customer as arguments: the number, or null and the last name.
-fn by(customer: &By) -> [Bound<'_>; 2] {
+fn customer_arguments(customer: &By) -> [Bound<'_>; 2] {
     match customer {
         By::Id(id) => [Bound::Int((*id).into()), Bound::Null],
         By::Name(last) => [Bound::Null, Bound::Text(last)],
@@ -158,21 +159,21 @@ pub(super) fn unreadable(why: io::Error) -> Fault {
 
 /// Numbers between blanks.
 fn numbers(text: &str) -> io::Result<Vec<i64>> {
-    let number = |word: &str| word.parse().map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "not a number"));
-    text.split_ascii_whitespace().map(number).collect()
+    text.split_ascii_whitespace()
+        .map(|word: &str| word.parse().map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "not a number")))
+        .collect()
 }
 
 /// The lines of the answer are in the order in which the stock was locked.
 fn ordered(row: &Row, count: usize) -> io::Result<Ordered> {
-    let wrong = || io::Error::new(io::ErrorKind::InvalidData, "an order lacks a line");
     let mut lines = vec![None; count];
     for line in numbers(row.text(2)?)?.chunks(4) {
-        let &[number, stock, amount, branded] = line else { return Err(wrong()) };
-        let place = usize::try_from(number - 1).ok().and_then(|at| lines.get_mut(at)).ok_or_else(wrong)?;
-        let stock = i32::try_from(stock).map_err(|_| wrong())?;
+        let &[number, stock, amount, branded] = line else { return Err(lacks_line()) };
+        let place = usize::try_from(number - 1).ok().and_then(|at| lines.get_mut(at)).ok_or_else(lacks_line)?;
+        let stock = i32::try_from(stock).map_err(|_| lacks_line())?;
         *place = Some(OrderedLine { stock, amount, branded: branded == 1 });
     }
-    let lines = lines.into_iter().collect::<Option<_>>().ok_or_else(wrong)?;
+    let lines = lines.into_iter().collect::<Option<_>>().ok_or_else(lacks_line)?;
     Ok(Ordered { order: row.int(0)?, total: row.big(1)?, lines })
 }
 
@@ -195,4 +196,12 @@ fn line_status(row: &Row) -> io::Result<LineStatus> {
         amount: row.big(3)?,
         delivered: row.big_or_null(4)?,
     })
+}
+
+fn integer(number: i32) -> Bound<'static> {
+    Bound::Int(number.into())
+}
+
+fn lacks_line() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, "an order lacks a line")
 }

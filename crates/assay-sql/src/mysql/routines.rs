@@ -7,7 +7,7 @@
 //! Source: TPC-C 5.11, clauses 2.4.2, 2.5.2, 2.6.2, 2.7.4 and 2.8.2.
 
 use super::connection::Connection;
-use super::schema::{literal, of};
+use super::schema::{literal, with_prefix};
 use crate::trouble::Trouble;
 
 /// A procedure: its name, what it takes, its body.
@@ -254,7 +254,7 @@ const ALL: [&Procedure; 5] = [&NEW_ORDER, &PAYMENT, &ORDER_STATUS, &DELIVERY, &S
 
 /// The statements that drop them.
 pub(super) fn drops(prefix: &str) -> Vec<String> {
-    ALL.iter().map(|it| format!("DROP PROCEDURE IF EXISTS {prefix}{}", it.name)).collect()
+    ALL.iter().map(|procedure| format!("DROP PROCEDURE IF EXISTS {prefix}{}", procedure.name)).collect()
 }
 
 /// Whether all procedures are there as this program makes them.
@@ -267,12 +267,12 @@ fn are_current(connection: &mut Connection) -> Result<bool, Trouble> {
     let prefix = connection.prefix();
     let answers = connection.link.simple(&sql).map_err(|why| connection.trouble(&why))?;
     let rows: Vec<_> = answers.iter().flat_map(|answer| &answer.rows).collect();
-    let is_there = |it: &&Procedure| {
+    Ok(ALL.iter().all(|procedure| {
         rows.iter().any(|row| {
-            row.text(0).is_ok_and(|name| name == it.name) && row.text(1).is_ok_and(|body| body == of(&prefix, it.body))
+            row.text(0).is_ok_and(|name| name == procedure.name)
+                && row.text(1).is_ok_and(|body| body == with_prefix(&prefix, procedure.body))
         })
-    };
-    Ok(ALL.iter().all(is_there))
+    }))
 }
 
 /// Makes the procedures, unless they are there.

@@ -19,8 +19,7 @@ pub(super) fn nonsense(what: &str) -> io::Error {
 
 /// Reads a length, or none where there is a null.
 pub(super) fn length(bytes: &mut &[u8]) -> io::Result<Option<u64>> {
-    let cut = || nonsense("it is cut");
-    let first = bytes.try_get_u8().map_err(|_| cut())?;
+    let first = bytes.try_get_u8().map_err(|_| nonsense("it is cut"))?;
     let size = match first {
         0xfb => return Ok(None),
         0xfc => 2,
@@ -29,7 +28,7 @@ pub(super) fn length(bytes: &mut &[u8]) -> io::Result<Option<u64>> {
         number => return Ok(Some(number.into())),
     };
     if bytes.len() < size {
-        return Err(cut());
+        return Err(nonsense("it is cut"));
     }
     Ok(Some(bytes.get_uint_le(size)))
 }
@@ -79,7 +78,7 @@ fn wrong(column: usize, wanted: &str) -> io::Error {
 
 impl Row {
     /// Of so many columns.
-    pub(super) fn of(bytes: Bytes, columns: usize, form: Form) -> io::Result<Row> {
+    pub(super) fn parse(bytes: Bytes, columns: usize, form: Form) -> io::Result<Row> {
         let found = match &form {
             Form::Text => text_columns(&bytes, columns)?,
             Form::Binary(types) => binary_columns(&bytes, types)?,
@@ -97,23 +96,25 @@ impl Row {
     }
 
     pub(super) fn text(&self, column: usize) -> io::Result<&str> {
-        let text = self.bytes(column).and_then(|it| std::str::from_utf8(it).ok());
+        let text = self.bytes(column).and_then(|bytes| std::str::from_utf8(bytes).ok());
         text.ok_or_else(|| wrong(column, "text"))
     }
 
     pub(super) fn big(&self, column: usize) -> io::Result<i64> {
-        let found = || {
-            let bytes = self.bytes(column)?;
-            match &self.form {
-                Form::Binary(types) if number_size(*types.get(column)?).is_some() => {
-                    let mut bytes = bytes;
-                    let size = bytes.len();
-                    (1..=8).contains(&size).then(|| bytes.get_int_le(size))
-                }
-                _ => std::str::from_utf8(bytes).ok()?.parse().ok(),
+        self.number(column).ok_or_else(|| wrong(column, "a whole number"))
+    }
+
+    /// A whole number in either form.
+    fn number(&self, column: usize) -> Option<i64> {
+        let bytes = self.bytes(column)?;
+        match &self.form {
+            Form::Binary(types) if number_size(*types.get(column)?).is_some() => {
+                let mut bytes = bytes;
+                let size = bytes.len();
+                (1..=8).contains(&size).then(|| bytes.get_int_le(size))
             }
-        };
-        found().ok_or_else(|| wrong(column, "a whole number"))
+            _ => std::str::from_utf8(bytes).ok()?.parse().ok(),
+        }
     }
 
     pub(super) fn int(&self, column: usize) -> io::Result<i32> {
@@ -128,13 +129,18 @@ impl Row {
 
 fn text_columns(bytes: &[u8], columns: usize) -> io::Result<Vec<Option<Range<usize>>>> {
     let mut rest = bytes;
-    let mut one = || {
-        let Some(length) = length(&mut rest)? else { return Ok(None) };
-        let begin = bytes.len() - rest.len();
-        taken(&mut rest, length)?;
-        Ok(Some(begin..begin + length as usize))
-    };
-    (0..columns).map(|_| one()).collect()
+    let mut found = Vec::new();
+    for _ in 0..columns {
+        found.push(match length(&mut rest)? {
+            Some(length) => {
+                let begin = bytes.len() - rest.len();
+                taken(&mut rest, length)?;
+                Some(begin..begin + length as usize)
+            }
+            None => None,
+        });
+    }
+    Ok(found)
 }
 
 /// The length of a number in the binary form.
@@ -153,19 +159,21 @@ fn binary_columns(bytes: &[u8], types: &[u8]) -> io::Result<Vec<Option<Range<usi
     let map = 1 + (types.len() + 2).div_ceil(8);
     let nulls = bytes.get(1..map).ok_or_else(|| nonsense("a row is cut"))?;
     let mut rest = &bytes[map..];
-    let mut one = |at: usize, of: u8| {
+    let mut found = Vec::new();
+    for (at, kind) in types.iter().enumerate() {
         if nulls[(at + 2) / 8] >> ((at + 2) % 8) & 1 == 1 {
-            return Ok(None);
+            found.push(None);
+            continue;
         }
-        let length = match number_size(of) {
+        let length = match number_size(*kind) {
             Some(size) => size as u64,
             None => length(&mut rest)?.unwrap_or(0),
         };
         let begin = bytes.len() - rest.len();
         taken(&mut rest, length)?;
-        Ok(Some(begin..begin + length as usize))
-    };
-    types.iter().enumerate().map(|(at, of)| one(at, *of)).collect()
+        found.push(Some(begin..begin + length as usize));
+    }
+    Ok(found)
 }
 
 #[cfg(test)]
@@ -173,7 +181,7 @@ mod tests {
     use super::*;
 
     fn texts(bytes: &'static [u8], columns: usize) -> io::Result<Row> {
-        Row::of(Bytes::from_static(bytes), columns, Form::Text)
+        Row::parse(Bytes::from_static(bytes), columns, Form::Text)
     }
 
     #[test]
@@ -194,10 +202,10 @@ mod tests {
         let types: Arc<[u8]> = Arc::from([LONGLONG, 253, LONG, SHORT, TINY]);
         let bytes = b"\x00\x20\xfe\xff\xff\xff\xff\xff\xff\xff\x02ab\x2a\x00\x00\x00\xff";
         // The second bit that is set belongs to the fourth column: two bits are unused.
-        let row = Row::of(Bytes::from_static(bytes), 5, Form::Binary(Arc::clone(&types)));
+        let row = Row::parse(Bytes::from_static(bytes), 5, Form::Binary(Arc::clone(&types)));
         let row = row.unwrap_or_else(|_| panic!("{types:?}"));
         assert_eq!((row.big(0).unwrap(), row.text(1).unwrap(), row.int(2).unwrap()), (-2, "ab", 42));
         assert!(row.is_null(3));
-        assert!(Row::of(Bytes::from_static(b"\x00\x00\x01"), 5, Form::Binary(types)).is_err());
+        assert!(Row::parse(Bytes::from_static(b"\x00\x00\x01"), 5, Form::Binary(types)).is_err());
     }
 }

@@ -54,8 +54,13 @@ fn put(out: &mut String, text: std::fmt::Arguments<'_>) {
 
 /// The values of a line as they stand in an INSERT.
 pub(super) fn tuple(line: &str) -> String {
-    let one = |text: &str| if text == NULL { "NULL".to_owned() } else { literal(text) };
-    format!("({})", line.split('\t').map(one).collect::<Vec<_>>().join(", "))
+    format!(
+        "({})",
+        line.split('\t')
+            .map(|text: &str| if text == NULL { "NULL".to_owned() } else { literal(text) })
+            .collect::<Vec<_>>()
+            .join(", ")
+    )
 }
 
 /// Appends a number that is given in units of its last decimal place.

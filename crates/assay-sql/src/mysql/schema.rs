@@ -8,7 +8,7 @@ pub(super) fn prefix(database: &str) -> String {
 }
 
 /// The statement or the body of a procedure in which an at sign stands before each name of ours.
-pub(super) fn of(prefix: &str, sql: &str) -> String {
+pub(super) fn with_prefix(prefix: &str, sql: &str) -> String {
     sql.replace('@', prefix)
 }
 
@@ -45,8 +45,10 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 
 /// The definition of a table with its key, in whose order InnoDB keeps the rows.
 pub(super) fn table(prefix: &str, table: Table) -> String {
-    let null = |nullable| if nullable { "" } else { " NOT NULL" };
-    let columns = table.columns().iter().map(|it| format!("{} {}{}", it.name, kind(it.kind), null(it.nullable)));
+    let columns = table.columns().iter().map(|column| {
+        let null = if column.nullable { "" } else { " NOT NULL" };
+        format!("{} {}{null}", column.name, kind(column.kind))
+    });
     let key: Vec<&str> = table.key().iter().map(|column| column.name).collect();
     let key = (!key.is_empty()).then(|| format!("PRIMARY KEY ({})", key.join(", ")));
     let parts: Vec<String> = columns.chain(key).collect();
@@ -67,12 +69,12 @@ pub(super) fn kind(kind: ColumnKind) -> String {
 
 /// The names and the definitions of the second indexes.
 pub(super) fn indexes(prefix: &str) -> Vec<(String, String)> {
-    let index = |table: &Table| {
+    let indexes = Table::ALL.iter().filter_map(|table| {
         let (name, columns) = table.index()?;
         let sql = format!("ALTER TABLE {prefix}{} ADD UNIQUE INDEX {name} ({})", table.name(), columns.join(", "));
         Some((name.to_owned(), sql))
-    };
-    Table::ALL.iter().filter_map(index).collect()
+    });
+    indexes.collect()
 }
 
 /// A text as a literal.

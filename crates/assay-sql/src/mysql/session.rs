@@ -20,7 +20,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// How a mode executes a transaction.
 #[derive(Debug)]
-enum Way {
+enum Execution {
     Procedures(Procedures),
     Client(Client),
 }
@@ -30,7 +30,7 @@ enum Way {
 pub struct Session {
     connection: Connection,
     scale: Scale,
-    way: Way,
+    way: Execution,
     /// The row that is set with each transaction that writes.
     mark: Option<Mark>,
 }
@@ -46,8 +46,9 @@ impl Session {
         connection: Connection,
         scale: Scale,
         mode: Mode,
-        (run, session): (&str, u32),
+        session_of_run: (&str, u32),
     ) -> Result<Session, Trouble> {
+        let (run, session) = session_of_run;
         Session::with_mark(connection, scale, mode, Some(Mark::new(run, session)))
     }
 
@@ -55,9 +56,9 @@ impl Session {
         let way = match mode {
             Mode::Procedures => {
                 routines::needed(&mut connection)?;
-                Way::Procedures(prepared(&mut connection, scale)?)
+                Execution::Procedures(prepared(&mut connection, scale)?)
             }
-            Mode::Client => Way::Client(Client::new(&connection.prefix(), scale)),
+            Mode::Client => Execution::Client(Client::new(&connection.prefix(), scale)),
         };
         Ok(Session { connection, scale, way, mark })
     }
@@ -70,7 +71,7 @@ impl Session {
     /// As [`Execute::execute`]. A connection that was lost is made again for the next transaction.
     pub fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, Fault> {
         if !self.is_ready() {
-            self.again()?;
+            self.connect_again()?;
         }
         let link = &mut self.connection.link;
         let mark = self.mark.as_mut().filter(|_| transaction.writes());
@@ -79,8 +80,8 @@ impl Session {
             &*mark
         });
         let done = match &self.way {
-            Way::Procedures(way) => way.execute(link, transaction, mark),
-            Way::Client(way) => way.execute(link, transaction, mark),
+            Execution::Procedures(way) => way.execute(link, transaction, mark),
+            Execution::Client(way) => way.execute(link, transaction, mark),
         };
         if done.is_err() && !link.broken {
             // Many errors undo one statement only. A failure here shows again at the next transaction; the first reason
@@ -90,7 +91,7 @@ impl Session {
         done
     }
 
-    fn again(&mut self) -> Result<(), Fault> {
+    fn connect_again(&mut self) -> Result<(), Fault> {
         self.connected().map_err(|trouble| {
             // A connection that is not ready for transactions is made again.
             self.connection.link.broken = true;
@@ -101,8 +102,8 @@ impl Session {
 
     fn connected(&mut self) -> Result<(), Trouble> {
         self.connection.reopen()?;
-        if matches!(self.way, Way::Procedures(_)) {
-            self.way = Way::Procedures(prepared(&mut self.connection, self.scale)?);
+        if matches!(self.way, Execution::Procedures(_)) {
+            self.way = Execution::Procedures(prepared(&mut self.connection, self.scale)?);
         }
         self.mark.as_mut().map_or(Ok(()), |mark| mark.find(&mut self.connection))
     }
@@ -128,7 +129,7 @@ impl Execute for Session {
 
     /// A procedure is one request, and its answers come together.
     fn converse(&mut self) -> Option<&mut dyn Converse> {
-        let is_one_call = matches!(self.way, Way::Procedures(_)) && self.mark.is_none();
+        let is_one_call = matches!(self.way, Execution::Procedures(_)) && self.mark.is_none();
         is_one_call.then_some(self)
     }
 }
@@ -140,7 +141,7 @@ impl Converse for Session {
     }
 
     fn send(&mut self, transaction: &Transaction) {
-        if let Way::Procedures(way) = &self.way {
+        if let Execution::Procedures(way) = &self.way {
             way.take_off(&mut self.connection.link, transaction);
         }
     }

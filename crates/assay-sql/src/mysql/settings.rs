@@ -82,9 +82,9 @@ impl Settings {
         if let Some(number) = definitions.one().and_then(|row| row.text(0).ok()) {
             settings.values.insert("definitions".to_owned(), number.to_owned());
         }
-        let of = |name| settings.values.get(name).map_or("", String::as_str);
-        let [data, log, binary_log] = ["datadir", "innodb_log_group_home_dir", "log_bin_basename"].map(of);
-        settings.directories = link.peer().and_then(|peer| Directories::find(peer, database, (data, log, binary_log)));
+        let [data, log, binary_log] = ["datadir", "innodb_log_group_home_dir", "log_bin_basename"]
+            .map(|name| settings.values.get(name).map_or("", String::as_str));
+        settings.directories = link.peer().and_then(|peer| Directories::find(peer, database, data, log, binary_log));
         let in_memory = settings.directories.as_ref().and_then(Directories::in_memory);
         settings.in_memory = in_memory.map(|path| path.display().to_string());
         Ok(settings)
@@ -98,7 +98,7 @@ impl Settings {
     /// Refuses a session that does not see what the transactions need.
     pub(super) fn are_as_needed(&self, at: &str) -> Result<(), Trouble> {
         let isolation = [self.value("transaction_isolation"), self.value("tx_isolation")];
-        match isolation.into_iter().find(|it| !it.is_empty()) {
+        match isolation.into_iter().find(|level| !level.is_empty()) {
             Some("READ-COMMITTED") if self.value("autocommit") == "ON" => Ok(()),
             other => Err(Trouble::host(format!(
                 "{at}: the isolation of transactions stays {:?} with autocommit {:?}, not READ-COMMITTED with ON",

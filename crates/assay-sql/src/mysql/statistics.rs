@@ -34,13 +34,12 @@ impl Statistics {
         let rows = answers.iter().flat_map(|answer| &answer.rows);
         let values: BTreeMap<&str, u64> =
             rows.filter_map(|row| Some((row.text(0).ok()?, row.text(1).ok()?.parse().ok()?))).collect();
-        let value = |name| values.get(name).copied();
         Ok(Statistics {
-            log_bytes: value("Innodb_os_log_written").unwrap_or(0),
-            log_writes: value("Innodb_log_writes").unwrap_or(0),
-            log_syncs: value("Innodb_os_log_fsyncs"),
-            checkpoint_bytes: value("Innodb_lsn_last_checkpoint"),
-            commits: value("Com_commit").unwrap_or(0),
+            log_bytes: values.get("Innodb_os_log_written").copied().unwrap_or(0),
+            log_writes: values.get("Innodb_log_writes").copied().unwrap_or(0),
+            log_syncs: values.get("Innodb_os_log_fsyncs").copied(),
+            checkpoint_bytes: values.get("Innodb_lsn_last_checkpoint").copied(),
+            commits: values.get("Com_commit").copied().unwrap_or(0),
         })
     }
 

@@ -71,7 +71,7 @@ fn examine(
     }
     for (at, sql) in has_rows(dialect) {
         let answers = link.simple(&sql)?;
-        if !answers.iter().any(|answer| answer.one().is_some_and(|row| row.text(0).is_ok_and(|it| it == "t"))) {
+        if !answers.iter().any(|answer| answer.one().is_some_and(|row| row.text(0).is_ok_and(|answer| answer == "t"))) {
             found.push(Violation { check: Check::EmptyTable, key: vec![at], left: Some(0), right: None });
         }
     }
@@ -98,7 +98,7 @@ mod tests {
         message.put_i32(body.len() as i32 + 4);
         message.put_slice(&body);
         match Message::parse(&mut message) {
-            Ok(Some(Message::DataRow(body))) => Row::of(&body).unwrap(),
+            Ok(Some(Message::DataRow(body))) => Row::parse(&body).unwrap(),
             _ => panic!("this is a row"),
         }
     }

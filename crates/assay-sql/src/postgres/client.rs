@@ -33,16 +33,16 @@ pub(super) struct Client {
     begin_reading: Statement,
     commit: Statement,
     rollback: Statement,
-    order: Ordering,
-    pay: Paying,
-    ask: Asking,
-    deliver: Delivering,
+    order: OrderStatements,
+    pay: PaymentStatements,
+    ask: StatusStatements,
+    deliver: DeliveryStatements,
     stock_level: Statement,
 }
 
 /// Those of a new order.
 #[derive(Debug)]
-struct Ordering {
+struct OrderStatements {
     warehouse: Statement,
     district: Statement,
     customer: Statement,
@@ -56,7 +56,7 @@ struct Ordering {
 
 /// Those of a payment.
 #[derive(Debug)]
-struct Paying {
+struct PaymentStatements {
     warehouse: Statement,
     district: Statement,
     by_id: Statement,
@@ -67,7 +67,7 @@ struct Paying {
 
 /// Those of an order status.
 #[derive(Debug)]
-struct Asking {
+struct StatusStatements {
     by_id: Statement,
     by_name: Statement,
     lines: Statement,
@@ -75,7 +75,7 @@ struct Asking {
 
 /// Those of a delivery.
 #[derive(Debug)]
-struct Delivering {
+struct DeliveryStatements {
     oldest: Statement,
     new_orders: Statement,
     orders: Statement,
@@ -83,53 +83,55 @@ struct Delivering {
     customers: Statement,
 }
 
-impl Ordering {
-    fn new(prefix: &str) -> Ordering {
-        let of = |name, sql: &str, types| statement(name, prefix, sql, types);
-        let stock = |(name, district): (&&'static str, i32)| {
-            let sql = format!(
-                "SELECT s_w_id, s_i_id, s_quantity, s_data LIKE '%ORIGINAL%', s_dist_{district:02} \
-                 FROM unnest($1, $2) AS asked (supply, item) JOIN @stock AS s \
-                 ON s_w_id = asked.supply AND s_i_id = asked.item ORDER BY s_w_id, s_i_id FOR UPDATE OF s"
-            );
-            of(name, &sql, &[INT4S, INT4S])
-        };
-        Ordering {
-            warehouse: of("order_warehouse", "SELECT w_tax FROM @warehouse WHERE w_id = $1", &[INT4]),
-            district: of(
+impl OrderStatements {
+    fn new(prefix: &str) -> OrderStatements {
+        OrderStatements {
+            warehouse: statement("order_warehouse", prefix, "SELECT w_tax FROM @warehouse WHERE w_id = $1", &[INT4]),
+            district: statement(
                 "order_district",
+                prefix,
                 "UPDATE @district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = $1 AND d_id = $2 \
                  RETURNING d_next_o_id - 1, d_tax",
                 &[INT4, INT4],
             ),
-            customer: of(
+            customer: statement(
                 "order_customer",
+                prefix,
                 "SELECT c_discount, c_last, c_credit FROM @customer WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = $3",
                 &[INT4, INT4, INT4],
             ),
-            items: of(
+            items: statement(
                 "order_items",
+                prefix,
                 "SELECT i_id, i_price, i_data LIKE '%ORIGINAL%', i_name FROM @item WHERE i_id = ANY ($1)",
                 &[INT4S],
             ),
-            stock: STOCK.iter().zip(1..).map(stock).collect(),
-            order: of(
+            stock: STOCK.iter().zip(1..).map(|(name, district)| read_stock(prefix, name, district)).collect(),
+            order: statement(
                 "order_order",
+                prefix,
                 "INSERT INTO @orders VALUES ($1, $2, $3, $4, $5, NULL, $6, $7)",
                 &[INT4, INT4, INT4, INT4, TIMESTAMPTZ, INT4, INT4],
             ),
-            new_order: of("order_new_order", "INSERT INTO @new_order VALUES ($1, $2, $3)", &[INT4, INT4, INT4]),
+            new_order: statement(
+                "order_new_order",
+                prefix,
+                "INSERT INTO @new_order VALUES ($1, $2, $3)",
+                &[INT4, INT4, INT4],
+            ),
             // One row for each item: an UPDATE touches a row once, however often the list has it.
-            take: of(
+            take: statement(
                 "order_take",
+                prefix,
                 "UPDATE @stock SET s_quantity = held, s_ytd = s_ytd + quantity, s_order_cnt = s_order_cnt + times, \
                  s_remote_cnt = s_remote_cnt + remote \
                  FROM unnest($1, $2, $3, $4, $5, $6) AS taken (supply, item, held, quantity, times, remote) \
                  WHERE s_w_id = supply AND s_i_id = item",
                 &[INT4S, INT4S, INT4S, INT4S, INT4S, INT4S],
             ),
-            lines: of(
+            lines: statement(
                 "order_lines",
+                prefix,
                 "INSERT INTO @order_line SELECT $1, $2, $3, n, item, supply, NULL, quantity, amount, dist \
                  FROM unnest($4, $5, $6, $7, $8) WITH ORDINALITY AS line (item, supply, quantity, amount, dist, n)",
                 &[INT4, INT4, INT4, INT4S, INT4S, INT4S, NUMERICS, TEXTS],
@@ -138,38 +140,34 @@ impl Ordering {
     }
 }
 
-impl Paying {
-    fn new(prefix: &str) -> Paying {
-        let of = |name, sql: &str, types| statement(name, prefix, sql, types);
-        let customer = |name, which: &str, types| {
-            let sql = format!(
-                "SELECT c_id, c_balance, c_credit, CASE WHEN c_credit = 'BC' THEN c_data ELSE '' END FROM @customer \
-                 WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = {which} FOR UPDATE"
-            );
-            of(name, &sql, types)
-        };
-        Paying {
-            warehouse: of(
+impl PaymentStatements {
+    fn new(prefix: &str) -> PaymentStatements {
+        PaymentStatements {
+            warehouse: statement(
                 "pay_warehouse",
+                prefix,
                 "UPDATE @warehouse SET w_ytd = w_ytd + $2 WHERE w_id = $1 RETURNING w_name",
                 &[INT4, NUMERIC],
             ),
-            district: of(
+            district: statement(
                 "pay_district",
+                prefix,
                 "UPDATE @district SET d_ytd = d_ytd + $3 WHERE d_w_id = $1 AND d_id = $2 RETURNING d_name",
                 &[INT4, INT4, NUMERIC],
             ),
-            by_id: customer("pay_by_id", "$3", &[INT4, INT4, INT4]),
-            by_name: customer("pay_by_name", NAMED, &[INT4, INT4, TEXT]),
-            customer: of(
+            by_id: customer_to_pay(prefix, "pay_by_id", "$3", &[INT4, INT4, INT4]),
+            by_name: customer_to_pay(prefix, "pay_by_name", NAMED, &[INT4, INT4, TEXT]),
+            customer: statement(
                 "pay_customer",
+                prefix,
                 "UPDATE @customer SET c_balance = c_balance - $4, c_ytd_payment = c_ytd_payment + $4, \
                  c_payment_cnt = c_payment_cnt + 1, c_data = coalesce($5, c_data) \
                  WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = $3 RETURNING c_balance",
                 &[INT4, INT4, INT4, NUMERIC, TEXT],
             ),
-            history: of(
+            history: statement(
                 "pay_history",
+                prefix,
                 "INSERT INTO @history VALUES ($1, $2, $3, $4, $5, $6, $7, $8)",
                 &[INT4, INT4, INT4, INT4, INT4, TIMESTAMPTZ, NUMERIC, TEXT],
             ),
@@ -177,21 +175,14 @@ impl Paying {
     }
 }
 
-impl Asking {
-    fn new(prefix: &str) -> Asking {
-        let of = |name, sql: &str, types| statement(name, prefix, sql, types);
-        let customer = |name, which: &str, types| {
-            let sql = format!(
-                "SELECT c_id, c_balance, c_first, c_middle, c_last FROM @customer \
-                 WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = {which}"
-            );
-            of(name, &sql, types)
-        };
-        Asking {
-            by_id: customer("ask_by_id", "$3", &[INT4, INT4, INT4]),
-            by_name: customer("ask_by_name", NAMED, &[INT4, INT4, TEXT]),
-            lines: of(
+impl StatusStatements {
+    fn new(prefix: &str) -> StatusStatements {
+        StatusStatements {
+            by_id: customer_to_ask(prefix, "ask_by_id", "$3", &[INT4, INT4, INT4]),
+            by_name: customer_to_ask(prefix, "ask_by_name", NAMED, &[INT4, INT4, TEXT]),
+            lines: statement(
                 "ask_lines",
+                prefix,
                 "SELECT o_id, o_entry_d, o_carrier_id, ol_i_id, ol_supply_w_id, ol_quantity, ol_amount, ol_delivery_d \
                  FROM (SELECT o_id, o_entry_d, o_carrier_id FROM @orders WHERE o_w_id = $1 AND o_d_id = $2 AND o_c_id = $3 \
                  ORDER BY o_id DESC LIMIT 1) AS newest LEFT JOIN @order_line \
@@ -202,14 +193,14 @@ impl Asking {
     }
 }
 
-impl Delivering {
-    fn new(prefix: &str) -> Delivering {
-        let of = |name, sql: &str, types| statement(name, prefix, sql, types);
-        Delivering {
+impl DeliveryStatements {
+    fn new(prefix: &str) -> DeliveryStatements {
+        DeliveryStatements {
             // A second delivery waits for the lock, finds the row gone and takes the next one. Customer and amounts of an
             // order never change.
-            oldest: of(
+            oldest: statement(
                 "deliver_oldest",
+                prefix,
                 "SELECT no_o_id, \
                  (SELECT c_id FROM @orders JOIN @customer ON c_w_id = o_w_id AND c_d_id = o_d_id AND c_id = o_c_id \
                  WHERE o_w_id = no_w_id AND o_d_id = no_d_id AND o_id = no_o_id), \
@@ -218,26 +209,30 @@ impl Delivering {
                  FROM @new_order WHERE no_w_id = $1 AND no_d_id = $2 ORDER BY no_o_id LIMIT 1 FOR UPDATE",
                 &[INT4, INT4],
             ),
-            new_orders: of(
+            new_orders: statement(
                 "deliver_new_orders",
+                prefix,
                 "DELETE FROM @new_order USING unnest($2, $3) AS oldest (district, number) \
                  WHERE no_w_id = $1 AND no_d_id = district AND no_o_id = number",
                 &[INT4, INT4S, INT4S],
             ),
-            orders: of(
+            orders: statement(
                 "deliver_orders",
+                prefix,
                 "UPDATE @orders SET o_carrier_id = $4 FROM unnest($2, $3) AS oldest (district, number) \
                  WHERE o_w_id = $1 AND o_d_id = district AND o_id = number",
                 &[INT4, INT4S, INT4S, INT4],
             ),
-            lines: of(
+            lines: statement(
                 "deliver_lines",
+                prefix,
                 "UPDATE @order_line SET ol_delivery_d = $4 FROM unnest($2, $3) AS oldest (district, number) \
                  WHERE ol_w_id = $1 AND ol_d_id = district AND ol_o_id = number",
                 &[INT4, INT4S, INT4S, TIMESTAMPTZ],
             ),
-            customers: of(
+            customers: statement(
                 "deliver_customers",
+                prefix,
                 "UPDATE @customer SET c_balance = c_balance + amount, c_delivery_cnt = c_delivery_cnt + 1 \
                  FROM unnest($2, $3, $4) AS delivered (district, number, amount) \
                  WHERE c_w_id = $1 AND c_d_id = district AND c_id = number",
@@ -259,19 +254,19 @@ fn fly(link: &mut Link) -> Result<Vec<Answer>, Fault> {
 
 impl Client {
     pub(super) fn new(prefix: &str, scale: Scale) -> Client {
-        let of = |name, sql: &str, types| statement(name, prefix, sql, types);
         Client {
             districts: scale.districts(),
-            begin: of("begin", "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", &[]),
-            begin_reading: of("begin_reading", "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", &[]),
-            commit: of("commit", "COMMIT", &[]),
-            rollback: of("rollback", "ROLLBACK", &[]),
-            order: Ordering::new(prefix),
-            pay: Paying::new(prefix),
-            ask: Asking::new(prefix),
-            deliver: Delivering::new(prefix),
-            stock_level: of(
+            begin: statement("begin", prefix, "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", &[]),
+            begin_reading: statement("begin_reading", prefix, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", &[]),
+            commit: statement("commit", prefix, "COMMIT", &[]),
+            rollback: statement("rollback", prefix, "ROLLBACK", &[]),
+            order: OrderStatements::new(prefix),
+            pay: PaymentStatements::new(prefix),
+            ask: StatusStatements::new(prefix),
+            deliver: DeliveryStatements::new(prefix),
+            stock_level: statement(
                 "stock_level",
+                prefix,
                 "SELECT d_next_o_id, (SELECT count(DISTINCT s_i_id) FROM @order_line JOIN @stock ON s_w_id = $1 \
                  AND s_i_id = ol_i_id WHERE ol_w_id = $1 AND ol_d_id = $2 AND ol_o_id >= d_next_o_id - 20 \
                  AND ol_o_id < d_next_o_id AND s_quantity < $3) FROM @district WHERE d_w_id = $1 AND d_id = $2",
@@ -282,11 +277,11 @@ impl Client {
 
     pub(super) fn statements(&self) -> Vec<Statement> {
         let Client { begin, begin_reading, commit, rollback, order, pay, ask, deliver, stock_level, .. } = self;
-        let Ordering { warehouse, district, customer, items, stock, order, new_order, take, lines } = order;
+        let OrderStatements { warehouse, district, customer, items, stock, order, new_order, take, lines } = order;
         let ordering = [warehouse, district, customer, items, order, new_order, take, lines];
         let paying = [&pay.warehouse, &pay.district, &pay.by_id, &pay.by_name, &pay.customer, &pay.history];
         let asking = [&ask.by_id, &ask.by_name, &ask.lines];
-        let Delivering { oldest, new_orders, orders, lines, customers } = deliver;
+        let DeliveryStatements { oldest, new_orders, orders, lines, customers } = deliver;
         let delivering = [oldest, new_orders, orders, lines, customers];
         let rest = [begin, begin_reading, commit, rollback, stock_level];
         let all = ordering.into_iter().chain(stock).chain(paying).chain(asking).chain(delivering).chain(rest);
@@ -321,7 +316,7 @@ impl Client {
 
     fn new_order(&self, link: &mut Link, asked: &NewOrder, mark: Option<&Mark>) -> Result<Outcome, Fault> {
         let [warehouse, district, customer] = [asked.warehouse, asked.district, asked.customer].map(Bound::Int);
-        let taken = Taken::of(asked);
+        let taken = Taken::for_order(asked);
         let items: Vec<i32> = asked.lines.iter().map(|line| line.item).collect();
         let stock = self.order.stock.get(asked.district as usize - 1).ok_or_else(|| Fault::missing_row("district"))?;
         link.add(&self.begin, &[]).add(&self.order.warehouse, &[warehouse]);
@@ -335,15 +330,12 @@ impl Client {
         let [items, stock] = [&read[4], &read[5]];
         let order = numbered.int(0).map_err(unreadable)?;
         let filled = fill(asked, &items.rows, &stock.rows)?;
-        self.write_order(link, asked, order, &filled, (taken, mark))?;
+        self.write_order(link, asked, order, &filled, taken, mark)?;
         if filled.lines.len() < asked.lines.len() {
             return Ok(Outcome::RolledBack);
         }
-        let total = || -> io::Result<i64> {
-            let taxes = tax.decimal(0, RATE)? + numbered.decimal(1, RATE)?;
-            Ok(Ordered::total(filled.amounts.iter().sum(), discount.decimal(0, RATE)?, taxes))
-        };
-        Ok(Outcome::Ordered(Ordered { order, total: total().map_err(unreadable)?, lines: filled.lines }))
+        let total = total(&filled, discount, tax, numbered).map_err(unreadable)?;
+        Ok(Outcome::Ordered(Ordered { order, total, lines: filled.lines }))
     }
 
     /// The second flight of a new order: everything that is to be written, also of one that is then rolled back.
@@ -353,7 +345,8 @@ impl Client {
         asked: &NewOrder,
         order: i32,
         filled: &Filled,
-        (taken, mark): (Taken, Option<&Mark>),
+        taken: Taken,
+        mark: Option<&Mark>,
     ) -> Result<(), Fault> {
         let (count, is_local) = (asked.lines.len() as i32, asked.all_local().into());
         let key @ [warehouse, district, number] = [asked.warehouse, asked.district, order].map(Bound::Int);
@@ -365,9 +358,9 @@ impl Client {
         let columns = [&taken.supplies, &taken.items, &taken.held, &taken.quantities, &taken.times, &taken.remote];
         link.add(&self.order.take, &columns.map(|column| Bound::Ints(column)));
         let made = &asked.lines[..filled.lines.len()];
-        let column = |of: fn(&assay_model::tpcc::Line) -> i32| made.iter().map(of).collect::<Vec<i32>>();
-        let (items, supplies) = (column(|line| line.item), column(|line| line.supply_warehouse));
-        let quantities = column(|line| line.quantity);
+        let items: Vec<i32> = made.iter().map(|line| line.item).collect();
+        let supplies: Vec<i32> = made.iter().map(|line| line.supply_warehouse).collect();
+        let quantities: Vec<i32> = made.iter().map(|line| line.quantity).collect();
         let dists: Vec<&str> = filled.dists.iter().map(String::as_str).collect();
         let [items, supplies, quantities] = [&items, &supplies, &quantities].map(|column| Bound::Ints(column));
         let (amounts, dists) = (Bound::Monies(&filled.amounts), Bound::Texts(&dists));
@@ -469,21 +462,64 @@ impl Client {
 /// The last order of a customer, from a row for each of its lines.
 fn last_order(rows: &[Row]) -> io::Result<Option<LastOrder>> {
     let Some(first) = rows.first() else { return Ok(None) };
-    let line = |row: &Row| -> io::Result<LineStatus> {
-        let delivered = if row.is_null(7) { None } else { Some(row.time(7)?) };
-        let (item, supply_warehouse, quantity) = (row.int(3)?, row.int(4)?, row.int(5)?);
-        Ok(LineStatus { item, supply_warehouse, quantity, amount: row.decimal(6, MONEY)?, delivered })
-    };
-    let lines = rows.iter().filter(|row| !row.is_null(3)).map(line).collect::<io::Result<_>>()?;
+    let lines = rows
+        .iter()
+        .filter(|row| !row.is_null(3))
+        .map(|row: &Row| -> io::Result<LineStatus> {
+            let delivered = if row.is_null(7) { None } else { Some(row.time(7)?) };
+            let (item, supply_warehouse, quantity) = (row.int(3)?, row.int(4)?, row.int(5)?);
+            Ok(LineStatus { item, supply_warehouse, quantity, amount: row.decimal(6, MONEY)?, delivered })
+        })
+        .collect::<io::Result<_>>()?;
     let carrier = if first.is_null(2) { None } else { Some(first.int(2)?) };
     Ok(Some(LastOrder { id: first.int(0)?, entered: first.time(1)?, carrier, lines }))
 }
 
 /// What a flight has read of the items and the stock of an order.
 fn fill(asked: &NewOrder, items: &[Row], stock: &[Row]) -> Result<Filled, Fault> {
-    let item = |row: &Row| Ok((row.int(0)?, (row.decimal(1, MONEY)?, row.flag(2)?)));
-    let held = |row: &Row| Ok(((row.int(0)?, row.int(1)?), (row.int(2)?, row.flag(3)?, row.text(4)?.to_owned())));
-    let items = items.iter().map(item).collect::<io::Result<_>>().map_err(unreadable)?;
-    let stock = stock.iter().map(held).collect::<io::Result<_>>().map_err(unreadable)?;
-    Filled::of(asked, &items, stock)
+    let items = items
+        .iter()
+        .map(|row: &Row| Ok((row.int(0)?, (row.decimal(1, MONEY)?, row.flag(2)?))))
+        .collect::<io::Result<_>>()
+        .map_err(unreadable)?;
+    let stock = stock
+        .iter()
+        .map(|row: &Row| Ok(((row.int(0)?, row.int(1)?), (row.int(2)?, row.flag(3)?, row.text(4)?.to_owned()))))
+        .collect::<io::Result<_>>()
+        .map_err(unreadable)?;
+    Filled::from_stock(asked, &items, stock)
+}
+
+/// The statement that reads and locks the stock of the items of an order, with the texts of a district.
+fn read_stock(prefix: &str, name: &'static str, district: i32) -> Statement {
+    let sql = format!(
+        "SELECT s_w_id, s_i_id, s_quantity, s_data LIKE '%ORIGINAL%', s_dist_{district:02} \
+         FROM unnest($1, $2) AS asked (supply, item) JOIN @stock AS s \
+         ON s_w_id = asked.supply AND s_i_id = asked.item ORDER BY s_w_id, s_i_id FOR UPDATE OF s"
+    );
+    statement(name, prefix, &sql, &[INT4S, INT4S])
+}
+
+/// The statement that reads and locks the customer who pays.
+fn customer_to_pay(prefix: &str, name: &'static str, which: &str, types: &'static [u32]) -> Statement {
+    let sql = format!(
+        "SELECT c_id, c_balance, c_credit, CASE WHEN c_credit = 'BC' THEN c_data ELSE '' END FROM @customer \
+         WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = {which} FOR UPDATE"
+    );
+    statement(name, prefix, &sql, types)
+}
+
+/// The statement that reads the customer whose last order is asked for.
+fn customer_to_ask(prefix: &str, name: &'static str, which: &str, types: &'static [u32]) -> Statement {
+    let sql = format!(
+        "SELECT c_id, c_balance, c_first, c_middle, c_last FROM @customer \
+         WHERE c_w_id = $1 AND c_d_id = $2 AND c_id = {which}"
+    );
+    statement(name, prefix, &sql, types)
+}
+
+/// The total of an order, from what was read of its customer, warehouse and district.
+fn total(filled: &Filled, discount: &Row, tax: &Row, numbered: &Row) -> io::Result<i64> {
+    let taxes = tax.decimal(0, RATE)? + numbered.decimal(1, RATE)?;
+    Ok(Ordered::total(filled.amounts.iter().sum(), discount.decimal(0, RATE)?, taxes))
 }

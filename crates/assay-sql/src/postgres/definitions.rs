@@ -25,12 +25,12 @@ impl Found {
         let answers = connection.link.simple(&sql).map_err(|why| connection.trouble(&why))?;
         let mut found = Found::default();
         for row in answers.iter().flat_map(|answer| &answer.rows) {
-            let text = |column| {
+            let [what, name, is] = [0, 1, 2].map(|column| {
                 row.text(column)
                     .map(str::to_owned)
                     .map_err(|why| Trouble::host(format!("{}: the definitions of tables: {why}", connection.shown())))
-            };
-            let (what, name, is) = (text(0)?, text(1)?, text(2)?);
+            });
+            let (what, name, is) = (what?, name?, is?);
             match what.as_str() {
                 "table" => drop(found.tables.insert(name, is)),
                 "index" => drop(found.indexes.insert(name, is)),
@@ -43,8 +43,11 @@ impl Found {
 
     /// Refuses what no load has made.
     pub(super) fn refuse_foreign(&self, connection: &Connection) -> Result<(), Trouble> {
-        let is_foreign = |(name, is): &(&String, &String)| ours(name).as_ref() != Some(is);
-        let foreign = self.tables.iter().filter(is_foreign).map(|(name, _)| name);
+        let foreign = self
+            .tables
+            .iter()
+            .filter(|(name, is): &(&String, &String)| columns_of_ours(name).as_ref() != Some(is))
+            .map(|(name, _)| name);
         let all: Vec<&str> = foreign.chain(&self.others).map(String::as_str).collect();
         if all.is_empty() {
             return Ok(());
@@ -65,9 +68,11 @@ impl Found {
 
     /// The keys and indexes of tables that are there which are missing or are not as a load makes them.
     pub(super) fn missing_keys(&self) -> Vec<String> {
-        let has_table = |is: &str| is.split(' ').next().is_some_and(|table| self.tables.contains_key(table));
-        let is_missing = |(name, is): &(String, String)| has_table(is) && self.indexes.get(name) != Some(is);
-        keys().filter(is_missing).map(|(name, _)| name).collect()
+        let wrong = keys().filter(|(name, is)| {
+            let table = is.split(' ').next();
+            table.is_some_and(|table| self.tables.contains_key(table)) && self.indexes.get(name) != Some(is)
+        });
+        wrong.map(|(name, _)| name).collect()
     }
 }
 
@@ -85,7 +90,7 @@ pub(super) fn loadable(connection: &Connection, found: &Found, complete: bool) -
         "{}: the schema {} says that it holds {what}: {} missing: load it again with assay prep --clear",
         connection.shown(),
         connection.schema(),
-        are(&missing)
+        with_verb(&missing)
     )))
 }
 
@@ -97,34 +102,36 @@ pub(super) fn usable(connection: &mut Connection) -> Result<(), Trouble> {
     let (tables, keys) = (found.missing_tables(), found.missing_keys());
     let again = "load it again with assay prep --clear";
     if !tables.is_empty() {
-        return Err(Trouble::damaged(format!("{at} is damaged: {} missing: {again}", are(&tables))));
+        return Err(Trouble::damaged(format!("{at} is damaged: {} missing: {again}", with_verb(&tables))));
     }
     if !keys.is_empty() {
-        return Err(Trouble::not_ready(format!("{at} is not as a load makes it: {} missing: {again}", are(&keys))));
+        return Err(Trouble::not_ready(format!(
+            "{at} is not as a load makes it: {} missing: {again}",
+            with_verb(&keys)
+        )));
     }
     Ok(())
 }
 
-fn are<T: AsRef<str>>(names: &[T]) -> String {
+fn with_verb<T: AsRef<str>>(names: &[T]) -> String {
     let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
     format!("{} {}", names.join(", "), if names.len() == 1 { "is" } else { "are" })
 }
 
 /// The columns of one of our tables, as [`query`] describes them.
-fn ours(name: &str) -> Option<String> {
-    let whole = |text: &str| Some(text.split(", ").map(|it| format!("{it} not null")).collect::<Vec<_>>().join(", "));
+fn columns_of_ours(name: &str) -> Option<String> {
     match name {
-        "assay_tpcc" => whole(
+        "assay_tpcc" => Some(not_null(
             "version bigint, run text, warehouses bigint, seed text, c_load bigint, items bigint, customers bigint, \
              complete bigint",
-        ),
-        "assay_parts" => whole("name text"),
-        "assay_session" => whole("run text, session integer, seq bigint"),
+        )),
+        "assay_parts" => Some(not_null("name text")),
+        "assay_session" => Some(not_null("run text, session integer, seq bigint")),
         name => {
             let table = Table::ALL.into_iter().find(|table| table.name() == name)?;
-            let columns = table.columns().iter().map(|it| {
-                let null = if it.nullable { "" } else { " not null" };
-                format!("{} {}{null}", it.name, kind(it.name, it.kind))
+            let columns = table.columns().iter().map(|column| {
+                let null = if column.nullable { "" } else { " not null" };
+                format!("{} {}{null}", column.name, kind(column.name, column.kind))
             });
             Some(columns.collect::<Vec<_>>().join(", "))
         }
@@ -148,9 +155,18 @@ fn kind(name: &str, kind: ColumnKind) -> String {
 fn keys() -> impl Iterator<Item = (String, String)> {
     Table::ALL.into_iter().flat_map(|table| {
         let columns: Vec<&str> = table.key().iter().map(|column| column.name).collect();
-        let of = |is: &str, columns: &[&str]| format!("{}{is} btree ({})", table.name(), columns.join(", "));
-        let key = (!columns.is_empty()).then(|| (format!("{}_pkey", table.name()), of(" primary", &columns)));
-        let index = table.index().map(|(name, columns)| (name.to_owned(), of("", columns)));
+        let key = (!columns.is_empty())
+            .then(|| (format!("{}_pkey", table.name()), index_in_words(table, " primary", &columns)));
+        let index = table.index().map(|(name, columns)| (name.to_owned(), index_in_words(table, "", columns)));
         [key, index].into_iter().flatten().collect::<Vec<_>>()
     })
+}
+
+/// Columns without null values.
+fn not_null(columns: &str) -> String {
+    columns.split(", ").map(|column| format!("{column} not null")).collect::<Vec<_>>().join(", ")
+}
+
+fn index_in_words(table: Table, kind: &str, columns: &[&str]) -> String {
+    format!("{}{kind} btree ({})", table.name(), columns.join(", "))
 }

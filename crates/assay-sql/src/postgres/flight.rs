@@ -25,5 +25,5 @@ pub(super) fn unreadable(why: io::Error) -> Fault {
 
 /// Makes a statement for the tables with this prefix.
 pub(super) fn statement(name: &'static str, prefix: &str, sql: &str, types: &'static [u32]) -> Statement {
-    Statement { name, sql: super::schema::of(prefix, sql), types }
+    Statement { name, sql: super::schema::with_prefix(prefix, sql), types }
 }

@@ -7,7 +7,7 @@
 //! Source: TPC-C 5.11, clauses 2.4.2, 2.5.2, 2.6.2, 2.7.4 and 2.8.2.
 
 use super::connection::Connection;
-use super::schema::{literal, of};
+use super::schema::{literal, with_prefix};
 use crate::trouble::Trouble;
 
 /// The error of an order that names an item that does not exist. The workload intends that it is rolled back.
@@ -231,18 +231,20 @@ const ALL: [&Function; 5] = [&NEW_ORDER, &PAYMENT, &ORDER_STATUS, &DELIVERY, &ST
 
 /// The statements that drop them.
 pub(super) fn drops(prefix: &str) -> String {
-    ALL.iter().map(|it| format!("DROP FUNCTION IF EXISTS {prefix}{}({}) RESTRICT;", it.name, it.types)).collect()
+    ALL.iter()
+        .map(|function| format!("DROP FUNCTION IF EXISTS {prefix}{}({}) RESTRICT;", function.name, function.types))
+        .collect()
 }
 
 fn create(prefix: &str) -> String {
-    let one = |it: &&Function| {
-        let Function { name, arguments, volatility, .. } = it;
-        let body = of(prefix, it.body);
+    let all = ALL.iter().map(|function| {
+        let Function { name, arguments, volatility, .. } = function;
+        let body = with_prefix(prefix, function.body);
         format!(
             "CREATE FUNCTION {prefix}{name}({arguments}) LANGUAGE plpgsql {volatility} PARALLEL UNSAFE AS $assay${body}$assay$;"
         )
-    };
-    ALL.iter().map(one).collect()
+    });
+    all.collect()
 }
 
 /// Whether all functions are there as this program makes them.
@@ -256,14 +258,14 @@ fn are_current(connection: &mut Connection) -> Result<bool, Trouble> {
     let prefix = connection.prefix();
     let answers = connection.ask(&sql)?;
     let rows: Vec<_> = answers.iter().flat_map(|answer| &answer.rows).collect();
-    let is_there = |it: &&Function| {
-        let mut named = rows.iter().filter(|row| row.text(0).is_ok_and(|name| name == it.name));
+    Ok(ALL.iter().all(|function| {
+        let mut named = rows.iter().filter(|row| row.text(0).is_ok_and(|name| name == function.name));
         let is_same = named.next().is_some_and(|row| {
-            row.text(1).is_ok_and(|body| body == of(&prefix, it.body)) && row.text(2).is_ok_and(|it| it == "t")
+            row.text(1).is_ok_and(|body| body == with_prefix(&prefix, function.body))
+                && row.text(2).is_ok_and(|is| is == "t")
         });
         is_same && named.next().is_none()
-    };
-    Ok(ALL.iter().all(is_there))
+    }))
 }
 
 /// Makes the functions, unless they are there.
@@ -297,7 +299,7 @@ mod tests {
                 for (at, _) in function.body.match_indices(place).filter(|_| place != "INTO @") {
                     let rest = &function.body[at + place.len()..];
                     let known =
-                        ["@", "(", "unnest", "lines;", "OF s"].iter().any(|it| rest.trim_start().starts_with(it));
+                        ["@", "(", "unnest", "lines;", "OF s"].iter().any(|word| rest.trim_start().starts_with(word));
                     assert!(known, "{}: {place}{}", function.name, &rest[..rest.len().min(30)]);
                 }
             }

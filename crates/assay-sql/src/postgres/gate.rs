@@ -58,9 +58,12 @@ impl guard::Lock for Lock {
             "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND pid = pg_backend_pid() \
              AND classid::bigint = {first} AND objid::bigint = {second} AND objsubid = 2)"
         );
-        let is_true = |row: &super::value::Row| row.text(0).is_ok_and(|it| it == "t");
-        let held = |it: Vec<super::link::Answer>| it.first().and_then(|it| it.one()).is_some_and(is_true);
-        !self.link.broken && self.link.simple(&sql).is_ok_and(held)
+        if self.link.broken {
+            return false;
+        }
+        let answers = self.link.simple(&sql).unwrap_or_default();
+        let row = answers.first().and_then(|answer| answer.one());
+        row.is_some_and(|row| is_true(row, 0))
     }
 
     fn load(&self) -> Option<&str> {
@@ -187,16 +190,14 @@ fn server(link: &mut Link, url: &PostgresUrl) -> Result<(), Trouble> {
                datname IN ('postgres', 'template0', 'template1') FROM pg_database WHERE datname = current_database()";
     let answers = link.simple(sql).map_err(|why| trouble(url, &why))?;
     let row = answers.first().and_then(|answer| answer.one()).ok_or_else(|| Trouble::host("no database is current"))?;
-    let flag = |column| row.text(column).is_ok_and(|text| text == "t");
     let at = shown(url);
     if row.written(0).unwrap_or(0) < OLDEST {
         return Err(Trouble::host(format!("{at}: the server is older than PostgreSQL 12, which is not supported")));
     }
-    let refused = |what: &str| Err(Trouble::refused(format!("{at} {what}")));
-    if flag(1) {
-        return refused("is on a standby, which follows another server: name that one");
+    if is_true(row, 1) {
+        return Err(Trouble::refused(format!("{at} is on a standby, which follows another server: name that one")));
     }
-    if flag(2) || flag(3) {
+    if is_true(row, 2) || is_true(row, 3) {
         return Err(of_the_server(url));
     }
     Ok(())
@@ -231,8 +232,10 @@ fn lock(mut link: Link, url: &PostgresUrl) -> Result<Lock, Trouble> {
     let key = (LOCK, of_schema as i32);
     let sql = format!("SELECT pg_try_advisory_lock({}, {})", key.0, key.1);
     let answers = link.simple(&sql).map_err(|why| trouble(url, &why))?;
-    let taken =
-        answers.first().and_then(|answer| answer.one()).is_some_and(|row| row.text(0).is_ok_and(|it| it == "t"));
+    let taken = answers
+        .first()
+        .and_then(|answer| answer.one())
+        .is_some_and(|row| row.text(0).is_ok_and(|answer| answer == "t"));
     if taken {
         // A server that ends idle sessions would end the lock. Versions before 14 do not know the setting.
         let keep = "SELECT set_config(name, '0', false) FROM pg_settings WHERE name = 'idle_session_timeout'";
@@ -260,8 +263,7 @@ fn schema(link: &mut Link, url: &PostgresUrl) -> Result<Found, Trouble> {
     );
     let answers = link.simple(&sql).map_err(|why| trouble(url, &why))?;
     let Some(row) = answers.first().and_then(|answer| answer.one()) else { return Ok(Found::Nothing) };
-    let flag = |column| row.text(column).is_ok_and(|text| text == "t");
-    match (flag(0), flag(1)) {
+    match (is_true(row, 0), is_true(row, 1)) {
         (true, _) => Ok(Found::Marked),
         (false, false) => Ok(Found::Blank),
         (false, true) => Err(Trouble::refused(format!(
@@ -270,4 +272,9 @@ fn schema(link: &mut Link, url: &PostgresUrl) -> Result<Found, Trouble> {
             url.schema
         ))),
     }
+}
+
+/// Whether a column of a row is true.
+fn is_true(row: &super::value::Row, column: usize) -> bool {
+    row.text(column).is_ok_and(|text| text == "t")
 }

@@ -32,11 +32,11 @@ impl Refusal {
         let (mut code, mut message, mut detail, mut ends) = (String::new(), String::new(), String::new(), false);
         let mut fields = body.fields();
         while let Some(field) = fields.next()? {
-            let text = || String::from_utf8_lossy(field.value_bytes()).into_owned();
+            let text = String::from_utf8_lossy(field.value_bytes());
             match field.type_() {
-                b'C' => code = text(),
-                b'M' => message = text(),
-                b'D' => detail = format!(" ({})", text()),
+                b'C' => code = text.into_owned(),
+                b'M' => message = text.into_owned(),
+                b'D' => detail = format!(" ({text})"),
                 b'V' => ends = matches!(field.value_bytes(), b"FATAL" | b"PANIC"),
                 _ => {}
             }
@@ -142,7 +142,7 @@ impl Flight {
     /// Processes one message. Returns the result when the answers are complete.
     fn take(&mut self, message: Message, status: &mut u8) -> io::Result<Option<Result<Vec<Answer>, Refusal>>> {
         match message {
-            Message::DataRow(body) => self.rows.push(Row::of(&body)?),
+            Message::DataRow(body) => self.rows.push(Row::parse(&body)?),
             Message::CommandComplete(body) => {
                 let tag = Bytes::copy_from_slice(body.tag()?.as_bytes());
                 self.answers.push(Answer { rows: std::mem::take(&mut self.rows), tag });
@@ -207,7 +207,8 @@ impl Link {
 
     fn authenticate(&mut self, url: &PostgresUrl, asked: &Message) -> Result<(), Failed> {
         let denied = |text: &str| Failed::Server(Refusal { code: "28P01".into(), message: text.into(), ends: true });
-        let password = || url.password.as_ref().map(|it| it.secret()).ok_or_else(|| denied("a password is asked for"));
+        let password =
+            || url.password.as_ref().map(|password| password.secret()).ok_or_else(|| denied("a password is asked for"));
         match asked {
             Message::AuthenticationCleartextPassword if !self.wire.is_private(url) => {
                 Err(denied("the server wants the password in plain text, and the connection is not encrypted"))

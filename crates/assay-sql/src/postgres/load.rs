@@ -108,8 +108,9 @@ impl Loaders<'_> {
     fn all(&self, connection: &mut Connection, watch: Watch<'_>) -> Result<ControlFlow<()>, Trouble> {
         let there = names(connection, "SELECT name FROM @assay_parts")?;
         let parts = parts_left(self.loading.population, &there);
-        let sender = |connection| Sender { connection, population: self.loading.population };
-        if parts.all(self.connections()?.into_iter().map(sender).collect(), watch)?.is_break() {
+        let senders = self.connections()?.into_iter();
+        let senders = senders.map(|connection| Sender { connection, population: self.loading.population }).collect();
+        if parts.all(senders, watch)?.is_break() {
             return Ok(ControlFlow::Break(()));
         }
         let sql = format!(

@@ -5,7 +5,7 @@ use super::checks::CENTS;
 use super::connection::Connection;
 use super::flight::statement;
 use super::link::{Answer, Failed, Link, Statement};
-use super::schema::{SESSIONS, literal, of};
+use super::schema::{SESSIONS, literal, with_prefix};
 use super::value::{Bound, INT4, INT8, TEXT};
 use crate::checks::{Dialect, orders_above};
 use crate::fault::Fault;
@@ -61,9 +61,10 @@ pub(super) fn add(mark: Option<&Mark>, link: &mut Link) -> usize {
 
 /// Whether the row of the session was there, by the answer to the statement at a place.
 pub(super) fn is_set(mark: Option<&Mark>, answers: &[Answer], at: usize) -> Result<(), Fault> {
-    match mark.is_some() && answers.get(at).is_none_or(|answer| answer.changed() != 1) {
-        true => Err(Fault::missing_row("row of the session in assay_session")),
-        false => Ok(()),
+    if mark.is_some() && answers.get(at).is_none_or(|answer| answer.changed() != 1) {
+        Err(Fault::missing_row("row of the session in assay_session"))
+    } else {
+        Ok(())
     }
 }
 
@@ -74,7 +75,7 @@ pub fn mark(connection: &mut Connection, run: &str, sessions: u32) -> Result<(),
     let insert = format!("INSERT INTO {prefix}assay_session VALUES {}", rows.join(", "));
     connection.transaction(|link| {
         link.run("SET LOCAL synchronous_commit = on")?;
-        link.run(&of(&prefix, SESSIONS))?;
+        link.run(&with_prefix(&prefix, SESSIONS))?;
         link.run(&insert)
     })
 }
@@ -82,7 +83,7 @@ pub fn mark(connection: &mut Connection, run: &str, sessions: u32) -> Result<(),
 /// What the database has kept of a run, whose load had orders up to a number.
 pub fn kept(connection: &mut Connection, run: &str, loaded: i32) -> Result<Kept, Trouble> {
     let prefix = connection.prefix();
-    let sql = of(&prefix, &format!("SELECT session, seq FROM @assay_session WHERE run = {}", literal(run)));
+    let sql = with_prefix(&prefix, &format!("SELECT session, seq FROM @assay_session WHERE run = {}", literal(run)));
     let sessions = match connection.link.simple(&sql) {
         // The table is made with the first run that needs it.
         Err(why) if why.code() == "42P01" => Vec::new(),
@@ -98,8 +99,9 @@ fn read(sessions: &[Answer], orders: &[Answer]) -> io::Result<Kept> {
         kept.sessions.insert(row.written(0)? as u32, number_in_row(row.written(1)?));
     }
     for row in orders.iter().flat_map(|answer| &answer.rows) {
-        let number = |column| row.written(column).map(|it| it as i32);
-        let (warehouse, district, first, last) = (number(0)?, number(1)?, number(2)?, number(3)?);
+        let [warehouse, district, first, last] =
+            [0, 1, 2, 3].map(|column| row.written(column).map(|number| number as i32));
+        let (warehouse, district, first, last) = (warehouse?, district?, first?, last?);
         kept.orders.push(Orders { warehouse, district, first, last });
     }
     Ok(kept)

@@ -25,17 +25,13 @@ pub(super) struct Procedures {
 
 impl Procedures {
     pub(super) fn new(prefix: &str, scale: Scale) -> Procedures {
-        let call = |name: &'static str, arguments: usize, types| {
-            let places: Vec<String> = (1..=arguments).map(|at| format!("${at}")).collect();
-            statement(name, prefix, &format!("SELECT * FROM @{name}({})", places.join(", ")), types)
-        };
         Procedures {
             districts: scale.districts(),
-            new_order: call("new_order_v1", 8, &[INT4, INT4, INT4, TIMESTAMPTZ, INT4S, INT4S, INT4S, INT4]),
-            payment: call("payment_v1", 8, &[INT4, INT4, INT4, INT4, INT4, TEXT, NUMERIC, TIMESTAMPTZ]),
-            order_status: call("order_status_v1", 4, &[INT4, INT4, INT4, TEXT]),
-            delivery: call("delivery_v1", 4, &[INT4, INT4, TIMESTAMPTZ, INT4]),
-            stock_level: call("stock_level_v1", 3, &[INT4, INT4, INT4]),
+            new_order: call(prefix, "new_order_v1", 8, &[INT4, INT4, INT4, TIMESTAMPTZ, INT4S, INT4S, INT4S, INT4]),
+            payment: call(prefix, "payment_v1", 8, &[INT4, INT4, INT4, INT4, INT4, TEXT, NUMERIC, TIMESTAMPTZ]),
+            order_status: call(prefix, "order_status_v1", 4, &[INT4, INT4, INT4, TEXT]),
+            delivery: call(prefix, "delivery_v1", 4, &[INT4, INT4, TIMESTAMPTZ, INT4]),
+            stock_level: call(prefix, "stock_level_v1", 3, &[INT4, INT4, INT4]),
         }
     }
 
@@ -69,9 +65,9 @@ impl Procedures {
     }
 
     fn new_order(&self, link: &mut Link, asked: &NewOrder) {
-        let column = |of: fn(&assay_model::tpcc::Line) -> i32| asked.lines.iter().map(of).collect::<Vec<i32>>();
-        let (items, supplies) = (column(|line| line.item), column(|line| line.supply_warehouse));
-        let quantities = column(|line| line.quantity);
+        let items: Vec<i32> = asked.lines.iter().map(|line| line.item).collect();
+        let supplies: Vec<i32> = asked.lines.iter().map(|line| line.supply_warehouse).collect();
+        let quantities: Vec<i32> = asked.lines.iter().map(|line| line.quantity).collect();
         link.add(
             &self.new_order,
             &[
@@ -88,7 +84,7 @@ impl Procedures {
     }
 
     fn payment(&self, link: &mut Link, asked: &Payment) {
-        let [id, last] = by(&asked.customer);
+        let [id, last] = customer_arguments(&asked.customer);
         let of = [asked.warehouse, asked.district, asked.customer_warehouse, asked.customer_district].map(Bound::Int);
         let [warehouse, district, customer_warehouse, customer_district] = of;
         let paid = [Bound::Money(asked.amount), Bound::Time(asked.date)];
@@ -97,7 +93,7 @@ impl Procedures {
     }
 
     fn order_status(&self, link: &mut Link, asked: &OrderStatus) {
-        let [id, last] = by(&asked.customer);
+        let [id, last] = customer_arguments(&asked.customer);
         link.add(&self.order_status, &[Bound::Int(asked.warehouse), Bound::Int(asked.district), id, last]);
     }
 
@@ -114,7 +110,7 @@ impl Procedures {
 }
 
 /// A customer as arguments: the number, or null and the last name.
-fn by(customer: &By) -> [Bound<'_>; 2] {
+fn customer_arguments(customer: &By) -> [Bound<'_>; 2] {
     match customer {
         By::Id(id) => [Bound::Int(*id), Bound::Null],
         By::Name(last) => [Bound::Null, Bound::Text(last)],
@@ -129,10 +125,7 @@ pub(super) fn outcome(
     answers: Result<Vec<Answer>, Failed>,
 ) -> Result<Outcome, Fault> {
     let statements = 1 + usize::from(mark.is_some());
-    let fault = |why: Failed| match transaction.writes() {
-        true => committing(link, &why, statements),
-        false => why.fault(),
-    };
+    let fault = |why: Failed| if transaction.writes() { committing(link, &why, statements) } else { why.fault() };
     let answers = match answers.map_err(fault) {
         Err(fault) if fault.code == MISSING_ROW => return Err(Fault::missing_row(&fault.text)),
         Err(fault) if fault.code == EXPECTED_ROLLBACK && matches!(transaction, Transaction::NewOrder(_)) => {
@@ -159,8 +152,9 @@ fn read(transaction: &Transaction, row: &Row) -> io::Result<Outcome> {
 fn ordered(row: &Row) -> io::Result<Ordered> {
     let (stocks, amounts, branded) = (row.array(2, int_of)?, row.array(3, big_of)?, row.array(4, flag_of)?);
     let lines = stocks.into_iter().zip(amounts).zip(branded);
-    let line = |((stock, amount), branded)| Some(OrderedLine { stock: stock?, amount: amount?, branded: branded? });
-    let lines = lines.map(line).collect::<Option<_>>();
+    let lines = lines
+        .map(|((stock, amount), branded)| Some(OrderedLine { stock: stock?, amount: amount?, branded: branded? }))
+        .collect::<Option<_>>();
     let lines = lines.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a line of an order is null"))?;
     Ok(Ordered { order: row.int(0)?, total: row.big(1)?, lines })
 }
@@ -171,17 +165,27 @@ fn status(row: &Row) -> io::Result<Status> {
         return Ok(Status { customer, balance, order: None });
     }
     let carrier = if row.is_null(4) { None } else { Some(row.int(4)?) };
-    let ints = |column| -> io::Result<Vec<i32>> { Ok(row.array(column, int_of)?.into_iter().flatten().collect()) };
-    let (items, supplies, quantities) = (ints(5)?, ints(6)?, ints(7)?);
+    let (items, supplies, quantities) = (integers(row, 5)?, integers(row, 6)?, integers(row, 7)?);
     let (amounts, delivered) = (row.array(8, big_of)?, row.array(9, time_of)?);
     let rows = items.into_iter().zip(supplies).zip(quantities).zip(amounts.into_iter().flatten()).zip(delivered);
-    let line = |((((item, supply_warehouse), quantity), amount), delivered)| LineStatus {
+    let lines = rows.map(|((((item, supply_warehouse), quantity), amount), delivered)| LineStatus {
         item,
         supply_warehouse,
         quantity,
         amount,
         delivered,
-    };
-    let lines = rows.map(line).collect();
+    });
+    let lines = lines.collect();
     Ok(Status { customer, balance, order: Some(LastOrder { id: row.int(2)?, entered: row.time(3)?, carrier, lines }) })
+}
+
+/// The call of a function with a number of arguments.
+fn call(prefix: &str, name: &'static str, arguments: usize, types: &'static [u32]) -> Statement {
+    let places: Vec<String> = (1..=arguments).map(|at| format!("${at}")).collect();
+    statement(name, prefix, &format!("SELECT * FROM @{name}({})", places.join(", ")), types)
+}
+
+/// The elements of an array that are not null.
+fn integers(row: &Row, column: usize) -> io::Result<Vec<i32>> {
+    Ok(row.array(column, int_of)?.into_iter().flatten().collect())
 }

@@ -8,7 +8,7 @@ pub(super) fn prefix(schema: &str) -> String {
 }
 
 /// The statement or the body of a function in which an at sign stands before each name of ours.
-pub(super) fn of(prefix: &str, sql: &str) -> String {
+pub(super) fn with_prefix(prefix: &str, sql: &str) -> String {
     sql.replace('@', prefix)
 }
 
@@ -34,9 +34,10 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 
 /// The definition of a table without its keys, which follow when all rows are there.
 pub(super) fn table(prefix: &str, table: Table) -> String {
-    let null = |nullable| if nullable { "" } else { " NOT NULL" };
-    let columns =
-        table.columns().iter().map(|it| format!("{} {}{}", it.name, kind(it.name, it.kind), null(it.nullable)));
+    let columns = table.columns().iter().map(|column| {
+        let null = if column.nullable { "" } else { " NOT NULL" };
+        format!("{} {}{null}", column.name, kind(column.name, column.kind))
+    });
     format!("CREATE TABLE {prefix}{} ({});", table.name(), columns.collect::<Vec<_>>().join(", "))
 }
 
@@ -62,18 +63,22 @@ pub(super) fn keys(prefix: &str) -> Vec<(String, String)> {
         Table::Orders => 2,
         _ => 3,
     });
-    let key = |table: &Table| {
-        let columns: Vec<&str> = table.key().iter().map(|column| column.name).collect();
-        let (name, columns) = (format!("{}_pkey", table.name()), columns.join(", "));
-        let sql = format!("ALTER TABLE {prefix}{} ADD CONSTRAINT {name} PRIMARY KEY ({columns})", table.name());
-        (!columns.is_empty()).then_some((name, sql))
-    };
-    let index = |table: &Table| {
-        let (name, columns) = table.index()?;
-        let sql = format!("CREATE UNIQUE INDEX {name} ON {prefix}{} ({})", table.name(), columns.join(", "));
-        Some((name.to_owned(), sql))
-    };
-    tables.iter().flat_map(|table| [key(table), index(table)]).flatten().collect()
+    tables.iter().flat_map(|table| [key(prefix, *table), index(prefix, *table)]).flatten().collect()
+}
+
+/// The name and the definition of the key of a table, if it has one.
+fn key(prefix: &str, table: Table) -> Option<(String, String)> {
+    let columns: Vec<&str> = table.key().iter().map(|column| column.name).collect();
+    let (name, columns) = (format!("{}_pkey", table.name()), columns.join(", "));
+    let sql = format!("ALTER TABLE {prefix}{} ADD CONSTRAINT {name} PRIMARY KEY ({columns})", table.name());
+    (!columns.is_empty()).then_some((name, sql))
+}
+
+/// The name and the definition of the second index of a table, if it has one.
+fn index(prefix: &str, table: Table) -> Option<(String, String)> {
+    let (name, columns) = table.index()?;
+    let sql = format!("CREATE UNIQUE INDEX {name} ON {prefix}{} ({})", table.name(), columns.join(", "));
+    Some((name.to_owned(), sql))
 }
 
 /// A text as a literal.

@@ -19,7 +19,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// The statements of a mode, and how it executes a transaction with them.
 #[derive(Debug)]
-enum Way {
+enum Execution {
     Procedures(Box<Procedures>),
     Client(Box<Client>),
 }
@@ -28,7 +28,7 @@ enum Way {
 #[derive(Debug)]
 pub struct Session {
     connection: Connection,
-    way: Way,
+    way: Execution,
     /// The row that is set with each transaction that writes.
     mark: Option<Mark>,
 }
@@ -44,8 +44,9 @@ impl Session {
         connection: Connection,
         scale: Scale,
         mode: Mode,
-        (run, session): (&str, u32),
+        session_of_run: (&str, u32),
     ) -> Result<Session, Trouble> {
+        let (run, session) = session_of_run;
         let mark = Mark::new(&connection.prefix(), run, session);
         Session::with_mark(connection, scale, mode, Some(mark))
     }
@@ -55,9 +56,9 @@ impl Session {
         let way = match mode {
             Mode::Procedures => {
                 functions::needed(&mut connection)?;
-                Way::Procedures(Box::new(Procedures::new(&prefix, scale)))
+                Execution::Procedures(Box::new(Procedures::new(&prefix, scale)))
             }
-            Mode::Client => Way::Client(Box::new(Client::new(&prefix, scale))),
+            Mode::Client => Execution::Client(Box::new(Client::new(&prefix, scale))),
         };
         let mut session = Session { connection, way, mark };
         session.prepare()?;
@@ -66,8 +67,8 @@ impl Session {
 
     fn prepare(&mut self) -> Result<(), Trouble> {
         let mut statements = match &self.way {
-            Way::Procedures(way) => way.statements(),
-            Way::Client(way) => way.statements(),
+            Execution::Procedures(way) => way.statements(),
+            Execution::Client(way) => way.statements(),
         };
         statements.extend(self.mark.as_ref().map(|mark| mark.statement().clone()));
         self.connection.link.prepare(&statements).map_err(|why| self.connection.trouble(&why))
@@ -81,7 +82,7 @@ impl Session {
     /// As [`Execute::execute`]. A connection that was lost is made again for the next transaction.
     pub fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, Fault> {
         if !self.is_ready() {
-            self.again()?;
+            self.connect_again()?;
         }
         let link = &mut self.connection.link;
         let mark = self.mark.as_mut().filter(|_| transaction.writes());
@@ -90,8 +91,8 @@ impl Session {
             &*mark
         });
         let done = match &self.way {
-            Way::Procedures(way) => way.execute(link, transaction, mark),
-            Way::Client(way) => way.execute(link, transaction, mark),
+            Execution::Procedures(way) => way.execute(link, transaction, mark),
+            Execution::Client(way) => way.execute(link, transaction, mark),
         };
         if done.is_err() && !link.broken && link.in_transaction() {
             // A failure here shows again at the next transaction; the first reason is the one to report.
@@ -100,7 +101,7 @@ impl Session {
         done
     }
 
-    fn again(&mut self) -> Result<(), Fault> {
+    fn connect_again(&mut self) -> Result<(), Fault> {
         let connected = self.connection.reopen().and_then(|()| self.prepare()).and_then(|()| match &mut self.mark {
             Some(mark) => mark.find(&mut self.connection),
             None => Ok(()),
@@ -129,7 +130,7 @@ impl Execute for Session {
 
     /// A function is one request and one answer.
     fn converse(&mut self) -> Option<&mut dyn Converse> {
-        let is_one_call = matches!(self.way, Way::Procedures(_)) && self.mark.is_none();
+        let is_one_call = matches!(self.way, Execution::Procedures(_)) && self.mark.is_none();
         is_one_call.then_some(self)
     }
 }
@@ -141,7 +142,7 @@ impl Converse for Session {
     }
 
     fn send(&mut self, transaction: &Transaction) {
-        if let Way::Procedures(way) = &self.way {
+        if let Execution::Procedures(way) = &self.way {
             way.add(&mut self.connection.link, transaction);
             self.connection.link.take_off();
         }

@@ -106,7 +106,7 @@ impl Settings {
     /// The memory in which the server keeps pages of tables, in bytes: the server writes `128MB`.
     pub fn shared_buffers(&self) -> Option<u64> {
         let text = self.value("shared_buffers");
-        let (number, unit) = text.split_at(text.find(|it: char| !it.is_ascii_digit())?);
+        let (number, unit) = text.split_at(text.find(|letter: char| !letter.is_ascii_digit())?);
         let shift = match unit {
             "kB" => 10,
             "MB" => 20,

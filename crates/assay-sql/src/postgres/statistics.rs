@@ -1,6 +1,7 @@
 //! What the server counts of its own log and checkpoints, for the view of the storage under it.
 
 use super::connection::Connection;
+use super::link::Answer;
 use crate::trouble::Trouble;
 
 /// From these versions on, counters are elsewhere.
@@ -51,19 +52,15 @@ impl Statistics {
     pub fn read(connection: &mut Connection) -> Result<Statistics, Trouble> {
         let sql = queries(connection.settings().version()).join("; ");
         let answers = connection.ask(&sql)?;
-        let number = |answer: usize, column| {
-            let row = answers.get(answer).and_then(|answer| answer.one());
-            row.and_then(|row| row.written(column).ok()).unwrap_or(0)
-        };
         let settings = connection.settings();
         let counts = settings.version() >= WAL && !settings.value("wal_sync_method").starts_with("open_");
         Ok(Statistics {
-            log_bytes: number(0, 0),
-            log_syncs: counts.then(|| number(0, 1)),
-            log_sync_us: number(0, 2),
-            checkpoints: number(1, 0),
-            commits: number(2, 0),
-            bytes: number(2, 1),
+            log_bytes: number(&answers, 0, 0),
+            log_syncs: counts.then(|| number(&answers, 0, 1)),
+            log_sync_us: number(&answers, 0, 2),
+            checkpoints: number(&answers, 1, 0),
+            commits: number(&answers, 2, 0),
+            bytes: number(&answers, 2, 1),
         })
     }
 }
@@ -91,9 +88,16 @@ impl Life {
         let sql = "SELECT pg_postmaster_start_time()::text, coalesce(stats_reset::text, '') FROM pg_stat_bgwriter";
         let answers = connection.ask(sql)?;
         let row = answers.first().and_then(|answer| answer.one());
-        let text = |column| row.and_then(|row| row.text(column).ok()).map(str::to_owned);
-        let missing = || Trouble::host(format!("{} does not say since when it is there", connection.shown()));
-        let (started, recovered) = text(0).zip(text(1)).ok_or_else(missing)?;
+        let [started, recovered] = [0, 1].map(|column| row.and_then(|row| row.text(column).ok()).map(str::to_owned));
+        let (started, recovered) = started
+            .zip(recovered)
+            .ok_or_else(|| Trouble::host(format!("{} does not say since when it is there", connection.shown())))?;
         Ok(Life { started, recovered })
     }
+}
+
+/// A number of the only row of an answer; zero if it is not there.
+fn number(answers: &[Answer], answer: usize, column: usize) -> i64 {
+    let row = answers.get(answer).and_then(|answer| answer.one());
+    row.and_then(|row| row.written(column).ok()).unwrap_or(0)
 }

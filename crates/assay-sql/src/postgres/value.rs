@@ -145,7 +145,7 @@ fn wrong(column: usize, wanted: &str) -> io::Error {
 }
 
 impl Row {
-    pub(super) fn of(body: &DataRowBody) -> io::Result<Row> {
+    pub(super) fn parse(body: &DataRowBody) -> io::Result<Row> {
         Ok(Row { bytes: body.buffer_bytes().clone(), columns: body.ranges().collect()? })
     }
 
@@ -159,17 +159,17 @@ impl Row {
     }
 
     pub(super) fn int(&self, column: usize) -> io::Result<i32> {
-        let bytes = self.bytes(column).and_then(|it| it.try_into().ok());
+        let bytes = self.bytes(column).and_then(|bytes| bytes.try_into().ok());
         bytes.map(i32::from_be_bytes).ok_or_else(|| wrong(column, "an int4"))
     }
 
     pub(super) fn big(&self, column: usize) -> io::Result<i64> {
-        let bytes = self.bytes(column).and_then(|it| it.try_into().ok());
+        let bytes = self.bytes(column).and_then(|bytes| bytes.try_into().ok());
         bytes.map(i64::from_be_bytes).ok_or_else(|| wrong(column, "an int8"))
     }
 
     pub(super) fn decimal(&self, column: usize, places: u16) -> io::Result<i64> {
-        self.bytes(column).and_then(|it| read_numeric(it, places)).ok_or_else(|| wrong(column, "a number"))
+        self.bytes(column).and_then(|bytes| read_numeric(bytes, places)).ok_or_else(|| wrong(column, "a number"))
     }
 
     /// A moment in microseconds since 1970.
@@ -178,11 +178,11 @@ impl Row {
     }
 
     pub(super) fn flag(&self, column: usize) -> io::Result<bool> {
-        self.bytes(column).map(|it| it == [1]).ok_or_else(|| wrong(column, "a boolean"))
+        self.bytes(column).map(|bytes| bytes == [1]).ok_or_else(|| wrong(column, "a boolean"))
     }
 
     pub(super) fn text(&self, column: usize) -> io::Result<&str> {
-        let text = self.bytes(column).and_then(|it| std::str::from_utf8(it).ok());
+        let text = self.bytes(column).and_then(|bytes| std::str::from_utf8(bytes).ok());
         text.ok_or_else(|| wrong(column, "text"))
     }
 
@@ -193,25 +193,7 @@ impl Row {
 
     /// The elements of an array of one dimension.
     pub(super) fn array<T>(&self, column: usize, read: impl Fn(&[u8]) -> Option<T>) -> io::Result<Vec<Option<T>>> {
-        let read = || -> Option<Vec<Option<T>>> {
-            let mut bytes = self.bytes(column)?;
-            if bytes.try_get_i32().ok()? == 0 {
-                return Some(Vec::new());
-            }
-            bytes.try_get_u64().ok()?;
-            let count = bytes.try_get_i32().ok()?;
-            bytes.try_get_i32().ok()?;
-            let mut one = || match bytes.try_get_i32().ok()? {
-                -1 => Some(None),
-                length => {
-                    let (value, rest) = bytes.split_at_checked(usize::try_from(length).ok()?)?;
-                    bytes = rest;
-                    Some(Some(read(value)?))
-                }
-            };
-            (0..count).map(|_| one()).collect()
-        };
-        read().ok_or_else(|| wrong(column, "an array"))
+        self.bytes(column).and_then(|bytes| elements(bytes, read)).ok_or_else(|| wrong(column, "an array"))
     }
 }
 
@@ -225,11 +207,32 @@ pub(super) fn big_of(bytes: &[u8]) -> Option<i64> {
 }
 /// An element of an array of timestamptz, in microseconds since 1970.
 pub(super) fn time_of(bytes: &[u8]) -> Option<i64> {
-    big_of(bytes).map(|it| it + EPOCH)
+    big_of(bytes).map(|time| time + EPOCH)
 }
 /// An element of an array of boolean.
 pub(super) fn flag_of(bytes: &[u8]) -> Option<bool> {
-    <[u8; 1]>::try_from(bytes).ok().map(|it| it == [1])
+    <[u8; 1]>::try_from(bytes).ok().map(|bytes| bytes == [1])
+}
+
+fn elements<T>(mut bytes: &[u8], read: impl Fn(&[u8]) -> Option<T>) -> Option<Vec<Option<T>>> {
+    if bytes.try_get_i32().ok()? == 0 {
+        return Some(Vec::new());
+    }
+    bytes.try_get_u64().ok()?;
+    let count = bytes.try_get_i32().ok()?;
+    bytes.try_get_i32().ok()?;
+    let mut found = Vec::new();
+    for _ in 0..count {
+        found.push(match bytes.try_get_i32().ok()? {
+            -1 => None,
+            length => {
+                let (value, rest) = bytes.split_at_checked(usize::try_from(length).ok()?)?;
+                bytes = rest;
+                Some(read(value)?)
+            }
+        });
+    }
+    Some(found)
 }
 
 #[cfg(test)]

@@ -123,7 +123,7 @@ impl Account {
             *state.tally.retried.entry(code.clone()).or_default() += times;
         }
         let fault = outcome.as_ref().ok().and_then(|outcome| unintended(transaction, outcome, self.scale));
-        let noted = Noted::of(job.call.kind, retried, outcome.as_ref().ok().filter(|_| fault.is_none()));
+        let noted = Noted::new(job.call.kind, retried, outcome.as_ref().ok().filter(|_| fault.is_none()));
         let result = match (outcome, fault) {
             (Ok(outcome), None) => {
                 state.tally.count(transaction, &outcome);

@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// The state of a session.
-enum Doing {
+enum SeatState {
     Nothing,
     /// It has sent its transaction, and the answer is not complete.
     Asks(Carried),
@@ -32,14 +32,14 @@ enum Doing {
 struct Seat {
     /// `None` while the session is lent to a thread.
     session: Option<Box<dyn Execute>>,
-    doing: Doing,
+    doing: SeatState,
 }
 
 impl Seat {
     /// The session, if it waits for an answer.
     fn asks(&mut self) -> Option<&mut dyn Converse> {
         match self.doing {
-            Doing::Asks(_) => self.session.as_mut()?.converse(),
+            SeatState::Asks(_) => self.session.as_mut()?.converse(),
             _ => None,
         }
     }
@@ -78,8 +78,10 @@ impl<C: Fn() -> Instant + Clone + Send + 'static> Driven<C> {
         account: Account,
     ) -> Result<Driven<C>, Trouble> {
         let loans = Loans::start(clock.clone())?;
-        let seat = |session: E| Seat { session: Some(Box::new(session)), doing: Doing::Nothing };
-        let seats: Vec<Seat> = sessions.into_iter().map(seat).collect();
+        let seats: Vec<Seat> = sessions
+            .into_iter()
+            .map(|session: E| Seat { session: Some(Box::new(session)), doing: SeatState::Nothing })
+            .collect();
         Ok(Driven {
             account,
             asking,
@@ -108,7 +110,7 @@ impl<C: Fn() -> Instant> Driven<C> {
         let transaction = self.asking.transaction(call);
         let issued = (self.clock)();
         self.begin(at, Job { ticket, call: *call, issued, accepted: issued }, transaction);
-        if let Doing::Asks(carried) = &mut self.seats[at].doing {
+        if let SeatState::Asks(carried) = &mut self.seats[at].doing {
             carried.job.accepted = (self.clock)();
         }
     }
@@ -125,14 +127,14 @@ impl<C: Fn() -> Instant> Driven<C> {
         let seat = &mut self.seats[at];
         let Some(session) = &mut seat.session else { unreachable!("a session that is lent is asked for nothing") };
         let sent = catch_unwind(AssertUnwindSafe(|| {
-            let conversation = session.converse().filter(|it| it.is_ready());
-            conversation.map(|it| it.send(&carried.transaction)).is_some()
+            let conversation = session.converse().filter(|conversation| conversation.is_ready());
+            conversation.map(|conversation| conversation.send(&carried.transaction)).is_some()
         }));
         match sent {
-            Ok(true) => seat.doing = Doing::Asks(carried),
+            Ok(true) => seat.doing = SeatState::Asks(carried),
             Ok(false) => {
                 let Some(session) = seat.session.take() else { return };
-                seat.doing = Doing::Lent;
+                seat.doing = SeatState::Lent;
                 self.loans.lend(Loan { at, session, carried });
             }
             Err(_) => self.end(at, carried, Err(Fault::panicked()), (self.clock)()),
@@ -147,11 +149,11 @@ impl<C: Fn() -> Instant> Driven<C> {
         {
             *carried.retried.entry(fault.code.clone()).or_default() += 1;
             self.pausing.push(at);
-            self.seats[at].doing = Doing::Pauses(carried, completed + pause);
+            self.seats[at].doing = SeatState::Pauses(carried, completed + pause);
             return;
         }
         let Carried { job, transaction, retried, .. } = carried;
-        self.seats[at].doing = Doing::Nothing;
+        self.seats[at].doing = SeatState::Nothing;
         self.free.push(at);
         let ended = Ended { by: at, sent: 0, outcome, retried, completed };
         self.ended.push(self.account.ends(&job, &transaction, ended));
@@ -159,7 +161,7 @@ impl<C: Fn() -> Instant> Driven<C> {
 
     pub(super) fn poll(&mut self, done: &mut Done) {
         if !self.looked && !self.handed {
-            self.look(Span::ZERO);
+            self.wait_for_sockets(Span::ZERO);
         }
         (self.looked, self.handed) = (false, false);
         self.take_back();
@@ -177,7 +179,7 @@ impl<C: Fn() -> Instant> Driven<C> {
 
     /// Each session does nothing, waits for an answer, pauses, or is lent to a thread, and is in the list for that.
     fn assert_whole(&self) {
-        let asks = self.seats.iter().filter(|seat| matches!(seat.doing, Doing::Asks(_))).count();
+        let asks = self.seats.iter().filter(|seat| matches!(seat.doing, SeatState::Asks(_))).count();
         let known = self.free.len() + asks + self.pausing.len() + self.loans.out();
         assert_eq!(known, self.seats.len(), "no session is lost, or in two places");
     }
@@ -201,13 +203,12 @@ impl<C: Fn() -> Instant> Driven<C> {
         self.ready = ready;
         for (at, is_read, when) in found {
             let seat = &mut self.seats[at];
-            let (Some(session), Doing::Asks(carried)) = (&mut seat.session, &seat.doing) else { continue };
-            let outcome = catch_unwind(AssertUnwindSafe(|| match is_read {
-                true => session.converse()?.outcome(&carried.transaction),
-                false => Some(Err(Fault::panicked())),
+            let (Some(session), SeatState::Asks(carried)) = (&mut seat.session, &seat.doing) else { continue };
+            let outcome = catch_unwind(AssertUnwindSafe(|| {
+                if is_read { session.converse()?.outcome(&carried.transaction) } else { Some(Err(Fault::panicked())) }
             }));
             let Some(outcome) = outcome.unwrap_or_else(|_| Some(Err(Fault::panicked()))) else { continue };
-            if let Doing::Asks(carried) = std::mem::replace(&mut seat.doing, Doing::Nothing) {
+            if let SeatState::Asks(carried) = std::mem::replace(&mut seat.doing, SeatState::Nothing) {
                 self.end(at, carried, outcome, when);
             }
         }
@@ -220,8 +221,8 @@ impl<C: Fn() -> Instant> Driven<C> {
         }
         let now = (self.clock)();
         for at in std::mem::take(&mut self.pausing) {
-            match std::mem::replace(&mut self.seats[at].doing, Doing::Nothing) {
-                Doing::Pauses(carried, until) if until <= now => self.send(at, carried),
+            match std::mem::replace(&mut self.seats[at].doing, SeatState::Nothing) {
+                SeatState::Pauses(carried, until) if until <= now => self.send(at, carried),
                 still => {
                     self.pausing.push(at);
                     self.seats[at].doing = still;
@@ -232,23 +233,25 @@ impl<C: Fn() -> Instant> Driven<C> {
 
     /// The end of the pause that ends first.
     pub(super) fn next_wakeup(&self) -> Option<Instant> {
-        let until = |at: &usize| match self.seats[*at].doing {
-            Doing::Pauses(_, until) => Some(until),
-            _ => None,
-        };
-        self.pausing.iter().filter_map(until).min()
+        self.pausing
+            .iter()
+            .filter_map(|at: &usize| match self.seats[*at].doing {
+                SeatState::Pauses(_, until) => Some(until),
+                _ => None,
+            })
+            .min()
     }
 
     pub(super) fn wait(&mut self, span: Span) {
         if self.ended.is_empty() {
             let pause = self.next_wakeup().map(|until| until.since((self.clock)()));
-            self.look(pause.map_or(span, |pause| pause.min(span)));
+            self.wait_for_sockets(pause.map_or(span, |pause| pause.min(span)));
             self.looked = true;
         }
     }
 
     /// Waits for at most `span` until a socket is ready or a loan has been returned.
-    fn look(&mut self, span: Span) {
+    fn wait_for_sockets(&mut self, span: Span) {
         let Driven { seats, ready, loans, .. } = self;
         let (mut places, mut sockets) = (Vec::with_capacity(seats.len()), Vec::with_capacity(seats.len() + 1));
         for (at, seat) in seats.iter_mut().enumerate() {

@@ -114,8 +114,9 @@ where
     for loan in lent {
         let (give, take) = channel::<Loan>();
         let (of, clock_of) = (Arc::clone(counter), clock.clone());
-        let body = move || take.into_iter().for_each(|loan| carry(loan, &of, &clock_of));
-        match builder(&format!("session-{}", loan.at)).spawn(body) {
+        match builder(&format!("session-{}", loan.at))
+            .spawn(move || take.into_iter().for_each(|loan| carry(loan, &of, &clock_of)))
+        {
             Ok(_) => give.send(loan).expect("the thread waits for it"),
             // Without a thread of its own, the loan is carried here, and the next loans wait for it.
             Err(_) => carry(loan, counter, clock),

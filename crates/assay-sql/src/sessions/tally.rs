@@ -81,7 +81,7 @@ pub(crate) struct Noted {
 }
 
 impl Noted {
-    pub(crate) fn of(kind: Kind, retried: BTreeMap<String, u64>, outcome: Option<&Outcome>) -> Noted {
+    pub(crate) fn new(kind: Kind, retried: BTreeMap<String, u64>, outcome: Option<&Outcome>) -> Noted {
         let mut figures: Vec<(String, u64)> =
             retried.into_iter().map(|(code, times)| (format!("retried {code}"), times)).collect();
         match outcome {

@@ -41,8 +41,10 @@ impl Shared {
 
     /// Waits for the next job; `None` when the threads must end.
     fn next(&self) -> Option<Job> {
-        let idle = |desk: &mut Desk| desk.jobs.is_empty() && !desk.ends;
-        let mut desk = self.work.wait_while(self.desk(), idle).unwrap_or_else(PoisonError::into_inner);
+        let mut desk = self
+            .work
+            .wait_while(self.desk(), |desk: &mut Desk| desk.jobs.is_empty() && !desk.ends)
+            .unwrap_or_else(PoisonError::into_inner);
         let job = if desk.ends { None } else { desk.jobs.pop_front() };
         if job.is_some() {
             self.account.begins();
@@ -73,8 +75,8 @@ impl<C: Fn() -> Instant + Clone + Send + 'static> Waiting<C> {
         let mut all = Waiting { shared: Arc::clone(&shared), clock: clock.clone(), threads: Vec::new() };
         for (at, session) in sessions.into_iter().enumerate() {
             let (shared, clock, ledger) = (Arc::clone(&shared), clock.clone(), ledger.clone());
-            let body = move || Working { at, session, asking, shared, clock, ledger }.run();
-            let spawned = builder(&format!("session-{at}")).spawn(body);
+            let spawned = builder(&format!("session-{at}"))
+                .spawn(move || Working { at, session, asking, shared, clock, ledger }.run());
             all.threads.push(spawned.map_err(|why| Trouble::host(format!("no thread can be started: {why}")))?);
         }
         Ok(all)
@@ -103,9 +105,8 @@ impl<C: Fn() -> Instant> Waiting<C> {
     }
 
     pub(super) fn wait(&mut self, span: Span) {
-        let idle = |desk: &mut Desk| desk.done.is_empty();
         let span = Duration::from_nanos(span.as_ns());
-        drop(self.shared.arrived.wait_timeout_while(self.shared.desk(), span, idle));
+        drop(self.shared.arrived.wait_timeout_while(self.shared.desk(), span, |desk: &mut Desk| desk.done.is_empty()));
     }
 }
 

@@ -13,30 +13,17 @@ pub(super) const DIALECT: Dialect<'_> = Dialect::standard("main.", 1);
 
 /// Reads the totals.
 pub fn totals(connection: &Connection) -> Result<Totals, Trouble> {
-    let read =
-        |row: &rusqlite::Row<'_>| Ok(Totals { next_orders: row.get(0)?, payments: row.get(1)?, ytd: row.get(2)? });
-    connection.sqlite.query_row(&totals_of(&DIALECT), [], read).map_err(|why| connection.trouble(&why))
+    let found = connection.sqlite.query_row(&totals_of(&DIALECT), [], |row| {
+        Ok(Totals { next_orders: row.get(0)?, payments: row.get(1)?, ytd: row.get(2)? })
+    });
+    found.map_err(|why| connection.trouble(&why))
 }
 
 /// Examines a database that was loaded with a population, in one snapshot. An empty list: it is consistent. One whose
 /// pages do not fit together, or that lacks a table, is damaged.
 pub fn check(connection: &Connection, population: Population) -> Result<Vec<Violation>, Trouble> {
     let damaged = |what: &str| Trouble::damaged(format!("{} is damaged: {}", connection.shown(), one_line(what)));
-    // The inner error is what SQLite finds wrong in the structure of the file.
-    let found = || -> rusqlite::Result<Result<Vec<Violation>, String>> {
-        let snapshot = connection.sqlite.unchecked_transaction()?;
-        let structure: String = snapshot.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
-        if structure != "ok" {
-            return Ok(Err(structure));
-        }
-        let mut found = Vec::new();
-        for query in queries(population) {
-            found.extend(run(&query, &snapshot)?);
-        }
-        found.extend(empty(&snapshot)?);
-        Ok(Ok(found))
-    };
-    let found = found().map_err(|why| match fault(&why) {
+    let found = violations(&connection.sqlite, population).map_err(|why| match fault(&why) {
         // These queries are right for every database that a load has made.
         fault if fault.code == "SQLITE_ERROR" => damaged(&fault.to_string()),
         _ => connection.trouble(&why),
@@ -46,13 +33,32 @@ pub fn check(connection: &Connection, population: Population) -> Result<Vec<Viol
     Ok(found)
 }
 
+/// The inner error is what SQLite finds wrong in the structure of the file.
+fn violations(
+    sqlite: &rusqlite::Connection,
+    population: Population,
+) -> rusqlite::Result<Result<Vec<Violation>, String>> {
+    let snapshot = sqlite.unchecked_transaction()?;
+    let structure: String = snapshot.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    if structure != "ok" {
+        return Ok(Err(structure));
+    }
+    let mut found = Vec::new();
+    for query in queries(population) {
+        found.extend(run(&query, &snapshot)?);
+    }
+    found.extend(empty(&snapshot)?);
+    Ok(Ok(found))
+}
+
 fn run(query: &Query, sqlite: &rusqlite::Connection) -> rusqlite::Result<Vec<Violation>> {
     let Query { check, keys, .. } = *query;
-    let read = |row: &rusqlite::Row<'_>| {
+    let mut statement = sqlite.prepare(&query.sql(&DIALECT))?;
+    let found = statement.query_map([], |row| {
         let key = (0..keys).map(|column| row.get(column)).collect::<rusqlite::Result<_>>()?;
         Ok(Violation { check, key, left: row.get(keys)?, right: row.get(keys + 1)? })
-    };
-    sqlite.prepare(&query.sql(&DIALECT))?.query_map([], read)?.collect()
+    })?;
+    found.collect()
 }
 
 /// Tables that have no rows.

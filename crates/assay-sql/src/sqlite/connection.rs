@@ -116,22 +116,24 @@ pub fn marker(connection: &Connection) -> Result<Marker, Trouble> {
             "SQLITE_ERROR" => lacks("has no marker of a load"),
             _ => connection.trouble(&why),
         })?;
-    let read = |row: &rusqlite::Row<'_>| {
-        Ok(Columns {
-            version: row.get(0)?,
-            run: row.get(1)?,
-            warehouses: row.get(2)?,
-            seed: row.get(3)?,
-            c_load: row.get(4)?,
-            items: row.get(5)?,
-            customers: row.get(6)?,
-            complete: row.get(7)?,
-        })
-    };
     let rows: Vec<Columns> =
-        found.query_map([], read).and_then(|rows| rows.collect()).map_err(|why| connection.trouble(&why))?;
+        found.query_map([], columns).and_then(|rows| rows.collect()).map_err(|why| connection.trouble(&why))?;
     let [columns] = <[Columns; 1]>::try_from(rows).map_err(|_| lacks("has not exactly one marker of a load"))?;
     Marker::read(columns).ok_or_else(|| lacks("has a marker that no load wrote"))
+}
+
+/// The columns of the marker's row.
+fn columns(row: &rusqlite::Row<'_>) -> rusqlite::Result<Columns> {
+    Ok(Columns {
+        version: row.get(0)?,
+        run: row.get(1)?,
+        warehouses: row.get(2)?,
+        seed: row.get(3)?,
+        c_load: row.get(4)?,
+        items: row.get(5)?,
+        customers: row.get(6)?,
+        complete: row.get(7)?,
+    })
 }
 
 /// The gate, the first connection and the marker of a database that is to be used for a run on a number of warehouses,
@@ -183,13 +185,14 @@ pub fn look(url: &SqliteUrl) -> Result<Marker, Trouble> {
 
 /// The content of a new database, made in memory: with it a file is ours from its first byte.
 pub(super) fn image(marker: &Marker) -> Result<Vec<u8>, Trouble> {
-    let made = || -> rusqlite::Result<Vec<u8>> {
-        let mut memory = rusqlite::Connection::open_in_memory()?;
-        memory.pragma_update(None, "application_id", schema::APPLICATION_ID)?;
-        begin(&memory, marker)?;
-        Ok(memory.serialize("main")?.to_vec())
-    };
-    made().map_err(|why| Trouble::host(format!("an empty database cannot be made: {why}")))
+    image_in_memory(marker).map_err(|why| Trouble::host(format!("an empty database cannot be made: {why}")))
+}
+
+fn image_in_memory(marker: &Marker) -> rusqlite::Result<Vec<u8>> {
+    let mut memory = rusqlite::Connection::open_in_memory()?;
+    memory.pragma_update(None, "application_id", schema::APPLICATION_ID)?;
+    begin(&memory, marker)?;
+    Ok(memory.serialize("main")?.to_vec())
 }
 
 /// Makes the tables, and the marker of a load that begins.

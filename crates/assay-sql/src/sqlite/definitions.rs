@@ -35,10 +35,13 @@ impl Definitions {
              WHERE lower(tbl_name) IN ({ours}) OR lower(name) IN ({ours}) ORDER BY 1, 2, 3, 4"
         );
         let mut statement = sqlite.prepare_cached(&sql)?;
-        let definition = |row: &rusqlite::Row<'_>| {
-            Ok(Definition { kind: row.get(0)?, name: row.get(1)?, table: row.get(2)?, text: row.get(3)? })
-        };
-        Ok(Definitions(statement.query_map([], definition)?.collect::<rusqlite::Result<_>>()?))
+        Ok(Definitions(
+            statement
+                .query_map([], |row: &rusqlite::Row<'_>| {
+                    Ok(Definition { kind: row.get(0)?, name: row.get(1)?, table: row.get(2)?, text: row.get(3)? })
+                })?
+                .collect::<rusqlite::Result<_>>()?,
+        ))
     }
 
     /// One number for all of them: FNV-1a of their texts. The sessions' own table, which a run makes, is not in it.
@@ -55,28 +58,33 @@ impl Definitions {
     /// What no load has made: other tables and views under our names, and triggers on our tables.
     fn foreign(&self) -> Vec<&Definition> {
         let made: BTreeMap<&str, String> = tables().collect();
-        let is_foreign = |definition: &&Definition| match definition.kind.as_str() {
-            "table" => made.get(definition.name.as_str()) != plain(definition.text.as_deref()).as_ref(),
-            "index" => false,
-            _ => true,
-        };
-        self.0.iter().filter(is_foreign).collect()
+        self.0
+            .iter()
+            .filter(|definition| match definition.kind.as_str() {
+                "table" => made.get(definition.name.as_str()) != plain(definition.text.as_deref()).as_ref(),
+                "index" => false,
+                _ => true,
+            })
+            .collect()
     }
 
     /// The tables that are missing. That of the sessions is made by a run.
     fn missing_tables(&self) -> Vec<&'static str> {
-        let is_there =
-            |name: &str| self.0.iter().any(|definition| definition.kind == "table" && definition.name == name);
-        schema::names().filter(|name| *name != "assay_session" && !is_there(name)).collect()
+        schema::names().filter(|name| *name != "assay_session" && self.find("table", name).is_none()).collect()
     }
 
     /// The indexes that are missing, or not as a load makes them. The keys of a table are in its own definition.
     fn missing_indexes(&self) -> Vec<&'static str> {
-        let is_there = |(name, text): &(&str, String)| {
-            let same = |definition: &&Definition| definition.kind == "index" && definition.name == *name;
-            self.0.iter().find(same).is_some_and(|found| plain(found.text.as_deref()).as_ref() == Some(text))
-        };
-        indexes().filter(|index| !is_there(index)).map(|(name, _)| name).collect()
+        let wrong = indexes().filter(|(name, text)| {
+            let found = self.find("index", name);
+            found.is_none_or(|found| plain(found.text.as_deref()).as_ref() != Some(text))
+        });
+        wrong.map(|(name, _)| name).collect()
+    }
+
+    /// The definition of this kind and name.
+    fn find(&self, kind: &str, name: &str) -> Option<&Definition> {
+        self.0.iter().find(|definition| definition.kind == kind && definition.name == name)
     }
 
     /// Refuses what no load has made.
@@ -103,7 +111,7 @@ impl Definitions {
         let what = if is_complete { "a whole load" } else { "a load in part, but is something that no load has made" };
         Err(Trouble::refused(format!(
             "{shown} says that it holds {what}: {} missing: load it again with assay prep --clear",
-            are(&missing)
+            with_verb(&missing)
         )))
     }
 
@@ -113,10 +121,10 @@ impl Definitions {
         let (tables, indexes) = (self.missing_tables(), self.missing_indexes());
         let again = "load it again with assay prep --clear";
         if !tables.is_empty() {
-            return Err(Trouble::damaged(format!("{shown} is damaged: {} missing: {again}", are(&tables))));
+            return Err(Trouble::damaged(format!("{shown} is damaged: {} missing: {again}", with_verb(&tables))));
         }
         if !indexes.is_empty() {
-            let text = format!("{shown} is not as a load makes it: {} missing: {again}", are(&indexes));
+            let text = format!("{shown} is not as a load makes it: {} missing: {again}", with_verb(&indexes));
             return Err(Trouble::not_ready(text));
         }
         Ok(())
@@ -134,7 +142,7 @@ fn refuse(foreign: &[&Definition], shown: &str) -> Result<(), Trouble> {
     )))
 }
 
-fn are(names: &[&str]) -> String {
+fn with_verb(names: &[&str]) -> String {
     format!("{} {}", names.join(", "), if names.len() == 1 { "is" } else { "are" })
 }
 

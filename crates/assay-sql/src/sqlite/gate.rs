@@ -28,7 +28,7 @@ pub struct FileId {
 }
 
 impl FileId {
-    fn of(descriptor: &OwnedFd) -> rustix::io::Result<FileId> {
+    fn from_descriptor(descriptor: &OwnedFd) -> rustix::io::Result<FileId> {
         rustix::fs::fstat(descriptor).map(|facts| FileId { device: facts.st_dev, inode: facts.st_ino })
     }
 
@@ -68,9 +68,9 @@ impl Permit {
             Err(Errno::NOENT) => {
                 no_leftovers(&path)?;
                 let created = open(&path, OFlags::CREATE | OFlags::EXCL).map_err(|why| unopened(&path, why))?;
-                Permit::of(path, created)
+                Permit::examine(path, created)
             }
-            opened => Permit::of(path.clone(), opened.map_err(|why| unopened(&path, why))?),
+            opened => Permit::examine(path.clone(), opened.map_err(|why| unopened(&path, why))?),
         }
     }
 
@@ -82,14 +82,14 @@ impl Permit {
             Errno::NOENT => Trouble::not_ready(format!("{} does not exist: load it with assay prep", shown(&path))),
             why => unopened(&path, why),
         })?;
-        let permit = Permit::of(path, opened)?;
+        let permit = Permit::examine(path, opened)?;
         if permit.blank {
             return Err(Trouble::not_ready(format!("{} is empty: load it with assay prep", permit.shown())));
         }
         Ok(permit)
     }
 
-    fn of(path: PathBuf, descriptor: OwnedFd) -> Result<Permit, Trouble> {
+    fn examine(path: PathBuf, descriptor: OwnedFd) -> Result<Permit, Trouble> {
         let at = shown(&path);
         let facts = rustix::fs::fstat(&descriptor).map_err(|why| unopened(&path, why))?;
         if FileType::from_raw_mode(facts.st_mode) != FileType::RegularFile {
@@ -122,11 +122,11 @@ impl Permit {
     /// The file as a URI by which SQLite reads it. Without a log beside the file nothing can change it, because nobody
     /// else has it open; SQLite is told so, or it would make a log, which it then leaves there.
     pub(super) fn looked_at(&self) -> String {
-        let is_whole = rustix::fs::lstat(beside(&self.path, LOG)).is_ok_and(|log| log.st_size > 0);
-        let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"/._-".contains(byte);
-        let escaped = self.path.as_os_str().as_bytes().iter().map(|byte| match plain(byte) {
-            true => char::from(*byte).to_string(),
-            false => format!("%{byte:02X}"),
+        let is_whole = rustix::fs::lstat(path_beside(&self.path, LOG)).is_ok_and(|log| log.st_size > 0);
+        let bytes = self.path.as_os_str().as_bytes().iter();
+        let escaped = bytes.map(|byte| {
+            let is_plain = byte.is_ascii_alphanumeric() || b"/._-".contains(byte);
+            if is_plain { char::from(*byte).to_string() } else { format!("%{byte:02X}") }
         });
         format!("file:{}{}", escaped.collect::<String>(), if is_whole { "" } else { "?immutable=1" })
     }
@@ -146,7 +146,7 @@ impl Permit {
 
     /// Whether the path still leads to the file that was examined.
     pub(super) fn is_still_there(&self) -> bool {
-        matches!((FileId::of(&self.descriptor), FileId::at(&self.path)), (Ok(ours), Ok(Some(there))) if ours == there)
+        matches!((FileId::from_descriptor(&self.descriptor), FileId::at(&self.path)), (Ok(ours), Ok(Some(there))) if ours == there)
     }
 
     /// Makes sure that the name leads to the file that this permit was given for, which the sessions of a run have written,
@@ -155,16 +155,16 @@ impl Permit {
     /// # Errors
     /// Damaged: somebody has deleted, moved or replaced one of them, so that what was committed is not there.
     pub fn leads_to_what_was_written(&self, log: Option<FileId>) -> Result<(), Trouble> {
-        self.is_the_file(&self.path, FileId::of(&self.descriptor))?;
+        self.is_the_file(&self.path, FileId::from_descriptor(&self.descriptor))?;
         match log {
-            Some(log) => self.is_the_file(&beside(&self.path, LOG), Ok(log)),
+            Some(log) => self.is_the_file(&path_beside(&self.path, LOG), Ok(log)),
             None => Ok(()),
         }
     }
 
     /// The log beside the file, where there is one: it stays the same as long as a connection is open.
     pub fn log(&self) -> Option<FileId> {
-        FileId::at(&beside(&self.path, LOG)).ok().flatten()
+        FileId::at(&path_beside(&self.path, LOG)).ok().flatten()
     }
 
     fn is_the_file(&self, path: &Path, written: rustix::io::Result<FileId>) -> Result<(), Trouble> {
@@ -274,7 +274,7 @@ const LOG: &str = "-wal";
 const BESIDE: [&str; 3] = ["-journal", LOG, "-shm"];
 
 /// The path of a file beside a database.
-fn beside(path: &Path, end: &str) -> PathBuf {
+fn path_beside(path: &Path, end: &str) -> PathBuf {
     let mut beside = path.as_os_str().to_owned();
     beside.push(end);
     PathBuf::from(beside)
@@ -284,7 +284,7 @@ fn beside(path: &Path, end: &str) -> PathBuf {
 /// of somebody.
 fn only_own_files_beside(path: &Path) -> Result<(), Trouble> {
     for end in BESIDE {
-        let beside = beside(path, end);
+        let beside = path_beside(path, end);
         let facts = match rustix::fs::lstat(&beside) {
             Ok(facts) => facts,
             Err(Errno::NOENT) => continue,
@@ -308,7 +308,7 @@ fn only_own_files_beside(path: &Path) -> Result<(), Trouble> {
 /// Journals beside a file without content belong to another database, which SQLite would play back into ours.
 fn no_leftovers(path: &Path) -> Result<(), Trouble> {
     for end in BESIDE {
-        let beside = beside(path, end);
+        let beside = path_beside(path, end);
         if beside.symlink_metadata().is_ok() {
             let at = shown(&beside);
             return Err(Trouble::refused(format!("{at} exists, which belongs to another database: move it away")));

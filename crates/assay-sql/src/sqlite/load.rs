@@ -52,10 +52,11 @@ pub fn load(loading: &Loading, watch: Watch<'_>) -> Result<Marker, Trouble> {
     if there.complete {
         return Ok(there);
     }
-    let (work, writing) = (left(&connection, loading.population)?, Mutex::new(()));
-    let making = |connection| Making { connection, population: loading.population, writing: &writing };
+    let (work, writing) = (parts_to_load(&connection, loading.population)?, Mutex::new(()));
     let connections = (0..loading.loaders.max(1)).map(|_| Connection::open(&permit, &loading.url));
-    let loaders = connections.map(|it| it.map(making)).collect::<Result<Vec<_>, _>>()?;
+    let loaders = connections
+        .map(|opened| opened.map(|connection| Making { connection, population: loading.population, writing: &writing }))
+        .collect::<Result<Vec<_>, _>>()?;
     if work.all(loaders, watch)?.is_continue() {
         finish(&connection)?;
     }
@@ -68,26 +69,7 @@ fn definitions(connection: &Connection) -> Result<Definitions, Trouble> {
 
 /// Deletes what a load made, by name, and begins anew, in one transaction. What depends on it keeps it from that.
 fn clear(connection: &mut Connection, marker: &Marker) -> Result<(), Trouble> {
-    let cleared = || -> rusqlite::Result<Vec<String>> {
-        // Nobody makes anything between the question and the deletion.
-        let transaction = connection.sqlite.unchecked_transaction()?;
-        let mut depends = depends(&transaction)?;
-        let whole = views(&transaction)?;
-        if depends.is_empty() {
-            for name in schema::names() {
-                transaction.execute_batch(&format!("DROP TABLE IF EXISTS main.{name};"))?;
-            }
-            // SQLite looks up what a view needs whenever it is used: one that needed our tables cannot be used now.
-            let left = views(&transaction)?;
-            depends.extend(whole.into_iter().filter(|view| !left.contains(view)));
-        }
-        if depends.is_empty() {
-            begin(&transaction, marker)?;
-            transaction.commit()?;
-        }
-        Ok(depends)
-    };
-    let depends = cleared().map_err(|why| connection.trouble(&why))?;
+    let depends = clear_unless_needed(&connection.sqlite, marker).map_err(|why| connection.trouble(&why))?;
     if depends.is_empty() {
         return Ok(());
     }
@@ -96,6 +78,28 @@ fn clear(connection: &mut Connection, marker: &Marker) -> Result<(), Trouble> {
         connection.shown(),
         one_line(depends.join(", "))
     )))
+}
+
+/// Deletes the tables and begins anew, unless something that is not ours depends on them: then nothing is changed, and
+/// its names are returned.
+fn clear_unless_needed(sqlite: &rusqlite::Connection, marker: &Marker) -> rusqlite::Result<Vec<String>> {
+    // Nobody makes anything between the question and the deletion.
+    let transaction = sqlite.unchecked_transaction()?;
+    let mut depends = depends(&transaction)?;
+    let whole = views(&transaction)?;
+    if depends.is_empty() {
+        for name in schema::names() {
+            transaction.execute_batch(&format!("DROP TABLE IF EXISTS main.{name};"))?;
+        }
+        // SQLite looks up what a view needs whenever it is used: one that needed our tables cannot be used now.
+        let left = views(&transaction)?;
+        depends.extend(whole.into_iter().filter(|view| !left.contains(view)));
+    }
+    if depends.is_empty() {
+        begin(&transaction, marker)?;
+        transaction.commit()?;
+    }
+    Ok(depends)
 }
 
 /// The names of triggers on our tables, which would go with them, and of other tables whose foreign keys need ours.
@@ -114,28 +118,29 @@ fn depends(sqlite: &rusqlite::Connection) -> rusqlite::Result<Vec<String>> {
 fn views(sqlite: &rusqlite::Connection) -> rusqlite::Result<Vec<String>> {
     let mut names = sqlite.prepare("SELECT name FROM main.sqlite_schema WHERE type = 'view' ORDER BY 1")?;
     let names = names.query_map([], |row| row.get(0))?.collect::<rusqlite::Result<Vec<String>>>()?;
-    let can_be_used = |name: &String| {
+    let usable = names.into_iter().filter(|name| {
         let quoted = name.replace('"', "\"\"");
         sqlite.prepare(&format!("SELECT * FROM main.\"{quoted}\"")).is_ok()
-    };
-    Ok(names.into_iter().filter(can_be_used).collect())
+    });
+    Ok(usable.collect())
 }
 
 /// What follows the last part: indexes, statistics for the choice of plans, and the marker.
 fn finish(connection: &Connection) -> Result<(), Trouble> {
-    let finished = || -> rusqlite::Result<()> {
-        let transaction = connection.sqlite.unchecked_transaction()?;
-        for index in Table::ALL.into_iter().filter_map(schema::index) {
-            transaction.execute_batch(&index)?;
-        }
-        transaction.execute_batch("ANALYZE; UPDATE main.assay_tpcc SET complete = 1;")?;
-        transaction.commit()
-    };
-    finished().map_err(|why| connection.trouble(&why))
+    make_indexes(&connection.sqlite).map_err(|why| connection.trouble(&why))
+}
+
+fn make_indexes(sqlite: &rusqlite::Connection) -> rusqlite::Result<()> {
+    let transaction = sqlite.unchecked_transaction()?;
+    for index in Table::ALL.into_iter().filter_map(schema::index) {
+        transaction.execute_batch(&index)?;
+    }
+    transaction.execute_batch("ANALYZE; UPDATE main.assay_tpcc SET complete = 1;")?;
+    transaction.commit()
 }
 
 /// The parts of a population that are not loaded, as tasks, and about how many rows the others have.
-fn left(connection: &Connection, population: Population) -> Result<Work<LoadPart>, Trouble> {
+fn parts_to_load(connection: &Connection, population: Population) -> Result<Work<LoadPart>, Trouble> {
     Ok(parts_left(population, &parts(connection)?))
 }
 
@@ -162,10 +167,11 @@ impl Loader<LoadPart> for Making<'_> {
 
 /// The names of the parts that are loaded.
 fn parts(connection: &Connection) -> Result<BTreeSet<String>, Trouble> {
-    let read = || -> rusqlite::Result<BTreeSet<String>> {
-        connection.sqlite.prepare("SELECT name FROM main.assay_parts")?.query_map([], |row| row.get(0))?.collect()
-    };
-    read().map_err(|why| connection.trouble(&why))
+    names_of_parts(&connection.sqlite).map_err(|why| connection.trouble(&why))
+}
+
+fn names_of_parts(sqlite: &rusqlite::Connection) -> rusqlite::Result<BTreeSet<String>> {
+    sqlite.prepare("SELECT name FROM main.assay_parts")?.query_map([], |row| row.get(0))?.collect()
 }
 
 fn write(sqlite: &rusqlite::Connection, part: LoadPart, rows: &[Row]) -> rusqlite::Result<()> {

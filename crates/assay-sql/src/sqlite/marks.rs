@@ -22,37 +22,40 @@ pub(super) struct Mark {
 
 /// Makes a row for each session of a run, and waits until they are durable, whatever the settings of the URL are.
 pub fn mark(connection: &Connection, run: &str, sessions: u32) -> Result<(), Trouble> {
-    let sqlite = &connection.sqlite;
-    let marked = || -> rusqlite::Result<()> {
-        let synchronous: i64 = sqlite.query_row("PRAGMA synchronous", [], |row| row.get(0))?;
-        sqlite.pragma_update(None, "synchronous", "EXTRA")?;
-        let transaction = sqlite.unchecked_transaction()?;
-        transaction.execute_batch(SESSIONS)?;
-        for session in 0..sessions {
-            transaction.execute("INSERT INTO main.assay_session VALUES (?1, ?2, 0)", (run, session))?;
-        }
-        transaction.commit()?;
-        sqlite.pragma_update(None, "synchronous", synchronous)
-    };
-    marked().map_err(|why| connection.trouble(&why))
+    make_rows(&connection.sqlite, run, sessions).map_err(|why| connection.trouble(&why))
+}
+
+fn make_rows(sqlite: &rusqlite::Connection, run: &str, sessions: u32) -> rusqlite::Result<()> {
+    let synchronous: i64 = sqlite.query_row("PRAGMA synchronous", [], |row| row.get(0))?;
+    sqlite.pragma_update(None, "synchronous", "EXTRA")?;
+    let transaction = sqlite.unchecked_transaction()?;
+    transaction.execute_batch(SESSIONS)?;
+    for session in 0..sessions {
+        transaction.execute("INSERT INTO main.assay_session VALUES (?1, ?2, 0)", (run, session))?;
+    }
+    transaction.commit()?;
+    sqlite.pragma_update(None, "synchronous", synchronous)
 }
 
 /// What the database has kept of a run, whose load had orders up to a number.
 pub fn kept(connection: &Connection, run: &str, loaded: i32) -> Result<Kept, Trouble> {
-    let read = || -> rusqlite::Result<Kept> {
-        let sql = "SELECT session, seq FROM main.assay_session WHERE run = ?1";
-        let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, number_in_row(row.get(1)?)));
-        let sessions = match connection.sqlite.prepare(sql) {
-            // The table is made with the first run that needs it.
-            Err(why) if fault(&why).code == "SQLITE_ERROR" => Default::default(),
-            statement => statement?.query_map([run], row)?.collect::<rusqlite::Result<_>>()?,
-        };
-        let row = |row: &rusqlite::Row<'_>| {
-            Ok(Orders { warehouse: row.get(0)?, district: row.get(1)?, first: row.get(2)?, last: row.get(3)? })
-        };
-        let mut statement = connection.sqlite.prepare(&orders_above(&DIALECT, loaded))?;
-        let orders = statement.query_map([], row)?.collect::<rusqlite::Result<_>>()?;
-        Ok(Kept { sessions, orders })
+    read(&connection.sqlite, run, loaded).map_err(|why| connection.trouble(&why))
+}
+
+fn read(sqlite: &rusqlite::Connection, run: &str, loaded: i32) -> rusqlite::Result<Kept> {
+    let sessions = match sqlite.prepare("SELECT session, seq FROM main.assay_session WHERE run = ?1") {
+        // The table is made with the first run that needs it.
+        Err(why) if fault(&why).code == "SQLITE_ERROR" => Default::default(),
+        statement => {
+            let mut statement = statement?;
+            let rows = statement.query_map([run], |row| Ok((row.get(0)?, number_in_row(row.get(1)?))))?;
+            rows.collect::<rusqlite::Result<_>>()?
+        }
     };
-    read().map_err(|why| connection.trouble(&why))
+    let mut statement = sqlite.prepare(&orders_above(&DIALECT, loaded))?;
+    let orders = statement.query_map([], |row| {
+        Ok(Orders { warehouse: row.get(0)?, district: row.get(1)?, first: row.get(2)?, last: row.get(3)? })
+    })?;
+    let orders = orders.collect::<rusqlite::Result<_>>()?;
+    Ok(Kept { sessions, orders })
 }

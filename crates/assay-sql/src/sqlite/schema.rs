@@ -32,17 +32,22 @@ pub(super) fn names() -> impl Iterator<Item = &'static str> {
 
 /// The definition of a table, without its second index.
 pub(super) fn table(table: Table) -> String {
-    let kind = |kind| match kind {
-        ColumnKind::Varchar(_) | ColumnKind::Char(_) => "TEXT",
-        ColumnKind::Integer | ColumnKind::Money(_) | ColumnKind::Rate | ColumnKind::Time => "INTEGER",
-    };
-    let null = |nullable| if nullable { "" } else { " NOT NULL" };
-    let columns = table.columns().iter().map(|it| format!("{} {}{}", it.name, kind(it.kind), null(it.nullable)));
+    let columns = table.columns().iter().map(|column| {
+        let null = if column.nullable { "" } else { " NOT NULL" };
+        format!("{} {}{null}", column.name, kind(column.kind))
+    });
     let columns: Vec<String> = columns.collect();
     let key: Vec<&str> = table.key().iter().map(|column| column.name).collect();
     let key = if key.is_empty() { String::new() } else { format!(", PRIMARY KEY ({})", key.join(", ")) };
     let rowid = if is_clustered(table) { ", WITHOUT ROWID" } else { "" };
     format!("CREATE TABLE {} ({}{key}) STRICT{rowid};", table.name(), columns.join(", "))
+}
+
+fn kind(kind: ColumnKind) -> &'static str {
+    match kind {
+        ColumnKind::Varchar(_) | ColumnKind::Char(_) => "TEXT",
+        ColumnKind::Integer | ColumnKind::Money(_) | ColumnKind::Rate | ColumnKind::Time => "INTEGER",
+    }
 }
 
 /// Whether rows are kept in the order of the key itself. It saves an index, but rows of several hundred bytes, as those

@@ -31,7 +31,7 @@ pub struct Session {
 }
 
 /// Runs a statement that answers one row; a row that must exist and does not is a fault of the data.
-fn one<T>(
+fn query_one<T>(
     sqlite: &rusqlite::Connection,
     sql: &str,
     parameters: impl Params,
@@ -48,13 +48,16 @@ fn maybe<T>(
     parameters: impl Params,
     read: impl FnOnce(&Row<'_>) -> rusqlite::Result<T>,
 ) -> Result<Option<T>, Fault> {
-    let answer = sqlite.prepare_cached(sql).and_then(|mut it| it.query_row(parameters, read).optional());
+    let answer = sqlite.prepare_cached(sql).and_then(|mut statement| statement.query_row(parameters, read).optional());
     answer.map_err(|why| fault(&why))
 }
 
 /// Runs a statement that changes rows; it must change at least one.
 fn change(sqlite: &rusqlite::Connection, sql: &str, parameters: impl Params, what: &str) -> Result<(), Fault> {
-    let changed = sqlite.prepare_cached(sql).and_then(|mut it| it.execute(parameters)).map_err(|why| fault(&why))?;
+    let changed = sqlite
+        .prepare_cached(sql)
+        .and_then(|mut statement| statement.execute(parameters))
+        .map_err(|why| fault(&why))?;
     if changed == 0 { Err(Fault::missing_row(what)) } else { Ok(()) }
 }
 
@@ -65,8 +68,16 @@ fn all<T>(
     parameters: impl Params,
     read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
 ) -> Result<Vec<T>, Fault> {
-    let answer = || sqlite.prepare_cached(sql)?.query_map(parameters, read)?.collect::<rusqlite::Result<Vec<T>>>();
-    answer().map_err(|why| fault(&why))
+    rows(sqlite, sql, parameters, read).map_err(|why| fault(&why))
+}
+
+fn rows<T>(
+    sqlite: &rusqlite::Connection,
+    sql: &str,
+    parameters: impl Params,
+    read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+) -> rusqlite::Result<Vec<T>> {
+    sqlite.prepare_cached(sql)?.query_map(parameters, read)?.collect()
 }
 
 impl Session {
@@ -120,7 +131,7 @@ impl Session {
     }
 
     fn send(&self, sql: &str) -> Result<(), Fault> {
-        let sent = self.connection.sqlite.prepare_cached(sql).and_then(|mut it| it.execute([]));
+        let sent = self.connection.sqlite.prepare_cached(sql).and_then(|mut statement| statement.execute([]));
         sent.map(drop).map_err(|why| fault(&why))
     }
 
@@ -150,14 +161,14 @@ impl Session {
         let sqlite = &self.connection.sqlite;
         let NewOrder { warehouse, district, customer, date, .. } = *asked;
         let sql = "SELECT w_tax FROM main.warehouse WHERE w_id = ?1";
-        let warehouse_tax: i64 = one(sqlite, sql, [warehouse], "warehouse", |row| row.get(0))?;
+        let warehouse_tax: i64 = query_one(sqlite, sql, [warehouse], "warehouse", |row| row.get(0))?;
         let sql = "UPDATE main.district SET d_next_o_id = d_next_o_id + 1 WHERE d_w_id = ?1 AND d_id = ?2 \
                    RETURNING d_next_o_id - 1, d_tax";
         let (order, district_tax): (i32, i64) =
-            one(sqlite, sql, [warehouse, district], "district", |row| Ok((row.get(0)?, row.get(1)?)))?;
+            query_one(sqlite, sql, [warehouse, district], "district", |row| Ok((row.get(0)?, row.get(1)?)))?;
         let sql =
             "SELECT c_discount, c_last, c_credit FROM main.customer WHERE c_w_id = ?1 AND c_d_id = ?2 AND c_id = ?3";
-        let discount: i64 = one(sqlite, sql, [warehouse, district, customer], "customer", |row| row.get(0))?;
+        let discount: i64 = query_one(sqlite, sql, [warehouse, district, customer], "customer", |row| row.get(0))?;
         let sql = "INSERT INTO main.orders VALUES (?1, ?2, ?3, ?4, ?5, NULL, ?6, ?7)";
         let counts = (asked.lines.len() as i64, asked.all_local());
         change(sqlite, sql, (warehouse, district, order, customer, date, counts.0, counts.1), "order")?;
@@ -185,7 +196,9 @@ impl Session {
         let take = self.take.get(district as usize - 1).ok_or_else(|| Fault::missing_row("district"))?;
         let parameters = (line.supply_warehouse, line.item, line.quantity, line.supply_warehouse != warehouse);
         let (stock, dist_info, stock_branded): (i32, String, bool) =
-            one(sqlite, take, parameters, "stock", |row| Ok((row.get(0)?, row.get(1)?, holds_original(row, 2)?)))?;
+            query_one(sqlite, take, parameters, "stock", |row| {
+                Ok((row.get(0)?, row.get(1)?, holds_original(row, 2)?))
+            })?;
         let amount = price * i64::from(line.quantity);
         let sql = "INSERT INTO main.order_line VALUES (?1, ?2, ?3, ?4, ?5, ?6, NULL, ?7, ?8, ?9)";
         let key = (warehouse, district, order, at as i64 + 1);
@@ -198,9 +211,9 @@ impl Session {
         let sqlite = &self.connection.sqlite;
         let Payment { warehouse, district, customer_warehouse, customer_district, amount, date, .. } = *asked;
         let sql = "UPDATE main.warehouse SET w_ytd = w_ytd + ?2 WHERE w_id = ?1 RETURNING w_name";
-        let of: String = one(sqlite, sql, (warehouse, amount), "warehouse", |row| row.get(0))?;
+        let of: String = query_one(sqlite, sql, (warehouse, amount), "warehouse", |row| row.get(0))?;
         let sql = "UPDATE main.district SET d_ytd = d_ytd + ?3 WHERE d_w_id = ?1 AND d_id = ?2 RETURNING d_name";
-        let in_district: String = one(sqlite, sql, (warehouse, district, amount), "district", |row| row.get(0))?;
+        let in_district: String = query_one(sqlite, sql, (warehouse, district, amount), "district", |row| row.get(0))?;
         let customer = self.customer(customer_warehouse, customer_district, &asked.customer)?;
         let key = (customer_warehouse, customer_district, customer);
         let sql = "UPDATE main.customer SET c_balance = c_balance - ?4, c_ytd_payment = c_ytd_payment + ?4, \
@@ -208,7 +221,7 @@ impl Session {
                    c_data = CASE WHEN c_credit = ?6 THEN substr(?5 || c_data, 1, ?7) ELSE c_data END \
                    WHERE c_w_id = ?1 AND c_d_id = ?2 AND c_id = ?3 RETURNING c_balance";
         let parameters = (key.0, key.1, key.2, amount, asked.note(customer), BAD_CREDIT, Customer::DATA_MOST as i64);
-        let balance = one(sqlite, sql, parameters, "customer", |row| row.get(0))?;
+        let balance = query_one(sqlite, sql, parameters, "customer", |row| row.get(0))?;
         let sql = "INSERT INTO main.history VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)";
         let data = Payment::history_data(&of, &in_district);
         change(sqlite, sql, (key.2, key.1, key.0, district, warehouse, date, amount, data), "history")?;
@@ -222,13 +235,12 @@ impl Session {
         let key = [warehouse, district, customer];
         let sql = "SELECT c_balance, c_first, c_middle, c_last FROM main.customer \
                    WHERE c_w_id = ?1 AND c_d_id = ?2 AND c_id = ?3";
-        let balance = one(sqlite, sql, key, "customer", |row| row.get(0))?;
+        let balance = query_one(sqlite, sql, key, "customer", |row| row.get(0))?;
         let sql = "SELECT o_id, o_entry_d, o_carrier_id FROM main.orders \
                    WHERE o_w_id = ?1 AND o_d_id = ?2 AND o_c_id = ?3 ORDER BY o_id DESC LIMIT 1";
-        let last = |row: &Row<'_>| {
+        let order = match maybe(sqlite, sql, key, |row: &Row<'_>| {
             Ok(LastOrder { id: row.get(0)?, entered: row.get(1)?, carrier: row.get(2)?, lines: Vec::new() })
-        };
-        let order = match maybe(sqlite, sql, key, last)? {
+        })? {
             Some(order) => Some(LastOrder { lines: self.lines((warehouse, district, order.id))?, ..order }),
             None => None,
         };
@@ -265,11 +277,11 @@ impl Session {
         };
         let sql =
             "UPDATE main.orders SET o_carrier_id = ?4 WHERE o_w_id = ?1 AND o_d_id = ?2 AND o_id = ?3 RETURNING o_c_id";
-        let customer: i32 = one(sqlite, sql, (warehouse, district, order, carrier), "order", |row| row.get(0))?;
+        let customer: i32 = query_one(sqlite, sql, (warehouse, district, order, carrier), "order", |row| row.get(0))?;
         let sql = "UPDATE main.order_line SET ol_delivery_d = ?4 WHERE ol_w_id = ?1 AND ol_d_id = ?2 AND ol_o_id = ?3";
         change(sqlite, sql, (warehouse, district, order, date), "order line")?;
         let sql = "SELECT sum(ol_amount) FROM main.order_line WHERE ol_w_id = ?1 AND ol_d_id = ?2 AND ol_o_id = ?3";
-        let sum: i64 = one(sqlite, sql, [warehouse, district, order], "order line", |row| row.get(0))?;
+        let sum: i64 = query_one(sqlite, sql, [warehouse, district, order], "order line", |row| row.get(0))?;
         let sql = "UPDATE main.customer SET c_balance = c_balance + ?4, c_delivery_cnt = c_delivery_cnt + 1 \
                    WHERE c_w_id = ?1 AND c_d_id = ?2 AND c_id = ?3";
         change(sqlite, sql, (warehouse, district, customer, sum), "customer")?;
@@ -280,11 +292,11 @@ impl Session {
         let sqlite = &self.connection.sqlite;
         let StockLevel { warehouse, district, threshold } = *asked;
         let sql = "SELECT d_next_o_id FROM main.district WHERE d_w_id = ?1 AND d_id = ?2";
-        let next: i32 = one(sqlite, sql, [warehouse, district], "district", |row| row.get(0))?;
+        let next: i32 = query_one(sqlite, sql, [warehouse, district], "district", |row| row.get(0))?;
         let sql = "SELECT count(DISTINCT ol_i_id) FROM main.order_line \
                    CROSS JOIN main.stock ON s_w_id = ol_w_id AND s_i_id = ol_i_id \
                    WHERE ol_w_id = ?1 AND ol_d_id = ?2 AND ol_o_id >= ?3 - 20 AND ol_o_id < ?3 AND s_quantity < ?4";
-        one(sqlite, sql, [warehouse, district, next, threshold], "stock", |row| row.get(0))
+        query_one(sqlite, sql, [warehouse, district, next, threshold], "stock", |row| row.get(0))
     }
 }
 

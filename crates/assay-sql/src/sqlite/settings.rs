@@ -198,7 +198,7 @@ mod tests {
 
     #[test]
     fn a_setting_that_the_database_did_not_take_is_an_error() {
-        let url = SqliteUrl::of(std::path::Path::new("x"));
+        let url = SqliteUrl::new(std::path::Path::new("x"));
         assert_eq!(settings("wal", "full", false).are_as_asked(Wanted::to_write(&url), "x"), Ok(()));
         assert_eq!(settings("delete", "normal", false).are_as_asked(Wanted::to_read(&url), "x"), Ok(()));
         let trouble = settings("delete", "full", false).are_as_asked(Wanted::to_write(&url), "shop.db").unwrap_err();

@@ -110,8 +110,8 @@ impl MysqlUrl {
             return Err(Trouble::usage("no user is named: write mysql://USER@host/database"));
         }
         self.password = match &self.password_file {
-            Some(file) => Some(Password::of(private(file)?.lines().next().unwrap_or_default().to_owned())),
-            None => environment("MYSQL_PWD").map(Password::of),
+            Some(file) => Some(Password::new(private(file)?.lines().next().unwrap_or_default().to_owned())),
+            None => environment("MYSQL_PWD").map(Password::new),
         };
         Ok(())
     }
@@ -244,7 +244,7 @@ mod tests {
             [(with_file.as_str(), "MYSQL_PWD", "other"), ("mysql://me@/shop", "MYSQL_PWD", "canary")]
         {
             let url = completed(text, name, value).unwrap();
-            assert_eq!(url.password, Some(Password::of("canary".into())));
+            assert_eq!(url.password, Some(Password::new("canary".into())));
             assert!(!format!("{url:?} {url}").contains("canary"));
         }
         with_mode(0o640);

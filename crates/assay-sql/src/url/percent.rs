@@ -4,13 +4,14 @@ use crate::trouble::Trouble;
 
 /// The text that is meant.
 pub(super) fn decode(text: &str) -> Result<String, Trouble> {
-    let wrong =
-        || Trouble::usage("a percent sign in a URL is followed by two hexadecimal digits: write %25 for itself");
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
-        let digit = |it: Option<u8>| it.and_then(|it| char::from(it).to_digit(16)).ok_or_else(wrong);
-        bytes.push(if byte == b'%' { (digit(rest.next())? * 16 + digit(rest.next())?) as u8 } else { byte });
+        bytes.push(if byte == b'%' {
+            (hexadecimal(rest.next())? * 16 + hexadecimal(rest.next())?) as u8
+        } else {
+            byte
+        });
     }
     match String::from_utf8(bytes) {
         Ok(text) if !text.contains('\0') => Ok(text),
@@ -18,11 +19,20 @@ pub(super) fn decode(text: &str) -> Result<String, Trouble> {
     }
 }
 
+/// The value of one of the two digits behind a percent sign.
+fn hexadecimal(digit: Option<u8>) -> Result<u32, Trouble> {
+    digit.and_then(|digit| char::from(digit).to_digit(16)).ok_or_else(|| {
+        Trouble::usage("a percent sign in a URL is followed by two hexadecimal digits: write %25 for itself")
+    })
+}
+
 /// As it is written in a URL.
 pub(super) fn encode(text: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    let one = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
-    text.bytes().map(one).collect()
+    let encoded = text.bytes().map(|byte| {
+        let is_plain = byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+        if is_plain { char::from(byte).to_string() } else { format!("%{byte:02X}") }
+    });
+    encoded.collect()
 }
 
 /// A part of a URL that makes no sense as it may be repeated: not if it may be the rest of a password.

@@ -77,7 +77,6 @@ impl PostgresUrl {
 
     /// Sets an option; an empty host or port is that of a URL without one.
     fn set(&mut self, name: &str, value: String) -> Result<(), Trouble> {
-        let wrong = |text: String| Err(Trouble::usage(text));
         match name {
             "host" | "port" if value.is_empty() => {}
             "host" if value.starts_with('/') => self.host = Host::Socket(value.into()),
@@ -87,8 +86,13 @@ impl PostgresUrl {
             "tls" => self.tls = Some(Tls::read(&value, "postgres")?),
             "sslrootcert" => self.roots = Some(value.into()),
             "password_file" => self.password_file = Some(value.into()),
-            "sslmode" => return wrong("a postgres: URL has no option sslmode: write tls=verify or tls=off".into()),
-            _ => return wrong(format!("a postgres: URL has no option {:?}: write {OPTIONS}", repeated(name))),
+            "sslmode" => {
+                return Err(Trouble::usage("a postgres: URL has no option sslmode: write tls=verify or tls=off"));
+            }
+            _ => {
+                let text = format!("a postgres: URL has no option {:?}: write {OPTIONS}", repeated(name));
+                return Err(Trouble::usage(text));
+            }
         }
         Ok(())
     }
@@ -124,9 +128,9 @@ impl PostgresUrl {
         self.password = match (&self.password_file, environment("PGPASSWORD"), environment("PGPASSFILE")) {
             (Some(file), ..) => {
                 let text = private(file)?;
-                Some(Password::of(text.lines().next().unwrap_or_default().to_owned()))
+                Some(Password::new(text.lines().next().unwrap_or_default().to_owned()))
             }
-            (None, Some(password), _) => Some(Password::of(password)),
+            (None, Some(password), _) => Some(Password::new(password)),
             (None, None, Some(file)) => self.listed(&private(Path::new(&file))?),
             (None, None, None) => match environment("HOME").map(|home| Path::new(&home).join(".pgpass")) {
                 Some(file) if file.exists() => self.listed(&private(&file)?),
@@ -144,10 +148,11 @@ impl PostgresUrl {
             Host::Network(name) => name.clone(),
         };
         let wanted = [host, self.port.to_string(), self.database().to_owned(), self.role().to_owned()];
-        let fits = |fields: &[String]| wanted.iter().zip(fields).all(|(it, field)| field == "*" || field == it);
         let lines = text.lines().filter(|line| !line.starts_with('#')).map(fields);
-        let mut found = lines.filter(|fields| fields.len() >= 5 && fits(fields));
-        found.next().map(|mut fields| Password::of(fields.swap_remove(4)))
+        let mut found = lines.filter(|fields| {
+            fields.len() >= 5 && wanted.iter().zip(fields).all(|(wanted, field)| field == "*" || field == wanted)
+        });
+        found.next().map(|mut fields| Password::new(fields.swap_remove(4)))
     }
 }
 

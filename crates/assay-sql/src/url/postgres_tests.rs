@@ -109,7 +109,7 @@ fn a_password_comes_from_a_private_file_or_the_environment_and_is_not_shown() {
         [(with_file.as_str(), vec![("PGPASSWORD", "other")]), ("postgres://me@/shop", vec![("PGPASSWORD", "canary")])]
     {
         let url = completed(text, &variables).unwrap();
-        assert_eq!(url.password, Some(Password::of("canary".into())));
+        assert_eq!(url.password, Some(Password::new("canary".into())));
         assert!(!format!("{url:?} {url}").contains("canary"));
     }
     assert_eq!(completed("postgres://me@/shop", &[]).unwrap().password, None);
@@ -120,9 +120,9 @@ fn of_a_list_of_passwords_the_first_line_that_fits_counts() {
     let list = "# db:*:*:*:comment\nother:*:*:*:a\nlocalhost:5432:shop:me:b\\:c\\\\d\n*:*:*:*:e\nshort:1\n";
     let (_dir, path) = file(0o600, list);
     let password = |text| completed(text, &[("PGPASSFILE", &path)]).unwrap().password;
-    assert_eq!(password("postgres://me@/shop"), Some(Password::of("b:c\\d".into())));
-    assert_eq!(password("postgres://me@other/shop"), Some(Password::of("a".into())));
-    assert_eq!(password("postgres://you@/shop"), Some(Password::of("e".into())));
+    assert_eq!(password("postgres://me@/shop"), Some(Password::new("b:c\\d".into())));
+    assert_eq!(password("postgres://me@other/shop"), Some(Password::new("a".into())));
+    assert_eq!(password("postgres://you@/shop"), Some(Password::new("e".into())));
 }
 
 #[test]

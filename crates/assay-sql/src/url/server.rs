@@ -42,7 +42,9 @@ impl Host {
     pub fn is_local(&self) -> bool {
         match self {
             Host::Socket(_) => true,
-            Host::Network(name) => name == "localhost" || name.parse().is_ok_and(|it: IpAddr| it.is_loopback()),
+            Host::Network(name) => {
+                name == "localhost" || name.parse().is_ok_and(|address: IpAddr| address.is_loopback())
+            }
         }
     }
 }
@@ -63,7 +65,7 @@ impl Tls {
 
 impl Password {
     /// One that was read somewhere.
-    pub fn of(text: String) -> Password {
+    pub fn new(text: String) -> Password {
         Password(text)
     }
     /// The bytes, for the server only.
@@ -110,18 +112,21 @@ pub(super) fn split_port(address: &str) -> Result<(&str, &str), Trouble> {
 
 /// The number of a port. What is none may be a password, and is not repeated.
 pub(super) fn port(text: &str) -> Result<u16, Trouble> {
-    let wrong = || Trouble::usage("a port is a number from 1 to 65535: write user@host:PORT, without a password");
-    text.parse().ok().filter(|port| *port > 0).ok_or_else(wrong)
+    text.parse()
+        .ok()
+        .filter(|port| *port > 0)
+        .ok_or_else(|| Trouble::usage("a port is a number from 1 to 65535: write user@host:PORT, without a password"))
 }
 
 /// A name of a schema or a database that every server takes as it is.
 pub(super) fn plain(name: String, what: &str) -> Result<String, Trouble> {
-    let plain = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_';
     if name.len() > NAME_MOST {
         let text = format!("the name of a {what} has at most {NAME_MOST} letters, and this one has {}", name.len());
         return Err(Trouble::usage(text));
     }
-    if !name.chars().all(plain) || name.starts_with(|it: char| it.is_ascii_digit()) {
+    if !name.chars().all(|letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '_')
+        || name.starts_with(|letter: char| letter.is_ascii_digit())
+    {
         let name = repeated(&name);
         let text = format!(
             "a {what} has a name of lower-case letters, digits and underscores that begins with no digit, and not {name:?}"

@@ -169,7 +169,7 @@ fn passwords_are_checked_and_servers_that_cannot_serve_are_refused() {
          CREATE USER nobody_but_him IDENTIFIED VIA unix_socket",
     );
     for (password, is_right) in [(Some("canary"), true), (Some("canary2"), false), (Some(""), false), (None, false)] {
-        let password = password.map(|text| assay_sql::Password::of(text.to_owned()));
+        let password = password.map(|text| assay_sql::Password::new(text.to_owned()));
         let url = MysqlUrl { password, ..bed.url_as("asked") };
         match Permit::to_load(&url) {
             Ok(_) => assert!(is_right),
@@ -180,7 +180,7 @@ fn passwords_are_checked_and_servers_that_cannot_serve_are_refused() {
             }
         }
     }
-    let password = Some(assay_sql::Password::of("canary".to_owned()));
+    let password = Some(assay_sql::Password::new("canary".to_owned()));
     let trouble = Permit::to_load(&MysqlUrl { password, ..bed.url_as("modern") }).unwrap_err();
     assert!(trouble.to_string().contains("client_ed25519") && !trouble.to_string().contains("canary"), "{trouble}");
     let trouble = Permit::to_load(&bed.url_as("nobody_but_him")).unwrap_err();

@@ -210,7 +210,7 @@ fn passwords_are_checked_and_a_standby_is_refused() {
     bed.ask("SELECT pg_reload_conf()");
     for role in ["scram", "old"] {
         for (password, is_right) in [(Some("canary"), true), (Some("canary2"), false), (None, false)] {
-            let password = password.map(|text| assay_sql::Password::of(text.to_owned()));
+            let password = password.map(|text| assay_sql::Password::new(text.to_owned()));
             let url = PostgresUrl { password, ..bed.url_as(role) };
             match Permit::to_load(&url) {
                 Ok(_) => assert!(is_right),

@@ -36,7 +36,7 @@ impl Bed {
     }
 
     pub fn url(&self) -> SqliteUrl {
-        SqliteUrl::of(&self.path)
+        SqliteUrl::new(&self.path)
     }
 
     pub fn loading(&self, population: Population, loaders: usize) -> Loading {

@@ -30,7 +30,7 @@ const ROWS: u64 = 500;
 #[test]
 fn a_load_that_stands_still() {
     let Some(path) = std::env::var_os("ASSAY_TEST_LOADS").map(PathBuf::from) else { return };
-    let url = SqliteUrl::of(&path);
+    let url = SqliteUrl::new(&path);
     let loading = Loading { url, population: small(), run: "child".into(), loaders: 2, clear: false };
     let mut watch = |progress: Progress| {
         if progress.done > progress.found + ROWS {
@@ -240,7 +240,7 @@ fn refused(path: &Path, kind: Kind, says: &str) {
         names.sort();
         names
     };
-    let (there, url) = (names(), SqliteUrl::of(path));
+    let (there, url) = (names(), SqliteUrl::new(path));
     for clear in [false, true] {
         let loading = Loading { url: url.clone(), population: small(), run: "x".into(), loaders: 1, clear };
         let trouble = load(&loading, &mut |_| ControlFlow::Continue(())).unwrap_err();
@@ -289,7 +289,7 @@ fn a_file_without_a_marker_is_left_as_it_is_to_the_byte() {
     imitated.execute_batch("PRAGMA application_id = 1098085475; CREATE TABLE letters (text);").unwrap();
     drop(imitated);
     let before = std::fs::read(&path).unwrap();
-    let (url, population) = (SqliteUrl::of(&path), small());
+    let (url, population) = (SqliteUrl::new(&path), small());
     for clear in [false, true] {
         let loading = Loading { url: url.clone(), population, run: "other".into(), loaders: 1, clear };
         let trouble = load(&loading, &mut |_| ControlFlow::Continue(())).unwrap_err();

@@ -77,7 +77,7 @@ impl Printer {
 
     fn header(&mut self, header: &Header) {
         let version = format!("assay {}", env!("CARGO_PKG_VERSION"));
-        self.print(&text::banner(&version, header.cache.as_ref(), self.used, (self.asked.bsu, self.asked.runlen)));
+        self.print(&text::banner(&version, header.cache.as_ref(), self.used, self.asked.bsu, self.asked.runlen));
         let started = header.created.parse::<jiff::Timestamp>().map_or(0, jiff::Timestamp::as_second);
         self.data = Data::new(header, started, self.asked.dataperiod).ok();
         self.header = Some(Box::new(header.clone()));

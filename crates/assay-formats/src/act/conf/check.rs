@@ -94,18 +94,18 @@ impl Conf {
 
     /// What ACT accepts although it should not: `None` when the file is sound.
     pub(super) fn unsound(&self) -> Option<Unfit> {
-        let unfit = |key, message, advice| Some(Unfit { key, message, advice });
         let (_, largest) = self.record_stored();
         if self.kind == Kind::Index {
             return None;
         }
         if self.large_block.get() == 0 {
-            return unfit(Key::LargeBlockOpKbytes, "a large block of 0 KB holds nothing", "write 128");
+            let message = "a large block of 0 KB holds nothing";
+            return Some(Unfit { key: Key::LargeBlockOpKbytes, message, advice: "write 128" });
         }
         if largest > self.large_block.get() {
             let key = if self.record_bytes_range_max.is_some() { Key::RecordBytesRangeMax } else { Key::RecordBytes };
             let advice = "write a size of at most large-block-op-kbytes";
-            return unfit(key, "a record does not fit into a large block", advice);
+            return Some(Unfit { key, message: "a record does not fit into a large block", advice });
         }
         None
     }

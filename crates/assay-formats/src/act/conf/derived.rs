@@ -53,9 +53,9 @@ impl Conf {
 
     /// Smallest and largest stored record in bytes.
     pub(crate) fn record_stored(&self) -> (u64, u64) {
-        let stored = |bytes: u64| bytes.next_multiple_of(RECORD_UNIT);
-        let smallest = stored(self.record_bytes.get());
-        (smallest, self.record_bytes_range_max.map_or(smallest, |max| stored(max.get())))
+        let smallest = self.record_bytes.get().next_multiple_of(RECORD_UNIT);
+        let largest = self.record_bytes_range_max.map(|max| max.get().next_multiple_of(RECORD_UNIT));
+        (smallest, largest.unwrap_or(smallest))
     }
 
     /// Whole records of average size that fit into a large block, in ACT's arithmetic.

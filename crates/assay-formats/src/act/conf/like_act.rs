@@ -197,12 +197,12 @@ impl Reader {
             self.notice(format!("{}: {} is more than {}", entry.name, quoted(&word), u32::MAX));
             0
         });
-        let settled = self.settled(entry.key, value);
+        let settled = self.stored_value(entry.key, value);
         self.conf.set_number(entry.key, settled);
     }
 
     /// The value that ACT stores: its large block is a 32-bit number of bytes.
-    fn settled(&mut self, key: Key, value: u32) -> u32 {
+    fn stored_value(&mut self, key: Key, value: u32) -> u32 {
         if key != Key::LargeBlockOpKbytes {
             return value;
         }
@@ -214,7 +214,6 @@ impl Reader {
     }
 
     fn check(&mut self, cpus: u32) -> Verdict {
-        let invalid = |key| format!("invalid or missing configuration of '{}'", keys::name_of(key));
         if self.conf.device_names.is_empty() {
             return Err(invalid(Key::DeviceNames));
         }
@@ -260,6 +259,11 @@ impl Reader {
         }
         Ok(())
     }
+}
+
+/// The message of ACT for a key without a usable value.
+fn invalid(key: Key) -> String {
+    format!("invalid or missing configuration of '{}'", keys::name_of(key))
 }
 
 /// C's `strtoul(text, NULL, 10)` with 64 bits: leading blanks, a sign, digits; the rest is dropped.

@@ -42,12 +42,7 @@ impl Schedule {
     /// For the histograms `names`.
     pub(super) fn new(head: &Head, names: &[String]) -> Schedule {
         let drawn = drawn(head);
-        let due = |name: &String| match (rate(head, name), drawn) {
-            (None, _) => Due::Unknown,
-            (Some(rate), Some(total)) if matches!(name.as_str(), "reads" | "writes") => Due::Drawn(rate, total),
-            (Some(rate), _) => Due::Even(rate),
-        };
-        Schedule { due: names.iter().map(due).collect() }
+        Schedule { due: names.iter().map(|name| Due::new(head, name, drawn)).collect() }
     }
 
     /// Mean rate of a histogram.
@@ -60,7 +55,7 @@ impl Schedule {
 
     /// For each histogram, how many operations were due `after` the start and have not ended; `ended` are the numbers
     /// that have.
-    pub(super) fn behind(&self, after: assay_base::Span, ended: &[u64]) -> Vec<u64> {
+    pub(super) fn operations_behind(&self, after: assay_base::Span, ended: &[u64]) -> Vec<u64> {
         let drawn: Vec<(usize, Rate, Rate)> = self
             .due
             .iter()
@@ -68,7 +63,7 @@ impl Schedule {
             .filter_map(|(index, due)| due.drawn().map(|(own, all)| (index, own, all)))
             .collect();
         let together = drawn.iter().fold(0u64, |sum, (index, ..)| sum.saturating_add(ended[*index]));
-        let of_one = |(due, ended): (&Due, &u64)| match *due {
+        let each = self.due.iter().zip(ended).map(|(due, ended)| match *due {
             Due::Unknown => 0,
             Due::Even(rate) => rate.operations_in(after).saturating_sub(*ended),
             Due::Drawn(own, all) if drawn.len() == 1 => least(own, all, after).saturating_sub(*ended),
@@ -76,12 +71,21 @@ impl Schedule {
                 let missing = all.operations_in(after).saturating_sub(together);
                 (missing as f64 * own.as_f64() / all.as_f64()).round() as u64
             }
-        };
-        self.due.iter().zip(ended).map(of_one).collect()
+        });
+        each.collect()
     }
 }
 
 impl Due {
+    /// For the histogram `name`; `drawn` is the rate from which reads and writes are drawn together.
+    fn new(head: &Head, name: &str, drawn: Option<Rate>) -> Due {
+        match (rate(head, name), drawn) {
+            (None, _) => Due::Unknown,
+            (Some(rate), Some(total)) if matches!(name, "reads" | "writes") => Due::Drawn(rate, total),
+            (Some(rate), _) => Due::Even(rate),
+        }
+    }
+
     fn drawn(self) -> Option<(Rate, Rate)> {
         if let Due::Drawn(own, all) = self { Some((own, all)) } else { None }
     }
@@ -193,19 +197,23 @@ fn large_blocks(head: &Head, name: &str) -> Option<Rate> {
     computed.or_else(|| format!("{shown}/s").parse().ok())
 }
 
+/// A number of the configuration.
+fn number(head: &Head, key: &str) -> Option<u32> {
+    head.item(key)?.parse::<u32>().ok()
+}
+
 fn computed(head: &Head, name: &str) -> Option<Rate> {
-    let number = |key| head.item(key)?.parse::<u32>().ok();
     let conf = Conf {
-        write_reqs_per_sec: number("write-reqs-per-sec")?,
-        replication_factor: number("replication-factor").unwrap_or(1),
-        record_bytes: Bytes::new(number("record-bytes")?.into()),
-        record_bytes_range_max: number("record-bytes-range-max")
+        write_reqs_per_sec: number(head, "write-reqs-per-sec")?,
+        replication_factor: number(head, "replication-factor").unwrap_or(1),
+        record_bytes: Bytes::new(number(head, "record-bytes")?.into()),
+        record_bytes_range_max: number(head, "record-bytes-range-max")
             .filter(|max| *max > 0)
             .map(|max| Bytes::new(max.into())),
-        large_block: Bytes::from_kib(number("large-block-op-kbytes")?.into()),
+        large_block: Bytes::from_kib(number(head, "large-block-op-kbytes")?.into()),
         ..Conf::new(Kind::Storage)
     };
-    let below = u128::from(number("defrag-lwm-pct")?.min(99));
+    let below = u128::from(number(head, "defrag-lwm-pct")?.min(99));
     let committed = head.item("commit-to-device").is_some_and(|flag| flag.starts_with('y'));
     // Committed writes are done one by one; only what defragmentation moves is written in large blocks.
     let amplified = if committed && name == "large-block-writes" { below } else { 100 };
@@ -231,29 +239,31 @@ fn service_reads(head: &Head) -> Option<u64> {
     derived(head, "service-thread-reads-per-sec").or_else(|| derived(head, "trans-thread-reads-per-sec"))
 }
 
+/// How much of a rate is lost where ACT divides it by its threads.
+fn shortfall(what: &str, asked: u64, threads: u64) -> Option<String> {
+    let offered = divided(asked, threads);
+    (offered < asked).then(|| {
+        format!(
+            "ACT OFFERED LESS THAN ITS CONFIG: {offered} of {asked} {what} a second, because ACT divides a rate by \
+             {threads} threads in whole numbers"
+        )
+    })
+}
+
 /// By how much the log's ACT offers less than its configuration asks for, because of its own defects.
 pub(super) fn shortfalls(head: &Head) -> Vec<String> {
     let mut found = Vec::new();
-    let mut in_whole_numbers = |what: &str, asked: u64, threads: u64| {
-        let offered = divided(asked, threads);
-        if offered < asked {
-            found.push(format!(
-                "ACT OFFERED LESS THAN ITS CONFIG: {offered} of {asked} {what} a second, because ACT divides a rate by \
-                 {threads} threads in whole numbers"
-            ));
-        }
-    };
     match (head.program, internal(head), service_reads(head)) {
         (Program::Storage, Some((reads, writes)), _) if head.major >= 6 => {
             let what = if writes == 0 { "reads" } else { "reads and writes" };
-            in_whole_numbers(what, reads.saturating_add(writes), threads(head));
+            found.extend(shortfall(what, reads.saturating_add(writes), threads(head)));
         }
         (Program::Storage, Some((reads, writes)), _) => {
             let (readers, writers) = generators(head, reads, writes);
-            in_whole_numbers("reads", reads, readers);
-            in_whole_numbers("writes", writes, writers);
+            found.extend(shortfall("reads", reads, readers));
+            found.extend(shortfall("writes", writes, writers));
         }
-        (Program::Index, _, Some(reads)) => in_whole_numbers("service reads", reads, threads(head)),
+        (Program::Index, _, Some(reads)) => found.extend(shortfall("service reads", reads, threads(head))),
         _ => {}
     }
     let cache = derived(head, "cache-thread-reads-and-writes-per-sec").unwrap_or(0);

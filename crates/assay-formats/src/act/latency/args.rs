@@ -57,19 +57,22 @@ impl Options {
     }
 
     fn set(&mut self, letter: char, value: String) -> Result<(), ArgsFault> {
-        let int =
-            |value: String| number::int(&value).ok_or(ArgsFault::NotInteger { option: format!("-{letter}"), value });
         match letter {
             'l' => self.log = Some(value),
             'h' => self.histograms.push(value),
-            't' => self.slice = int(value)?,
-            's' => self.start_bucket = int(value)?,
-            'n' => self.num_buckets = int(value)?,
-            'e' => self.every_nth = int(value)?,
+            't' => self.slice = integer(letter, value)?,
+            's' => self.start_bucket = integer(letter, value)?,
+            'n' => self.num_buckets = integer(letter, value)?,
+            'e' => self.every_nth = integer(letter, value)?,
             _ => self.extra = true,
         }
         Ok(())
     }
+}
+
+/// The value of an option that takes an integer.
+fn integer(letter: char, value: String) -> Result<i128, ArgsFault> {
+    number::int(&value).ok_or(ArgsFault::NotInteger { option: format!("-{letter}"), value })
 }
 
 /// The options in order, each with its value (empty for a flag).

@@ -18,7 +18,7 @@ pub(super) struct Columns {
 
 impl Columns {
     /// `start_bucket`, then every `every_nth`, at most `num_buckets` of them. The options are valid.
-    pub(super) fn of(options: &Options) -> Columns {
+    pub(super) fn from_options(options: &Options) -> Columns {
         let step = usize::try_from(options.every_nth).unwrap_or(BUCKETS);
         let count = usize::try_from(options.num_buckets).unwrap_or(BUCKETS);
         let start = usize::try_from(options.start_bucket).unwrap_or(0);

@@ -2,7 +2,7 @@
 
 use super::items::{BUCKETS, Block, Event, HISTOGRAMS_MAX, Item, LineKind, LogError, Reading};
 use super::source::{Source, after, banner};
-use assay_base::Span;
+use assay_base::{Fault, Span};
 use std::io::BufRead;
 
 /// The state of the reader between two lines.
@@ -157,18 +157,22 @@ fn head(line: &str) -> Option<(&str, u64)> {
 
 /// ` (BB: CCCCCCCCCC)`, several per line.
 fn take_buckets<R: BufRead>(source: &Source<R>, block: &mut Block) -> Result<(), LogError> {
-    let bad =
-        || source.fault("this is not a line of buckets such as \" (00: 0000000007)\"", "the log has been changed");
-    let reading = block.readings.last_mut().ok_or_else(bad)?;
+    let reading = block.readings.last_mut().ok_or_else(|| no_buckets(source))?;
     for cell in source.text.split(')') {
         if cell.is_empty() {
             continue;
         }
-        let (bucket, count) = cell.strip_prefix(" (").and_then(|cell| cell.split_once(": ")).ok_or_else(bad)?;
-        let bucket: usize = bucket.parse().map_err(|_| bad())?;
-        *reading.buckets.get_mut(bucket).ok_or_else(bad)? = count.parse().map_err(|_| bad())?;
+        let (bucket, count) =
+            cell.strip_prefix(" (").and_then(|cell| cell.split_once(": ")).ok_or_else(|| no_buckets(source))?;
+        let bucket: usize = bucket.parse().map_err(|_| no_buckets(source))?;
+        let counted = reading.buckets.get_mut(bucket).ok_or_else(|| no_buckets(source))?;
+        *counted = count.parse().map_err(|_| no_buckets(source))?;
     }
     Ok(())
+}
+
+fn no_buckets<R: BufRead>(source: &Source<R>) -> Fault {
+    source.fault("this is not a line of buckets such as \" (00: 0000000007)\"", "the log has been changed")
 }
 
 /// A line that is not a measurement.

@@ -25,12 +25,12 @@ pub(super) fn read<R: BufRead>(source: &mut Source<R>) -> Result<(Header, Option
             return Err(source.fault("the head of the log does not end", "is it an ACT log?").into());
         }
         if let Some(seconds) = after(&source.text) {
-            settle(source, &mut header)?;
+            take_unit_and_interval(source, &mut header)?;
             return Ok((header, Some(seconds)));
         }
         section = take(source, &mut header, section)?;
     }
-    settle(source, &mut header)?;
+    take_unit_and_interval(source, &mut header)?;
     Ok((header, None))
 }
 
@@ -113,16 +113,16 @@ fn device(line: &str) -> Option<DeviceLine> {
     let size = parts.next()?.strip_suffix(" bytes")?.parse().ok()?;
     let (mut large_blocks, mut minimum_io) = (None, None);
     for part in parts {
-        let number = |text: Option<&str>| text.and_then(|digits| digits.parse().ok());
-        large_blocks = large_blocks.or(number(part.strip_suffix(" large blocks")));
+        let blocks = part.strip_suffix(" large blocks");
+        large_blocks = large_blocks.or(blocks.and_then(|digits| digits.parse().ok()));
         let minimum = part.strip_prefix("minimum IO size = ").and_then(|rest| rest.strip_suffix(" bytes"));
-        minimum_io = minimum_io.or(number(minimum));
+        minimum_io = minimum_io.or(minimum.and_then(|digits| digits.parse().ok()));
     }
     Some(DeviceLine { name: name.to_owned(), size, large_blocks, minimum_io })
 }
 
 /// Takes unit and interval from the items.
-fn settle<R: BufRead>(source: &Source<R>, header: &mut Header) -> Result<(), LogError> {
+fn take_unit_and_interval<R: BufRead>(source: &Source<R>, header: &mut Header) -> Result<(), LogError> {
     let interval = header.item("report-interval-sec").and_then(|value| value.parse::<u32>().ok());
     let Some(interval) = interval.filter(|interval| *interval > 0) else {
         let fault = source.fault("the log's configuration has no report-interval-sec", "is its head complete?");

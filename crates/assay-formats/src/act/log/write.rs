@@ -28,26 +28,34 @@ pub fn write_device(device: &DeviceLine, out: &mut dyn Write) -> fmt::Result {
 
 /// The histograms of a run, in ACT's order.
 pub fn histogram_names(conf: &Conf) -> Vec<String> {
-    let group = |direction: &str| {
-        let devices = conf.device_names.iter().map(move |name| format!("{name}-{direction}"));
-        std::iter::once(direction.to_owned()).chain(devices).collect::<Vec<_>>()
-    };
     let writes = conf.write_reqs_per_sec != 0;
     let mut names = Vec::new();
     match (conf.kind, conf.derived()) {
         (Kind::Index, Derived::Index(rates)) => {
-            names.extend(group("reads"));
-            names.extend((rates.cache_reads_and_writes != 0).then(|| group("writes")).into_iter().flatten());
+            names.extend(group(conf, "reads"));
+            if rates.cache_reads_and_writes != 0 {
+                names.extend(group(conf, "writes"));
+            }
         }
         _ => {
-            names.extend((conf.read_reqs_per_sec != 0).then(|| group("reads")).into_iter().flatten());
+            if conf.read_reqs_per_sec != 0 {
+                names.extend(group(conf, "reads"));
+            }
             if writes {
                 names.extend(["large-block-reads".to_owned(), "large-block-writes".to_owned()]);
             }
-            names.extend((conf.commit_to_device && writes).then(|| group("writes")).into_iter().flatten());
+            if conf.commit_to_device && writes {
+                names.extend(group(conf, "writes"));
+            }
         }
     }
     names
+}
+
+/// The histogram of a direction on all devices, and that on each device.
+fn group(conf: &Conf, direction: &str) -> Vec<String> {
+    let devices = conf.device_names.iter().map(|name| format!("{name}-{direction}"));
+    std::iter::once(direction.to_owned()).chain(devices).collect()
 }
 
 /// The list of histograms, with the empty lines around it.

@@ -2,7 +2,7 @@
 
 use super::super::findings::{Blocks, Counter, DriveSeen, Findings, Histogram, Place, Remark, Unit};
 use super::super::tolerance::{TOLERANCE, apart};
-use super::against::Held;
+use super::against::DriveWithParts;
 use super::assembled::Assembled;
 use super::figures::{drive, drive_of, places, rate, rounded, said, share};
 use super::nodes::Nodes;
@@ -16,7 +16,7 @@ const ROUNDING: f64 = 0.015;
 /// All namespaces of all nodes.
 pub(super) fn all(found: &Findings, nodes: &Nodes, out: &mut Assembled) {
     for node in nodes.all() {
-        let seen = Seen { found, nodes, node: &node };
+        let seen = NodeFindings { found, nodes, node: &node };
         let namespaces = seen.namespaces();
         for namespace in &namespaces {
             let part = Namespace { seen: &seen, name: namespace, out }.part();
@@ -45,13 +45,13 @@ fn name_unused_traces(found: &Findings, out: &mut Assembled) {
 }
 
 /// The findings about one node.
-struct Seen<'a> {
+struct NodeFindings<'a> {
     found: &'a Findings,
     nodes: &'a Nodes,
     node: &'a str,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> NodeFindings<'a> {
     fn histograms(&self) -> impl Iterator<Item = &'a Histogram> {
         let (nodes, node) = (self.nodes, self.node);
         self.found.histograms.iter().filter(move |one| nodes.get(one.place.file) == node)
@@ -64,19 +64,18 @@ impl<'a> Seen<'a> {
     }
 
     fn namespaces(&self) -> BTreeSet<String> {
-        let relevant =
-            |one: &&Histogram| ["device-read-size", "device-write-size", "read", "write"].contains(&one.name.as_str());
-        let of_histograms = self.histograms().filter(relevant).map(|one| one.namespace.clone());
+        let names = ["device-read-size", "device-write-size", "read", "write"];
+        let relevant = self.histograms().filter(|one| names.contains(&one.name.as_str()));
+        let of_histograms = relevant.map(|one| one.namespace.clone());
         of_histograms.chain(self.blocks().map(|(namespace, ..)| namespace.to_owned())).collect()
     }
 
     /// iostat's figures for a drive, over all files of the node.
     fn drive(&self, name: &str) -> Option<&'a DriveSeen> {
-        let here = |(file, device): &(u16, String)| self.nodes.get(*file) == self.node && device == name;
         self.found
             .drives
             .iter()
-            .filter(|(key, seen)| here(key) && seen.reports > 0)
+            .filter(|((file, device), seen)| self.nodes.get(*file) == self.node && device == name && seen.reports > 0)
             .map(|(_, seen)| seen)
             .max_by_key(|seen| seen.reports)
     }
@@ -90,7 +89,7 @@ struct Sum {
 }
 
 struct Namespace<'a, 'b> {
-    seen: &'a Seen<'a>,
+    seen: &'a NodeFindings<'a>,
     name: &'a str,
     out: &'b mut Assembled,
 }
@@ -167,11 +166,11 @@ impl Namespace<'_, '_> {
                 self.called(name)
             );
             let place = self.seen.found.named(best.place);
-            let column = |value: u64| best.over.iter().position(|(threshold, _)| *threshold == value).unwrap_or(0) + 1;
-            self.out.contradiction(
-                what,
-                vec![format!("{place}, share {}", column(smaller)), format!("{place}, share {}", column(larger))],
-            );
+            let [smaller, larger] = [smaller, larger].map(|value| {
+                let column = best.over.iter().position(|(threshold, _)| *threshold == value).unwrap_or(0) + 1;
+                format!("{place}, share {column}")
+            });
+            self.out.contradiction(what, vec![smaller, larger]);
         }
         let outside = best.over.iter().find(|(_, share)| !(0.0..=100.0).contains(share));
         if let Some((threshold, share)) = outside {
@@ -361,20 +360,19 @@ fn shares(over: &[(u64, f64)]) -> Vec<(u64, Share)> {
 }
 
 /// Production's drives, compared with what the namespaces on them do.
-fn drives(seen: &Seen<'_>, out: &mut Assembled) {
+fn drives(seen: &NodeFindings<'_>, out: &mut Assembled) {
     let mut used = BTreeMap::<String, Vec<ProfilePart>>::new();
     for part in out.profile.parts.iter().filter(|part| part.node == seen.node) {
         part.drives.iter().for_each(|drive| used.entry(drive.clone()).or_default().push(part.clone()));
     }
-    let names: BTreeSet<String> = match used.is_empty() {
-        false => used.keys().cloned().collect(),
-        true => {
-            let active = seen.found.drives.iter().filter(|((file, _), drive)| {
-                let moved = drive.mean("r/s").unwrap_or(0.0) + drive.mean("w/s").unwrap_or(0.0);
-                seen.nodes.get(*file) == seen.node && moved > 0.0
-            });
-            active.map(|((_, name), _)| drive_of(name)).collect()
-        }
+    let names: BTreeSet<String> = if used.is_empty() {
+        let active = seen.found.drives.iter().filter(|((file, _), drive)| {
+            let moved = drive.mean("r/s").unwrap_or(0.0) + drive.mean("w/s").unwrap_or(0.0);
+            seen.nodes.get(*file) == seen.node && moved > 0.0
+        });
+        active.map(|((_, name), _)| drive_of(name)).collect()
+    } else {
+        used.keys().cloned().collect()
     };
     for name in names {
         let Some(found) = seen.drive(&name) else {
@@ -386,7 +384,7 @@ fn drives(seen: &Seen<'_>, out: &mut Assembled) {
             continue;
         };
         if let Some(parts) = used.get(&name) {
-            Held { drive: found, parts, name: &name, place: seen.found.named(found.first) }.all(out);
+            DriveWithParts { drive: found, parts, name: &name, place: seen.found.named(found.first) }.all(out);
         }
         out.profile.drives.push(drive(seen.found, seen.node, &name, found));
     }

@@ -8,7 +8,7 @@ use assay_base::{Rate, Share};
 use assay_model::profile::{Flow, ProfilePart, Sourced};
 
 /// A drive and the parts on it.
-pub(super) struct Held<'a> {
+pub(super) struct DriveWithParts<'a> {
     pub drive: &'a DriveSeen,
     pub parts: &'a [ProfilePart],
     pub name: &'a str,
@@ -36,7 +36,7 @@ fn bytes(part: &ProfilePart, position: Share) -> Option<f64> {
     sizes.unfit().is_none().then_some(reads(part)? * sizes.points(position).mean())
 }
 
-impl Held<'_> {
+impl DriveWithParts<'_> {
     /// Reports all contradictions.
     pub(super) fn all(&self, out: &mut Assembled) {
         self.blocks_written(out);
@@ -82,14 +82,14 @@ impl Held<'_> {
     /// Wherever the sizes lie in their buckets, iostat's bytes must be between the smallest and the largest sum that
     /// they allow.
     fn bytes_read(&self, out: &mut Assembled) {
-        let at = |percent| self.sum(|part| bytes(part, Share::from_percent(percent)));
+        let [least, most] = [100, 200].map(|percent| self.sum(|part| bytes(part, Share::from_percent(percent))));
         let blocks = self.sum(|part| Some(blocks_read(part)? * part.large_blocks.size.get() as f64));
-        let (Some(least), Some(most), Some(blocks)) = (at(100), at(200), blocks) else { return };
+        let (Some(least), Some(most), Some(blocks)) = (least, most, blocks) else { return };
         let Some(seen) = self.drive.mean("rkB/s").map(|kib| kib * 1024.0) else { return };
         let (least, most) = (least + blocks, most + blocks);
         if seen < least * (1.0 - TOLERANCE) || seen > most * (1.0 + TOLERANCE) {
-            let mib = |bytes: f64| format!("{:.1} MiB/s", bytes / 1_048_576.0);
-            let (name, seen, least, most) = (self.name, mib(seen), mib(least), mib(most));
+            let name = self.name;
+            let [seen, least, most] = [seen, least, most].map(|bytes| format!("{:.1} MiB/s", bytes / 1_048_576.0));
             let what = format!(
                 "{name}: iostat has {seen} read, but records of these sizes and large blocks give {least} to {most}"
             );

@@ -61,32 +61,24 @@ pub(super) fn all(found: &Findings, nodes: &Nodes, out: &mut Assembled) {
     }
 }
 
+/// Where the figures of a direction stand.
+struct Side {
+    /// The direction in words.
+    what: &'static str,
+    /// The column of iostat with the operations per second.
+    rate: &'static str,
+    /// The column of iostat with the amount of data per second.
+    bytes: &'static str,
+    /// The part of a trace.
+    of_trace: fn(&Trace) -> &TraceSide,
+}
+
+const READS: Side = Side { what: "reads", rate: "r/s", bytes: "rkB/s", of_trace: |trace| &trace.reads };
+const WRITES: Side = Side { what: "writes", rate: "w/s", bytes: "wkB/s", of_trace: |trace| &trace.writes };
+
 fn part(found: &Findings, node: &str, name: &str, known: &Known<'_>, out: &mut Assembled) -> ProfilePart {
-    let flow =
-        |column: &'static str, bytes: &'static str, side: fn(&Trace) -> &TraceSide, what, out: &mut Assembled| {
-            let hours = known.iostat.and_then(|seen| hours(found, seen));
-            let traced = known.trace.filter(|(trace, _)| side(trace).operations > 0);
-            let mut flow = match traced {
-                Some((trace, words)) => Some(of_trace(found, trace, side(trace), words)),
-                None => known.iostat.and_then(|seen| of_iostat(found, seen, column, bytes)),
-            }?;
-            if let (Some((trace, _)), Some(seen)) = (traced, known.iostat) {
-                against(found, name, what, (trace, &mut flow), (seen, column), out);
-            }
-            if flow.rate.is_none() {
-                name_missing_rate(name, what, out);
-            }
-            flow.habits.hours = if what == "reads" { hours } else { None };
-            if traced.is_none() {
-                out.missing(
-                    format!("{name}: sizes, addresses and bursts of its {what}; iostat has only the mean size"),
-                    format!("blktrace -d /dev/{name} -w 60 -o - | blkparse -i - > trace.txt"),
-                );
-            }
-            Some(flow)
-        };
-    let reads = flow("r/s", "rkB/s", |trace| &trace.reads, "reads", out);
-    let writes = flow("w/s", "wkB/s", |trace| &trace.writes, "writes", out);
+    let reads = flow(found, name, known, &READS, out);
+    let writes = flow(found, name, known, &WRITES, out);
     if known.iostat.is_none_or(|seen| hours(found, seen).is_none()) {
         out.missing(format!("{name}: the mix over the hours of the day"), format!("iostat -x -t {name} 60 1440"));
     }
@@ -101,6 +93,31 @@ fn part(found: &Findings, node: &str, name: &str, known: &Known<'_>, out: &mut A
     }
 }
 
+/// The operations of a drive in one direction; `None` where nothing was found about them.
+fn flow(found: &Findings, name: &str, known: &Known<'_>, side: &Side, out: &mut Assembled) -> Option<Flow> {
+    let what = side.what;
+    let hours = known.iostat.and_then(|seen| hours(found, seen));
+    let traced = known.trace.filter(|(trace, _)| (side.of_trace)(trace).operations > 0);
+    let mut flow = match traced {
+        Some((trace, words)) => Some(of_trace(found, trace, (side.of_trace)(trace), words)),
+        None => known.iostat.and_then(|seen| of_iostat(found, seen, side.rate, side.bytes)),
+    }?;
+    if let (Some((trace, _)), Some(seen)) = (traced, known.iostat) {
+        compare_with_iostat(found, name, side, trace, seen, &mut flow, out);
+    }
+    if flow.rate.is_none() {
+        name_missing_rate(name, what, out);
+    }
+    flow.habits.hours = if what == "reads" { hours } else { None };
+    if traced.is_none() {
+        out.missing(
+            format!("{name}: sizes, addresses and bursts of its {what}; iostat has only the mean size"),
+            format!("blktrace -d /dev/{name} -w 60 -o - | blkparse -i - > trace.txt"),
+        );
+    }
+    Some(flow)
+}
+
 /// The rows of a trace without times give sizes and addresses, and no rate.
 fn name_missing_rate(name: &str, what: &str, out: &mut Assembled) {
     let command =
@@ -109,15 +126,17 @@ fn name_missing_rate(name: &str, what: &str, out: &mut Assembled) {
 }
 
 /// Compares the rate of a trace with iostat's; a trace without times gets iostat's rate.
-fn against(
+fn compare_with_iostat(
     found: &Findings,
     name: &str,
-    what: &str,
-    (trace, flow): (&Trace, &mut Flow),
-    (seen, column): (&DriveSeen, &'static str),
+    side: &Side,
+    trace: &Trace,
+    seen: &DriveSeen,
+    flow: &mut Flow,
     out: &mut Assembled,
 ) {
-    let Some(mean) = seen.mean(column) else { return };
+    let Some(mean) = seen.mean(side.rate) else { return };
+    let what = side.what;
     match &flow.rate {
         None => {
             let source = format!("{}, iostat, mean of {} reports", found.named(seen.first), seen.reports);
@@ -161,14 +180,17 @@ const NEAR: f64 = 0.001;
 /// Sizes in whole sectors whose mean this is: one, or the two around it.
 fn sizes_with_mean(mean: f64) -> Vec<(Bytes, Share)> {
     let sectors = (mean / SECTOR).clamp(1.0, SECTORS_MAX);
-    let bytes = |sectors: f64| Bytes::new((sectors * SECTOR) as u64);
     let nearest = sectors.round();
     if (sectors / nearest - 1.0).abs() <= NEAR {
-        return vec![(bytes(nearest), Share::WHOLE)];
+        return vec![(in_bytes(nearest), Share::WHOLE)];
     }
     let larger = Share::from_ppb(((sectors - sectors.floor()) * 1e9).round() as u64);
     let smaller = Share::from_ppb(Share::WHOLE.as_ppb() - larger.as_ppb());
-    vec![(bytes(sectors.floor()), smaller), (bytes(sectors.ceil()), larger)]
+    vec![(in_bytes(sectors.floor()), smaller), (in_bytes(sectors.ceil()), larger)]
+}
+
+fn in_bytes(sectors: f64) -> Bytes {
+    Bytes::new((sectors * SECTOR) as u64)
 }
 
 fn of_trace(found: &Findings, trace: &Trace, side: &TraceSide, words: &str) -> Flow {
@@ -186,12 +208,14 @@ fn of_trace(found: &Findings, trace: &Trace, side: &TraceSide, words: &str) -> F
     let timed = covered > 0;
     let end = found.clocks.get(&trace.file).map_or(0, |clock| clock.now);
     let counts = side.habits.counts_until(end);
-    let index = |i: usize| {
-        let counts = &counts[i];
-        let index = counts.dispersion().filter(|_| counts.count >= LEAST_WINDOWS)?;
-        Some((Span::from_ns(WINDOWS[i]), (index * 100.0).round() / 100.0))
-    };
-    let dispersion: Vec<(Span, f64)> = (0..WINDOWS.len()).filter_map(index).filter(|_| timed).collect();
+    let dispersion: Vec<(Span, f64)> = (0..WINDOWS.len())
+        .filter_map(|i| {
+            let counts = &counts[i];
+            let index = counts.dispersion().filter(|_| counts.count >= LEAST_WINDOWS)?;
+            Some((Span::from_ns(WINDOWS[i]), (index * 100.0).round() / 100.0))
+        })
+        .filter(|_| timed)
+        .collect();
     let fit = side.skew.fit().filter(|_| side.addressed > 0);
     let of_fit = fit.map(|fit| format!("{source}; {} zones of {}", fit.zones, Bytes::new(fit.zone)));
     let of_fit = of_fit.unwrap_or_default();
@@ -204,10 +228,10 @@ fn of_trace(found: &Findings, trace: &Trace, side: &TraceSide, words: &str) -> F
                 .then(|| Sourced::new(share(percent(side.sequential, side.addressed)), source.clone())),
             zipf: fit.map(|fit| Sourced::new((fit.zipf, share((fit.error * 1000.0).round() / 10.0)), of_fit.clone())),
             hot_zones: fit.map(|fit| {
-                let of = |part: f64| share((part * 1000.0).round() / 10.0);
+                let zones = [(1, fit.busiest.0), (10, fit.busiest.1)];
                 let zones =
-                    vec![(Share::from_percent(1), of(fit.busiest.0)), (Share::from_percent(10), of(fit.busiest.1))];
-                Sourced::new(zones, of_fit)
+                    zones.map(|(percent, part)| (Share::from_percent(percent), share((part * 1000.0).round() / 10.0)));
+                Sourced::new(zones.to_vec(), of_fit)
             }),
             dispersion: (!dispersion.is_empty())
                 .then(|| Sourced::new(dispersion, format!("{source}, variance by mean"))),
@@ -237,8 +261,11 @@ fn sizes(side: &TraceSide) -> (Vec<(Bytes, Share)>, usize) {
         }
     }
     let total: u64 = side.sizes.values().sum();
-    let of = |count: u64| Share::from_ppb((u128::from(count) * 1_000_000_000 / u128::from(total.max(1))) as u64);
-    (lines.into_iter().map(|(size, count)| (size, of(count))).collect(), rarer)
+    let shares = lines.into_iter().map(|(size, count)| {
+        let ppb = u128::from(count) * 1_000_000_000 / u128::from(total.max(1));
+        (size, Share::from_ppb(ppb as u64))
+    });
+    (shares.collect(), rarer)
 }
 
 /// Operations per second in the hours of the day.

@@ -29,10 +29,9 @@ pub(super) fn share(part: f64) -> Share {
 /// The drive of a device: the disk of a partition, without its directory.
 pub(super) fn drive_of(device: &str) -> String {
     let name = device.rsplit('/').next().unwrap_or(device);
-    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     // nvme0n1p2, mmcblk0p1
     if let Some((disk, partition)) = name.rsplit_once('p')
-        && digits(partition)
+        && is_number(partition)
         && disk.ends_with(|c: char| c.is_ascii_digit())
         && ["nvme", "mmcblk", "loop", "md", "nbd"].iter().any(|kind| disk.starts_with(kind))
     {
@@ -46,39 +45,55 @@ pub(super) fn drive_of(device: &str) -> String {
     if lettered { disk.to_owned() } else { name.to_owned() }
 }
 
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// A drive as iostat shows it.
 pub(super) fn drive(found: &Findings, node: &str, name: &str, seen: &DriveSeen) -> Drive {
     let reports = if seen.reports == 1 { "1 report".to_owned() } else { format!("mean of {} reports", seen.reports) };
     let source = format!("{}, iostat, {reports}", found.named(seen.first));
-    let sourced = |column: &str| seen.mean(column);
-    let bytes = |column: &str| {
-        let bytes = sourced(column)? * 1024.0;
-        // In quarters of a KiB, so that the text agrees with iostat's.
-        let bytes = if bytes < 1e6 { bytes.round() } else { (bytes / 256.0).round() * 256.0 };
-        (bytes < 1e18).then(|| Sourced::new(Bytes::new(bytes as u64), source.clone()))
-    };
-    let each = |column: &str| Some(Sourced::new(rounded(sourced(column)?)?, source.clone()));
-    let wait = |column: &str| {
-        let micros = (sourced(column)? * 1000.0).round();
-        (0.0..1e15).contains(&micros).then(|| Sourced::new(Span::from_us(micros as u64), source.clone()))
-    };
-    let deviation = |column: &str| {
-        let deviation = seen.columns.get(column)?.deviation()?;
-        Some(Sourced::new(share((deviation * 1000.0).round() / 10.0), source.clone()))
-    };
+    let [reads, writes] = ["r/s", "w/s"].map(|column| rounded(seen.mean(column)?));
+    let [read_bytes, write_bytes] = ["rkB/s", "wkB/s"].map(|column| mean_bytes(seen, column));
+    let [read_await, write_await] = ["r_await", "w_await"].map(|column| mean_wait(seen, column));
+    let [reads_deviation, writes_deviation] = ["r/s", "w/s"].map(|column| deviation(seen, column));
     Drive {
         node: node.to_owned(),
         name: name.to_owned(),
-        reads: each("r/s"),
-        writes: each("w/s"),
-        read_bytes: bytes("rkB/s"),
-        write_bytes: bytes("wkB/s"),
-        read_await: wait("r_await"),
-        write_await: wait("w_await"),
-        reads_deviation: deviation("r/s"),
-        writes_deviation: deviation("w/s"),
+        reads: sourced(reads, &source),
+        writes: sourced(writes, &source),
+        read_bytes: sourced(read_bytes, &source),
+        write_bytes: sourced(write_bytes, &source),
+        read_await: sourced(read_await, &source),
+        write_await: sourced(write_await, &source),
+        reads_deviation: sourced(reads_deviation, &source),
+        writes_deviation: sourced(writes_deviation, &source),
         reports: seen.reports,
     }
+}
+
+fn sourced<T>(figure: Option<T>, source: &str) -> Option<Sourced<T>> {
+    figure.map(|figure| Sourced::new(figure, source))
+}
+
+/// The mean of a column in KiB per second, as bytes per second.
+fn mean_bytes(seen: &DriveSeen, column: &str) -> Option<Bytes> {
+    let bytes = seen.mean(column)? * 1024.0;
+    // In quarters of a KiB, so that the text agrees with iostat's.
+    let bytes = if bytes < 1e6 { bytes.round() } else { (bytes / 256.0).round() * 256.0 };
+    (bytes < 1e18).then(|| Bytes::new(bytes as u64))
+}
+
+/// The mean of a column in milliseconds.
+fn mean_wait(seen: &DriveSeen, column: &str) -> Option<Span> {
+    let micros = (seen.mean(column)? * 1000.0).round();
+    (0.0..1e15).contains(&micros).then(|| Span::from_us(micros as u64))
+}
+
+/// The deviation of a column, as a share of its mean.
+fn deviation(seen: &DriveSeen, column: &str) -> Option<Share> {
+    let deviation = seen.columns.get(column)?.deviation()?;
+    Some(share((deviation * 1000.0).round() / 10.0))
 }
 
 /// `~1543.2/s` for use in a sentence.

@@ -6,13 +6,14 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// The node of each file.
 pub(super) struct Nodes {
-    of: Vec<String>,
+    /// By the index of the file.
+    names: Vec<String>,
     /// Files that could belong to several nodes.
     pub unknown: Vec<String>,
 }
 
 impl Nodes {
-    pub(super) fn of(found: &Findings) -> Nodes {
+    pub(super) fn new(found: &Findings) -> Nodes {
         let mut hosts = BTreeMap::<&str, BTreeSet<&str>>::new();
         for file in &found.files {
             let hosts = hosts.entry(file.group.as_str()).or_default();
@@ -20,35 +21,33 @@ impl Nodes {
         }
         let several = hosts.len() > 1;
         let mut unknown = Vec::new();
-        let mut node = |file: &super::super::FileSeen| {
-            if !file.node.is_empty() {
-                return file.node.clone();
-            }
-            if let Some(host) = &file.host {
-                return host.clone();
-            }
+        let mut names = Vec::new();
+        for file in &found.files {
+            let in_file = Some(&file.node).filter(|node| !node.is_empty()).or(file.host.as_ref());
             let hosts: Vec<&str> = hosts.get(file.group.as_str()).into_iter().flatten().copied().collect();
-            match hosts[..] {
-                [host] => host.to_owned(),
-                [] if several => file.group.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned(),
-                [] => String::new(),
-                _ => {
+            names.push(match (in_file, &hosts[..]) {
+                (Some(name), _) => name.clone(),
+                (None, [host]) => (*host).to_owned(),
+                (None, []) if several => {
+                    file.group.trim_end_matches('/').rsplit('/').next().unwrap_or_default().to_owned()
+                }
+                (None, []) => String::new(),
+                (None, _) => {
                     unknown.push(file.name.clone());
                     String::new()
                 }
-            }
-        };
-        let of = found.files.iter().map(&mut node).collect();
-        Nodes { of, unknown }
+            });
+        }
+        Nodes { names, unknown }
     }
 
     /// The node of a file.
     pub(super) fn get(&self, file: u16) -> &str {
-        self.of.get(usize::from(file)).map_or("", String::as_str)
+        self.names.get(usize::from(file)).map_or("", String::as_str)
     }
 
     /// All nodes.
     pub(super) fn all(&self) -> BTreeSet<String> {
-        self.of.iter().cloned().collect()
+        self.names.iter().cloned().collect()
     }
 }

@@ -80,7 +80,7 @@ impl StreamSums {
     }
 
     /// Adds the rates of an interval.
-    pub(super) fn sample(&mut self, (operations, bytes): (u64, u64), ns: u64) {
+    pub(super) fn sample(&mut self, operations: u64, bytes: u64, ns: u64) {
         self.iops.add(per_second(operations, ns));
         self.kib.add(per_second(bytes, ns) / 1024.0);
     }
@@ -88,7 +88,7 @@ impl StreamSums {
     /// A job that was shorter than an interval has one sample: all of it.
     pub(super) fn sample_whole(&mut self, ran_ns: u64) {
         if self.iops.count == 0 && self.operations > 0 && ran_ns > 0 {
-            self.sample((self.operations, self.bytes), ran_ns);
+            self.sample(self.operations, self.bytes, ran_ns);
         }
     }
 
@@ -132,11 +132,12 @@ impl StreamSums {
         let least = if histogram.is_empty() { 0 } else { histogram.min() };
         let mut length = json!({ "min": least, "max": max, "mean": mean, "stddev": histogram.stdev(), "N": count });
         if percentiles && count > 0 {
-            let at = |percent: f64| {
+            let mut percentiles = Map::new();
+            for percent in PERCENTILES {
                 let value = times.quantile(percent / 100.0).map(|span| span.as_ns().min(max).into());
-                (format!("{percent:.6}"), value.unwrap_or(Value::Null))
-            };
-            length["percentile"] = PERCENTILES.into_iter().map(at).collect::<Map<_, _>>().into();
+                percentiles.insert(format!("{percent:.6}"), value.unwrap_or(Value::Null));
+            }
+            length["percentile"] = percentiles.into();
         }
         length
     }
@@ -150,7 +151,7 @@ impl Job {
     /// The job without its options; `all` are the sums of all streams of the step.
     pub(super) fn json(&self, header: &Header, all: &[StreamSums], ran_ns: u64) -> Value {
         let step = header.step.as_ref().map_or(String::new(), |step| format!("step {}: ", step.number));
-        let own = || self.streams.iter().map(|stream| (&header.streams[*stream], &all[*stream]));
+        let own = self.streams.iter().map(|stream| (&header.streams[*stream], &all[*stream]));
         let idle = StreamSums::default();
         let mut json = json!({
             "jobname": format!("{step}{}", self.name),
@@ -162,11 +163,11 @@ impl Job {
             "sync": idle.sync(),
         });
         let mut times = Times::default();
-        for (stream, sums) in own() {
+        for (stream, sums) in own.clone() {
             match stream.direction {
                 Some(Direction::Write) => json["write"] = sums.direction(ran_ns),
                 // fio does not count the flush at the end of a job.
-                None if is_flush(stream) && Role::of(stream).0 == Role::End && self.streams.len() > 1 => continue,
+                None if is_flush(stream) && Role::with_job(stream).0 == Role::End && self.streams.len() > 1 => continue,
                 None if is_flush(stream) => json["sync"] = sums.sync(),
                 // fio has no further kind of operation: another one is listed with the reads, under its own name.
                 Some(Direction::Read) | None => json["read"] = sums.direction(ran_ns),
@@ -175,7 +176,7 @@ impl Job {
                 times.add(&sums.times[0]);
             }
         }
-        let failed = own().fold(0u64, |sum, (_, sums)| sum.saturating_add(sums.failed));
+        let failed = own.fold(0u64, |sum, (_, sums)| sum.saturating_add(sums.failed));
         (json["total_err"], json["error"]) = (failed.into(), (u8::from(failed > 0) * 5).into());
         for (unit, name) in UNITS {
             json[name] = coarse(&times, unit);
@@ -184,21 +185,24 @@ impl Job {
     }
 }
 
+fn percent_of(part: u64, whole: u64) -> f64 {
+    if whole == 0 { 0.0 } else { part as f64 * 100.0 / whole as f64 }
+}
+
 /// Percent of all times in fio's coarse cells of one unit: above the previous bound, up to this one.
 fn coarse(times: &Times, unit: u64) -> Value {
     let (count, histogram) = (times.count(), times.histogram());
     let below = |bound: u64| if bound == 0 { 0 } else { histogram.count_between(0, bound - 1) };
-    let share = |n: u64| if count == 0 { 0.0 } else { n as f64 * 100.0 / count as f64 };
     let mut cells = Map::new();
     // The first cell of a unit begins where the unit below ends.
     let mut from = if unit == 1 { 0 } else { unit };
     let more = if unit == 1_000_000 { &[2000][..] } else { &[] };
     for bound in COARSE.iter().chain(more).filter(|bound| unit != 1 || **bound <= 1000) {
-        cells.insert(bound.to_string(), share(below(bound * unit) - below(from)).into());
+        cells.insert(bound.to_string(), percent_of(below(bound * unit) - below(from), count).into());
         from = bound * unit;
     }
     if unit == 1_000_000 {
-        cells.insert(">=2000".into(), share(count - below(from)).into());
+        cells.insert(">=2000".into(), percent_of(count - below(from), count).into());
     }
     Value::Object(cells)
 }

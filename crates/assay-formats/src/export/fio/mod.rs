@@ -161,7 +161,8 @@ impl StepSums {
             // A part of an interval is too short for a rate as well.
             if is_whole && length_ns == ns {
                 for stream in &job.streams {
-                    self.streams[*stream].sample(done[*stream], ns);
+                    let (operations, bytes) = done[*stream];
+                    self.streams[*stream].sample(operations, bytes, ns);
                 }
             }
         }
@@ -176,7 +177,7 @@ impl StepSums {
                 self.streams[*stream].sample_whole(ran_ns);
             }
             let mut json = job.json(&self.header, &self.streams, ran_ns);
-            json["job options"] = options::options(&self.header, self.plan.as_ref(), (&self.layout, job), ran_ns);
+            json["job options"] = options::options(&self.header, self.plan.as_ref(), &self.layout, job, ran_ns);
             json["groupid"] = group.into();
             // User and system time are not counted apart.
             json["usr_cpu"] = (self.cpu_ns as f64 * 100.0 / self.measured_ns.max(1) as f64).into();

@@ -10,15 +10,15 @@ use assay_record::{FlowHead, Header, StreamHead};
 use serde_json::{Value, json};
 
 /// A job with its plan, where the log has one.
-struct Asked<'a> {
+struct PlannedJob<'a> {
     header: &'a Header,
     plan: Option<&'a Plan>,
     job: &'a Job,
 }
 
 /// The options of a job that ran for `ran_ns`.
-pub(super) fn options(header: &Header, plan: Option<&Plan>, (layout, job): (&Layout, &Job), ran_ns: u64) -> Value {
-    let asked = Asked { header, plan, job };
+pub(super) fn options(header: &Header, plan: Option<&Plan>, layout: &Layout, job: &Job, ran_ns: u64) -> Value {
+    let asked = PlannedJob { header, plan, job };
     let copies = job.copies.as_ref().map_or_else(|| asked.copies_of_loop(), |copies| copies.number as u64);
     let mut options = json!({
         "name": job.copies.as_ref().map_or(&job.name, |copies| &copies.job),
@@ -44,7 +44,7 @@ pub(super) fn options(header: &Header, plan: Option<&Plan>, (layout, job): (&Lay
     options
 }
 
-impl<'a> Asked<'a> {
+impl<'a> PlannedJob<'a> {
     fn first(&self) -> &'a StreamHead {
         &self.header.streams[self.job.streams[0]]
     }
@@ -52,9 +52,8 @@ impl<'a> Asked<'a> {
     /// Its streams that read or write; its first stream, where it has none.
     fn moving(&self) -> impl Iterator<Item = &'a StreamHead> {
         let streams = self.job.streams.iter().map(|stream| &self.header.streams[*stream]);
-        let moves = |stream: &StreamHead| matches!(Role::of(stream).0, Role::Reads | Role::Writes);
-        let none = !streams.clone().any(moves);
-        streams.enumerate().filter(move |(at, stream)| moves(stream) || none && *at == 0).map(|(_, stream)| stream)
+        let none = !streams.clone().any(moves_data);
+        streams.enumerate().filter(move |(at, stream)| moves_data(stream) || none && *at == 0).map(|(_, stream)| stream)
     }
 
     /// A stream of the plan.
@@ -85,14 +84,14 @@ impl<'a> Asked<'a> {
     }
 
     fn targets(&self, layout: &Layout) -> Vec<&'a str> {
-        let name = |target: usize| self.header.targets.get(target).map(|target| target.name.as_str());
-        self.target_indices(layout).into_iter().filter_map(name).collect()
+        let indices = self.target_indices(layout).into_iter();
+        indices.filter_map(|target| Some(self.header.targets.get(target)?.name.as_str())).collect()
     }
 
     /// Whether a target was used through the page cache of the kernel.
     fn is_through_page_cache(&self, layout: &Layout) -> bool {
         let cached = self.header.plan.get("page_cache").and_then(Value::as_array);
-        let mut cached = cached.into_iter().flatten().filter_map(|it| it.get("target")?.as_u64());
+        let mut cached = cached.into_iter().flatten().filter_map(|cache| cache.get("target")?.as_u64());
         let own = self.target_indices(layout);
         cached.any(|target| own.iter().any(|own| *own as u64 == target))
     }
@@ -161,6 +160,10 @@ impl<'a> Asked<'a> {
             options["runtime"] = seconds.to_string().into();
         }
     }
+}
+
+fn moves_data(stream: &StreamHead) -> bool {
+    matches!(Role::with_job(stream).0, Role::Reads | Role::Writes)
 }
 
 /// Whether an operation lies behind, or before, the one before it.

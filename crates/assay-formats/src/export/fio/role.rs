@@ -46,19 +46,19 @@ pub(super) enum Role {
 
 impl Role {
     /// The part that a stream is, and the name of the job.
-    pub(super) fn of(stream: &StreamHead) -> (Role, &str) {
-        let behind = |suffix: &str| stream.name.strip_suffix(suffix);
-        match (stream.direction, is_flush(stream), behind(".end-flush")) {
-            (Some(Direction::Write), ..) => (Role::Writes, behind(".writes").unwrap_or(&stream.name)),
+    pub(super) fn with_job(stream: &StreamHead) -> (Role, &str) {
+        let name = stream.name.as_str();
+        match (stream.direction, is_flush(stream), name.strip_suffix(".end-flush")) {
+            (Some(Direction::Write), ..) => (Role::Writes, name.strip_suffix(".writes").unwrap_or(name)),
             (_, true, Some(job)) => (Role::End, job),
-            (_, true, None) => (Role::Flushes, behind(".flushes").unwrap_or(&stream.name)),
-            _ => (Role::Reads, behind(".reads").unwrap_or(&stream.name)),
+            (_, true, None) => (Role::Flushes, name.strip_suffix(".flushes").unwrap_or(name)),
+            _ => (Role::Reads, name.strip_suffix(".reads").unwrap_or(name)),
         }
     }
 
     /// Whether `next` belongs to the job of `stream`, which stands before it.
-    fn goes_on(stream: &StreamHead, next: &StreamHead) -> bool {
-        let ((part, job), (next_part, next_job)) = (Role::of(stream), Role::of(next));
+    fn is_of_same_job(stream: &StreamHead, next: &StreamHead) -> bool {
+        let ((part, job), (next_part, next_job)) = (Role::with_job(stream), Role::with_job(next));
         // Reads and writes are of one job where both say so.
         let both = next_part != Role::Writes || stream.name != job && next.name != next_job;
         let flush = next_part < Role::Flushes || next.name != next_job;
@@ -75,14 +75,15 @@ impl Layout {
     /// The jobs of a header. What is read back after a run is no job.
     pub(super) fn new(header: &Header, plan: Option<&Plan>) -> Result<Layout, String> {
         let streams = (0..header.flows.len()).map(|flow| stream_of(header, flow)).collect::<Result<Vec<_>, _>>()?;
-        let reads_back =
-            |stream: usize| plan.and_then(|plan| plan.streams.get(stream)).is_some_and(|it| it.reads_back());
         let mut jobs: Vec<Job> = Vec::new();
-        for (index, stream) in header.streams.iter().enumerate().filter(|(index, _)| !reads_back(*index)) {
+        for (index, stream) in header.streams.iter().enumerate() {
+            if plan.and_then(|plan| plan.streams.get(index)).is_some_and(|planned| planned.reads_back()) {
+                continue;
+            }
             let last = jobs.last_mut().filter(|job| {
                 job.streams
                     .last()
-                    .is_some_and(|last| last + 1 == index && Role::goes_on(&header.streams[*last], stream))
+                    .is_some_and(|last| last + 1 == index && Role::is_of_same_job(&header.streams[*last], stream))
             });
             match last {
                 Some(job) => job.streams.push(index),
@@ -90,11 +91,12 @@ impl Layout {
             }
         }
         for job in &mut jobs {
-            let mine =
-                |stream: usize| job.streams.contains(&stream) && Role::of(&header.streams[stream]).0 != Role::End;
-            job.flows = (0..streams.len()).filter(|flow| mine(streams[*flow])).collect();
+            let flows = streams.iter().enumerate().filter(|(_, stream)| {
+                job.streams.contains(stream) && Role::with_job(&header.streams[**stream]).0 != Role::End
+            });
+            job.flows = flows.map(|(flow, _)| flow).collect();
             let first = &header.streams[job.streams[0]];
-            job.name = if job.streams.len() > 1 { Role::of(first).1.to_owned() } else { first.name.clone() };
+            job.name = if job.streams.len() > 1 { Role::with_job(first).1.to_owned() } else { first.name.clone() };
         }
         let mut layout = Layout { jobs, streams };
         layout.number_copies(header);
@@ -103,8 +105,8 @@ impl Layout {
 
     /// Notes which jobs are copies of one: a job file with `numjobs=2` has the jobs `reader.0` and `reader.1`.
     fn number_copies(&mut self, header: &Header) {
-        let named = |job: &Job| Role::of(&header.streams[job.streams[0]]).1.to_owned();
-        let numbered: Vec<Option<(String, usize)>> = self.jobs.iter().map(|job| copy_of(&named(job))).collect();
+        let names = self.jobs.iter().map(|job| Role::with_job(&header.streams[job.streams[0]]).1);
+        let numbered: Vec<Option<(String, usize)>> = names.map(copy_of).collect();
         for (at, own) in numbered.iter().enumerate() {
             let Some((job, _)) = own else { continue };
             let mut all: Vec<usize> =

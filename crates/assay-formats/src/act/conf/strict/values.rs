@@ -88,8 +88,7 @@ impl Reader<'_> {
 
     /// scheduler-mode: it will be written to sysfs, so it must be a single plain word.
     fn set_word(&mut self, item: &Item) -> Result<(), Fault> {
-        let plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_';
-        if item.value.len() > 31 || !item.value.chars().all(plain) {
+        if item.value.len() > 31 || !item.value.chars().all(is_of_plain_word) {
             let message = format!("{} must be the name of an I/O scheduler", item.name());
             return Err(item.at_value(self.file).because(message, "write none or mq-deadline"));
         }
@@ -151,4 +150,8 @@ fn example(entry: &Entry) -> String {
         Shape::Word => "write none or mq-deadline".to_owned(),
         Shape::Shares => "write percentages separated by commas, the last one 0".to_owned(),
     }
+}
+
+fn is_of_plain_word(c: char) -> bool {
+    c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '_'
 }

@@ -22,7 +22,7 @@ pub enum Kind {
 
 /// Makes a profile from the findings.
 pub fn assemble(found: &Findings, kind: Kind) -> Assembled {
-    let nodes = nodes::Nodes::of(found);
+    let nodes = nodes::Nodes::new(found);
     let mut out = Assembled::default();
     nodes.unknown.iter().for_each(|file| {
         out.missing(

@@ -77,16 +77,18 @@ fn check_text(file: &str, text: &str) -> Result<(), Fault> {
         return Err(Fault::in_file(file).because(message, "give the path of an ACT config file, at most 1 MiB"));
     }
     for (index, line) in text.lines().enumerate() {
-        let at = |offset: usize| Fault::in_line(file, index + 1, line, offset, 1);
         if line.starts_with('\u{feff}') {
-            return Err(at(0).because("a byte order mark stands before the text", "save the file without it"));
+            let fault = Fault::in_line(file, index + 1, line, 0, 1);
+            return Err(fault.because("a byte order mark stands before the text", "save the file without it"));
         }
         if line.len() > LINE_MAX {
             let message = format!("the line has {} bytes; ACT would cut it after {LINE_MAX}", line.len());
-            return Err(at(LINE_MAX).because(message, "shorten it; device-names may be given on several lines"));
+            let fault = Fault::in_line(file, index + 1, line, LINE_MAX, 1);
+            return Err(fault.because(message, "shorten it; device-names may be given on several lines"));
         }
         if let Some(offset) = line.find(|c: char| c.is_control() && c != '\t') {
-            return Err(at(offset).because("a control character stands in the text", "remove it"));
+            let fault = Fault::in_line(file, index + 1, line, offset, 1);
+            return Err(fault.because("a control character stands in the text", "remove it"));
         }
     }
     Ok(())
@@ -171,14 +173,9 @@ impl Reader<'_> {
     }
 
     fn decide_kind(&self, asked: Option<Kind>) -> Result<Kind, Fault> {
-        let of = |kind: Kind| self.items.iter().find(|item| item.entry.only == Some(kind));
-        let wrong = |item: &Item, kind: Kind| {
-            let message = format!("{} is not a key of {}", item.name(), kind.program());
-            Err(item.at_key(self.file).because(message, "remove it, or use the file for the other test"))
-        };
-        match (asked, of(Kind::Storage), of(Kind::Index)) {
-            (Some(Kind::Storage), _, Some(item)) => wrong(item, Kind::Storage),
-            (Some(Kind::Index), Some(item), _) => wrong(item, Kind::Index),
+        match (asked, self.first_item_of(Kind::Storage), self.first_item_of(Kind::Index)) {
+            (Some(Kind::Storage), _, Some(item)) => Err(self.not_a_key_of(item, Kind::Storage)),
+            (Some(Kind::Index), Some(item), _) => Err(self.not_a_key_of(item, Kind::Index)),
             (None, Some(storage), Some(index)) => {
                 let message = format!("{} is of an index test, {} of a storage test", index.name(), storage.name());
                 Err(index.at_key(self.file).because(message, "keep the keys of one of them"))
@@ -186,6 +183,16 @@ impl Reader<'_> {
             (Some(kind), ..) => Ok(kind),
             (None, ..) => Ok(self.evidence().unwrap_or(Kind::Storage)),
         }
+    }
+
+    /// The first item with a key that only this program has.
+    fn first_item_of(&self, kind: Kind) -> Option<&Item<'_>> {
+        self.items.iter().find(|item| item.entry.only == Some(kind))
+    }
+
+    fn not_a_key_of(&self, item: &Item<'_>, kind: Kind) -> Fault {
+        let message = format!("{} is not a key of {}", item.name(), kind.program());
+        item.at_key(self.file).because(message, "remove it, or use the file for the other test")
     }
 
     /// The program that its keys are for; `None` where they are for both.

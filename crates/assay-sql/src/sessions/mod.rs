@@ -29,11 +29,11 @@ use waiting::Waiting;
 /// Sessions that carry calls.
 pub struct Sessions<C> {
     account: Account,
-    way: Way<C>,
+    way: Backend<C>,
 }
 
 /// The threads that wait for the answers.
-enum Way<C> {
+enum Backend<C> {
     /// The engine's thread.
     Driven(Box<Driven<C>>),
     /// A thread for each session.
@@ -58,9 +58,10 @@ impl<C: Fn() -> Instant + Clone + Send + 'static> Sessions<C> {
     ) -> Result<Sessions<C>, Trouble> {
         let account = Account::new(sessions.len(), asking.parameters.scale());
         let driven = ledger.is_none() && sessions.iter_mut().all(|session| session.converse().is_some());
-        let way = match driven {
-            true => Way::Driven(Box::new(Driven::start(sessions, asking, clock, account.clone())?)),
-            false => Way::Waiting(Waiting::start(sessions, asking, clock, account.clone(), ledger)?),
+        let way = if driven {
+            Backend::Driven(Box::new(Driven::start(sessions, asking, clock, account.clone())?))
+        } else {
+            Backend::Waiting(Waiting::start(sessions, asking, clock, account.clone(), ledger)?)
         };
         Ok(Sessions { account, way })
     }
@@ -68,8 +69,8 @@ impl<C: Fn() -> Instant + Clone + Send + 'static> Sessions<C> {
     /// Number of threads that carry the load, besides the engine's own.
     pub fn threads(&self) -> usize {
         match &self.way {
-            Way::Driven(_) => 0,
-            Way::Waiting(waiting) => waiting.threads(),
+            Backend::Driven(_) => 0,
+            Backend::Waiting(waiting) => waiting.threads(),
         }
     }
 
@@ -89,34 +90,34 @@ impl<C: Fn() -> Instant> Device for Sessions<C> {
 
     fn submit(&mut self, _: Instant, ticket: Ticket, call: &Call) {
         match &mut self.way {
-            Way::Driven(driven) => driven.submit(ticket, call),
-            Way::Waiting(waiting) => waiting.submit(ticket, call),
+            Backend::Driven(driven) => driven.submit(ticket, call),
+            Backend::Waiting(waiting) => waiting.submit(ticket, call),
         }
     }
 
     fn poll(&mut self, _: Instant, done: &mut Done) {
         match &mut self.way {
-            Way::Driven(driven) => driven.poll(done),
-            Way::Waiting(waiting) => waiting.poll(done),
+            Backend::Driven(driven) => driven.poll(done),
+            Backend::Waiting(waiting) => waiting.poll(done),
         }
     }
 
     fn next_wakeup(&self) -> Option<Instant> {
         match &self.way {
-            Way::Driven(driven) => driven.next_wakeup(),
-            Way::Waiting(_) => None,
+            Backend::Driven(driven) => driven.next_wakeup(),
+            Backend::Waiting(_) => None,
         }
     }
 
     fn wait(&mut self, span: Span) {
         match &mut self.way {
-            Way::Driven(driven) => driven.wait(span),
-            Way::Waiting(waiting) => waiting.wait(span),
+            Backend::Driven(driven) => driven.wait(span),
+            Backend::Waiting(waiting) => waiting.wait(span),
         }
     }
 
     fn is_stamped_when_found(&self) -> bool {
-        matches!(self.way, Way::Driven(_))
+        matches!(self.way, Backend::Driven(_))
     }
 
     fn name(&self, code: Code) -> Cow<'static, str> {
@@ -125,5 +126,4 @@ impl<C: Fn() -> Instant> Device for Sessions<C> {
 }
 
 #[cfg(test)]
-#[path = "sessions_tests.rs"]
 mod tests;

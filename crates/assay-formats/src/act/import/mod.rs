@@ -18,7 +18,7 @@
 mod schedule;
 
 use super::log::{BUCKETS, Block, Event as Line, Header as Head, Item, LineKind, Log, LogError, Program, Unit};
-use assay_base::{Bound, Code, Criterion, Direction, Measure, Multiple, Share, Span};
+use assay_base::{Bound, Code, Criterion, Direction, Measure, Multiple, Rate, Share, Span};
 use assay_record::{
     Close, CloseReason, Entry, Event, EventKind, FlowHead, FlowInterval, Header, Interval, PhaseHead, PhaseKind,
     StreamHead, TargetHead, Timing,
@@ -158,7 +158,7 @@ impl Import {
                 EventKind::IoError
             }
             LineKind::Lag | LineKind::Stopped => {
-                self.stopped.get_or_insert(whose(&line.text));
+                self.stopped.get_or_insert(cause_of_lag(&line.text));
                 EventKind::LagStop
             }
             LineKind::Crashed => {
@@ -224,7 +224,7 @@ impl Import {
     /// Advances all histograms to the end of the interval of `length` up to `after`, where the log counts `buckets`.
     fn advance(&mut self, buckets: &[[u64; BUCKETS]], after: Span, length: Span) -> Vec<FlowInterval> {
         let ended: Vec<u64> = self.flows.iter().zip(buckets).map(|(flow, buckets)| flow.ended_with(buckets)).collect();
-        let behind = self.schedule.behind(after, &ended);
+        let behind = self.schedule.operations_behind(after, &ended);
         let unit = self.head.unit;
         let flows = self.flows.iter_mut().zip(buckets).zip(behind);
         flows.map(|((flow, buckets), behind)| flow.advance(buckets, behind, length, unit)).collect()
@@ -254,8 +254,7 @@ impl Import {
             None if self.after >= self.planned => CloseReason::Completed,
             None => return,
         };
-        let carried = |of: fn(&Flow) -> u64| self.flows.iter().map(of).fold(0u64, u64::saturating_add);
-        let ended = carried(|flow| flow.ended);
+        let ended = self.flows.iter().map(|flow| flow.ended).fold(0u64, u64::saturating_add);
         let text = if self.why.is_empty() { "ACT ran to its end".to_owned() } else { self.why.clone() };
         sink(Entry::Close(Close {
             reason,
@@ -293,7 +292,6 @@ impl Flow {
         self.busy = self.keeps_busy(&new, length, unit);
         let service = Timing { counts: Timing::sparse(&dense(&new)), ..Timing::default() };
         // The cause of a delay is the device where ACT's threads were busy with it, otherwise ACT.
-        let lag = |own: bool| Timing { sum_ns: u64::from(own), max_ns: 0, counts: Timing::sparse(&[ended]) };
         FlowInterval {
             scheduled: self.scheduled - before,
             issued: ended,
@@ -303,8 +301,8 @@ impl Flow {
             waiting: behind - in_flight,
             response: service.clone(),
             service,
-            lag: lag(behind > in_flight),
-            own_lag: lag(behind > in_flight && !self.busy),
+            lag: lag(ended, behind > in_flight),
+            own_lag: lag(ended, behind > in_flight && !self.busy),
             bytes: ok.saturating_mul(self.bytes),
             ..FlowInterval::default()
         }
@@ -314,16 +312,25 @@ impl Flow {
     /// the middle of its bounds.
     fn keeps_busy(&self, new: &[u64], length: Span, unit: Unit) -> bool {
         let Some(threads) = self.threads.filter(|_| self.bound_to_drives) else { return false };
-        let middle = |bucket: usize| if bucket == 0 { 0.0 } else { 1.5 * ((bucket - 1) as f64).exp2() };
-        let busy: f64 = new.iter().enumerate().map(|(bucket, n)| *n as f64 * middle(bucket)).sum();
+        let busy: f64 = new.iter().enumerate().map(|(bucket, n)| *n as f64 * middle_of_bucket(bucket)).sum();
         let busy = busy * unit.span().as_secs_f64();
         busy >= 0.5 * threads as f64 * length.as_secs_f64()
     }
 }
 
+/// The lag of operations, of which the log says only whether there was any.
+fn lag(operations: u64, any: bool) -> Timing {
+    Timing { sum_ns: u64::from(any), max_ns: 0, counts: Timing::sparse(&[operations]) }
+}
+
+/// The middle of the bounds of a bucket, in units of the log.
+fn middle_of_bucket(bucket: usize) -> f64 {
+    if bucket == 0 { 0.0 } else { 1.5 * ((bucket - 1) as f64).exp2() }
+}
+
 /// ACT's own distinction: large-block and cache threads serve only the drives. Service threads that lag do not "mean
 /// the devices failed" (README, max-lag-sec): there may be too few of them.
-fn whose(text: &str) -> CloseReason {
+fn cause_of_lag(text: &str) -> CloseReason {
     let drives = ["large block", "cache thread", "drive(s)"].iter().any(|words| text.contains(words));
     if drives { CloseReason::DeviceLag } else { CloseReason::GeneratorLag }
 }
@@ -347,15 +354,20 @@ fn planned(head: &Head) -> Span {
     Span::from_ns(asked.as_ns().div_ceil(interval).saturating_mul(interval))
 }
 
+/// A number of the configuration.
+fn number(head: &Head, key: &str) -> Option<u64> {
+    head.item(key).and_then(|text| text.parse::<u64>().ok())
+}
+
 fn flow(head: &Head, name: &str) -> Flow {
-    let number = |key: &str| head.item(key).and_then(|text| text.parse::<u64>().ok());
-    let devices = number("num-devices").unwrap_or(head.devices.len() as u64).max(1);
-    let queues =
-        number("num-queues").zip(number("threads-per-queue")).map(|(queues, threads)| queues.saturating_mul(threads));
-    let service = number("service-threads").or(queues);
+    let devices = number(head, "num-devices").unwrap_or(head.devices.len() as u64).max(1);
+    let queues = number(head, "num-queues")
+        .zip(number(head, "threads-per-queue"))
+        .map(|(queues, threads)| queues.saturating_mul(threads));
+    let service = number(head, "service-threads").or(queues);
     let threads = match (name, head.program) {
         ("large-block-reads" | "large-block-writes", _) => Some(devices),
-        ("writes" | "device-writes", Program::Index) => number("cache-threads"),
+        ("writes" | "device-writes", Program::Index) => number(head, "cache-threads"),
         ("reads" | "writes" | "trans-reads" | "device-reads", _) => service,
         _ => None,
     };
@@ -375,21 +387,25 @@ fn flow(head: &Head, name: &str) -> Flow {
 }
 
 fn bytes(head: &Head, name: &str) -> u64 {
-    let number = |key: &str| head.item(key).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
     let minimum = head.devices.first().and_then(|line| line.minimum_io).unwrap_or(512).max(1);
-    let record = number("record-bytes").div_ceil(minimum).saturating_mul(minimum);
+    let record = number(head, "record-bytes").unwrap_or(0).div_ceil(minimum).saturating_mul(minimum);
     match (head.program, name) {
         (Program::Index, "reads" | "writes" | "device-reads" | "device-writes") => 4096,
-        (_, "large-block-reads" | "large-block-writes") => number("large-block-op-kbytes").saturating_mul(1024),
-        (Program::Act | Program::Storage, "reads" | "writes") if number("record-bytes-range-max") == 0 => record,
+        (_, "large-block-reads" | "large-block-writes") => {
+            number(head, "large-block-op-kbytes").unwrap_or(0).saturating_mul(1024)
+        }
+        (Program::Act | Program::Storage, "reads" | "writes")
+            if number(head, "record-bytes-range-max").unwrap_or(0) == 0 =>
+        {
+            record
+        }
         _ => 0,
     }
 }
 
 /// The load as a multiple of ACT's 1x, where it is a multiple.
 fn load(head: &Head, devices: u64) -> String {
-    let number = |key: &str| head.item(key).and_then(|text| text.parse::<u64>().ok());
-    let rates = number("read-reqs-per-sec").zip(number("write-reqs-per-sec"));
+    let rates = number(head, "read-reqs-per-sec").zip(number(head, "write-reqs-per-sec"));
     let together = rates.and_then(|(reads, writes)| assay_model::act::standard(reads, writes));
     let multiple = together.and_then(|together| together.per(Multiple::whole(devices)));
     let named = multiple.map_or_else(|| "its own load".to_owned(), |multiple| multiple.to_string());
@@ -413,27 +429,14 @@ fn header(head: &Head, flows: &[Flow], schedule: &Schedule, planned: Span, slice
             ..TargetHead::default()
         }
     }));
-    let target = |flow: &Flow| {
-        let device = flow.name.strip_suffix("-reads").or(flow.name.strip_suffix("-writes"));
-        let place = device.and_then(|device| names.iter().position(|name| name == device));
-        place.map_or(0, |place| place + usize::from(several)) as u16
-    };
-    let stream = |(index, flow): (usize, &Flow)| StreamHead {
-        name: flow.name.clone(),
-        direction: Some(if flow.write { Direction::Write } else { Direction::Read }),
-        operation: None,
-        arrival: if schedule.rate(index).is_some() { "steady".to_owned() } else { "unknown".to_owned() },
-        rate: schedule.rate(index),
-        size: size(head, &flow.name),
-        size_done: String::new(),
-        per_target: false,
-    };
     let program = match head.program {
         Program::Index => "act-index",
         Program::Act | Program::Storage => "act-storage",
     };
-    let placed =
-        flows.iter().enumerate().map(|(stream, flow)| FlowHead { stream: stream as u16, target: target(flow) });
+    let placed = flows
+        .iter()
+        .enumerate()
+        .map(|(stream, flow)| FlowHead { stream: stream as u16, target: target_of(flow, &names) });
     Header {
         format: assay_record::header::FORMAT,
         tool: format!("ACT {}", head.version),
@@ -450,7 +453,7 @@ fn header(head: &Head, flows: &[Flow], schedule: &Schedule, planned: Span, slice
         slice_ns: slice.as_ns(),
         interval_ns: head.interval.as_ns(),
         phases: phases(planned, slice),
-        streams: flows.iter().enumerate().map(stream).collect(),
+        streams: flows.iter().enumerate().map(|(index, flow)| stream(head, flow, schedule.rate(index))).collect(),
         flows: placed.collect(),
         targets,
         cache: None,
@@ -472,6 +475,26 @@ fn header(head: &Head, flows: &[Flow], schedule: &Schedule, planned: Span, slice
         engine: BTreeMap::from([("engine".to_owned(), format!("ACT {}", head.version))]),
         host: BTreeMap::new(),
         plan: plan(head),
+    }
+}
+
+/// The index of the target of a flow. Where there are several devices, the first target stands for all of them.
+fn target_of(flow: &Flow, names: &[String]) -> u16 {
+    let device = flow.name.strip_suffix("-reads").or(flow.name.strip_suffix("-writes"));
+    let place = device.and_then(|device| names.iter().position(|name| name == device));
+    place.map_or(0, |place| place + usize::from(names.len() != 1)) as u16
+}
+
+fn stream(head: &Head, flow: &Flow, rate: Option<Rate>) -> StreamHead {
+    StreamHead {
+        name: flow.name.clone(),
+        direction: Some(if flow.write { Direction::Write } else { Direction::Read }),
+        operation: None,
+        arrival: if rate.is_some() { "steady".to_owned() } else { "unknown".to_owned() },
+        rate,
+        size: size(head, &flow.name),
+        size_done: String::new(),
+        per_target: false,
     }
 }
 
@@ -500,13 +523,8 @@ fn criteria(head: &Head, flows: &[Flow], several: bool, slice: Span) -> Vec<Crit
     };
     let below = [Share::from_percent(5), Share::from_percent(1), Share::from_ppb(1_000_000)];
     let devices = device_names(head);
-    let judged = |name: &str| {
-        let device = name.strip_suffix("-reads");
-        matches!(name, "reads" | "trans-reads")
-            || several && device.is_some_and(|d| devices.iter().any(|known| known == d))
-    };
     let mut criteria = Vec::new();
-    for flow in flows.iter().filter(|flow| judged(&flow.name)) {
+    for flow in flows.iter().filter(|flow| is_judged(&flow.name, several, &devices)) {
         criteria.extend(over.into_iter().zip(below).map(|(over, below)| Criterion {
             stream: flow.name.clone(),
             measure: if head.major < 6 && queued(&flow.name) { Measure::Response } else { Measure::Service },
@@ -517,21 +535,24 @@ fn criteria(head: &Head, flows: &[Flow], several: bool, slice: Span) -> Vec<Crit
     criteria
 }
 
+/// Whether the criteria are on the histogram with this name.
+fn is_judged(name: &str, several: bool, devices: &[String]) -> bool {
+    let device = name.strip_suffix("-reads");
+    matches!(name, "reads" | "trans-reads") || several && device.is_some_and(|d| devices.iter().any(|known| known == d))
+}
+
 /// The judged phase, and the phase after the last whole slice. A test shorter than a slice is one slice.
 fn phases(planned: Span, slice: Span) -> Vec<PhaseHead> {
-    let phase = |name: &str, kind, span_ns| PhaseHead {
-        name: name.to_owned(),
-        kind,
-        span_ns,
-        steady_round_ns: None,
-        until_done: false,
-    };
     let judged = judged(planned, slice).as_ns();
     let mut phases = vec![phase("measure", PhaseKind::Measure, judged)];
     if judged < planned.as_ns() {
         phases.push(phase(REST, PhaseKind::WarmUp, planned.as_ns() - judged));
     }
     phases
+}
+
+fn phase(name: &str, kind: PhaseKind, span_ns: u64) -> PhaseHead {
+    PhaseHead { name: name.to_owned(), kind, span_ns, steady_round_ns: None, until_done: false }
 }
 
 /// The whole slices of `planned`; all of it where it is shorter than one slice.
@@ -580,9 +601,10 @@ fn watermarks(head: &Head, planned: Span, slice: Span) -> Vec<String> {
 
 /// What the log says about itself, in its own words.
 fn plan(head: &Head) -> serde_json::Value {
-    let object = |items: &[(String, String)]| {
-        let pairs = items.iter().map(|(key, value)| (key.clone(), serde_json::Value::String(value.clone())));
-        serde_json::Value::Object(pairs.collect())
-    };
     serde_json::json!({ "act": { "configuration": object(&head.items), "derived": object(&head.derived) } })
+}
+
+fn object(items: &[(String, String)]) -> serde_json::Value {
+    let pairs = items.iter().map(|(key, value)| (key.clone(), serde_json::Value::String(value.clone())));
+    serde_json::Value::Object(pairs.collect())
 }

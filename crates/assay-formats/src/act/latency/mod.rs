@@ -94,7 +94,7 @@ fn analyze(args: &[String], open: Open, out: &mut dyn Write) -> Result<(), Stop>
     let (name, options) = read_options(args, out)?;
     let mut log = Log::open(&name, open, out)?;
     let head = read_head(&mut log, &options, out)?;
-    let mut table = Table::new(Columns::of(&options), &head.histograms, head.scale, head.round);
+    let mut table = Table::new(Columns::from_options(&options), &head.histograms, head.scale, head.round);
     table.write_head(out)?;
     write_slices(&mut log, &mut table, head.slice_time, out)?;
     table.write_foot(out)?;
@@ -249,11 +249,14 @@ const MARKS_OF_5X: [&str; 3] = ["num-queues:", "threads-per-queue:", "max-reqs-q
 
 /// Whether ACT 5.x wrote the log. Leaves the log after the version.
 fn is_5x(log: &mut Log) -> Result<bool, Stop> {
-    let marked = |line: &str| MARKS_OF_5X.iter().any(|mark| line.starts_with(mark));
-    let line = log.find(|line| marked(line) || line.starts_with("after "))?;
+    let line = log.find(|line| is_item_of_5x(line) || line.starts_with("after "))?;
     log.rewind()?;
     log.find(|line| line.starts_with("ACT version"))?;
-    Ok(line.is_some_and(|line| marked(&line)))
+    Ok(line.is_some_and(|line| is_item_of_5x(&line)))
+}
+
+fn is_item_of_5x(line: &str) -> bool {
+    MARKS_OF_5X.iter().any(|mark| line.starts_with(mark))
 }
 
 fn read_interval(log: &mut Log, out: &mut dyn Write) -> Result<i128, Stop> {
@@ -346,13 +349,12 @@ fn read_histogram(
     name: &str,
     buckets: usize,
 ) -> Result<(String, i128, Vec<i128>), Stop> {
-    let bad = |what: &str| Stop::Crash(format!("{what} of histogram {name} is not a number in range"));
-    let total = number::int(between(head)).ok_or_else(|| bad("the total"))?;
+    let total = number::int(between(head)).ok_or_else(|| not_in_range("the total", name))?;
     let mut values = vec![0; buckets];
     let mut lowest = 0;
     let line = loop {
         let line = lines.next()?;
-        let found = read_buckets(line, lowest, &mut values).ok_or_else(|| bad("a count"))?;
+        let found = read_buckets(line, lowest, &mut values).ok_or_else(|| not_in_range("a count", name))?;
         if found == 0 {
             break line.to_owned();
         }
@@ -360,6 +362,10 @@ fn read_histogram(
         lowest += found;
     };
     Ok((line, total, values))
+}
+
+fn not_in_range(what: &str, name: &str) -> Stop {
+    Stop::Crash(format!("{what} of histogram {name} is not a number in range"))
 }
 
 /// The text between the first `(` and the first ` total)`, with the result of Python's slices where one is missing.

@@ -263,11 +263,7 @@ fn processes(print: &HostFingerprint) -> Found {
 
 fn swap(roots: &Roots) -> Found {
     let table = attribute(&roots.proc.join("swaps")).unwrap_or_default();
-    let used = |line: &str| -> Option<(String, u64)> {
-        let mut words = line.split_whitespace();
-        Some((words.next()?.to_owned(), words.nth(2)?.parse().ok()?))
-    };
-    let areas: Vec<(String, u64)> = table.lines().skip(1).filter_map(used).collect();
+    let areas: Vec<(&str, u64)> = table.lines().skip(1).filter_map(area_and_use).collect();
     match areas.iter().find(|(_, used)| *used > 0) {
         Some((area, used)) => {
             bad(format!("{used} KiB are swapped out to {area}: memory is short, and swapping is I/O"), "swapoff -a")
@@ -346,6 +342,12 @@ fn write_cache(print: &probe::TargetFingerprint, disk: &str) -> Found {
         }
         Some(other) => Ok(other.to_owned()),
     }
+}
+
+/// The name of an area of swap, and how much of it is used.
+fn area_and_use(line: &str) -> Option<(&str, u64)> {
+    let mut words = line.split_whitespace();
+    Some((words.next()?, words.nth(2)?.parse().ok()?))
 }
 
 #[cfg(test)]

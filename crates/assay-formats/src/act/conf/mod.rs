@@ -31,14 +31,16 @@ use keys::Key;
 /// otherwise one line that begins with a key of ACT is sufficient, so that the right reader reports a mistake in the
 /// file.
 pub fn looks_like(text: &str) -> bool {
-    let tag = |line: &str| {
-        let content = line.split('#').next().unwrap_or("").trim_start_matches('\u{feff}').trim_start();
-        let end = content.find(|c: char| c == ':' || c == '=' || c.is_whitespace()).unwrap_or(content.len());
-        (content[..end].to_owned(), content[end..].trim_start().starts_with('='))
-    };
-    let tags: Vec<(String, bool)> = text.lines().take(10_000).map(tag).collect();
-    let ours = tags.iter().any(|(tag, equals)| *equals && tag == "model");
-    !ours && tags.iter().any(|(tag, _)| keys::find(tag).is_some())
+    let keys: Vec<(&str, bool)> = text.lines().take(10_000).map(key_of_line).collect();
+    let ours = keys.iter().any(|(key, equals)| *equals && *key == "model");
+    !ours && keys.iter().any(|(key, _)| keys::find(key).is_some())
+}
+
+/// The first word of a line, and whether an equals sign follows it.
+fn key_of_line(line: &str) -> (&str, bool) {
+    let content = line.split('#').next().unwrap_or("").trim_start_matches('\u{feff}').trim_start();
+    let end = content.find(|c: char| c == ':' || c == '=' || c.is_whitespace()).unwrap_or(content.len());
+    (&content[..end], content[end..].trim_start().starts_with('='))
 }
 
 /// The meaning of an ACT config file. Rates are for all devices together.
@@ -170,7 +172,7 @@ impl Conf {
     /// Sets the value of a key with a number. Where ACT treats zero as "not set", so does this.
     fn set_number(&mut self, key: Key, value: u32) {
         let wide = u64::from(value);
-        let bytes = || (value != 0).then(|| Bytes::new(wide));
+        let bytes_unless_zero = (value != 0).then(|| Bytes::new(wide));
         match key {
             Key::FileSizeMbytes => self.file_size = (value != 0).then(|| Bytes::new(wide << 20)),
             Key::ServiceThreads => self.service_threads = (value != 0).then_some(value),
@@ -180,13 +182,13 @@ impl Conf {
             Key::ReadReqsPerSec => self.read_reqs_per_sec = value,
             Key::WriteReqsPerSec => self.write_reqs_per_sec = value,
             Key::RecordBytes => self.record_bytes = Bytes::new(wide),
-            Key::RecordBytesRangeMax => self.record_bytes_range_max = bytes(),
+            Key::RecordBytesRangeMax => self.record_bytes_range_max = bytes_unless_zero,
             Key::LargeBlockOpKbytes => self.large_block = Bytes::from_kib(wide),
             Key::ReplicationFactor => self.replication_factor = value,
             Key::UpdatePct => self.update_pct = value,
             Key::DefragLwmPct => self.defrag_lwm_pct = value,
             Key::CompressPct => self.compress_pct = value,
-            Key::CommitMinBytes => self.commit_min_bytes = bytes(),
+            Key::CommitMinBytes => self.commit_min_bytes = bytes_unless_zero,
             Key::TombRaiderSleepUsec => self.tomb_raider_sleep = Span::from_us(wide),
             Key::MaxLagSec => self.max_lag = Span::from_secs(wide),
             Key::Obsolete => {}

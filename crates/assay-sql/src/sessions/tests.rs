@@ -401,7 +401,7 @@ fn all_that_has_arrived_is_read_before_any_of_it_is_evaluated() {
     let calls: Vec<Call> = (0..3).map(|number| call(number, Kind::StockLevel)).collect();
     let done = carried(&mut sessions, &calls);
     let first = *evaluated.lock().unwrap().first().unwrap();
-    assert!(done.iter().all(|it| it.completed < first), "{done:?} {first:?}");
+    assert!(done.iter().all(|completion| completion.completed < first), "{done:?} {first:?}");
 }
 
 /// The engine waits for the end of pauses, and can do other work meanwhile.
@@ -423,7 +423,7 @@ fn a_pause_ends_at_its_time_and_holds_up_no_other_session() {
     }
     sessions.wait(Span::from_secs(10));
     sessions.poll(Instant::ZERO, &mut done);
-    assert_eq!(done.iter().map(|it| it.ticket).collect::<Vec<_>>(), [Ticket(1)]);
+    assert_eq!(done.iter().map(|completion| completion.ticket).collect::<Vec<_>>(), [Ticket(1)]);
     let until = sessions.next_wakeup().unwrap();
     assert_eq!(until, Instant::ZERO + Retry::new(1, 0).pause().unwrap());
     now.store(until.as_ns() - 1, Ordering::SeqCst);
@@ -468,7 +468,11 @@ fn a_session_that_is_not_ready_is_lent_to_a_thread() {
         sessions.wait(Span::from_secs(10));
         sessions.poll(Instant::ZERO, &mut done);
     }
-    assert_eq!(done.iter().map(|it| it.ticket).collect::<Vec<_>>(), [Ticket(1), Ticket(2)], "by the other one");
+    assert_eq!(
+        done.iter().map(|completion| completion.ticket).collect::<Vec<_>>(),
+        [Ticket(1), Ticket(2)],
+        "by the other one"
+    );
     assert_eq!(sessions.account.busy(), 1);
     hold.send(()).unwrap();
     while done.len() < 3 {

@@ -107,7 +107,7 @@ pub struct SqliteUrl {
 
 impl SqliteUrl {
     /// A file, with no settings named.
-    pub fn of(path: &Path) -> SqliteUrl {
+    pub fn new(path: &Path) -> SqliteUrl {
         SqliteUrl { path: path.to_owned(), journal_mode: None, synchronous: None }
     }
 
@@ -142,7 +142,7 @@ impl SqliteUrl {
                 "a database in memory says nothing about storage: name a file, for which ./ is written before this name",
             ));
         }
-        let mut url = SqliteUrl::of(Path::new(path));
+        let mut url = SqliteUrl::new(Path::new(path));
         for (name, word) in written(options, "sqlite")? {
             url.set(name, word)?;
         }
@@ -182,8 +182,8 @@ impl Url {
     /// of a URL names one too, which may be unknown: it is never the path of a file, for which ./ is written before it.
     pub fn is_one(text: &str) -> bool {
         let Some((scheme, rest)) = text.split_once(':') else { return false };
-        let letters = |letter: char| letter.is_ascii_alphanumeric() || "+-.".contains(letter);
-        let has_form = scheme.starts_with(|it: char| it.is_ascii_alphabetic()) && scheme.chars().all(letters);
+        let has_form = scheme.starts_with(|letter: char| letter.is_ascii_alphabetic())
+            && scheme.chars().all(|letter: char| letter.is_ascii_alphanumeric() || "+-.".contains(letter));
         has_form && (rest.starts_with("//") || SCHEMES.iter().any(|known| known.eq_ignore_ascii_case(scheme)))
     }
 
@@ -215,11 +215,12 @@ fn has_password(rest: &str) -> bool {
     let (user, _) = rest.rsplit_once('@').unwrap_or(("", rest));
     // A colon of the user's name would be written so, but nobody has such a name, and many have a password.
     let (name, _) = before.rsplit_once('@').unwrap_or(("", before));
-    let is_password = |option: &str| {
-        let name = option.split('=').next().unwrap_or_default().to_ascii_lowercase();
-        name.contains("password") && name != "password_file"
-    };
-    user.contains(':') || name.to_ascii_lowercase().contains("%3a") || options.split('&').any(is_password)
+    user.contains(':')
+        || name.to_ascii_lowercase().contains("%3a")
+        || options.split('&').any(|option: &str| {
+            let name = option.split('=').next().unwrap_or_default().to_ascii_lowercase();
+            name.contains("password") && name != "password_file"
+        })
 }
 
 /// Whether what should be the name of a file begins like the URL of a server, with a user and a password.
@@ -245,7 +246,7 @@ mod tests {
 
     #[test]
     fn a_file_and_its_settings() {
-        let plain = SqliteUrl::of(Path::new("shop.db"));
+        let plain = SqliteUrl::new(Path::new("shop.db"));
         assert_eq!((plain.journal(), plain.synchronous()), (Journal::Wal, Synchronous::Full), "a commit is durable");
         assert_eq!(Url::read("sqlite:shop.db"), Ok(Url::Sqlite(plain.clone())));
         assert_eq!(Url::read("sqlite:shop.db?"), Ok(Url::Sqlite(plain.clone())));
