@@ -6,8 +6,7 @@
 
 use crate::event::{Event, EventKind};
 use crate::header::{FlowHead, Header};
-use assay_base::Span;
-use serde_json::Value;
+use crate::plan_head::PlanHead;
 
 /// The life that the plan gives to a stream, or to the loop that the stream belongs to.
 #[derive(Clone, Debug, Default)]
@@ -27,33 +26,10 @@ pub struct PlannedLife {
 }
 
 impl PlannedLife {
-    /// Reads the life of the stream with this index from a plan.
-    pub fn new(plan: &Value, stream: usize) -> PlannedLife {
-        let own = &plan["streams"][stream];
-        let looped = &own["arrival"]["looped"]["looped"];
-        let loops = plan["loops"].as_array().map_or(&[][..], Vec::as_slice);
-        let said = loops.iter().find(|other| looped.is_string() && other["name"] == *looped).unwrap_or(own);
-        let span = |name: &str| serde_json::from_value::<Span>(said[name].clone()).ok().map(Span::as_ns);
-        PlannedLife {
-            start_ns: span("start").unwrap_or(0),
-            lasts_ns: span("for"),
-            after: said["after"].as_str().map(|first| awaited(first, &said["and_after"])),
-            by_number: said["operations"].is_u64() || !said["bytes"].is_null(),
-            by_bytes: !said["bytes"].is_null(),
-            recorded: !own["arrival"]["recorded"].is_null(),
-        }
-    }
-
     /// Whether the stream begins or ends within the run.
     pub fn is_special(&self) -> bool {
         self.start_ns > 0 || self.lasts_ns.is_some() || self.after.is_some() || self.by_number
     }
-}
-
-/// The names of all that a stream waits for.
-fn awaited(first: &str, others: &Value) -> String {
-    let others = others.as_array().into_iter().flatten().filter_map(Value::as_str);
-    std::iter::once(first).chain(others).collect::<Vec<_>>().join(", ")
 }
 
 /// The beginning or the end of a flow, as an event reports it.
@@ -89,8 +65,12 @@ struct FlowTimes {
 impl Running {
     /// Creates the account of the flows that a header lists.
     pub fn from_header(header: &Header) -> Running {
-        let streams: Vec<PlannedLife> =
-            (0..header.streams.len()).map(|stream| PlannedLife::new(&header.plan, stream)).collect();
+        Running::new(header, &PlanHead::parse(&header.plan))
+    }
+
+    /// The same with the plan of that header.
+    pub fn new(header: &Header, plan: &PlanHead) -> Running {
+        let streams: Vec<PlannedLife> = (0..header.streams.len()).map(|stream| plan.life(stream)).collect();
         if streams.iter().all(|life| !life.is_special()) {
             return Running::default();
         }
@@ -191,13 +171,14 @@ impl Stretches {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     const S: u64 = 1_000_000_000;
 
     fn running(reads: Value, writes: Value) -> Running {
         let plan = json!({ "streams": [reads, writes] });
-        let streams = (0..2).map(|stream| PlannedLife::new(&plan, stream)).collect();
+        let plan = PlanHead::parse(&plan);
+        let streams = (0..2).map(|stream| plan.life(stream)).collect();
         let flow = |stream| FlowTimes { stream, ..FlowTimes::default() };
         Running { streams, flows: vec![flow(0), flow(1)], recordings_completed_ns: None }
     }
@@ -258,10 +239,11 @@ mod tests {
         let looped = json!({"arrival": {"looped": {"looped": "mix", "share": "100%"}}, "for": "1s"});
         let loops = json!([{ "name": "other", "for": "7s" }, { "name": "mix", "for": "9s", "bytes": "1GiB" }]);
         let plan = json!({ "streams": [looped, {"for": "3s", "after": "a", "and_after": ["b"]}], "loops": loops });
-        let [mix, own] = [0, 1].map(|stream| PlannedLife::new(&plan, stream));
+        let plan = PlanHead::parse(&plan);
+        let [mix, own] = [0, 1].map(|stream| plan.life(stream));
         assert_eq!((mix.lasts_ns, mix.by_number, mix.by_bytes, mix.after.as_deref()), (Some(9 * S), true, true, None));
         assert_eq!((own.lasts_ns, own.by_number, own.after.as_deref()), (Some(3 * S), false, Some("a, b")));
-        assert!(mix.is_special() && own.is_special() && !PlannedLife::new(&plan, 2).is_special());
+        assert!(mix.is_special() && own.is_special() && !plan.life(2).is_special());
     }
 
     #[test]

@@ -3,7 +3,9 @@
 //! neighbours are merged in pairs.
 
 use assay_base::Measure;
-use assay_record::{Entry, Header, Histograms, Interval, PhaseKind, Thresholds, Times, Unpacker};
+use assay_record::{
+    Entry, Header, Histograms, Interval, PhaseKind, PlanHead, PlannedStream, Thresholds, Times, Unpacker,
+};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -389,12 +391,11 @@ fn plan_of(header: &Header) -> Vec<Asked> {
         let of = if stream.size.is_empty() { String::new() } else { format!(" of {}", stream.size) };
         plan.push(Asked::new(format!("stream {}", stream.name), format!("{does}{of}, {arrival}{rate}")));
     }
-    let streams = header.plan.get("streams").and_then(|streams| streams.as_array());
-    for stream in streams.into_iter().flatten() {
-        let name = format!("stream {}", stream.get("name").and_then(Value::as_str).unwrap_or_default());
+    for PlannedStream { name, members, .. } in PlanHead::parse(&header.plan).streams {
+        let name = format!("stream {}", name.unwrap_or_default());
         match plan.iter_mut().find(|asked| asked.name == name) {
-            Some(asked) => asked.whole = stream.clone(),
-            None => plan.push(Asked { name, whole: stream.clone(), ..Asked::default() }),
+            Some(asked) => asked.whole = members,
+            None => plan.push(Asked { name, whole: members, ..Asked::default() }),
         }
     }
     let criteria: Vec<String> = header.criteria.iter().map(ToString::to_string).collect();

@@ -7,6 +7,7 @@ use crate::procedure::{Aside, Evidence};
 use crate::verdict::Verdict;
 use crate::words::add_new;
 use assay_base::{Direction, Knobs};
+use assay_record::PlanHead;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -93,10 +94,8 @@ fn counts_flushes(facts: &BTreeMap<String, String>) -> bool {
 }
 
 /// Whether a stream of the plan writes durably.
-fn is_durable(plan: &serde_json::Value, stream: &str) -> bool {
-    let streams = plan.get("streams").and_then(|streams| streams.as_array());
-    let mut mine = streams.into_iter().flatten().filter(|it| it.get("name").is_some_and(|name| name == stream));
-    mine.any(|it| it.get("durable").is_some_and(|durable| durable == true))
+fn is_durable(plan: &PlanHead, stream: &str) -> bool {
+    plan.streams.iter().any(|planned| planned.name.as_deref() == Some(stream) && planned.durable)
 }
 
 fn is_none_at_all(flushes: &f64) -> bool {
@@ -113,7 +112,8 @@ impl Measured {
             part.streams.rates(|totals| totals.direction == word).unwrap_or_default()
         });
         let own = [reads.0, writes.0, reads.1, writes.1];
-        let durable = part.streams.rates(|totals| is_durable(&part.plan.json, &totals.name));
+        let plan = PlanHead::parse(&part.plan.json);
+        let durable = part.streams.rates(|totals| is_durable(&plan, &totals.name));
         let (durable, _) = durable.unwrap_or_default();
         let disk = part.targets.each.first().and_then(|target| target.disk);
         let device = disk.map(|disk| {

@@ -153,7 +153,7 @@ fn part(
             meters,
             foreign,
             unwatched: fold.header.unwatched,
-            integrity: fold.integrity.finish(&fold.header.plan),
+            integrity: fold.integrity.finish(&fold.layout.plan),
         },
         course: Course {
             gaps: fold.events.gaps,

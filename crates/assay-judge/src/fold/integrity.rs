@@ -1,7 +1,7 @@
 //! What was read, compared with what was written: counts over all phases, and the first damaged places.
 
 use crate::judgement::{DamagedPlace, Integrity};
-use assay_record::{Event, EventKind, FlowInterval};
+use assay_record::{Event, EventKind, FlowInterval, PlanHead};
 use std::collections::BTreeMap;
 
 /// Number of places listed for each target.
@@ -16,11 +16,6 @@ pub(crate) struct IntegrityFold {
     unverified: u64,
     damaged: u64,
     places: Vec<DamagedPlace>,
-}
-
-/// Whether a run leaves what it seals for a later run to compare.
-pub(crate) fn is_sealed_only(plan: &serde_json::Value) -> bool {
-    plan.get("sealed_only").is_some_and(|it| *it == true)
 }
 
 impl IntegrityFold {
@@ -54,13 +49,13 @@ impl IntegrityFold {
     }
 
     /// The result; `None` when the plan does not verify.
-    pub(crate) fn finish(&self, plan: &serde_json::Value) -> Option<Integrity> {
-        if plan.get("verify")? != true {
+    pub(crate) fn finish(&self, plan: &PlanHead) -> Option<Integrity> {
+        if !plan.verify {
             return None;
         }
         // A run that only seals has nothing to say about the data, unless it has read some.
         let read = self.verified + self.unverified + self.damaged > 0;
-        if !read && is_sealed_only(plan) {
+        if !read && plan.sealed_only {
             return None;
         }
         // A misdirected write damages two places: where it went, and where it is missing.
@@ -129,8 +124,9 @@ mod tests {
         ] {
             fold.event(&event, &targets);
         }
-        assert_eq!(fold.finish(&serde_json::json!({})), None, "it was not asked for");
-        let places = fold.finish(&serde_json::json!({"verify": true})).unwrap().places;
+        assert_eq!(fold.finish(&PlanHead::default()), None, "it was not asked for");
+        let verifies = PlanHead { verify: true, ..PlanHead::default() };
+        let places = fold.finish(&verifies).unwrap().places;
         let texts: Vec<String> = places.iter().map(DamagedPlace::text).collect();
         assert_eq!(
             texts,
@@ -141,6 +137,6 @@ mod tests {
             ]
         );
         (0..100).for_each(|i| fold.event(&event("torn", &(i * 4096).to_string(), "1", None), &targets));
-        assert_eq!(fold.finish(&serde_json::json!({"verify": true})).unwrap().places.len(), LISTED);
+        assert_eq!(fold.finish(&verifies).unwrap().places.len(), LISTED);
     }
 }

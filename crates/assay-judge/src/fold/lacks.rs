@@ -2,7 +2,6 @@
 
 use crate::finding::course::{CourseFinding, Cut, Reached};
 use crate::finding::target::TargetFinding;
-use crate::fold::integrity;
 use crate::fold::notes::Notes;
 use crate::fold::per_minute::counting;
 use crate::fold::step::StepFold;
@@ -120,9 +119,9 @@ pub(crate) fn uncounted(fold: &StepFold, ended: Option<CloseReason>, notes: &mut
 
 /// Reports what keeps a run that verifies from saying anything about the data.
 pub(crate) fn unverified(fold: &StepFold, ended: Option<CloseReason>, notes: &mut Notes) {
-    let Some(integrity) = fold.integrity.finish(&fold.header.plan) else { return };
+    let Some(integrity) = fold.integrity.finish(&fold.layout.plan) else { return };
     let none = integrity.verified_reads == 0 && integrity.damaged == 0;
-    if none && !integrity::is_sealed_only(&fold.header.plan) && ended == Some(CloseReason::Completed) {
+    if none && !fold.layout.plan.sealed_only && ended == Some(CloseReason::Completed) {
         notes.find(TargetFinding::NothingVerified);
     }
     if fold.placement.segments() > 1 {

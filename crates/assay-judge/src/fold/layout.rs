@@ -4,9 +4,8 @@ use crate::fold::counted_times::CountedTimes;
 use crate::fold::lives::Lives;
 use crate::fold::loop_layout::LoopLayout;
 use crate::fold::stream_layout::StreamLayout;
-use assay_base::{Criterion, Span};
-use assay_record::{FlowHead, Header, PerMinute, PhaseKind, Thresholds, WatchedDisk};
-use serde::Deserialize;
+use assay_base::Criterion;
+use assay_record::{FlowHead, Header, PerMinute, PhaseKind, PlanHead, PlannedGroup, Thresholds, WatchedDisk};
 use std::collections::BTreeMap;
 
 /// Upper bound on the counters kept at once, 64 MiB; a log of ACT with 128 devices, its most, needs half of it.
@@ -32,34 +31,32 @@ pub struct GroupLayout {
     pub flows: Vec<usize>,
 }
 
-/// A group in the plan.
-#[derive(Deserialize)]
-struct PlannedGroup {
-    name: String,
-    streams: Vec<String>,
-}
-
 impl GroupLayout {
     /// The groups of a plan, of these streams. What names no stream of the header is left out.
-    fn all(header: &Header, layouts: &[StreamLayout]) -> Vec<GroupLayout> {
-        let planned: Vec<PlannedGroup> = serde_json::from_value(header.plan["groups"].clone()).unwrap_or_default();
+    fn all(header: &Header, plan: &PlanHead, layouts: &[StreamLayout]) -> Vec<GroupLayout> {
         let place: BTreeMap<&str, usize> =
             header.streams.iter().enumerate().map(|(at, stream)| (stream.name.as_str(), at)).collect();
-        let group = |group: PlannedGroup| {
-            let mut streams: Vec<usize> =
-                group.streams.iter().filter_map(|name| place.get(name.as_str()).copied()).collect();
-            streams.sort_unstable();
-            streams.dedup();
-            let flows = streams.iter().flat_map(|&stream| layouts[stream].flows.iter().copied()).collect();
-            GroupLayout { name: group.name, streams, flows }
-        };
-        planned.into_iter().take(LONGEST_LIST).map(group).filter(|group| !group.streams.is_empty()).collect()
+        let planned = plan.groups.iter().take(LONGEST_LIST);
+        let groups = planned.map(|group| GroupLayout::new(group, &place, layouts));
+        groups.filter(|group| !group.streams.is_empty()).collect()
+    }
+
+    /// A group of the streams that have a place in the header.
+    fn new(group: &PlannedGroup, place: &BTreeMap<&str, usize>, layouts: &[StreamLayout]) -> GroupLayout {
+        let mut streams: Vec<usize> =
+            group.streams.iter().filter_map(|name| place.get(name.as_str()).copied()).collect();
+        streams.sort_unstable();
+        streams.dedup();
+        let flows = streams.iter().flat_map(|&stream| layouts[stream].flows.iter().copied()).collect();
+        GroupLayout { name: group.name.clone(), streams, flows }
     }
 }
 
 /// How streams, targets and flows belong together, and by which rules their windows are judged.
 #[derive(Clone, Debug)]
 pub struct Layout {
+    /// What is read of the plan.
+    pub plan: PlanHead,
     /// Named streams.
     pub streams: Vec<StreamLayout>,
     /// Streams on targets.
@@ -76,10 +73,6 @@ pub struct Layout {
     pub watched: Vec<WatchedDisk>,
     /// When each stream begins and ends.
     pub lives: Lives,
-    /// Whether a window of a criterion that the end of the measurement cuts to less than half of its length says nothing.
-    pub half_windows: bool,
-    /// What waits at the end of a window is on its way, if the schedule takes no longer than this for it.
-    pub backlog: Span,
     /// Whether a criterion is about the operations of all streams together.
     pub all_judged: bool,
     /// Figures per minute that the result shows.
@@ -109,8 +102,9 @@ impl Layout {
         if header.flows.len().saturating_mul(thresholds.buckets()).saturating_mul(windows) > MOST_COUNTERS {
             return Err(format!("{} flows with {} thresholds", header.flows.len(), thresholds.bounds().len()));
         }
+        let plan = PlanHead::parse(&header.plan);
         let each = 0..header.streams.len();
-        let mut streams: Vec<StreamLayout> = each.map(|at| StreamLayout::new(header, at, criteria)).collect();
+        let mut streams: Vec<StreamLayout> = each.map(|at| StreamLayout::new(header, &plan, at, criteria)).collect();
         for (index, flow) in header.flows.iter().enumerate() {
             let stream = streams.get_mut(usize::from(flow.stream));
             stream
@@ -130,22 +124,21 @@ impl Layout {
             ));
         }
         Ok(Layout {
-            groups: GroupLayout::all(header, &streams),
+            groups: GroupLayout::all(header, &plan, &streams),
             streams,
             flows: header.flows.clone(),
             targets: header.targets.iter().map(|target| target.name.clone()).collect(),
-            loops: LoopLayout::all(header)?,
+            loops: LoopLayout::all(header, &plan)?,
             times: CountedTimes::new(header, thresholds, criteria),
-            lives: Lives::of(header),
+            lives: Lives::new(header, &plan),
             per_minute: header.per_minute.iter().take(MOST_PER_MINUTE).cloned().collect(),
-            backlog: serde_json::from_value(header.plan["backlog"].clone()).unwrap_or_default(),
             watched: header.watched.clone(),
-            half_windows: header.plan["half_windows"] == true,
             all_judged: header.streams.iter().all(|stream| stream.name != Criterion::ALL)
                 && criteria.iter().any(|criterion| criterion.stream == Criterion::ALL),
             of_another_tool: is_of_another_tool(&header.engine),
             interval_ns: header.interval_ns,
             planned_ns: header.measured_before_ns.saturating_add(measured_ns(header)),
+            plan,
         })
     }
 

@@ -180,7 +180,7 @@ impl Slices {
     /// Whether every criterion holds in a window, and why one of them is unproven where one is.
     fn observe(&mut self, index: usize, window: &Window, layout: &Layout) -> (bool, Option<Excuse>) {
         let (mut within, mut excuse) = (true, None);
-        if index > 0 && layout.half_windows && self.judged[index].windows.is_too_short(window) {
+        if index > 0 && layout.plan.half_windows && self.judged[index].windows.is_too_short(window) {
             self.judged[index].trackers.iter_mut().for_each(|(_, tracker)| tracker.count(window));
             return (within, excuse);
         }

@@ -415,7 +415,7 @@ mod tests {
     use super::*;
     use crate::fold::counted_times::CountedTimes;
     use crate::fold::stream_layout::StreamLayout;
-    use assay_record::{FlowInterval, Header, Thresholds};
+    use assay_record::{FlowInterval, Header, PlanHead, Thresholds};
     use std::collections::BTreeSet;
 
     /// Intervals of 10, so that 5 are within tolerance, and windows of 100.
@@ -433,10 +433,9 @@ mod tests {
                 lateness: false,
             },
             lives: crate::fold::lives::Lives::default(),
-            backlog: assay_base::Span::ZERO,
             per_minute: Vec::new(),
             watched: Vec::new(),
-            half_windows: false,
+            plan: PlanHead::default(),
             all_judged: false,
             of_another_tool: false,
             interval_ns: 10,
@@ -640,7 +639,7 @@ mod tests {
         use crate::fold::{fixture, lives::Lives};
         let header = Header { plan: serde_json::json!({"streams": [{"for": "100ns"}]}), ..fixture::header() };
         let of_header = Layout::new(&header, &[]).unwrap();
-        let layout = Layout { interval_ns: 10, planned_ns: 1000, lives: Lives::of(&header), ..of_header };
+        let layout = Layout { interval_ns: 10, planned_ns: 1000, lives: Lives::from_header(&header), ..of_header };
         let mut windows = Windows::new(Some(100), 1000);
         let mut add = |at_ns: u64, ok: u64, in_flight: u64| {
             let first = FlowInterval { ok, in_flight, ..FlowInterval::default() };

@@ -72,7 +72,7 @@ fn delivered(stream: usize, cell: &Counters, flow: Option<usize>, window: &Windo
     let own = lag_is_the_generators(cell);
     let length = layout.lives.lived_ns(stream, window.start_ns, window.end_ns);
     let flows = if flow.is_some() { 1 } else { layout.streams[stream].flows.len() };
-    let waiting = waiting(cell, flows, (own, layout.backlog), length);
+    let waiting = waiting(cell, flows, (own, layout.plan.backlog), length);
     let within = waiting <= cell.scheduled / LEFT_WAITING;
     let generator = !within && (own || behind_ns(cell, waiting, length) <= shift_ns(stream, flow, window, layout));
     let value = 1.0 - waiting as f64 / cell.scheduled as f64;
@@ -115,7 +115,7 @@ fn found(
 /// carried into the next window, which says whether they complete. Operations that wait for a slot count only where the
 /// plan allows a backlog.
 fn is_on_its_way(cell: &Counters, layout: &Layout) -> bool {
-    let waiting = if layout.backlog.is_zero() { 0 } else { cell.waiting };
+    let waiting = if layout.plan.backlog.is_zero() { 0 } else { cell.waiting };
     let few = cell.carried_in == 0 && cell.scheduled < TOO_FEW;
     few && cell.stuck == 0 && cell.in_flight.saturating_add(waiting) == cell.scheduled
 }
@@ -220,7 +220,8 @@ mod tests {
             // It was carried in, and has not completed here either.
             (cell(1, 0, 1, 0, 0), 0, Some(Cause::NothingCompleted)),
         ] {
-            let layout = Layout { backlog: Span::from_secs(backlog), ..Layout::new(&fixture::header(), &[]).unwrap() };
+            let mut layout = Layout::new(&fixture::header(), &[]).unwrap();
+            layout.plan.backlog = Span::from_secs(backlog);
             let found = delivered(0, &cell, None, &fixture::window(&layout), &layout);
             assert_eq!(found.and_then(|found| found.fault), expected, "{cell:?}");
         }
