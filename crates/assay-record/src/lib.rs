@@ -9,6 +9,7 @@ mod cells;
 mod commits;
 mod database;
 mod event;
+mod flow_counters;
 mod foreign;
 pub mod header;
 mod interval;
@@ -26,6 +27,7 @@ mod times;
 pub use commits::{BadLedger, Commit, CommitsEnd, CommitsHead, CommitsReader, CommitsWriter, Committed, Noted};
 pub use database::{DatabaseHead, DatabaseSums, PerMinute};
 pub use event::{Event, EventKind};
+pub use flow_counters::FlowCounters;
 pub use foreign::{DiskWork, ForeignAccount, ForeignLoad, OwnWork, WatchedDisk};
 pub use header::{
     CacheHead, Close, CloseReason, FlowHead, Header, MeterHead, PhaseHead, PhaseKind, Preparation, StepHead,
@@ -40,7 +42,7 @@ pub use loops::{LoopHead, LoopInterval};
 pub use packed::{Filled, Unpacker};
 pub use pauses::Pauses;
 pub use plan_head::{PlanHead, PlannedAddress, PlannedGroup, PlannedLoop, PlannedStream};
-pub use recorder::{Excess, Failure, FlowCounters, Frame, Recorder, Took};
+pub use recorder::{Excess, Failure, Frame, Recorder, Took};
 pub use running::{LifeNews, PlannedLife, Running, Stretches};
 pub use thresholds::Thresholds;
 pub use times::Times;

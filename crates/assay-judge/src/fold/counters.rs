@@ -145,12 +145,11 @@ pub(crate) struct Counters {
 impl Counters {
     /// Empty counters for `buckets` buckets.
     pub(crate) fn new(buckets: usize) -> Counters {
-        let lengths = || Lengths::new(buckets);
         Counters {
-            response: lengths(),
-            service: lengths(),
-            lag: lengths(),
-            own_lag: lengths(),
+            response: Lengths::new(buckets),
+            service: Lengths::new(buckets),
+            lag: Lengths::new(buckets),
+            own_lag: Lengths::new(buckets),
             forgiven: vec![0; buckets],
             ..Counters::default()
         }
@@ -158,7 +157,7 @@ impl Counters {
 
     /// Adds one interval; `Err` is the number of a bucket that does not exist.
     pub(crate) fn add_interval(&mut self, flow: &FlowInterval) -> Result<(), u64> {
-        self.add_scalars(flow.scheduled, flow.issued, flow.ok, flow.bytes, flow.short);
+        self.add_work([flow.scheduled, flow.issued, flow.ok, flow.bytes, flow.short]);
         flow.errors.iter().for_each(|(name, n)| self.add_error(name, *n));
         add_named(&mut self.counted, &flow.counted);
         if let Some(failures) = &flow.failures {
@@ -192,7 +191,7 @@ impl Counters {
 
     /// Adds another flow over the same period.
     pub(crate) fn merge(&mut self, other: &Counters) {
-        self.add_scalars(other.scheduled, other.issued, other.ok, other.bytes, other.short);
+        self.add_work(other.work());
         other.errors.iter().for_each(|(name, n)| self.add_error(name, *n));
         add_named(&mut self.counted, &other.counted);
         add_parts(&mut self.failed_at, other.failed_at.iter().map(|(part, n)| (*part, *n)));
@@ -216,9 +215,7 @@ impl Counters {
     /// Takes off what happened in a part of the period, as far as the rules read it. A log may claim anything: nothing
     /// falls below zero.
     pub(crate) fn subtract(&mut self, part: &Counters) {
-        let mine = [&mut self.scheduled, &mut self.issued, &mut self.ok, &mut self.bytes, &mut self.short];
-        let theirs = [part.scheduled, part.issued, part.ok, part.bytes, part.short];
-        mine.into_iter().zip(theirs).for_each(|(mine, theirs)| *mine = mine.saturating_sub(theirs));
+        self.work_mut().into_iter().zip(part.work()).for_each(|(mine, theirs)| *mine = mine.saturating_sub(theirs));
         for (name, n) in &part.errors {
             if let Some(mine) = self.errors.get_mut(name) {
                 *mine = mine.saturating_sub(*n);
@@ -243,10 +240,17 @@ impl Counters {
         self.drained = (self.drained.0.saturating_add(ok), self.drained.1.saturating_add(bytes));
     }
 
-    fn add_scalars(&mut self, scheduled: u64, issued: u64, ok: u64, bytes: u64, short: u64) {
-        let mine = [&mut self.scheduled, &mut self.issued, &mut self.ok, &mut self.bytes, &mut self.short];
-        let theirs = [scheduled, issued, ok, bytes, short];
-        mine.into_iter().zip(theirs).for_each(|(mine, theirs)| *mine = mine.saturating_add(theirs));
+    /// The counts that add up over time, always in this order.
+    fn work(&self) -> [u64; 5] {
+        [self.scheduled, self.issued, self.ok, self.bytes, self.short]
+    }
+
+    fn work_mut(&mut self) -> [&mut u64; 5] {
+        [&mut self.scheduled, &mut self.issued, &mut self.ok, &mut self.bytes, &mut self.short]
+    }
+
+    fn add_work(&mut self, work: [u64; 5]) {
+        self.work_mut().into_iter().zip(work).for_each(|(mine, theirs)| *mine = mine.saturating_add(theirs));
     }
 
     fn add_error(&mut self, name: &str, n: u64) {
