@@ -14,17 +14,20 @@ impl Judgement {
         let criteria = || self.part.criteria.iter().filter(|outcome| outcome.measured.is_some());
         let failed = || criteria().filter(|outcome| outcome.outcome == Outcome::Fail);
         let place = self.deciding.as_ref();
-        let measured = |outcome: &&CriterionOutcome| {
-            let figure = outcome.measured.as_ref().map(|figure| figure.text.as_str());
-            place.is_some_and(|place| outcome.asked.stream == place.stream && figure == place.measured.as_deref())
-        };
         let nearest = || {
             let judged = criteria().filter_map(|outcome| Some((outcome, share_of_bound(outcome)?)));
             judged.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(outcome, _)| outcome)
         };
         match (self.verdict, self.failure()) {
             (Verdict::Fail, Some(_)) => None,
-            (Verdict::Fail, None) => failed().find(measured).or_else(|| failed().next()),
+            (Verdict::Fail, None) => failed()
+                .find(|outcome| {
+                    let figure = outcome.measured.as_ref().map(|figure| figure.text.as_str());
+                    place.is_some_and(|place| {
+                        outcome.asked.stream == place.stream && figure == place.measured.as_deref()
+                    })
+                })
+                .or_else(|| failed().next()),
             _ => nearest(),
         }
     }

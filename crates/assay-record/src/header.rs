@@ -249,10 +249,9 @@ impl TargetHead {
     pub fn differs_from(&self, was: &TargetHead) -> Option<String> {
         const ABSENT: &str = "absent";
         let told = |head: &TargetHead, name: &str| head.facts.get(name).cloned().unwrap_or_else(|| ABSENT.to_owned());
-        let is_told = |head: &TargetHead| ["serial", "wwid"].iter().any(|name| told(head, name) != ABSENT);
-        let speaks = [was, self].into_iter().any(|head| head.kind == "block device" && is_told(head));
-        let place =
-            |head: &TargetHead| if head.facts.contains_key("path") { told(head, "path") } else { head.name.clone() };
+        let speaks = [was, self].into_iter().any(|head| {
+            head.kind == "block device" && (["serial", "wwid"].iter().any(|name| told(head, name) != ABSENT))
+        });
         let both_have_inodes = [was, self].into_iter().all(|head| head.facts.contains_key("inode"));
         let facts = |head: &TargetHead| {
             [
@@ -263,7 +262,14 @@ impl TargetHead {
                 ("wwid", told(head, "wwid")),
                 // A disk reports the same facts for each of its partitions.
                 ("partition", told(head, "partition")),
-                ("place", if speaks { String::new() } else { place(head) }),
+                (
+                    "place",
+                    if speaks {
+                        String::new()
+                    } else {
+                        if head.facts.contains_key("path") { told(head, "path") } else { head.name.clone() }
+                    },
+                ),
                 // Another file may have its path by now.
                 ("file", told(head, "file")),
                 // That of a database; logs of earlier versions do not have it.

@@ -162,9 +162,12 @@ impl FlowInterval {
 
     /// True when the accounting identity holds with `carried_in` from the interval before.
     pub fn balances(&self, carried_in: u64) -> bool {
-        let sum = |of: &[u64]| of.iter().map(|n| u128::from(*n)).sum::<u128>();
-        sum(&[carried_in, self.scheduled]) == sum(&[self.ok, self.failed(), self.short, self.carried_out()])
+        sum_of(&[carried_in, self.scheduled]) == sum_of(&[self.ok, self.failed(), self.short, self.carried_out()])
     }
+}
+
+fn sum_of(of: &[u64]) -> u128 {
+    of.iter().map(|n| u128::from(*n)).sum::<u128>()
 }
 
 /// Times of one kind in one interval.
@@ -291,31 +294,35 @@ pub struct CacheCounters {
 impl CacheCounters {
     /// Adds what was counted in another interval.
     pub fn add(&mut self, other: &CacheCounters) {
-        let sum = |a: &mut u64, b: u64| *a = a.saturating_add(b);
-        let moved = |a: &mut Moved, b: Moved| {
-            *a = Moved { count: a.count.saturating_add(b.count), sum_ns: a.sum_ns.saturating_add(b.sum_ns) };
-        };
-        sum(&mut self.reads, other.reads);
-        sum(&mut self.read_hits, other.read_hits);
-        sum(&mut self.ram_hits, other.ram_hits);
-        sum(&mut self.bypassed, other.bypassed);
-        sum(&mut self.invalidations, other.invalidations);
-        sum(&mut self.invalidate_hits, other.invalidate_hits);
-        sum(&mut self.insertions, other.insertions);
-        sum(&mut self.refused, other.refused);
-        sum(&mut self.evictions, other.evictions);
-        sum(&mut self.wraps, other.wraps);
-        sum(&mut self.skipped, other.skipped);
-        sum(&mut self.errors, other.errors);
-        moved(&mut self.device_reads, other.device_reads);
-        moved(&mut self.segment_reads, other.segment_reads);
-        moved(&mut self.segment_writes, other.segment_writes);
+        add_to(&mut self.reads, other.reads);
+        add_to(&mut self.read_hits, other.read_hits);
+        add_to(&mut self.ram_hits, other.ram_hits);
+        add_to(&mut self.bypassed, other.bypassed);
+        add_to(&mut self.invalidations, other.invalidations);
+        add_to(&mut self.invalidate_hits, other.invalidate_hits);
+        add_to(&mut self.insertions, other.insertions);
+        add_to(&mut self.refused, other.refused);
+        add_to(&mut self.evictions, other.evictions);
+        add_to(&mut self.wraps, other.wraps);
+        add_to(&mut self.skipped, other.skipped);
+        add_to(&mut self.errors, other.errors);
+        add_moved(&mut self.device_reads, other.device_reads);
+        add_moved(&mut self.segment_reads, other.segment_reads);
+        add_moved(&mut self.segment_writes, other.segment_writes);
         self.onward.resize(self.onward.len().max(other.onward.len()), OnwardReads::default());
         for (own, other) in self.onward.iter_mut().zip(&other.onward) {
-            sum(&mut own.reads, other.reads);
-            sum(&mut own.bytes, other.bytes);
+            add_to(&mut own.reads, other.reads);
+            add_to(&mut own.bytes, other.bytes);
         }
     }
+}
+
+fn add_moved(a: &mut Moved, b: Moved) {
+    *a = Moved { count: a.count.saturating_add(b.count), sum_ns: a.sum_ns.saturating_add(b.sum_ns) };
+}
+
+fn add_to(a: &mut u64, b: u64) {
+    *a = a.saturating_add(b)
 }
 
 /// A number of requests, and the nanoseconds that they took together.

@@ -290,8 +290,8 @@ impl Frame {
     pub fn interval(&self) -> Interval {
         let flows = self.cells.iter().map(FlowRecord::interval).collect();
         let Frame { index, start_ns, end_ns, phase, .. } = *self;
-        let late = |(target, rests): (usize, &Rests)| rests.lateness(target as u16);
-        let lateness = self.rests.iter().enumerate().filter_map(late).collect();
+        let lateness =
+            self.rests.iter().enumerate().filter_map(|(target, rests)| rests.lateness(target as u16)).collect();
         let loops = self.loops.clone();
         Interval { index, start_ns, end_ns, phase, flows, lateness, loops, ..Interval::default() }
     }
@@ -526,9 +526,12 @@ impl Recorder {
             cell.own_lag.buckets[bucket] += on_time;
             times.lag.record_many(0, on_time);
         }
-        let fresh = || vec![FlowRecord::new(self.thresholds.buckets()); self.cells.len()];
-        let idle = || vec![Rests::new(self.thresholds.buckets()); self.rests.len()];
-        let (cells, rests) = self.spare_cells.pop().unwrap_or_else(|| (fresh(), idle()));
+        let (cells, rests) = self.spare_cells.pop().unwrap_or_else(|| {
+            (
+                vec![FlowRecord::new(self.thresholds.buckets()); self.cells.len()],
+                vec![Rests::new(self.thresholds.buckets()); self.rests.len()],
+            )
+        });
         let cells = std::mem::replace(&mut self.cells, cells);
         let rests = std::mem::replace(&mut self.rests, rests);
         let loops = self.loops.clone();

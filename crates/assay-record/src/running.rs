@@ -5,7 +5,7 @@
 //! operations are, over the time that both cover together ([`Stretches`]).
 
 use crate::event::{Event, EventKind};
-use crate::header::{FlowHead, Header};
+use crate::header::Header;
 use crate::plan_head::PlanHead;
 
 /// The life that the plan gives to a stream, or to the loop that the stream belongs to.
@@ -74,8 +74,15 @@ impl Running {
         if streams.iter().all(|life| !life.is_special()) {
             return Running::default();
         }
-        let flow = |flow: &FlowHead| FlowTimes { stream: usize::from(flow.stream), ..FlowTimes::default() };
-        Running { streams, flows: header.flows.iter().map(flow).collect(), recordings_completed_ns: None }
+        Running {
+            streams,
+            flows: header
+                .flows
+                .iter()
+                .map(|flow| FlowTimes { stream: usize::from(flow.stream), ..FlowTimes::default() })
+                .collect(),
+            recordings_completed_ns: None,
+        }
     }
 
     /// The beginning or the end of a flow that an event reports; `None` for any other event.
@@ -92,9 +99,10 @@ impl Running {
     /// Takes what an event said, at `at_ns` of the measured time.
     pub fn take(&mut self, news: LifeNews, at_ns: u64) {
         let Some(flow) = self.flows.get_mut(news.flow) else { return };
-        match news.begins {
-            true => flow.begun_ns = Some(at_ns),
-            false => flow.completed_ns = Some(at_ns),
+        if news.begins {
+            flow.begun_ns = Some(at_ns)
+        } else {
+            flow.completed_ns = Some(at_ns)
         }
         self.recordings_completed_ns = self.last_of_recordings();
     }
@@ -131,8 +139,11 @@ impl Running {
     }
 
     fn last_of_recordings(&self) -> Option<u64> {
-        let recorded = |flow: &&FlowTimes| self.streams.get(flow.stream).is_some_and(|life| life.recorded);
-        let ends = self.flows.iter().filter(recorded).map(|flow| flow.completed_ns);
+        let ends = self
+            .flows
+            .iter()
+            .filter(|flow| self.streams.get(flow.stream).is_some_and(|life| life.recorded))
+            .map(|flow| flow.completed_ns);
         ends.collect::<Option<Vec<u64>>>()?.into_iter().max()
     }
 }

@@ -43,11 +43,17 @@ impl Gate {
         let runs = comparison.runs.iter().skip(1).enumerate();
         let answers: Vec<(GateOutcome, String)> = runs.map(|(at, run)| judged(comparison, at, run, bound)).collect();
         let outcome = answers.iter().map(|(outcome, _)| *outcome).max().unwrap_or(GateOutcome::NotWorse);
-        let sentence = |(outcome, why): (GateOutcome, String)| match outcome {
-            GateOutcome::NotWorse => format!("{why} by more than {tolerance}"),
-            GateOutcome::Unknown | GateOutcome::Worse => why,
-        };
-        Gate { outcome, tolerance: tolerance.to_string(), sentences: answers.into_iter().map(sentence).collect() }
+        Gate {
+            outcome,
+            tolerance: tolerance.to_string(),
+            sentences: answers
+                .into_iter()
+                .map(|(outcome, why)| match outcome {
+                    GateOutcome::NotWorse => format!("{why} by more than {tolerance}"),
+                    GateOutcome::Unknown | GateOutcome::Worse => why,
+                })
+                .collect(),
+        }
     }
 }
 
@@ -118,11 +124,10 @@ fn unknown_sentence(comparison: &Comparison, label: &str, unknown: &Reasons) -> 
 
 /// Each deciding figure with its row.
 fn deciding(comparison: &Comparison) -> impl Iterator<Item = (&StreamRow, &Figure)> {
-    let figures = |row| {
+    principal(&comparison.streams).flat_map(|row| {
         let row: &StreamRow = row;
         row.figures.iter().filter(|figure| DECIDING.contains(&figure.what.as_str())).map(move |figure| (row, figure))
-    };
-    principal(&comparison.streams).flat_map(figures)
+    })
 }
 
 /// What is found of one figure.

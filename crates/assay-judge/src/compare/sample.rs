@@ -192,17 +192,19 @@ impl Sampled {
         let step = header.step.as_ref().map(|step| step.number);
         let at = step.map_or(String::new(), |step| format!("step {step}: "));
         if !header.continues {
-            let placed = |asked: Asked| Asked { name: format!("{at}{}", asked.name), ..asked };
-            self.plan.extend(plan_of(header).into_iter().map(placed));
+            self.plan.extend(
+                plan_of(header).into_iter().map(|asked| Asked { name: format!("{at}{}", asked.name), ..asked }),
+            );
         }
         for stream in &header.streams {
             let key = (step, stream.name.clone());
             if !self.order.contains(&key) {
                 self.order.push(key.clone());
             }
-            let known =
-                |service| self.one_measure.is_none_or(|is_response| is_response(header, &stream.name) != service);
-            for (service, measure) in MEASURES.into_iter().filter(|(service, _)| known(*service)) {
+            for (service, measure) in MEASURES {
+                if self.one_measure.is_some_and(|is_response| is_response(header, &stream.name) == service) {
+                    continue;
+                }
                 let series = self.series.entry((step, stream.name.clone(), service)).or_default();
                 series.thresholds = thresholds_of(header, &stream.name, measure);
             }
@@ -236,15 +238,11 @@ impl Sampled {
                 let key = (step, stream.clone(), service);
                 let Some(series) = self.series.get(&key) else { continue };
                 let sum = sums.entry(key).or_default();
-                let mut add = |cell: u32, n: u64| {
-                    let counted = sum.entry(cell).or_default();
-                    *counted = counted.saturating_add(n);
-                };
-                add(OPERATIONS, flow.ok);
+                add_count(sum, OPERATIONS, flow.ok);
                 for (index, threshold) in series.thresholds.iter().enumerate() {
                     let Ok(bucket) = bounds.bounds().binary_search(threshold) else { continue };
                     let over = timing.counts.chunks_exact(2).filter(|pair| pair[0] > bucket as u64);
-                    add(index as u32 + 1, over.fold(0, |sum, pair| sum.saturating_add(pair[1])));
+                    add_count(sum, index as u32 + 1, over.fold(0, |sum, pair| sum.saturating_add(pair[1])));
                 }
             }
         }
@@ -300,8 +298,9 @@ impl Sampled {
     /// The response of the first criterion's stream; its service where the log has no response.
     pub fn main(&self) -> Option<&Series> {
         let (step, stream) = self.main.as_ref()?;
-        let of = |measure| self.series(*step, stream, measure);
-        of(Measure::Response).or_else(|| of(Measure::Service))
+        let [response, service] =
+            [Measure::Response, Measure::Service].map(|measure| self.series(*step, stream, measure));
+        response.or(service)
     }
 
     /// The thresholds that are compared for a stream, in nanoseconds.
@@ -331,6 +330,15 @@ impl Sampled {
     }
 }
 
+fn member_or_null(all: &serde_json::Map<String, Value>, name: &str) -> Value {
+    all.get(name).cloned().unwrap_or_default()
+}
+
+fn add_count(sum: &mut BTreeMap<u32, u64>, cell: u32, n: u64) {
+    let counted = sum.entry(cell).or_default();
+    *counted = counted.saturating_add(n);
+}
+
 /// `load is 1x in a and 2x in b`, or `stream seqlog is write of 64KiB, closed loop in b, and a has none`.
 fn differs(name: &str, values: [&str; 2], labels: [&str; 2]) -> String {
     let ([first, second], [a, b]) = (values, labels);
@@ -347,9 +355,8 @@ fn members(path: &str, there: &Value, here: &Value, found: &mut impl FnMut(&str,
         (Value::Object(a), Value::Object(b)) => {
             let names: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
             for name in names {
-                let of = |all: &serde_json::Map<String, Value>| all.get(name).cloned().unwrap_or_default();
                 let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-                members(&path, &of(a), &of(b), found);
+                members(&path, &member_or_null(a, name), &member_or_null(b, name), found);
             }
         }
         (a, b) if a == b => {}
@@ -369,16 +376,20 @@ fn shown(value: &Value) -> String {
 /// so its position among the devices replaces its name.
 fn by_place(mut header: Header) -> Header {
     let targets: Vec<String> = header.targets.iter().map(|target| target.name.clone()).collect();
-    let placed = |name: &str| {
-        let of = |(place, target): (usize, &String)| {
+    header.streams.iter_mut().for_each(|stream| stream.name = name_by_place(&stream.name, &targets));
+    header.criteria.iter_mut().for_each(|criterion| criterion.stream = name_by_place(&criterion.stream, &targets));
+    header
+}
+
+fn name_by_place(name: &str, targets: &[String]) -> String {
+    targets
+        .iter()
+        .enumerate()
+        .find_map(|(place, target)| {
             let rest = name.strip_prefix(target.as_str()).filter(|rest| rest.starts_with('-'))?;
             Some(format!("device {}{rest}", place + 1))
-        };
-        targets.iter().enumerate().find_map(of).unwrap_or_else(|| name.to_owned())
-    };
-    header.streams.iter_mut().for_each(|stream| stream.name = placed(&stream.name));
-    header.criteria.iter_mut().for_each(|criterion| criterion.stream = placed(&criterion.stream));
-    header
+        })
+        .unwrap_or_else(|| name.to_owned())
 }
 
 /// What must be equal: model, load, streams (direction, sizes, rates, arrivals, addresses), criteria.
@@ -406,9 +417,9 @@ fn plan_of(header: &Header) -> Vec<Asked> {
 /// The thresholds of the stream's criteria, on this measure if there are any, otherwise on any measure; without
 /// criteria, ACT's three.
 fn thresholds_of(header: &Header, stream: &str, measure: Measure) -> Vec<u64> {
-    let mine = || header.criteria.iter().filter(|criterion| criterion.stream == stream);
-    let some = mine().any(|criterion| criterion.measure == measure);
-    let own = mine().filter(|criterion| !some || criterion.measure == measure);
+    let about: Vec<_> = header.criteria.iter().filter(|criterion| criterion.stream == stream).collect();
+    let some = about.iter().any(|criterion| criterion.measure == measure);
+    let own = about.into_iter().filter(|criterion| !some || criterion.measure == measure);
     let own: BTreeSet<u64> = own.filter_map(|criterion| Some(criterion.threshold()?.as_ns())).collect();
     if own.is_empty() { vec![1_000_000, 8_000_000, 64_000_000] } else { own.into_iter().collect() }
 }

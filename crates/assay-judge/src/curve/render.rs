@@ -79,15 +79,18 @@ fn streams(page: &mut Page, curve: &Curve) {
     let heads: String = heads.iter().map(|name| format!(" {name:>14}")).collect();
     page.line(format!("  share  together{heads}  achieved a second"));
     for point in curve.points.iter().filter(|point| !point.streams.is_empty()) {
-        let rate = |rate: Option<f64>| rate.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.1}"));
         let achieved = |name: &&str| point.streams.iter().find(|stream| stream.name == *name)?.achieved;
-        let cells: String = shown.iter().map(|name| format!(" {:>14}", rate(achieved(name)))).collect();
-        page.line(format!("{:>7} {:>9}{cells}", point.share.to_string(), rate(point.rates.together)));
+        let cells: String = shown.iter().map(|name| format!(" {:>14}", rate_text(achieved(name)))).collect();
+        page.line(format!("{:>7} {:>9}{cells}", point.share.to_string(), rate_text(point.rates.together)));
     }
     let more = named.len() - shown.len();
     if more > 0 {
         page.line(format!("        … {more} more streams are in curve.json"));
     }
+}
+
+fn rate_text(rate: Option<f64>) -> String {
+    rate.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.1}"))
 }
 
 /// The text with a capital letter at its beginning.
@@ -110,15 +113,21 @@ pub(super) fn gain(curve: &Curve) -> Option<String> {
             counted(without)
         ));
     }
-    let same = |point: &&Point| point.belongs() && point.times.mean_ns.is_some();
-    let other = |point: &Point| without.points.iter().filter(same).find(|other| other.share == point.share);
-    let (with, without) = curve.points.iter().filter(same).rev().find_map(|point| Some((point, other(point)?)))?;
+    let others: Vec<&Point> = with_mean(without).collect();
+    let (with, without) = with_mean(curve)
+        .rev()
+        .find_map(|point| Some((point, *others.iter().find(|other| other.share == point.share)?)))?;
     Some(format!(
         "At {} the mean response is {} with the cache, and {} without it.",
         with.load,
         time(with.times.mean_ns),
         time(without.times.mean_ns)
     ))
+}
+
+/// The points of a curve that have a mean.
+fn with_mean(curve: &Curve) -> impl DoubleEndedIterator<Item = &Point> {
+    curve.points.iter().filter(|point| point.belongs() && point.times.mean_ns.is_some())
 }
 
 pub(super) fn length(curve: &Curve) -> String {
@@ -146,9 +155,8 @@ pub(super) enum Own {
 
 impl Own {
     pub(super) fn of(curve: &Curve) -> Option<Own> {
-        let any = |of: fn(&Point) -> bool| curve.points.iter().any(of);
-        let hits = any(|point| point.hit_rate.is_some()).then_some(Own::Hits);
-        hits.or_else(|| any(|point| point.bytes.is_some()).then_some(Own::Size))
+        let hits = any_point(curve, |point| point.hit_rate.is_some()).then_some(Own::Hits);
+        hits.or_else(|| any_point(curve, |point| point.bytes.is_some()).then_some(Own::Size))
     }
 
     /// The head of the column.
@@ -166,6 +174,10 @@ impl Own {
         };
         shown.unwrap_or_else(|| "-".to_owned())
     }
+}
+
+fn any_point(curve: &Curve, is_so: fn(&Point) -> bool) -> bool {
+    curve.points.iter().any(is_so)
 }
 
 fn time(ns: Option<u64>) -> String {
@@ -221,28 +233,21 @@ const MARKS: [[char; 2]; 2] = [['m', '9'], ['o', '8']];
 /// Mean and p99 over the throughput, with a logarithmic scale for the response; the column of the curve's knee is
 /// dotted.
 fn draw(page: &mut Page, curve: &Curve) {
-    let place = |of: &Curve, marks: [char; 2]| -> Vec<(char, f64, f64)> {
-        let p99 = |index: usize| of.points[index].times.p99_ns.map(|ns| ns as f64);
-        let line = of.line();
-        let p99 = line.iter().filter_map(|place| Some((marks[1], place.rate, p99(place.index)?)));
-        p99.chain(line.iter().map(|place| (marks[0], place.rate, place.mean_ns))).collect()
-    };
     // The curve itself is drawn over the one beside it.
     let curves: Vec<&Curve> = curve.both().collect();
-    let places: Vec<_> = curves.iter().zip(MARKS).rev().flat_map(|(of, marks)| place(of, marks)).collect();
+    let places: Vec<_> = curves.iter().zip(MARKS).rev().flat_map(|(of, marks)| places_of(of, marks)).collect();
     let (low, high) = places.iter().fold((f64::INFINITY, 0f64), |(low, high), at| (low.min(at.2), high.max(at.2)));
     let top = places.iter().fold(0f64, |top, at| top.max(at.1));
     if low >= high {
         return;
     }
-    let column = |rate: f64| ((rate / top * (COLUMNS - 1) as f64).round() as usize).min(COLUMNS - 1);
-    let row = |ns: f64| (((ns / low).ln() / (high / low).ln() * (ROWS - 1) as f64).round() as usize).min(ROWS - 1);
     let mut cells = vec![[' '; COLUMNS]; ROWS];
     if let Some(rate) = curve.shape.knee.and_then(|index| curve.points[index].rates.achieved) {
-        cells.iter_mut().for_each(|cells| cells[column(rate)] = '.');
+        cells.iter_mut().for_each(|cells| cells[column_of(rate, top)] = '.');
     }
     for (mark, rate, ns) in places {
-        cells[row(ns)][column(rate)] = mark;
+        let row = ((ns / low).ln() / (high / low).ln() * (ROWS - 1) as f64).round() as usize;
+        cells[row.min(ROWS - 1)][column_of(rate, top)] = mark;
     }
     let beside = if curve.beside.is_some() { "; without the cache o mean, 8 p99" } else { "" };
     let knee = if curve.shape.knee.is_some() { ", : knee" } else { "" };
@@ -256,4 +261,14 @@ fn draw(page: &mut Page, curve: &Curve) {
     let most = format!("{top:.1}/s of {}", page.reader.cut(stream(curve), 24));
     page.line(format!("{:>10} +{}", "", "-".repeat(COLUMNS)));
     page.line(format!("{:>10}  0{most:>width$}", "", width = COLUMNS - 1));
+}
+
+fn places_of(of: &Curve, marks: [char; 2]) -> Vec<(char, f64, f64)> {
+    let line = of.line();
+    let p99 = line.iter().filter_map(|place| Some((marks[1], place.rate, of.points[place.index].times.p99_ns? as f64)));
+    p99.chain(line.iter().map(|place| (marks[0], place.rate, place.mean_ns))).collect()
+}
+
+fn column_of(rate: f64, top: f64) -> usize {
+    ((rate / top * (COLUMNS - 1) as f64).round() as usize).min(COLUMNS - 1)
 }

@@ -166,6 +166,7 @@ pub(crate) fn nowhere(step: u32) -> Deciding {
 /// The finding that decides: the most severe one, and of several such the earliest. What names others on a disk comes before
 /// other reasons why nothing is proven, such as a schedule that they cut short.
 pub(crate) fn deciding(findings: &[Finding]) -> Option<&Finding> {
-    let key = |finding: &&Finding| (finding.class(), !finding.kind.names_others(), finding.deciding.start_ns);
-    findings.iter().min_by_key(key)
+    findings
+        .iter()
+        .min_by_key(|finding: &&Finding| (finding.class(), !finding.kind.names_others(), finding.deciding.start_ns))
 }

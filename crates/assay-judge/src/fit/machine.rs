@@ -193,8 +193,8 @@ impl<L: Load> Fit<L> {
     /// Whether a figure is expected to agree with these knobs.
     fn is_near(&self, knobs: &Knobs, figure: Figure) -> bool {
         let (at, ours) = (figure as usize, self.load.expected(knobs).figures);
-        let near = |theirs| difference(ours[at] * self.factor()[at], theirs).abs() <= self.goal.tolerance;
-        self.goal.production[at].is_none_or(near)
+        self.goal.production[at]
+            .is_none_or(|theirs| difference(ours[at] * self.factor()[at], theirs).abs() <= self.goal.tolerance)
     }
 
     /// The round that came nearest, and why its other figures do not agree.

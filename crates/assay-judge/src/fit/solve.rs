@@ -82,17 +82,17 @@ impl Movable {
 
     /// The knobs with position and amount replaced.
     pub(super) fn with(self, knobs: &Knobs, position: f64, amount: f64) -> Knobs {
-        let share = |value: f64| Share::from_ppb((value / STEP * 1e3).round() as u64 * 1_000);
-        let rate = |value: f64| Rate::ratio((value / STEP_OF_OTHERS).round() as u128, 10).unwrap_or(Rate::ZERO);
         let mut moved = *knobs;
         let (place, scale, others) = match self.direction {
             Direction::Read => (&mut moved.read_position, &mut moved.read_scale, &mut moved.other_reads),
             Direction::Write => (&mut moved.write_position, &mut moved.write_scale, &mut moved.other_writes),
         };
-        *place = share(position);
+        *place = share_of_steps(position);
         match self.amount {
-            Amount::LargeBlocks => *scale = share(amount),
-            Amount::Others => *others = rate(amount),
+            Amount::LargeBlocks => *scale = share_of_steps(amount),
+            Amount::Others => {
+                *others = Rate::ratio((amount / STEP_OF_OTHERS).round() as u128, 10).unwrap_or(Rate::ZERO)
+            }
         }
         moved
     }
@@ -120,6 +120,10 @@ impl Movable {
         let usual = if self.amount == Amount::Others { FAR } else { 1.0 };
         (to - from).abs() / usual
     }
+}
+
+fn share_of_steps(value: f64) -> Share {
+    Share::from_ppb((value / STEP * 1e3).round() as u64 * 1_000)
 }
 
 /// Knobs of one direction, and how far they are from the goal.
@@ -168,14 +172,16 @@ fn at_position(load: &dyn Load, aim: &Aim, from: &Knobs, movable: Movable, posit
     let (was_position, was_amount) = movable.of(from);
     let figures = |amount: f64| load.expected(&movable.with(from, position, amount)).figures;
     let (none, once) = (figures(0.0), figures(1.0));
-    let line = |figure: Figure| {
-        let at = figure as usize;
-        let production = aim.production[at].filter(|theirs| *theirs > 0.0)?;
-        let times = aim.factor[at] / production;
-        Some((none[at] * times - 1.0, (once[at] - none[at]) * times))
-    };
     let both = Figure::of(movable.direction);
-    let lines: Vec<(f64, f64)> = both.into_iter().filter_map(line).collect();
+    let lines: Vec<(f64, f64)> = both
+        .into_iter()
+        .filter_map(|figure| {
+            let at = figure as usize;
+            let production = aim.production[at].filter(|theirs| *theirs > 0.0)?;
+            let times = aim.factor[at] / production;
+            Some((none[at] * times - 1.0, (once[at] - none[at]) * times))
+        })
+        .collect();
     let setting = |amount: f64| {
         let off = |figure: Figure| {
             let at = figure as usize;
@@ -195,11 +201,16 @@ fn at_position(load: &dyn Load, aim: &Aim, from: &Knobs, movable: Movable, posit
 
 /// Where the larger distance of these lines from zero can be smallest.
 fn turns(lines: &[(f64, f64)], bounds: [f64; 2]) -> impl Iterator<Item = f64> {
-    let zero = |(a, b): (f64, f64)| -a / b;
-    let mut places: Vec<f64> = lines.iter().map(|line| zero(*line)).collect();
+    let mut places: Vec<f64> = lines.iter().map(|line| zero_of(*line)).collect();
     if let [(a, b), (c, d)] = lines {
-        places.extend([zero((a - c, b - d)), zero((a + c, b + d))]);
+        places.extend([zero_of((a - c, b - d)), zero_of((a + c, b + d))]);
     }
     places.extend(bounds);
     places.into_iter().filter(|place| place.is_finite())
+}
+
+/// Where a line `a + b x` is zero.
+fn zero_of(line: (f64, f64)) -> f64 {
+    let (a, b) = line;
+    -a / b
 }

@@ -89,8 +89,11 @@ const FLUSHES: &str = "the kernel follows each durable write with a flush of the
 
 /// Whether the kernel sends a separate flush for each durable write, which its counters include as an empty write.
 fn counts_flushes(facts: &BTreeMap<String, String>) -> bool {
-    let is = |name: &str, value: &str| facts.get(name).is_some_and(|fact| fact == value);
-    is("fua", "no") && is("write cache", "write back")
+    has_fact(facts, "fua", "no") && has_fact(facts, "write cache", "write back")
+}
+
+fn has_fact(facts: &BTreeMap<String, String>, name: &str, value: &str) -> bool {
+    facts.get(name).is_some_and(|fact| fact == value)
 }
 
 /// Whether a stream of the plan writes durably.
@@ -117,11 +120,7 @@ impl Measured {
         let (durable, _) = durable.unwrap_or_default();
         let disk = part.targets.each.first().and_then(|target| target.disk);
         let device = disk.map(|disk| {
-            let times = |device: DiskCount, own: DiskCount| {
-                let of = |device: u64, own: u64| if own == 0 { 1.0 } else { device as f64 / own as f64 };
-                [of(device.operations, own.operations), of(device.bytes, own.bytes)]
-            };
-            let (reads, writes) = (times(disk.reads, disk.own_reads), times(disk.writes, disk.own_writes));
+            let (reads, writes) = (ratios(disk.reads, disk.own_reads), ratios(disk.writes, disk.own_writes));
             [own[0] * reads[0], own[1] * writes[0], own[2] * reads[1], own[3] * writes[1]]
         });
         let flushed = part.targets.each.first().is_some_and(|target| counts_flushes(&target.head.facts));
@@ -142,6 +141,11 @@ impl Measured {
             delivered: built_in.is_some_and(|criterion| criterion.outcome == Met::Pass),
         }
     }
+}
+
+/// By how much more the device did than the run asked for, in operations and in bytes.
+fn ratios(device: DiskCount, own: DiskCount) -> [f64; 2] {
+    [ratio_of(device.operations, own.operations), ratio_of(device.bytes, own.bytes)]
 }
 
 impl Trail {
@@ -198,4 +202,8 @@ impl Trail {
     pub fn result(&self) -> Option<&Round> {
         self.rounds.get(self.outcome.as_ref()?.result()?.checked_sub(1)?)
     }
+}
+
+fn ratio_of(device: u64, own: u64) -> f64 {
+    if own == 0 { 1.0 } else { device as f64 / own as f64 }
 }

@@ -121,7 +121,6 @@ fn tied_or_bound(load: &dyn Load, state: &State<'_>, direction: Direction, above
 
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kib = |bytes: f64| bytes / 1024.0;
         match self {
             Why::Split { times } => write!(
                 f,
@@ -144,12 +143,16 @@ impl fmt::Display for Why {
             Why::Tied { ours, theirs } => write!(
                 f,
                 "one knob changes both operations and bytes: an operation has {:.1} KiB here and {:.1} KiB in production",
-                kib(*ours),
-                kib(*theirs)
+                in_kib(*ours),
+                in_kib(*theirs)
             ),
             Why::Unfinished => {
                 f.write_str("it is expected to agree in another round: allow more (--rounds), or longer ones (--for)")
             }
         }
     }
+}
+
+fn in_kib(bytes: f64) -> f64 {
+    bytes / 1024.0
 }

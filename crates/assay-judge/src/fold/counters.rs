@@ -84,12 +84,11 @@ impl Lengths {
     /// The figures for a slice, with the counts over `shown`.
     pub(crate) fn slice_times(&self, thresholds: &Thresholds, shown: &BTreeSet<Span>) -> SliceTimes {
         let operations = self.total();
-        let counted = |span: &Span| self.over(thresholds, *span).map(|n| (*span, n));
         SliceTimes {
             operations,
             mean_ns: self.mean_ns(),
             max_ns: (operations > 0).then_some(self.max_ns),
-            over: shown.iter().filter_map(counted).collect(),
+            over: shown.iter().filter_map(|span| self.over(thresholds, *span).map(|n| (*span, n))).collect(),
         }
     }
 }
@@ -195,7 +194,7 @@ impl Counters {
         other.errors.iter().for_each(|(name, n)| self.add_error(name, *n));
         add_named(&mut self.counted, &other.counted);
         add_parts(&mut self.failed_at, other.failed_at.iter().map(|(part, n)| (*part, *n)));
-        self.add_drained(other.drained);
+        self.add_drained(other.drained.0, other.drained.1);
         let ends =
             [&mut self.carried_in, &mut self.in_flight, &mut self.waiting, &mut self.stuck, &mut self.stuck_before];
         let theirs = [other.carried_in, other.in_flight, other.waiting, other.stuck, other.stuck_before];
@@ -236,7 +235,7 @@ impl Counters {
 
     /// Counts completions, with their bytes, as later than the planned time; they are already included in all
     /// completions.
-    pub(crate) fn add_drained(&mut self, (ok, bytes): (u64, u64)) {
+    pub(crate) fn add_drained(&mut self, ok: u64, bytes: u64) {
         self.drained = (self.drained.0.saturating_add(ok), self.drained.1.saturating_add(bytes));
     }
 
@@ -404,7 +403,7 @@ mod tests {
         one.add_error("EIO", 2);
         one.add_error(&Code::NOT_SUBMITTED.to_string(), 5);
         (one.ok, one.short, one.stuck, one.waiting) = (10, 1, 3, 4);
-        one.add_drained((2, 8192));
+        one.add_drained(2, 8192);
         one.end_segment();
         one.stuck = 1;
         let mut sum = Counters::new(3);

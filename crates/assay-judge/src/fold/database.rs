@@ -35,7 +35,7 @@ impl Databases {
     /// Keeps what an event tells.
     pub(crate) fn event(&mut self, event: &Event) {
         let target = event.details.get(TARGET).map_or(Some(0), |target| target.parse().ok());
-        if let Some(found) = target.and_then(|target: usize| self.0.get_mut(target)) {
+        if let Some(found) = target.and_then(|target| self.0.get_mut(target)) {
             found.event(event);
         }
     }
@@ -106,13 +106,16 @@ impl Found {
     }
 
     fn finish(self, head: DatabaseHead) -> DatabaseFigures {
-        let places = |n: u64| format!("conditions are broken in {n} place{}", if n == 1 { "" } else { "s" });
         // It stands beside the name of the database, which an event carries where there are several.
         let named = format!("{}: ", head.url);
         let checked = self.checked.map(|text| text.replace(&named, ""));
-        let checked = if self.broken > 0 { Some(places(self.broken)) } else { checked };
+        let checked = if self.broken > 0 { Some(broken_in_places(self.broken)) } else { checked };
         DatabaseFigures { head, settings_at_end: self.settings, checked, server_tpm: None }
     }
+}
+
+fn broken_in_places(n: u64) -> String {
+    format!("conditions are broken in {n} place{}", if n == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

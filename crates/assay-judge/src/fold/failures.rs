@@ -40,7 +40,8 @@ impl FlowFailures {
         flow: usize,
         first: Moment,
         interval: &FlowInterval,
-        (at_ns, layout): (u64, &Layout),
+        at_ns: u64,
+        layout: &Layout,
         notes: &mut Notes,
     ) {
         let unexcused;
@@ -88,16 +89,10 @@ impl FlowFailures {
 
     /// Finds where more failed over the whole step than may, unless the criterion itself is broken.
     pub(crate) fn too_many(&mut self, at_ns: u64, layout: &Layout, notes: &mut Notes) {
-        let broken = |stream: &str, notes: &Notes| {
-            notes.findings.iter().any(|finding| match &finding.kind {
-                Kind::Criterion(it) => is_broken(it, stream),
-                _ => false,
-            })
-        };
         for (flow, Allowed { failures, ended }) in std::mem::take(&mut self.allowed) {
             let Some(share) = layout.stream_of(flow).may_fail else { continue };
             let failed = failures.errors.values().fold(0u64, |sum, n| sum.saturating_add(*n));
-            if share.holds(failed, ended) || broken(&failures.stream, notes) {
+            if share.holds(failed, ended) || is_bound_broken(&failures.stream, notes) {
                 continue;
             }
             let failures = Failures { more_than: Some((share, ended)), ..failures };
@@ -107,6 +102,13 @@ impl FlowFailures {
             notes.findings.push(finding);
         }
     }
+}
+
+fn is_bound_broken(stream: &str, notes: &Notes) -> bool {
+    notes.findings.iter().any(|finding| match &finding.kind {
+        Kind::Criterion(it) => is_broken(it, stream),
+        _ => false,
+    })
 }
 
 fn is_broken(found: &CriterionFinding, stream: &str) -> bool {
@@ -208,7 +210,7 @@ mod tests {
         layout.streams[1].may_fail = None;
         let (mut fold, mut notes) = (FlowFailures::default(), Notes::new(1));
         for (start_ns, interval) in intervals {
-            fold.add(0, Moment::UnderLoad(*start_ns), interval, (0, &layout), &mut notes);
+            fold.add(0, Moment::UnderLoad(*start_ns), interval, 0, &layout, &mut notes);
         }
         let others = beside.len();
         notes.findings.extend(beside.into_iter().map(|it| Finding::of_step(it, 1)));

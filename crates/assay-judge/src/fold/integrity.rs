@@ -31,17 +31,16 @@ impl IntegrityFold {
         if event.what != EventKind::Damage || self.places.len() >= KEPT {
             return;
         }
-        let number = |name: &str| event.details.get(name)?.parse::<u64>().ok();
-        let target = || targets.get(usize::try_from(number("target")?).ok()?);
+        let target = || targets.get(usize::try_from(number_in(event, "target")?).ok()?);
         let place = || {
             Some(DamagedPlace {
                 target: target()?.clone(),
                 damage: event.details.get("damage")?.clone(),
-                offset: number("offset")?,
-                bytes: number("bytes")?,
-                generation: number("generation")?,
-                found_generation: number("found_generation"),
-                found_offset: number("found_offset"),
+                offset: number_in(event, "offset")?,
+                bytes: number_in(event, "bytes")?,
+                generation: number_in(event, "generation")?,
+                found_generation: number_in(event, "found_generation"),
+                found_offset: number_in(event, "found_offset"),
                 went_to: None,
             })
         };
@@ -79,6 +78,10 @@ impl IntegrityFold {
         let (verified_reads, unverified_reads) = (self.verified, self.unverified);
         Some(Integrity { verified_reads, unverified_reads, damaged: self.damaged, places })
     }
+}
+
+fn number_in(event: &Event, name: &str) -> Option<u64> {
+    event.details.get(name)?.parse::<u64>().ok()
 }
 
 impl DamagedPlace {

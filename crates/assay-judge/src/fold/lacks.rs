@@ -15,10 +15,7 @@ pub(crate) fn blank(targets: &[TargetTotals], notes: &mut Notes) {
     for target in targets.iter().filter(|target| target.blank_reads > 0 && target.holds_data()) {
         let (blank, sampled) = (target.blank_reads, target.sampled_reads);
         let found = TargetFinding::Blank { target: target.head.name.clone(), blank, sampled };
-        match target.is_blank() {
-            true => notes.find(found),
-            false => notes.warnings.push(found.to_string()),
-        }
+        if target.is_blank() { notes.find(found) } else { notes.warnings.push(found.to_string()) }
     }
 }
 

@@ -167,8 +167,7 @@ impl Layout {
 
     /// The streams on a target.
     pub(crate) fn streams_of(&self, target: usize) -> impl Iterator<Item = usize> {
-        let there = move |flow: &&FlowHead| usize::from(flow.target) == target;
-        self.flows.iter().filter(there).map(|flow| usize::from(flow.stream))
+        self.flows.iter().filter(move |flow| usize::from(flow.target) == target).map(|flow| usize::from(flow.stream))
     }
 
     /// Whether an interval that begins at `at` in measured time only drains what was due within the planned time.

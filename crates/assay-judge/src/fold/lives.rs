@@ -75,10 +75,11 @@ impl Lives {
         self.running.take(news, at_ns);
         let stream = self.flows.get(news.flow).copied();
         let Some(life) = stream.and_then(|stream| self.streams.get_mut(stream)) else { return };
-        match news.begins {
+        if news.begins {
             // On several targets it begins with the first.
-            true => life.begun_ns = Some(life.begun_ns.map_or(at_ns, |before| before.min(at_ns))),
-            false => life.done = (life.done.0.max(at_ns), life.done.1 + 1),
+            life.begun_ns = Some(life.begun_ns.map_or(at_ns, |before| before.min(at_ns)))
+        } else {
+            life.done = (life.done.0.max(at_ns), life.done.1 + 1)
         }
     }
 

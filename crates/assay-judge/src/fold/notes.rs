@@ -62,8 +62,7 @@ impl Notes {
     /// Notes a contradiction in the log. Only the first one is reported.
     pub(crate) fn contradiction(&mut self, found: Contradiction, at_ns: u64) {
         self.contradictions += 1;
-        let is_one = |finding: &Finding| matches!(finding.kind, Kind::Log(LogFinding::Contradiction(_)));
-        if !self.findings.iter().any(is_one) {
+        if !self.findings.iter().any(|finding| matches!(finding.kind, Kind::Log(LogFinding::Contradiction(_)))) {
             self.find_at(LogFinding::Contradiction(found), at_ns);
         }
     }

@@ -54,8 +54,8 @@ impl Phases {
 
     /// Begins a segment.
     pub(crate) fn resume(&mut self, header: &Header) {
-        let of = |name: &String| self.all.iter().position(|phase| phase.name == *name);
-        self.current = header.phases.iter().map(|phase| of(&phase.name)).collect();
+        self.current =
+            header.phases.iter().map(|phase| self.all.iter().position(|known| known.name == phase.name)).collect();
     }
 
     fn of(&mut self, phase: u16) -> Option<&mut Sum> {
@@ -95,14 +95,18 @@ impl Phases {
             let own = slices.iter().filter(|slice| (begin..end).contains(&slice.start_ns));
             let (of, within) = own.fold((0, 0), |(of, within), slice| (of + 1, within + u64::from(slice.within)));
             begin = end;
-            let stream = |(index, (counters, in_time)): (usize, &(Counters, u64))| PhaseStream {
-                name: layout.streams[index].head.name.clone(),
-                rate_achieved: (sum.measured_ns > 0).then(|| *in_time as f64 * 1e9 / sum.measured_ns as f64),
-                failed: counters.failed().saturating_add(counters.short),
-                response: summary(&counters.response, sum.responses.get(index), layout),
-            };
             PhaseFigures {
-                streams: sum.streams.iter().enumerate().map(stream).collect(),
+                streams: sum
+                    .streams
+                    .iter()
+                    .enumerate()
+                    .map(|(index, (counters, in_time))| PhaseStream {
+                        name: layout.streams[index].head.name.clone(),
+                        rate_achieved: (sum.measured_ns > 0).then(|| *in_time as f64 * 1e9 / sum.measured_ns as f64),
+                        failed: counters.failed().saturating_add(counters.short),
+                        response: summary(&counters.response, sum.responses.get(index), layout),
+                    })
+                    .collect(),
                 name: sum.name,
                 planned_ns: sum.planned_ns,
                 measured_ns: sum.measured_ns,

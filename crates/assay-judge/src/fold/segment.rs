@@ -105,9 +105,10 @@ impl Segment {
     /// A certification that should begin with a steady load and did not proves nothing; any other run gets a warning.
     fn steady(&mut self, known: &Known) -> Option<Said> {
         let why = if known.measured { self.warm_up.take_failure()? } else { return None };
-        Some(match known.certifies {
-            true => Said::OfStep(CourseFinding::NotSteady(why).into()),
-            false => Said::Warning(format!("measured without having reached a steady state: {why}")),
+        Some(if known.certifies {
+            Said::OfStep(CourseFinding::NotSteady(why).into())
+        } else {
+            Said::Warning(format!("measured without having reached a steady state: {why}"))
         })
     }
 }

@@ -15,6 +15,7 @@ use crate::rules::criterion::{Over, Tracker};
 use crate::rules::load::{LoadTracker, Seen};
 use crate::rules::loops;
 use crate::rules::own_lag::OwnLag;
+use crate::words::human_time;
 use assay_base::{Criterion, Span};
 use assay_record::Header;
 
@@ -200,14 +201,7 @@ impl Slices {
     fn slice(&mut self, window: &Window, within: bool, excuse: Option<Excuse>, layout: &Layout) {
         let seen: Seen = self.load.observe(window, layout);
         let within = within && seen.within;
-        let flaw = match () {
-            () if !within || window.invalid.is_some() => None,
-            () if seen.others || excuse == Some(Excuse::Others) => Some("others used it at the same time"),
-            () if !seen.proves => Some("the load was not offered"),
-            () if excuse.is_some() && layout.times.lateness => Some("the test machine was too late to prove anything"),
-            () if excuse.is_some() => Some("over a bound only by the test machine's own lag"),
-            () => None,
-        };
+        let flaw = if within && window.invalid.is_none() { flaw(&seen, excuse, layout) } else { None };
         if window.complete && window.invalid.is_none() && flaw.is_none() && !window.repeated {
             self.valid_intervals += window.intervals;
         }
@@ -280,10 +274,21 @@ fn windows_of(criteria: &[Criterion], slice_ns: u64, options: &Options, layout: 
 
 /// A note where a criterion is judged over another length than it asks for.
 fn note(asked: Option<u64>, length: u64) -> Option<String> {
-    let human = |ns| Span::from_ns(ns).human();
     match asked {
-        Some(asked) if asked > length => Some(format!("judged over {}, the whole measured time", human(length))),
-        Some(asked) if asked < length => Some(format!("judged per {}, the length of an interval", human(length))),
+        Some(asked) if asked > length => Some(format!("judged over {}, the whole measured time", human_time(length))),
+        Some(asked) if asked < length => Some(format!("judged per {}, the length of an interval", human_time(length))),
         _ => None,
+    }
+}
+/// Why a slice in which nothing is broken proves nothing; `None` where it does.
+fn flaw(seen: &Seen, excuse: Option<Excuse>, layout: &Layout) -> Option<&'static str> {
+    if seen.others || excuse == Some(Excuse::Others) {
+        Some("others used it at the same time")
+    } else if !seen.proves {
+        Some("the load was not offered")
+    } else if excuse.is_some() && layout.times.lateness {
+        Some("the test machine was too late to prove anything")
+    } else {
+        excuse.is_some().then_some("over a bound only by the test machine's own lag")
     }
 }

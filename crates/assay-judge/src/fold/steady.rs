@@ -36,9 +36,10 @@ impl Value {
 
     /// Mean response in nanoseconds, or operations per second.
     fn level(&self, open_loop: bool) -> Option<f64> {
-        match open_loop {
-            true => (self.operations > 0).then(|| self.response_ns as f64 / self.operations as f64),
-            false => (self.length_ns > 0).then(|| self.operations as f64 * 1e9 / self.length_ns as f64),
+        if open_loop {
+            (self.operations > 0).then(|| self.response_ns as f64 / self.operations as f64)
+        } else {
+            (self.length_ns > 0).then(|| self.operations as f64 * 1e9 / self.length_ns as f64)
         }
     }
 }
@@ -168,27 +169,31 @@ fn levels(values: &[Value], open_loop: bool) -> Vec<Change> {
     let mut bounds: Vec<usize> = changes(&series).into_iter().map(|index| placed[index].0).collect();
     bounds.insert(0, 0);
     bounds.push(values.len());
-    let level = |from: usize, to: usize| {
-        let mut sum = Value::default();
-        values[from..to].iter().for_each(|value| sum.add(value));
-        sum.level(open_loop).unwrap_or(0.0)
-    };
-    let change = |bounds: &[usize], at: usize| Change {
-        at_ns: values[bounds[at]].begin_ns,
-        before: level(bounds[at - 1], bounds[at]),
-        after: level(bounds[at], bounds[at + 1]),
-    };
     // The smallest change is removed first, so that two small steps in the same direction may together still be large
     // enough.
     loop {
-        let found = (1..bounds.len().saturating_sub(1)).map(|at| (at, change(&bounds, at)));
+        let found = (1..bounds.len().saturating_sub(1)).map(|at| (at, change_at(&bounds, at, values, open_loop)));
         let least = found.min_by(|a, b| a.1.size().total_cmp(&b.1.size()));
         match least {
-            Some((at, change)) if change.size() < LEAST || bounds.len() > MOST + 2 => drop(bounds.remove(at)),
+            Some((at, change_at)) if change_at.size() < LEAST || bounds.len() > MOST + 2 => drop(bounds.remove(at)),
             _ => break,
         }
     }
-    (1..bounds.len().saturating_sub(1)).map(|at| change(&bounds, at)).collect()
+    (1..bounds.len().saturating_sub(1)).map(|at| change_at(&bounds, at, values, open_loop)).collect()
+}
+
+fn change_at(bounds: &[usize], at: usize, values: &[Value], open_loop: bool) -> Change {
+    Change {
+        at_ns: values[bounds[at]].begin_ns,
+        before: level_between(bounds[at - 1], bounds[at], values, open_loop),
+        after: level_between(bounds[at], bounds[at + 1], values, open_loop),
+    }
+}
+
+fn level_between(from: usize, to: usize, values: &[Value], open_loop: bool) -> f64 {
+    let mut sum = Value::default();
+    values[from..to].iter().for_each(|value| sum.add(value));
+    sum.level(open_loop).unwrap_or(0.0)
 }
 
 #[cfg(test)]

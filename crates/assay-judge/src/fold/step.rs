@@ -199,7 +199,7 @@ impl StepFold {
         self.targets.add(interval, &self.layout);
         let disturbance = self.others.observe(at_ns, interval, &self.layout);
         if let Some(at_ns) = at_ns {
-            self.measured(at_ns, interval, (&carried, &opened), disturbance.as_ref());
+            self.measured(at_ns, interval, &carried, &opened, disturbance.as_ref());
         }
         self.others.passed(interval);
         self.look_at_clocks(interval, at_ns);
@@ -222,8 +222,9 @@ impl StepFold {
             Place::Again => self.spoil(Contradiction::Again { index: interval.index }),
             Place::Behind(first, last) => {
                 self.slices.hole();
-                let is_one = |kind: &Kind| matches!(kind, Kind::Log(LogFinding::Intervals(..)));
-                self.notes.find_once(LogFinding::Intervals(first, last), is_one);
+                self.notes.find_once(LogFinding::Intervals(first, last), |kind: &Kind| {
+                    matches!(kind, Kind::Log(LogFinding::Intervals(..)))
+                });
             }
         }
     }
@@ -235,20 +236,14 @@ impl StepFold {
         let first = self.placement.moment(interval.start_ns);
         for (index, flow) in interval.flows.iter().enumerate() {
             self.segment.failed.interval(index, flow);
-            self.failures.add(index, first, flow, (at_ns, &self.layout), &mut self.notes);
+            self.failures.add(index, first, flow, at_ns, &self.layout, &mut self.notes);
             self.integrity.add(flow);
         }
         self.spoil_unless(adds_up);
         carried
     }
 
-    fn measured(
-        &mut self,
-        at_ns: u64,
-        interval: &Interval,
-        (carried, opened): (&[u64], &[i64]),
-        by: Option<&Disturbance>,
-    ) {
+    fn measured(&mut self, at_ns: u64, interval: &Interval, carried: &[u64], opened: &[i64], by: Option<&Disturbance>) {
         let tolerance = self.layout.tolerance_ns();
         if !self.placement.reaches(at_ns, tolerance) {
             self.slices.hole();
@@ -332,7 +327,7 @@ impl StepFold {
 
     /// The ring was too small, or the kernel dropped requests: what was not counted proves nothing.
     fn engine_health(&mut self, event: &Event) {
-        let lost = |name| event.details.get(name).is_some_and(|n: &String| n != "0");
+        let lost = |name| event.details.get(name).is_some_and(|n| n != "0");
         if lost("submissions_dropped") || lost("completions_overflowed") {
             self.notes.find(CourseFinding::LostCount(event.text.clone()));
         }
@@ -354,7 +349,7 @@ impl StepFold {
                 continue;
             }
             let first = self.placement.moment(first_ns);
-            self.failures.add(flow, first, &interval, (at_ns, &self.layout), &mut self.notes);
+            self.failures.add(flow, first, &interval, at_ns, &self.layout, &mut self.notes);
             self.integrity.add(&interval);
             if self.placement.is_measured(first_ns) {
                 self.measured.totals.add_failures(flow, &interval);

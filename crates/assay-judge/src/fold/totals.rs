@@ -136,8 +136,9 @@ impl Totals {
             most.see(most::together(&of_flows, layout, |flow| usize::from(layout.flows[flow].stream) == stream));
         }
         for (totals, group) in self.groups.iter_mut().zip(&layout.groups) {
-            let is_member = |flow: usize| group.streams.contains(&usize::from(layout.flows[flow].stream));
-            totals.most.see(most::together(&of_flows, layout, is_member));
+            totals.most.see(most::together(&of_flows, layout, |flow: usize| {
+                group.streams.contains(&usize::from(layout.flows[flow].stream))
+            }));
         }
         self.all.see(most::together(&of_flows, layout, |_| true));
     }
@@ -181,8 +182,10 @@ impl Totals {
     fn add_peak(&mut self, placed: &Placed<'_>, any_ran_ns: u64, layout: &Layout) {
         let length_ns = placed.length_ns();
         let flows = placed.interval.flows.iter().zip(&layout.flows);
-        let moves = |stream: u16| layout.streams[usize::from(stream)].head.does() != FLUSH;
-        let done = flows.filter(|(_, head)| moves(head.stream)).map(|(flow, _)| flow.ok as f64).sum::<f64>();
+        let done = flows
+            .filter(|(_, head)| layout.streams[usize::from(head.stream)].head.does() != FLUSH)
+            .map(|(flow, _)| flow.ok as f64)
+            .sum::<f64>();
         // A forged log may say more time than there is.
         let is_known = self.any_ran_ns < u64::MAX && length_ns > 0;
         let is_whole = is_known && (any_ran_ns == 0 || any_ran_ns == length_ns);

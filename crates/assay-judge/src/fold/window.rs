@@ -14,7 +14,7 @@ use crate::fold::others::{Disturbed, Left};
 use crate::fold::placement::{Disturbing, Placed};
 use crate::judgement::DiskCount;
 use assay_base::Direction;
-use assay_record::{FlowHead, Interval};
+use assay_record::Interval;
 
 /// A window that has ended.
 #[derive(Clone, Debug)]
@@ -91,11 +91,15 @@ impl Open {
         if !layout.lives.is_some() {
             return false;
         }
-        let rest = |(cell, flow): (&Counters, &FlowHead)| {
-            let out = layout.lives.is_out_of_time_by(flow.stream.into(), self.end_ns);
-            out && cell.in_flight.saturating_add(cell.waiting) > 0
-        };
-        self.rest = self.flows.iter().zip(&layout.flows).map(rest).collect();
+        self.rest = self
+            .flows
+            .iter()
+            .zip(&layout.flows)
+            .map(|(cell, flow)| {
+                let out = layout.lives.is_out_of_time_by(flow.stream.into(), self.end_ns);
+                out && cell.in_flight.saturating_add(cell.waiting) > 0
+            })
+            .collect();
         self.rest.contains(&true)
     }
 
@@ -153,7 +157,7 @@ impl Open {
             }
             // As after the end of the run: what waited then was not delivered in time, and what completes now is no
             // work of the time before.
-            cell.add_drained((flow.ok, flow.bytes));
+            cell.add_drained(flow.ok, flow.bytes);
             cell.waiting = cell.waiting.max(waiting);
             *rest = flow.in_flight.saturating_add(flow.waiting) > 0;
         }
@@ -206,7 +210,7 @@ impl Open {
                 self.invalid.get_or_insert(Flaw::NoBucket(bucket));
             }
             if drains {
-                cell.add_drained((flow.ok, flow.bytes));
+                cell.add_drained(flow.ok, flow.bytes);
                 // An operation that waited when the load ended was not delivered in time, however fast it completes
                 // afterwards.
                 cell.waiting = cell.waiting.max(waiting);
@@ -383,8 +387,11 @@ impl Windows {
     }
 
     fn window(&self, open: Open, layout: &Layout) -> Window {
-        let together = |flows: &[usize]| sum(flows.iter().map(|&flow| &open.flows[flow]), layout);
-        let streams = layout.streams.iter().map(|stream| together(&stream.flows)).collect();
+        let streams = layout
+            .streams
+            .iter()
+            .map(|stream| sum(stream.flows.iter().map(|&flow| &open.flows[flow]), layout))
+            .collect();
         Window {
             number: open.index.saturating_add(1),
             start_ns: open.index.saturating_mul(self.length_ns),

@@ -46,8 +46,6 @@ impl CacheFigures {
 
     /// In one sentence.
     pub fn in_words(&self) -> String {
-        let percent =
-            |share: Option<f64>| share.map_or_else(|| "-".to_owned(), |share| format!("{:.1}%", share * 100.0));
         let began = match (self.head.loaded, &self.head.emptied) {
             (true, _) => format!("began with {} blocks of an earlier run", self.head.blocks),
             (false, Some(why)) => format!("began empty, because {why}"),
@@ -62,7 +60,7 @@ impl CacheFigures {
             "cache {}, {}: {} of {} blocks read were in it, {}{bypassed}{failed}",
             self.head.device.name,
             Bytes::new(self.head.size_bytes).human(),
-            percent(self.read_hit_rate),
+            percent_or_dash(self.read_hit_rate),
             self.counted.reads,
             began
         )
@@ -73,10 +71,6 @@ impl CacheFigures {
         let CacheFigures { head, counted: it, .. } = self;
         let percent =
             |share: Option<f64>| share.map_or_else(|| "–".to_owned(), |share| format!("{:.2}%", share * 100.0));
-        let mean = |moved: Moved| match moved.count {
-            0 => "–".to_owned(),
-            count => format!("{count}, {} each", Span::from_ns(moved.sum_ns / count).human()),
-        };
         let began = match (head.loaded, &head.emptied) {
             (true, _) => format!("{} blocks of an earlier run", head.blocks),
             (false, Some(why)) => format!("empty: {why}"),
@@ -103,14 +97,25 @@ impl CacheFigures {
             ("Blocks put in", it.insertions.to_string()),
             ("Blocks that found no room", it.refused.to_string()),
             ("Blocks evicted", it.evictions.to_string()),
-            ("Reads of its device", mean(it.device_reads)),
-            ("Segments read", mean(it.segment_reads)),
-            ("Segments written", mean(it.segment_writes)),
+            ("Reads of its device", mean_text(it.device_reads)),
+            ("Segments read", mean_text(it.segment_reads)),
+            ("Segments written", mean_text(it.segment_writes)),
             ("Segments passed", it.skipped.to_string()),
             ("Times round", it.wraps.to_string()),
             ("Errors of its device", self.errors_of_all_phases.to_string()),
         ]
     }
+}
+
+fn mean_text(moved: Moved) -> String {
+    match moved.count {
+        0 => "–".to_owned(),
+        count => format!("{count}, {} each", Span::from_ns(moved.sum_ns / count).human()),
+    }
+}
+
+fn percent_or_dash(share: Option<f64>) -> String {
+    share.map_or_else(|| "-".to_owned(), |share| format!("{:.1}%", share * 100.0))
 }
 
 #[cfg(test)]

@@ -41,8 +41,11 @@ impl MeterFigures {
             return Some(Counted::Bytes);
         }
         let Some(one) = name.strip_suffix("_ns") else { return Some(Counted::Events) };
-        let is_of = |of: &String| of.strip_prefix(one).is_some_and(|plural| plural == "s" || plural == "es");
-        self.head.counters.iter().position(is_of).map(Counted::TimeOf)
+        self.head
+            .counters
+            .iter()
+            .position(|of| of.strip_prefix(one).is_some_and(|plural| plural == "s" || plural == "es"))
+            .map(Counted::TimeOf)
     }
 
     /// Why nothing measures the counter with this index, where that is so: its zeros say nothing.
@@ -105,11 +108,12 @@ impl MeterFigures {
 
     /// In one sentence. What never happened is left out, and what nothing measures is named with its reason.
     pub fn in_words(&self) -> String {
-        let one = |index: usize| match self.not_measured(index) {
-            Some(why) => Some(format!("time of a {} not measured: {why}", self.label(index))),
-            None => self.mean(index).filter(|figure| *figure > 0.0).map(|figure| self.said(index, figure)),
-        };
-        let said: Vec<String> = (0..self.head.counters.len()).filter_map(one).collect();
+        let said: Vec<String> = (0..self.head.counters.len())
+            .filter_map(|index| match self.not_measured(index) {
+                Some(why) => Some(format!("time of a {} not measured: {why}", self.label(index))),
+                None => self.mean(index).filter(|figure| *figure > 0.0).map(|figure| self.said(index, figure)),
+            })
+            .collect();
         let said = match (self.read_ns, said.is_empty()) {
             (0, _) => "its counters could not be read".to_owned(),
             (_, true) => "nothing reached it".to_owned(),

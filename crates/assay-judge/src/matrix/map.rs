@@ -92,9 +92,12 @@ fn map(matrix: &Matrix, shown: &Shown) -> Option<Map> {
     let figures = |point: &Point| if shown.is_small { point.small } else { point.large };
     let values = matrix.points.iter().filter(|point| point.is_true()).filter_map(figures).map(|it| (shown.value)(&it));
     let (low, high) = values.fold((f64::INFINITY, 0f64), |(low, high), value| (low.min(value), high.max(value)));
-    let strength = |value: f64| match high > low {
-        true => (((value - low) / (high - low)) * (STRENGTHS - 1) as f64).round() as usize,
-        false => STRENGTHS / 2,
+    let strength = |value: f64| {
+        if high > low {
+            (((value - low) / (high - low)) * (STRENGTHS - 1) as f64).round() as usize
+        } else {
+            STRENGTHS / 2
+        }
     };
     let cell = |own: u32, other: u32| {
         let (small, large) = if shown.is_small { (own, other) } else { (other, own) };
@@ -109,13 +112,12 @@ fn map(matrix: &Matrix, shown: &Shown) -> Option<Map> {
             _ => Cell::Void,
         }
     };
-    let row = |other: &u32| (*other, columns.iter().map(|own| cell(*own, *other)).collect());
     let (across, down) = if shown.is_small { ("small", "large") } else { ("large", "small") };
     (!places.is_empty()).then(|| Map {
         title: shown.title,
         across,
         down,
-        rows: rows.iter().map(row).collect(),
+        rows: rows.iter().map(|other| (*other, columns.iter().map(|own| cell(*own, *other)).collect())).collect(),
         columns: columns.clone(),
     })
 }

@@ -134,8 +134,9 @@ impl Matrix {
 
     /// The runs that it has, each with its place.
     pub fn known(&self) -> impl Iterator<Item = (Place, Evidence)> {
-        let evidence = |point: &Point| self.aside.evidence(&point.directory, point.verdict, &point.reason);
-        self.points.iter().map(move |point| (point.place, evidence(point)))
+        self.points
+            .iter()
+            .map(move |point| (point.place, self.aside.evidence(&point.directory, point.verdict, &point.reason)))
     }
 
     /// The point at a place.
@@ -145,8 +146,8 @@ impl Matrix {
 
     /// Whether every point was measured to its end.
     pub fn is_whole(&self) -> bool {
-        let is_there = |place: &Place| self.at(*place).is_some_and(|point| point.verdict != Verdict::Incomplete);
-        !self.asked.is_empty() && self.asked.iter().all(is_there)
+        !self.asked.is_empty()
+            && self.asked.iter().all(|place| self.at(*place).is_some_and(|point| point.verdict != Verdict::Incomplete))
     }
 
     /// FAIL where a point failed, INCOMPLETE while one is missing or was cut short, otherwise the worst verdict of its points.

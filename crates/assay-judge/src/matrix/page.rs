@@ -62,15 +62,18 @@ struct Field {
 }
 
 fn drawn(map: super::map::Map) -> Drawn {
-    let field = |cell: Cell| match cell {
+    let rows = map.rows.into_iter().map(|(row, cells)| (row, cells.into_iter().map(field_of).collect()));
+    Drawn { title: map.title, across: map.across, down: map.down, columns: map.columns, rows: rows.collect() }
+}
+
+fn field_of(cell: Cell) -> Field {
+    match cell {
         Cell::Outside => Field { class: "outside".into(), text: String::new() },
         Cell::Missing => Field { class: "gone".into(), text: ABSENT.into() },
         Cell::Void => Field { class: "void".into(), text: "? void".into() },
         Cell::Failed => Field { class: "bad".into(), text: "✗ failed".into() },
         Cell::Figure(text, strength) => Field { class: format!("h{strength}"), text },
-    };
-    let rows = map.rows.into_iter().map(|(row, cells)| (row, cells.into_iter().map(field).collect()));
-    Drawn { title: map.title, across: map.across, down: map.down, columns: map.columns, rows: rows.collect() }
+    }
 }
 
 struct Row<'a> {
@@ -82,17 +85,20 @@ struct Row<'a> {
 }
 
 fn row(point: &Point) -> Row<'_> {
-    let of = |it: Option<Figures>, text: fn(Figures) -> String| it.map_or_else(|| ABSENT.to_owned(), text);
     Row {
         point,
         badge: Badge::of(point.verdict),
         place: place(point),
         figures: [
-            of(point.small, |it| per_second(it.rate)),
-            of(point.small, |it| time(it.mean_ns)),
-            of(point.large, |it| format!("{}/s", Bytes::new(it.bytes_per_second as u64).human())),
-            of(point.large, |it| time(it.mean_ns)),
+            text_or_absent(point.small, |it| per_second(it.rate)),
+            text_or_absent(point.small, |it| time(it.mean_ns)),
+            text_or_absent(point.large, |it| format!("{}/s", Bytes::new(it.bytes_per_second as u64).human())),
+            text_or_absent(point.large, |it| time(it.mean_ns)),
         ],
         report: report_beside(Path::new(&point.directory)),
     }
+}
+
+fn text_or_absent(it: Option<Figures>, text: fn(Figures) -> String) -> String {
+    it.map_or_else(|| ABSENT.to_owned(), text)
 }

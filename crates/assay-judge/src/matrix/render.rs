@@ -62,9 +62,12 @@ fn shown(cell: &Cell) -> &str {
 
 /// `3 small and 2 large`.
 pub(super) fn place(point: &Point) -> String {
-    let of = |n: u32, kind: &str| (n > 0).then(|| format!("{n} {kind}"));
-    let all = [of(point.place.small, "small"), of(point.place.large, "large")];
+    let all = [count_of(point.place.small, "small"), count_of(point.place.large, "large")];
     all.into_iter().flatten().collect::<Vec<_>>().join(" and ")
+}
+
+fn count_of(n: u32, kind: &str) -> Option<String> {
+    (n > 0).then(|| format!("{n} {kind}"))
 }
 
 /// What was run, in words.

@@ -97,7 +97,7 @@ pub(crate) fn one(part: &StepFigures, stream: &str, target: Option<&str>, most: 
         left_out(&mut page, &part.slices.listed[next..index]);
         if let Some(slice) = part.slices.listed.get(index) {
             let over = is_over(part, slice, stream, target);
-            row(&mut page, slice, (stream, &device), target, &columns, over);
+            row(&mut page, slice, stream, &device, target, &columns, over);
         }
         next = index + 1;
     }
@@ -112,13 +112,18 @@ pub(crate) fn one(part: &StepFigures, stream: &str, target: Option<&str>, most: 
 /// kept its own bounds must not be marked. Where no stream explains the slice (the load was not delivered, or a window
 /// is longer than a slice), all are marked.
 pub(crate) fn is_over(part: &StepFigures, slice: &Slice, stream: &str, target: Option<&str>) -> bool {
-    let breaks =
-        |name: &str| targets_of(&part.streams, name).iter().any(|on| broke_in(part, slice, name, on.as_deref()));
-    let explained = || part.criteria.iter().filter_map(|criterion| criterion.asked.stream.as_deref()).any(breaks);
-    match slice.within {
-        true => false,
-        false if broke_in(part, slice, stream, target) => true,
-        false => !explained() && target.is_none_or(|target| broke_a_bound(part, stream, target)),
+    let explained = || {
+        part.criteria
+            .iter()
+            .filter_map(|criterion| criterion.asked.stream.as_deref())
+            .any(|name| targets_of(&part.streams, name).iter().any(|on| broke_in(part, slice, name, on.as_deref())))
+    };
+    if slice.within {
+        false
+    } else if broke_in(part, slice, stream, target) {
+        true
+    } else {
+        !explained() && target.is_none_or(|target| broke_a_bound(part, stream, target))
     }
 }
 
@@ -213,22 +218,18 @@ fn percent(percent: Option<f64>) -> String {
     percent.map_or_else(|| format!("{:>7}", "-"), |percent| format!("{percent:>7.2}"))
 }
 
-fn row(
-    page: &mut Page,
-    slice: &Slice,
-    (stream, device): (&str, &str),
-    target: Option<&str>,
-    columns: &[Span],
-    over: bool,
-) {
+fn row(page: &mut Page, slice: &Slice, stream: &str, device: &str, target: Option<&str>, columns: &[Span], over: bool) {
     let Some(entry) = slice.stream(stream, target) else { return };
     let service = slice.stream(device, target).unwrap_or(entry);
     let (response, service) = (cells(&entry.response, columns), cells(&service.service, columns));
-    let mark = match () {
-        () if !slice.complete => "  not complete",
-        () if !slice.valid => "  proves nothing",
-        () if over => "  over",
-        () => "",
+    let mark = if !slice.complete {
+        "  not complete"
+    } else if !slice.valid {
+        "  proves nothing"
+    } else if over {
+        "  over"
+    } else {
+        ""
     };
     let note = slice.note.as_ref().filter(|_| slice.complete).map(|note| format!("  {note}")).unwrap_or_default();
     let w = (columns.len() * 7).max(16);
@@ -293,9 +294,12 @@ fn totals(
     rule(page, columns);
     let w = (columns.len() * 7).max(16);
     for (name, [response, service]) in [("avg", average), ("max", largest)] {
-        let text = |values: Vec<Option<f64>>| values.into_iter().map(percent).collect::<String>();
-        page.line(format!("{name:>5} {:<w$}   {}", text(response), text(service)));
+        page.line(format!("{name:>5} {:<w$}   {}", percents(&response), percents(&service)));
     }
+}
+
+fn percents(values: &[Option<f64>]) -> String {
+    values.iter().map(|value| percent(*value)).collect()
 }
 
 type Pair = [Vec<Option<f64>>; 2];
@@ -337,9 +341,10 @@ fn share_of_operations(times: &[&SliceTimes], threshold: Span) -> Option<f64> {
 /// for a slice without operations.
 fn mean_of_slices(times: &[&SliceTimes], threshold: Span) -> Option<f64> {
     let counted: Vec<&&SliceTimes> = times.iter().filter(|times| times.over.contains_key(&threshold)).collect();
-    let printed =
-        |times: &SliceTimes| format!("{:.2}", times.percent_over(threshold).unwrap_or(0.0)).parse().unwrap_or(0.0);
-    let sum: f64 = counted.iter().map(|times| printed(times)).sum();
+    let sum: f64 = counted
+        .iter()
+        .map(|times| format!("{:.2}", times.percent_over(threshold).unwrap_or(0.0)).parse().unwrap_or(0.0))
+        .sum();
     (!counted.is_empty()).then(|| sum / counted.len() as f64)
 }
 
@@ -358,16 +363,14 @@ pub(crate) fn by_target(part: &StepFigures, stream: &str) -> Page {
             (name, largest)
         })
         .collect();
-    let key = |row: &(String, Pair)| row.1[0].first().copied().flatten().unwrap_or(-1.0);
-    rows.sort_by(|a, b| key(b).total_cmp(&key(a)));
+    rows.sort_by(|a, b| first_share(b).total_cmp(&first_share(a)));
     let w = (columns.len() * 7).max(16);
     page.line("max of any slice, by target:");
     for (name, [response, service]) in rows.iter().take(TARGETS) {
-        let text = |values: &Vec<Option<f64>>| values.iter().map(|value| percent(*value)).collect::<String>();
         page.line(format!(
             "      {:<w$}   {}  {}",
-            text(response),
-            text(service),
+            percents(response),
+            percents(service),
             cut(name, 78usize.saturating_sub(11 + w + 7 * columns.len()))
         ));
     }
@@ -375,6 +378,10 @@ pub(crate) fn by_target(part: &StepFigures, stream: &str) -> Page {
         page.line(format!("      … {} more targets, all with less", rows.len() - TARGETS));
     }
     page
+}
+
+fn first_share(row: &(String, Pair)) -> f64 {
+    row.1[0].first().copied().flatten().unwrap_or(-1.0)
 }
 
 #[cfg(test)]

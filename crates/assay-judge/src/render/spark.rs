@@ -14,11 +14,10 @@ const COLUMNS: usize = 48;
 pub(crate) fn line(part: &StepFigures) -> Option<String> {
     // Slices have figures of streams, and none of all streams together.
     let has_slices = |stream: &Option<String>| part.streams.together.as_ref().map(|all| &all.name) != stream.as_ref();
-    let judged = |outcome: &&CriterionOutcome| {
+    let outcome = part.criteria.iter().find(|outcome| {
         let stream = &outcome.asked.stream;
         stream.is_some() && has_slices(stream) && outcome.outcome != Outcome::NotApplied
-    };
-    let outcome = part.criteria.iter().find(judged)?;
+    })?;
     let criterion: Criterion = outcome.asked.criterion.parse().ok()?;
     let values: Vec<Option<f64>> = part.slices.listed.iter().map(|slice| value(slice, outcome, &criterion)).collect();
     if values.len() < 2 {

@@ -11,6 +11,7 @@ use crate::render::tested::device;
 use crate::render::totals::{by_slice, figures, percentiles, phases};
 use crate::verdict::Verdict;
 use crate::words::for_a_shell;
+use crate::words::human_time;
 use assay_base::Span;
 use std::fmt;
 
@@ -45,7 +46,7 @@ pub fn text_with(
 ) -> fmt::Result {
     let mut page = Page::default();
     for room in ROOMS {
-        page = composed(judgement, following, (room, reader));
+        page = composed(judgement, following, room, reader);
         if page.len() <= LINES || reader == Reader::Pipe {
             break;
         }
@@ -53,7 +54,7 @@ pub fn text_with(
     page.write(out)
 }
 
-fn composed(judgement: &Judgement, following: &Following<'_>, (room, reader): (Room, Reader)) -> Page {
+fn composed(judgement: &Judgement, following: &Following<'_>, room: Room, reader: Reader) -> Page {
     let mut page = Page::about(following.log, reader);
     head(&mut page, judgement, room);
     steps(&mut page, judgement, room);
@@ -144,12 +145,11 @@ fn is_quick(judgement: &Judgement) -> bool {
 }
 
 fn length(time: &MeasuredTime) -> String {
-    let human = |ns| Span::from_ns(ns).human();
     let measured = time.measured_ns.min(time.planned_ns);
     if measured < time.planned_ns {
-        format!("{} of {} measured", human(measured), human(time.planned_ns))
+        format!("{} of {} measured", human_time(measured), human_time(time.planned_ns))
     } else {
-        format!("{} measured", human(measured))
+        format!("{} measured", human_time(measured))
     }
 }
 

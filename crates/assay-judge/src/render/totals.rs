@@ -1,8 +1,6 @@
 //! The figures of a whole part in the summary: percentiles, rates, errors, bytes, what was verified.
 
-use crate::judgement::{
-    Integrity, PhaseFigures, StreamFigures, StreamTotals, TargetFigures, TargetTotals, TimesSummary,
-};
+use crate::judgement::{Integrity, StreamFigures, StreamTotals, TargetFigures, TargetTotals, TimesSummary};
 use crate::render::page::{Page, Reader};
 use crate::render::room::{LISTED, Room};
 use crate::render::shown::{Shown, of_database, rate};
@@ -52,17 +50,17 @@ pub(crate) fn phases(page: &mut Page, streams: &StreamFigures, room: Room) {
     }
     page.blank();
     page.line(format!("{:<31}{:>9}{:>9}{:>9}{:>9}{:>9}", "phase", "rate/s", "mean", "p50", "p99", "max"));
-    let busy = |phase: &PhaseFigures| phase.streams.iter().filter(|it| it.response.operations > 0).count();
-    let rows: usize = streams.phases.iter().map(busy).sum();
+    let rows: usize =
+        streams.phases.iter().map(|phase| phase.streams.iter().filter(|it| it.response.operations > 0).count()).sum();
     let listed = if page.reader == Reader::Pipe { usize::MAX } else { room.of(LISTED, 2) };
     let all = streams.phases.iter().flat_map(|phase| phase.streams.iter().map(move |stream| (phase, stream)));
     for (phase, stream) in all.filter(|(_, stream)| stream.response.operations > 0).take(listed) {
         let [of, name] = [&phase.name, &stream.name].map(|name| page.reader.cut(name, 14));
         let rate = stream.rate_achieved.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.0}"));
         let times = &stream.response;
-        let human =
-            |ns: Option<u64>| format!("{:>9}", ns.map_or_else(|| "-".to_owned(), |ns| Span::from_ns(ns).human()));
-        let times = [times.mean_ns, times.p50_ns, times.p99_ns, times.max_ns].map(human).concat();
+        let times = [times.mean_ns, times.p50_ns, times.p99_ns, times.max_ns]
+            .map(|ns| format!("{:>9}", ns.map_or_else(|| "-".to_owned(), |ns| Span::from_ns(ns).human())))
+            .concat();
         page.line(format!("{:<31}{rate:>9}{times}", format!("{of} {name}")));
     }
     if rows > listed {
@@ -74,14 +72,16 @@ pub(crate) fn phases(page: &mut Page, streams: &StreamFigures, room: Room) {
 fn worst<'a>(shown: Shown<'a>, streams: &[&'a StreamTotals]) -> &'a str {
     let decided = shown.deciding.and_then(|place| place.stream.as_deref());
     let known = decided.filter(|name| streams.iter().any(|stream| stream.name == *name));
-    let slowest = || streams.iter().max_by_key(|stream| stream.response.p99_ns).map_or("", |stream| &stream.name);
-    known.unwrap_or_else(slowest)
+    known
+        .unwrap_or_else(|| streams.iter().max_by_key(|stream| stream.response.p99_ns).map_or("", |stream| &stream.name))
 }
 
 fn times(name: &str, times: &TimesSummary) -> String {
-    let cell = |ns: Option<u64>| format!("{:>9}", ns.map_or_else(|| "-".to_owned(), |ns| Span::from_ns(ns).human()));
     let values = [times.mean_ns, times.p50_ns, times.p99_ns, times.p99_9_ns, times.max_ns];
-    format!("{name:<31}{}", values.map(cell).concat())
+    format!(
+        "{name:<31}{}",
+        values.map(|ns| format!("{:>9}", ns.map_or_else(|| "-".to_owned(), |ns| Span::from_ns(ns).human()))).concat()
+    )
 }
 
 /// Other figures slice by slice, beside the table.
@@ -97,21 +97,26 @@ pub(crate) fn figures(page: &mut Page, shown: Shown<'_>, room: Room) {
     let most = |of: fn(&StreamTotals) -> u64| together().map(of).max().unwrap_or(0);
     let lag = together().filter_map(|stream| stream.lag.p99_ns).max();
     let own = together().filter_map(|stream| stream.own_lag.max_ns).max();
-    let human = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), |ns| Span::from_ns(ns).human());
     let cpu = part
         .generator
         .cost
         .filter(|cost| cost.sampled_ns > 0)
         .map(|cost| format!(", CPU {:.0}% of one", cost.cpu_ns as f64 * 100.0 / cost.sampled_ns as f64));
-    let queues = match part.lacks_in_flight() {
-        true => "what was in flight is not in this log".to_owned(),
-        false => format!(
+    let queues = if part.lacks_in_flight() {
+        "what was in flight is not in this log".to_owned()
+    } else {
+        format!(
             "in flight up to {}, waiting up to {}",
             most(|stream| stream.in_flight_max),
             most(|stream| stream.waiting_max)
-        ),
+        )
     };
-    let load = format!("{queues}; lag p99 {}, own lag max {}{}", human(lag), human(own), cpu.unwrap_or_default());
+    let load = format!(
+        "{queues}; lag p99 {}, own lag max {}{}",
+        time_or_dash(lag),
+        time_or_dash(own),
+        cpu.unwrap_or_default()
+    );
     page.words("", &load, room.of(usize::MAX, 2));
     let listed = room.of(LISTED, 1);
     part.streams.loops.iter().take(listed).for_each(|it| page.words("", &it.in_words(), room.of(usize::MAX, 1)));
@@ -146,6 +151,10 @@ pub(crate) fn figures(page: &mut Page, shown: Shown<'_>, room: Room) {
     integrity(page, &part.targets, room);
 }
 
+fn time_or_dash(ns: Option<u64>) -> String {
+    ns.map_or_else(|| "-".to_owned(), |ns| Span::from_ns(ns).human())
+}
+
 /// A database: its figures per minute, unless they stand at the top, what else was counted, what it is, and what its checks
 /// found.
 fn database(page: &mut Page, shown: Shown<'_>, room: Room) {
@@ -164,13 +173,14 @@ fn database(page: &mut Page, shown: Shown<'_>, room: Room) {
     for (target, database) in part.databases.iter().enumerate() {
         let own: Vec<String> = part.streams.per_minute.iter().filter_map(|it| it.on(target)).collect();
         let (words, checked) = (database.in_words(), database.in_words_of_check());
-        match own.is_empty() {
-            true => [words, checked].iter().for_each(|said| page.words("", said, room.of(usize::MAX, 2))),
-            false => page.words(
+        if own.is_empty() {
+            [words, checked].iter().for_each(|said| page.words("", said, room.of(usize::MAX, 2)))
+        } else {
+            page.words(
                 "",
                 &format!("{}: {}; {words}; {checked}", database.head.url, own.join(", ")),
                 room.of(usize::MAX, 3),
-            ),
+            )
         }
     }
     if let Some(deviations) = part.databases.iter().map(|it| &it.head.deviations).find(|all| !all.is_empty()) {

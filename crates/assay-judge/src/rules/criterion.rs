@@ -149,9 +149,9 @@ impl Tracker {
     }
 
     fn decide(&mut self, figures: &Figures, flaw: Option<Late>, others: Option<OthersUse>) -> bool {
-        let alone = || figures.alone.iter().map(|(_, figure)| figure);
         let culprit = culprit(figures);
-        let pushed = alone().chain([&figures.together]).find(|figure| figure.generator);
+        let pushed =
+            (figures.alone.iter().map(|(_, figure)| figure)).chain([&figures.together]).find(|figure| figure.generator);
         let disturbed = disturbed(figures).cloned().zip(others);
         if let Some(figure) = culprit {
             self.tally.broke();

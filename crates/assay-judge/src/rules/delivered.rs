@@ -63,8 +63,13 @@ fn delivered(stream: usize, cell: &Counters, flow: Option<usize>, window: &Windo
             return None;
         }
         let cause = excused(nothing_completed(cell), stream, flow, window, layout);
-        let result = (NONE.to_owned(), 0.0, offered, !matches!(cause, Cause::NothingCompleted | Cause::Others));
-        return Some(found(flow, window, layout, result, Some(cause)));
+        let delivered = Delivered {
+            text: NONE.to_owned(),
+            value: 0.0,
+            operations: offered,
+            generator: !matches!(cause, Cause::NothingCompleted | Cause::Others),
+        };
+        return Some(found(flow, window, layout, delivered, Some(cause)));
     }
     if cell.scheduled == 0 {
         return None;
@@ -72,14 +77,19 @@ fn delivered(stream: usize, cell: &Counters, flow: Option<usize>, window: &Windo
     let own = lag_is_the_generators(cell);
     let length = layout.lives.lived_ns(stream, window.start_ns, window.end_ns);
     let flows = if flow.is_some() { 1 } else { layout.streams[stream].flows.len() };
-    let waiting = waiting(cell, flows, (own, layout.plan.backlog), length);
+    let waiting = waiting(cell, flows, own, layout.plan.backlog, length);
     let within = waiting <= cell.scheduled / LEFT_WAITING;
     let generator = !within && (own || behind_ns(cell, waiting, length) <= shift_ns(stream, flow, window, layout));
     let value = 1.0 - waiting as f64 / cell.scheduled as f64;
-    let text = share_text(value, LEAST);
-    let cause = || if generator { Cause::Generator } else { excused(Cause::Device, stream, flow, window, layout) };
-    let fault = (!within).then(cause);
-    Some(found(flow, window, layout, (text, value, cell.scheduled, generator), fault))
+    let delivered = Delivered { text: share_text(value, LEAST), value, operations: cell.scheduled, generator };
+    let fault = if within {
+        None
+    } else if generator {
+        Some(Cause::Generator)
+    } else {
+        Some(excused(Cause::Device, stream, flow, window, layout))
+    };
+    Some(found(flow, window, layout, delivered, fault))
 }
 
 /// A device on which others disturbed the stream is not accused.
@@ -89,13 +99,20 @@ fn excused(cause: Cause, stream: usize, flow: Option<usize>, window: &Window, la
     if accused && window.is_disturbed(flows) { Cause::Others } else { cause }
 }
 
-fn found(
-    flow: Option<usize>,
-    window: &Window,
-    layout: &Layout,
-    (text, value, operations, generator): (String, f64, u64, bool),
-    fault: Option<Cause>,
-) -> Found {
+/// How much of the load was delivered.
+struct Delivered {
+    /// The share in words.
+    text: String,
+    /// The share, 0 to 1.
+    value: f64,
+    /// Number of operations of which it is the share.
+    operations: u64,
+    /// Whether the generator is the reason why it is less than all.
+    generator: bool,
+}
+
+fn found(flow: Option<usize>, window: &Window, layout: &Layout, delivered: Delivered, fault: Option<Cause>) -> Found {
+    let Delivered { text, value, operations, generator } = delivered;
     let figure = Figure {
         window: window.number,
         start_ns: window.start_ns,
@@ -131,7 +148,7 @@ fn nothing_completed(cell: &Counters) -> Cause {
 }
 
 /// Operations that wait at the end of the window although they should have been issued.
-fn waiting(cell: &Counters, flows: usize, (own, backlog): (bool, Span), length: u64) -> u64 {
+fn waiting(cell: &Counters, flows: usize, own: bool, backlog: Span, length: u64) -> u64 {
     // An operation that is due in the very last instant is on its way, not withheld.
     let waiting = cell.waiting.saturating_sub(flows as u64).min(cell.scheduled);
     let within = |most: u64| u128::from(waiting) * u128::from(length) <= u128::from(cell.scheduled) * u128::from(most);
@@ -254,7 +271,7 @@ mod tests {
             (5000, 1, true, 1000),
         ] {
             let cell = Counters { waiting: held, scheduled: 1000, ..Counters::new(1) };
-            let found = waiting(&cell, flows, (own, Span::ZERO), LENGTH);
+            let found = waiting(&cell, flows, own, Span::ZERO, LENGTH);
             assert_eq!(found, expected, "{held} {flows} {own}");
             assert_eq!(behind_ns(&cell, found, LENGTH), u128::from(expected) * 10_000_000);
         }
@@ -267,7 +284,7 @@ mod tests {
         const LENGTH: u64 = 10_000_000_000;
         for (held, backlog_ms, expected) in [(11, 0, 10), (11, 99, 10), (11, 100, 0), (51, 1000, 0), (52, 1000, 51)] {
             let cell = Counters { waiting: held, scheduled: 1000, ..Counters::new(1) };
-            let found = waiting(&cell, 1, (false, Span::from_ms(backlog_ms)), LENGTH);
+            let found = waiting(&cell, 1, false, Span::from_ms(backlog_ms), LENGTH);
             assert_eq!(found, expected, "{held} {backlog_ms}");
         }
     }

@@ -131,7 +131,7 @@ impl Gauge {
             let measured = self.value(cell, layout)?;
             let by_the_device = self.without_the_generator(measured, cell, target, window, layout);
             let figure = |value: Value| {
-                let value = at_least(value, cell, window, (streams, shares))?;
+                let value = at_least(value, cell, window, streams, shares)?;
                 let text = format!("at least {}", value.text(&self.criterion.bound));
                 let figure = self.figure_of(value, text, target, window, layout);
                 (!figure.within).then_some(figure)
@@ -192,18 +192,23 @@ impl Gauge {
 
     /// What others did on the disks of its targets in a window, in words; with a target, only on that target's disks.
     pub(crate) fn others(&self, figure: &Figure, window: &Window, layout: &Layout) -> Option<OthersUse> {
-        let named = |at: usize| figure.target.as_ref().is_none_or(|target| *target == layout.targets[at]);
-        let serves = |at: usize| named(at) && self.of.targets(layout).any(|target| target == at);
-        window.others(serves, layout)
+        window.others(
+            |at: usize| {
+                (figure.target.as_ref().is_none_or(|target| *target == layout.targets[at]))
+                    && self.of.targets(layout).any(|target| target == at)
+            },
+            layout,
+        )
     }
 
     /// The value of a cell; of a bound on work there is none.
     fn value(&self, cell: &Counters, layout: &Layout) -> Option<Value> {
         let Criterion { measure, bound, .. } = &self.criterion;
         let value = Value::of(cell, *measure, bound, &layout.times.thresholds);
-        match self.of.may_fail(layout) {
-            true => value.or_else(|| Value::all_failed(cell, bound)).map(|value| value.with_failed(cell, bound)),
-            false => value,
+        if self.of.may_fail(layout) {
+            value.or_else(|| Value::all_failed(cell, bound)).map(|value| value.with_failed(cell, bound))
+        } else {
+            value
         }
     }
 
@@ -246,9 +251,10 @@ impl Gauge {
             Some(by_ns) => Value::less(cell, measure, bound, thresholds, by_ns),
             None => Value::floor(cell, measure, bound, thresholds),
         };
-        match self.of.may_fail(layout) {
-            true => left.map_or(value, |left| left.with_failed(cell, bound)),
-            false => left.unwrap_or(value),
+        if self.of.may_fail(layout) {
+            left.map_or(value, |left| left.with_failed(cell, bound))
+        } else {
+            left.unwrap_or(value)
         }
     }
 }

@@ -124,7 +124,6 @@ pub(crate) fn warning(window: &Window, layout: &Layout) -> Option<String> {
 /// it was asked to.
 fn merged(late: &Late, target: usize, layout: &Layout) -> Option<LateBy> {
     let disk = late.disk?;
-    let fewer = |counted: u64, own: u64| own as f64 - counted as f64 > own as f64 * MERGED + COUNTED_APART;
     let sequential = |direction| {
         layout
             .streams_of(target)
@@ -133,13 +132,17 @@ fn merged(late: &Late, target: usize, layout: &Layout) -> Option<LateBy> {
     for (direction, counted, own) in
         [(Direction::Read, disk.reads, late.own[0]), (Direction::Write, disk.writes, late.own[1])]
     {
-        if sequential(direction) && fewer(counted, own.operations) {
+        if sequential(direction) && is_fewer(counted, own.operations) {
             return Some(LateBy::Merged { direction, counted, own: own.operations });
         }
     }
     // A disk that counts no flushes needs none.
     let (counted, durable) = (disk.flushes, late.durable);
-    (counted > 0 && fewer(counted, durable)).then_some(LateBy::Flushes { counted, durable })
+    (counted > 0 && is_fewer(counted, durable)).then_some(LateBy::Flushes { counted, durable })
+}
+
+fn is_fewer(counted: u64, own: u64) -> bool {
+    own as f64 - counted as f64 > own as f64 * MERGED + COUNTED_APART
 }
 
 #[cfg(test)]

@@ -110,8 +110,7 @@ impl LoadTracker {
     fn keep(&mut self, mut found: Vec<Found>, name: &str, window: &Window, layout: &Layout) {
         // Where figures are equal, the one over all targets together, which comes first, is kept.
         found.iter().for_each(|it| self.worst.see(&it.figure));
-        let alone = || found.iter().filter(|it| it.target.is_some());
-        let some_hold = alone().any(|it| it.fault.is_none());
+        let some_hold = (found.iter().filter(|it| it.target.is_some())).any(|it| it.fault.is_none());
         found.sort_by(|a, b| {
             let key = |it: &Found| (it.target.is_none() == some_hold, it.figure.value);
             key(a).0.cmp(&key(b).0).then(key(a).1.total_cmp(&key(b).1))
@@ -145,11 +144,10 @@ impl LoadTracker {
         target: Option<String>,
         measured: Option<&str>,
     ) {
-        let same = |known: &Finding| {
+        if self.findings.iter().any(|known| {
             let place = &known.deciding;
             known.class() == found.class() && place.stream.as_deref() == stream && place.target == target
-        };
-        if self.findings.iter().any(same) {
+        }) {
             return;
         }
         let deciding = Deciding {

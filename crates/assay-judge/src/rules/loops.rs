@@ -42,9 +42,11 @@ fn broken(looped: &LoopLayout, time: &LoopTime, window: &Window, layout: &Layout
 
 /// Whether all slots of a loop had something to do from the beginning of a window to its end.
 fn lives_through(looped: &LoopLayout, time: &LoopTime, window: &Window, layout: &Layout) -> bool {
-    let lives = |stream: &usize| layout.lives.covers(*stream, window.start_ns, window.end_ns);
     let goes_on = !looped.by_number || time.in_flight >= looped.slots;
-    !time.unknown && time.length_ns > 0 && goes_on && looped.streams.iter().all(lives)
+    !time.unknown
+        && time.length_ns > 0
+        && goes_on
+        && looped.streams.iter().all(|stream| layout.lives.covers(*stream, window.start_ns, window.end_ns))
 }
 
 /// In tenths, so that it can be compared.

@@ -16,7 +16,8 @@ pub(crate) fn at_least(
     value: Value,
     cell: &Counters,
     window: &Window,
-    (streams, shares): (&[StreamLayout], usize),
+    streams: &[StreamLayout],
+    shares: usize,
 ) -> Option<Value> {
     let most = most(cell, window, streams, shares)?;
     Some(match value {
@@ -75,17 +76,17 @@ mod tests {
         ] {
             let cell = Counters { carried_in, scheduled, ..Counters::new(1) };
             let (stream, value) = (stream(arrival, rate), Value::Share { over: 9, of: 20 });
-            let found = at_least(value, &cell, &window, (std::slice::from_ref(&stream), shares));
+            let found = at_least(value, &cell, &window, std::slice::from_ref(&stream), shares);
             assert_eq!(
                 found,
                 most.map(|of| Value::Share { over: 9, of }),
                 "{arrival} {rate:?} {carried_in} {scheduled}"
             );
             let mean =
-                at_least(Value::Mean { sum_ns: 9, of: 5000 }, &cell, &window, (std::slice::from_ref(&stream), shares));
+                at_least(Value::Mean { sum_ns: 9, of: 5000 }, &cell, &window, std::slice::from_ref(&stream), shares);
             assert_eq!(mean, most.map(|_| Value::Mean { sum_ns: 9, of: 5000 }), "more than it can have were counted");
             let work = Value::Work { operations: 9, bytes: 9, ns: 9 };
-            assert_eq!(at_least(work, &cell, &window, (std::slice::from_ref(&stream), shares)), None);
+            assert_eq!(at_least(work, &cell, &window, std::slice::from_ref(&stream), shares), None);
         }
     }
 }

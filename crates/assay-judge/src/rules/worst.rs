@@ -51,8 +51,8 @@ impl Worst {
     /// A target broke it by itself in a window. Several streams on the same target in the same window count once.
     pub(crate) fn broke(&mut self, target: usize, figure: &Figure) {
         let Some(name) = &figure.target else { return };
-        let fresh = || (BrokenTarget { target: name.clone(), windows: 0, worst: figure.clone() }, 0);
-        let (known, last) = self.broken[target].get_or_insert_with(fresh);
+        let (known, last) = self.broken[target]
+            .get_or_insert_with(|| (BrokenTarget { target: name.clone(), windows: 0, worst: figure.clone() }, 0));
         known.windows += u64::from(*last != figure.window);
         *last = figure.window;
         if (self.is_worse)(figure.value, known.worst.value) {

@@ -211,9 +211,9 @@ impl Sizing {
     /// The candidate of which the fewest are needed; among equals, the one with the fewest drive writes a day.
     pub fn fewest(&self) -> Option<&Candidate> {
         let needed = self.candidates.iter().filter(|one| one.need.is_some());
-        let day = |one: &Candidate| one.need.and_then(|need| need.drive_writes_a_day).unwrap_or(f64::INFINITY);
-        let drives = |one: &Candidate| one.need.map_or(u64::MAX, |need| need.drives);
-        needed.min_by(|a, b| drives(a).cmp(&drives(b)).then(day(a).total_cmp(&day(b))))
+        needed.min_by(|a, b| {
+            drives_needed(a).cmp(&drives_needed(b)).then(drive_writes_a_day(a).total_cmp(&drive_writes_a_day(b)))
+        })
     }
 
     /// What the sizing proves: FAIL where something failed on a candidate, or where the limit of none that is known is above
@@ -237,6 +237,14 @@ impl Sizing {
         add_new(&mut self.watermarks, watermarks);
         self.candidates.push(candidate);
     }
+}
+
+fn drives_needed(one: &Candidate) -> u64 {
+    one.need.map_or(u64::MAX, |need| need.drives)
+}
+
+fn drive_writes_a_day(one: &Candidate) -> f64 {
+    one.need.and_then(|need| need.drive_writes_a_day).unwrap_or(f64::INFINITY)
 }
 
 #[cfg(test)]

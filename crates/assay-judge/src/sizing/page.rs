@@ -81,7 +81,6 @@ struct Row<'a> {
 }
 
 fn row(one: &Candidate) -> Row<'_> {
-    let day = |day: Option<f64>| day.map_or(ABSENT.to_owned(), |day| format!("{day:.2}"));
     let verdict = match (one.holds, one.is_known()) {
         (Some(_), _) => Verdict::Pass,
         (None, true) => Verdict::Fail,
@@ -91,11 +90,15 @@ fn row(one: &Candidate) -> Row<'_> {
         one,
         badge: Badge::of(verdict),
         holds: holds(one),
-        day: day(one.drive_writes_a_day),
+        day: per_day(one.drive_writes_a_day),
         drives: one.need.map_or(ABSENT.to_owned(), |need| need.drives.to_string()),
-        then: day(one.need.and_then(|need| need.drive_writes_a_day)),
+        then: per_day(one.need.and_then(|need| need.drive_writes_a_day)),
         told: ended(one),
     }
+}
+
+fn per_day(day: Option<f64>) -> String {
+    day.map_or(ABSENT.to_owned(), |day| format!("{day:.2}"))
 }
 
 /// The colour of each candidate that has a line.
@@ -110,9 +113,8 @@ fn loads(sizing: &Sizing) -> Option<Chart> {
     for (series, one) in sizing.candidates.iter().enumerate() {
         let mut runs: Vec<_> = one.runs.iter().filter(|run| run.proves()).collect();
         runs.sort_by_key(|run| run.load);
-        let place = |run: &&crate::limit::Run| Some((run.load.as_f64(), run.response_p99_ns?.max(1) as f64));
-        let points: Vec<(f64, f64)> = runs.iter().filter_map(place).collect();
-        for (run, at) in runs.iter().filter_map(|run| Some((run, place(run)?))) {
+        let points: Vec<(f64, f64)> = runs.iter().filter_map(|run| place_of(run)).collect();
+        for (run, at) in runs.iter().filter_map(|run| Some((run, place_of(run)?))) {
             (low, high, highest) = (low.min(at.1), high.max(at.1), highest.max(at.0));
             let badge = Badge::of(run.verdict);
             let text = format!("{} at {}: {}, p99 {}", one.target, run.load, badge.word, time(at.1 as u64));
@@ -135,4 +137,8 @@ fn loads(sizing: &Sizing) -> Option<Chart> {
         height: HEIGHT,
         marks,
     })
+}
+
+fn place_of(run: &crate::limit::Run) -> Option<(f64, f64)> {
+    Some((run.load.as_f64(), run.response_p99_ns?.max(1) as f64))
 }

@@ -4,7 +4,7 @@ use super::episode::{Disturbance, Episode, Used};
 use crate::finding::others::OthersUse;
 use crate::fold::counters::Counters;
 use crate::fold::layout::Layout;
-use assay_record::{DiskWork, FlowInterval, WatchedDisk};
+use assay_record::{DiskWork, FlowInterval};
 
 /// Number of stretches that a window keeps for each disk; of further ones only the work is kept.
 const EPISODES: usize = 32;
@@ -59,9 +59,12 @@ impl Disturbed {
 
     /// A stretch that has become longer replaces what it was.
     fn take(&mut self, episode: Episode) {
-        let same = |it: &&mut Episode| it.used == episode.used && it.stretch.from_ns == episode.stretch.from_ns;
         let kept = self.episodes.len();
-        match self.episodes.iter_mut().find(same) {
+        match self
+            .episodes
+            .iter_mut()
+            .find(|it| it.used == episode.used && it.stretch.from_ns == episode.stretch.from_ns)
+        {
             Some(known) => *known = episode,
             None if kept < EPISODES => self.episodes.push(episode),
             None => self.left_out += 1,
@@ -115,31 +118,35 @@ pub(crate) fn used(
     layout: &Layout,
     targets: impl Fn(usize) -> bool,
 ) -> Option<OthersUse> {
-    let of = |used: Used, name: &str| {
-        let mine = || episodes.iter().filter(move |it| it.used == used);
-        mine().next()?;
-        Some(OthersUse {
-            name: name.to_owned(),
-            work: mine().fold(DiskWork::default(), |sum, it| sum.plus(it.work)),
-            locked: mine().fold(0, |sum: u64, it| sum.saturating_add(it.locked)),
-            ns: mine().fold(0, |sum: u64, it| sum.saturating_add(it.ns)),
-            stretches: mine().map(|it| it.stretch).collect(),
-            more,
-        })
-    };
     let locks = layout.targets.iter().enumerate().filter(|(at, _)| targets(*at));
-    let lock = locks.filter_map(|(at, name)| of(Used::Lock(at), name)).next();
+    let lock = locks.filter_map(|(at, name)| use_of(episodes, more, Used::Lock(at), name)).next();
     if lock.is_some() {
         return lock;
     }
-    let serves = |head: &WatchedDisk| head.targets.iter().any(|at| targets((*at).into()));
-    let disks = layout.watched.iter().enumerate().filter(|(_, head)| serves(head));
-    let all: Vec<_> =
-        disks.filter_map(|(disk, head)| Some((head.beneath, of(Used::Disk(disk), &head.name)?))).collect();
+    let disks =
+        layout.watched.iter().enumerate().filter(|(_, head)| head.targets.iter().any(|at| targets((*at).into())));
+    let all: Vec<_> = disks
+        .filter_map(|(disk, head)| Some((head.beneath, use_of(episodes, more, Used::Disk(disk), &head.name)?)))
+        .collect();
     let most = all.iter().map(|(_, used)| used.work.bytes()).max().unwrap_or(0);
     // What is done through the target is done beneath it too.
     let much = all.into_iter().filter(|(_, used)| used.work.bytes() >= most / 2);
     much.min_by_key(|(beneath, used)| (*beneath, std::cmp::Reverse(used.work.bytes()))).map(|(_, used)| used)
+}
+
+fn use_of(episodes: &[Episode], more: u64, used: Used, name: &str) -> Option<OthersUse> {
+    let mine: Vec<&Episode> = episodes.iter().filter(|episode| episode.used == used).collect();
+    if mine.is_empty() {
+        return None;
+    }
+    Some(OthersUse {
+        name: name.to_owned(),
+        work: mine.iter().fold(DiskWork::default(), |sum, it| sum.plus(it.work)),
+        locked: mine.iter().fold(0, |sum: u64, it| sum.saturating_add(it.locked)),
+        ns: mine.iter().fold(0, |sum: u64, it| sum.saturating_add(it.ns)),
+        stretches: mine.iter().map(|it| it.stretch).collect(),
+        more,
+    })
 }
 
 #[cfg(test)]
@@ -149,6 +156,7 @@ mod tests {
     use crate::fold::fixture;
     use assay_base::Rate;
     use assay_record::Timing;
+    use assay_record::WatchedDisk;
 
     fn layout(rate: Option<u64>) -> Layout {
         let mut header = fixture::header();

@@ -3,7 +3,7 @@
 
 use super::figures::Cell;
 use super::still::{drawn, thin, time};
-use crate::judgement::{Counted, ForeignFigures, MeterFigures, PerMinuteFigures, StepFigures};
+use crate::judgement::{Counted, ForeignFigures, MeterFigures, StepFigures};
 use crate::render::chart::{Axis, Chart, Unit, series_class};
 
 const HEIGHT: f64 = 190.0;
@@ -95,8 +95,11 @@ fn rows_of_others(part: &StepFigures, root: &str) -> Vec<Row> {
             ("writes", disk.writes, Cell::count(disk.writes, json("writes"))),
             ("bytes written", disk.written_bytes, Cell::bytes(disk.written_bytes, json("written_bytes"))),
         ];
-        let share = || format!("{:.1}% of what the disk did in their time", disk.share * 100.0);
-        let mut figure = if disk.notable_ns > 0 { share() } else { "less than a hundredth".to_owned() };
+        let mut figure = if disk.notable_ns > 0 {
+            format!("{:.1}% of what the disk did in their time", disk.share * 100.0)
+        } else {
+            "less than a hundredth".to_owned()
+        };
         for (what, _, total) in figures.into_iter().filter(|(_, total, _)| *total > 0) {
             let name = format!("others on {}", disk.head.name);
             rows.push(Row { name, what: what.to_owned(), figure: Cell::text(std::mem::take(&mut figure)), total });
@@ -125,9 +128,11 @@ fn megabytes(part: &StepFigures) -> Vec<Line> {
 
 /// The figures per minute, such as of a database.
 fn per_minute(part: &StepFigures) -> Vec<Line> {
-    let line =
-        |it: &PerMinuteFigures| (it.name.clone(), it.over_time.iter().take(offered(part)).copied().map(Some).collect());
-    part.streams.per_minute.iter().map(line).collect()
+    part.streams
+        .per_minute
+        .iter()
+        .map(|it| (it.name.clone(), it.over_time.iter().take(offered(part)).copied().map(Some).collect()))
+        .collect()
 }
 
 /// The number of points at which load was offered. After the planned end the run only drains, for moments in which a few
@@ -138,8 +143,14 @@ fn offered(part: &StepFigures) -> usize {
 
 /// All operations together first, then the events of each meter.
 fn events(part: &StepFigures) -> Vec<Line> {
-    let at = |point: usize| part.course.series.streams.iter().filter_map(|line| line.achieved.get(point)).sum::<f64>();
-    let operations = ("operations completed".to_owned(), (0..offered(part)).map(|point| Some(at(point))).collect());
+    let operations = (
+        "operations completed".to_owned(),
+        (0..offered(part))
+            .map(|point| {
+                Some(part.course.series.streams.iter().filter_map(|line| line.achieved.get(point)).sum::<f64>())
+            })
+            .collect(),
+    );
     let of_meters = of_kind(part, |it| *it == Counted::Events, 1.0);
     let of_others = of_others(part, |disk| &disk.operations_per_second, 1.0);
     std::iter::once(operations).chain(of_meters).chain(of_others).collect()
@@ -149,14 +160,23 @@ fn events(part: &StepFigures) -> Vec<Line> {
 fn of_kind(part: &StepFigures, wanted: impl Fn(&Counted) -> bool, unit: f64) -> Vec<Line> {
     let mut lines = Vec::new();
     for meter in &part.targets.meters {
-        let rose = |index: &usize| meter.counted.get(*index).is_some_and(|total| *total > 0);
-        let of_this = |index: &usize| meter.kind(*index).is_some_and(|kind| wanted(&kind));
-        for index in (0..meter.head.counters.len()).filter(rose).filter(of_this) {
-            let at = |(point, width): (usize, &u64)| {
-                let rose = |index: usize| *meter.series.get(index)?.get(point)?;
-                meter.figure(index, rose, *width).map(|figure| figure / unit)
-            };
-            let values = part.course.series.width_ns.iter().take(offered(part)).enumerate().map(at).collect();
+        for index in (0..meter.head.counters.len())
+            .filter(|index| meter.counted.get(*index).is_some_and(|total| *total > 0))
+            .filter(|index| meter.kind(*index).is_some_and(|kind| wanted(&kind)))
+        {
+            let values = part
+                .course
+                .series
+                .width_ns
+                .iter()
+                .take(offered(part))
+                .enumerate()
+                .map(|(point, width)| {
+                    meter
+                        .figure(index, |index: usize| *meter.series.get(index)?.get(point)?, *width)
+                        .map(|figure| figure / unit)
+                })
+                .collect();
             lines.push((format!("{} {}", meter.head.name, meter.label(index)), values));
         }
     }
@@ -168,14 +188,19 @@ fn panel(part: &StepFigures, title: &'static str, axis: &str, unit: Unit, lines:
     if highest <= 0.0 {
         return None;
     }
-    let mean = |list: &[Option<f64>]| {
-        let known: Vec<f64> = list.iter().flatten().copied().collect();
-        (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
-    };
-    let mark = |(series, (_, values)): (usize, &Line)| {
-        drawn(series, thin(&part.course.series.at_ns[..offered(part)], values, mean))
-    };
-    let marks = lines.iter().enumerate().flat_map(mark).collect();
+    let marks = lines
+        .iter()
+        .enumerate()
+        .flat_map(|(series, (_, values))| {
+            drawn(
+                series,
+                thin(&part.course.series.at_ns[..offered(part)], values, |list: &[Option<f64>]| {
+                    let known: Vec<f64> = list.iter().flatten().copied().collect();
+                    (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+                }),
+            )
+        })
+        .collect();
     let keys: Vec<(String, String)> =
         lines.iter().enumerate().map(|(series, (name, _))| (series_class(series), name.clone())).collect();
     let names: Vec<&str> = lines.iter().map(|(name, _)| name.as_str()).collect();

@@ -81,14 +81,18 @@ fn own_lag(part: &StepFigures) -> Check {
         part.slices.listed.iter().flat_map(|slice| &slice.streams).filter_map(|entry| entry.own_lag_p99_below_ns).max();
     let largest = part.streams.each.iter().filter_map(|totals| totals.own_lag.max_ns).max();
     let smallest = part.criteria.iter().filter_map(|outcome| outcome.asked.threshold).min();
-    let text = |ns: Option<u64>| ns.map_or("not counted".to_owned(), time);
-    let found = format!("99 % below {} in the worst slice; largest {}", text(below), text(largest));
+    let found =
+        format!("99 % below {} in the worst slice; largest {}", time_or_unknown(below), time_or_unknown(largest));
     let mark = match (below, smallest) {
         (Some(below), Some(smallest)) if below > smallest.as_ns() => Mark::Warn,
         (Some(_), _) => Mark::Good,
         (None, _) => Mark::Note,
     };
     check(mark, "Generator's own lag", found, "A late generator must not be taken for a slow device.")
+}
+
+fn time_or_unknown(ns: Option<u64>) -> String {
+    ns.map_or("not counted".to_owned(), time)
 }
 
 /// Rule of proof: the share of a slice for which a target may rest because of the generator, or a closed loop may
@@ -101,9 +105,10 @@ fn rest(targets: &TargetFigures) -> Check {
     let found = worst.map_or("not counted".to_owned(), |late| {
         let counted = figures_of(late.rest_share_max, &late.idle);
         let ordered = reordered(targets);
-        match ordered.is_empty() {
-            true => counted,
-            false => format!("{counted}; {ordered} may change the order of operations, of which nothing is proven"),
+        if ordered.is_empty() {
+            counted
+        } else {
+            format!("{counted}; {ordered} may change the order of operations, of which nothing is proven")
         }
     });
     let mark = marked(worst.map(|late| late.rest_share_max));
@@ -113,10 +118,13 @@ fn rest(targets: &TargetFigures) -> Check {
 /// Targets with an I/O scheduler, which may let later operations overtake earlier ones: what is proven for queues is
 /// not proven for them.
 fn reordered(targets: &TargetFigures) -> String {
-    let elevator = |target: &&TargetTotals| {
-        target.head.facts.get("scheduler").is_some_and(|it| !matches!(it.as_str(), "none" | "absent"))
-    };
-    targets.each.iter().filter(elevator).map(|target| target.head.name.as_str()).collect::<Vec<_>>().join(", ")
+    targets
+        .each
+        .iter()
+        .filter(|target| target.head.facts.get("scheduler").is_some_and(|it| !matches!(it.as_str(), "none" | "absent")))
+        .map(|target| target.head.name.as_str())
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn overslept(part: &StepFigures) -> Check {

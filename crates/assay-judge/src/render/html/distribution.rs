@@ -103,12 +103,11 @@ pub(crate) fn beyond(title: &str, measure: &str, all: &[Distribution<'_>]) -> Ch
         marks.push(Mark::Line { series: one.series, points });
     }
     for one in all {
-        let dot = |(name, share, ns): &(&str, f64, f64)| Mark::Dot {
+        marks.extend(one.percentiles.iter().map(|(name, share, ns)| Mark::Dot {
             class: series_class(one.series),
             at: (*ns, *share),
             text: format!("{}: {name} {}", one.label, time(*ns as u64)),
-        };
-        marks.extend(one.percentiles.iter().map(dot));
+        }));
     }
     Chart {
         alternative: words(&format!("Share of operations beyond each length, {title}."), all),

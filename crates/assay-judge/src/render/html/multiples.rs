@@ -42,11 +42,10 @@ type Line = Vec<(f64, Option<f64>)>;
 
 /// The streams that a criterion judges, or the first stream; nothing for a single target.
 pub(crate) fn multiples(part: &StepFigures) -> Vec<Multiples<'_>> {
-    let judged = |stream: &str| part.criteria.iter().any(|outcome| outcome.asked.stream.as_deref() == Some(stream));
     let flows = &part.course.series.flows;
     let mut streams: Vec<&str> = Vec::new();
-    for flow in flows.iter().filter(|flow| judged(&flow.stream)).chain(flows.first()) {
-        if !streams.contains(&flow.stream.as_str()) && (streams.is_empty() || judged(&flow.stream)) {
+    for flow in flows.iter().filter(|flow| part.judges(&flow.stream)).chain(flows.first()) {
+        if !streams.contains(&flow.stream.as_str()) && (streams.is_empty() || part.judges(&flow.stream)) {
             streams.push(&flow.stream);
         }
     }

@@ -75,7 +75,7 @@ impl<'a> PartView<'a> {
     /// The result of a log without steps.
     pub(crate) fn whole(judgement: &'a Judgement) -> PartView<'a> {
         let decided = judgement.deciding.is_some() && judgement.verdict != Verdict::Pass;
-        PartView::new(&judgement.part, (-1, None), &judgement.warnings, decided)
+        PartView::new(&judgement.part, -1, None, &judgement.warnings, decided)
     }
 
     /// Step `index` of a certificate.
@@ -94,12 +94,13 @@ impl<'a> PartView<'a> {
         let here = judgement.deciding.as_ref().is_some_and(|deciding| deciding.step == step.number);
         let decided = here && judgement.verdict != Verdict::Pass;
         let index = i64::try_from(index).unwrap_or(i64::MAX);
-        PartView::new(&step.part, (index, Some(head)), &step.warnings, decided)
+        PartView::new(&step.part, index, Some(head), &step.warnings, decided)
     }
 
     fn new(
         figures: &'a StepFigures,
-        (step, head): (i64, Option<Head<'a>>),
+        step: i64,
+        head: Option<Head<'a>>,
         warnings: &'a [String],
         decided: bool,
     ) -> PartView<'a> {

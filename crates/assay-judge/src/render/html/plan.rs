@@ -44,9 +44,8 @@ impl PlanView {
 }
 
 fn ordered<'a>(names: impl Iterator<Item = &'a String>) -> Vec<&'a String> {
-    let place = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
     let mut names: Vec<&String> = names.collect::<BTreeSet<_>>().into_iter().collect();
-    names.sort_by_key(|name| place(name));
+    names.sort_by_key(|name| FIRST.iter().position(|first| first == name).unwrap_or(FIRST.len()));
     names
 }
 

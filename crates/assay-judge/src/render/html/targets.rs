@@ -47,12 +47,15 @@ impl<'a> BesideView<'a> {
 pub(crate) fn rows<'a>(part: &'a StepFigures, root: &str) -> Vec<TargetRow<'a>> {
     let targets = &part.targets;
     let counts_bytes = !part.lacks_bytes();
-    let bytes = |n: u64, at: String| if counts_bytes { Cell::bytes(n, at) } else { Cell::absent() };
-    let row = |(index, target): (usize, &'a TargetTotals)| TargetRow {
+    targets.each.iter().enumerate().map(|(index, target)| target_row(index, target, root, counts_bytes)).collect()
+}
+
+fn target_row<'a>(index: usize, target: &'a TargetTotals, root: &str, counts_bytes: bool) -> TargetRow<'a> {
+    TargetRow {
         target,
         size: Bytes::new(target.head.size_bytes).human(),
-        written: bytes(target.written_bytes, format!("{root}/targets/{index}/written_bytes")),
-        read: bytes(target.read_bytes, format!("{root}/targets/{index}/read_bytes")),
+        written: bytes_or_absent(target.written_bytes, format!("{root}/targets/{index}/written_bytes"), counts_bytes),
+        read: bytes_or_absent(target.read_bytes, format!("{root}/targets/{index}/read_bytes"), counts_bytes),
         drive_writes: (target.head.size_bytes > 0 && counts_bytes)
             .then(|| format!("{:.2}", target.written_bytes as f64 / target.head.size_bytes as f64)),
         prepared: target.head.prepared.as_ref().map(|prepared| {
@@ -61,8 +64,11 @@ pub(crate) fn rows<'a>(part: &'a StepFigures, root: &str) -> Vec<TargetRow<'a>> 
             format!("finished {}: {salted} salted, {zeroed} zeroed, {blocks} blocks read back", prepared.finished)
         }),
         disk: target.disk.as_ref().map(|disk| percent(disk.mismatch)),
-    };
-    targets.each.iter().enumerate().map(row).collect()
+    }
+}
+
+fn bytes_or_absent(n: u64, at: String, counts_bytes: bool) -> Cell {
+    if counts_bytes { Cell::bytes(n, at) } else { Cell::absent() }
 }
 
 /// A table for each stream that runs on several targets.
