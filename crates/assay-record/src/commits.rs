@@ -328,11 +328,14 @@ fn own_checksum(raw: &[u8]) -> u32 {
 }
 
 fn entry(raw: &[u8]) -> Option<Entry> {
-    let place = |at: usize| word_at(raw, at).map(u32::cast_signed);
     let (session, seq) = (word_at(raw, 0)?, long_at(raw, 8)?);
     let commit = |what| Some(Entry::Noted(Noted::Commit(Commit { session, seq, what })));
     match word_at(raw, 4)? {
-        ORDER => commit(Committed::Order { warehouse: place(24)?, district: place(28)?, order: place(32)? }),
+        ORDER => commit(Committed::Order {
+            warehouse: signed_at(raw, 24)?,
+            district: signed_at(raw, 28)?,
+            order: signed_at(raw, 32)?,
+        }),
         PAYMENT => commit(Committed::Payment { amount: long_at(raw, 16)?.cast_signed() }),
         DELIVERY => commit(Committed::Delivery),
         FOUND => Some(Entry::Noted(Noted::Found { session, seq })),
@@ -340,6 +343,10 @@ fn entry(raw: &[u8]) -> Option<Entry> {
         END => Some(Entry::End { commits: seq }),
         _ => None,
     }
+}
+
+fn signed_at(raw: &[u8], at: usize) -> Option<i32> {
+    word_at(raw, at).map(u32::cast_signed)
 }
 
 fn long_at(raw: &[u8], at: usize) -> Option<u64> {

@@ -87,11 +87,10 @@ impl Running {
 
     /// The beginning or the end of a flow that an event reports; `None` for any other event.
     pub fn news(&self, event: &Event) -> Option<LifeNews> {
-        let number = |name: &str| event.details.get(name)?.parse::<u64>().ok();
-        let flow = usize::try_from(number("flow")?).ok().filter(|flow| *flow < self.flows.len())?;
+        let flow = usize::try_from(number_in(event, "flow")?).ok().filter(|flow| *flow < self.flows.len())?;
         match event.what {
-            EventKind::StreamBegin => Some(LifeNews { flow, at_ns: number("begun_ns")?, begins: true }),
-            EventKind::StreamEnd => Some(LifeNews { flow, at_ns: number("completed_ns")?, begins: false }),
+            EventKind::StreamBegin => Some(LifeNews { flow, at_ns: number_in(event, "begun_ns")?, begins: true }),
+            EventKind::StreamEnd => Some(LifeNews { flow, at_ns: number_in(event, "completed_ns")?, begins: false }),
             _ => None,
         }
     }
@@ -146,6 +145,10 @@ impl Running {
             .map(|flow| flow.completed_ns);
         ends.collect::<Option<Vec<u64>>>()?.into_iter().max()
     }
+}
+
+fn number_in(event: &Event, name: &str) -> Option<u64> {
+    event.details.get(name)?.parse::<u64>().ok()
 }
 
 /// Stretches of time, which may overlap.

@@ -75,17 +75,16 @@ struct Blocks {
 /// The quantile's ratio, `b` over `a`.
 pub(crate) fn quantile(a: Option<&Series>, b: Option<&Series>, quantile: f64) -> Answer {
     let (Some(a), Some(b)) = (a, b) else { return Answer::CannotTell };
-    let plain = || plain_ratio(a, b, quantile);
     let keys: BTreeSet<u32> = a.groups.all.iter().chain(&b.groups.all).flat_map(|unit| unit.keys().copied()).collect();
     let keys: Vec<u32> = keys.into_iter().collect();
-    let (a, b) = (blocks(&a.groups.all, &keys, mean_logarithm), blocks(&b.groups.all, &keys, mean_logarithm));
     let limits = interval(
-        &a,
-        &b,
+        &blocks(&a.groups.all, &keys, mean_logarithm),
+        &blocks(&b.groups.all, &keys, mean_logarithm),
         |sum: &[u64]| quantile_of(keys.iter().copied().zip(sum.iter().copied()), quantile),
         |a, b| (b / a).ln(),
     );
-    judged(limits.map(|(low, high)| (low.exp(), high.exp())), 1.0, RESOLUTION).unwrap_or_else(plain)
+    judged(limits.map(|(low, high)| (low.exp(), high.exp())), 1.0, RESOLUTION)
+        .unwrap_or_else(|| plain_ratio(a, b, quantile))
 }
 
 /// The logarithm of the mean time of a unit; 0 where it has no operation.
@@ -179,11 +178,10 @@ fn interval(
         draws.push(difference(figure(&a.draw(&mut prng))?, figure(&b.draw(&mut prng))?));
     }
     draws.sort_by(f64::total_cmp);
-    let at = |share: f64| draws[((DRAWS - 1) as f64 * share).round() as usize];
     let degrees = (fewest - 1) as f64;
     // The second factor is Student's 97.5 % point over the normal one, within 2 % from 7 degrees on.
     let wider = (fewest as f64 / degrees).sqrt() * (1.0 + 1.3 / degrees);
-    let (low, high) = (at(0.025), at(0.975));
+    let [low, high] = [0.025, 0.975].map(|share| draws[((DRAWS - 1) as f64 * share).round() as usize]);
     Some((point + (low - point) * wider, point + (high - point) * wider))
 }
 
@@ -210,14 +208,13 @@ impl Blocks {
 
 fn blocks(units: &[BTreeMap<u32, u64>], keys: &[u32], mean: impl Fn(&BTreeMap<u32, u64>) -> f64) -> Blocks {
     let means: Vec<f64> = units.iter().map(mean).collect();
-    let dense = |chunk: &[BTreeMap<u32, u64>]| {
-        keys.iter().map(|key| chunk.iter().filter_map(|unit| unit.get(key)).sum()).collect()
-    };
     // As many whole blocks as fit; the remaining units are spread among them.
     let n = units.len();
     let count = n / block_length(&means);
-    let blocks = (0..count).map(|index| dense(&units[index * n / count..(index + 1) * n / count])).collect();
-    Blocks { blocks }
+    let chunks = (0..count).map(|index| &units[index * n / count..(index + 1) * n / count]);
+    let dense =
+        chunks.map(|chunk| keys.iter().map(|key| chunk.iter().filter_map(|unit| unit.get(key)).sum()).collect());
+    Blocks { blocks: dense.collect() }
 }
 
 /// Number of units in a block.

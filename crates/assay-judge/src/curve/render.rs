@@ -79,14 +79,18 @@ fn streams(page: &mut Page, curve: &Curve) {
     let heads: String = heads.iter().map(|name| format!(" {name:>14}")).collect();
     page.line(format!("  share  together{heads}  achieved a second"));
     for point in curve.points.iter().filter(|point| !point.streams.is_empty()) {
-        let achieved = |name: &&str| point.streams.iter().find(|stream| stream.name == *name)?.achieved;
-        let cells: String = shown.iter().map(|name| format!(" {:>14}", rate_text(achieved(name)))).collect();
+        let cells: String = shown.iter().map(|name| format!(" {:>14}", rate_text(achieved_by(point, name)))).collect();
         page.line(format!("{:>7} {:>9}{cells}", point.share.to_string(), rate_text(point.rates.together)));
     }
     let more = named.len() - shown.len();
     if more > 0 {
         page.line(format!("        … {more} more streams are in curve.json"));
     }
+}
+
+/// The rate of a stream at a point.
+fn achieved_by(point: &Point, stream: &str) -> Option<f64> {
+    point.streams.iter().find(|other| other.name == stream)?.achieved
 }
 
 fn rate_text(rate: Option<f64>) -> String {

@@ -45,23 +45,24 @@ pub(crate) fn changes(values: &[f64]) -> Vec<usize> {
 /// least is removed first; its two sides then become one.
 fn outstanding(values: &[f64], mut found: Vec<usize>, variance: f64, block: usize) -> Vec<usize> {
     // Six blocks on each side, whatever else changes in them: their median tolerates one step.
-    let around = |at: usize| {
-        let (before, after) = (at.saturating_sub(6 * block), (at + 6 * block).min(values.len()));
-        let sides = [&values[before..at], &values[at..after]].into_iter().filter(|side| side.len() >= 4 * block);
-        sides.map(|side| long_run_variance(side, block)).fold(variance, f64::max)
-    };
     loop {
         let bounds: Vec<usize> = [0].into_iter().chain(found.iter().copied()).chain([values.len()]).collect();
         let gain = |at: usize| {
             let (left, right) = (&values[bounds[at]..bounds[at + 1]], &values[bounds[at + 1]..bounds[at + 2]]);
             let (apart, n, m) = (mean_of(right) - mean_of(left), left.len() as f64, right.len() as f64);
-            apart * apart * n * m / (n + m) / around(bounds[at + 1])
+            apart * apart * n * m / (n + m) / variance_around(values, bounds[at + 1], variance, block)
         };
         match (0..found.len()).map(|at| (at, gain(at))).min_by(|a, b| a.1.total_cmp(&b.1)) {
             Some((at, gain)) if gain < PENALTY * ln(values.len() as f64) => drop(found.remove(at)),
             _ => return found,
         }
     }
+}
+
+fn variance_around(values: &[f64], at: usize, variance: f64, block: usize) -> f64 {
+    let (before, after) = (at.saturating_sub(6 * block), (at + 6 * block).min(values.len()));
+    let sides = [&values[before..at], &values[at..after]].into_iter().filter(|side| side.len() >= 4 * block);
+    sides.map(|side| long_run_variance(side, block)).fold(variance, f64::max)
 }
 
 fn mean_of(side: &[f64]) -> f64 {

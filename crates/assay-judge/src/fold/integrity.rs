@@ -31,20 +31,7 @@ impl IntegrityFold {
         if event.what != EventKind::Damage || self.places.len() >= KEPT {
             return;
         }
-        let target = || targets.get(usize::try_from(number_in(event, "target")?).ok()?);
-        let place = || {
-            Some(DamagedPlace {
-                target: target()?.clone(),
-                damage: event.details.get("damage")?.clone(),
-                offset: number_in(event, "offset")?,
-                bytes: number_in(event, "bytes")?,
-                generation: number_in(event, "generation")?,
-                found_generation: number_in(event, "found_generation"),
-                found_offset: number_in(event, "found_offset"),
-                went_to: None,
-            })
-        };
-        self.places.extend(place());
+        self.places.extend(damaged_place(event, targets));
     }
 
     /// The result; `None` when the plan does not verify.
@@ -78,6 +65,21 @@ impl IntegrityFold {
         let (verified_reads, unverified_reads) = (self.verified, self.unverified);
         Some(Integrity { verified_reads, unverified_reads, damaged: self.damaged, places })
     }
+}
+
+/// The place that an event of damage reports; `None` where one of its figures is no number.
+fn damaged_place(event: &Event, targets: &[String]) -> Option<DamagedPlace> {
+    let target = targets.get(usize::try_from(number_in(event, "target")?).ok()?)?;
+    Some(DamagedPlace {
+        target: target.clone(),
+        damage: event.details.get("damage")?.clone(),
+        offset: number_in(event, "offset")?,
+        bytes: number_in(event, "bytes")?,
+        generation: number_in(event, "generation")?,
+        found_generation: number_in(event, "found_generation"),
+        found_offset: number_in(event, "found_offset"),
+        went_to: None,
+    })
 }
 
 fn number_in(event: &Event, name: &str) -> Option<u64> {

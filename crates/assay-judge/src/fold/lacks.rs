@@ -36,11 +36,10 @@ pub(crate) fn unseen(fold: &StepFold, notes: &mut Notes) {
 
 /// Reports what was planned and is missing.
 pub(crate) fn missing(fold: &StepFold, ended: Option<CloseReason>, notes: &mut Notes) {
-    let mut miss = |found: CourseFinding| notes.find(found);
     let (planned_ns, reached_ns) = (fold.layout.planned_ns, fold.placement.reached_ns());
     // Without a measured phase this is true as well, but its absence, which is found below, decides: it is more severe.
     if fold.measured.totals.measured_ns == 0 {
-        miss(CourseFinding::NothingMeasured);
+        notes.find(CourseFinding::NothingMeasured);
     }
     let said = fold.closed().map(|close| close.text.clone()).unwrap_or_default();
     let cut = match ended {
@@ -50,28 +49,28 @@ pub(crate) fn missing(fold: &StepFold, ended: Option<CloseReason>, notes: &mut N
         Some(_) => None,
     };
     if let Some(cut) = cut {
-        miss(CourseFinding::Short(cut, Reached { ns: reached_ns, of_ns: planned_ns }));
+        notes.find(CourseFinding::Short(cut, Reached { ns: reached_ns, of_ns: planned_ns }));
     }
     if planned_ns == 0 {
-        miss(CourseFinding::NoMeasuredPhase);
+        notes.find(CourseFinding::NoMeasuredPhase);
     }
     // A run that was cut says so; one that is complete must not pass for a stream that was never there.
     for (stream, after) in fold.layout.lives.never_began() {
         let (stream, after) = (fold.layout.streams[stream].head.name.clone(), after.to_owned());
-        miss(CourseFinding::NeverBegan { stream, after });
+        notes.find(CourseFinding::NeverBegan { stream, after });
     }
     let (complete, planned) = (fold.slices.load.complete(), fold.slices.windows().planned());
     if complete < planned {
-        miss(CourseFinding::Slices { complete, planned, interrupted: !fold.events.gaps.is_empty() });
+        notes.find(CourseFinding::Slices { complete, planned, interrupted: !fold.events.gaps.is_empty() });
     } else if fold.slices.load.saw_nothing() {
-        miss(CourseFinding::NoOperation);
+        notes.find(CourseFinding::NoOperation);
     }
     let of_criteria = fold.slices.judged[1..].iter().filter(|_| !fold.slices.stress);
     for judged in of_criteria {
         let planned = judged.windows.planned();
         if let Some((_, tracker)) = judged.trackers.iter().find(|(_, tracker)| tracker.complete() < planned) {
             let (complete, criterion) = (tracker.complete(), tracker.criterion().clone());
-            miss(CourseFinding::Windows { complete, planned, criterion });
+            notes.find(CourseFinding::Windows { complete, planned, criterion });
         }
     }
 }

@@ -144,8 +144,7 @@ impl Layout {
 
     /// The groups to which a stream belongs.
     pub(crate) fn groups_of(&self, stream: usize) -> impl Iterator<Item = usize> {
-        let is_member = move |group: &GroupLayout| group.streams.binary_search(&stream).is_ok();
-        (0..self.groups.len()).filter(move |group| is_member(&self.groups[*group]))
+        (0..self.groups.len()).filter(move |group| self.groups[*group].streams.binary_search(&stream).is_ok())
     }
 
     /// The stream of a flow.

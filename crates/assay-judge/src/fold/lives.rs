@@ -134,8 +134,7 @@ impl Lives {
 
     /// Streams that waited for another one until the end, with its name.
     pub(crate) fn never_began(&self) -> impl Iterator<Item = (usize, &str)> {
-        let waits = |(at, life): (usize, &'_ Life)| (at, life.begun_ns);
-        let waiting = self.streams.iter().enumerate().filter(move |it| waits(*it).1.is_none());
+        let waiting = self.streams.iter().enumerate().filter(|(_, life)| life.begun_ns.is_none());
         waiting.filter_map(|(at, life)| Some((at, life.planned.after.as_deref()?)))
     }
 }

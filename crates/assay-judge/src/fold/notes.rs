@@ -69,9 +69,8 @@ impl Notes {
 
     /// Notes that the log is damaged, or ends in the middle of a line. Only the first damage is reported.
     pub(crate) fn damage(&mut self, found: LogFinding) {
-        let is_damage = |kind: &Kind| matches!(kind, Kind::Log(LogFinding::Damaged(_)));
         match found {
-            LogFinding::Damaged(_) => self.find_once(found, is_damage),
+            LogFinding::Damaged(_) => self.find_once(found, |kind| matches!(kind, Kind::Log(LogFinding::Damaged(_)))),
             other => self.find(other),
         }
     }

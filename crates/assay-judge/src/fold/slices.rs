@@ -253,15 +253,14 @@ impl Slices {
 
 /// The windows that are needed: the slices first, then each other length that a criterion asks for.
 fn windows_of(criteria: &[Criterion], slice_ns: u64, options: &Options, layout: &Layout) -> Vec<Judged> {
-    let fresh = |length: Option<u64>| Judged { windows: Windows::new(length, layout.planned_ns), trackers: Vec::new() };
     let mut keys = vec![Some(slice_ns.max(layout.interval_ns))];
-    let mut judged = vec![fresh(keys[0])];
+    let mut judged = vec![no_trackers(keys[0], layout.planned_ns)];
     for (order, criterion) in criteria.iter().enumerate() {
         let asked = criterion.window.map(Span::as_ns);
         let key = asked.map(|ns| ns.max(layout.interval_ns));
         let index = keys.iter().position(|known| *known == key).unwrap_or_else(|| {
             keys.push(key);
-            judged.push(fresh(key));
+            judged.push(no_trackers(key, layout.planned_ns));
             judged.len() - 1
         });
         let length = judged[index].windows.length_ns();
@@ -270,6 +269,10 @@ fn windows_of(criteria: &[Criterion], slice_ns: u64, options: &Options, layout: 
         judged[index].trackers.push((order, Tracker::new(criterion, over, layout)));
     }
     judged
+}
+
+fn no_trackers(length: Option<u64>, planned_ns: u64) -> Judged {
+    Judged { windows: Windows::new(length, planned_ns), trackers: Vec::new() }
 }
 
 /// A note where a criterion is judged over another length than it asks for.

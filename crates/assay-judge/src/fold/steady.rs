@@ -68,15 +68,12 @@ impl SteadyFold {
         let asked = header.phases.iter().find_map(|phase| phase.steady_round_ns);
         let fifth = (layout.planned_ns / ROUNDS as u64).min(ROUND_NS) / layout.interval_ns * layout.interval_ns;
         let round_ns = asked.unwrap_or(fifth).max(layout.interval_ns);
-        let watched = |stream: &StreamLayout| Watched {
-            rounds: Rounds::new(round_ns, stream.head.is_open_loop()),
-            begin_ns: Vec::new(),
-            steady_from_ns: None,
-            last: None,
-            values: Vec::new(),
-        };
         let width_ns = (layout.planned_ns / VALUES).next_multiple_of(layout.interval_ns).max(layout.interval_ns);
-        SteadyFold { round_ns, width_ns, streams: layout.streams.iter().take(STREAMS).map(watched).collect() }
+        SteadyFold {
+            round_ns,
+            width_ns,
+            streams: layout.streams.iter().take(STREAMS).map(|stream| watched_stream(stream, round_ns)).collect(),
+        }
     }
 
     /// Adds an interval. What completes after the planned end, while the run drains, is not part of the load.
@@ -117,21 +114,36 @@ impl SteadyFold {
     /// responses, as ACT's have none, has no mean that could be steady or not.
     pub(crate) fn finish(self, layout: &Layout) -> Vec<Steadiness> {
         let round_ns = self.round_ns;
-        let in_words = |(watched, StreamLayout { head, .. }): (Watched, &StreamLayout)| {
-            let open_loop = head.is_open_loop();
-            let idle = watched.values.iter().all(|value| value.operations == 0);
-            let unknown = open_loop && watched.values.iter().all(|value| value.response_ns == 0);
-            (watched.rounds.ended() > 0 && !idle && !unknown).then(|| Steadiness {
-                stream: head.name.clone(),
-                measure: if open_loop { "mean response" } else { "throughput" }.to_owned(),
-                round_ns,
-                rounds: watched.rounds.ended(),
-                steady_from_ns: watched.steady_from_ns,
-                last: watched.last,
-                changes: levels(&watched.values, open_loop),
-            })
-        };
-        self.streams.into_iter().zip(&layout.streams).filter_map(in_words).collect()
+        self.streams
+            .into_iter()
+            .zip(&layout.streams)
+            .filter_map(|(watched, layout)| steadiness(watched, &layout.head, round_ns))
+            .collect()
+    }
+}
+
+fn steadiness(watched: Watched, head: &assay_record::StreamHead, round_ns: u64) -> Option<Steadiness> {
+    let open_loop = head.is_open_loop();
+    let idle = watched.values.iter().all(|value| value.operations == 0);
+    let unknown = open_loop && watched.values.iter().all(|value| value.response_ns == 0);
+    (watched.rounds.ended() > 0 && !idle && !unknown).then(|| Steadiness {
+        stream: head.name.clone(),
+        measure: if open_loop { "mean response" } else { "throughput" }.to_owned(),
+        round_ns,
+        rounds: watched.rounds.ended(),
+        steady_from_ns: watched.steady_from_ns,
+        last: watched.last,
+        changes: levels(&watched.values, open_loop),
+    })
+}
+
+fn watched_stream(stream: &StreamLayout, round_ns: u64) -> Watched {
+    Watched {
+        rounds: Rounds::new(round_ns, stream.head.is_open_loop()),
+        begin_ns: Vec::new(),
+        steady_from_ns: None,
+        last: None,
+        values: Vec::new(),
     }
 }
 

@@ -327,8 +327,7 @@ impl StepFold {
 
     /// The ring was too small, or the kernel dropped requests: what was not counted proves nothing.
     fn engine_health(&mut self, event: &Event) {
-        let lost = |name| event.details.get(name).is_some_and(|n| n != "0");
-        if lost("submissions_dropped") || lost("completions_overflowed") {
+        if has_lost(event, "submissions_dropped") || has_lost(event, "completions_overflowed") {
             self.notes.find(CourseFinding::LostCount(event.text.clone()));
         }
     }
@@ -462,6 +461,10 @@ impl StepFold {
         found.extend(disk::check(&self.target_totals(), self.notes.step(), self.others.is_counted()).0);
         deciding(&found).filter(|finding| finding.verdict() == Verdict::Fail).map(Finding::text)
     }
+}
+
+fn has_lost(event: &Event, name: &str) -> bool {
+    event.details.get(name).is_some_and(|n| n != "0")
 }
 
 /// The criteria that are judged: the log's, unless the options name others.

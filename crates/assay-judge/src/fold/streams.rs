@@ -25,13 +25,17 @@ pub(crate) fn streams(fold: &StepFold, warnings: &mut Vec<String>) -> Vec<Stream
             warnings.push(format!("percentiles of {name} cover {covered} of {} operations", together.ok));
         }
         let only = if let [flow] = flows.as_slice() { Some(layout.target_of(*flow)) } else { None };
-        let in_time = |flows: &[usize]| {
-            flows.iter().fold(0u64, |sum, &flow| sum.saturating_add(fold.measured.totals.flows[flow].in_time))
-        };
         let maxima = fold.measured.totals.streams[stream];
         let ran_ns = fold.measured.totals.ran_ns[stream];
-        let account =
-            Account { head, ran_ns, target: only, cell: &together, in_time: in_time(flows), times, most: maxima };
+        let account = Account {
+            head,
+            ran_ns,
+            target: only,
+            cell: &together,
+            in_time: in_time_of(flows, fold),
+            times,
+            most: maxima,
+        };
         entries.push(totals(fold, &account));
         if flows.len() > 1 {
             for &flow in flows {
@@ -39,12 +43,16 @@ pub(crate) fn streams(fold: &StepFold, warnings: &mut Vec<String>) -> Vec<Stream
                 let target = Some(layout.target_of(flow));
                 let own = &fold.measured.totals.flows[flow];
                 let (ran_ns, cell, most) = (own.ran_ns, &own.cell, own.most);
-                let in_time = in_time(&[flow]);
+                let in_time = in_time_of(&[flow], fold);
                 entries.push(totals(fold, &Account { head, ran_ns, target, cell, in_time, times, most }));
             }
         }
     }
     entries
+}
+
+fn in_time_of(flows: &[usize], fold: &StepFold) -> u64 {
+    flows.iter().fold(0u64, |sum, &flow| sum.saturating_add(fold.measured.totals.flows[flow].in_time))
 }
 
 /// Totals of all streams together, where a criterion is about them.

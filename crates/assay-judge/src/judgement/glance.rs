@@ -21,8 +21,9 @@ impl StepFigures {
 
     /// Whether operations completed of which the log does not say how many were in flight.
     pub(crate) fn lacks_in_flight(&self) -> bool {
-        let of = |counts: fn(&StreamTotals) -> u64| self.streams.whole().any(|totals| counts(totals) > 0);
-        self.is_of_another_tool() && of(|totals| totals.counts.operations) && !of(|totals| totals.in_flight_max)
+        self.is_of_another_tool()
+            && self.streams.whole().any(|totals| totals.counts.operations > 0)
+            && !self.streams.whole().any(|totals| totals.in_flight_max > 0)
     }
 
     /// Whether operations completed of which the log does not say how many bytes they moved.

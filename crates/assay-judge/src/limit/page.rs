@@ -101,20 +101,22 @@ fn badge(outcome: Option<Outcome>) -> Badge {
 
 /// The runs whose distributions are drawn, by load: the valid ones nearest to the limit.
 fn nearest(trail: &Trail) -> Vec<&Run> {
-    let last = || trail.runs.last().map(|run| run.load);
     let turns = match trail.outcome {
         Some(Outcome::Stopped { at, .. }) => Some(at),
-        Some(Outcome::TargetFailed { at, passes }) => at.or(passes).or_else(last),
+        Some(Outcome::TargetFailed { at, passes }) => at.or(passes).or_else(|| trail.runs.last().map(|run| run.load)),
         Some(outcome) => outcome.passes().or(outcome.fails()),
-        None => last(),
+        None => trail.runs.last().map(|run| run.load),
     };
     let turns = turns.map_or(1.0, |load| load.as_f64());
     let mut runs: Vec<&Run> = trail.runs.iter().filter(|run| run.proves() && !run.nines.is_empty()).collect();
-    let off = |run: &Run| (run.load.as_f64() / turns).ln().abs();
-    runs.sort_by(|a, b| off(a).total_cmp(&off(b)));
+    runs.sort_by(|a, b| distance(a, turns).total_cmp(&distance(b, turns)));
     runs.truncate(MOST_DRAWN);
     runs.sort_by_key(|run| run.load);
     runs
+}
+
+fn distance(run: &Run, turns: f64) -> f64 {
+    (run.load.as_f64() / turns).ln().abs()
 }
 
 /// Each run at its load, as high as its p99: held, not held, or nothing proven; the limit lies between them.

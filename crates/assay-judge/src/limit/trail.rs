@@ -180,12 +180,7 @@ fn decided(judgement: &Judgement) -> Option<&StreamTotals> {
     let part = &judgement.part;
     let named = judgement.decisive().and_then(|criterion| criterion.asked.stream.as_deref());
     let name = named.or_else(|| part.criteria.iter().find_map(|criterion| criterion.asked.stream.as_deref()));
-    let mine = || {
-        part.streams
-            .together
-            .iter()
-            .chain(&part.streams.each)
-            .filter(|totals| name.is_none_or(|name| name == totals.name))
-    };
-    mine().find(|totals| totals.target.is_none()).or_else(|| mine().next())
+    let all = part.streams.together.iter().chain(&part.streams.each);
+    let about: Vec<_> = all.filter(|totals| name.is_none_or(|name| name == totals.name)).collect();
+    about.iter().find(|totals| totals.target.is_none()).or(about.first()).copied()
 }

@@ -207,15 +207,18 @@ fn busy(generator: &GeneratorFigures) -> Option<f64> {
 fn figures(streams: &StreamFigures, kind: &str) -> Option<Figures> {
     let (rate, bytes) = streams.rates(|stream| stream.name.starts_with(kind))?;
     let streams: Vec<&StreamTotals> = streams.whole().filter(|stream| stream.name.starts_with(kind)).collect();
-    let mean = |times: fn(&StreamTotals) -> &TimesSummary| {
-        let each = streams.iter().filter_map(|stream| Some((times(stream).mean_ns?, stream.counts.operations)));
-        let (sum, operations) = each.fold((0u128, 0u128), |(sum, all), (mean, operations)| {
-            (sum + u128::from(mean) * u128::from(operations), all + u128::from(operations))
-        });
-        Some(u64::try_from(sum.checked_div(operations)?).unwrap_or(u64::MAX))
-    };
-    let (mean_ns, service_ns) = (mean(|stream| &stream.response)?, mean(|stream| &stream.service)?);
+    let (mean_ns, service_ns) =
+        (mean_of(&streams, |stream| &stream.response)?, mean_of(&streams, |stream| &stream.service)?);
     Some(Figures { rate, bytes_per_second: bytes, mean_ns, in_flight: rate * service_ns as f64 / 1e9 })
+}
+
+/// The mean over all operations of several streams.
+fn mean_of(streams: &[&StreamTotals], times: fn(&StreamTotals) -> &TimesSummary) -> Option<u64> {
+    let each = streams.iter().filter_map(|stream| Some((times(stream).mean_ns?, stream.counts.operations)));
+    let (sum, operations) = each.fold((0u128, 0u128), |(sum, all), (mean, operations)| {
+        (sum + u128::from(mean) * u128::from(operations), all + u128::from(operations))
+    });
+    Some(u64::try_from(sum.checked_div(operations)?).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]

@@ -123,8 +123,11 @@ pub(crate) fn together_ran(part: &StepFigures) -> Option<String> {
 /// A time in words, where it is not the measured time, which stands beside it in whole or as planned: `9 s` of 9 s, or
 /// `60 min` of 1 h, would be read as a difference.
 fn unless_measured(part: &StepFigures, ns: u64) -> Option<String> {
-    let is_close = |other: u64| ns.abs_diff(other) < other / 1000 || human_time(ns) == human_time(other);
     let measured_ns = part.time.measured_ns;
     let shown_ns = measured_ns.min(part.time.planned_ns);
-    (!is_close(measured_ns) && !is_close(shown_ns)).then(|| human_time(ns))
+    (!is_close(ns, measured_ns) && !is_close(ns, shown_ns)).then(|| human_time(ns))
+}
+
+fn is_close(ns: u64, other: u64) -> bool {
+    ns.abs_diff(other) < other / 1000 || human_time(ns) == human_time(other)
 }

@@ -112,19 +112,21 @@ pub(crate) fn one(part: &StepFigures, stream: &str, target: Option<&str>, most: 
 /// kept its own bounds must not be marked. Where no stream explains the slice (the load was not delivered, or a window
 /// is longer than a slice), all are marked.
 pub(crate) fn is_over(part: &StepFigures, slice: &Slice, stream: &str, target: Option<&str>) -> bool {
-    let explained = || {
-        part.criteria
-            .iter()
-            .filter_map(|criterion| criterion.asked.stream.as_deref())
-            .any(|name| targets_of(&part.streams, name).iter().any(|on| broke_in(part, slice, name, on.as_deref())))
-    };
     if slice.within {
         false
     } else if broke_in(part, slice, stream, target) {
         true
     } else {
-        !explained() && target.is_none_or(|target| broke_a_bound(part, stream, target))
+        !is_explained(part, slice) && target.is_none_or(|target| broke_a_bound(part, stream, target))
     }
+}
+
+/// Whether a stream that a criterion is about broke a bound in this slice.
+fn is_explained(part: &StepFigures, slice: &Slice) -> bool {
+    part.criteria
+        .iter()
+        .filter_map(|criterion| criterion.asked.stream.as_deref())
+        .any(|name| targets_of(&part.streams, name).iter().any(|on| broke_in(part, slice, name, on.as_deref())))
 }
 
 /// Whether the counts of the slice break a criterion of the stream whose windows are slices.
@@ -257,10 +259,9 @@ fn keep(slices: &[Slice], stream: &str, target: Option<&str>, threshold: Option<
     if slices.len() <= rows {
         return (0..slices.len()).collect();
     }
-    let value = |slice: &Slice| {
-        threshold.and_then(|span| slice.stream(stream, target)?.response.share_over(span)).unwrap_or(-1.0)
-    };
-    let worst = (0..slices.len()).rev().max_by(|a, b| value(&slices[*a]).total_cmp(&value(&slices[*b])));
+    let worst = (0..slices.len()).rev().max_by(|a, b| {
+        value_in(&slices[*a], stream, target, threshold).total_cmp(&value_in(&slices[*b], stream, target, threshold))
+    });
     let broken = slices.iter().position(|slice| !slice.within);
     let odd = slices.iter().position(|slice| !slice.complete || !slice.valid);
     let last = slices.len().checked_sub(1);
@@ -272,6 +273,10 @@ fn keep(slices: &[Slice], stream: &str, target: Option<&str>, threshold: Option<
         }
     }
     kept.into_iter().collect()
+}
+
+fn value_in(slice: &Slice, stream: &str, target: Option<&str>, threshold: Option<Span>) -> f64 {
+    threshold.and_then(|span| slice.stream(stream, target)?.response.share_over(span)).unwrap_or(-1.0)
 }
 
 /// Number of lines of a table that shows the slices `kept` of `of`: one for each, and one wherever some are left out.
@@ -317,17 +322,21 @@ fn ends(part: &StepFigures, stream: &str, target: Option<&str>, columns: &[Span]
     let services = complete.filter_map(|slice| slice.stream(&device, target).or(slice.stream(stream, target)));
     let sides: [Vec<&SliceTimes>; 2] =
         [entries.iter().map(|entry| &entry.response).collect(), services.map(|entry| &entry.service).collect()];
-    let average = |times: &Vec<&SliceTimes>, span: &Span| match averages {
+    (
+        sides.each_ref().map(|times| columns.iter().map(|span| average_of(times, span, averages)).collect()),
+        sides.each_ref().map(|times| columns.iter().map(|span| largest_of(times, span)).collect()),
+    )
+}
+
+fn largest_of(times: &[&SliceTimes], span: &Span) -> Option<f64> {
+    times.iter().filter_map(|times| times.percent_over(*span)).max_by(f64::total_cmp)
+}
+
+fn average_of(times: &[&SliceTimes], span: &Span, averages: Averages) -> Option<f64> {
+    match averages {
         Averages::OfOperations => share_of_operations(times, *span),
         Averages::OfSlices => mean_of_slices(times, *span),
-    };
-    let largest = |times: &Vec<&SliceTimes>, span: &Span| {
-        times.iter().filter_map(|times| times.percent_over(*span)).max_by(f64::total_cmp)
-    };
-    (
-        sides.each_ref().map(|times| columns.iter().map(|span| average(times, span)).collect()),
-        sides.each_ref().map(|times| columns.iter().map(|span| largest(times, span)).collect()),
-    )
+    }
 }
 
 /// The share over all operations together, in percent.

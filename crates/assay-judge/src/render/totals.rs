@@ -241,9 +241,15 @@ fn errors(streams: &StreamFigures) -> Vec<String> {
 }
 
 fn bytes(targets: &TargetFigures) -> String {
-    let sum =
-        |of: fn(&TargetTotals) -> u64| targets.each.iter().fold(0u64, |sum, target| sum.saturating_add(of(target)));
-    let (read, written, size) = (sum(|t| t.read_bytes), sum(|t| t.written_bytes), sum(|t| t.head.size_bytes));
+    let (read, written, size) = (
+        sum_of_targets(targets, |t| t.read_bytes),
+        sum_of_targets(targets, |t| t.written_bytes),
+        sum_of_targets(targets, |t| t.head.size_bytes),
+    );
     let full = if size > 0 { format!(" ({:.2} drive writes)", written as f64 / size as f64) } else { String::new() };
     format!("read {}, wrote {}{full}, warm-up included", Bytes::new(read).human(), Bytes::new(written).human())
+}
+
+fn sum_of_targets(targets: &TargetFigures, of: fn(&TargetTotals) -> u64) -> u64 {
+    targets.each.iter().fold(0u64, |sum, target| sum.saturating_add(of(target)))
 }

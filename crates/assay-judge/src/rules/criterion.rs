@@ -273,9 +273,9 @@ fn disturbed(figures: &Figures) -> Option<&Figure> {
 /// The figure that represents a broken window: that of one bad target among good ones, or the one over all targets when
 /// all are bad.
 fn culprit(figures: &Figures) -> Option<&Figure> {
-    let alone = || figures.alone.iter().map(|(_, figure)| figure);
-    let all_broken = alone().all(|figure| !figure.within);
-    let worst = alone().filter(|figure| is_broken(figure)).max_by(|a, b| a.value.total_cmp(&b.value));
+    let alone: Vec<&Figure> = figures.alone.iter().map(|(_, figure)| figure).collect();
+    let all_broken = alone.iter().all(|figure| !figure.within);
+    let worst = alone.into_iter().filter(|figure| is_broken(figure)).max_by(|a, b| a.value.total_cmp(&b.value));
     let named = if all_broken { None } else { worst };
     named.or(Some(&figures.together).filter(|figure| is_broken(figure))).or(worst)
 }

@@ -72,15 +72,18 @@ pub(crate) fn flaw(window: &Window, stream: usize, layout: &Layout) -> Option<fl
 fn on_target(window: &Window, target: usize, layout: &Layout) -> Option<LateBy> {
     let late = window.late.get(target)?;
     let share = LateShare::of(late, window.end_ns.saturating_sub(window.start_ns), layout);
-    let has = |open| layout.streams_of(target).any(|stream| layout.streams[stream].head.is_open_loop() == open);
-    if has(true) && share.rest > AT_MOST {
+    if has_streams(layout, target, true) && share.rest > AT_MOST {
         return Some(LateBy::Rest { share: share.rest, longest_ns: late.idle.max_ns });
     }
     // Where the log counts what slots do, that decides about closed loops.
-    if has(false) && layout.loops.is_empty() && share.overslept > AT_MOST {
+    if has_streams(layout, target, false) && layout.loops.is_empty() && share.overslept > AT_MOST {
         return Some(LateBy::Overslept { share: share.overslept, longest_ns: late.overslept.max_ns });
     }
     if share.rest > TELL || share.overslept > TELL { merged(late, target, layout) } else { None }
+}
+
+fn has_streams(layout: &Layout, target: usize, is_open_loop: bool) -> bool {
+    layout.streams_of(target).any(|stream| layout.streams[stream].head.is_open_loop() == is_open_loop)
 }
 
 /// Where the generator let a target rest for longer than allowed, by how much this may have made a response longer: a

@@ -112,8 +112,8 @@ impl LoadTracker {
         found.iter().for_each(|it| self.worst.see(&it.figure));
         let some_hold = (found.iter().filter(|it| it.target.is_some())).any(|it| it.fault.is_none());
         found.sort_by(|a, b| {
-            let key = |it: &Found| (it.target.is_none() == some_hold, it.figure.value);
-            key(a).0.cmp(&key(b).0).then(key(a).1.total_cmp(&key(b).1))
+            let (a, b) = (rank_of(a, some_hold), rank_of(b, some_hold));
+            a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
         });
         for Found { target, figure, fault } in found {
             if let Some(target) = target {
@@ -214,6 +214,10 @@ impl LoadTracker {
     pub(crate) fn saw_nothing(&self) -> bool {
         self.worst.all().is_none() && self.findings.is_empty()
     }
+}
+
+fn rank_of(it: &Found, some_hold: bool) -> (bool, f64) {
+    (it.target.is_none() == some_hold, it.figure.value)
 }
 
 #[cfg(test)]

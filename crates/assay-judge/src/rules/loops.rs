@@ -79,11 +79,12 @@ pub(crate) fn flaw(window: &Window, stream: usize, layout: &Layout) -> Option<fl
 /// For how long the slots of loops on these targets were without operations, in the time of one slot that is always
 /// without: by so much the loops may have done less work than they should have.
 pub(crate) fn without_work_ns(window: &Window, layout: &Layout, targets: &[usize]) -> u64 {
-    let here = |looped: &LoopLayout| {
-        looped.flows.iter().any(|flow| targets.contains(&usize::from(layout.flows[*flow].target)))
-    };
-    let own = layout.loops.iter().zip(&window.loops).filter(|(looped, _)| here(looped));
+    let own = layout.loops.iter().zip(&window.loops).filter(|(looped, _)| is_on_any(looped, layout, targets));
     own.map(|(looped, time)| own_ns(time) / looped.slots.max(1)).max().unwrap_or(0)
+}
+
+fn is_on_any(looped: &LoopLayout, layout: &Layout, targets: &[usize]) -> bool {
+    looped.flows.iter().any(|flow| targets.contains(&usize::from(layout.flows[*flow].target)))
 }
 
 /// What of the slots' time the generator caused.
@@ -112,21 +113,22 @@ pub(crate) fn warning(window: &Window, layout: &Layout) -> Option<String> {
 
 /// Where more operations are asked for in flight on a target than its disk takes at a time, in words.
 pub(crate) fn more_than_tags(header: &Header, layout: &Layout) -> Vec<String> {
-    let asked = |target: usize| {
-        let here = layout.loops.iter().filter(|looped| {
-            let first = looped.flows.first().map(|flow| usize::from(layout.flows[*flow].target));
-            first == Some(target) && layout.target_of_loop(looped).is_some()
-        });
-        here.fold(0u64, |sum, looped| sum.saturating_add(looped.slots))
-    };
     let all = header.targets.iter().enumerate();
     all.filter_map(|(index, head)| {
         let tags: u64 = head.facts.get("nr_requests")?.parse().ok()?;
         let disk = head.facts.get("device").filter(|device| !head.name.ends_with(device.as_str()));
         let disk = disk.map(|device| format!("{device} beneath {}", head.name)).unwrap_or_else(|| head.name.clone());
-        assay_base::more_than_tags(&disk, tags, asked(index))
+        assay_base::more_than_tags(&disk, tags, slots_on(index, layout))
     })
     .collect()
+}
+
+fn slots_on(target: usize, layout: &Layout) -> u64 {
+    let here = layout.loops.iter().filter(|looped| {
+        let first = looped.flows.first().map(|flow| usize::from(layout.flows[*flow].target));
+        first == Some(target) && layout.target_of_loop(looped).is_some()
+    });
+    here.fold(0u64, |sum, looped| sum.saturating_add(looped.slots))
 }
 
 #[cfg(test)]

@@ -33,17 +33,18 @@ pub(crate) fn at_least(
 /// issued does not help: while an interrupted run drains, time passes without a schedule.
 fn most(cell: &Counters, window: &Window, streams: &[StreamLayout], shares: usize) -> Option<u64> {
     let length = window.end_ns.saturating_sub(window.start_ns);
-    let of = |StreamLayout { head, .. }: &StreamLayout| {
-        let expected = head.rate?.as_f64() * length as f64 / 1e9 / shares.max(1) as f64;
-        match head.arrival.as_str() {
-            "steady" => Some(expected + 2.0),
-            "poisson" => Some(expected + 6.0 * expected.sqrt() + 16.0),
-            _ => None,
-        }
-    };
-    let planned = streams.iter().map(of).sum::<Option<f64>>()?;
+    let planned = streams.iter().map(|stream| expected_at_most(&stream.head, length, shares)).sum::<Option<f64>>()?;
     // A number too large for the counter is replaced by the counter's maximum.
     Some(cell.carried_in.saturating_add(cell.scheduled.max(planned.ceil() as u64)))
+}
+
+fn expected_at_most(head: &assay_record::StreamHead, length: u64, shares: usize) -> Option<f64> {
+    let expected = head.rate?.as_f64() * length as f64 / 1e9 / shares.max(1) as f64;
+    match head.arrival.as_str() {
+        "steady" => Some(expected + 2.0),
+        "poisson" => Some(expected + 6.0 * expected.sqrt() + 16.0),
+        _ => None,
+    }
 }
 
 #[cfg(test)]

@@ -247,8 +247,8 @@ fn prepared(targets: &TargetFigures) -> Check {
 }
 
 fn blanks(targets: &TargetFigures) -> Check {
-    let sum = |figure: fn(&TargetTotals) -> u64| targets.each.iter().map(figure).fold(0, u64::saturating_add);
-    let (blank, sampled) = (sum(|target| target.blank_reads), sum(|target| target.sampled_reads));
+    let (blank, sampled) =
+        (sum_of_targets(targets, |target| target.blank_reads), sum_of_targets(targets, |target| target.sampled_reads));
     let mark = match (blank, sampled) {
         (_, 0) => Mark::Note,
         (0, _) => Mark::Good,
@@ -256,6 +256,10 @@ fn blanks(targets: &TargetFigures) -> Check {
     };
     let found = if sampled == 0 { "no reads looked at".to_owned() } else { of(blank, sampled) + " reads looked at" };
     check(mark, "Reads of blank blocks", found, "The device may answer them without looking.")
+}
+
+fn sum_of_targets(targets: &TargetFigures, figure: fn(&TargetTotals) -> u64) -> u64 {
+    targets.each.iter().map(figure).fold(0, u64::saturating_add)
 }
 
 fn integrity(targets: &TargetFigures) -> Option<Check> {
@@ -276,13 +280,16 @@ fn integrity(targets: &TargetFigures) -> Option<Check> {
 
 fn generator(generator: &GeneratorFigures) -> Option<Check> {
     let cost = generator.cost?;
-    let of_time = |ns: u64| percent(ns as f64 / cost.sampled_ns.max(1) as f64);
     let found = format!(
         "{} of one CPU, {} waiting for a CPU, {} stolen by the hypervisor, {} resident at most",
-        of_time(cost.cpu_ns),
-        of_time(cost.run_queue_ns),
-        of_time(cost.steal_ns),
+        share_of_time(cost.cpu_ns, cost.sampled_ns),
+        share_of_time(cost.run_queue_ns, cost.sampled_ns),
+        share_of_time(cost.steal_ns, cost.sampled_ns),
         Bytes::new(cost.resident_bytes_max).human(),
     );
     Some(check(Mark::Note, "Generator's cost", found, "What the test itself took from the host."))
+}
+
+fn share_of_time(ns: u64, sampled_ns: u64) -> String {
+    percent(ns as f64 / sampled_ns.max(1) as f64)
 }

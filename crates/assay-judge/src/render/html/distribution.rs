@@ -121,17 +121,10 @@ pub(crate) fn beyond(title: &str, measure: &str, all: &[Distribution<'_>]) -> Ch
 /// How many operations took about which time.
 pub(crate) fn density(title: &str, measure: &str, all: &[Distribution<'_>]) -> Chart {
     let highest = all.iter().flat_map(|one| &one.steps).map(|(_, share)| *share).fold(0.0, f64::max);
-    let area = |one: &Distribution<'_>| {
-        // The first step begins where a step before it would have ended.
-        let before = one.steps.first().map(|(ns, _)| (ns / 10f64.powf(0.05), 0.0));
-        let points = before.into_iter().chain(one.steps.iter().copied()).collect();
-        Mark::Area { series: one.series, points }
-    };
-    let peak = |one: &Distribution<'_>| one.steps.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1));
     let peaks: Vec<String> = all
         .iter()
         .filter_map(|one| {
-            peak(one)
+            peak_of(one)
                 .map(|(ns, share)| format!("{}: most often about {}, {}", one.label, time(ns as u64), percent(share)))
         })
         .collect();
@@ -140,8 +133,19 @@ pub(crate) fn density(title: &str, measure: &str, all: &[Distribution<'_>]) -> C
         x: lengths(measure, all),
         y: Axis::linear("share of operations", Unit::Share, highest * 1.05),
         height: HEIGHT,
-        marks: all.iter().map(area).collect(),
+        marks: all.iter().map(area_of).collect(),
     }
+}
+
+fn peak_of(one: &Distribution<'_>) -> Option<(f64, f64)> {
+    one.steps.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+fn area_of(one: &Distribution<'_>) -> Mark {
+    // The first step begins where a step before it would have ended.
+    let before = one.steps.first().map(|(ns, _)| (ns / 10f64.powf(0.05), 0.0));
+    let points = before.into_iter().chain(one.steps.iter().copied()).collect();
+    Mark::Area { series: one.series, points }
 }
 
 #[cfg(test)]

@@ -61,11 +61,10 @@ pub(crate) struct StepCells {
 impl StepCells {
     fn new(part: &StepFigures) -> StepCells {
         let (operations, bytes) = part.streams.throughput().unzip();
-        let absent = || ABSENT.to_owned();
         StepCells {
             measured: clock(part.time.measured_ns),
-            operations: operations.map_or_else(absent, iops),
-            megabytes: bytes.filter(|_| part.streams.moves_bytes()).map_or_else(absent, megabytes),
+            operations: operations.map_or_else(|| ABSENT.to_owned(), iops),
+            megabytes: bytes.filter(|_| part.streams.moves_bytes()).map_or_else(|| ABSENT.to_owned(), megabytes),
             responses: part.streams.whole().filter_map(shown::response).collect(),
         }
     }

@@ -52,10 +52,12 @@ fn ordered<'a>(names: impl Iterator<Item = &'a String>) -> Vec<&'a String> {
 fn table(name: &str, all: &[Value]) -> PlanTable {
     let rows: Vec<&Map<String, Value>> = all.iter().filter_map(Value::as_object).collect();
     let columns = ordered(rows.iter().flat_map(|row| row.keys()));
-    let cell = |row: &Map<String, Value>, column: &String| row.get(column).map_or("–".to_owned(), text);
     PlanTable {
         title: words(name),
-        rows: rows.iter().map(|row| columns.iter().map(|column| cell(row, column)).collect()).collect(),
+        rows: rows
+            .iter()
+            .map(|row| columns.iter().map(|column| row.get(*column).map_or("–".to_owned(), text)).collect())
+            .collect(),
         columns: columns.into_iter().map(|column| words(column)).collect(),
     }
 }

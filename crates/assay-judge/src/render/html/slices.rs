@@ -146,18 +146,28 @@ fn table<'a>(part: &'a StepFigures, root: &str, key: (&'a str, Option<&'a str>))
 /// The share over all operations together, or the largest share of any slice, as the terminal shows them.
 fn summary(entries: &[&SliceStream], thresholds: &[Span], largest: bool) -> Vec<String> {
     let kinds: [fn(&SliceStream) -> &SliceTimes; 2] = [|entry| &entry.response, |entry| &entry.service];
-    let column = |times: fn(&SliceStream) -> &SliceTimes, threshold: Span| {
-        let all = || entries.iter().map(|entry| times(entry)).filter(|times| times.over.contains_key(&threshold));
-        let over = all().map(|times| u128::from(times.over[&threshold])).sum::<u128>() as f64;
-        let of = all().map(|times| u128::from(times.operations)).sum::<u128>() as f64;
-        let share = if largest {
-            all().filter_map(|times| times.share_over(threshold)).max_by(f64::total_cmp)
-        } else {
-            (of > 0.0).then_some(over / of)
-        };
-        share.map_or_else(|| "–".to_owned(), percent)
+    kinds
+        .into_iter()
+        .flat_map(|times| thresholds.iter().map(move |&over| summary_of(entries, times, over, largest)))
+        .collect()
+}
+
+fn summary_of(
+    entries: &[&SliceStream],
+    times: fn(&SliceStream) -> &SliceTimes,
+    threshold: Span,
+    largest: bool,
+) -> String {
+    let counted: Vec<&SliceTimes> =
+        entries.iter().map(|entry| times(entry)).filter(|times| times.over.contains_key(&threshold)).collect();
+    let over = counted.iter().map(|times| u128::from(times.over[&threshold])).sum::<u128>() as f64;
+    let of = counted.iter().map(|times| u128::from(times.operations)).sum::<u128>() as f64;
+    let share = if largest {
+        counted.iter().filter_map(|times| times.share_over(threshold)).max_by(f64::total_cmp)
+    } else {
+        (of > 0.0).then_some(over / of)
     };
-    kinds.into_iter().flat_map(|times| thresholds.iter().map(move |&over| column(times, over))).collect()
+    share.map_or_else(|| "–".to_owned(), percent)
 }
 
 fn row<'a>(
@@ -169,22 +179,6 @@ fn row<'a>(
     marks: &Marks,
 ) -> SliceRow<'a> {
     let counts = slice.complete && slice.valid;
-    let cells = |name: &str, measure: Measure, times: &SliceTimes| {
-        let mean = Cell::time(times.mean_ns, format!("{name}/mean_ns"));
-        let slow = counts && times.mean_ns.is_some_and(|mean| marks.mean_breaks(measure, mean));
-        let ends = [mean.marked(slow), Cell::time(times.max_ns, format!("{name}/max_ns"))];
-        thresholds
-            .iter()
-            .map(|over| {
-                let (json, of) = (format!("{name}/over/{over}"), format!("{name}/operations"));
-                let part = times.over.get(over).copied();
-                let broken =
-                    counts && part.is_some_and(|part| marks.share_breaks(measure, *over, part, times.operations));
-                Cell::part(part, times.operations, json, of).marked(broken)
-            })
-            .chain(ends)
-            .collect()
-    };
     let (class, state) = match (slice.complete, slice.valid, over) {
         (false, ..) => ("incomplete", "◌ incomplete"),
         (_, false, _) => ("invalid", "⚠ proves nothing"),
@@ -198,9 +192,32 @@ fn row<'a>(
         class,
         state,
         operations: Cell::count(entry.counts.operations, "operations".to_owned()),
-        response: cells("response", Measure::Response, &entry.response),
-        service: cells("service", Measure::Service, &entry.service),
+        response: time_cells("response", Measure::Response, &entry.response, counts, thresholds, marks),
+        service: time_cells("service", Measure::Service, &entry.service, counts, thresholds, marks),
     }
+}
+
+fn time_cells(
+    name: &str,
+    measure: Measure,
+    times: &SliceTimes,
+    counts: bool,
+    thresholds: &[Span],
+    marks: &Marks,
+) -> Vec<Cell> {
+    let mean = Cell::time(times.mean_ns, format!("{name}/mean_ns"));
+    let slow = counts && times.mean_ns.is_some_and(|mean| marks.mean_breaks(measure, mean));
+    let ends = [mean.marked(slow), Cell::time(times.max_ns, format!("{name}/max_ns"))];
+    thresholds
+        .iter()
+        .map(|over| {
+            let (json, of) = (format!("{name}/over/{over}"), format!("{name}/operations"));
+            let part = times.over.get(over).copied();
+            let broken = counts && part.is_some_and(|part| marks.share_breaks(measure, *over, part, times.operations));
+            Cell::part(part, times.operations, json, of).marked(broken)
+        })
+        .chain(ends)
+        .collect()
 }
 
 /// The bounds of a stream's criteria whose window is the slice; other criteria do not apply to a slice.

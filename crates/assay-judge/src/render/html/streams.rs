@@ -93,36 +93,35 @@ fn time_cells(name: &str, times: &TimesSummary, path: &str) -> Vec<Cell> {
 }
 
 fn phases<'a>(streams: &'a StreamFigures, root: &str) -> Vec<PhaseRow<'a>> {
-    let rows = |(index, phase): (usize, &'a PhaseFigures)| {
-        let row = move |(at, stream): (usize, &'a PhaseStream)| {
-            let at = |field: &str| format!("{root}/phases/{index}/streams/{at}/{field}");
-            let times = &stream.response;
-            let figures = [
-                ("mean_ns", times.mean_ns),
-                ("p50_ns", times.p50_ns),
-                ("p90_ns", times.p90_ns),
-                ("p99_ns", times.p99_ns),
-                ("p99_9_ns", times.p99_9_ns),
-                ("max_ns", times.max_ns),
-            ];
-            let times = figures.map(|(field, ns)| Cell::time(ns, at(&format!("response/{field}"))));
-            let rate = Cell::rate(stream.rate_achieved, at("rate_achieved"));
-            let failed = Cell::count(stream.failed, at("failed")).marked(stream.failed > 0);
-            PhaseRow {
-                name: &phase.name,
-                measured: Span::from_ns(phase.measured_ns).human(),
-                within: format!("{} of {}", phase.slices_within, phase.slices),
-                stream: &stream.name,
-                cells: [rate, failed].into_iter().chain(times).collect(),
+    let mut rows = Vec::new();
+    for (index, phase) in streams.phases.iter().enumerate() {
+        for (at, stream) in phase.streams.iter().enumerate() {
+            if stream.response.operations > 0 || stream.failed > 0 {
+                rows.push(phase_row(phase, stream, &format!("{root}/phases/{index}/streams/{at}")));
             }
-        };
-        phase
-            .streams
-            .iter()
-            .enumerate()
-            .filter(|(_, stream)| stream.response.operations > 0 || stream.failed > 0)
-            .map(row)
-            .collect::<Vec<_>>()
-    };
-    streams.phases.iter().enumerate().flat_map(rows).collect()
+        }
+    }
+    rows
+}
+
+fn phase_row<'a>(phase: &'a PhaseFigures, stream: &'a PhaseStream, path: &str) -> PhaseRow<'a> {
+    let times = &stream.response;
+    let figures = [
+        ("mean_ns", times.mean_ns),
+        ("p50_ns", times.p50_ns),
+        ("p90_ns", times.p90_ns),
+        ("p99_ns", times.p99_ns),
+        ("p99_9_ns", times.p99_9_ns),
+        ("max_ns", times.max_ns),
+    ];
+    let times = figures.map(|(field, ns)| Cell::time(ns, format!("{path}/response/{field}")));
+    let rate = Cell::rate(stream.rate_achieved, format!("{path}/rate_achieved"));
+    let failed = Cell::count(stream.failed, format!("{path}/failed")).marked(stream.failed > 0);
+    PhaseRow {
+        name: &phase.name,
+        measured: Span::from_ns(phase.measured_ns).human(),
+        within: format!("{} of {}", phase.slices_within, phase.slices),
+        stream: &stream.name,
+        cells: [rate, failed].into_iter().chain(times).collect(),
+    }
 }

@@ -89,16 +89,19 @@ fn tables<'a>(part: &'a StepFigures, root: &str) -> Vec<TargetTable<'a>> {
 
 fn cells(totals: &StreamTotals, at: &str) -> Vec<Cell> {
     let counts = &totals.counts;
-    let response = |field: &str, ns| Cell::time(ns, format!("{at}/response/{field}"));
     let bad = counts.failed().saturating_add(counts.short);
     vec![
         Cell::rate(totals.rate_achieved, format!("{at}/rate_achieved")),
         Cell::count(counts.operations, format!("{at}/operations")),
         Cell::count(bad, String::new()).marked(bad > 0),
-        response("mean_ns", totals.response.mean_ns),
-        response("p99_ns", totals.response.p99_ns),
-        response("p99_9_ns", totals.response.p99_9_ns),
-        response("max_ns", totals.response.max_ns),
+        response_cell(at, "mean_ns", totals.response.mean_ns),
+        response_cell(at, "p99_ns", totals.response.p99_ns),
+        response_cell(at, "p99_9_ns", totals.response.p99_9_ns),
+        response_cell(at, "max_ns", totals.response.max_ns),
         Cell::time(totals.service.p99_ns, format!("{at}/service/p99_ns")),
     ]
+}
+
+fn response_cell(at: &str, field: &str, ns: Option<u64>) -> Cell {
+    Cell::time(ns, format!("{at}/response/{field}"))
 }
