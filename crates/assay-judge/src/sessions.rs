@@ -147,8 +147,10 @@ impl SessionsCurve {
 
     /// The cells of a point, in the order of [`SessionsCurve::heads`].
     fn cells(&self, point: &Point) -> Vec<String> {
-        let figures =
-            self.names().into_iter().map(|name| point.per_minute.get(name).map_or("-".into(), |it| format!("{it:.0}")));
+        let figures = self
+            .names()
+            .into_iter()
+            .map(|name| point.per_minute.get(name).map_or("-".into(), |value| format!("{value:.0}")));
         let p99 = point.service_p99_ns.map_or("-".to_owned(), |ns| Span::from_ns(ns).human());
         figures.chain([p99, size_or_dash(point.bytes), size_or_dash(point.bytes_at_end)]).collect()
     }

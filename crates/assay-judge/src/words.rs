@@ -46,7 +46,8 @@ const NAMED: usize = 8;
 
 /// `on 2 of 4 targets, the worst first: sim:c 20.00%, sim:b 8.00%`; empty where no target broke anything by itself.
 pub(crate) fn broken_on(broken: &[BrokenTarget], of: usize) -> String {
-    let named: Vec<String> = broken.iter().take(NAMED).map(|it| format!("{} {}", it.target, it.worst.text)).collect();
+    let named: Vec<String> =
+        broken.iter().take(NAMED).map(|broken| format!("{} {}", broken.target, broken.worst.text)).collect();
     let more = match broken.len().saturating_sub(NAMED) {
         0 => String::new(),
         more => format!(" and {more} more"),

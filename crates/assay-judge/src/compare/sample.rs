@@ -314,7 +314,7 @@ impl Sampled {
         let (nothing, mut lines) = (Asked::new("", NOTHING.to_owned()), Vec::new());
         for name in names {
             let [there, here] =
-                [self, other].map(|it| it.plan.iter().find(|asked| asked.name == *name).unwrap_or(&nothing));
+                [self, other].map(|sampled| sampled.plan.iter().find(|asked| asked.name == *name).unwrap_or(&nothing));
             if there.value != here.value {
                 lines.push(differs(name, [&there.value, &here.value], labels));
             } else if there.whole.is_null() != here.whole.is_null() {

@@ -60,12 +60,12 @@ impl Kind {
     /// How severe it is.
     pub(crate) fn class(&self) -> Class {
         match self {
-            Kind::Log(it) => it.class(),
-            Kind::Course(it) => it.class(),
-            Kind::Failed(it) => it.class(),
-            Kind::Criterion(it) => it.class(),
-            Kind::Load(it) => it.class(),
-            Kind::Target(it) => it.class(),
+            Kind::Log(finding) => finding.class(),
+            Kind::Course(finding) => finding.class(),
+            Kind::Failed(finding) => finding.class(),
+            Kind::Criterion(finding) => finding.class(),
+            Kind::Load(finding) => finding.class(),
+            Kind::Target(finding) => finding.class(),
         }
     }
 }
@@ -86,12 +86,12 @@ impl Kind {
 impl fmt::Display for Kind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Kind::Log(it) => it.fmt(f),
-            Kind::Course(it) => it.fmt(f),
-            Kind::Failed(it) => it.fmt(f),
-            Kind::Criterion(it) => it.fmt(f),
-            Kind::Load(it) => it.fmt(f),
-            Kind::Target(it) => it.fmt(f),
+            Kind::Log(finding) => finding.fmt(f),
+            Kind::Course(finding) => finding.fmt(f),
+            Kind::Failed(finding) => finding.fmt(f),
+            Kind::Criterion(finding) => finding.fmt(f),
+            Kind::Load(finding) => finding.fmt(f),
+            Kind::Target(finding) => finding.fmt(f),
         }
     }
 }

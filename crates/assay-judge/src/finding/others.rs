@@ -74,13 +74,15 @@ impl OthersUse {
     /// `in seconds 4 to 9 and 15 to 17`
     fn times(&self) -> String {
         let named = &self.stretches[..self.stretches.len().min(NAMED)];
-        if named.iter().all(|it| it.from_ns == it.to_ns) {
+        if named.iter().all(|stretch| stretch.from_ns == stretch.to_ns) {
             return "in the warm-up".to_owned();
         }
-        let late = named.iter().any(|it| it.to_ns > IN_SECONDS_NS);
+        let late = named.iter().any(|stretch| stretch.to_ns > IN_SECONDS_NS);
         let said: Vec<String> = named
             .iter()
-            .map(|it| format!("{} to {}", time_in_words(it.from_ns, late), time_in_words(it.to_ns, late)))
+            .map(|stretch| {
+                format!("{} to {}", time_in_words(stretch.from_ns, late), time_in_words(stretch.to_ns, late))
+            })
             .collect();
         let more = self.more + (self.stretches.len() - named.len()) as u64;
         let more = if more > 0 { format!(" and {more} more times") } else { String::new() };

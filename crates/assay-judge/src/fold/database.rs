@@ -63,11 +63,12 @@ impl Databases {
         let found = std::mem::take(&mut self.0);
         let mut all: Vec<DatabaseFigures> =
             heads.into_iter().zip(found).map(|(head, found)| found.finish(head)).collect();
-        let dialects: BTreeSet<String> = all.iter().map(|it| it.head.dialect.clone()).collect();
+        let dialects: BTreeSet<String> = all.iter().map(|figures| figures.head.dialect.clone()).collect();
         for dialect in dialects {
             let servers: Vec<&MeterFigures> =
-                meters.iter().filter(|it| it.head.kind == SERVER && it.head.name == dialect).collect();
-            let own: Vec<&mut DatabaseFigures> = all.iter_mut().filter(|it| it.head.dialect == dialect).collect();
+                meters.iter().filter(|meter| meter.head.kind == SERVER && meter.head.name == dialect).collect();
+            let own: Vec<&mut DatabaseFigures> =
+                all.iter_mut().filter(|figures| figures.head.dialect == dialect).collect();
             // A server that could not be asked has no meter: then nobody knows which is whose.
             if servers.len() == own.len() {
                 own.into_iter().zip(servers).for_each(|(own, server)| own.server_tpm = per_minute(server));

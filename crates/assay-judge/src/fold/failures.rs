@@ -106,7 +106,7 @@ impl FlowFailures {
 
 fn is_bound_broken(stream: &str, notes: &Notes) -> bool {
     notes.findings.iter().any(|finding| match &finding.kind {
-        Kind::Criterion(it) => is_broken(it, stream),
+        Kind::Criterion(found) => is_broken(found, stream),
         _ => false,
     })
 }

@@ -84,7 +84,7 @@ impl LoopTime {
 
 /// What each loop of an interval has open at its end.
 pub(crate) fn open_at_end(interval: &Interval) -> Vec<i64> {
-    interval.loops.iter().map(|it| it.open_ns).collect()
+    interval.loops.iter().map(|looped| looped.open_ns).collect()
 }
 
 #[cfg(test)]

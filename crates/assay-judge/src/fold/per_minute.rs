@@ -34,12 +34,12 @@ pub(crate) fn figures(
         .per_minute
         .iter()
         .zip(over_time)
-        .map(|(it, over_time)| figures_of(it, over_time, layout, totals, slices))
+        .map(|(planned, over_time)| figures_of(planned, over_time, layout, totals, slices))
         .collect()
 }
 
 fn figures_of(
-    it: &PerMinute,
+    planned: &PerMinute,
     over_time: Vec<f64>,
     layout: &Layout,
     totals: &Totals,
@@ -49,7 +49,7 @@ fn figures_of(
     let mut done = vec![0u64; layout.targets.len()];
     for (head, flow) in flows {
         let stream = &layout.streams[usize::from(head.stream)].head.name;
-        let own = counting(it, stream, flow.in_time, &flow.counted_in_time);
+        let own = counting(planned, stream, flow.in_time, &flow.counted_in_time);
         if let Some(done) = done.get_mut(usize::from(head.target)) {
             *done = done.saturating_add(own);
         }
@@ -61,7 +61,7 @@ fn figures_of(
         Vec::new()
     };
     PerMinuteFigures {
-        name: it.name.clone(),
+        name: planned.name.clone(),
         value: rate(whole, totals.measured_ns),
         targets,
         slices: slices
@@ -69,7 +69,7 @@ fn figures_of(
             .map(|slice| {
                 let own = slice.streams.iter().filter(|entry| entry.target.is_some());
                 let done = saturating_sum(
-                    own.map(|entry| counting(it, &entry.stream, entry.counts.operations, &entry.counts.counted)),
+                    own.map(|entry| counting(planned, &entry.stream, entry.counts.operations, &entry.counts.counted)),
                 );
                 rate(done, slice.end_ns.saturating_sub(slice.start_ns)).unwrap_or(0.0)
             })

@@ -61,7 +61,7 @@ fn place_of(finding: &Finding) -> (Option<String>, Option<String>) {
 fn meanwhile(course: &Course, window: &Deciding) -> String {
     let changed = course
         .largest_change(window.start_ns..window.end_ns)
-        .map(|(it, at)| format!("{} at {}", change(it, at), clock(at.at_ns)));
+        .map(|(steadiness, at)| format!("{} at {}", change(steadiness, at), clock(at.at_ns)));
     let mut kinds: BTreeMap<&str, (&EventKind, u64)> = BTreeMap::new();
     for event in course.events.iter().filter(|event| {
         ((window.start_ns..window.end_ns).contains(&event.at_ns))
@@ -111,20 +111,20 @@ fn nearness(criterion: &CriterionOutcome) -> Option<(f64, String)> {
 
 /// The operations that failed, where the criteria allow some.
 fn allowed(streams: &StreamFigures) -> String {
-    let sum = |of: fn(&Counts) -> u64| streams.whole().fold(0u64, |sum, it| sum.saturating_add(of(&it.counts)));
+    let sum = |of: fn(&Counts) -> u64| streams.whole().fold(0u64, |sum, totals| sum.saturating_add(of(&totals.counts)));
     let failed = sum(|counts| counts.failed().saturating_add(counts.short));
     match failed {
         0 => String::new(),
         n => format!(
             "; {n} of {} operations failed, which the criteria allow",
-            n.saturating_add(sum(|it| it.operations))
+            n.saturating_add(sum(|counts| counts.operations))
         ),
     }
 }
 
 /// What was looked at after the run; the same for several databases is said once.
 fn checked(part: &StepFigures) -> String {
-    let found: BTreeSet<&str> = part.databases.iter().filter_map(|it| it.checked.as_deref()).collect();
+    let found: BTreeSet<&str> = part.databases.iter().filter_map(|database| database.checked.as_deref()).collect();
     if found.is_empty() {
         String::new()
     } else {

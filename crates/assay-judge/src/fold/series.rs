@@ -90,7 +90,7 @@ impl SeriesFold {
         let several = layout.targets.len() > 1;
         let series = Series {
             threshold,
-            streams: layout.streams.iter().map(|it| empty_line(&it.head.name, &heat)).collect(),
+            streams: layout.streams.iter().map(|stream| empty_line(&stream.head.name, &heat)).collect(),
             groups: layout.groups.iter().map(|group| empty_line(&group.name, &heat)).collect(),
             flows: if several {
                 (0..layout.flows.len())
@@ -183,11 +183,10 @@ impl SeriesFold {
             line.lag_max_ns.push(sum.lag_max_ns);
             line.response_max_ns.push(sum.response_max_ns);
         }
-        for (line, it) in self.per_minute.iter_mut().zip(&layout.per_minute) {
-            let own = points
-                .iter()
-                .enumerate()
-                .map(|(flow, point)| counting(it, layout.stream_of(flow).head.name.as_str(), point.ok, &point.counted));
+        for (line, planned) in self.per_minute.iter_mut().zip(&layout.per_minute) {
+            let own = points.iter().enumerate().map(|(flow, point)| {
+                counting(planned, layout.stream_of(flow).head.name.as_str(), point.ok, &point.counted)
+            });
             line.push(rate(own.fold(0, u64::saturating_add), length).unwrap_or(0.0));
         }
         for (line, point) in self.series.flows.iter_mut().zip(&points) {

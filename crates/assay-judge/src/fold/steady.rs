@@ -82,13 +82,13 @@ impl SteadyFold {
         if layout.drains(at) {
             return;
         }
-        for (stream, (watched, it)) in self.streams.iter_mut().zip(&layout.streams).enumerate() {
+        for (stream, (watched, own_layout)) in self.streams.iter_mut().zip(&layout.streams).enumerate() {
             // A part of an interval says nothing about a level.
             if !layout.lives.covers(stream, at, at.saturating_add(length_ns)) {
                 continue;
             }
             let mut value = Value { begin_ns: at, length_ns, ..Value::default() };
-            for flow in it.flows.iter().filter_map(|flow| interval.flows.get(*flow)) {
+            for flow in own_layout.flows.iter().filter_map(|flow| interval.flows.get(*flow)) {
                 let (operations, response_ns) = (flow.ok, u128::from(flow.response.sum_ns));
                 value.add(&Value { operations, response_ns, ..Value::default() });
             }

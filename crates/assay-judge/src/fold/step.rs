@@ -122,7 +122,8 @@ impl StepFold {
     /// Continues with a segment of the same step. The error says why it cannot be the same step.
     pub(crate) fn resume(&mut self, header: &Header) -> Result<(), String> {
         self.check_same(header)?;
-        let before = self.segment.accounts.closed().map_or("cut off without a closing line", |it| ended(it.reason));
+        let before =
+            self.segment.accounts.closed().map_or("cut off without a closing line", |close| ended(close.reason));
         let from = self.placement.reached_ns();
         let gap = Gap { at_ns: from, before: before.to_owned(), resumed: header.created.clone() };
         self.events.gaps.push(gap);

@@ -16,7 +16,7 @@ pub(crate) fn streams(fold: &StepFold, warnings: &mut Vec<String>) -> Vec<Stream
     let layout = &fold.layout;
     let mut entries = Vec::new();
     for (stream, StreamLayout { head, flows, .. }) in layout.streams.iter().enumerate() {
-        let times = fold.measured.distributions.streams[stream].as_ref().map(|it| it.as_slice());
+        let times = fold.measured.distributions.streams[stream].as_ref().map(|times| times.as_slice());
         let together =
             crate::fold::window::sum(flows.iter().map(|&flow| &fold.measured.totals.flows[flow].cell), layout);
         let covered = times.map_or(0, |times| times[0].count());

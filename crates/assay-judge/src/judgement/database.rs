@@ -83,8 +83,8 @@ impl PerMinuteFigures {
 
     /// `TPM 17790 (slices: 9120 to 28896)`
     pub fn in_words_with_extremes(&self, slices: &SliceList) -> String {
-        let extremes = self.extremes(slices).map(|it| {
-            let [lowest, peak] = [it.lowest, it.peak].map(PerMinuteFigures::shown);
+        let extremes = self.extremes(slices).map(|extremes| {
+            let [lowest, peak] = [extremes.lowest, extremes.peak].map(PerMinuteFigures::shown);
             format!(" (slices: {lowest} to {peak})")
         });
         self.in_words() + &extremes.unwrap_or_default()

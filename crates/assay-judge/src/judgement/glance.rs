@@ -34,12 +34,12 @@ impl StepFigures {
 
     /// The size of its databases when the run began; nothing where there are none, or one's size is not known.
     pub(crate) fn databases_bytes(&self) -> Option<u64> {
-        self.sum_of_databases(|it| it.head.bytes)
+        self.sum_of_databases(|database| database.head.bytes)
     }
 
     /// The same when the run ended.
     pub(crate) fn databases_bytes_at_end(&self) -> Option<u64> {
-        self.sum_of_databases(|it| it.settings_at_end.as_ref()?.get("bytes")?.parse().ok())
+        self.sum_of_databases(|database| database.settings_at_end.as_ref()?.get("bytes")?.parse().ok())
     }
 
     fn sum_of_databases(&self, of: fn(&DatabaseFigures) -> Option<u64>) -> Option<u64> {

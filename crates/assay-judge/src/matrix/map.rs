@@ -41,18 +41,23 @@ struct Shown {
 }
 
 const MAPS: [Shown; 3] = [
-    Shown { title: "Small operations per second", is_small: true, value: |it| it.rate, text: |it| short(it.rate) },
+    Shown {
+        title: "Small operations per second",
+        is_small: true,
+        value: |figures| figures.rate,
+        text: |figures| short(figures.rate),
+    },
     Shown {
         title: "Mean response of small operations",
         is_small: true,
-        value: |it| it.mean_ns as f64,
-        text: |it| Span::from_ns(it.mean_ns).human(),
+        value: |figures| figures.mean_ns as f64,
+        text: |figures| Span::from_ns(figures.mean_ns).human(),
     },
     Shown {
         title: "Large operations, bytes per second",
         is_small: false,
-        value: |it| it.bytes_per_second,
-        text: |it| Bytes::new(it.bytes_per_second as u64).human(),
+        value: |figures| figures.bytes_per_second,
+        text: |figures| Bytes::new(figures.bytes_per_second as u64).human(),
     },
 ];
 
@@ -90,7 +95,8 @@ fn map(matrix: &Matrix, shown: &Shown) -> Option<Map> {
     };
     let (columns, rows) = (each(|place| place.0), each(|place| place.1));
     let figures = |point: &Point| if shown.is_small { point.small } else { point.large };
-    let values = matrix.points.iter().filter(|point| point.is_true()).filter_map(figures).map(|it| (shown.value)(&it));
+    let values =
+        matrix.points.iter().filter(|point| point.is_true()).filter_map(figures).map(|figures| (shown.value)(&figures));
     let (low, high) = values.fold((f64::INFINITY, 0f64), |(low, high), value| (low.min(value), high.max(value)));
     let strength = |value: f64| {
         if high > low {
@@ -106,7 +112,9 @@ fn map(matrix: &Matrix, shown: &Shown) -> Option<Map> {
         }
         let Some(point) = matrix.at(Place { small, large }) else { return Cell::Missing };
         match (point.verdict, figures(point)) {
-            (crate::Verdict::Pass, Some(it)) => Cell::Figure((shown.text)(&it), strength((shown.value)(&it))),
+            (crate::Verdict::Pass, Some(figures)) => {
+                Cell::Figure((shown.text)(&figures), strength((shown.value)(&figures)))
+            }
             (crate::Verdict::Fail, _) => Cell::Failed,
             (crate::Verdict::Incomplete, _) => Cell::Missing,
             _ => Cell::Void,

@@ -180,7 +180,7 @@ impl Point {
 fn coloured(part: &StepFigures, kinds: [(u32, Option<Figures>); 2]) -> Option<String> {
     let targets = part.targets.each.len().max(1) as f64;
     for (asked, did) in kinds.into_iter().filter(|(asked, _)| *asked > 0) {
-        let (asked, flying) = (f64::from(asked) * targets, did.map_or(0.0, |it| it.in_flight));
+        let (asked, flying) = (f64::from(asked) * targets, did.map_or(0.0, |figures| figures.in_flight));
         if flying < asked * IN_FLIGHT {
             return Some(format!(
                 "the generator had {flying:.2} of {asked} operations in flight in the mean: it was slower than the target"

@@ -90,10 +90,10 @@ fn row(point: &Point) -> Row<'_> {
         badge: Badge::of(point.verdict),
         place: place(point),
         figures: [
-            text_or_absent(point.small, |it| per_second(it.rate)),
-            text_or_absent(point.small, |it| time(it.mean_ns)),
-            text_or_absent(point.large, |it| format!("{}/s", Bytes::new(it.bytes_per_second as u64).human())),
-            text_or_absent(point.large, |it| time(it.mean_ns)),
+            text_or_absent(point.small, |figures| per_second(figures.rate)),
+            text_or_absent(point.small, |figures| time(figures.mean_ns)),
+            text_or_absent(point.large, |figures| format!("{}/s", Bytes::new(figures.bytes_per_second as u64).human())),
+            text_or_absent(point.large, |figures| time(figures.mean_ns)),
         ],
         report: report_beside(Path::new(&point.directory)),
     }

@@ -86,27 +86,27 @@ pub(super) fn made(matrix: &Matrix) -> String {
 /// The first point, from few operations in flight to many, whose figure is within a hundredth of the largest: with more
 /// in flight, operations only wait longer.
 fn reached<T: Copy>(points: Vec<(&Point, T)>, figure: impl Fn(T) -> f64) -> Option<(&Point, T)> {
-    let largest = points.iter().map(|(_, it)| figure(*it)).fold(0.0, f64::max);
-    points.into_iter().find(|(_, it)| figure(*it) >= 0.99 * largest)
+    let largest = points.iter().map(|(_, value)| figure(*value)).fold(0.0, f64::max);
+    points.into_iter().find(|(_, value)| figure(*value) >= 0.99 * largest)
 }
 
 /// The largest figures of the points that have figures, and how many points have none.
 pub(super) fn summary(matrix: &Matrix) -> String {
     let is_true = || matrix.points.iter().filter(|point| point.is_true());
     let small = is_true().filter_map(|point| Some((point, point.small?)));
-    let small = reached(small.collect(), |it| it.rate).map(|(point, it)| {
+    let small = reached(small.collect(), |figures| figures.rate).map(|(point, figures)| {
         format!(
             "At most {:.0} small operations a second, with {} in flight, at a mean of {}.",
-            it.rate,
+            figures.rate,
             place(point),
-            Span::from_ns(it.mean_ns).human()
+            Span::from_ns(figures.mean_ns).human()
         )
     });
     let large = is_true().filter_map(|point| Some((point, point.large?)));
-    let large = reached(large.collect(), |it| it.bytes_per_second).map(|(point, it)| {
+    let large = reached(large.collect(), |figures| figures.bytes_per_second).map(|(point, figures)| {
         format!(
             "At most {}/s of large operations, with {} in flight.",
-            Bytes::new(it.bytes_per_second as u64).human(),
+            Bytes::new(figures.bytes_per_second as u64).human(),
             place(point)
         )
     });

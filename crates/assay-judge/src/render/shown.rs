@@ -67,7 +67,8 @@ pub(crate) fn throughput(part: &StepFigures) -> Option<String> {
 /// disks below it spent in flushes. Nothing for other targets.
 pub(crate) fn of_database(part: &StepFigures) -> Option<String> {
     let slices = &part.slices;
-    let minutes = part.streams.per_minute.iter().map(|it| it.in_words_with_extremes(slices)).collect::<Vec<_>>();
+    let minutes =
+        part.streams.per_minute.iter().map(|figure| figure.in_words_with_extremes(slices)).collect::<Vec<_>>();
     if minutes.is_empty() {
         return None;
     }

@@ -11,7 +11,8 @@ use assay_base::steady::ROUNDS;
 pub(crate) fn lines(shown: Shown<'_>) -> Vec<String> {
     let part = shown.part;
     let judged = part.criteria.iter().find_map(|criterion| criterion.asked.stream.as_deref());
-    let Some(steadiness) = part.course.steadiness.iter().find(|it| judged.is_none_or(|judged| judged == it.stream))
+    let Some(steadiness) =
+        part.course.steadiness.iter().find(|steadiness| judged.is_none_or(|judged| judged == steadiness.stream))
     else {
         return Vec::new();
     };
@@ -27,10 +28,11 @@ pub(crate) fn lines(shown: Shown<'_>) -> Vec<String> {
     });
     let largest = steadiness.changes.iter().max_by(|a, b| a.size().total_cmp(&b.size()));
     // Where a window decided a FAIL, the reason mentions what changed in it.
-    let decided = shown.deciding.filter(|it| shown.verdict == Verdict::Fail && it.slice.is_some());
+    let decided = shown.deciding.filter(|deciding| shown.verdict == Verdict::Fail && deciding.slice.is_some());
     let reported = decided.and_then(|window| part.course.largest_change(window.start_ns..window.end_ns));
-    let largest =
-        largest.filter(|largest| !(reported.is_some_and(|(it, at)| it.stream == steadiness.stream && at == *largest)));
+    let largest = largest.filter(|largest| {
+        !(reported.is_some_and(|(changed, at)| changed.stream == steadiness.stream && at == *largest))
+    });
     let change = largest.map(|largest| {
         let more = steadiness.changes.len() - 1;
         let more = if more > 0 { format!(", {more} more") } else { String::new() };

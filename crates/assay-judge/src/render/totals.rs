@@ -50,8 +50,11 @@ pub(crate) fn phases(page: &mut Page, streams: &StreamFigures, room: Room) {
     }
     page.blank();
     page.line(format!("{:<31}{:>9}{:>9}{:>9}{:>9}{:>9}", "phase", "rate/s", "mean", "p50", "p99", "max"));
-    let rows: usize =
-        streams.phases.iter().map(|phase| phase.streams.iter().filter(|it| it.response.operations > 0).count()).sum();
+    let rows: usize = streams
+        .phases
+        .iter()
+        .map(|phase| phase.streams.iter().filter(|stream| stream.response.operations > 0).count())
+        .sum();
     let listed = if page.reader == Reader::Pipe { usize::MAX } else { room.of(LISTED, 2) };
     let all = streams.phases.iter().flat_map(|phase| phase.streams.iter().map(move |stream| (phase, stream)));
     for (phase, stream) in all.filter(|(_, stream)| stream.response.operations > 0).take(listed) {
@@ -119,7 +122,11 @@ pub(crate) fn figures(page: &mut Page, shown: Shown<'_>, room: Room) {
     );
     page.words("", &load, room.of(usize::MAX, 2));
     let listed = room.of(LISTED, 1);
-    part.streams.loops.iter().take(listed).for_each(|it| page.words("", &it.in_words(), room.of(usize::MAX, 1)));
+    part.streams
+        .loops
+        .iter()
+        .take(listed)
+        .for_each(|looped| page.words("", &looped.in_words(), room.of(usize::MAX, 1)));
     let (rates, errors) = (rates(shown), errors(&part.streams));
     let failed = match &errors {
         // Without streams no operation could fail, so nothing is said.
@@ -171,7 +178,7 @@ fn database(page: &mut Page, shown: Shown<'_>, room: Room) {
         page.words("", &format!("of these: {}", counted.join(", ")), room.of(usize::MAX, 1));
     }
     for (target, database) in part.databases.iter().enumerate() {
-        let own: Vec<String> = part.streams.per_minute.iter().filter_map(|it| it.on(target)).collect();
+        let own: Vec<String> = part.streams.per_minute.iter().filter_map(|figure| figure.on(target)).collect();
         let (words, checked) = (database.in_words(), database.in_words_of_check());
         if own.is_empty() {
             [words, checked].iter().for_each(|said| page.words("", said, room.of(usize::MAX, 2)))
@@ -183,7 +190,9 @@ fn database(page: &mut Page, shown: Shown<'_>, room: Room) {
             )
         }
     }
-    if let Some(deviations) = part.databases.iter().map(|it| &it.head.deviations).find(|all| !all.is_empty()) {
+    if let Some(deviations) =
+        part.databases.iter().map(|database| &database.head.deviations).find(|all| !all.is_empty())
+    {
         page.words("", &format!("deviations from the standard: {}", deviations.join(", ")), room.of(usize::MAX, 2));
     }
 }

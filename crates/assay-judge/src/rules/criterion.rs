@@ -109,7 +109,8 @@ impl Tracker {
     /// Notes the figures by which a window that was cut short is broken.
     pub(crate) fn cut(&mut self, figures: Vec<Figure>, layout: &Layout) {
         for figure in figures {
-            let target = figure.target.as_ref().and_then(|name| layout.targets.iter().position(|it| it == name));
+            let target =
+                figure.target.as_ref().and_then(|name| layout.targets.iter().position(|target| target == name));
             if let Some(target) = target {
                 self.worst.broke(target, &figure);
             }

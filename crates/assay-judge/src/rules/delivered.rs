@@ -94,7 +94,7 @@ fn delivered(stream: usize, cell: &Counters, flow: Option<usize>, window: &Windo
 
 /// A device on which others disturbed the stream is not accused.
 fn excused(cause: Cause, stream: usize, flow: Option<usize>, window: &Window, layout: &Layout) -> Cause {
-    let flows = layout.streams[stream].flows.iter().copied().filter(|it| flow.is_none_or(|flow| *it == flow));
+    let flows = layout.streams[stream].flows.iter().copied().filter(|own| flow.is_none_or(|flow| *own == flow));
     let accused = cause.class() == Class::Broken;
     if accused && window.is_disturbed(flows) { Cause::Others } else { cause }
 }
@@ -163,8 +163,8 @@ fn behind_ns(cell: &Counters, waiting: u64, length: u64) -> u128 {
 
 /// By how much the operations that wait may have been shifted, because all operations before them were late.
 fn shift_ns(stream: usize, flow: Option<usize>, window: &Window, layout: &Layout) -> u128 {
-    let flows = layout.streams[stream].flows.iter().filter(|it| flow.is_none_or(|flow| **it == flow));
-    let late = flows.filter_map(|it| window.late.get(usize::from(layout.flows[*it].target)));
+    let flows = layout.streams[stream].flows.iter().filter(|own| flow.is_none_or(|flow| **own == flow));
+    let late = flows.filter_map(|flow| window.late.get(usize::from(layout.flows[*flow].target)));
     late.map(|late| lateness::behind_ns(late, layout)).max().unwrap_or(0).into()
 }
 

@@ -240,7 +240,7 @@ impl Gauge {
         if !layout.times.lateness {
             return value.without_own_lag(cell, measure, bound, thresholds);
         }
-        let on = self.of.targets(layout).filter(|at| target.is_none_or(|it| it == *at));
+        let on = self.of.targets(layout).filter(|at| target.is_none_or(|target| target == *at));
         if bound.is_of_work() {
             let on: Vec<usize> = on.collect();
             let late = on.iter().filter_map(|at| window.late.get(*at));

@@ -109,8 +109,8 @@ impl LoadTracker {
     /// Keeps the outcome of a stream; that of a bad target among good ones is reported before that of all together.
     fn keep(&mut self, mut found: Vec<Found>, name: &str, window: &Window, layout: &Layout) {
         // Where figures are equal, the one over all targets together, which comes first, is kept.
-        found.iter().for_each(|it| self.worst.see(&it.figure));
-        let some_hold = (found.iter().filter(|it| it.target.is_some())).any(|it| it.fault.is_none());
+        found.iter().for_each(|found| self.worst.see(&found.figure));
+        let some_hold = (found.iter().filter(|found| found.target.is_some())).any(|found| found.fault.is_none());
         found.sort_by(|a, b| {
             let (a, b) = (rank_of(a, some_hold), rank_of(b, some_hold));
             a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
@@ -121,7 +121,8 @@ impl LoadTracker {
             }
             let Some(cause) = fault else { continue };
             let (stream, planned) = (name.to_owned(), self.planned);
-            let others = (cause == Cause::Others).then(|| window.others(|at| target.is_none_or(|it| it == at), layout));
+            let others =
+                (cause == Cause::Others).then(|| window.others(|at| target.is_none_or(|target| target == at), layout));
             let others = others.flatten();
             let found = NotDelivered { stream, figure: figure.clone(), planned, cause, on: None, others };
             let measured = cause.has_share().then_some(figure.text.as_str());

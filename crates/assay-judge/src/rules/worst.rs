@@ -62,7 +62,7 @@ impl Worst {
 
     /// The targets that broke it, the worst first; among equal ones in the order of the targets.
     pub(crate) fn broken_worst_first(&self) -> Vec<BrokenTarget> {
-        let mut broken: Vec<BrokenTarget> = self.broken.iter().flatten().map(|(it, _)| it.clone()).collect();
+        let mut broken: Vec<BrokenTarget> = self.broken.iter().flatten().map(|(broken, _)| broken.clone()).collect();
         broken.sort_by(|a, b| {
             let (a, b) = (a.worst.value, b.worst.value);
             (self.is_worse)(b, a).cmp(&(self.is_worse)(a, b))

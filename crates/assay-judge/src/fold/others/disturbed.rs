@@ -63,7 +63,7 @@ impl Disturbed {
         match self
             .episodes
             .iter_mut()
-            .find(|it| it.used == episode.used && it.stretch.from_ns == episode.stretch.from_ns)
+            .find(|known| known.used == episode.used && known.stretch.from_ns == episode.stretch.from_ns)
         {
             Some(known) => *known = episode,
             None if kept < EPISODES => self.episodes.push(episode),
@@ -141,10 +141,10 @@ fn use_of(episodes: &[Episode], more: u64, used: Used, name: &str) -> Option<Oth
     }
     Some(OthersUse {
         name: name.to_owned(),
-        work: mine.iter().fold(DiskWork::default(), |sum, it| sum.plus(it.work)),
-        locked: mine.iter().fold(0, |sum: u64, it| sum.saturating_add(it.locked)),
-        ns: mine.iter().fold(0, |sum: u64, it| sum.saturating_add(it.ns)),
-        stretches: mine.iter().map(|it| it.stretch).collect(),
+        work: mine.iter().fold(DiskWork::default(), |sum, episode| sum.plus(episode.work)),
+        locked: mine.iter().fold(0, |sum: u64, episode| sum.saturating_add(episode.locked)),
+        ns: mine.iter().fold(0, |sum: u64, episode| sum.saturating_add(episode.ns)),
+        stretches: mine.iter().map(|episode| episode.stretch).collect(),
         more,
     })
 }

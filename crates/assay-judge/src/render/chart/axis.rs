@@ -127,9 +127,9 @@ fn rounded(value: f64, up: bool) -> f64 {
     let all = [1.0, 2.0, 5.0, 10.0].map(|n| n * power);
     // A value that is already such a number must not move because of the last digit of its logarithm.
     let found = if up {
-        all.iter().copied().find(|it| *it >= value * 0.999_999)
+        all.iter().copied().find(|number| *number >= value * 0.999_999)
     } else {
-        all.iter().rev().copied().find(|it| *it <= value * 1.000_001)
+        all.iter().rev().copied().find(|number| *number <= value * 1.000_001)
     };
     found.unwrap_or(power)
 }

@@ -46,7 +46,7 @@ pub(crate) fn beneath(part: &StepFigures, root: &str) -> Option<Beneath> {
             "Mean time of one",
             "mean time",
             Unit::Time,
-            of_kind(part, |it| matches!(it, Counted::TimeOf(_)), 1.0),
+            of_kind(part, |counted| matches!(counted, Counted::TimeOf(_)), 1.0),
         ),
     ];
     Some(Beneath { rows: rows(part, root), panels: all.into_iter().flatten().collect() })
@@ -121,7 +121,7 @@ fn of_others(part: &StepFigures, figure: fn(&ForeignFigures) -> &[f64], unit: f6
 
 /// Bytes of each meter, and of others, in millions a second.
 fn megabytes(part: &StepFigures) -> Vec<Line> {
-    let mut lines = of_kind(part, |it| *it == Counted::Bytes, 1e6);
+    let mut lines = of_kind(part, |counted| *counted == Counted::Bytes, 1e6);
     lines.extend(of_others(part, |disk| &disk.bytes_per_second, 1e6));
     lines
 }
@@ -131,7 +131,7 @@ fn per_minute(part: &StepFigures) -> Vec<Line> {
     part.streams
         .per_minute
         .iter()
-        .map(|it| (it.name.clone(), it.over_time.iter().take(offered(part)).copied().map(Some).collect()))
+        .map(|figure| (figure.name.clone(), figure.over_time.iter().take(offered(part)).copied().map(Some).collect()))
         .collect()
 }
 
@@ -151,7 +151,7 @@ fn events(part: &StepFigures) -> Vec<Line> {
             })
             .collect(),
     );
-    let of_meters = of_kind(part, |it| *it == Counted::Events, 1.0);
+    let of_meters = of_kind(part, |counted| *counted == Counted::Events, 1.0);
     let of_others = of_others(part, |disk| &disk.operations_per_second, 1.0);
     std::iter::once(operations).chain(of_meters).chain(of_others).collect()
 }

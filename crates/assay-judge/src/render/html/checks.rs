@@ -121,7 +121,9 @@ fn reordered(targets: &TargetFigures) -> String {
     targets
         .each
         .iter()
-        .filter(|target| target.head.facts.get("scheduler").is_some_and(|it| !matches!(it.as_str(), "none" | "absent")))
+        .filter(|target| {
+            target.head.facts.get("scheduler").is_some_and(|scheduler| !matches!(scheduler.as_str(), "none" | "absent"))
+        })
         .map(|target| target.head.name.as_str())
         .collect::<Vec<_>>()
         .join(", ")

@@ -49,7 +49,11 @@ fn figures(part: &StepFigures) -> Vec<HeadFigure> {
     let over = together_ran(part).map(|ran| format!("while a stream ran, {ran}; "));
     let each = over.unwrap_or_default() + &each;
     let name = if part.streams.moves_bytes() { "IOPS" } else { "Operations/s" };
-    let minutes = part.streams.per_minute.iter().map(|it| head_figure(&it.name, it.figure(), per_minute(part, it)));
+    let minutes = part
+        .streams
+        .per_minute
+        .iter()
+        .map(|figure| head_figure(&figure.name, figure.figure(), per_minute(part, figure)));
     let mut figures: Vec<HeadFigure> = minutes.collect();
     if !figures.is_empty() {
         let in_flush = part.targets.meters.iter().filter_map(|meter| Some((meter, meter.share_in_flush()?)));
