@@ -77,7 +77,7 @@ pub struct Point {
 
 impl Point {
     /// From the judgement of a run.
-    pub fn of(sessions: u32, judgement: &Judgement, directory: String) -> Point {
+    pub fn from_judgement(sessions: u32, judgement: &Judgement, directory: String) -> Point {
         let part = &judgement.part;
         let named = part.criteria.iter().find_map(|outcome| outcome.asked.stream.as_deref());
         let stream = part.streams.whole().find(|totals| Some(totals.name.as_str()) == named);

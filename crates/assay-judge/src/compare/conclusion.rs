@@ -112,7 +112,7 @@ enum Way {
 
 impl Way {
     /// The direction in which a figure differs, if it does.
-    fn of(figure: &Figure, at: usize) -> Option<Way> {
+    fn new(figure: &Figure, at: usize) -> Option<Way> {
         let Answer::Differs { low, .. } = figure.against_first.get(at)? else { return None };
         let same = if figure.share { 0.0 } else { 1.0 };
         Some(if *low > same { Way::Worse } else { Way::Better })
@@ -121,7 +121,7 @@ impl Way {
 
 /// `1.3 ± 0.1 times slower in reads p99 (also in p50)`; nothing where no figure of the stream differs in this way.
 fn phrase(row: &StreamRow, at: usize, way: Way) -> Option<String> {
-    let all: Vec<&Figure> = row.figures.iter().filter(|figure| Way::of(figure, at) == Some(way)).collect();
+    let all: Vec<&Figure> = row.figures.iter().filter(|figure| Way::new(figure, at) == Some(way)).collect();
     let first = REPRESENTATIVE
         .iter()
         .find_map(|name| all.iter().copied().find(|figure| figure.what == *name))

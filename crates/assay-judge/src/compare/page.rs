@@ -144,7 +144,7 @@ fn ranking(comparison: &Comparison) -> Vec<RankedRow<'_>> {
         .iter()
         .map(|ranked| RankedRow {
             ranked,
-            badge: Badge::of(ranked.verdict),
+            badge: Badge::for_verdict(ranked.verdict),
             p99: ranked.p99_ns.map_or(ABSENT.to_owned(), |ns| Span::from_ns(ns).human()),
             bar: format!("{:.1}", ranked.p99_ns.map_or(0.0, |ns| (ns as f64 / longest as f64 * 100.0).max(0.5))),
         })

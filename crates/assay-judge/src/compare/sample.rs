@@ -18,7 +18,7 @@ pub struct Sampled {
     header: Option<Header>,
     bounds: Option<Thresholds>,
     /// The compared parts of a plan, those of all steps in order.
-    plan: Vec<Asked>,
+    plan: Vec<PlanPart>,
     order: Vec<(Option<u32>, String)>,
     /// By step, stream, and whether it is the service rather than the response.
     series: BTreeMap<Key, Series>,
@@ -33,7 +33,7 @@ const NOTHING: &str = "nothing";
 
 /// A part of a plan.
 #[derive(Clone, Debug, Default)]
-struct Asked {
+struct PlanPart {
     name: String,
     /// In words.
     value: String,
@@ -41,9 +41,9 @@ struct Asked {
     whole: serde_json::Value,
 }
 
-impl Asked {
-    fn new(name: impl Into<String>, value: String) -> Asked {
-        Asked { name: name.into(), value, ..Asked::default() }
+impl PlanPart {
+    fn new(name: impl Into<String>, value: String) -> PlanPart {
+        PlanPart { name: name.into(), value, ..PlanPart::default() }
     }
 }
 
@@ -193,7 +193,7 @@ impl Sampled {
         let at = step.map_or(String::new(), |step| format!("step {step}: "));
         if !header.continues {
             self.plan.extend(
-                plan_of(header).into_iter().map(|asked| Asked { name: format!("{at}{}", asked.name), ..asked }),
+                plan_of(header).into_iter().map(|asked| PlanPart { name: format!("{at}{}", asked.name), ..asked }),
             );
         }
         for stream in &header.streams {
@@ -311,7 +311,7 @@ impl Sampled {
     /// Where the plan differs from that of `other`: what was asked for, not on which targets, when, or with which seed.
     pub(crate) fn plan_differences(&self, other: &Sampled, labels: [&str; 2]) -> Vec<String> {
         let names: BTreeSet<&String> = self.plan.iter().chain(&other.plan).map(|asked| &asked.name).collect();
-        let (nothing, mut lines) = (Asked::new("", NOTHING.to_owned()), Vec::new());
+        let (nothing, mut lines) = (PlanPart::new("", NOTHING.to_owned()), Vec::new());
         for name in names {
             let [there, here] =
                 [self, other].map(|sampled| sampled.plan.iter().find(|asked| asked.name == *name).unwrap_or(&nothing));
@@ -393,24 +393,24 @@ fn name_by_place(name: &str, targets: &[String]) -> String {
 }
 
 /// What must be equal: model, load, streams (direction, sizes, rates, arrivals, addresses), criteria.
-fn plan_of(header: &Header) -> Vec<Asked> {
-    let mut plan = vec![Asked::new("model", header.model.clone()), Asked::new("load", header.load.clone())];
+fn plan_of(header: &Header) -> Vec<PlanPart> {
+    let mut plan = vec![PlanPart::new("model", header.model.clone()), PlanPart::new("load", header.load.clone())];
     for stream in &header.streams {
         let rate = stream.rate.map_or_else(String::new, |rate| format!(", {rate}"));
         let arrival = if stream.arrival == "closed" { "closed loop" } else { &stream.arrival };
         let does = stream.does();
         let of = if stream.size.is_empty() { String::new() } else { format!(" of {}", stream.size) };
-        plan.push(Asked::new(format!("stream {}", stream.name), format!("{does}{of}, {arrival}{rate}")));
+        plan.push(PlanPart::new(format!("stream {}", stream.name), format!("{does}{of}, {arrival}{rate}")));
     }
     for PlannedStream { name, members, .. } in PlanHead::parse(&header.plan).streams {
         let name = format!("stream {}", name.unwrap_or_default());
         match plan.iter_mut().find(|asked| asked.name == name) {
             Some(asked) => asked.whole = members,
-            None => plan.push(Asked { name, whole: members, ..Asked::default() }),
+            None => plan.push(PlanPart { name, whole: members, ..PlanPart::default() }),
         }
     }
     let criteria: Vec<String> = header.criteria.iter().map(ToString::to_string).collect();
-    plan.push(Asked::new("criteria", criteria.join("; ")));
+    plan.push(PlanPart::new("criteria", criteria.join("; ")));
     plan
 }
 

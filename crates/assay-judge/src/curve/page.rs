@@ -28,7 +28,7 @@ pub fn html(curve: &Curve, out: &mut dyn fmt::Write) -> fmt::Result {
         stream: stream(curve),
         length: length(curve),
         gain: gain(curve),
-        badge: Badge::of(curve.verdict()),
+        badge: Badge::for_verdict(curve.verdict()),
         reason: curve.reason(),
         watermarks: Watermark::all(&curve.limits.watermarks),
         response: (curve.line().len() >= 2).then(|| response(curve)),
@@ -85,7 +85,7 @@ fn table<'a>(whole: &Curve, title: &str, curve: &'a Curve) -> Table<'a> {
         begins: capital(title),
         maximum: maximum(curve),
         summary: summary(curve),
-        own: Own::of(curve).map(Own::head),
+        own: Own::for_curve(curve).map(Own::head),
         search: match (curve.scale.searched, below) {
             (false, _) => None,
             (true, "") => Some("maximum/limit.html"),
@@ -132,13 +132,13 @@ struct Row<'a> {
 fn row<'a>(curve: &Curve, below: &str, index: usize, point: &'a Point) -> Row<'a> {
     Row {
         point,
-        badge: Badge::of(point.verdict),
+        badge: Badge::for_verdict(point.verdict),
         counted: curve.scale.counted.as_ref().map(|counted| counted.of(point.load)),
         knee: curve.shape.knee == Some(index),
         rates: [point.rates.asked, point.rates.achieved].map(|rate| rate.map_or(ABSENT.to_owned(), per_second)),
         times: [point.times.mean_ns, point.times.p50_ns, point.times.p99_ns, point.times.p99_9_ns]
             .map(|ns| ns.map_or(ABSENT.to_owned(), time)),
-        own: Own::of(curve).map(|own| own.cell(point)),
+        own: Own::for_curve(curve).map(|own| own.cell(point)),
         report: report_beside(&Path::new(below).join(&point.directory)),
     }
 }

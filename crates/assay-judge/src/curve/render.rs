@@ -53,7 +53,7 @@ fn of_all(title: &str, curve: &Curve) -> String {
 
 /// The points of one curve.
 fn table(page: &mut Page, curve: &Curve) {
-    let own = Own::of(curve);
+    let own = Own::for_curve(curve);
     let second = own.map_or("p50", Own::head).to_lowercase();
     let achieved = page.reader.cut(stream(curve), 11);
     page.line(format!("  share      load {achieved:>11}     mean {second:>8}      p99    p99.9  verdict"));
@@ -158,7 +158,7 @@ pub(super) enum Own {
 }
 
 impl Own {
-    pub(super) fn of(curve: &Curve) -> Option<Own> {
+    pub(super) fn for_curve(curve: &Curve) -> Option<Own> {
         let hits = any_point(curve, |point| point.hit_rate.is_some()).then_some(Own::Hits);
         hits.or_else(|| any_point(curve, |point| point.bytes.is_some()).then_some(Own::Size))
     }

@@ -49,7 +49,7 @@ impl Figure {
     }
 
     /// The figures of a direction: operations and bytes.
-    pub fn of(direction: Direction) -> [Figure; 2] {
+    pub fn of_direction(direction: Direction) -> [Figure; 2] {
         match direction {
             Direction::Read => [Figure::Reads, Figure::ReadBytes],
             Direction::Write => [Figure::Writes, Figure::WrittenBytes],

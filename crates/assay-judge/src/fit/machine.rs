@@ -36,7 +36,7 @@ pub enum Next {
 
 /// A past round.
 #[derive(Clone, Debug)]
-struct Seen {
+struct Round {
     knobs: Knobs,
     measured: Measured,
 }
@@ -47,7 +47,7 @@ pub struct Fit<L> {
     load: L,
     goal: Goal,
     start: Knobs,
-    rounds: Vec<Seen>,
+    rounds: Vec<Round>,
     /// What the rounds showed, by how many had proven something before, and one.
     attempts: Attempts<usize>,
     /// Ratio of what the device counts to what was issued, from the last round.
@@ -96,7 +96,7 @@ impl<L: Load> Fit<L> {
     }
 
     /// The rounds that prove something, with their numbers, from 1.
-    fn proven(&self) -> impl DoubleEndedIterator<Item = (usize, &Seen)> {
+    fn proven(&self) -> impl DoubleEndedIterator<Item = (usize, &Round)> {
         let numbered = self.rounds.iter().enumerate().map(|(index, seen)| (index + 1, seen));
         numbered.filter(|(_, seen)| proves(seen.measured.verdict))
     }
@@ -105,7 +105,7 @@ impl<L: Load> Fit<L> {
         if measured.delivered && proves(measured.verdict) {
             self.learn(&knobs, &measured);
         }
-        self.rounds.push(Seen { knobs, measured });
+        self.rounds.push(Round { knobs, measured });
     }
 
     /// The ratio of what the device counts to what was issued is known without noise. What is issued follows from the
@@ -165,7 +165,7 @@ impl<L: Load> Fit<L> {
         Outcome::Stopped { round: self.rounds.len(), verdict }
     }
 
-    fn go_on(&self, last: &Seen) -> Next {
+    fn go_on(&self, last: &Round) -> Next {
         if self.proven().count() >= self.goal.rounds {
             return Next::Done(self.apart());
         }
@@ -178,7 +178,7 @@ impl<L: Load> Fit<L> {
     }
 
     /// The knobs that come nearest according to the rounds so far.
-    fn solved(&self, last: &Seen) -> Knobs {
+    fn solved(&self, last: &Round) -> Knobs {
         solve::solve(&self.load, &self.aim(), &last.knobs)
     }
 

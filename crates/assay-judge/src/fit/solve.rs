@@ -67,7 +67,7 @@ impl Movable {
     }
 
     /// Position and amount.
-    pub(super) fn of(self, knobs: &Knobs) -> (f64, f64) {
+    pub(super) fn amounts_in(self, knobs: &Knobs) -> (f64, f64) {
         let Knobs { read_position, write_position, read_scale, write_scale, other_reads, other_writes } = *knobs;
         let (position, scale, others) = match self.direction {
             Direction::Read => (read_position, read_scale, other_reads),
@@ -141,7 +141,7 @@ pub(super) fn solve(load: &dyn Load, aim: &Aim, from: &Knobs) -> Knobs {
     [Direction::Write, Direction::Read].into_iter().fold(*from, |knobs, direction| {
         let movable = Movable::new(load, direction);
         let best = of_direction(load, aim, &knobs, movable);
-        let [operations, _] = Figure::of(direction).map(|figure| figure as usize);
+        let [operations, _] = Figure::of_direction(direction).map(|figure| figure as usize);
         let made = aim.made_of_one[operations];
         if best.worst <= aim.tolerance || (made - 1.0).abs() <= aim.tolerance {
             return movable.with(&knobs, best.position, best.amount);
@@ -154,7 +154,7 @@ pub(super) fn solve(load: &dyn Load, aim: &Aim, from: &Knobs) -> Knobs {
 }
 
 fn of_direction(load: &dyn Load, aim: &Aim, from: &Knobs, movable: Movable) -> Setting {
-    let (position, _) = movable.of(from);
+    let (position, _) = movable.amounts_in(from);
     let at = |position: f64| at_position(load, aim, from, movable, position);
     let nearest = |settings: &mut dyn Iterator<Item = Setting>, first: Setting| {
         settings.fold(first, |best, one| if one.cost < best.cost { one } else { best })
@@ -169,10 +169,10 @@ fn of_direction(load: &dyn Load, aim: &Aim, from: &Knobs, movable: Movable) -> S
 
 /// The best amount for a position.
 fn at_position(load: &dyn Load, aim: &Aim, from: &Knobs, movable: Movable, position: f64) -> Setting {
-    let (was_position, was_amount) = movable.of(from);
+    let (was_position, was_amount) = movable.amounts_in(from);
     let figures = |amount: f64| load.expected(&movable.with(from, position, amount)).figures;
     let (none, once) = (figures(0.0), figures(1.0));
-    let both = Figure::of(movable.direction);
+    let both = Figure::of_direction(movable.direction);
     let lines: Vec<(f64, f64)> = both
         .into_iter()
         .filter_map(|figure| {

@@ -108,7 +108,7 @@ fn is_none_at_all(flushes: &f64) -> bool {
 impl Measured {
     /// What the judged run did to its only target. The device's own counters, where it has any, are scaled by the
     /// operations of the run, because they cover the whole run and the figures only the measured time.
-    pub fn of(judgement: &Judgement) -> Measured {
+    pub fn from_judgement(judgement: &Judgement) -> Measured {
         let part = &judgement.part;
         let [reads, writes] = [Direction::Read, Direction::Write].map(|direction| {
             let word = direction.to_string();
@@ -157,7 +157,7 @@ impl Trail {
             self.device = Some(TargetTotals::device(target));
             self.size_bytes = Some(target.head.size_bytes);
         }
-        let measured = Measured::of(judgement);
+        let measured = Measured::from_judgement(judgement);
         if measured.flushes > 0.0 && !self.notes.iter().any(|note| note == FLUSHES) {
             self.notes.push(FLUSHES.to_owned());
         }

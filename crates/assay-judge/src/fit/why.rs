@@ -90,7 +90,7 @@ pub(super) fn why(load: &dyn Load, state: &State<'_>, figure: Figure) -> Why {
 /// Whether any knob of the figure's direction changes it.
 fn moves(load: &dyn Load, knobs: &Knobs, figure: Figure) -> bool {
     let movable = Movable::new(load, figure.direction());
-    let (position, amount) = movable.of(knobs);
+    let (position, amount) = movable.amounts_in(knobs);
     let expected = |position, amount| load.expected(&movable.with(knobs, position, amount)).figures[figure as usize];
     let now = expected(position, amount);
     let [low, high] = solve::POSITIONS;
@@ -101,8 +101,8 @@ fn moves(load: &dyn Load, knobs: &Knobs, figure: Figure) -> bool {
 
 fn tied_or_bound(load: &dyn Load, state: &State<'_>, direction: Direction, above: bool) -> Why {
     let movable = Movable::new(load, direction);
-    let (position, amount) = movable.of(state.knobs);
-    let [operations, bytes] = Figure::of(direction);
+    let (position, amount) = movable.amounts_in(state.knobs);
+    let [operations, bytes] = Figure::of_direction(direction);
     let expected = |position| load.expected(&movable.with(state.knobs, position, amount)).figures;
     let sizes_move = expected(solve::POSITIONS[0])[bytes as usize] != expected(solve::POSITIONS[1])[bytes as usize];
     let now = expected(position);

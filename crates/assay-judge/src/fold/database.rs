@@ -12,11 +12,11 @@ const COMMITS: &str = "commits";
 
 /// What was found of the databases of one step, in the order of the targets.
 #[derive(Debug)]
-pub(crate) struct Databases(Vec<Found>);
+pub(crate) struct Databases(Vec<DatabaseState>);
 
 /// What was found of one database.
 #[derive(Clone, Debug, Default)]
-struct Found {
+struct DatabaseState {
     settings: Option<BTreeMap<String, String>>,
     checked: Option<String>,
     broken: u64,
@@ -29,7 +29,7 @@ struct Found {
 impl Databases {
     /// For so many databases.
     pub(crate) fn new(count: usize) -> Databases {
-        Databases(vec![Found::default(); count])
+        Databases(vec![DatabaseState::default(); count])
     }
 
     /// Keeps what an event tells.
@@ -44,7 +44,7 @@ impl Databases {
     /// was broken once stays so.
     pub(crate) fn resume(&mut self) {
         for found in &mut self.0 {
-            *found = Found { broken: found.broken, ..Found::default() };
+            *found = DatabaseState { broken: found.broken, ..DatabaseState::default() };
         }
     }
 
@@ -84,7 +84,7 @@ fn per_minute(server: &MeterFigures) -> Option<f64> {
     server.mean(at).map(|per_second| per_second * 60.0)
 }
 
-impl Found {
+impl DatabaseState {
     fn event(&mut self, event: &Event) {
         match event.what {
             EventKind::Settings => {

@@ -6,7 +6,7 @@
 
 use crate::finding::criterion::CriterionFinding;
 use crate::finding::failed::{Failures, Moment, may_be_excused};
-use crate::finding::{Class, Finding, Kind, nowhere};
+use crate::finding::{Class, Finding, FindingKind, nowhere};
 use crate::fold::counters::{add_parts, of_the_device, parts};
 use crate::fold::layout::Layout;
 use crate::fold::notes::Notes;
@@ -60,7 +60,7 @@ impl FlowFailures {
             notes.findings.len() - 1
         });
         let Finding { kind, deciding } = &mut notes.findings[place];
-        if let Kind::Failed(failures) = kind {
+        if let FindingKind::Failed(failures) = kind {
             add(failures, interval);
             deciding.measured = Some(failures.measured());
         }
@@ -106,7 +106,7 @@ impl FlowFailures {
 
 fn is_bound_broken(stream: &str, notes: &Notes) -> bool {
     notes.findings.iter().any(|finding| match &finding.kind {
-        Kind::Criterion(found) => is_broken(found, stream),
+        FindingKind::Criterion(found) => is_broken(found, stream),
         _ => false,
     })
 }
@@ -215,10 +215,10 @@ mod tests {
         let others = beside.len();
         notes.findings.extend(beside.into_iter().map(|it| Finding::of_step(it, 1)));
         fold.too_many(7, &layout, &mut notes);
-        let kinds: Vec<Kind> = notes.findings.into_iter().skip(others).map(|found| found.kind).collect();
+        let kinds: Vec<FindingKind> = notes.findings.into_iter().skip(others).map(|found| found.kind).collect();
         assert!(kinds.len() < 2, "{kinds:?}");
         kinds.into_iter().next().map(|kind| match kind {
-            Kind::Failed(it) => (it.measured(), it.place(), it.first),
+            FindingKind::Failed(it) => (it.measured(), it.place(), it.first),
             other => panic!("{other:?}"),
         })
     }

@@ -5,7 +5,7 @@ use crate::finding::target::TargetFinding;
 use crate::fold::notes::Notes;
 use crate::fold::per_minute::counting;
 use crate::fold::step::StepFold;
-use crate::fold::targets::Looked;
+use crate::fold::targets::BlankCheck;
 use crate::judgement::TargetTotals;
 use assay_base::Direction;
 use assay_record::CloseReason;
@@ -25,7 +25,7 @@ pub(crate) fn unseen(fold: &StepFold, notes: &mut Notes) {
     if !fold.header.engine.contains_key("blank check") {
         return;
     }
-    for (flow, Looked { read, seen }) in fold.targets.looked.iter().enumerate() {
+    for (flow, BlankCheck { read, seen }) in fold.targets.looked.iter().enumerate() {
         let head = &fold.layout.stream_of(flow).head;
         if head.direction == Some(Direction::Read) && *read > 0 && *seen == 0 {
             let (stream, target) = (head.name.clone(), fold.layout.target_of(flow).to_owned());

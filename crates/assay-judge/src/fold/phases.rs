@@ -58,14 +58,14 @@ impl Phases {
             header.phases.iter().map(|phase| self.all.iter().position(|known| known.name == phase.name)).collect();
     }
 
-    fn of(&mut self, phase: u16) -> Option<&mut Sum> {
+    fn sum_of_phase(&mut self, phase: u16) -> Option<&mut Sum> {
         let index = (*self.current.get(usize::from(phase))?)?;
         Some(&mut self.all[index])
     }
 
     /// Adds an interval.
     pub(crate) fn add(&mut self, placed: &Placed<'_>, layout: &Layout) {
-        let Some(sum) = self.of(placed.interval.phase) else { return };
+        let Some(sum) = self.sum_of_phase(placed.interval.phase) else { return };
         let drains = layout.drains(placed.at_ns);
         if !drains {
             sum.measured_ns = sum.measured_ns.saturating_add(placed.length_ns());
@@ -82,7 +82,7 @@ impl Phases {
 
     /// Adds the responses of a stream in a phase.
     pub(crate) fn add_times(&mut self, phase: u16, stream: usize, responses: &Filled) {
-        if let Some(times) = self.of(phase).and_then(|sum| sum.responses.get_mut(stream)) {
+        if let Some(times) = self.sum_of_phase(phase).and_then(|sum| sum.responses.get_mut(stream)) {
             times.add_filled(responses);
         }
     }

@@ -65,7 +65,7 @@ enum FailureKind {
 }
 
 impl FailureKind {
-    fn of(what: &EventKind) -> Option<FailureKind> {
+    fn from_event(what: &EventKind) -> Option<FailureKind> {
         match what {
             EventKind::IoError => Some(FailureKind::Error),
             EventKind::ShortIo => Some(FailureKind::Short),
@@ -83,7 +83,7 @@ impl Reported {
         if event.what == EventKind::TargetLost {
             self.lost.get_or_insert_with(|| event.text.clone());
         }
-        let Some(kind) = FailureKind::of(&event.what) else { return };
+        let Some(kind) = FailureKind::from_event(&event.what) else { return };
         let flow = number_in(event, "flow").filter(|flow| *flow < flows).unwrap_or(0);
         let tally = self.flows.entry(flow).or_insert_with(|| Tally { first_ns: event.at_ns, ..Tally::default() });
         let from_events = &mut tally.from_events;

@@ -12,7 +12,7 @@ use crate::fold::rests::Rests;
 use crate::fold::window::{Window, Windows};
 use crate::options::Options;
 use crate::rules::criterion::{Over, Tracker};
-use crate::rules::load::{LoadTracker, Seen};
+use crate::rules::load::{LoadTracker, SliceLoad};
 use crate::rules::loops;
 use crate::rules::own_lag::OwnLag;
 use crate::words::human_time;
@@ -21,7 +21,7 @@ use assay_record::Header;
 
 /// Windows of one length and the criteria judged on them.
 #[derive(Debug)]
-pub(crate) struct Judged {
+pub(crate) struct JudgedWindows {
     /// The windows.
     pub(crate) windows: Windows,
     /// Each with the index of its criterion.
@@ -45,7 +45,7 @@ pub(crate) struct Slices {
     /// True where no criterion applies.
     pub(crate) stress: bool,
     /// The slices first, then each other length that a criterion asks for.
-    pub(crate) judged: Vec<Judged>,
+    pub(crate) judged: Vec<JudgedWindows>,
     /// Whether the load was delivered.
     pub(crate) load: LoadTracker,
     /// How much of the lag was the generator's own.
@@ -199,7 +199,7 @@ impl Slices {
     }
 
     fn slice(&mut self, window: &Window, within: bool, excuse: Option<Excuse>, layout: &Layout) {
-        let seen: Seen = self.load.observe(window, layout);
+        let seen: SliceLoad = self.load.observe(window, layout);
         let within = within && seen.within;
         let flaw = if within && window.invalid.is_none() { flaw(&seen, excuse, layout) } else { None };
         if window.complete && window.invalid.is_none() && flaw.is_none() && !window.repeated {
@@ -252,7 +252,7 @@ impl Slices {
 }
 
 /// The windows that are needed: the slices first, then each other length that a criterion asks for.
-fn windows_of(criteria: &[Criterion], slice_ns: u64, options: &Options, layout: &Layout) -> Vec<Judged> {
+fn windows_of(criteria: &[Criterion], slice_ns: u64, options: &Options, layout: &Layout) -> Vec<JudgedWindows> {
     let mut keys = vec![Some(slice_ns.max(layout.interval_ns))];
     let mut judged = vec![no_trackers(keys[0], layout.planned_ns)];
     for (order, criterion) in criteria.iter().enumerate() {
@@ -271,8 +271,8 @@ fn windows_of(criteria: &[Criterion], slice_ns: u64, options: &Options, layout: 
     judged
 }
 
-fn no_trackers(length: Option<u64>, planned_ns: u64) -> Judged {
-    Judged { windows: Windows::new(length, planned_ns), trackers: Vec::new() }
+fn no_trackers(length: Option<u64>, planned_ns: u64) -> JudgedWindows {
+    JudgedWindows { windows: Windows::new(length, planned_ns), trackers: Vec::new() }
 }
 
 /// A note where a criterion is judged over another length than it asks for.
@@ -284,7 +284,7 @@ fn note(asked: Option<u64>, length: u64) -> Option<String> {
     }
 }
 /// Why a slice in which nothing is broken proves nothing; `None` where it does.
-fn flaw(seen: &Seen, excuse: Option<Excuse>, layout: &Layout) -> Option<&'static str> {
+fn flaw(seen: &SliceLoad, excuse: Option<Excuse>, layout: &Layout) -> Option<&'static str> {
     if seen.others || excuse == Some(Excuse::Others) {
         Some("others used it at the same time")
     } else if !seen.proves {

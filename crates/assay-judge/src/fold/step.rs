@@ -8,7 +8,7 @@ use crate::finding::course::CourseFinding;
 use crate::finding::flaw::Flaw;
 use crate::finding::log::{Contradiction, LogFinding};
 use crate::finding::target::TargetFinding;
-use crate::finding::{Finding, Kind, deciding};
+use crate::finding::{Finding, FindingKind, deciding};
 use crate::fold::accounts::Place;
 use crate::fold::clocks::ClockNotice;
 use crate::fold::closing::ended;
@@ -25,7 +25,7 @@ use crate::fold::others::{Disturbance, Others};
 use crate::fold::phases::Phases;
 use crate::fold::placement::{Disturbing, Placed, Placement};
 use crate::fold::reported::Uncounted;
-use crate::fold::segment::{Known, Said, Segment};
+use crate::fold::segment::{EndFacts, EndNews, Segment};
 use crate::fold::series::SeriesFold;
 use crate::fold::silences::Silences;
 use crate::fold::slices::Slices;
@@ -223,8 +223,8 @@ impl StepFold {
             Place::Again => self.spoil(Contradiction::Again { index: interval.index }),
             Place::Behind(first, last) => {
                 self.slices.hole();
-                self.notes.find_once(LogFinding::Intervals(first, last), |kind: &Kind| {
-                    matches!(kind, Kind::Log(LogFinding::Intervals(..)))
+                self.notes.find_once(LogFinding::Intervals(first, last), |kind: &FindingKind| {
+                    matches!(kind, FindingKind::Log(LogFinding::Intervals(..)))
                 });
             }
         }
@@ -355,7 +355,7 @@ impl StepFold {
                 self.measured.totals.add_failures(flow, &interval);
             }
         }
-        let known = Known {
+        let known = EndFacts {
             certifies: self.header.step.as_ref().is_some_and(StepHead::certifies),
             measured: self.placement.has_measured(),
             damaged: self.notes.damaged,
@@ -367,14 +367,14 @@ impl StepFold {
         };
         for said in self.segment.end(known) {
             match said {
-                Said::OfStep(found) => self.notes.find(found),
-                Said::Now(found) => self.notes.find_at(found, at_ns),
-                Said::Spoils(found) => self.spoil(found),
-                Said::Contradicts(found) => {
+                EndNews::OfStep(found) => self.notes.find(found),
+                EndNews::Now(found) => self.notes.find_at(found, at_ns),
+                EndNews::Spoils(found) => self.spoil(found),
+                EndNews::Contradicts(found) => {
                     self.notes.contradictions += 1;
                     self.notes.find(LogFinding::Contradiction(found));
                 }
-                Said::Warning(text) => self.notes.warnings.push(text),
+                EndNews::Warning(text) => self.notes.warnings.push(text),
             }
         }
     }
@@ -382,7 +382,7 @@ impl StepFold {
     /// Whether everything that failed met a lock of somebody else.
     fn is_locked(&self) -> bool {
         let failed = self.notes.findings.iter().filter_map(|finding| match &finding.kind {
-            Kind::Failed(failures) => Some(failures.are_locks()),
+            FindingKind::Failed(failures) => Some(failures.are_locks()),
             _ => None,
         });
         let all: Vec<bool> = failed.collect();

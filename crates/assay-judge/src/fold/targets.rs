@@ -49,7 +49,7 @@ impl TargetSums {
 
 /// How many reads of a flow completed, and the data of how many were checked for blank blocks.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Looked {
+pub(crate) struct BlankCheck {
     /// Completed reads.
     pub(crate) read: u64,
     /// Checked reads.
@@ -62,7 +62,7 @@ pub(crate) struct Targets {
     sums: Vec<TargetSums>,
     health: Vec<Option<Health>>,
     /// One for each flow.
-    pub(crate) looked: Vec<Looked>,
+    pub(crate) looked: Vec<BlankCheck>,
     /// Errors of the device of a cache.
     pub(crate) cache_errors: u64,
 }
@@ -74,7 +74,7 @@ impl Targets {
         Targets {
             sums: vec![TargetSums::default(); targets],
             health: vec![None; targets],
-            looked: vec![Looked::default(); layout.flows.len()],
+            looked: vec![BlankCheck::default(); layout.flows.len()],
             cache_errors: 0,
         }
     }

@@ -10,7 +10,7 @@ use crate::fold::counters::Counters;
 use crate::fold::late::Late;
 use crate::fold::layout::Layout;
 use crate::fold::loop_time::LoopTime;
-use crate::fold::others::{Disturbed, Left};
+use crate::fold::others::{Disturbed, UndisturbedWork};
 use crate::fold::placement::{Disturbing, Placed};
 use crate::judgement::DiskCount;
 use assay_base::Direction;
@@ -50,7 +50,12 @@ pub(crate) struct Window {
 impl Window {
     /// What is left of `whole`, the sum of these flows, without what they did while others disturbed them; `None` where
     /// nobody did.
-    pub(crate) fn left(&self, whole: &Counters, flows: impl Iterator<Item = usize>, layout: &Layout) -> Option<Left> {
+    pub(crate) fn left(
+        &self,
+        whole: &Counters,
+        flows: impl Iterator<Item = usize>,
+        layout: &Layout,
+    ) -> Option<UndisturbedWork> {
         self.disturbed.as_ref()?.left(whole, flows, layout)
     }
 
@@ -66,7 +71,7 @@ impl Window {
 }
 
 #[derive(Debug)]
-struct Open {
+struct OpenWindow {
     index: u64,
     /// Planned end in measured time.
     end_ns: u64,
@@ -85,7 +90,7 @@ struct Open {
     disturbed: Option<Box<Disturbed>>,
 }
 
-impl Open {
+impl OpenWindow {
     /// Whether some stream has run out of time in it whose last operations are in flight; notes its flows.
     fn waits(&mut self, layout: &Layout) -> bool {
         if !layout.lives.is_some() {
@@ -104,7 +109,7 @@ impl Open {
     }
 
     /// What completes of the flows for which the window before waits belongs there.
-    fn leaves_to(&mut self, held: Option<&Open>) {
+    fn leaves_to(&mut self, held: Option<&OpenWindow>) {
         let Some(held) = held else { return };
         self.rest.clone_from(&held.rest);
         for (cell, _) in self.flows.iter_mut().zip(&self.rest).filter(|(_, rest)| **rest) {
@@ -232,9 +237,9 @@ pub(crate) struct Windows {
     planned_ns: u64,
     /// A gap between segments does not matter: the window is the whole run, wherever it was interrupted.
     bridges_gaps: bool,
-    open: Option<Open>,
+    open: Option<OpenWindow>,
     /// The window before, which is over, but in which a stream ended whose last operations are in flight.
-    held: Option<Open>,
+    held: Option<OpenWindow>,
     invalid_ahead: Option<Flaw>,
     last_given: Option<u64>,
 }
@@ -319,13 +324,13 @@ impl Windows {
         self.last_given = Some(self.last_given.map_or(index, |last| last.max(index)));
     }
 
-    fn begin(&mut self, index: u64, placed: &Placed<'_>, layout: &Layout) -> Open {
+    fn begin(&mut self, index: u64, placed: &Placed<'_>, layout: &Layout) -> OpenWindow {
         let Placed { at_ns: at, joins, carried, .. } = *placed;
         let repeated = self.last_given.is_some_and(|last| index <= last);
         let late = at > index.saturating_mul(self.length_ns).saturating_add(layout.tolerance_ns());
         let mut flows = vec![Counters::new(layout.times.thresholds.buckets()); layout.flows.len()];
         flows.iter_mut().zip(carried).for_each(|(cell, carried)| cell.carried_in = *carried);
-        Open {
+        OpenWindow {
             index,
             end_ns: index.saturating_add(1).saturating_mul(self.length_ns).min(self.planned_ns),
             reached: at,
@@ -386,7 +391,7 @@ impl Windows {
         Some(self.window(open, layout))
     }
 
-    fn window(&self, open: Open, layout: &Layout) -> Window {
+    fn window(&self, open: OpenWindow, layout: &Layout) -> Window {
         let streams = layout
             .streams
             .iter()

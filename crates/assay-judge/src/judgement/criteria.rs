@@ -50,7 +50,7 @@ pub enum Outcome {
 
 /// What a criterion requires.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct Requirement {
     /// The criterion as its text, or `load delivered at least 99.9% per slice`.
     pub criterion: String,
     /// What is measured, in words: `reads response over 1 ms`.
@@ -75,7 +75,7 @@ pub struct Asked {
 pub struct CriterionOutcome {
     /// What it requires.
     #[serde(flatten)]
-    pub asked: Asked,
+    pub asked: Requirement,
     /// Its outcome.
     pub outcome: Outcome,
     /// Number of windows judged.

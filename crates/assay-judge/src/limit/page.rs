@@ -83,7 +83,7 @@ fn row<'a>(trail: &'a Trail, index: usize, run: &'a Run) -> Row<'a> {
     Row {
         number: index + 1,
         run,
-        badge: Badge::of(run.verdict),
+        badge: Badge::for_verdict(run.verdict),
         counted: trail.counted.as_ref().map(|counted| counted.of(run.load)),
         limit,
         rate: run.rate.map_or(ABSENT.to_owned(), per_second),
@@ -96,7 +96,7 @@ fn row<'a>(trail: &'a Trail, index: usize, run: &'a Run) -> Row<'a> {
 }
 
 fn badge(outcome: Option<Outcome>) -> Badge {
-    Badge::of(outcome.map_or(Verdict::Incomplete, |outcome| outcome.verdict()))
+    Badge::for_verdict(outcome.map_or(Verdict::Incomplete, |outcome| outcome.verdict()))
 }
 
 /// The runs whose distributions are drawn, by load: the valid ones nearest to the limit.
@@ -147,7 +147,7 @@ fn turn(outcome: Option<Outcome>, highest: f64) -> Vec<Mark> {
 
 /// A run without any counted operation is drawn at the bottom.
 fn sign(index: usize, run: &Run, stream: Option<&str>, low: f64) -> Mark {
-    let badge = Badge::of(run.verdict);
+    let badge = Badge::for_verdict(run.verdict);
     let ns = run.response_p99_ns.map_or(low, |ns| ns.max(1) as f64);
     let p99 = run.response_p99_ns.map_or("nothing counted".to_owned(), |ns| format!("p99 {}", time(ns)));
     let stream = stream.map(|stream| format!(" of {stream}")).unwrap_or_default();

@@ -121,7 +121,7 @@ impl Matrix {
         if !judgement.part.targets.each.is_empty() {
             self.devices = judgement.part.targets.each.iter().map(TargetTotals::device).collect();
         }
-        self.add(Point::of(place, judgement, directory));
+        self.add(Point::from_judgement(place, judgement, directory));
     }
 
     /// Adds a point in the place of the one at the same numbers. Whether a run may take that place is decided by
@@ -158,7 +158,7 @@ impl Matrix {
 
 impl Point {
     /// The point of a run.
-    pub fn of(place: Place, judgement: &Judgement, directory: String) -> Point {
+    pub fn from_judgement(place: Place, judgement: &Judgement, directory: String) -> Point {
         let part = &judgement.part;
         let (small, large) = (figures(&part.streams, SMALL), figures(&part.streams, LARGE));
         let coloured = coloured(part, [(place.small, small), (place.large, large)]);

@@ -20,7 +20,7 @@ pub fn html(matrix: &Matrix, out: &mut dyn fmt::Write) -> fmt::Result {
         made: made(matrix),
         summary: summary(matrix),
         aside: matrix.aside.lines(),
-        badge: Badge::of(matrix.verdict()),
+        badge: Badge::for_verdict(matrix.verdict()),
         watermarks: Watermark::all(&matrix.watermarks),
         maps: maps(matrix).into_iter().map(drawn).collect(),
         rows: matrix.points.iter().map(row).collect(),
@@ -87,7 +87,7 @@ struct Row<'a> {
 fn row(point: &Point) -> Row<'_> {
     Row {
         point,
-        badge: Badge::of(point.verdict),
+        badge: Badge::for_verdict(point.verdict),
         place: place(point),
         figures: [
             text_or_absent(point.small, |figures| per_second(figures.rate)),

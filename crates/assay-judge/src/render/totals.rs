@@ -23,7 +23,7 @@ pub(crate) fn percentiles(page: &mut Page, shown: Shown<'_>, room: Room) {
             streams.push(stream);
         }
     }
-    let listed = if page.reader == Reader::Pipe { usize::MAX } else { room.of(LISTED / 2, 2) };
+    let listed = if page.reader == Reader::Pipe { usize::MAX } else { room.choose(LISTED / 2, 2) };
     let left_out = streams.len().saturating_sub(listed);
     if left_out > 0 {
         // The reader looks for the worst stream, wherever it is in the plan.
@@ -55,7 +55,7 @@ pub(crate) fn phases(page: &mut Page, streams: &StreamFigures, room: Room) {
         .iter()
         .map(|phase| phase.streams.iter().filter(|stream| stream.response.operations > 0).count())
         .sum();
-    let listed = if page.reader == Reader::Pipe { usize::MAX } else { room.of(LISTED, 2) };
+    let listed = if page.reader == Reader::Pipe { usize::MAX } else { room.choose(LISTED, 2) };
     let all = streams.phases.iter().flat_map(|phase| phase.streams.iter().map(move |stream| (phase, stream)));
     for (phase, stream) in all.filter(|(_, stream)| stream.response.operations > 0).take(listed) {
         let [of, name] = [&phase.name, &stream.name].map(|name| page.reader.cut(name, 14));
@@ -120,13 +120,13 @@ pub(crate) fn figures(page: &mut Page, shown: Shown<'_>, room: Room) {
         time_or_dash(own),
         cpu.unwrap_or_default()
     );
-    page.words("", &load, room.of(usize::MAX, 2));
-    let listed = room.of(LISTED, 1);
+    page.words("", &load, room.choose(usize::MAX, 2));
+    let listed = room.choose(LISTED, 1);
     part.streams
         .loops
         .iter()
         .take(listed)
-        .for_each(|looped| page.words("", &looped.in_words(), room.of(usize::MAX, 1)));
+        .for_each(|looped| page.words("", &looped.in_words(), room.choose(usize::MAX, 1)));
     let (rates, errors) = (rates(shown), errors(&part.streams));
     let failed = match &errors {
         // Without streams no operation could fail, so nothing is said.
@@ -137,7 +137,7 @@ pub(crate) fn figures(page: &mut Page, shown: Shown<'_>, room: Room) {
     // Errors are always shown, whatever else has to be left out.
     let both = if errors.is_empty() { [rates, failed] } else { [failed, rates] };
     let both: Vec<String> = both.into_iter().filter(|said| !said.is_empty()).collect();
-    page.words("", &both.join("; "), room.of(usize::MAX, 2));
+    page.words("", &both.join("; "), room.choose(usize::MAX, 2));
     if part.databases.is_empty() {
         page.line(if part.lacks_bytes() {
             "how many bytes were moved is not in this log".to_owned()
@@ -148,12 +148,12 @@ pub(crate) fn figures(page: &mut Page, shown: Shown<'_>, room: Room) {
     let enlarged: Vec<String> =
         part.streams.whole().filter_map(|stream| Some(format!("{} {}", stream.name, stream.enlarged()?))).collect();
     if !enlarged.is_empty() {
-        page.words("in whole blocks of the target: ", &enlarged.join(", "), room.of(usize::MAX, 1));
+        page.words("in whole blocks of the target: ", &enlarged.join(", "), room.choose(usize::MAX, 1));
     }
     if let Some(cache) = &part.targets.cache {
-        page.words("", &cache.in_words(), room.of(usize::MAX, 2));
+        page.words("", &cache.in_words(), room.choose(usize::MAX, 2));
     }
-    part.targets.meters.iter().for_each(|meter| page.words("", &meter.in_words(), room.of(usize::MAX, 2)));
+    part.targets.meters.iter().for_each(|meter| page.words("", &meter.in_words(), room.choose(usize::MAX, 2)));
     by_slice(page, steady::lines(shown), room);
     integrity(page, &part.targets, room);
 }
@@ -167,7 +167,7 @@ fn time_or_dash(ns: Option<u64>) -> String {
 fn database(page: &mut Page, shown: Shown<'_>, room: Room) {
     let part = shown.part;
     if let Some(figures) = of_database(part).filter(|_| !shown.is_headed) {
-        page.words("", &figures, room.of(usize::MAX, 2));
+        page.words("", &figures, room.choose(usize::MAX, 2));
     }
     let counted = part
         .streams
@@ -175,25 +175,25 @@ fn database(page: &mut Page, shown: Shown<'_>, room: Room) {
         .flat_map(|stream| stream.counts.counted.iter().map(move |(name, n)| format!("{} {name} {n}", stream.name)));
     let counted: Vec<String> = counted.collect();
     if !counted.is_empty() {
-        page.words("", &format!("of these: {}", counted.join(", ")), room.of(usize::MAX, 1));
+        page.words("", &format!("of these: {}", counted.join(", ")), room.choose(usize::MAX, 1));
     }
     for (target, database) in part.databases.iter().enumerate() {
         let own: Vec<String> = part.streams.per_minute.iter().filter_map(|figure| figure.on(target)).collect();
         let (words, checked) = (database.in_words(), database.in_words_of_check());
         if own.is_empty() {
-            [words, checked].iter().for_each(|said| page.words("", said, room.of(usize::MAX, 2)))
+            [words, checked].iter().for_each(|said| page.words("", said, room.choose(usize::MAX, 2)))
         } else {
             page.words(
                 "",
                 &format!("{}: {}; {words}; {checked}", database.head.url, own.join(", ")),
-                room.of(usize::MAX, 3),
+                room.choose(usize::MAX, 3),
             )
         }
     }
     if let Some(deviations) =
         part.databases.iter().map(|database| &database.head.deviations).find(|all| !all.is_empty())
     {
-        page.words("", &format!("deviations from the standard: {}", deviations.join(", ")), room.of(usize::MAX, 2));
+        page.words("", &format!("deviations from the standard: {}", deviations.join(", ")), room.choose(usize::MAX, 2));
     }
 }
 
@@ -209,9 +209,9 @@ fn integrity(page: &mut Page, targets: &TargetFigures, room: Room) {
         0 => String::new(),
         n => format!(" ({n} more could not be: never written, or being written)"),
     };
-    page.words("", &format!("{verified_reads} reads verified{open}, {found}"), room.of(usize::MAX, 2));
-    let listed = room.of(LISTED, 1);
-    places.iter().take(listed).for_each(|place| page.words("  ", &place.text(), room.of(usize::MAX, 1)));
+    page.words("", &format!("{verified_reads} reads verified{open}, {found}"), room.choose(usize::MAX, 2));
+    let listed = room.choose(LISTED, 1);
+    places.iter().take(listed).for_each(|place| page.words("  ", &place.text(), room.choose(usize::MAX, 1)));
     if *damaged > listed as u64 {
         page.line("  … more in the JSON and the run log");
     }

@@ -6,8 +6,8 @@ use crate::finding::flaw::Late;
 use crate::finding::others::OthersUse;
 use crate::fold::layout::Layout;
 use crate::fold::window::Window;
-use crate::judgement::{Asked, CriterionOutcome, Deciding, Figure, Outcome};
-use crate::rules::gauge::{Figures, Gauge, Of};
+use crate::judgement::{CriterionOutcome, Deciding, Figure, Outcome, Requirement};
+use crate::rules::gauge::{Figures, Gauge, Scope};
 use crate::rules::tally::Tally;
 use crate::rules::worst::Worst;
 use crate::words::{bound_text, title};
@@ -55,9 +55,9 @@ pub(crate) struct Tracker {
 impl Tracker {
     /// Judges a criterion on the measure that it names.
     pub(crate) fn new(criterion: Criterion, over: Over, layout: &Layout) -> Tracker {
-        let of = Of::named(&criterion.stream, layout);
+        let scope = Scope::named(&criterion.stream, layout);
         Tracker {
-            gauge: of.map(|of| Gauge::new(criterion.clone(), of)),
+            gauge: scope.map(|scope| Gauge::new(criterion.clone(), scope)),
             worst: Worst::new(
                 layout.targets.len(),
                 if criterion.bound.is_of_work() { |a, b| a < b } else { |a, b| a > b },
@@ -247,9 +247,9 @@ impl Tracker {
     }
 }
 
-fn asked(criterion: &Criterion, window_ns: u64) -> Asked {
+fn asked(criterion: &Criterion, window_ns: u64) -> Requirement {
     let Criterion { stream, measure, bound, .. } = criterion;
-    Asked {
+    Requirement {
         criterion: criterion.to_string(),
         title: title(stream, *measure, bound),
         bound: bound_text(bound),

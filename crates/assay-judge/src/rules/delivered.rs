@@ -26,7 +26,7 @@ const TOO_FEW: u64 = 10;
 
 /// The outcome for the load of one stream in one slice, on one target or on all.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct DeliveryCheck {
     /// Index of the target; `None` for all targets together.
     pub(crate) target: Option<usize>,
     /// How much was delivered.
@@ -35,7 +35,7 @@ pub(crate) struct Found {
     pub(crate) fault: Option<Cause>,
 }
 
-impl Found {
+impl DeliveryCheck {
     /// Whether the outcome is of this class.
     pub(crate) fn is(&self, class: Class) -> bool {
         self.fault.is_some_and(|cause| cause.class() == class)
@@ -43,7 +43,7 @@ impl Found {
 }
 
 /// The outcome for a stream's load: on all targets together, and on each where there are several.
-pub(crate) fn delivered_by(stream: usize, window: &Window, layout: &Layout) -> Vec<Found> {
+pub(crate) fn delivered_by(stream: usize, window: &Window, layout: &Layout) -> Vec<DeliveryCheck> {
     let flows = &layout.streams[stream].flows;
     let together = delivered(stream, &window.streams[stream], None, window, layout);
     let alone = flows.iter().filter(|_| flows.len() > 1);
@@ -52,7 +52,13 @@ pub(crate) fn delivered_by(stream: usize, window: &Window, layout: &Layout) -> V
 }
 
 /// `None` where nothing was due.
-fn delivered(stream: usize, cell: &Counters, flow: Option<usize>, window: &Window, layout: &Layout) -> Option<Found> {
+fn delivered(
+    stream: usize,
+    cell: &Counters,
+    flow: Option<usize>,
+    window: &Window,
+    layout: &Layout,
+) -> Option<DeliveryCheck> {
     let offered = cell.carried_in.saturating_add(cell.scheduled);
     if offered > 0 && cell.ended() == 0 {
         if layout.lives.begins_within(stream, window.start_ns, window.end_ns) {
@@ -111,7 +117,13 @@ struct Delivered {
     generator: bool,
 }
 
-fn found(flow: Option<usize>, window: &Window, layout: &Layout, delivered: Delivered, fault: Option<Cause>) -> Found {
+fn found(
+    flow: Option<usize>,
+    window: &Window,
+    layout: &Layout,
+    delivered: Delivered,
+    fault: Option<Cause>,
+) -> DeliveryCheck {
     let Delivered { text, value, operations, generator } = delivered;
     let figure = Figure {
         window: window.number,
@@ -125,7 +137,7 @@ fn found(flow: Option<usize>, window: &Window, layout: &Layout, delivered: Deliv
         generator,
         others: fault == Some(Cause::Others),
     };
-    Found { target: flow.map(|flow| usize::from(layout.flows[flow].target)), figure, fault }
+    DeliveryCheck { target: flow.map(|flow| usize::from(layout.flows[flow].target)), figure, fault }
 }
 
 /// Whether the few operations that were due are all being carried when a window ends, which is not the last one: they are

@@ -25,7 +25,7 @@ struct Difference {
 impl Difference {
     /// By operations or by bytes, whichever difference is smaller: the kernel splits and merges operations, and counts
     /// bytes in sectors.
-    fn of(what: [&'static str; 2], theirs: DiskCount, own: DiskCount) -> Option<Difference> {
+    fn new(what: [&'static str; 2], theirs: DiskCount, own: DiskCount) -> Option<Difference> {
         Difference::both(what, theirs, own).min_by(|a, b| a.share.total_cmp(&b.share))
     }
 
@@ -49,7 +49,7 @@ impl Difference {
 /// than the run issued. Operations in one direction that a cache answers must not be hidden by the other; what others
 /// do in addition is compared with the sum of both, unless it is counted for itself (`Header::watched`).
 fn difference(disk: &DiskTotals, others_are_counted: bool) -> Option<Difference> {
-    let together = Difference::of(["operations", "bytes"], disk.all(), disk.own_all());
+    let together = Difference::new(["operations", "bytes"], disk.all(), disk.own_all());
     let together = together.filter(|found| !others_are_counted || found.theirs < found.own);
     let alone = [
         (["reads", "bytes read"], disk.reads, disk.own_reads),

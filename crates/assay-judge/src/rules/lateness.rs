@@ -36,7 +36,7 @@ pub(crate) struct LateShare {
 
 impl LateShare {
     /// The shares of a target in a window of `length_ns`.
-    pub(crate) fn of(late: &Late, length_ns: u64, layout: &Layout) -> LateShare {
+    pub(crate) fn new(late: &Late, length_ns: u64, layout: &Layout) -> LateShare {
         let length = length_ns.max(1) as f64;
         let rest = late.rest_ns(&layout.times.thresholds, margin_ns(layout));
         LateShare { rest: rest as f64 / length, overslept: late.overslept.sum_ns as f64 / length }
@@ -46,7 +46,7 @@ impl LateShare {
 impl LatenessTotals {
     /// Adds a slice of `length_ns`.
     pub fn add(&mut self, late: &Late, length_ns: u64, layout: &Layout) {
-        let share = LateShare::of(late, length_ns, layout);
+        let share = LateShare::new(late, length_ns, layout);
         self.idle.add(&late.idle);
         self.overslept.add(&late.overslept);
         self.rest_share_max = self.rest_share_max.max(share.rest);
@@ -71,7 +71,7 @@ pub(crate) fn flaw(window: &Window, stream: usize, layout: &Layout) -> Option<fl
 
 fn on_target(window: &Window, target: usize, layout: &Layout) -> Option<LateBy> {
     let late = window.late.get(target)?;
-    let share = LateShare::of(late, window.end_ns.saturating_sub(window.start_ns), layout);
+    let share = LateShare::new(late, window.end_ns.saturating_sub(window.start_ns), layout);
     if has_streams(layout, target, true) && share.rest > AT_MOST {
         return Some(LateBy::Rest { share: share.rest, longest_ns: late.idle.max_ns });
     }
@@ -92,7 +92,7 @@ fn has_streams(layout: &Layout, target: usize, is_open_loop: bool) -> bool {
 pub(crate) fn given_away_ns(window: &Window, targets: impl Iterator<Item = usize>, layout: &Layout) -> Option<u64> {
     let length = window.end_ns.saturating_sub(window.start_ns);
     let late = targets.filter_map(|target| window.late.get(target));
-    let much = late.filter(|late| LateShare::of(late, length, layout).rest > AT_MOST);
+    let much = late.filter(|late| LateShare::new(late, length, layout).rest > AT_MOST);
     much.map(|late| behind_ns(late, layout)).max()
 }
 
@@ -110,7 +110,7 @@ pub(crate) fn without_work_ns(late: &Late, layout: &Layout) -> u64 {
 /// A warning where lateness is worth mentioning although it does not affect the verdict.
 pub(crate) fn warning(window: &Window, layout: &Layout) -> Option<String> {
     let length = window.end_ns.saturating_sub(window.start_ns);
-    let shares = window.late.iter().map(|late| LateShare::of(late, length, layout));
+    let shares = window.late.iter().map(|late| LateShare::new(late, length, layout));
     let worst = shares.enumerate().max_by(|a, b| a.1.rest.total_cmp(&b.1.rest))?;
     (worst.1.rest > TELL).then(|| {
         format!(

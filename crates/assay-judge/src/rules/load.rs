@@ -6,11 +6,11 @@
 //! of the criteria makes a slice INVALID, one above a tenth of it is a warning.
 
 use crate::finding::load::{Cause, LoadFinding, NotDelivered};
-use crate::finding::{Class, Finding, Kind};
+use crate::finding::{Class, Finding, FindingKind};
 use crate::fold::layout::Layout;
 use crate::fold::window::Window;
-use crate::judgement::{Asked, CriterionOutcome, Deciding, Figure, Outcome};
-use crate::rules::delivered::{Found, delivered_by};
+use crate::judgement::{CriterionOutcome, Deciding, Figure, Outcome, Requirement};
+use crate::rules::delivered::{DeliveryCheck, delivered_by};
 use crate::rules::tally::Tally;
 use crate::rules::worst::Worst;
 
@@ -30,7 +30,7 @@ pub(crate) struct LoadTracker {
 
 /// The outcome of one slice.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct SliceLoad {
     /// The load was delivered, as far as the device could deliver it.
     pub(crate) within: bool,
     /// The load was offered, so that the slice is valid.
@@ -58,15 +58,15 @@ impl LoadTracker {
     }
 
     /// Judges one slice.
-    pub(crate) fn observe(&mut self, window: &Window, layout: &Layout) -> Seen {
+    pub(crate) fn observe(&mut self, window: &Window, layout: &Layout) -> SliceLoad {
         if !window.complete {
-            return Seen { within: true, proves: true, others: false };
+            return SliceLoad { within: true, proves: true, others: false };
         }
         self.tally.complete += u64::from(!window.repeated);
         if let Some(why) = &window.invalid {
             self.tally.unproven += 1;
             self.find(LoadFinding::Slice(window.number, why.clone()), window, None, None, None);
-            return Seen { within: true, proves: false, others: false };
+            return SliceLoad { within: true, proves: false, others: false };
         }
         self.tally.windows += 1;
         // It counts as one slice, however many streams and targets were not delivered.
@@ -81,7 +81,7 @@ impl LoadTracker {
         }
         self.tally.broken += u64::from(broken);
         self.tally.unproven += u64::from(unproven);
-        Seen { within: !broken, proves: !unproven, others }
+        SliceLoad { within: !broken, proves: !unproven, others }
     }
 
     /// The schedule itself must contain what the plan asks for: within 0.1 % and six standard deviations of a Poisson
@@ -107,7 +107,7 @@ impl LoadTracker {
     }
 
     /// Keeps the outcome of a stream; that of a bad target among good ones is reported before that of all together.
-    fn keep(&mut self, mut found: Vec<Found>, name: &str, window: &Window, layout: &Layout) {
+    fn keep(&mut self, mut found: Vec<DeliveryCheck>, name: &str, window: &Window, layout: &Layout) {
         // Where figures are equal, the one over all targets together, which comes first, is kept.
         found.iter().for_each(|found| self.worst.see(&found.figure));
         let some_hold = (found.iter().filter(|found| found.target.is_some())).any(|found| found.fault.is_none());
@@ -115,7 +115,7 @@ impl LoadTracker {
             let (a, b) = (rank_of(a, some_hold), rank_of(b, some_hold));
             a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
         });
-        for Found { target, figure, fault } in found {
+        for DeliveryCheck { target, figure, fault } in found {
             if let Some(target) = target {
                 self.worst.see_alone(target, &figure);
             }
@@ -170,7 +170,7 @@ impl LoadTracker {
         let on = self.worst.broken_on();
         let mut findings = std::mem::take(&mut self.findings);
         for finding in &mut findings {
-            if let Kind::Load(load) = &mut finding.kind
+            if let FindingKind::Load(load) = &mut finding.kind
                 && let LoadFinding::NotDelivered(found) = &mut **load
                 && found.cause.class() == Class::Broken
             {
@@ -186,12 +186,12 @@ impl LoadTracker {
             Outcome::Pass if self.worst.all().is_none() => Outcome::Invalid,
             outcome => outcome,
         };
-        let asked = Asked {
+        let asked = Requirement {
             criterion: "load delivered at least 99.9% per slice".to_owned(),
             title: "load delivered".to_owned(),
             bound: BOUND.to_owned(),
             window_ns: slice_ns,
-            ..Asked::default()
+            ..Requirement::default()
         };
         CriterionOutcome {
             asked,
@@ -217,7 +217,7 @@ impl LoadTracker {
     }
 }
 
-fn rank_of(it: &Found, some_hold: bool) -> (bool, f64) {
+fn rank_of(it: &DeliveryCheck, some_hold: bool) -> (bool, f64) {
     (it.target.is_none() == some_hold, it.figure.value)
 }
 

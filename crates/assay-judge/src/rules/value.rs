@@ -71,7 +71,7 @@ impl Value {
     }
 
     /// The value of `cell`; `None` when nothing completed or the threshold is not counted exactly.
-    pub(crate) fn of(cell: &Counters, measure: Measure, bound: &Bound, thresholds: &Thresholds) -> Option<Value> {
+    pub(crate) fn measured(cell: &Counters, measure: Measure, bound: &Bound, thresholds: &Thresholds) -> Option<Value> {
         match bound {
             Bound::ErrorsAtMost(_) => Value::errors(cell),
             _ => Value::of_lengths(lengths(cell, measure), bound, thresholds),
@@ -319,7 +319,7 @@ mod tests {
         {
             let it = failed(ok, n);
             let expected = share.map(|(over, of)| Value::Share { over, of });
-            assert_eq!(Value::of(&it, Measure::Response, &errors, &thresholds), expected, "{ok} {n}");
+            assert_eq!(Value::measured(&it, Measure::Response, &errors, &thresholds), expected, "{ok} {n}");
             assert_eq!(Value::less(&it, Measure::Response, &errors, &thresholds, 9).is_some(), ok + n > 0);
             let nothing = all_failed.then_some(Value::Share { over: 0, of: 0 });
             assert_eq!(Value::all_failed(&it, &time), nothing, "{ok} {n}");

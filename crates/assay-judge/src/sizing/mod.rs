@@ -141,7 +141,7 @@ impl Demand {
 impl Candidate {
     /// A candidate from its fit and from the search after it; `production` is the bytes written per second there, used
     /// where the fit measured nothing.
-    pub fn of(demand: &Demand, fitted: &fit::Trail, searched: Option<&Trail>, production: Option<f64>) -> Candidate {
+    pub fn new(demand: &Demand, fitted: &fit::Trail, searched: Option<&Trail>, production: Option<f64>) -> Candidate {
         let failed = !fitted.aside.failures.is_empty();
         let holds = searched.and_then(held).filter(|_| !failed);
         let round = fitted.result();

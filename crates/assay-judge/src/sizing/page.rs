@@ -27,7 +27,7 @@ pub fn html(sizing: &Sizing, out: &mut dyn fmt::Write) -> fmt::Result {
             let drives = best.need.map_or(0, |need| need.drives);
             format!("fewest drives: {drives} of {}{}", best.target, failed(sizing))
         }),
-        badge: Badge::of(banner(sizing)),
+        badge: Badge::for_verdict(banner(sizing)),
         watermarks: Watermark::all(&sizing.watermarks),
         devices: sizing.candidates.iter().filter_map(|one| one.device.as_deref()).collect(),
         loads: loads(sizing),
@@ -88,7 +88,7 @@ fn row(one: &Candidate) -> Row<'_> {
     };
     Row {
         one,
-        badge: Badge::of(verdict),
+        badge: Badge::for_verdict(verdict),
         holds: holds(one),
         day: per_day(one.drive_writes_a_day),
         drives: one.need.map_or(ABSENT.to_owned(), |need| need.drives.to_string()),
@@ -116,7 +116,7 @@ fn loads(sizing: &Sizing) -> Option<Chart> {
         let points: Vec<(f64, f64)> = runs.iter().filter_map(|run| place_of(run)).collect();
         for (run, at) in runs.iter().filter_map(|run| Some((run, place_of(run)?))) {
             (low, high, highest) = (low.min(at.1), high.max(at.1), highest.max(at.0));
-            let badge = Badge::of(run.verdict);
+            let badge = Badge::for_verdict(run.verdict);
             let text = format!("{} at {}: {}, p99 {}", one.target, run.load, badge.word, time(at.1 as u64));
             marks.push(Mark::Dot { class: series_class(series), at, text: text.clone() });
             if run.verdict == Verdict::Fail {

@@ -28,7 +28,7 @@ pub(crate) struct Disturbed {
 
 /// What is left of some flows without what they did while they were disturbed.
 #[derive(Debug)]
-pub(crate) struct Left {
+pub(crate) struct UndisturbedWork {
     /// What they did while they were not.
     pub(crate) cell: Counters,
     /// How many operations they would have completed at most in the time in which they were disturbed.
@@ -72,7 +72,12 @@ impl Disturbed {
     }
 
     /// What is left of `whole`, the sum of these flows of the window; `None` where none of them was disturbed.
-    pub(crate) fn left(&self, whole: &Counters, flows: impl Iterator<Item = usize>, layout: &Layout) -> Option<Left> {
+    pub(crate) fn left(
+        &self,
+        whole: &Counters,
+        flows: impl Iterator<Item = usize>,
+        layout: &Layout,
+    ) -> Option<UndisturbedWork> {
         let mut cell = whole.clone();
         let (mut some, mut could, mut planned) = (false, 0u64, true);
         for flow in flows {
@@ -96,7 +101,7 @@ impl Disturbed {
             let due = whole.carried_in.saturating_add(whole.scheduled);
             could = could.max(due.saturating_sub(cell.ended()));
         }
-        some.then_some(Left { cell, could })
+        some.then_some(UndisturbedWork { cell, could })
     }
 
     /// Whether a flow was disturbed.

@@ -8,7 +8,7 @@ mod disturbed;
 mod episode;
 mod previous;
 
-pub(crate) use disturbed::{Disturbed, Left};
+pub(crate) use disturbed::{Disturbed, UndisturbedWork};
 pub(crate) use episode::Disturbance;
 pub(crate) use previous::Previous;
 

@@ -3,7 +3,7 @@
 //! The rules themselves are in `crate::rules`; nothing is decided here again. Where the judgement does not contain a
 //! rule's answer, the figures are shown without a mark.
 
-use super::figures::of;
+use super::figures::part_of_whole;
 use super::figures::{count, percent, time};
 use crate::judgement::{
     CriterionOutcome, DamagedPlace, GeneratorFigures, Outcome, StepFigures, TargetFigures, TargetTotals,
@@ -162,7 +162,7 @@ fn slices(part: &StepFigures) -> Check {
     let whole = complete == part.slices.listed.len() && nothing == 0 && part.course.gaps.is_empty();
     let found = format!(
         "{} complete; {nothing} that prove nothing; gaps: {}",
-        of(complete as u64, part.slices.listed.len() as u64),
+        part_of_whole(complete as u64, part.slices.listed.len() as u64),
         part.course.gaps.len()
     );
     let mark = if whole { Mark::Good } else { Mark::Warn };
@@ -243,7 +243,7 @@ fn others(targets: &TargetFigures) -> Check {
 
 fn prepared(targets: &TargetFigures) -> Check {
     let done = targets.each.iter().filter(|target| target.head.prepared.is_some()).count();
-    let found = of(done as u64, targets.each.len() as u64) + " targets written full before the test";
+    let found = part_of_whole(done as u64, targets.each.len() as u64) + " targets written full before the test";
     let mark = if done == targets.each.len() { Mark::Good } else { Mark::Note };
     check(mark, "Preparation", found, "Reads of blocks that were never written are answered without the medium.")
 }
@@ -256,7 +256,8 @@ fn blanks(targets: &TargetFigures) -> Check {
         (0, _) => Mark::Good,
         _ => Mark::Warn,
     };
-    let found = if sampled == 0 { "no reads looked at".to_owned() } else { of(blank, sampled) + " reads looked at" };
+    let found =
+        if sampled == 0 { "no reads looked at".to_owned() } else { part_of_whole(blank, sampled) + " reads looked at" };
     check(mark, "Reads of blank blocks", found, "The device may answer them without looking.")
 }
 
@@ -267,7 +268,7 @@ fn sum_of_targets(targets: &TargetFigures, figure: fn(&TargetTotals) -> u64) -> 
 fn integrity(targets: &TargetFigures) -> Option<Check> {
     let integrity = targets.integrity.as_ref()?;
     let seen = integrity.verified_reads.saturating_add(integrity.unverified_reads);
-    let mut found = of(integrity.verified_reads, seen) + " reads verified";
+    let mut found = part_of_whole(integrity.verified_reads, seen) + " reads verified";
     if integrity.damaged > 0 {
         let places: Vec<String> = integrity.places.iter().map(DamagedPlace::text).collect();
         found += &format!("; {} damaged places: {}", count(integrity.damaged), places.join("; "));

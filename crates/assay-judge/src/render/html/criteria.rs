@@ -32,7 +32,7 @@ pub(crate) struct FigureView<'a> {
 }
 
 impl<'a> CriteriaView<'a> {
-    pub(crate) fn of(part: &'a StepFigures, root: &str) -> CriteriaView<'a> {
+    pub(crate) fn new(part: &'a StepFigures, root: &str) -> CriteriaView<'a> {
         let MeasuredTime { planned_ns, measured_ns, slice_ns, .. } = part.time;
         CriteriaView {
             rows: rows(&part.criteria, root),

@@ -23,7 +23,7 @@ pub(crate) struct MinuteView<'a> {
 }
 
 impl<'a> DatabaseView<'a> {
-    pub(crate) fn of(part: &'a StepFigures) -> DatabaseView<'a> {
+    pub(crate) fn new(part: &'a StepFigures) -> DatabaseView<'a> {
         DatabaseView { minutes: minutes(part), counted: counted(&part.streams), databases: &part.databases }
     }
 

@@ -29,7 +29,7 @@ pub(crate) struct HeadFigure {
 }
 
 impl Headline {
-    pub(crate) fn of(judgement: &Judgement) -> Headline {
+    pub(crate) fn new(judgement: &Judgement) -> Headline {
         let part = &judgement.part;
         let step = judgement.shown_step();
         let devices: Vec<String> = part.targets.each.iter().map(TargetTotals::device).collect();

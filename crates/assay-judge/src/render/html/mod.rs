@@ -46,8 +46,8 @@ pub fn html(judgement: &Judgement, out: &mut dyn fmt::Write) -> fmt::Result {
     let page = Page {
         frame: Frame::drawn(),
         judgement,
-        badge: Badge::of(judgement.verdict),
-        headline: Headline::of(judgement),
+        badge: Badge::for_verdict(judgement.verdict),
+        headline: Headline::new(judgement),
         when: judgement.when(),
         deciding: judgement.deciding.as_ref().map(deciding_text),
         watermarks: Watermark::all(&judgement.watermarks),

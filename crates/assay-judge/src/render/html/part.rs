@@ -88,7 +88,7 @@ impl<'a> PartView<'a> {
             gain: step.gain.map(|gain| gain.in_words()),
             figures: StepCells::new(&step.part),
             reason: &step.reason,
-            badge: Badge::of(step.verdict),
+            badge: Badge::for_verdict(step.verdict),
         };
         let here = judgement.deciding.as_ref().is_some_and(|deciding| deciding.step == step.number);
         let decided = here && judgement.verdict != Verdict::Pass;
@@ -109,14 +109,14 @@ impl<'a> PartView<'a> {
             step,
             head,
             figures,
-            criteria: CriteriaView::of(figures, &root),
-            streams: StreamsView::of(figures, &root),
-            database: DatabaseView::of(figures),
-            course: CourseView::of(figures, &root, decided),
-            slices: SlicesView::of(figures, &root),
-            beside: BesideView::of(figures, &root),
-            proof: ProofView::of(figures, warnings),
-            tested: TestedView::of(figures, &root),
+            criteria: CriteriaView::new(figures, &root),
+            streams: StreamsView::new(figures, &root),
+            database: DatabaseView::new(figures),
+            course: CourseView::new(figures, &root, decided),
+            slices: SlicesView::new(figures, &root),
+            beside: BesideView::new(figures, &root),
+            proof: ProofView::new(figures, warnings),
+            tested: TestedView::new(figures, &root),
         }
     }
 

@@ -22,7 +22,7 @@ pub(crate) struct Happening<'a> {
 }
 
 impl<'a> ProofView<'a> {
-    pub(crate) fn of(part: &'a StepFigures, warnings: &'a [String]) -> ProofView<'a> {
+    pub(crate) fn new(part: &'a StepFigures, warnings: &'a [String]) -> ProofView<'a> {
         let events_left_out = part.course.events_left_out;
         ProofView { checks: checks::checks(part), warnings, happenings: happenings(part), events_left_out }
     }

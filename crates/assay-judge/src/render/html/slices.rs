@@ -68,7 +68,7 @@ pub(crate) fn shown(slices: &[Slice]) -> BTreeSet<usize> {
 }
 
 impl<'a> SlicesView<'a> {
-    pub(crate) fn of(part: &'a StepFigures, root: &str) -> SlicesView<'a> {
+    pub(crate) fn new(part: &'a StepFigures, root: &str) -> SlicesView<'a> {
         let (per_target, per_target_left_out) = per_target(part, root);
         SlicesView { together: together(part, root), per_target, per_target_left_out }
     }

@@ -32,7 +32,7 @@ pub(crate) struct PhaseRow<'a> {
 }
 
 impl<'a> StreamsView<'a> {
-    pub(crate) fn of(part: &'a StepFigures, root: &str) -> StreamsView<'a> {
+    pub(crate) fn new(part: &'a StepFigures, root: &str) -> StreamsView<'a> {
         let several = part.targets.each.len() > 1;
         StreamsView { rows: rows(part, several, root), phases: phases(&part.streams, root) }
     }

@@ -38,7 +38,7 @@ pub(crate) struct FigureRow<'a> {
 }
 
 impl<'a> BesideView<'a> {
-    pub(crate) fn of(part: &'a StepFigures, root: &str) -> BesideView<'a> {
+    pub(crate) fn new(part: &'a StepFigures, root: &str) -> BesideView<'a> {
         BesideView { tables: tables(part, root), multiples: multiples::multiples(part) }
     }
 }
