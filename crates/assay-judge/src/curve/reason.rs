@@ -44,7 +44,7 @@ impl Curve {
         let others = (!others.is_empty()).then(|| format!("also at {}", others.join(", ")));
         let elsewhere =
             self.aside.failures.iter().find(|run| {
-                verdict == Verdict::Fail && (self.points.iter().all(|point| point.directory != run.directory))
+                verdict == Verdict::Fail && self.points.iter().all(|point| point.directory != run.directory)
             });
         let elsewhere = elsewhere.map(|run| {
             let what = run.failure.as_ref().unwrap_or(&run.reason);

@@ -110,11 +110,12 @@ pub(super) fn gain(curve: &Curve) -> Option<String> {
     if curve.scale.searched {
         let (with, without) = (curve.scale.maximum?, without.scale.maximum?);
         let more = with.as_f64() / without.as_f64();
-        let counted = |load| curve.scale.counted.as_ref().map_or_else(|| format!("{load}"), |counted| counted.of(load));
+        let [counted_with, counted_without] = [with, without].map(|load| match &curve.scale.counted {
+            Some(counted) => counted.of(load),
+            None => load.to_string(),
+        });
         return Some(format!(
-            "With the cache the targets carry {}, without it {}: {more:.2} times as much.",
-            counted(with),
-            counted(without)
+            "With the cache the targets carry {counted_with}, without it {counted_without}: {more:.2} times as much."
         ));
     }
     let others: Vec<&Point> = with_mean(without).collect();

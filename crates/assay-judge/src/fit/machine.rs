@@ -200,16 +200,21 @@ impl<L: Load> Fit<L> {
     /// The round that came nearest, and why its other figures do not agree.
     fn apart(&self) -> Outcome {
         // A figure that agrees in no round must not hide how near the others came.
-        let off = |round: usize| {
-            let short = self.compared(round).into_iter().filter(|one| !one.agrees());
-            short.fold((0, 0.0), |(n, sum), one| (n + 1, sum + one.difference.abs()))
-        };
         let proving = self.proven().map(|(round, _)| round);
-        let nearest = proving.min_by(|a, b| off(*a).0.cmp(&off(*b).0).then(off(*a).1.total_cmp(&off(*b).1)));
+        let nearest = proving.min_by(|a, b| {
+            let ((short_a, sum_a), (short_b, sum_b)) = (self.short_of(*a), self.short_of(*b));
+            short_a.cmp(&short_b).then(sum_a.total_cmp(&sum_b))
+        });
         let round = nearest.unwrap_or(self.rounds.len());
         let figures = self.compared(round).into_iter().filter(|one| !one.agrees());
         let figures = figures.map(|one| Short { why: self.why(round, one.figure), of: one }).collect();
         Outcome::Apart { round, figures }
+    }
+
+    /// The number of figures that do not agree in a round, and the sum of their differences.
+    fn short_of(&self, round: usize) -> (usize, f64) {
+        let short = self.compared(round).into_iter().filter(|one| !one.agrees());
+        short.fold((0, 0.0), |(n, sum), one| (n + 1, sum + one.difference.abs()))
     }
 
     fn why(&self, round: usize, figure: Figure) -> Why {

@@ -103,20 +103,17 @@ fn tied_or_bound(load: &dyn Load, state: &State<'_>, direction: Direction, above
     let movable = Movable::new(load, direction);
     let (position, amount) = movable.amounts_in(state.knobs);
     let [operations, bytes] = Figure::of_direction(direction);
-    let expected = |position| load.expected(&movable.with(state.knobs, position, amount)).figures;
-    let sizes_move = expected(solve::POSITIONS[0])[bytes as usize] != expected(solve::POSITIONS[1])[bytes as usize];
-    let now = expected(position);
+    let at_positions = solve::POSITIONS.map(|end| load.expected(&movable.with(state.knobs, end, amount)).figures);
+    let sizes_move = at_positions[0][bytes as usize] != at_positions[1][bytes as usize];
+    let now = load.expected(&movable.with(state.knobs, position, amount)).figures;
     // Because of rounding up to blocks, the last steps before a bound are all alike and show no difference.
-    let bound = solve::POSITIONS[usize::from(!above)];
-    let at_bound = (expected(bound)[bytes as usize] / now[bytes as usize] - 1.0).abs() < state.tolerance;
+    let bound = at_positions[usize::from(!above)];
+    let at_bound = (bound[bytes as usize] / now[bytes as usize] - 1.0).abs() < state.tolerance;
     if sizes_move && at_bound || amount == movable.bounds()[usize::from(!above)] {
         return Why::Bound { lowest: above };
     }
-    let theirs = |figure: Figure| state.production[figure as usize].unwrap_or_default();
-    Why::Tied {
-        ours: ratio(now[bytes as usize], now[operations as usize]),
-        theirs: ratio(theirs(bytes), theirs(operations)),
-    }
+    let theirs = [bytes, operations].map(|figure| state.production[figure as usize].unwrap_or_default());
+    Why::Tied { ours: ratio(now[bytes as usize], now[operations as usize]), theirs: ratio(theirs[0], theirs[1]) }
 }
 
 impl fmt::Display for Why {

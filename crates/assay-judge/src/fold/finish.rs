@@ -140,7 +140,7 @@ fn part(
         }
         .with_throughput(fold.measured.totals.any_ran_ns),
         slices: SliceList { listed, left_out: fold.slices.kept.left_out },
-        databases: fold.databases.finish(fold.header.databases, &meters),
+        databases: fold.correctness.databases.finish(fold.header.databases, &meters),
         generator: GeneratorFigures {
             cost: fold.measured.totals.cost,
             engine: fold.header.engine,
@@ -155,12 +155,12 @@ fn part(
             meters,
             foreign,
             unwatched: fold.header.unwatched,
-            integrity: fold.integrity.finish(&fold.layout.plan),
+            integrity: fold.correctness.integrity.finish(&fold.layout.plan),
         },
         course: Course {
-            gaps: fold.events.gaps,
-            events: fold.events.kept,
-            events_left_out: fold.events.left_out,
+            gaps: fold.happened.events.gaps,
+            events: fold.happened.events.kept,
+            events_left_out: fold.happened.events.left_out,
             steadiness: fold.measured.steady.finish(&fold.layout),
             series,
         },

@@ -61,7 +61,7 @@ pub(crate) fn missing(fold: &StepFold, ended: Option<CloseReason>, notes: &mut N
     }
     let (complete, planned) = (fold.slices.load.complete(), fold.slices.windows().planned());
     if complete < planned {
-        notes.find(CourseFinding::Slices { complete, planned, interrupted: !fold.events.gaps.is_empty() });
+        notes.find(CourseFinding::Slices { complete, planned, interrupted: !fold.happened.events.gaps.is_empty() });
     } else if fold.slices.load.saw_nothing() {
         notes.find(CourseFinding::NoOperation);
     }
@@ -81,7 +81,7 @@ pub(crate) fn unchecked(fold: &StepFold, ended: Option<CloseReason>, notes: &mut
         return;
     }
     for (target, database) in fold.header.databases.iter().enumerate() {
-        if !database.unchecked && !fold.databases.tells_of_check(target) {
+        if !database.unchecked && !fold.correctness.databases.tells_of_check(target) {
             let text = format!("the log does not say that {} was checked after the run", database.url);
             notes.find(TargetFinding::Unchecked(text));
         }
@@ -115,7 +115,7 @@ pub(crate) fn uncounted(fold: &StepFold, ended: Option<CloseReason>, notes: &mut
 
 /// Reports what keeps a run that verifies from saying anything about the data.
 pub(crate) fn unverified(fold: &StepFold, ended: Option<CloseReason>, notes: &mut Notes) {
-    let Some(integrity) = fold.integrity.finish(&fold.layout.plan) else { return };
+    let Some(integrity) = fold.correctness.integrity.finish(&fold.layout.plan) else { return };
     let none = integrity.verified_reads == 0 && integrity.damaged == 0;
     if none && !fold.layout.plan.sealed_only && ended == Some(CloseReason::Completed) {
         notes.find(TargetFinding::NothingVerified);

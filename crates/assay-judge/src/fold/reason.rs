@@ -64,7 +64,7 @@ fn meanwhile(course: &Course, window: &Deciding) -> String {
         .map(|(steadiness, at)| format!("{} at {}", change(steadiness, at), clock(at.at_ns)));
     let mut kinds: BTreeMap<&str, (&EventKind, u64)> = BTreeMap::new();
     for event in course.events.iter().filter(|event| {
-        ((window.start_ns..window.end_ns).contains(&event.at_ns))
+        (window.start_ns..window.end_ns).contains(&event.at_ns)
             && !matches!(event.what, EventKind::Health | EventKind::Warning | EventKind::Steady)
     }) {
         kinds.entry(event.what.as_str()).or_insert((&event.what, 0)).1 += 1;

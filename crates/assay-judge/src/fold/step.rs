@@ -63,16 +63,28 @@ pub(crate) struct StepFold {
     pub(crate) measured: Measured,
     pub(crate) targets: Targets,
     pub(crate) others: Others,
+    pub(crate) correctness: Correctness,
+    pub(crate) environment: Environment,
+    pub(crate) happened: Happened,
+    pub(crate) notes: Notes,
+}
+
+/// Whether operations did what they should.
+#[derive(Debug)]
+pub(crate) struct Correctness {
     failures: FlowFailures,
     pub(crate) integrity: IntegrityFold,
-    pub(crate) environment: Environment,
+    pub(crate) databases: Databases,
+}
+
+/// What the events of a step tell.
+#[derive(Debug, Default)]
+pub(crate) struct Happened {
     pub(crate) events: Events,
     /// Flows whose streams are done.
     done: BTreeSet<String>,
-    pub(crate) databases: Databases,
-    /// What events told about the lives of streams, until its place in measured time is known.
+    /// The beginnings and ends of streams, until their place in measured time is known.
     news: Vec<LifeNews>,
-    pub(crate) notes: Notes,
 }
 
 impl StepFold {
@@ -98,13 +110,13 @@ impl StepFold {
             },
             targets: Targets::new(&layout),
             others: Others::new(&header, &layout),
-            failures: FlowFailures::default(),
-            integrity: IntegrityFold::default(),
+            correctness: Correctness {
+                failures: FlowFailures::default(),
+                integrity: IntegrityFold::default(),
+                databases: Databases::new(header.databases.len()),
+            },
             environment,
-            events: Events::default(),
-            done: BTreeSet::new(),
-            databases: Databases::new(header.databases.len()),
-            news: Vec::new(),
+            happened: Happened::default(),
             notes: Notes::new(number),
             header,
             layout,
@@ -115,7 +127,8 @@ impl StepFold {
     /// nobody asked to leave that out.
     pub(crate) fn not_compared(&self) -> Vec<String> {
         let heads = self.header.databases.iter().enumerate();
-        let lacking = heads.filter(|(target, head)| !head.unchecked && !self.databases.was_compared(*target));
+        let lacking =
+            heads.filter(|(target, head)| !head.unchecked && !self.correctness.databases.was_compared(*target));
         lacking.map(|(_, head)| head.url.clone()).collect()
     }
 
@@ -126,7 +139,7 @@ impl StepFold {
             self.segment.accounts.closed().map_or("cut off without a closing line", |close| ended(close.reason));
         let from = self.placement.reached_ns();
         let gap = Gap { at_ns: from, before: before.to_owned(), resumed: header.created.clone() };
-        self.events.gaps.push(gap);
+        self.happened.events.gaps.push(gap);
         self.check_segment();
         self.measured.totals.end_segment();
         self.slices.resume(from, header.measured_before_ns, &self.layout, &mut self.notes);
@@ -134,11 +147,11 @@ impl StepFold {
         self.measured.steady.resume();
         self.measured.phases.resume(header);
         self.measured.series.resume(header);
-        self.databases.resume();
-        self.news.clear();
+        self.correctness.databases.resume();
+        self.happened.news.clear();
         if header.measured_before_ns == 0 {
             self.layout.lives.start_over();
-            self.done.clear();
+            self.happened.done.clear();
         }
         self.environment.clocks.begin(header.clocks);
         self.segment = Segment::new(header);
@@ -193,7 +206,7 @@ impl StepFold {
             return self.segment.accounts.lose();
         }
         let at_ns = self.placement.place(interval, joins);
-        self.events.place(&self.placement);
+        self.happened.events.place(&self.placement);
         self.learn();
         let carried = self.account(interval);
         let opened = self.segment.accounts.opened(interval);
@@ -210,7 +223,7 @@ impl StepFold {
     /// Takes what was told about the lives of streams before the interval that was placed last.
     fn learn(&mut self) {
         if self.placement.has_measured() {
-            for news in std::mem::take(&mut self.news) {
+            for news in std::mem::take(&mut self.happened.news) {
                 let at_ns = self.placement.measured_at(news.at_ns).unwrap_or(0);
                 self.layout.lives.take(news, at_ns);
             }
@@ -237,8 +250,8 @@ impl StepFold {
         let first = self.placement.moment(interval.start_ns);
         for (index, flow) in interval.flows.iter().enumerate() {
             self.segment.failed.interval(index, flow);
-            self.failures.add(index, first, flow, at_ns, &self.layout, &mut self.notes);
-            self.integrity.add(flow);
+            self.correctness.failures.add(index, first, flow, at_ns, &self.layout, &mut self.notes);
+            self.correctness.integrity.add(flow);
         }
         self.spoil_unless(adds_up);
         carried
@@ -303,10 +316,10 @@ impl StepFold {
 
     /// Keeps an event.
     pub(crate) fn event(&mut self, event: Event) {
-        self.integrity.event(&event, &self.layout.targets);
+        self.correctness.integrity.event(&event, &self.layout.targets);
         self.segment.failed.event(&event, self.layout.flows.len());
         self.segment.warm_up.event(&event);
-        self.databases.event(&event);
+        self.correctness.databases.event(&event);
         match event.what {
             EventKind::Warning | EventKind::Environment => self.notes.warn(event.text.clone()),
             EventKind::EnvironmentChanged => self.changed(Flaw::Changed(event.text.clone())),
@@ -317,13 +330,13 @@ impl StepFold {
             EventKind::Disturbed => self.notes.find(TargetFinding::Disturbed(event.text.clone())),
             EventKind::Unchecked => self.notes.find(TargetFinding::Unchecked(event.text.clone())),
             EventKind::StreamEnd | EventKind::StreamBegin => {
-                self.news.extend(self.layout.lives.news(&event));
+                self.happened.news.extend(self.layout.lives.news(&event));
                 let ended = event.details.get("flow").filter(|_| event.what == EventKind::StreamEnd);
-                self.done.extend(ended.cloned());
+                self.happened.done.extend(ended.cloned());
             }
             _ => {}
         }
-        self.events.keep(event);
+        self.happened.events.keep(event);
     }
 
     /// The ring was too small, or the kernel dropped requests: what was not counted proves nothing.
@@ -341,7 +354,7 @@ impl StepFold {
     /// What a segment's end shows: failures in intervals that the log lost, as far as events report them, count like
     /// those in the counters.
     fn check_segment(&mut self) {
-        self.events.place(&self.placement);
+        self.happened.events.place(&self.placement);
         let at_ns = self.placement.reached_ns();
         for Uncounted { flow, first_ns, interval } in self.segment.take_uncounted() {
             if flow >= self.layout.flows.len() {
@@ -349,8 +362,8 @@ impl StepFold {
                 continue;
             }
             let first = self.placement.moment(first_ns);
-            self.failures.add(flow, first, &interval, at_ns, &self.layout, &mut self.notes);
-            self.integrity.add(&interval);
+            self.correctness.failures.add(flow, first, &interval, at_ns, &self.layout, &mut self.notes);
+            self.correctness.integrity.add(&interval);
             if self.placement.is_measured(first_ns) {
                 self.measured.totals.add_failures(flow, &interval);
             }
@@ -418,7 +431,7 @@ impl StepFold {
         let reached_ns = self.placement.reached_ns();
         let flows = self.layout.flows.iter().enumerate();
         let mut ending = flows.filter(|(_, flow)| self.layout.lives.ends(usize::from(flow.stream)));
-        let done = ending.all(|(index, _)| self.done.contains(&index.to_string()));
+        let done = ending.all(|(index, _)| self.happened.done.contains(&index.to_string()));
         if until_done && completed && done && (1..self.layout.planned_ns).contains(&reached_ns) {
             self.layout.planned_ns = reached_ns;
             self.slices.ends_at(reached_ns);
@@ -440,7 +453,7 @@ impl StepFold {
         // Of a part of a step the share is not known: what is still to come may be without errors.
         let reached = self.placement.reached_ns();
         if reached.saturating_add(self.layout.tolerance_ns()) >= self.layout.planned_ns {
-            self.failures.too_many(reached, &self.layout, notes);
+            self.correctness.failures.too_many(reached, &self.layout, notes);
         }
     }
 

@@ -69,8 +69,6 @@ impl CacheFigures {
     /// Every figure with its name, for a table.
     pub fn rows(&self) -> Vec<(&'static str, String)> {
         let CacheFigures { head, counted: it, .. } = self;
-        let percent =
-            |share: Option<f64>| share.map_or_else(|| "–".to_owned(), |share| format!("{:.2}%", share * 100.0));
         let began = match (head.loaded, &head.emptied) {
             (true, _) => format!("{} blocks of an earlier run", head.blocks),
             (false, Some(why)) => format!("empty: {why}"),
@@ -87,13 +85,13 @@ impl CacheFigures {
                 ),
             ),
             ("At the beginning", began),
-            ("Read hit rate", percent(self.read_hit_rate)),
+            ("Read hit rate", hundredths_or_dash(self.read_hit_rate)),
             ("Blocks read", it.reads.to_string()),
             ("Hits in memory", it.ram_hits.to_string()),
             ("Hits on its device", it.read_hits.saturating_sub(it.ram_hits).to_string()),
             ("Reads past it, of parts of blocks", it.bypassed.to_string()),
             ("Blocks written", it.invalidations.to_string()),
-            ("Of them in the cache", percent(self.invalidate_hit_rate)),
+            ("Of them in the cache", hundredths_or_dash(self.invalidate_hit_rate)),
             ("Blocks put in", it.insertions.to_string()),
             ("Blocks that found no room", it.refused.to_string()),
             ("Blocks evicted", it.evictions.to_string()),
@@ -105,6 +103,10 @@ impl CacheFigures {
             ("Errors of its device", self.errors_of_all_phases.to_string()),
         ]
     }
+}
+
+fn hundredths_or_dash(share: Option<f64>) -> String {
+    share.map_or_else(|| "–".to_owned(), |share| format!("{:.2}%", share * 100.0))
 }
 
 fn mean_text(moved: Moved) -> String {

@@ -93,7 +93,7 @@ impl Judgement {
         let elapsed = if self.steps.is_empty() {
             self.part.time.measured_ns
         } else {
-            (self.steps.iter().map(|step| step.part.time.measured_ns)).sum()
+            self.steps.iter().map(|step| step.part.time.measured_ns).sum()
         };
         format!("simulated time, {} elapsed", clock(elapsed))
     }

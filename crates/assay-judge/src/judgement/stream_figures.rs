@@ -41,14 +41,14 @@ impl StreamFigures {
         self.groups
             .iter()
             .enumerate()
-            .filter(move |(_, totals)| !(self.together.as_ref().is_some_and(|all| all.name == totals.name)))
+            .filter(move |(_, totals)| self.together.as_ref().is_none_or(|all| all.name != totals.name))
     }
 
     /// The streams over all their targets: for each the entry of all targets together, or its only entry.
     pub(crate) fn whole(&self) -> impl Iterator<Item = &StreamTotals> {
         self.each.iter().filter(move |stream| {
             stream.target.is_none()
-                || (self.each.iter().filter(|other| other.name == stream.name).count() == 1)
+                || self.each.iter().filter(|other| other.name == stream.name).count() == 1
                     && !self.is_counted_twice(stream)
         })
     }

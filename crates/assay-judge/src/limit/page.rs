@@ -121,7 +121,11 @@ fn distance(run: &Run, turns: f64) -> f64 {
 
 /// Each run at its load, as high as its p99: held, not held, or nothing proven; the limit lies between them.
 fn loads(trail: &Trail) -> Chart {
-    let (low, high) = (trail.runs.iter().filter_map(|run| run.response_p99_ns).map(|ns| ns.max(1) as f64))
+    let (low, high) = trail
+        .runs
+        .iter()
+        .filter_map(|run| run.response_p99_ns)
+        .map(|ns| ns.max(1) as f64)
         .fold((f64::INFINITY, 0f64), |(low, high), ns| (low.min(ns), high.max(ns)));
     let highest = trail.runs.iter().map(|run| run.load.as_f64()).fold(0.0, f64::max) * 1.08;
     let runs = trail.runs.iter().enumerate().map(|(index, run)| sign(index, run, trail.stream_of(run), low));

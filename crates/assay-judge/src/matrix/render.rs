@@ -110,17 +110,24 @@ pub(super) fn summary(matrix: &Matrix) -> String {
             place(point)
         )
     });
-    let count = |verdicts: &[Verdict]| matrix.points.iter().filter(|point| verdicts.contains(&point.verdict)).count();
-    let (void, failed) = (count(&[Verdict::Invalid]), count(&[Verdict::Fail]));
-    let missing = matrix.asked.len() - count(&[Verdict::Pass, Verdict::Invalid, Verdict::Fail]).min(matrix.asked.len());
-    let told = |n: usize, what: &str| (n > 0).then(|| format!("{n} of {} points {what}.", matrix.asked.len()));
+    let (void, failed) = (count_verdicts(&[Verdict::Invalid], matrix), count_verdicts(&[Verdict::Fail], matrix));
+    let missing = matrix.asked.len()
+        - count_verdicts(&[Verdict::Pass, Verdict::Invalid, Verdict::Fail], matrix).min(matrix.asked.len());
     let all = [
         small,
         large,
-        told(void, "are void: they say nothing about the target, and have no figure"),
-        told(failed, "failed"),
-        told(missing, "are missing"),
+        points_told(void, "are void: they say nothing about the target, and have no figure", matrix.asked.len()),
+        points_told(failed, "failed", matrix.asked.len()),
+        points_told(missing, "are missing", matrix.asked.len()),
     ];
     let all: Vec<String> = all.into_iter().flatten().collect();
     all.join(" ")
+}
+
+fn points_told(n: usize, what: &str, asked: usize) -> Option<String> {
+    (n > 0).then(|| format!("{n} of {asked} points {what}."))
+}
+
+fn count_verdicts(verdicts: &[Verdict], matrix: &Matrix) -> usize {
+    matrix.points.iter().filter(|point| verdicts.contains(&point.verdict)).count()
 }

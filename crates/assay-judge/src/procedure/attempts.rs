@@ -107,7 +107,7 @@ impl<P: Clone + Ord> Attempts<P> {
         if self.halt().is_some() {
             None
         } else {
-            (places.iter().find(|place| self.standing(place) == Standing::Open)).cloned()
+            places.iter().find(|place| self.standing(place) == Standing::Open).cloned()
         }
     }
 

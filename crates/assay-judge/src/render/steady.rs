@@ -30,9 +30,8 @@ pub(crate) fn lines(shown: Shown<'_>) -> Vec<String> {
     // Where a window decided a FAIL, the reason mentions what changed in it.
     let decided = shown.deciding.filter(|deciding| shown.verdict == Verdict::Fail && deciding.slice.is_some());
     let reported = decided.and_then(|window| part.course.largest_change(window.start_ns..window.end_ns));
-    let largest = largest.filter(|largest| {
-        !(reported.is_some_and(|(changed, at)| changed.stream == steadiness.stream && at == *largest))
-    });
+    let largest = largest
+        .filter(|largest| !reported.is_some_and(|(changed, at)| changed.stream == steadiness.stream && at == *largest));
     let change = largest.map(|largest| {
         let more = steadiness.changes.len() - 1;
         let more = if more > 0 { format!(", {more} more") } else { String::new() };

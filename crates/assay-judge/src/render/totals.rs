@@ -96,10 +96,8 @@ pub(crate) fn by_slice(page: &mut Page, lines: impl IntoIterator<Item = String>,
 pub(crate) fn figures(page: &mut Page, shown: Shown<'_>, room: Room) {
     let part = shown.part;
     database(page, shown, room);
-    let together = || part.streams.whole();
-    let most = |of: fn(&StreamTotals) -> u64| together().map(of).max().unwrap_or(0);
-    let lag = together().filter_map(|stream| stream.lag.p99_ns).max();
-    let own = together().filter_map(|stream| stream.own_lag.max_ns).max();
+    let lag = part.streams.whole().filter_map(|stream| stream.lag.p99_ns).max();
+    let own = part.streams.whole().filter_map(|stream| stream.own_lag.max_ns).max();
     let cpu = part
         .generator
         .cost
@@ -110,8 +108,8 @@ pub(crate) fn figures(page: &mut Page, shown: Shown<'_>, room: Room) {
     } else {
         format!(
             "in flight up to {}, waiting up to {}",
-            most(|stream| stream.in_flight_max),
-            most(|stream| stream.waiting_max)
+            part.streams.whole().map(|stream| stream.in_flight_max).max().unwrap_or(0),
+            part.streams.whole().map(|stream| stream.waiting_max).max().unwrap_or(0)
         )
     };
     let load = format!(

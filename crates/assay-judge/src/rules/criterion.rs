@@ -152,7 +152,7 @@ impl Tracker {
     fn decide(&mut self, figures: &Figures, flaw: Option<Late>, others: Option<OthersUse>) -> bool {
         let culprit = culprit(figures);
         let pushed =
-            (figures.alone.iter().map(|(_, figure)| figure)).chain([&figures.together]).find(|figure| figure.generator);
+            figures.alone.iter().map(|(_, figure)| figure).chain([&figures.together]).find(|figure| figure.generator);
         let disturbed = disturbed(figures).cloned().zip(others);
         if let Some(figure) = culprit {
             self.tally.broke();
@@ -173,27 +173,34 @@ impl Tracker {
 
     /// The reasons against PASS. `planned` is how many windows there should be.
     pub(crate) fn findings(&self, planned: u64, step: u32) -> Vec<Finding> {
-        let at = |figure: &Figure| At { figure: figure.clone(), planned, own_ns: self.own_ns() };
         let mut findings = Vec::new();
-        let mut find = |figure: &Figure, what: What| {
-            findings.push(Finding::new(self.finding(what), self.deciding(figure, step)));
-        };
         let Firsts { broken, generator, cut, flaw, others } = &self.firsts;
         if let Some(figure) = broken {
             let Tally { broken, windows, held_before, .. } = self.tally;
-            find(figure, What::Broken(at(figure), Extent { broken, windows, held_before, on: self.worst.broken_on() }));
+            findings.push(self.finding_at(
+                figure,
+                What::Broken(
+                    self.at(figure, planned),
+                    Extent { broken, windows, held_before, on: self.worst.broken_on() },
+                ),
+                step,
+            ));
         }
         if let Some(figure) = cut.as_ref().filter(|_| broken.is_none()) {
-            find(figure, What::BrokenInCut(at(figure), self.worst.broken_on()));
+            findings.push(self.finding_at(
+                figure,
+                What::BrokenInCut(self.at(figure, planned), self.worst.broken_on()),
+                step,
+            ));
         }
         if let Some(figure) = generator {
-            find(figure, What::ByTheGenerator(at(figure)));
+            findings.push(self.finding_at(figure, What::ByTheGenerator(self.at(figure, planned)), step));
         }
         if let Some((figure, why)) = flaw {
-            find(figure, What::Flawed(at(figure), why.clone()));
+            findings.push(self.finding_at(figure, What::Flawed(self.at(figure, planned), why.clone()), step));
         }
         if let Some((figure, others)) = others {
-            find(figure, What::BesideOthers(at(figure), others.clone()));
+            findings.push(self.finding_at(figure, What::BesideOthers(self.at(figure, planned), others.clone()), step));
         }
         if self.gauge.is_none() {
             findings.push(Finding::of_step(self.finding(What::NoStream), step));
@@ -202,6 +209,16 @@ impl Tracker {
             findings.push(Finding::of_step(self.finding(What::NotJudged), step));
         }
         findings
+    }
+
+    /// A finding that a figure decided.
+    fn finding_at(&self, figure: &Figure, what: What, step: u32) -> Finding {
+        Finding::new(self.finding(what), self.deciding(figure, step))
+    }
+
+    /// The place of a figure.
+    fn at(&self, figure: &Figure, planned: u64) -> At {
+        At { figure: figure.clone(), planned, own_ns: self.own_ns() }
     }
 
     fn finding(&self, what: What) -> CriterionFinding {

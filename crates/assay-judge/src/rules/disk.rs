@@ -38,11 +38,14 @@ impl Difference {
     }
 
     fn both(what: [&'static str; 2], theirs: DiskCount, own: DiskCount) -> impl Iterator<Item = Difference> {
-        let by = |what, theirs: u64, own: u64| {
-            (own > 0).then(|| Difference { what, theirs, own, share: theirs.abs_diff(own) as f64 / own as f64 })
-        };
-        [by(what[0], theirs.operations, own.operations), by(what[1], theirs.bytes, own.bytes)].into_iter().flatten()
+        [difference_by(what[0], theirs.operations, own.operations), difference_by(what[1], theirs.bytes, own.bytes)]
+            .into_iter()
+            .flatten()
     }
+}
+
+fn difference_by(what: &'static str, theirs: u64, own: u64) -> Option<Difference> {
+    (own > 0).then(|| Difference { what, theirs, own, share: theirs.abs_diff(own) as f64 / own as f64 })
 }
 
 /// The largest difference: of reads and writes together, and of either direction alone where the device counted less

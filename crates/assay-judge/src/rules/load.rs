@@ -110,7 +110,7 @@ impl LoadTracker {
     fn keep(&mut self, mut found: Vec<DeliveryCheck>, name: &str, window: &Window, layout: &Layout) {
         // Where figures are equal, the one over all targets together, which comes first, is kept.
         found.iter().for_each(|found| self.worst.see(&found.figure));
-        let some_hold = (found.iter().filter(|found| found.target.is_some())).any(|found| found.fault.is_none());
+        let some_hold = found.iter().filter(|found| found.target.is_some()).any(|found| found.fault.is_none());
         found.sort_by(|a, b| {
             let (a, b) = (rank_of(a, some_hold), rank_of(b, some_hold));
             a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))

@@ -34,10 +34,15 @@ fn broken(looped: &LoopLayout, time: &LoopTime, window: &Window, layout: &Layout
     let (response, wanted) = time.both_sides(looped.slots);
     let differ =
         response.abs_diff(wanted) as f64 > TOLERANCE * response.unsigned_abs().max(wanted.unsigned_abs()) as f64;
-    (lives_through(looped, time, window, layout) && differ).then(|| {
-        let per_length = |ns: i128| ns as f64 / time.length_ns.max(1) as f64;
-        Flaw::Little { of: name(looped, layout), asked: tenths(per_length(wanted)), made: tenths(per_length(response)) }
+    (lives_through(looped, time, window, layout) && differ).then(|| Flaw::Little {
+        of: name(looped, layout),
+        asked: tenths(per_length(wanted, time)),
+        made: tenths(per_length(response, time)),
     })
+}
+
+fn per_length(ns: i128, time: &LoopTime) -> f64 {
+    ns as f64 / time.length_ns.max(1) as f64
 }
 
 /// Whether all slots of a loop had something to do from the beginning of a window to its end.

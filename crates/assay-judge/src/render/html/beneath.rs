@@ -53,30 +53,36 @@ pub(crate) fn beneath(part: &StepFigures, root: &str) -> Option<Beneath> {
 }
 
 fn rows(part: &StepFigures, root: &str) -> Vec<Row> {
-    let of = |(at, meter): (usize, &MeterFigures)| {
-        let json = |index: usize| format!("{root}/meters/{at}/counted/{index}");
-        let row = |index: usize| {
-            let total = *meter.counted.get(index)?;
-            let absent = || super::figures::ABSENT.to_owned();
-            let figure = match meter.not_measured(index) {
-                Some(why) => format!("not measured: {why}"),
-                None => meter.mean(index).map_or_else(absent, |figure| meter.said(index, figure)),
-            };
-            let (what, total) = match meter.kind(index)? {
-                Counted::TimeOf(_) if meter.not_measured(index).is_some() => {
-                    (format!("time of each {}", meter.label(index)), Cell::absent())
-                }
-                Counted::Events => (meter.label(index), Cell::count(total, json(index))),
-                Counted::Bytes => (format!("bytes {}", meter.label(index)), Cell::bytes(total, json(index))),
-                Counted::TimeOf(_) => {
-                    (format!("time of each {}", meter.label(index)), Cell::time(Some(total), json(index)))
-                }
-            };
-            Some(Row { name: meter.name(), what, figure: Cell::text(figure), total })
-        };
-        (0..meter.head.counters.len()).filter_map(row).collect::<Vec<_>>()
+    let mut rows = Vec::new();
+    for (at, meter) in part.targets.meters.iter().enumerate() {
+        let counters = 0..meter.head.counters.len();
+        rows.extend(
+            counters.filter_map(|index| meter_row(meter, index, format!("{root}/meters/{at}/counted/{index}"))),
+        );
+    }
+    rows.extend(rows_of_others(part, root));
+    rows
+}
+
+/// The row of a counter of a meter, whose total is at `json` in the result; `None` where it has none.
+fn meter_row(meter: &MeterFigures, index: usize, json: String) -> Option<Row> {
+    let total = *meter.counted.get(index)?;
+    let not_measured = meter.not_measured(index);
+    let figure = match not_measured {
+        Some(why) => format!("not measured: {why}"),
+        None => match meter.mean(index) {
+            Some(figure) => meter.said(index, figure),
+            None => super::figures::ABSENT.to_owned(),
+        },
     };
-    part.targets.meters.iter().enumerate().flat_map(of).chain(rows_of_others(part, root)).collect()
+    let label = meter.label(index);
+    let (what, total) = match meter.kind(index)? {
+        Counted::TimeOf(_) if not_measured.is_some() => (format!("time of each {label}"), Cell::absent()),
+        Counted::Events => (label, Cell::count(total, json)),
+        Counted::Bytes => (format!("bytes {label}"), Cell::bytes(total, json)),
+        Counted::TimeOf(_) => (format!("time of each {label}"), Cell::time(Some(total), json)),
+    };
+    Some(Row { name: meter.name(), what, figure: Cell::text(figure), total })
 }
 
 /// The disks on which others did something, each with its place in the result.
@@ -88,12 +94,12 @@ fn used_by_others(part: &StepFigures) -> impl Iterator<Item = (usize, &ForeignFi
 fn rows_of_others(part: &StepFigures, root: &str) -> Vec<Row> {
     let mut rows = Vec::new();
     for (at, disk) in used_by_others(part) {
-        let json = |figure: &str| format!("{root}/foreign/{at}/{figure}");
+        let json = format!("{root}/foreign/{at}");
         let figures = [
-            ("reads", disk.reads, Cell::count(disk.reads, json("reads"))),
-            ("bytes read", disk.read_bytes, Cell::bytes(disk.read_bytes, json("read_bytes"))),
-            ("writes", disk.writes, Cell::count(disk.writes, json("writes"))),
-            ("bytes written", disk.written_bytes, Cell::bytes(disk.written_bytes, json("written_bytes"))),
+            ("reads", disk.reads, Cell::count(disk.reads, format!("{json}/reads"))),
+            ("bytes read", disk.read_bytes, Cell::bytes(disk.read_bytes, format!("{json}/read_bytes"))),
+            ("writes", disk.writes, Cell::count(disk.writes, format!("{json}/writes"))),
+            ("bytes written", disk.written_bytes, Cell::bytes(disk.written_bytes, format!("{json}/written_bytes"))),
         ];
         let mut figure = if disk.notable_ns > 0 {
             format!("{:.1}% of what the disk did in their time", disk.share * 100.0)
@@ -110,13 +116,14 @@ fn rows_of_others(part: &StepFigures, root: &str) -> Vec<Row> {
 
 /// A line for each disk that others used: one of their figures at each point.
 fn of_others(part: &StepFigures, figure: fn(&ForeignFigures) -> &[f64], unit: f64) -> Vec<Line> {
-    let line = |(_, disk): (usize, &ForeignFigures)| {
+    let mut lines = Vec::new();
+    for (_, disk) in used_by_others(part) {
         // The points end with the last at which others did something.
         let known = figure(disk).iter().copied().chain(std::iter::repeat(0.0));
         let values = known.take(offered(part)).map(|value| Some(value / unit)).collect();
-        (format!("{} others", disk.head.name), values)
-    };
-    used_by_others(part).map(line).collect()
+        lines.push((format!("{} others", disk.head.name), values));
+    }
+    lines
 }
 
 /// Bytes of each meter, and of others, in millions a second.

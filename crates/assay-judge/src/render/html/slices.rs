@@ -86,12 +86,8 @@ fn per_target<'a>(part: &'a StepFigures, root: &str) -> (Vec<SliceTable<'a>>, bo
     if part.targets.each.len() < 2 {
         return (Vec::new(), false);
     }
-    let keys: Vec<_> = keys(&part.slices)
-        .into_iter()
-        .filter(|(stream, target)| {
-            target.is_some() && (part.criteria.iter().any(|outcome| outcome.asked.stream.as_deref() == Some(stream)))
-        })
-        .collect();
+    let keys: Vec<_> =
+        keys(&part.slices).into_iter().filter(|(stream, target)| target.is_some() && part.judges(stream)).collect();
     if keys.len() * part.slices.listed.len().min(MOST_ROWS) > MOST_TARGET_ROWS {
         return (Vec::new(), true);
     }

@@ -67,7 +67,9 @@ pub(crate) fn minutes(part: &StepFigures, it: &PerMinuteFigures) -> Chart {
     let places = thin(&part.course.series.at_ns[..offered], &it.over_time, |list: &[f64]| {
         (!list.is_empty()).then(|| list.iter().sum::<f64>() / list.len() as f64)
     });
-    let (low, high) = (places.iter().filter_map(|(_, value)| *value))
+    let (low, high) = places
+        .iter()
+        .filter_map(|(_, value)| *value)
         .fold((f64::INFINITY, 0f64), |(low, high), value| (low.min(value), high.max(value)));
     let between = if low.is_finite() { format!("between {low:.0} and {high:.0}") } else { "nothing".to_owned() };
     let alternative = format!("{} over time: {between}.", it.name);
