@@ -5,7 +5,6 @@
 use crate::judgement::{CriterionOutcome, Judgement, Outcome};
 use crate::rules::value::limit;
 use crate::verdict::Verdict;
-use assay_base::Criterion;
 
 impl Judgement {
     /// The criterion that decided, or came nearest to deciding; `None` where none was measured, or where something else decided a
@@ -42,7 +41,7 @@ impl Judgement {
 /// How near the worst figure came to its bound: 1 is the bound itself, more is beyond it.
 fn share_of_bound(outcome: &CriterionOutcome) -> Option<f64> {
     let worst = outcome.worst.as_ref()?.value;
-    let criterion = outcome.asked.criterion.parse::<Criterion>().ok()?;
+    let criterion = outcome.asked.parsed()?;
     let bound = limit(&criterion.bound);
     let (nearer, of) = if criterion.bound.is_of_work() { (bound, worst) } else { (worst, bound) };
     Some(nearer / of.max(f64::MIN_POSITIVE))

@@ -56,7 +56,7 @@ pub struct Point {
     pub verdict: Verdict,
     /// Why.
     pub reason: String,
-    /// In what the workload of this run is not as the standard requires from which it is derived; absent where it is derived from none,
+    /// The ways in which the workload deviates from the standard that it is derived from; absent where it is derived from none,
     /// and in files of earlier versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deviations: Vec<String>,

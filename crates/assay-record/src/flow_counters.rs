@@ -49,7 +49,7 @@ flow_counters! {
     stuck,
     /// Reads of whole aligned blocks that were checked for blank blocks.
     sampled,
-    /// Those of them that contained only zeros at their beginning: never written.
+    /// The checked reads whose data began with zeros: the block was never written.
     blank,
     /// Reads whose data were compared with what was written and are correct.
     verified,

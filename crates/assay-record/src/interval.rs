@@ -42,7 +42,7 @@ pub struct Interval {
     /// What a cache device before the targets counted during the interval; absent where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<Box<CacheCounters>>,
-    /// By how much the counters of each meter rose since it was last read, in the order of `Header::meters`; empty for one
+    /// The increase of the counters of each meter since it was last read, in the order of `Header::meters`; empty for one
     /// that could not be read, whose next reading then covers the time of both.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub meters: Vec<Vec<u64>>,
@@ -91,7 +91,7 @@ pub struct FlowInterval {
     /// Reads of whole aligned blocks whose data were checked for blank blocks.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub sampled: u64,
-    /// Those of them that began with zeros: the block was never written, and the device may not have read its medium.
+    /// The checked reads whose data began with zeros: the block was never written, and the device may not have read its medium.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub blank: u64,
     /// Reads that were compared with what was written and are correct; counted by runs that verify.
@@ -252,7 +252,7 @@ pub struct CacheCounters {
     pub reads: u64,
     /// Of these, blocks that were in the cache.
     pub read_hits: u64,
-    /// Of the hits, those found in the memory of segments that were filled lately; the others were read from the device of
+    /// The hits that were found in the memory of segments that were filled lately; the others were read from the device of
     /// the cache.
     pub ram_hits: u64,
     /// Reads that went past the cache, because they do not consist of whole blocks.

@@ -13,15 +13,15 @@ use crate::plan_head::PlanHead;
 pub struct PlannedLife {
     /// When it begins in measured time, or how long after the end of the stream that it waits for.
     pub start_ns: u64,
-    /// It ends this long after its beginning.
+    /// The time after its beginning at which it ends.
     pub lasts_ns: Option<u64>,
     /// The names of the streams and loops that it waits for.
     pub after: Option<String>,
-    /// It ends after a number of operations or bytes.
+    /// Whether it ends after a number of operations or bytes.
     pub by_number: bool,
-    /// It ends after a number of bytes.
+    /// Whether it ends after a number of bytes.
     pub by_bytes: bool,
-    /// It plays a recording, whose reads and writes are streams of their own and last equally long.
+    /// Whether it plays a recording, whose reads and writes are streams of their own and last equally long.
     pub recorded: bool,
 }
 

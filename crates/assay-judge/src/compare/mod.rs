@@ -52,7 +52,7 @@ pub struct Comparison {
     pub plans_differ: Vec<String>,
     /// The watermarks of the runs that carry any, in the order given: what limits a run also limits the comparison.
     pub watermarks: Vec<Marked>,
-    /// In what the workload of any of the runs is not as the standard requires from which it is derived.
+    /// The ways in which the workload of any of the runs deviates from the standard that it is derived from.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deviations: Vec<String>,
     /// The runs, in the order given.
@@ -160,7 +160,7 @@ pub enum Tie {
 }
 
 impl Tie {
-    /// In words, behind a p99.
+    /// The reason in words, to stand behind a p99.
     pub(crate) fn in_words(self) -> &'static str {
         match self {
             Tie::Noise => "same rank: the difference to the run above is noise",

@@ -20,7 +20,7 @@ pub struct Sampled {
     /// The compared parts of a plan, those of all steps in order.
     plan: Vec<PlanPart>,
     order: Vec<(Option<u32>, String)>,
-    /// By step, stream, and whether it is the service rather than the response.
+    /// The series by step, stream, and whether it is the service rather than the response.
     series: BTreeMap<Key, Series>,
     main: Option<(Option<u32>, String)>,
     /// Set where the log has only one measure of each stream: the response where this function returns true, otherwise
@@ -35,7 +35,7 @@ const NOTHING: &str = "nothing";
 #[derive(Clone, Debug, Default)]
 struct PlanPart {
     name: String,
-    /// In words.
+    /// The part in words.
     value: String,
     /// All members of a stream.
     whole: serde_json::Value,

@@ -143,7 +143,7 @@ impl Measured {
     }
 }
 
-/// By how much more the device did than the run asked for, in operations and in bytes.
+/// The ratio of what the device did to what the run asked for, in operations and in bytes.
 fn ratios(device: DiskCount, own: DiskCount) -> [f64; 2] {
     [ratio_of(device.operations, own.operations), ratio_of(device.bytes, own.bytes)]
 }

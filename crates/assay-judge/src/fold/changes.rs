@@ -40,7 +40,7 @@ pub(crate) fn changes(values: &[f64]) -> Vec<usize> {
     outstanding(&logs, found, variance, block)
 }
 
-/// Those of the changes that also stand out from the noise on their own two sides: a drive that becomes slower often
+/// The changes that also stand out from the noise on their own two sides: a drive that becomes slower often
 /// becomes less even too, and the variance of the whole series is that of its calmer part. The change that stands out
 /// least is removed first; its two sides then become one.
 fn outstanding(values: &[f64], mut found: Vec<usize>, variance: f64, block: usize) -> Vec<usize> {

@@ -106,7 +106,7 @@ pub(crate) struct Counters {
     pub ok: u64,
     /// Bytes of those that completed in full.
     pub bytes: u64,
-    /// Those of them that completed after the planned time, while the run drained, and their bytes.
+    /// The operations that completed after the planned time, while the run drained, and their bytes.
     pub drained: (u64, u64),
     /// Completed with too few bytes.
     pub short: u64,

@@ -13,7 +13,7 @@ const SLICES: usize = 2000;
 /// Keeps the slices of a step.
 #[derive(Debug, Default)]
 pub(crate) struct KeptSlices {
-    /// In the order in which the slices ended.
+    /// The slices in the order in which they ended.
     pub(crate) slices: Vec<Slice>,
     /// How many are not listed.
     pub(crate) left_out: u64,

@@ -174,7 +174,7 @@ impl Layout {
         at >= self.planned_ns
     }
 
-    /// By how much a time may differ from its expected place before something counts as missing.
+    /// The most by which a time may differ from its expected place before something counts as missing.
     pub(crate) fn tolerance_ns(&self) -> u64 {
         self.interval_ns / 2
     }

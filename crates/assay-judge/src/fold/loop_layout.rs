@@ -11,7 +11,7 @@ pub struct LoopLayout {
     pub streams: Vec<usize>,
     /// How many operations it has in flight.
     pub slots: u64,
-    /// It ends after a number of operations or bytes: when, only its operations show.
+    /// Whether it ends after a number of operations or bytes; only its operations show when.
     pub by_number: bool,
 }
 

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// Nanoseconds of a minute.
 const MINUTE_NS: f64 = 60e9;
 
-/// Of a number of operations in a time; `None` where there was no time.
+/// The rate per minute of a number of operations in a time; `None` where there was no time.
 pub(crate) fn rate(operations: u64, ns: u64) -> Option<f64> {
     (ns > 0).then(|| operations as f64 * MINUTE_NS / ns as f64)
 }

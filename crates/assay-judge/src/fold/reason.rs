@@ -5,7 +5,7 @@ use crate::judgement::{Counts, Course, CriterionOutcome, Deciding, StepFigures, 
 use crate::rules::value::limit;
 use crate::verdict::Verdict;
 use crate::words::{change, clock, happened};
-use assay_base::{Criterion, Span};
+use assay_base::Span;
 use assay_record::EventKind;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -98,7 +98,7 @@ fn pass_reason(part: &StepFigures) -> String {
 
 /// How near a criterion came to its bound, and what was measured.
 fn nearness(criterion: &CriterionOutcome) -> Option<(f64, String)> {
-    let parsed: Criterion = criterion.asked.criterion.parse().ok()?;
+    let parsed = criterion.asked.parsed()?;
     let limit = limit(&parsed.bound);
     let figures = criterion.worst.iter().chain(&criterion.targets);
     let worst = figures.max_by(|a, b| a.value.total_cmp(&b.value))?;

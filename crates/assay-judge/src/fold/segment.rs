@@ -32,11 +32,11 @@ pub(crate) struct EndFacts {
     pub(crate) measured: bool,
     /// Whether lines of the log are missing or unreadable.
     pub(crate) damaged: bool,
-    /// By how much the generator may have delayed a schedule.
+    /// The time by which the generator may have delayed a schedule.
     pub(crate) generator_behind_ns: u64,
     /// The lag at which the run was to stop.
     pub(crate) max_lag_ns: u64,
-    /// By how much a time may differ from its expected place.
+    /// The most by which a time may differ from its expected place.
     pub(crate) tolerance_ns: u64,
     /// What others did on a disk of the run, where that disturbed it to the end.
     pub(crate) others: Option<OthersUse>,

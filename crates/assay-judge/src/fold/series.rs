@@ -58,7 +58,7 @@ impl Point {
 pub(crate) struct Lines {
     /// The lines of the streams.
     pub(crate) series: Series,
-    /// Those of the figures per minute.
+    /// The lines of the figures per minute.
     pub(crate) per_minute: Vec<Vec<f64>>,
     /// What else was counted.
     pub(crate) meters: Vec<MeterFigures>,

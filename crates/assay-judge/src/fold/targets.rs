@@ -21,7 +21,7 @@ struct TargetSums {
     disk: DiskTotals,
     /// Reads whose data were checked for blank blocks.
     sampled: u64,
-    /// Those of them that found a block that was never written.
+    /// The checked reads that found a block that was never written.
     blank: u64,
     /// True when any interval had device counters.
     counted: bool,

@@ -44,7 +44,7 @@ impl CacheFigures {
         self.errors_of_all_phases > 0
     }
 
-    /// In one sentence.
+    /// The figures in one sentence.
     pub fn in_words(&self) -> String {
         let began = match (self.head.loaded, &self.head.emptied) {
             (true, _) => format!("began with {} blocks of an earlier run", self.head.blocks),

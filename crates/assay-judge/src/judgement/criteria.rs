@@ -1,6 +1,6 @@
 //! The outcome of each criterion, and what decided.
 
-use assay_base::{Measure, Span};
+use assay_base::{Criterion, Measure, Span};
 use serde::{Deserialize, Serialize};
 
 /// The slice, stream and target that decided, with the figure.
@@ -68,6 +68,13 @@ pub struct Requirement {
     pub threshold: Option<Span>,
     /// Length of its windows as judged.
     pub window_ns: u64,
+}
+
+impl Requirement {
+    /// The criterion, read from its text; `None` for the built-in one.
+    pub(crate) fn parsed(&self) -> Option<Criterion> {
+        self.criterion.parse().ok()
+    }
 }
 
 /// One criterion and its outcome.

@@ -63,9 +63,9 @@ impl DatabaseFigures {
 /// The lowest and the highest value of a figure in the slices that count.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Extremes {
-    /// In the slice with the fewest operations.
+    /// The figure of the slice with the fewest operations.
     pub lowest: f64,
-    /// In the slice with the most.
+    /// The figure of the slice with the most operations.
     pub peak: f64,
 }
 
@@ -122,7 +122,7 @@ pub struct PerMinuteFigures {
     /// The same on each target, where there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<f64>,
-    /// In each slice that is listed, in their order.
+    /// The figure of each listed slice, in their order.
     pub slices: Vec<f64>,
     /// At each point of the charts.
     pub over_time: Vec<f64>,

@@ -98,7 +98,7 @@ impl Judgement {
         format!("simulated time, {} elapsed", clock(elapsed))
     }
 
-    /// In what the workload is not as the standard requires from which it is derived; nothing where it is derived from none.
+    /// The ways in which the workload deviates from the standard that it is derived from; nothing where it is derived from none.
     pub(crate) fn deviations(&self) -> impl Iterator<Item = &String> {
         self.part.databases.iter().flat_map(|database| &database.head.deviations)
     }

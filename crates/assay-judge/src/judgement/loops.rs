@@ -30,7 +30,7 @@ pub struct LoopFigures {
 }
 
 impl LoopFigures {
-    /// In one line.
+    /// The figures in one line.
     pub(crate) fn in_words(&self) -> String {
         let mut parts = vec![format!("{} on the target", number(self.on_target))];
         for (operations, words) in [

@@ -13,11 +13,11 @@ pub struct MeterFigures {
     /// What it is, with the names of its counters.
     #[serde(flatten)]
     pub head: MeterHead,
-    /// By how much each counter rose in the measured time.
+    /// The increase of each counter in the measured time.
     pub counted: Vec<u64>,
     /// For how much of the measured time they were read.
     pub read_ns: u64,
-    /// By how much each counter rose at each point of `Series::at_ns`; `None` where it could not be read. One list for
+    /// The increase of each counter at each point of `Series::at_ns`; `None` where it could not be read. One list for
     /// each counter.
     pub series: Vec<Vec<Option<u64>>>,
 }
@@ -106,7 +106,7 @@ impl MeterFigures {
         }
     }
 
-    /// In one sentence. What never happened is left out, and what nothing measures is named with its reason.
+    /// The counters in one sentence. What never happened is left out, and what nothing measures is named with its reason.
     pub fn in_words(&self) -> String {
         let said: Vec<String> = (0..self.head.counters.len())
             .filter_map(|index| match self.not_measured(index) {

@@ -35,7 +35,7 @@ pub struct Trail {
     /// What limits the result (`SIMULATED`, `SHORT` …), over all runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub watermarks: Vec<String>,
-    /// In what the workload is not as the standard requires from which it is derived; absent where it is derived from none,
+    /// The ways in which the workload deviates from the standard that it is derived from; absent where it is derived from none,
     /// and in files of earlier versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deviations: Vec<String>,

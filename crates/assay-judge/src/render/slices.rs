@@ -135,7 +135,7 @@ fn broke_in(part: &StepFigures, slice: &Slice, stream: &str, target: Option<&str
     let of_stream = part.criteria.iter().filter(|criterion| criterion.asked.stream.as_deref() == Some(stream));
     let judged = of_stream.filter(|criterion| criterion.outcome != Outcome::NotApplied);
     let by_slices = judged.filter(|criterion| criterion.asked.window_ns == part.time.slice_ns);
-    let bounds = by_slices.filter_map(|outcome| outcome.asked.criterion.parse::<Criterion>().ok());
+    let bounds = by_slices.filter_map(|outcome| outcome.asked.parsed());
     let bounds: Vec<Criterion> = bounds.collect();
     let may_fail = bounds.iter().any(|criterion| matches!(criterion.bound, Bound::ErrorsAtMost(_)));
     let mut broken = bounds.into_iter().map(|criterion| {

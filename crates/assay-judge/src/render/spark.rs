@@ -18,7 +18,7 @@ pub(crate) fn line(part: &StepFigures) -> Option<String> {
         let stream = &outcome.asked.stream;
         stream.is_some() && together != stream.as_ref() && outcome.outcome != Outcome::NotApplied
     })?;
-    let criterion: Criterion = outcome.asked.criterion.parse().ok()?;
+    let criterion = outcome.asked.parsed()?;
     let values: Vec<Option<f64>> = part.slices.listed.iter().map(|slice| value(slice, outcome, &criterion)).collect();
     if values.len() < 2 {
         return None;

@@ -92,7 +92,7 @@ pub(crate) fn by_slice(page: &mut Page, lines: impl IntoIterator<Item = String>,
     lines.into_iter().take(room.by_slice).for_each(|line| page.line(line));
 }
 
-/// In flight, lag, CPU; errors; bytes.
+/// Shows operations in flight, lag and CPU, then errors, then bytes.
 pub(crate) fn figures(page: &mut Page, shown: Shown<'_>, room: Room) {
     let part = shown.part;
     database(page, shown, room);

@@ -173,7 +173,7 @@ fn behind_ns(cell: &Counters, waiting: u64, length: u64) -> u128 {
     u128::from(waiting) * u128::from(length) / u128::from(cell.scheduled.max(1))
 }
 
-/// By how much the operations that wait may have been shifted, because all operations before them were late.
+/// The time by which the operations that wait may have been shifted, because all operations before them were late.
 fn shift_ns(stream: usize, flow: Option<usize>, window: &Window, layout: &Layout) -> u128 {
     let flows = layout.streams[stream].flows.iter().filter(|own| flow.is_none_or(|flow| **own == flow));
     let late = flows.filter_map(|flow| window.late.get(usize::from(layout.flows[*flow].target)));

@@ -23,7 +23,7 @@ struct Difference {
 }
 
 impl Difference {
-    /// By operations or by bytes, whichever difference is smaller: the kernel splits and merges operations, and counts
+    /// The difference by operations or by bytes, whichever is smaller: the kernel splits and merges operations, and counts
     /// bytes in sectors.
     fn new(what: [&'static str; 2], theirs: DiskCount, own: DiskCount) -> Option<Difference> {
         Difference::both(what, theirs, own).min_by(|a, b| a.share.total_cmp(&b.share))

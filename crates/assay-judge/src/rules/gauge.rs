@@ -23,9 +23,9 @@ pub(crate) struct Gauge {
 /// Which operations a criterion is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Scope {
-    /// Those of the stream with this index, over all targets and on each.
+    /// The operations of the stream with this index, over all targets and on each.
     Stream(usize),
-    /// Those of all streams together.
+    /// The operations of all streams together.
     All,
 }
 

@@ -54,7 +54,7 @@ impl LatenessTotals {
     }
 }
 
-/// By how much a rest must be longer than the schedule's own.
+/// A rest must be longer than the schedule's own by this much.
 pub(crate) fn margin_ns(layout: &Layout) -> u64 {
     layout.times.smallest.map_or(0, |smallest| smallest.as_ns() / MARGIN)
 }
@@ -96,7 +96,7 @@ pub(crate) fn given_away_ns(window: &Window, targets: impl Iterator<Item = usize
     much.map(|late| behind_ns(late, layout)).max()
 }
 
-/// By how much the generator may have delayed the whole schedule of a target.
+/// The time by which the generator may have delayed the whole schedule of a target.
 pub(crate) fn behind_ns(late: &Late, layout: &Layout) -> u64 {
     late.shift_ns.saturating_add(late.rest_ns(&layout.times.thresholds, margin_ns(layout)))
 }

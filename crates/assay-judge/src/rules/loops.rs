@@ -54,7 +54,7 @@ fn lives_through(looped: &LoopLayout, time: &LoopTime, window: &Window, layout: 
         && looped.streams.iter().all(|stream| layout.lives.covers(*stream, window.start_ns, window.end_ns))
 }
 
-/// In tenths, so that it can be compared.
+/// A number of operations in tenths, so that it can be compared.
 fn tenths(number: f64) -> i64 {
     (number * 10.0).round() as i64
 }

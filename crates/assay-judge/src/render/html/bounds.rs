@@ -1,7 +1,7 @@
 //! The bounds that criteria set, for charts and tables that mark them.
 
 use crate::judgement::{Outcome, StepFigures};
-use assay_base::{Bound, Criterion, Measure, Span};
+use assay_base::{Bound, Measure, Span};
 
 /// The share of responses over `threshold` that a criterion allows (0 to 1).
 pub(crate) fn bound_over(part: &StepFigures, stream: &str, threshold: Span) -> Option<f64> {
@@ -22,13 +22,6 @@ pub(crate) fn bounds(part: &StepFigures, stream: &str, measure: Measure) -> Vec<
                 && outcome.asked.stream.as_deref() == Some(stream)
                 && outcome.asked.measure == Some(measure)
         })
-        .filter_map(|outcome| {
-            outcome
-                .asked
-                .criterion
-                .parse::<Criterion>()
-                .ok()
-                .map(|criterion| (outcome.asked.window_ns, criterion.bound))
-        })
+        .filter_map(|outcome| Some((outcome.asked.window_ns, outcome.asked.parsed()?.bound)))
         .collect()
 }
