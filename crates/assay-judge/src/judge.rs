@@ -224,15 +224,15 @@ impl Fold {
 
     fn judgement(self, head: &Header, finished: Vec<Finished>) -> Judgement {
         let several = finished.len() > 1;
-        let of = finished.iter().map(|done| done.step.of).max().unwrap_or(1);
-        let absent = absent_steps(&finished, of);
+        let steps = finished.iter().map(|done| done.step.of).max().unwrap_or(1);
+        let absent = absent_steps(&finished, steps);
         let worst = finished.iter().map(|done| done.step.verdict).max().unwrap_or(Verdict::Incomplete);
         let decides = finished.iter().position(|done| done.step.verdict == worst).unwrap_or(0);
         let chosen = &finished[decides].step;
         let (mut verdict, mut deciding) = (worst, chosen.deciding.clone());
-        let mut reason = match (several || of > 1, worst) {
+        let mut reason = match (several || steps > 1, worst) {
             (true, Verdict::Pass) => format!("all {} steps passed", finished.len()),
-            (true, _) => format!("step {} of {of} ({}): {}", chosen.number, chosen.title, chosen.reason),
+            (true, _) => format!("step {} of {steps} ({}): {}", chosen.number, chosen.title, chosen.reason),
             (false, _) => chosen.reason.clone(),
         };
         if let (Some(absent), true) = (absent, verdict < Verdict::Incomplete) {
@@ -243,7 +243,7 @@ impl Fold {
             let label = if several { format!("step {}: ", done.step.number) } else { String::new() };
             warnings.extend(done.step.warnings.iter().map(|warning| format!("{label}{warning}")));
         }
-        warnings.extend(left_undone(&finished, of).filter(|_| worst == Verdict::Fail));
+        warnings.extend(left_undone(&finished, steps).filter(|_| worst == Verdict::Fail));
         if self.damage_left_out > 0 {
             warnings.push(format!("{} more damaged places are not listed", self.damage_left_out));
         }

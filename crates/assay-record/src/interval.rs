@@ -166,8 +166,8 @@ impl FlowInterval {
     }
 }
 
-fn sum_of(of: &[u64]) -> u128 {
-    of.iter().map(|n| u128::from(*n)).sum::<u128>()
+fn sum_of(counts: &[u64]) -> u128 {
+    counts.iter().map(|n| u128::from(*n)).sum::<u128>()
 }
 
 /// Times of one kind in one interval.

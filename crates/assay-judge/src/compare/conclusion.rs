@@ -149,7 +149,7 @@ fn amount(figure: &Figure, at: usize, way: Way) -> Option<String> {
 }
 
 fn sentence(label: &str, first: &str, findings: &Findings) -> String {
-    let told = match findings.ended {
+    let ended = match findings.ended {
         Some(Ended::This) => {
             return format!("{label} is worse: it fell too far behind its schedule and was ended, {first} was not");
         }
@@ -161,9 +161,9 @@ fn sentence(label: &str, first: &str, findings: &Findings) -> String {
         None if findings.differing.is_empty() => None,
         None => Some(format!("{label} is {}", listed(&findings.differing, "; "))),
     };
-    match (told, findings.unknown.is_empty()) {
-        (Some(told), true) => format!("{told}; nothing else differs by more than noise"),
-        (Some(told), false) => format!("{told}; too little to tell for {}", listed(&findings.unknown, ", ")),
+    match (ended, findings.unknown.is_empty()) {
+        (Some(ended), true) => format!("{ended}; nothing else differs by more than noise"),
+        (Some(ended), false) => format!("{ended}; too little to tell for {}", listed(&findings.unknown, ", ")),
         (None, true) => format!("{label} does not differ from {first} by more than noise"),
         (None, false) => {
             format!(

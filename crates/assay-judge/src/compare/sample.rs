@@ -399,8 +399,8 @@ fn plan_of(header: &Header) -> Vec<PlanPart> {
         let rate = stream.rate.map_or_else(String::new, |rate| format!(", {rate}"));
         let arrival = if stream.arrival == "closed" { "closed loop" } else { &stream.arrival };
         let does = stream.does();
-        let of = if stream.size.is_empty() { String::new() } else { format!(" of {}", stream.size) };
-        plan.push(PlanPart::new(format!("stream {}", stream.name), format!("{does}{of}, {arrival}{rate}")));
+        let size = if stream.size.is_empty() { String::new() } else { format!(" of {}", stream.size) };
+        plan.push(PlanPart::new(format!("stream {}", stream.name), format!("{does}{size}, {arrival}{rate}")));
     }
     for PlannedStream { name, members, .. } in PlanHead::parse(&header.plan).streams {
         let name = format!("stream {}", name.unwrap_or_default());

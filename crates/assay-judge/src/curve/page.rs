@@ -34,7 +34,7 @@ pub fn html(curve: &Curve, out: &mut dyn fmt::Write) -> fmt::Result {
         response: (curve.line().len() >= 2).then(|| response(curve)),
         keys: lines(curve).into_iter().enumerate().map(|(at, line)| (series_class(at), line.name)).collect(),
         beyond: Overlay::of_nines(&curve.of.stream, labelled),
-        tables: curve.titled().into_iter().map(|(title, of)| table(curve, &title, of)).collect(),
+        tables: curve.titled().into_iter().map(|(title, shown)| table(curve, &title, shown)).collect(),
     };
     write(&view, out)
 }
@@ -198,7 +198,7 @@ fn response(curve: &Curve) -> Chart {
     }
     let knee = curve.shape.knee.and_then(|index| curve.points[index].rates.achieved);
     marks.extend(knee.map(|rate| Mark::Vertical { at: rate, text: "knee".to_owned() }));
-    let each: Vec<String> = curve.titled().into_iter().map(|(title, of)| p99_in_words(&title, of)).collect();
+    let each: Vec<String> = curve.titled().into_iter().map(|(title, curve)| p99_in_words(&title, curve)).collect();
     Chart {
         alternative: format!("Response over throughput: {}.", each.join("; ")),
         x: Axis::linear(&format!("achieved operations per second of {}", stream(curve)), Unit::PerSecond, most * 1.04),
@@ -208,11 +208,11 @@ fn response(curve: &Curve) -> Chart {
     }
 }
 
-fn p99_in_words(title: &str, of: &Curve) -> String {
-    let points = of.line();
-    let told = points.iter().filter_map(|place| {
-        Some(format!("{}: p99 {}", per_second(place.rate), time(of.points[place.index].times.p99_ns?)))
+fn p99_in_words(title: &str, curve: &Curve) -> String {
+    let points = curve.line();
+    let figures = points.iter().filter_map(|place| {
+        Some(format!("{}: p99 {}", per_second(place.rate), time(curve.points[place.index].times.p99_ns?)))
     });
-    let told = told.collect::<Vec<_>>().join(", ");
-    if title.is_empty() { told } else { format!("{title}: {told}") }
+    let figures = figures.collect::<Vec<_>>().join(", ");
+    if title.is_empty() { figures } else { format!("{title}: {figures}") }
 }

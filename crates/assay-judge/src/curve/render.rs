@@ -25,22 +25,22 @@ pub fn text(curve: &Curve, out: &mut dyn fmt::Write) -> fmt::Result {
     if !curve.limits.watermarks.is_empty() {
         page.text("", &curve.limits.watermarks.join(", "));
     }
-    for (title, of) in &titled {
+    for (title, shown) in &titled {
         page.blank();
         if titled.len() > 1 {
-            page.text("", &of_all(title, of));
+            page.text("", &of_all(title, shown));
         }
-        table(&mut page, of);
-        streams(&mut page, of);
-        of.aside.lines().iter().for_each(|line| page.text("  ", line));
+        table(&mut page, shown);
+        streams(&mut page, shown);
+        shown.aside.lines().iter().for_each(|line| page.text("  ", line));
     }
     page.blank();
     draw(&mut page, curve);
     page.blank();
     gain(curve).into_iter().for_each(|gain| page.text("", &gain));
-    for (title, of) in &titled {
-        let told = if titled.len() > 1 { format!("{}: {}", capital(title), summary(of)) } else { summary(of) };
-        page.text("", &told);
+    for (title, shown) in &titled {
+        let words = if titled.len() > 1 { format!("{}: {}", capital(title), summary(shown)) } else { summary(shown) };
+        page.text("", &words);
     }
     page.write(out)
 }
@@ -240,7 +240,7 @@ const MARKS: [[char; 2]; 2] = [['m', '9'], ['o', '8']];
 fn draw(page: &mut Page, curve: &Curve) {
     // The curve itself is drawn over the one beside it.
     let curves: Vec<&Curve> = curve.both().collect();
-    let places: Vec<_> = curves.iter().zip(MARKS).rev().flat_map(|(of, marks)| places_of(of, marks)).collect();
+    let places: Vec<_> = curves.iter().zip(MARKS).rev().flat_map(|(curve, marks)| places_of(curve, marks)).collect();
     let (low, high) = places.iter().fold((f64::INFINITY, 0f64), |(low, high), at| (low.min(at.2), high.max(at.2)));
     let top = places.iter().fold(0f64, |top, at| top.max(at.1));
     if low >= high {
@@ -268,9 +268,10 @@ fn draw(page: &mut Page, curve: &Curve) {
     page.line(format!("{:>10}  0{most:>width$}", "", width = COLUMNS - 1));
 }
 
-fn places_of(of: &Curve, marks: [char; 2]) -> Vec<(char, f64, f64)> {
-    let line = of.line();
-    let p99 = line.iter().filter_map(|place| Some((marks[1], place.rate, of.points[place.index].times.p99_ns? as f64)));
+fn places_of(curve: &Curve, marks: [char; 2]) -> Vec<(char, f64, f64)> {
+    let line = curve.line();
+    let p99 =
+        line.iter().filter_map(|place| Some((marks[1], place.rate, curve.points[place.index].times.p99_ns? as f64)));
     p99.chain(line.iter().map(|place| (marks[0], place.rate, place.mean_ns))).collect()
 }
 

@@ -69,16 +69,11 @@ impl Failures {
     /// `12 EIO, 3 short, 1 stuck`
     pub(crate) fn measured(&self) -> String {
         let full = Code::ENOSPC.to_string();
-        let mut what: Vec<String> = self
-            .errors
-            .iter()
-            .take(NAMED)
-            .map(
-                |(name, n)| {
-                    if *name == full { format!("{n} {name} (the target is full)") } else { format!("{n} {name}") }
-                },
-            )
-            .collect();
+        let mut what = Vec::new();
+        for (name, n) in self.errors.iter().take(NAMED) {
+            let note = if *name == full { " (the target is full)" } else { "" };
+            what.push(format!("{n} {name}{note}"));
+        }
         what.extend((self.short > 0).then(|| format!("{} short", self.short)));
         what.extend((self.stuck > 0).then(|| format!("{} stuck", self.stuck)));
         what.join(", ")

@@ -1,4 +1,4 @@
-//! What events told about databases after the run: their settings, and what their checks found.
+//! What events tell about databases after the run: their settings, and what their checks found.
 
 use crate::judgement::{DatabaseFigures, MeterFigures};
 use assay_record::{DatabaseHead, Event, EventKind};
@@ -23,7 +23,7 @@ struct DatabaseState {
     /// Whether the open segment was cut short, and nobody else had written until then.
     undisturbed: bool,
     /// Whether the open segment tells how its check went.
-    told: bool,
+    tells_of_check: bool,
 }
 
 impl Databases {
@@ -35,7 +35,7 @@ impl Databases {
     /// Keeps what an event tells.
     pub(crate) fn event(&mut self, event: &Event) {
         let target = event.details.get(TARGET).map_or(Some(0), |target| target.parse().ok());
-        if let Some(found) = target.and_then(|target| self.0.get_mut(target)) {
+        if let Some(found) = target.and_then(|target: usize| self.0.get_mut(target)) {
             found.event(event);
         }
     }
@@ -50,7 +50,7 @@ impl Databases {
 
     /// Whether the segment that was read last tells how the check of a database went.
     pub(crate) fn tells_of_check(&self, target: usize) -> bool {
-        self.0.get(target).is_some_and(|found| found.told)
+        self.0.get(target).is_some_and(|found| found.tells_of_check)
     }
 
     /// Whether the segment that was read last says what was found when a database was looked at after it.
@@ -103,7 +103,7 @@ impl DatabaseState {
             EventKind::Unchecked => {}
             _ => return,
         }
-        self.told |= event.what != EventKind::Settings;
+        self.tells_of_check |= event.what != EventKind::Settings;
     }
 
     fn finish(self, head: DatabaseHead) -> DatabaseFigures {

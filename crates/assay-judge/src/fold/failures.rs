@@ -70,17 +70,17 @@ impl FlowFailures {
     fn excuse(&mut self, flow: usize, first: Moment, interval: &FlowInterval, layout: &Layout) -> FlowInterval {
         let (allowed, left): (BTreeMap<_, _>, BTreeMap<_, _>) =
             interval.errors.clone().into_iter().partition(|(name, _)| may_be_excused(name));
-        let of = self.allowed.entry(flow).or_default();
+        let excused = self.allowed.entry(flow).or_default();
         let failed = interval.errors.values().fold(0u64, |sum, n| sum.saturating_add(*n));
-        of.ended = of.ended.saturating_add(interval.ok).saturating_add(interval.short).saturating_add(failed);
+        excused.ended = excused.ended.saturating_add(interval.ok).saturating_add(interval.short).saturating_add(failed);
         let rest =
             FlowInterval { errors: left, short: interval.short, stuck: interval.stuck, ..FlowInterval::default() };
         if allowed.values().any(|n| *n > 0) {
-            if of.failures.errors.is_empty() {
-                of.failures = of_flow(flow, first, layout);
+            if excused.failures.errors.is_empty() {
+                excused.failures = of_flow(flow, first, layout);
             }
             add(
-                &mut of.failures,
+                &mut excused.failures,
                 &FlowInterval { errors: allowed, failures: interval.failures.clone(), ..FlowInterval::default() },
             );
         }

@@ -201,8 +201,8 @@ impl StepFold {
         let followed = self.segment.accounts.follow(interval, joins, self.layout.tolerance_ns());
         self.spoil_unless(followed);
         if interval.flows.len() != self.layout.flows.len() {
-            let (found, of) = (interval.flows.len(), self.layout.flows.len());
-            self.spoil(Contradiction::Flows { index: interval.index, found, of });
+            let (found, flows) = (interval.flows.len(), self.layout.flows.len());
+            self.spoil(Contradiction::Flows { index: interval.index, found, of: flows });
             return self.segment.accounts.lose();
         }
         let at_ns = self.placement.place(interval, joins);

@@ -173,8 +173,8 @@ fn target_totals(head: &TargetHead, sums: &TargetSums, is_watched: bool) -> Targ
     }
 }
 
-fn media_errors(of: &BTreeMap<String, String>) -> Option<u128> {
-    of.get("media errors").and_then(|n| n.parse::<u128>().ok())
+fn media_errors(facts: &BTreeMap<String, String>) -> Option<u128> {
+    facts.get("media errors").and_then(|n| n.parse::<u128>().ok())
 }
 
 fn disk_count(operations: u64, bytes: u64) -> DiskCount {

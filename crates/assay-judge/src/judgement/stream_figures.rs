@@ -61,8 +61,9 @@ impl StreamFigures {
     /// Whether a stream is the part of another one on one device, as a log of ACT names it: `/dev/sdb-reads` beside
     /// `reads`.
     fn is_counted_twice(&self, stream: &StreamTotals) -> bool {
-        let of = stream.target.as_ref().and_then(|target| stream.name.strip_prefix(target.as_str())?.strip_prefix('-'));
-        of.is_some_and(|whole| self.each.iter().any(|other| other.name == whole))
+        let whole_name =
+            stream.target.as_ref().and_then(|target| stream.name.strip_prefix(target.as_str())?.strip_prefix('-'));
+        whole_name.is_some_and(|whole| self.each.iter().any(|other| other.name == whole))
     }
 
     /// Operations and bytes per second of all streams together, over the time in which any of them ran; `None` where

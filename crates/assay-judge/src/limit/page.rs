@@ -143,10 +143,10 @@ fn loads(trail: &Trail) -> Chart {
 /// Loads that hold, loads that do not, and a line at the limit.
 fn turn(outcome: Option<Outcome>, highest: f64) -> Vec<Mark> {
     let (passes, fails) = outcome.map_or((None, None), |outcome| (outcome.limit(), outcome.fails()));
-    let held = passes.map(|load| Mark::Stretch { class: "pass", from: 0.0, to: load.as_f64() });
+    let passed = passes.map(|load| Mark::Stretch { class: "pass", from: 0.0, to: load.as_f64() });
     let not = fails.map(|load| Mark::Stretch { class: "fail", from: load.as_f64(), to: highest });
     let line = passes.map(|load| Mark::Vertical { at: load.as_f64(), text: format!("holds {load}") });
-    [held, not, line].into_iter().flatten().collect()
+    [passed, not, line].into_iter().flatten().collect()
 }
 
 /// A run without any counted operation is drawn at the bottom.

@@ -99,6 +99,6 @@ fn row(point: &Point) -> Row<'_> {
     }
 }
 
-fn text_or_absent(it: Option<Figures>, text: fn(Figures) -> String) -> String {
-    it.map_or_else(|| ABSENT.to_owned(), text)
+fn text_or_absent(figures: Option<Figures>, text: fn(Figures) -> String) -> String {
+    figures.map_or_else(|| ABSENT.to_owned(), text)
 }

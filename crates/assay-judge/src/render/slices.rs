@@ -342,8 +342,8 @@ fn average_of(times: &[&SliceTimes], span: &Span, averages: Averages) -> Option<
 /// The share over all operations together, in percent.
 fn share_of_operations(times: &[&SliceTimes], threshold: Span) -> Option<f64> {
     let over: u128 = times.iter().filter_map(|times| times.over.get(&threshold)).map(|n| u128::from(*n)).sum();
-    let of: u128 = times.iter().map(|times| u128::from(times.operations)).sum();
-    percent_of(over, of)
+    let all: u128 = times.iter().map(|times| u128::from(times.operations)).sum();
+    percent_of(over, all)
 }
 
 /// The mean of the shares of the slices in percent, each rounded to the two digits that are printed. ACT's analyzer has 0

@@ -217,8 +217,8 @@ impl LoadTracker {
     }
 }
 
-fn rank_of(it: &DeliveryCheck, some_hold: bool) -> (bool, f64) {
-    (it.target.is_none() == some_hold, it.figure.value)
+fn rank_of(check: &DeliveryCheck, some_hold: bool) -> (bool, f64) {
+    (check.target.is_none() == some_hold, check.figure.value)
 }
 
 #[cfg(test)]

@@ -47,10 +47,10 @@ fn per_length(ns: i128, time: &LoopTime) -> f64 {
 
 /// Whether all slots of a loop had something to do from the beginning of a window to its end.
 fn lives_through(looped: &LoopLayout, time: &LoopTime, window: &Window, layout: &Layout) -> bool {
-    let goes_on = !looped.by_number || time.in_flight >= looped.slots;
+    let lasts_until_the_end = !looped.by_number || time.in_flight >= looped.slots;
     !time.unknown
         && time.length_ns > 0
-        && goes_on
+        && lasts_until_the_end
         && looped.streams.iter().all(|stream| layout.lives.covers(*stream, window.start_ns, window.end_ns))
 }
 
@@ -100,15 +100,15 @@ fn own_ns(time: &LoopTime) -> u64 {
 /// A warning where the generator caused so much of the slots' time that the target had noticeably less in flight than was
 /// asked for. A hundredth of a slot is nobody's.
 pub(crate) fn warning(window: &Window, layout: &Layout) -> Option<String> {
-    let told = layout.loops.iter().zip(&window.loops).find_map(|(looped, time)| {
+    let late = layout.loops.iter().zip(&window.loops).find_map(|(looped, time)| {
         let slots = looped.slots as f64;
         let share = own_ns(time) as f64 / (slots * time.length_ns as f64).max(1.0);
         let missing = share * slots >= 0.5;
         (share > TELL && missing && time.length_ns > 0).then(|| (name(looped, layout), looped.slots, share))
     });
-    let (of, slots, share) = told?;
+    let (name, slots, share) = late?;
     Some(format!(
-        "the test machine needed {} of the time of the closed loop {of} for itself in slice {}, between completions and the \
+        "the test machine needed {} of the time of the closed loop {name} for itself in slice {}, between completions and the \
          operations that followed: on the target {:.1} of {slots} were in flight",
         percent(share),
         window.number,

@@ -143,7 +143,7 @@ impl Candidate {
     /// where the fit measured nothing.
     pub fn new(demand: &Demand, fitted: &fit::Trail, searched: Option<&Trail>, production: Option<f64>) -> Candidate {
         let failed = !fitted.aside.failures.is_empty();
-        let holds = searched.and_then(held).filter(|_| !failed);
+        let holds = searched.and_then(load_that_holds).filter(|_| !failed);
         let round = fitted.result();
         let written = round.map(|round| round.counted.unwrap_or(round.handed_over)[3]).or(production);
         let day = written.zip(fitted.size_bytes).map(|(written, size)| written * DAY / size.max(1) as f64);
@@ -192,7 +192,7 @@ fn aside(fitted: &fit::Trail, searched: Option<&Trail>) -> Aside {
 }
 
 /// The highest load that a search found to hold; none where something failed, because a drive that fails carries nothing.
-fn held(trail: &Trail) -> Option<Multiple> {
+fn load_that_holds(trail: &Trail) -> Option<Multiple> {
     match trail.outcome? {
         Outcome::TargetFailed { .. } => None,
         outcome => outcome.passes(),

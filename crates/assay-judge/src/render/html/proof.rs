@@ -31,21 +31,10 @@ impl<'a> ProofView<'a> {
 fn happenings(part: &StepFigures) -> Vec<Happening<'_>> {
     // Simulated time has no date at which the run could have continued.
     let simulated = part.targets.each.iter().any(|target| target.head.kind == "simulated");
-    let gaps = part
-        .course
-        .gaps
-        .iter()
-        .map(|gap| {
-            (
-                gap.at_ns,
-                format!(
-                    "{}; {}",
-                    gap.before,
-                    if simulated { "resumed".to_owned() } else { format!("resumed {}", gap.resumed) }
-                ),
-            )
-        })
-        .map(|(at_ns, text)| Happening { at_ns, at: clock(at_ns), what: "gap", text });
+    let gaps = part.course.gaps.iter().map(|gap| {
+        let resumed = if simulated { "resumed".to_owned() } else { format!("resumed {}", gap.resumed) };
+        Happening { at_ns: gap.at_ns, at: clock(gap.at_ns), what: "gap", text: format!("{}; {resumed}", gap.before) }
+    });
     let events = part.course.events.iter().map(|event| {
         let details: Vec<String> = event.details.iter().map(|(name, value)| format!("{name} {value}")).collect();
         let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };

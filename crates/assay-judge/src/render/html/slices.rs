@@ -157,11 +157,11 @@ fn summary_of(
     let counted: Vec<&SliceTimes> =
         entries.iter().map(|entry| times(entry)).filter(|times| times.over.contains_key(&threshold)).collect();
     let over = counted.iter().map(|times| u128::from(times.over[&threshold])).sum::<u128>() as f64;
-    let of = counted.iter().map(|times| u128::from(times.operations)).sum::<u128>() as f64;
+    let all = counted.iter().map(|times| u128::from(times.operations)).sum::<u128>() as f64;
     let share = if largest {
         counted.iter().filter_map(|times| times.share_over(threshold)).max_by(f64::total_cmp)
     } else {
-        (of > 0.0).then_some(over / of)
+        (all > 0.0).then_some(over / all)
     };
     share.map_or_else(|| "–".to_owned(), percent)
 }
