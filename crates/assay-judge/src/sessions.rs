@@ -180,6 +180,7 @@ impl SessionsCurve {
     }
 }
 
+/// A number of bytes in words, or a dash.
 fn size_or_dash(bytes: Option<u64>) -> String {
     bytes.map_or("-".to_owned(), |bytes| Bytes::new(bytes).human())
 }

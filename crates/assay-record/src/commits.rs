@@ -345,14 +345,17 @@ fn entry(raw: &[u8]) -> Option<Entry> {
     }
 }
 
+/// The signed 32-bit number at this place.
 fn signed_at(raw: &[u8], at: usize) -> Option<i32> {
     word_at(raw, at).map(u32::cast_signed)
 }
 
+/// The 64-bit number at this place.
 fn long_at(raw: &[u8], at: usize) -> Option<u64> {
     raw[at..at + 8].try_into().map(u64::from_le_bytes).ok()
 }
 
+/// The 32-bit number at this place.
 fn word_at(raw: &[u8], at: usize) -> Option<u32> {
     raw[at..at + 4].try_into().map(u32::from_le_bytes).ok()
 }

@@ -155,6 +155,7 @@ impl ForeignLoad {
     }
 }
 
+/// A part as a share of all; at most 1, and 0 of nothing.
 fn part_of(part: u64, all: u64) -> f64 {
     if part == 0 { 0.0 } else { (part as f64 / all.max(1) as f64).min(1.0) }
 }

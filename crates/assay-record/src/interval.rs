@@ -166,6 +166,7 @@ impl FlowInterval {
     }
 }
 
+/// The sum of counts, which a log may make as large as it likes.
 fn sum_of(counts: &[u64]) -> u128 {
     counts.iter().map(|n| u128::from(*n)).sum::<u128>()
 }
@@ -317,10 +318,12 @@ impl CacheCounters {
     }
 }
 
+/// Adds what was moved.
 fn add_moved(a: &mut Moved, b: Moved) {
     *a = Moved { count: a.count.saturating_add(b.count), sum_ns: a.sum_ns.saturating_add(b.sum_ns) };
 }
 
+/// Adds to a count; a log may claim any numbers, so it stops at its maximum.
 fn add_to(a: &mut u64, b: u64) {
     *a = a.saturating_add(b)
 }

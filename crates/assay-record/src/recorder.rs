@@ -175,6 +175,7 @@ impl FailureRecord {
     }
 }
 
+/// Adds each count to the sum at the same place.
 fn add_each(sums: &mut [u64], more: &[u64]) {
     sums.iter_mut().zip(more).for_each(|(sum, n)| *sum += n);
 }

@@ -147,6 +147,7 @@ impl Running {
     }
 }
 
+/// A figure of an event.
 fn number_in(event: &Event, name: &str) -> Option<u64> {
     event.details.get(name)?.parse::<u64>().ok()
 }

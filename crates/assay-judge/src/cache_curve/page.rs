@@ -75,6 +75,7 @@ fn chart(curve: &CacheCurve) -> Chart {
     }
 }
 
+/// The place of a size on the axis.
 fn place_of_size(bytes: u64) -> f64 {
     bytes.max(1) as f64
 }

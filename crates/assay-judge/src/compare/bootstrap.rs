@@ -149,6 +149,7 @@ fn would_show(series: &Series, share: f64) -> bool {
     series.operations() as f64 * share >= PLAIN * BEYOND
 }
 
+/// The count of a unit under a key.
 fn count_of(key: u32, unit: &BTreeMap<u32, u64>) -> f64 {
     unit.get(&key).copied().unwrap_or(0) as f64
 }
@@ -245,6 +246,7 @@ fn autocorrelation_time(means: &[f64]) -> f64 {
     time.max(0.5)
 }
 
+/// The covariance of the values with those that follow `lag` units later.
 fn covariance_at(lag: usize, means: &[f64], mean: f64) -> f64 {
     let n = means.len();
     means.iter().zip(&means[lag..]).map(|(a, b)| (a - mean) * (b - mean)).sum::<f64>() / n as f64

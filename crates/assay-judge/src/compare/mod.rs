@@ -333,6 +333,7 @@ fn against_first(runs: &[Run], step: Option<u32>, measure: Measure, answer: impl
         .collect()
 }
 
+/// Whether a response is compared, and the lag of this run ended it.
 fn is_response_cut(runs: &[Run], at: usize, step: Option<u32>, measure: Measure) -> bool {
     measure == Measure::Response && runs[at].was_stopped(step)
 }
@@ -363,6 +364,7 @@ fn per_minute(runs: &[Run]) -> Vec<PerMinuteRow> {
     names.map(|(step, name)| per_minute_row(step, name, runs)).collect()
 }
 
+/// A figure per minute in each run.
 fn per_minute_row(step: Option<u32>, name: &str, runs: &[Run]) -> PerMinuteRow {
     PerMinuteRow { step, name: name.to_owned(), runs: runs.iter().map(|run| per_minute_in(run, step, name)).collect() }
 }
@@ -395,6 +397,7 @@ fn ranking(runs: &[Run]) -> Vec<Ranked> {
     ranked
 }
 
+/// The place of a verdict in the ranking.
 fn weight_of(run: &Run) -> u8 {
     match run.judgement.verdict {
         Verdict::Pass => 0,
@@ -403,10 +406,12 @@ fn weight_of(run: &Run) -> u8 {
     }
 }
 
+/// The p99 of the response of the first criterion's stream.
 fn p99_of(run: &Run) -> Option<f64> {
     run.sampled.main().and_then(|series| series.quantile(0.99))
 }
 
+/// The same for sorting: a run that has none comes last.
 fn p99_or_infinite(run: &Run) -> f64 {
     p99_of(run).unwrap_or(f64::INFINITY)
 }

@@ -118,6 +118,7 @@ pub(super) fn answer(figure: &Figure, answer: &Answer) -> String {
     }
 }
 
+/// The ends of an interval in words.
 fn limits_of(low: f64, high: f64, is_share: bool) -> String {
     if low == high && is_share {
         format!("{:+.2}%", low * 100.0)

@@ -330,10 +330,12 @@ impl Sampled {
     }
 }
 
+/// A member; null where it is absent.
 fn member_or_null(all: &serde_json::Map<String, Value>, name: &str) -> Value {
     all.get(name).cloned().unwrap_or_default()
 }
 
+/// Adds to a count; it stops at its maximum.
 fn add_count(sum: &mut BTreeMap<u32, u64>, cell: u32, n: u64) {
     let counted = sum.entry(cell).or_default();
     *counted = counted.saturating_add(n);
@@ -381,6 +383,7 @@ fn by_place(mut header: Header) -> Header {
     header
 }
 
+/// The name of a stream with the place of its device instead of the name of the device.
 fn name_by_place(name: &str, targets: &[String]) -> String {
     targets
         .iter()

@@ -226,6 +226,7 @@ impl Curve {
     }
 }
 
+/// The verdict of one curve, without the one beside it.
 fn verdict_of_one(curve: &Curve) -> Verdict {
     match &curve.scale.without_maximum {
         Some(outcome) => outcome.verdict(),
@@ -236,6 +237,7 @@ fn verdict_of_one(curve: &Curve) -> Verdict {
     }
 }
 
+/// Whether one curve, without the one beside it, has something left to measure.
 fn has_something_left(curve: &Curve) -> bool {
     let failed = curve.points.iter().any(|point| point.verdict == Verdict::Fail);
     let decided = curve.in_one_run && (failed || !curve.aside.failures.is_empty());

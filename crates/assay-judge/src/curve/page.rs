@@ -113,6 +113,7 @@ fn by_stream(curve: &Curve, point: &Point) -> Vec<String> {
     std::iter::once(rate_text(point.rates.together)).chain(each).collect()
 }
 
+/// A rate, or what stands for an absent figure.
 fn rate_text(rate: Option<f64>) -> String {
     rate.map_or(ABSENT.to_owned(), per_second)
 }
@@ -208,6 +209,7 @@ fn response(curve: &Curve) -> Chart {
     }
 }
 
+/// The p99 at each point of a curve, in words.
 fn p99_in_words(title: &str, curve: &Curve) -> String {
     let points = curve.line();
     let figures = points.iter().filter_map(|place| {

@@ -93,6 +93,7 @@ fn achieved_by(point: &Point, stream: &str) -> Option<f64> {
     point.streams.iter().find(|other| other.name == stream)?.achieved
 }
 
+/// A rate with one decimal, or a dash.
 fn rate_text(rate: Option<f64>) -> String {
     rate.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.1}"))
 }
@@ -181,6 +182,7 @@ impl Own {
     }
 }
 
+/// Whether any point of a curve is as asked for.
 fn any_point(curve: &Curve, is_so: fn(&Point) -> bool) -> bool {
     curve.points.iter().any(is_so)
 }
@@ -268,6 +270,7 @@ fn draw(page: &mut Page, curve: &Curve) {
     page.line(format!("{:>10}  0{most:>width$}", "", width = COLUMNS - 1));
 }
 
+/// The places of mean and p99 of a curve: the mark, the rate and the time.
 fn places_of(curve: &Curve, marks: [char; 2]) -> Vec<(char, f64, f64)> {
     let line = curve.line();
     let p99 =
@@ -275,6 +278,7 @@ fn places_of(curve: &Curve, marks: [char; 2]) -> Vec<(char, f64, f64)> {
     p99.chain(line.iter().map(|place| (marks[0], place.rate, place.mean_ns))).collect()
 }
 
+/// The column of the chart for a rate, where `top` is the highest of all.
 fn column_of(rate: f64, top: f64) -> usize {
     ((rate / top * (COLUMNS - 1) as f64).round() as usize).min(COLUMNS - 1)
 }

@@ -99,6 +99,7 @@ fn row(one: &Compared) -> String {
     )
 }
 
+/// A value in the unit of its figure.
 fn shown_value(value: f64, one: &Compared) -> f64 {
     if one.figure.is_bytes() { value / 1024.0 } else { value }
 }

@@ -122,6 +122,7 @@ impl Movable {
     }
 }
 
+/// The share that is nearest to a value, in whole steps.
 fn share_of_steps(value: f64) -> Share {
     Share::from_ppb((value / STEP * 1e3).round() as u64 * 1_000)
 }

@@ -92,6 +92,7 @@ fn counts_flushes(facts: &BTreeMap<String, String>) -> bool {
     has_fact(facts, "fua", "no") && has_fact(facts, "write cache", "write back")
 }
 
+/// Whether a fact has this value.
 fn has_fact(facts: &BTreeMap<String, String>, name: &str, value: &str) -> bool {
     facts.get(name).is_some_and(|fact| fact == value)
 }
@@ -204,6 +205,7 @@ impl Trail {
     }
 }
 
+/// What the device did, as a multiple of what was asked of it; 1 where nothing was.
 fn ratio_of(device: u64, own: u64) -> f64 {
     if own == 0 { 1.0 } else { device as f64 / own as f64 }
 }

@@ -59,12 +59,14 @@ fn outstanding(values: &[f64], mut found: Vec<usize>, variance: f64, block: usiz
     }
 }
 
+/// The variance of the values near a place, if that is larger than `variance`.
 fn variance_around(values: &[f64], at: usize, variance: f64, block: usize) -> f64 {
     let (before, after) = (at.saturating_sub(6 * block), (at + 6 * block).min(values.len()));
     let sides = [&values[before..at], &values[at..after]].into_iter().filter(|side| side.len() >= 4 * block);
     sides.map(|side| long_run_variance(side, block)).fold(variance, f64::max)
 }
 
+/// The mean of the values on one side of a change.
 fn mean_of(side: &[f64]) -> f64 {
     side.iter().sum::<f64>() / side.len() as f64
 }

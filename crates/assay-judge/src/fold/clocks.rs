@@ -90,6 +90,7 @@ impl ClockFold {
     }
 }
 
+/// The time from one reading of a clock to another.
 fn difference_ns(now: u64, then: u64) -> i128 {
     i128::from(now) - i128::from(then)
 }

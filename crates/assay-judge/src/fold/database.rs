@@ -115,6 +115,7 @@ impl DatabaseState {
     }
 }
 
+/// The number of places in which conditions are broken, in words.
 fn broken_in_places(n: u64) -> String {
     format!("conditions are broken in {n} place{}", if n == 1 { "" } else { "s" })
 }

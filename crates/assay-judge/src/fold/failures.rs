@@ -104,6 +104,7 @@ impl FlowFailures {
     }
 }
 
+/// Whether a criterion on the errors of a stream is broken.
 fn is_bound_broken(stream: &str, notes: &Notes) -> bool {
     notes.findings.iter().any(|finding| match &finding.kind {
         FindingKind::Criterion(found) => is_broken(found, stream),

@@ -82,6 +82,7 @@ fn damaged_place(event: &Event, targets: &[String]) -> Option<DamagedPlace> {
     })
 }
 
+/// A figure of an event.
 fn number_in(event: &Event, name: &str) -> Option<u64> {
     event.details.get(name)?.parse::<u64>().ok()
 }

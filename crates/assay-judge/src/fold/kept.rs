@@ -80,6 +80,7 @@ fn streams(window: &Window, layout: &Layout) -> Vec<SliceStream> {
     entries
 }
 
+/// The figures of a stream in a slice, on one target or on all.
 fn slice_stream(stream: usize, target: Option<&str>, cell: &Counters, layout: &Layout) -> SliceStream {
     SliceStream {
         stream: layout.streams[stream].head.name.clone(),

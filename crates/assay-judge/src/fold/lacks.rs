@@ -94,7 +94,7 @@ pub(crate) fn uncounted(fold: &StepFold, ended: Option<CloseReason>, notes: &mut
     if matches!(ended, None | Some(CloseReason::Interrupted | CloseReason::LogFailed)) {
         return;
     }
-    for per_minute in &fold.layout.per_minute {
+    for per_minute in &fold.layout.combined.per_minute {
         for (target, name) in fold.layout.targets.iter().enumerate() {
             let (mut scheduled, mut counted) = (0_u64, 0_u64);
             for (flow, totals) in fold.measured.totals.flows.iter().enumerate() {

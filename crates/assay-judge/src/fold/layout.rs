@@ -52,6 +52,17 @@ impl GroupLayout {
     }
 }
 
+/// The figures of a result that are over several streams.
+#[derive(Clone, Debug, Default)]
+pub struct Combined {
+    /// Streams whose figures are also shown together.
+    pub groups: Vec<GroupLayout>,
+    /// Whether a criterion is about the operations of all streams together.
+    pub all_judged: bool,
+    /// Figures per minute that the result shows.
+    pub per_minute: Vec<PerMinute>,
+}
+
 /// How streams, targets and flows belong together, and by which rules their windows are judged.
 #[derive(Clone, Debug)]
 pub struct Layout {
@@ -63,8 +74,8 @@ pub struct Layout {
     pub flows: Vec<FlowHead>,
     /// Names of the targets.
     pub targets: Vec<String>,
-    /// Streams whose figures are also shown together.
-    pub groups: Vec<GroupLayout>,
+    /// Figures over several streams.
+    pub combined: Combined,
     /// The closed loops; empty in logs that do not count what their slots do.
     pub loops: Vec<LoopLayout>,
     /// What is counted of times.
@@ -73,10 +84,6 @@ pub struct Layout {
     pub watched: Vec<WatchedDisk>,
     /// When each stream begins and ends.
     pub lives: Lives,
-    /// Whether a criterion is about the operations of all streams together.
-    pub all_judged: bool,
-    /// Figures per minute that the result shows.
-    pub per_minute: Vec<PerMinute>,
     /// Another tool wrote the log, which may not count what ours do: then a zero says nothing.
     pub of_another_tool: bool,
     /// Length of an interval.
@@ -124,17 +131,19 @@ impl Layout {
             ));
         }
         Ok(Layout {
-            groups: GroupLayout::all(header, &plan, &streams),
+            combined: Combined {
+                groups: GroupLayout::all(header, &plan, &streams),
+                all_judged: header.streams.iter().all(|stream| stream.name != Criterion::ALL)
+                    && criteria.iter().any(|criterion| criterion.stream == Criterion::ALL),
+                per_minute: header.per_minute.iter().take(MOST_PER_MINUTE).cloned().collect(),
+            },
             streams,
             flows: header.flows.clone(),
             targets: header.targets.iter().map(|target| target.name.clone()).collect(),
             loops: LoopLayout::all(header, &plan)?,
             times: CountedTimes::new(header, thresholds, criteria),
             lives: Lives::new(header, &plan),
-            per_minute: header.per_minute.iter().take(MOST_PER_MINUTE).cloned().collect(),
             watched: header.watched.clone(),
-            all_judged: header.streams.iter().all(|stream| stream.name != Criterion::ALL)
-                && criteria.iter().any(|criterion| criterion.stream == Criterion::ALL),
             of_another_tool: is_of_another_tool(&header.engine),
             interval_ns: header.interval_ns,
             planned_ns: header.measured_before_ns.saturating_add(measured_ns(header)),
@@ -144,7 +153,8 @@ impl Layout {
 
     /// The groups to which a stream belongs.
     pub(crate) fn groups_of(&self, stream: usize) -> impl Iterator<Item = usize> {
-        (0..self.groups.len()).filter(move |group| self.groups[*group].streams.binary_search(&stream).is_ok())
+        (0..self.combined.groups.len())
+            .filter(move |group| self.combined.groups[*group].streams.binary_search(&stream).is_ok())
     }
 
     /// The stream of a flow.

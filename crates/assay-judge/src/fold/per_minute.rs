@@ -23,7 +23,7 @@ pub(crate) fn counting(it: &PerMinute, stream: &str, ok: u64, counted: &BTreeMap
     ok.saturating_sub(without.fold(0, |sum, n| sum.saturating_add(*n)))
 }
 
-/// The figures of a step, whose points over time are in the order of `layout.per_minute`.
+/// The figures of a step, whose points over time are in the order of `layout.combined.per_minute`.
 pub(crate) fn figures(
     layout: &Layout,
     totals: &Totals,
@@ -31,6 +31,7 @@ pub(crate) fn figures(
     over_time: Vec<Vec<f64>>,
 ) -> Vec<PerMinuteFigures> {
     layout
+        .combined
         .per_minute
         .iter()
         .zip(over_time)
@@ -38,6 +39,7 @@ pub(crate) fn figures(
         .collect()
 }
 
+/// One figure per minute: over all of the measured time, on each target, in each slice.
 fn figures_of(
     planned: &PerMinute,
     over_time: Vec<f64>,
@@ -78,6 +80,7 @@ fn figures_of(
     }
 }
 
+/// The sum; a log may claim any numbers, so it stops at the maximum.
 fn saturating_sum(numbers: impl Iterator<Item = u64>) -> u64 {
     numbers.fold(0u64, u64::saturating_add)
 }

@@ -52,6 +52,7 @@ fn also_failed(findings: &[Finding], first: &Finding) -> String {
     }
 }
 
+/// The stream and the target that a finding is about.
 fn place_of(finding: &Finding) -> (Option<String>, Option<String>) {
     (finding.deciding.stream.clone(), finding.deciding.target.clone())
 }

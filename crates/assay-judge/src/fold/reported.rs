@@ -126,6 +126,7 @@ impl Reported {
     }
 }
 
+/// A figure of an event.
 fn number_in(event: &Event, name: &str) -> Option<usize> {
     event.details.get(name).and_then(|text| text.parse::<usize>().ok())
 }

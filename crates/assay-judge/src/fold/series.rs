@@ -91,7 +91,7 @@ impl SeriesFold {
         let series = Series {
             threshold,
             streams: layout.streams.iter().map(|stream| empty_line(&stream.head.name, &heat)).collect(),
-            groups: layout.groups.iter().map(|group| empty_line(&group.name, &heat)).collect(),
+            groups: layout.combined.groups.iter().map(|group| empty_line(&group.name, &heat)).collect(),
             flows: if several {
                 (0..layout.flows.len())
                     .map(|flow| FlowSeries {
@@ -112,7 +112,7 @@ impl SeriesFold {
             first_over: layout.times.thresholds.first_over(threshold),
             width_ns: width_of(layout.planned_ns, POINTS, layout.interval_ns),
             point: None,
-            per_minute: vec![Vec::new(); layout.per_minute.len()],
+            per_minute: vec![Vec::new(); layout.combined.per_minute.len()],
             band_ns: width_of(layout.planned_ns, POINTS / 2, least_band.max(layout.interval_ns)),
             band: None,
             column_ns: width_of(layout.planned_ns, COLUMNS, layout.interval_ns),
@@ -168,7 +168,7 @@ impl SeriesFold {
         self.series.width_ns.push(length);
         self.meters.end_point();
         self.foreign.end_point();
-        let of_groups = layout.groups.iter().map(|group| &group.flows);
+        let of_groups = layout.combined.groups.iter().map(|group| &group.flows);
         let flows = layout.streams.iter().map(|stream| &stream.flows).chain(of_groups);
         for (line, flows) in lines(&mut self.series).zip(flows) {
             let mut sum = Point::default();
@@ -183,7 +183,7 @@ impl SeriesFold {
             line.lag_max_ns.push(sum.lag_max_ns);
             line.response_max_ns.push(sum.response_max_ns);
         }
-        for (line, planned) in self.per_minute.iter_mut().zip(&layout.per_minute) {
+        for (line, planned) in self.per_minute.iter_mut().zip(&layout.combined.per_minute) {
             let own = points.iter().enumerate().map(|(flow, point)| {
                 counting(planned, layout.stream_of(flow).head.name.as_str(), point.ok, &point.counted)
             });
@@ -203,7 +203,7 @@ impl SeriesFold {
         let rows = layout.times.thresholds.buckets();
         let streams = layout.streams.len();
         let (_, columns) =
-            self.column.get_or_insert_with(|| (begin, vec![vec![0; rows]; streams + layout.groups.len()]));
+            self.column.get_or_insert_with(|| (begin, vec![vec![0; rows]; streams + layout.combined.groups.len()]));
         for (head, flow) in layout.flows.iter().zip(&placed.interval.flows) {
             // The windows report a bucket that does not exist.
             let stream = usize::from(head.stream);
@@ -230,7 +230,7 @@ impl SeriesFold {
         }
         let streams = self.series.streams.len();
         let (_, bands) =
-            self.band.get_or_insert_with(|| (begin, vec![Filled::default(); streams + layout.groups.len()]));
+            self.band.get_or_insert_with(|| (begin, vec![Filled::default(); streams + layout.combined.groups.len()]));
         bands[stream].add(times);
         for group in layout.groups_of(stream) {
             bands[streams + group].add(times);
@@ -259,14 +259,17 @@ impl SeriesFold {
     }
 }
 
+/// A line without points.
 fn empty_line(name: &str, heat: &Heat) -> StreamSeries {
     StreamSeries { stream: name.to_owned(), heat: heat.clone(), ..StreamSeries::default() }
 }
 
+/// The width of a point, so that there are at most `most` of them, as a multiple of `least`.
 fn width_of(planned_ns: u64, most: u64, least: u64) -> u64 {
     (planned_ns / most).max(least).div_ceil(least).saturating_mul(least).max(1)
 }
 
+/// Operations per second of a number in a time.
 fn rate_over(n: u64, length: u64) -> f64 {
     if length == 0 { 0.0 } else { n as f64 / (length as f64 / 1e9) }
 }

@@ -271,6 +271,7 @@ fn windows_of(criteria: &[Criterion], slice_ns: u64, options: &Options, layout: 
     judged
 }
 
+/// Windows of this length, without criteria yet.
 fn no_trackers(length: Option<u64>, planned_ns: u64) -> JudgedWindows {
     JudgedWindows { windows: Windows::new(length, planned_ns), trackers: Vec::new() }
 }

@@ -122,6 +122,7 @@ impl SteadyFold {
     }
 }
 
+/// How steady a stream was; `None` where it was not active for at least a round.
 fn steadiness(watched: Watched, head: &assay_record::StreamHead, round_ns: u64) -> Option<Steadiness> {
     let open_loop = head.is_open_loop();
     let idle = watched.values.iter().all(|value| value.operations == 0);
@@ -137,6 +138,7 @@ fn steadiness(watched: Watched, head: &assay_record::StreamHead, round_ns: u64) 
     })
 }
 
+/// The state of a stream before its first round.
 fn watched_stream(stream: &StreamLayout, round_ns: u64) -> Watched {
     Watched {
         rounds: Rounds::new(round_ns, stream.head.is_open_loop()),
@@ -194,6 +196,7 @@ fn levels(values: &[Value], open_loop: bool) -> Vec<Change> {
     (1..bounds.len().saturating_sub(1)).map(|at| change_at(&bounds, at, values, open_loop)).collect()
 }
 
+/// The change of level at one of the bounds.
 fn change_at(bounds: &[usize], at: usize, values: &[Value], open_loop: bool) -> Change {
     Change {
         at_ns: values[bounds[at]].begin_ns,
@@ -202,6 +205,7 @@ fn change_at(bounds: &[usize], at: usize, values: &[Value], open_loop: bool) -> 
     }
 }
 
+/// The level of the values from one place to another.
 fn level_between(from: usize, to: usize, values: &[Value], open_loop: bool) -> f64 {
     let mut sum = Value::default();
     values[from..to].iter().for_each(|value| sum.add(value));

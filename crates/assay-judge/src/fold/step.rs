@@ -477,6 +477,7 @@ impl StepFold {
     }
 }
 
+/// Whether a counter of an event is not zero.
 fn has_lost(event: &Event, name: &str) -> bool {
     event.details.get(name).is_some_and(|n| n != "0")
 }

@@ -51,6 +51,7 @@ pub(crate) fn streams(fold: &StepFold, warnings: &mut Vec<String>) -> Vec<Stream
     entries
 }
 
+/// Operations of these flows that completed within the planned time.
 fn in_time_of(flows: &[usize], fold: &StepFold) -> u64 {
     flows.iter().fold(0u64, |sum, &flow| sum.saturating_add(fold.measured.totals.flows[flow].in_time))
 }
@@ -60,13 +61,14 @@ pub(crate) fn together(fold: &StepFold) -> Option<StreamTotals> {
     let Totals { all, all_ran_ns, .. } = fold.measured.totals;
     let streams: Vec<usize> = (0..fold.layout.streams.len()).collect();
     fold.layout
+        .combined
         .all_judged
         .then(|| of_several(fold, Criterion::ALL, &streams, GroupTotals { most: all, ran_ns: all_ran_ns }))
 }
 
 /// Totals of each group of streams.
 pub(crate) fn groups(fold: &StepFold) -> Vec<StreamTotals> {
-    let groups = fold.layout.groups.iter().zip(&fold.measured.totals.groups);
+    let groups = fold.layout.combined.groups.iter().zip(&fold.measured.totals.groups);
     groups.map(|(group, totals)| of_several(fold, &group.name, &group.streams, *totals)).collect()
 }
 

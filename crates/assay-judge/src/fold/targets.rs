@@ -173,6 +173,7 @@ fn target_totals(head: &TargetHead, sums: &TargetSums, is_watched: bool) -> Targ
     }
 }
 
+/// The media errors that a target reports.
 fn media_errors(facts: &BTreeMap<String, String>) -> Option<u128> {
     facts.get("media errors").and_then(|n| n.parse::<u128>().ok())
 }

@@ -35,6 +35,7 @@ pub(crate) fn summary(lengths: &Lengths, times: Option<&Times>, layout: &Layout)
     }
 }
 
+/// A quantile, where there is a distribution.
 fn quantile_ns(quantile: f64, times: Option<&Times>, lengths: &Lengths) -> Option<u64> {
     Some(times?.quantile(quantile)?.as_ns().min(lengths.max_ns))
 }

@@ -76,7 +76,7 @@ impl Totals {
             flows: vec![fresh; layout.flows.len()],
             streams: vec![Most::default(); layout.streams.len()],
             ran_ns: vec![0; layout.streams.len()],
-            groups: vec![GroupTotals::default(); layout.groups.len()],
+            groups: vec![GroupTotals::default(); layout.combined.groups.len()],
             any_ran_ns: 0,
             all_ran_ns: 0,
             peak: Some(0.0),
@@ -135,7 +135,7 @@ impl Totals {
         for (stream, most) in self.streams.iter_mut().enumerate() {
             most.see(most::together(&of_flows, layout, |flow| usize::from(layout.flows[flow].stream) == stream));
         }
-        for (totals, group) in self.groups.iter_mut().zip(&layout.groups) {
+        for (totals, group) in self.groups.iter_mut().zip(&layout.combined.groups) {
             totals.most.see(most::together(&of_flows, layout, |flow: usize| {
                 group.streams.contains(&usize::from(layout.flows[flow].stream))
             }));
@@ -147,7 +147,7 @@ impl Totals {
     /// that moves data.
     fn add_ran(&mut self, at_ns: u64, end_ns: u64, layout: &Layout) -> u64 {
         let (mut any, mut all) = (Stretches::default(), Stretches::default());
-        let mut of_groups = vec![Stretches::default(); layout.groups.len()];
+        let mut of_groups = vec![Stretches::default(); layout.combined.groups.len()];
         for (stream, StreamLayout { head, flows, reads_back, .. }) in layout.streams.iter().enumerate() {
             let mut own = Stretches::default();
             for &flow in flows {
@@ -159,7 +159,7 @@ impl Totals {
                 own.add((at_ns, end_ns));
             }
             add(&mut self.ran_ns[stream], own.length_ns());
-            for (ran, group) in of_groups.iter_mut().zip(&layout.groups) {
+            for (ran, group) in of_groups.iter_mut().zip(&layout.combined.groups) {
                 if group.streams.binary_search(&stream).is_ok() {
                     ran.add_all(&own);
                 }

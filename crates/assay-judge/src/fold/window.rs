@@ -70,24 +70,35 @@ impl Window {
     }
 }
 
+/// A window that intervals are still added to.
 #[derive(Debug)]
 struct OpenWindow {
     index: u64,
     /// Planned end in measured time.
     end_ns: u64,
+    /// The place in measured time up to which it was filled.
     reached: u64,
-    hole: bool,
-    repeated: bool,
+    irregular: Irregular,
     invalid: Option<Flaw>,
     intervals: u64,
-    mixed: bool,
     flows: Vec<Counters>,
-    /// Of a window that waits: the flows whose last operations are in flight. Of the window after it: the flows whose
+    /// For each flow, in a window that waits: whether its last operations are in flight. In the window after it: whether its
     /// operations belong to the one that waits.
     rest: Vec<bool>,
     late: Vec<Late>,
     loops: Vec<LoopTime>,
     disturbed: Option<Box<Disturbed>>,
+}
+
+/// The ways in which the time of a window can be irregular.
+#[derive(Debug, Default)]
+struct Irregular {
+    /// Whether a part of it is missing.
+    hole: bool,
+    /// Whether it was returned before.
+    repeated: bool,
+    /// Whether a part of it was measured twice.
+    mixed: bool,
 }
 
 impl OpenWindow {
@@ -334,11 +345,9 @@ impl Windows {
             index,
             end_ns: index.saturating_add(1).saturating_mul(self.length_ns).min(self.planned_ns),
             reached: at,
-            hole: late && !joins,
-            repeated,
+            irregular: Irregular { hole: late && !joins, repeated, mixed: false },
             invalid: self.invalid_ahead.take(),
             intervals: 0,
-            mixed: false,
             flows,
             rest: Vec::new(),
             late: if layout.times.lateness { vec![Late::default(); layout.targets.len()] } else { Vec::new() },
@@ -350,13 +359,13 @@ impl Windows {
     /// Something is missing after what was added last: the open window is not complete unless it ended there.
     pub(crate) fn hole(&mut self) {
         if let Some(open) = &mut self.open {
-            open.hole |= !open.has_ended();
+            open.irregular.hole |= !open.has_ended();
         }
     }
 
     /// Ends the open window if no part of it is missing: an interruption after it does not matter.
     pub(crate) fn close_whole(&mut self, layout: &Layout) -> Option<Window> {
-        let whole = self.open.as_ref().is_some_and(|open| !open.hole && open.has_ended());
+        let whole = self.open.as_ref().is_some_and(|open| !open.irregular.hole && open.has_ended());
         if whole && !self.bridges_gaps { self.close(layout) } else { None }
     }
 
@@ -370,8 +379,8 @@ impl Windows {
         if !self.bridges_gaps && at_beginning && open.index >= here {
             return self.open.take().map(|open| self.window(open, layout));
         }
-        open.mixed |= at < open.reached;
-        open.hole |= !self.bridges_gaps && (!at_beginning || from.abs_diff(at) > tolerance);
+        open.irregular.mixed |= at < open.reached;
+        open.irregular.hole |= !self.bridges_gaps && (!at_beginning || from.abs_diff(at) > tolerance);
         None
     }
 
@@ -401,11 +410,11 @@ impl Windows {
             number: open.index.saturating_add(1),
             start_ns: open.index.saturating_mul(self.length_ns),
             end_ns: open.end_ns,
-            complete: open.has_ended() && !open.hole,
+            complete: open.has_ended() && !open.irregular.hole,
             invalid: open.invalid,
             intervals: open.intervals,
-            mixed: open.mixed,
-            repeated: open.repeated,
+            mixed: open.irregular.mixed,
+            repeated: open.irregular.repeated,
             flows: open.flows,
             streams,
             late: open.late,
@@ -436,7 +445,7 @@ mod tests {
             streams: Vec::new(),
             flows: Vec::new(),
             targets: Vec::new(),
-            groups: Vec::new(),
+            combined: Default::default(),
             loops: Vec::new(),
             times: CountedTimes {
                 thresholds: Thresholds::new([]),
@@ -445,10 +454,8 @@ mod tests {
                 lateness: false,
             },
             lives: crate::fold::lives::Lives::default(),
-            per_minute: Vec::new(),
             watched: Vec::new(),
             plan: PlanHead::default(),
-            all_judged: false,
             of_another_tool: false,
             interval_ns: 10,
             planned_ns: 1000,

@@ -105,10 +105,12 @@ impl CacheFigures {
     }
 }
 
+/// A share in percent with two decimals, or a dash.
 fn hundredths_or_dash(share: Option<f64>) -> String {
     share.map_or_else(|| "–".to_owned(), |share| format!("{:.2}%", share * 100.0))
 }
 
+/// How many, and the mean time of one.
 fn mean_text(moved: Moved) -> String {
     match moved.count {
         0 => "–".to_owned(),
@@ -116,6 +118,7 @@ fn mean_text(moved: Moved) -> String {
     }
 }
 
+/// A share in percent with one decimal, or a dash.
 fn percent_or_dash(share: Option<f64>) -> String {
     share.map_or_else(|| "-".to_owned(), |share| format!("{:.1}%", share * 100.0))
 }

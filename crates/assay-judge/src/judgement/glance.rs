@@ -80,6 +80,7 @@ impl TargetTotals {
     }
 }
 
+/// A fact that the target reports.
 fn known_fact<'a>(head: &'a assay_record::TargetHead, name: &str) -> Option<&'a String> {
     head.facts.get(name).filter(|value| !value.is_empty() && *value != "absent")
 }

@@ -115,6 +115,7 @@ fn nearest(trail: &Trail) -> Vec<&Run> {
     runs
 }
 
+/// How far the load of a run is from the limit.
 fn distance(run: &Run, turns: f64) -> f64 {
     (run.load.as_f64() / turns).ln().abs()
 }

@@ -66,6 +66,7 @@ fn drawn(map: super::map::Map) -> Drawn {
     Drawn { title: map.title, across: map.across, down: map.down, columns: map.columns, rows: rows.collect() }
 }
 
+/// How a cell of a map is shown.
 fn field_of(cell: Cell) -> Field {
     match cell {
         Cell::Outside => Field { class: "outside".into(), text: String::new() },
@@ -99,6 +100,7 @@ fn row(point: &Point) -> Row<'_> {
     }
 }
 
+/// A figure in words, or what stands for an absent one.
 fn text_or_absent(figures: Option<Figures>, text: fn(Figures) -> String) -> String {
     figures.map_or_else(|| ABSENT.to_owned(), text)
 }

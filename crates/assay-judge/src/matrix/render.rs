@@ -66,6 +66,7 @@ pub(super) fn place(point: &Point) -> String {
     all.into_iter().flatten().collect::<Vec<_>>().join(" and ")
 }
 
+/// A number of operations of one kind; `None` for none.
 fn count_of(n: u32, kind: &str) -> Option<String> {
     (n > 0).then(|| format!("{n} {kind}"))
 }
@@ -124,10 +125,12 @@ pub(super) fn summary(matrix: &Matrix) -> String {
     all.join(" ")
 }
 
+/// A sentence about some of the points; `None` where there are none.
 fn points_told(n: usize, what: &str, asked: usize) -> Option<String> {
     (n > 0).then(|| format!("{n} of {asked} points {what}."))
 }
 
+/// The number of points that have one of these verdicts.
 fn count_verdicts(verdicts: &[Verdict], matrix: &Matrix) -> usize {
     matrix.points.iter().filter(|point| verdicts.contains(&point.verdict)).count()
 }

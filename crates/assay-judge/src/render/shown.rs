@@ -129,6 +129,7 @@ fn unless_measured(part: &StepFigures, ns: u64) -> Option<String> {
     (!is_close(ns, measured_ns) && !is_close(ns, shown_ns)).then(|| human_time(ns))
 }
 
+/// Whether two times are the same for a reader.
 fn is_close(ns: u64, other: u64) -> bool {
     ns.abs_diff(other) < other / 1000 || human_time(ns) == human_time(other)
 }

@@ -275,6 +275,7 @@ fn keep(slices: &[Slice], stream: &str, target: Option<&str>, threshold: Option<
     kept.into_iter().collect()
 }
 
+/// The share over the threshold in a slice; less than nothing where it has none.
 fn value_in(slice: &Slice, stream: &str, target: Option<&str>, threshold: Option<Span>) -> f64 {
     threshold.and_then(|span| slice.stream(stream, target)?.response.share_over(span)).unwrap_or(-1.0)
 }
@@ -303,6 +304,7 @@ fn totals(
     }
 }
 
+/// A row of percentages.
 fn percents(values: &[Option<f64>]) -> String {
     values.iter().map(|value| percent(*value)).collect()
 }
@@ -328,10 +330,12 @@ fn ends(part: &StepFigures, stream: &str, target: Option<&str>, columns: &[Span]
     )
 }
 
+/// The largest share of a column, in percent.
 fn largest_of(times: &[&SliceTimes], span: &Span) -> Option<f64> {
     times.iter().filter_map(|times| times.percent_over(*span)).max_by(f64::total_cmp)
 }
 
+/// The average below a column.
 fn average_of(times: &[&SliceTimes], span: &Span, averages: Averages) -> Option<f64> {
     match averages {
         Averages::OfOperations => share_of_operations(times, *span),
@@ -389,6 +393,7 @@ pub(crate) fn by_target(part: &StepFigures, stream: &str) -> Page {
     page
 }
 
+/// The share over the first threshold, by which targets are sorted.
 fn first_share(row: &(String, Pair)) -> f64 {
     row.1[0].first().copied().flatten().unwrap_or(-1.0)
 }

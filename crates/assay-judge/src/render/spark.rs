@@ -38,6 +38,7 @@ pub(crate) fn line(part: &StepFigures) -> Option<String> {
     Some(format!("{stream} {what} {columns} each {length}, {} {top}", LEVELS[LEVELS.len() - 1]))
 }
 
+/// The sign for the highest of some slices.
 fn level(slices: &[Option<f64>], top: f64) -> Option<char> {
     let most = slices.iter().flatten().copied().reduce(f64::max)?;
     let level = (most / top * (LEVELS.len() - 1) as f64).round();

@@ -30,6 +30,7 @@ pub(crate) fn device(part: &StepFigures) -> String {
     Some(known).filter(|known| !known.is_empty()).into_iter().chain(size).collect::<Vec<_>>().join(", ")
 }
 
+/// A fact that a target reports.
 fn fact_of(target: &TargetTotals, name: &str) -> Option<String> {
     target.head.facts.get(name).filter(|fact| *fact != "absent").cloned()
 }

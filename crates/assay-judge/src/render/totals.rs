@@ -156,6 +156,7 @@ pub(crate) fn figures(page: &mut Page, shown: Shown<'_>, room: Room) {
     integrity(page, &part.targets, room);
 }
 
+/// A time in words, or a dash.
 fn time_or_dash(ns: Option<u64>) -> String {
     ns.map_or_else(|| "-".to_owned(), |ns| Span::from_ns(ns).human())
 }
@@ -257,6 +258,7 @@ fn bytes(targets: &TargetFigures) -> String {
     format!("read {}, wrote {}{full}, warm-up included", Bytes::new(read).human(), Bytes::new(written).human())
 }
 
+/// The sum of a figure over all targets.
 fn sum_of_targets(targets: &TargetFigures, of: fn(&TargetTotals) -> u64) -> u64 {
     targets.each.iter().fold(0u64, |sum, target| sum.saturating_add(of(target)))
 }

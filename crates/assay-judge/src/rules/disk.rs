@@ -44,6 +44,7 @@ impl Difference {
     }
 }
 
+/// The difference of two counts as a share of the own one.
 fn difference_by(what: &'static str, theirs: u64, own: u64) -> Option<Difference> {
     (own > 0).then(|| Difference { what, theirs, own, share: theirs.abs_diff(own) as f64 / own as f64 })
 }

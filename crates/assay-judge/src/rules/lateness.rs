@@ -82,6 +82,7 @@ fn on_target(window: &Window, target: usize, layout: &Layout) -> Option<LateBy> 
     if share.rest > TELL || share.overslept > TELL { merged(late, target, layout) } else { None }
 }
 
+/// Whether open or closed loops run on a target.
 fn has_streams(layout: &Layout, target: usize, is_open_loop: bool) -> bool {
     layout.streams_of(target).any(|stream| layout.streams[stream].head.is_open_loop() == is_open_loop)
 }
@@ -144,6 +145,7 @@ fn merged(late: &Late, target: usize, layout: &Layout) -> Option<LateBy> {
     (counted > 0 && is_fewer(counted, durable)).then_some(LateBy::Flushes { counted, durable })
 }
 
+/// Whether so many fewer were counted that operations must have been merged.
 fn is_fewer(counted: u64, own: u64) -> bool {
     own as f64 - counted as f64 > own as f64 * MERGED + COUNTED_APART
 }
@@ -185,7 +187,7 @@ mod tests {
             }],
             flows: vec![FlowHead { stream: 0, target: 0 }],
             targets: vec!["disk".into()],
-            groups: Vec::new(),
+            combined: Default::default(),
             loops: Vec::new(),
             times: CountedTimes {
                 thresholds: Thresholds::new([]),
@@ -194,10 +196,8 @@ mod tests {
                 lateness: true,
             },
             lives: Default::default(),
-            per_minute: Vec::new(),
             watched: Vec::new(),
             plan: assay_record::PlanHead::default(),
-            all_judged: false,
             of_another_tool: false,
             interval_ns: SECOND,
             planned_ns: 10 * SECOND,

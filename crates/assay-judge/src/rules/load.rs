@@ -217,6 +217,7 @@ impl LoadTracker {
     }
 }
 
+/// The order in which outcomes are kept: that of a bad target among good ones first.
 fn rank_of(check: &DeliveryCheck, some_hold: bool) -> (bool, f64) {
     (check.target.is_none() == some_hold, check.figure.value)
 }

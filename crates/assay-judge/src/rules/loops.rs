@@ -41,6 +41,7 @@ fn broken(looped: &LoopLayout, time: &LoopTime, window: &Window, layout: &Layout
     })
 }
 
+/// A time as a multiple of the length of the window.
 fn per_length(ns: i128, time: &LoopTime) -> f64 {
     ns as f64 / time.length_ns.max(1) as f64
 }
@@ -88,6 +89,7 @@ pub(crate) fn without_work_ns(window: &Window, layout: &Layout, targets: &[usize
     own.map(|(looped, time)| own_ns(time) / looped.slots.max(1)).max().unwrap_or(0)
 }
 
+/// Whether a loop goes to any of these targets.
 fn is_on_any(looped: &LoopLayout, layout: &Layout, targets: &[usize]) -> bool {
     looped.flows.iter().any(|flow| targets.contains(&usize::from(layout.flows[*flow].target)))
 }
@@ -128,6 +130,7 @@ pub(crate) fn more_than_tags(header: &Header, layout: &Layout) -> Vec<String> {
     .collect()
 }
 
+/// The slots of all loops that go to this target only.
 fn slots_on(target: usize, layout: &Layout) -> u64 {
     let here = layout.loops.iter().filter(|looped| {
         let first = looped.flows.first().map(|flow| usize::from(layout.flows[*flow].target));

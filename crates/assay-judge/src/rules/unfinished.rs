@@ -38,6 +38,7 @@ fn most(cell: &Counters, window: &Window, streams: &[StreamLayout], shares: usiz
     Some(cell.carried_in.saturating_add(cell.scheduled.max(planned.ceil() as u64)))
 }
 
+/// The most operations that the schedule of a stream has in this time; `None` where it has no limit.
 fn expected_at_most(head: &assay_record::StreamHead, length: u64, shares: usize) -> Option<f64> {
     let expected = head.rate?.as_f64() * length as f64 / 1e9 / shares.max(1) as f64;
     match head.arrival.as_str() {

@@ -239,10 +239,12 @@ impl Sizing {
     }
 }
 
+/// The number of drives that a candidate needs; the largest number where it is not known.
 fn drives_needed(one: &Candidate) -> u64 {
     one.need.map_or(u64::MAX, |need| need.drives)
 }
 
+/// The drive writes a day of a candidate; infinite where they are not known.
 fn drive_writes_a_day(one: &Candidate) -> f64 {
     one.need.and_then(|need| need.drive_writes_a_day).unwrap_or(f64::INFINITY)
 }

@@ -97,6 +97,7 @@ fn row(one: &Candidate) -> Row<'_> {
     }
 }
 
+/// Drive writes a day, or what stands for an absent figure.
 fn per_day(day: Option<f64>) -> String {
     day.map_or(ABSENT.to_owned(), |day| format!("{day:.2}"))
 }
@@ -139,6 +140,7 @@ fn loads(sizing: &Sizing) -> Option<Chart> {
     })
 }
 
+/// The place of a run in the chart: its load and its p99.
 fn place_of(run: &crate::limit::Run) -> Option<(f64, f64)> {
     Some((run.load.as_f64(), run.response_p99_ns?.max(1) as f64))
 }

@@ -70,6 +70,7 @@ fn row(page: &mut Page, one: &Candidate) {
     ));
 }
 
+/// Drive writes a day, or a dash.
 fn per_day(day: Option<f64>) -> String {
     day.map_or("-".to_owned(), |day| format!("{day:.2}"))
 }

@@ -139,6 +139,7 @@ pub(crate) fn used(
     much.min_by_key(|(beneath, used)| (*beneath, std::cmp::Reverse(used.work.bytes()))).map(|(_, used)| used)
 }
 
+/// All that others did in one way; `None` where they did nothing.
 fn use_of(episodes: &[Episode], more: u64, used: Used, name: &str) -> Option<OthersUse> {
     let mine: Vec<&Episode> = episodes.iter().filter(|episode| episode.used == used).collect();
     if mine.is_empty() {

@@ -117,6 +117,7 @@ impl Axis {
     }
 }
 
+/// Whether a logarithmic axis can begin or end at this value.
 fn is_usable(value: f64) -> bool {
     value.is_finite() && value > 0.0
 }

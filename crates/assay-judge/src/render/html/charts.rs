@@ -175,6 +175,7 @@ fn nines(totals: &StreamTotals) -> Option<String> {
         .then(|| format!("Distribution of {}: response {response}; service {service}.", totals.name))
 }
 
+/// The percentiles of one measure, in words.
 fn nines_of(times: &crate::judgement::TimesSummary) -> String {
     let all = [
         named_time("p50", times.p50_ns),
@@ -185,6 +186,7 @@ fn nines_of(times: &crate::judgement::TimesSummary) -> String {
     all.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
+/// `p99 1.23 ms`
 fn named_time(name: &str, ns: Option<u64>) -> Option<String> {
     ns.map(|ns| format!("{name} {}", time(ns)))
 }

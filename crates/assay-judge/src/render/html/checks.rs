@@ -91,6 +91,7 @@ fn own_lag(part: &StepFigures) -> Check {
     check(mark, "Generator's own lag", found, "A late generator must not be taken for a slow device.")
 }
 
+/// A time in words.
 fn time_or_unknown(ns: Option<u64>) -> String {
     ns.map_or("not counted".to_owned(), time)
 }
@@ -261,6 +262,7 @@ fn blanks(targets: &TargetFigures) -> Check {
     check(mark, "Reads of blank blocks", found, "The device may answer them without looking.")
 }
 
+/// The sum of a figure over all targets.
 fn sum_of_targets(targets: &TargetFigures, figure: fn(&TargetTotals) -> u64) -> u64 {
     targets.each.iter().map(figure).fold(0, u64::saturating_add)
 }
@@ -293,6 +295,7 @@ fn generator(generator: &GeneratorFigures) -> Option<Check> {
     Some(check(Mark::Note, "Generator's cost", found, "What the test itself took from the host."))
 }
 
+/// A time as a share of the sampled time.
 fn share_of_time(ns: u64, sampled_ns: u64) -> String {
     percent(ns as f64 / sampled_ns.max(1) as f64)
 }

@@ -48,6 +48,7 @@ fn rows<'a>(criteria: &'a [CriterionOutcome], root: &str) -> Vec<CriterionRow<'a
     criteria.iter().enumerate().map(|(index, outcome)| row_of(index, outcome, root)).collect()
 }
 
+/// The row of one criterion.
 fn row_of<'a>(index: usize, outcome: &'a CriterionOutcome, root: &str) -> CriterionRow<'a> {
     let (class, sign, word) = match outcome.outcome {
         Outcome::Pass => ("pass", "✓", "held"),
@@ -61,6 +62,7 @@ fn row_of<'a>(index: usize, outcome: &'a CriterionOutcome, root: &str) -> Criter
     CriterionRow { class, sign, word, outcome, measured, worst }
 }
 
+/// A figure with its place, and its path in the result.
 fn figure_view<'a>(figure: &'a Option<Figure>, index: usize, name: &str, root: &str) -> Option<FigureView<'a>> {
     let json = format!("{root}/criteria/{index}/{name}/value");
     figure.as_ref().map(|figure| FigureView { place: place(figure), figure, json })

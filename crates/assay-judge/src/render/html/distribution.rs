@@ -137,10 +137,12 @@ pub(crate) fn density(title: &str, measure: &str, all: &[Distribution<'_>]) -> C
     }
 }
 
+/// The highest step of a distribution: its time and its share.
 fn peak_of(one: &Distribution<'_>) -> Option<(f64, f64)> {
     one.steps.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1))
 }
 
+/// The area below a distribution.
 fn area_of(one: &Distribution<'_>) -> Mark {
     // The first step begins where a step before it would have ended.
     let before = one.steps.first().map(|(ns, _)| (ns / 10f64.powf(0.05), 0.0));

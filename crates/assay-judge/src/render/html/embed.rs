@@ -29,6 +29,7 @@ pub(crate) fn policy(scripts: &[&str], styles: &[&str]) -> String {
     format!("default-src 'none'; script-src{scripts}; style-src{styles}; base-uri 'none'; form-action 'none'")
 }
 
+/// The hashes of texts, as a policy lists them.
 fn hashes_of(texts: &[&str]) -> String {
     match texts {
         [] => " 'none'".to_owned(),

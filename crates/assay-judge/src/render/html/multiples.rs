@@ -92,6 +92,7 @@ fn thin(series: &Series, flow: &FlowSeries) -> Line {
     (0..count).step_by(each).map(point).collect()
 }
 
+/// The number of operations at a point.
 fn weight_at(series: &Series, flow: &FlowSeries, at: usize) -> f64 {
     flow.achieved[at] * series.width_ns[at] as f64
 }
@@ -143,6 +144,7 @@ pub(crate) fn outlier(part: &StepFigures, stream: &str, target: &str) -> Option<
     whole.into_iter().chain(criteria).filter_map(outlier).find(|outlier| outlier.factor >= OUTLIER)
 }
 
+/// A time of the response of a stream on each target.
 fn response_by_target<'a>(
     part: &'a StepFigures,
     stream: &str,

@@ -148,6 +148,7 @@ fn summary(entries: &[&SliceStream], thresholds: &[Span], largest: bool) -> Vec<
         .collect()
 }
 
+/// The figure of one column of a summary.
 fn summary_of(
     entries: &[&SliceStream],
     times: fn(&SliceStream) -> &SliceTimes,
@@ -193,6 +194,7 @@ fn row<'a>(
     }
 }
 
+/// The cells of one measure of a stream in a slice.
 fn time_cells(
     name: &str,
     measure: Measure,
@@ -254,6 +256,7 @@ impl Marks {
     }
 }
 
+/// The bound on a mean.
 fn most_mean_ns(bound: &Bound) -> Option<u64> {
     if let Bound::MeanAtMost(most) = bound { Some(most.as_ns()) } else { None }
 }

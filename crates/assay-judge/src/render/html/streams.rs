@@ -51,6 +51,7 @@ fn rows<'a>(part: &'a StepFigures, several: bool, root: &str) -> Vec<StreamRow<'
         .collect()
 }
 
+/// The row of one stream.
 fn stream_row<'a>(place: String, totals: &'a StreamTotals, part: &StepFigures, root: &str) -> StreamRow<'a> {
     let path = format!("{root}/{place}");
     let counts = &totals.counts;
@@ -79,6 +80,7 @@ fn stream_row<'a>(place: String, totals: &'a StreamTotals, part: &StepFigures, r
     }
 }
 
+/// The times of one measure, which are at this path in the result.
 fn time_cells(name: &str, times: &TimesSummary, path: &str) -> Vec<Cell> {
     let figures = [
         ("mean_ns", times.mean_ns),
@@ -104,6 +106,7 @@ fn phases<'a>(streams: &'a StreamFigures, root: &str) -> Vec<PhaseRow<'a>> {
     rows
 }
 
+/// The row of a stream in a phase.
 fn phase_row<'a>(phase: &'a PhaseFigures, stream: &'a PhaseStream, path: &str) -> PhaseRow<'a> {
     let times = &stream.response;
     let figures = [

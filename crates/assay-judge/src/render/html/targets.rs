@@ -50,6 +50,7 @@ pub(crate) fn rows<'a>(part: &'a StepFigures, root: &str) -> Vec<TargetRow<'a>> 
     targets.each.iter().enumerate().map(|(index, target)| target_row(index, target, root, counts_bytes)).collect()
 }
 
+/// The row of one target.
 fn target_row<'a>(index: usize, target: &'a TargetTotals, root: &str, counts_bytes: bool) -> TargetRow<'a> {
     TargetRow {
         target,
@@ -67,6 +68,7 @@ fn target_row<'a>(index: usize, target: &'a TargetTotals, root: &str, counts_byt
     }
 }
 
+/// A number of bytes, where operations have bytes.
 fn bytes_or_absent(n: u64, at: String, counts_bytes: bool) -> Cell {
     if counts_bytes { Cell::bytes(n, at) } else { Cell::absent() }
 }
@@ -102,6 +104,7 @@ fn cells(totals: &StreamTotals, at: &str) -> Vec<Cell> {
     ]
 }
 
+/// A time of the response, which is at this path in the result.
 fn response_cell(at: &str, field: &str, ns: Option<u64>) -> Cell {
     Cell::time(ns, format!("{at}/response/{field}"))
 }
