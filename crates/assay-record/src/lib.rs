@@ -27,7 +27,7 @@ mod times;
 pub use commits::{BadLedger, Commit, CommitsEnd, CommitsHead, CommitsReader, CommitsWriter, Committed, Noted};
 pub use database::{DatabaseHead, DatabaseSums, PerMinute};
 pub use event::{Event, EventKind};
-pub use flow_counters::FlowCounters;
+pub use flow_counters::{FlowCounters, FlowWork};
 pub use foreign::{DiskWork, ForeignAccount, ForeignLoad, OwnWork, WatchedDisk};
 pub use header::{
     CacheHead, Close, CloseReason, FlowHead, Header, MeterHead, PhaseHead, PhaseKind, Preparation, StepHead,

@@ -100,7 +100,7 @@ pub(crate) fn uncounted(fold: &StepFold, ended: Option<CloseReason>, notes: &mut
             for (flow, totals) in fold.measured.totals.flows.iter().enumerate() {
                 let stream = &fold.layout.stream_of(flow).head.name;
                 if usize::from(fold.layout.flows[flow].target) == target && per_minute.streams.contains(stream) {
-                    scheduled = scheduled.saturating_add(totals.cell.scheduled);
+                    scheduled = scheduled.saturating_add(totals.cell.work.scheduled);
                     let own = counting(per_minute, stream, totals.in_time, &totals.counted_in_time);
                     counted = counted.saturating_add(own);
                 }

@@ -103,7 +103,7 @@ impl Phases {
                     .map(|(index, (counters, in_time))| PhaseStream {
                         name: layout.streams[index].head.name.clone(),
                         rate_achieved: (sum.measured_ns > 0).then(|| *in_time as f64 * 1e9 / sum.measured_ns as f64),
-                        failed: counters.failed().saturating_add(counters.short),
+                        failed: counters.failed().saturating_add(counters.work.short),
                         response: summary(&counters.response, sum.responses.get(index), layout),
                     })
                     .collect(),

@@ -20,9 +20,9 @@ pub(crate) fn streams(fold: &StepFold, warnings: &mut Vec<String>) -> Vec<Stream
         let together =
             crate::fold::window::sum(flows.iter().map(|&flow| &fold.measured.totals.flows[flow].cell), layout);
         let covered = times.map_or(0, |times| times[0].count());
-        if covered != together.ok && fold.measured.distributions.expected {
+        if covered != together.work.ok && fold.measured.distributions.expected {
             let name = &head.name;
-            warnings.push(format!("percentiles of {name} cover {covered} of {} operations", together.ok));
+            warnings.push(format!("percentiles of {name} cover {covered} of {} operations", together.work.ok));
         }
         let only = if let [flow] = flows.as_slice() { Some(layout.target_of(*flow)) } else { None };
         let maxima = fold.measured.totals.streams[stream];

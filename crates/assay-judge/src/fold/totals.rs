@@ -244,7 +244,7 @@ mod tests {
         }
         assert_eq!((totals.measured_ns, totals.intervals), (20, 2));
         let reads = &totals.flows[0];
-        assert_eq!((reads.cell.ok, reads.in_time, reads.most), (23, 12, Most { in_flight: 9, waiting: 1 }));
+        assert_eq!((reads.cell.work.ok, reads.in_time, reads.most), (23, 12, Most { in_flight: 9, waiting: 1 }));
         assert_eq!(totals.streams, [Most { in_flight: 9, waiting: 1 }, Most { in_flight: 0, waiting: 1 }]);
         assert_eq!(totals.all, Most { in_flight: 9, waiting: 2 });
         assert_eq!(totals.cost, None, "nobody sampled it");

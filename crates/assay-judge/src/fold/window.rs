@@ -668,7 +668,10 @@ mod tests {
                 &Placed { at_ns, joins: true, interval: &interval, carried: &[0, 0], opened: &[], disturbed: None },
                 &layout,
             );
-            ended.iter().map(|window| (window.number, window.flows[0].ok, window.flows[1].ok)).collect::<Vec<_>>()
+            ended
+                .iter()
+                .map(|window| (window.number, window.flows[0].work.ok, window.flows[1].work.ok))
+                .collect::<Vec<_>>()
         };
         assert!((0..10).all(|turn| add(turn * 10, 3, 5).is_empty()));
         for (at, ok, in_flight, ended) in

@@ -59,7 +59,7 @@ fn delivered(
     window: &Window,
     layout: &Layout,
 ) -> Option<DeliveryCheck> {
-    let offered = cell.carried_in.saturating_add(cell.scheduled);
+    let offered = cell.carried_in.saturating_add(cell.work.scheduled);
     if offered > 0 && cell.ended() == 0 {
         if layout.lives.begins_within(stream, window.start_ns, window.end_ns) {
             // What it issued in its first moments is carried into the next window, and judged there.
@@ -77,17 +77,17 @@ fn delivered(
         };
         return Some(found(flow, window, layout, delivered, Some(cause)));
     }
-    if cell.scheduled == 0 {
+    if cell.work.scheduled == 0 {
         return None;
     }
     let own = lag_is_the_generators(cell);
     let length = layout.lives.lived_ns(stream, window.start_ns, window.end_ns);
     let flows = if flow.is_some() { 1 } else { layout.streams[stream].flows.len() };
     let waiting = waiting(cell, flows, own, layout.plan.backlog, length);
-    let within = waiting <= cell.scheduled / LEFT_WAITING;
+    let within = waiting <= cell.work.scheduled / LEFT_WAITING;
     let generator = !within && (own || behind_ns(cell, waiting, length) <= shift_ns(stream, flow, window, layout));
-    let value = 1.0 - waiting as f64 / cell.scheduled as f64;
-    let delivered = Delivered { text: share_text(value, LEAST), value, operations: cell.scheduled, generator };
+    let value = 1.0 - waiting as f64 / cell.work.scheduled as f64;
+    let delivered = Delivered { text: share_text(value, LEAST), value, operations: cell.work.scheduled, generator };
     let fault = if within {
         None
     } else if generator {
@@ -145,13 +145,13 @@ fn found(
 /// plan allows a backlog.
 fn is_on_its_way(cell: &Counters, layout: &Layout) -> bool {
     let waiting = if layout.plan.backlog.is_zero() { 0 } else { cell.waiting };
-    let few = cell.carried_in == 0 && cell.scheduled < TOO_FEW;
-    few && cell.stuck == 0 && cell.in_flight.saturating_add(waiting) == cell.scheduled
+    let few = cell.carried_in == 0 && cell.work.scheduled < TOO_FEW;
+    few && cell.stuck == 0 && cell.in_flight.saturating_add(waiting) == cell.work.scheduled
 }
 
 fn nothing_completed(cell: &Counters) -> Cause {
-    let few = cell.carried_in == 0 && cell.scheduled < TOO_FEW;
-    let reached = cell.in_flight > 0 || cell.stuck > 0 || cell.issued > 0;
+    let few = cell.carried_in == 0 && cell.work.scheduled < TOO_FEW;
+    let reached = cell.in_flight > 0 || cell.stuck > 0 || cell.work.issued > 0;
     match (few, reached && !lag_is_the_generators(cell)) {
         (true, _) => Cause::TooFew,
         (false, true) => Cause::NothingCompleted,
@@ -162,15 +162,16 @@ fn nothing_completed(cell: &Counters) -> Cause {
 /// Operations that wait at the end of the window although they should have been issued.
 fn waiting(cell: &Counters, flows: usize, own: bool, backlog: Span, length: u64) -> u64 {
     // An operation that is due in the very last instant is on its way, not withheld.
-    let waiting = cell.waiting.saturating_sub(flows as u64).min(cell.scheduled);
-    let within = |most: u64| u128::from(waiting) * u128::from(length) <= u128::from(cell.scheduled) * u128::from(most);
+    let waiting = cell.waiting.saturating_sub(flows as u64).min(cell.work.scheduled);
+    let within =
+        |most: u64| u128::from(waiting) * u128::from(length) <= u128::from(cell.work.scheduled) * u128::from(most);
     let on_its_way = own && within(JITTER.as_ns()) || within(backlog.as_ns().min(length / PART_OF_A_WINDOW));
     if on_its_way { 0 } else { waiting }
 }
 
 /// How long the schedule takes for the waiting operations.
 fn behind_ns(cell: &Counters, waiting: u64, length: u64) -> u128 {
-    u128::from(waiting) * u128::from(length) / u128::from(cell.scheduled.max(1))
+    u128::from(waiting) * u128::from(length) / u128::from(cell.work.scheduled.max(1))
 }
 
 /// The time by which the operations that wait may have been shifted, because all operations before them were late.
@@ -192,6 +193,11 @@ fn lag_is_the_generators(cell: &Counters) -> bool {
 mod tests {
     use super::*;
     use crate::fold::fixture;
+    use assay_record::FlowWork;
+
+    fn scheduled_only(scheduled: u64) -> FlowWork {
+        FlowWork { scheduled, ..FlowWork::default() }
+    }
 
     /// Lag of an operation, and the generator's own part of it.
     fn lagged(lag: u128, own: u128, cell: Counters) -> Counters {
@@ -202,9 +208,10 @@ mod tests {
 
     #[test]
     fn where_nothing_completed_it_counts_who_had_the_operations() {
-        let cell = |carried_in, scheduled| Counters { carried_in, scheduled, ..Counters::new(1) };
+        let cell = |carried_in, scheduled| Counters { carried_in, work: scheduled_only(scheduled), ..Counters::new(1) };
         let due = || cell(0, 10);
-        let reached = |in_flight, stuck, issued| Counters { in_flight, stuck, issued, ..due() };
+        let reached =
+            |in_flight, stuck, issued| Counters { in_flight, stuck, work: FlowWork { issued, ..due().work }, ..due() };
         for (cell, expected) in [
             (cell(0, 9), Cause::TooFew),
             (cell(1, 9), Cause::NothingIssued),
@@ -232,7 +239,7 @@ mod tests {
     fn a_few_operations_that_are_being_carried_are_judged_in_the_next_window() {
         let cell = |carried_in, scheduled, in_flight, waiting, stuck| Counters {
             carried_in,
-            scheduled,
+            work: scheduled_only(scheduled),
             in_flight,
             waiting,
             stuck,
@@ -282,7 +289,7 @@ mod tests {
             // No more than were due.
             (5000, 1, true, 1000),
         ] {
-            let cell = Counters { waiting: held, scheduled: 1000, ..Counters::new(1) };
+            let cell = Counters { waiting: held, work: scheduled_only(1000), ..Counters::new(1) };
             let found = waiting(&cell, flows, own, Span::ZERO, LENGTH);
             assert_eq!(found, expected, "{held} {flows} {own}");
             assert_eq!(behind_ns(&cell, found, LENGTH), u128::from(expected) * 10_000_000);
@@ -295,7 +302,7 @@ mod tests {
     fn a_backlog_that_the_plan_allows_is_on_its_way_as_long_as_it_is_a_small_part_of_the_window() {
         const LENGTH: u64 = 10_000_000_000;
         for (held, backlog_ms, expected) in [(11, 0, 10), (11, 99, 10), (11, 100, 0), (51, 1000, 0), (52, 1000, 51)] {
-            let cell = Counters { waiting: held, scheduled: 1000, ..Counters::new(1) };
+            let cell = Counters { waiting: held, work: scheduled_only(1000), ..Counters::new(1) };
             let found = waiting(&cell, 1, false, Span::from_ms(backlog_ms), LENGTH);
             assert_eq!(found, expected, "{held} {backlog_ms}");
         }
@@ -318,7 +325,12 @@ mod tests {
         };
         // A hundred of a thousand wait: one second of the schedule.
         window.late = vec![late(1_010_000_000), late(5_000_000)];
-        let cell = Counters { ok: 900, waiting: 101, in_flight: 1, scheduled: 1000, ..Counters::new(1) };
+        let cell = Counters {
+            work: FlowWork { ok: 900, ..scheduled_only(1000) },
+            waiting: 101,
+            in_flight: 1,
+            ..Counters::new(1)
+        };
         for (flow, held_back, expected) in [
             (Some(0), 101, Cause::Generator),
             (Some(0), 103, Cause::Device),
@@ -336,8 +348,12 @@ mod tests {
     fn a_thousandth_may_wait_at_the_end() {
         let layout = Layout::new(&fixture::header(), &[]).unwrap();
         let window = fixture::window(&layout);
-        let cell =
-            |waiting, in_flight| Counters { ok: 9000, waiting, in_flight, scheduled: 10_000, ..Counters::new(1) };
+        let cell = |waiting, in_flight| Counters {
+            work: FlowWork { ok: 9000, ..scheduled_only(10_000) },
+            waiting,
+            in_flight,
+            ..Counters::new(1)
+        };
         for (waiting, in_flight, own, fault, value) in [
             (0, 1, 0, None, 1.0),
             (11, 1, 0, None, 0.999),
@@ -352,7 +368,14 @@ mod tests {
             assert_eq!((found.figure.operations, found.figure.window), (10_000, 2));
         }
         assert!(
-            delivered(0, &Counters { ok: 5, ..Counters::new(1) }, None, &window, &layout).is_none(),
+            delivered(
+                0,
+                &Counters { work: FlowWork { ok: 5, ..FlowWork::default() }, ..Counters::new(1) },
+                None,
+                &window,
+                &layout
+            )
+            .is_none(),
             "none was due"
         );
     }

@@ -97,8 +97,8 @@ impl LoadTracker {
         let lived_ns = layout.lives.lived_ns(stream, window.start_ns, window.end_ns);
         let expected = rate.as_f64() * lived_ns as f64 / 1e9;
         let least = expected * 0.999 - 6.0 * expected.sqrt() - 16.0;
-        if (cell.scheduled as f64) < least {
-            let (slice, scheduled, stream) = (window.number, cell.scheduled, head.name.clone());
+        if (cell.work.scheduled as f64) < least {
+            let (slice, scheduled, stream) = (window.number, cell.work.scheduled, head.name.clone());
             let found = LoadFinding::Thin { slice, stream, scheduled, expected };
             self.find(found, window, Some(&head.name), None, None);
             return true;
@@ -243,7 +243,7 @@ mod tests {
             header.streams[0].rate = rate.map(assay_base::Rate::per_second);
             let layout = Layout::new(&header, &[]).unwrap();
             let mut window = fixture::window(&layout);
-            window.streams[0].scheduled = scheduled;
+            window.streams[0].work.scheduled = scheduled;
             let mut load = LoadTracker::new(1, 1, &layout);
             assert_eq!(load.is_thin(0, &window, &layout), thin, "{arrival} {rate:?} {scheduled}");
             assert_eq!(load.findings.len(), usize::from(thin));
@@ -257,7 +257,7 @@ mod tests {
         let spoiled = Window { invalid: Some(Flaw::Slept(1)), ..nothing.clone() };
         let cut = Window { complete: false, ..nothing.clone() };
         let mut done = nothing.clone();
-        (done.streams[0].scheduled, done.streams[0].ok) = (50, 50);
+        (done.streams[0].work.scheduled, done.streams[0].work.ok) = (50, 50);
         for (windows, planned, outcome, complete) in [
             (vec![&done, &done], 2, Outcome::Pass, 2),
             (vec![&done, &cut], 2, Outcome::Incomplete, 1),

@@ -35,7 +35,7 @@ fn most(cell: &Counters, window: &Window, streams: &[StreamLayout], shares: usiz
     let length = window.end_ns.saturating_sub(window.start_ns);
     let planned = streams.iter().map(|stream| expected_at_most(&stream.head, length, shares)).sum::<Option<f64>>()?;
     // A number too large for the counter is replaced by the counter's maximum.
-    Some(cell.carried_in.saturating_add(cell.scheduled.max(planned.ceil() as u64)))
+    Some(cell.carried_in.saturating_add(cell.work.scheduled.max(planned.ceil() as u64)))
 }
 
 /// The most operations that the schedule of a stream has in this time; `None` where it has no limit.
@@ -54,7 +54,7 @@ mod tests {
     use crate::fold::fixture;
     use crate::fold::layout::Layout;
     use assay_base::Rate;
-    use assay_record::StreamHead;
+    use assay_record::{FlowWork, StreamHead};
 
     #[test]
     fn a_part_is_a_share_of_all_that_the_whole_can_have() {
@@ -76,7 +76,7 @@ mod tests {
             ("closed", Some(100), 0, 7, 1, None),
             ("steady", None, 0, 7, 1, None),
         ] {
-            let cell = Counters { carried_in, scheduled, ..Counters::new(1) };
+            let cell = Counters { carried_in, work: FlowWork { scheduled, ..FlowWork::default() }, ..Counters::new(1) };
             let (stream, value) = (stream(arrival, rate), Value::Share { over: 9, of: 20 });
             let found = at_least(value, &cell, &window, std::slice::from_ref(&stream), shares);
             assert_eq!(

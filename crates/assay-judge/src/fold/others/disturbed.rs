@@ -89,7 +89,7 @@ impl Disturbed {
             let best = self.best.get(flow).copied().unwrap_or(0.0) * AT_BEST;
             let most = match (open, best > 0.0) {
                 // An open loop has a schedule, and completes at most that.
-                (true, _) => disturbed.scheduled,
+                (true, _) => disturbed.work.scheduled,
                 (false, true) => (best * self.ns[flow] as f64 / 1e9).round() as u64,
                 // How fast it is alone was never seen.
                 (false, false) => u64::MAX,
@@ -98,7 +98,7 @@ impl Disturbed {
         }
         if planned {
             // Everything that was due may have completed in time.
-            let due = whole.carried_in.saturating_add(whole.scheduled);
+            let due = whole.carried_in.saturating_add(whole.work.scheduled);
             could = could.max(due.saturating_sub(cell.ended()));
         }
         some.then_some(UndisturbedWork { cell, could })
@@ -202,7 +202,11 @@ mod tests {
                 &layout,
             );
             let left = disturbed.left(&whole, [0].into_iter(), &layout).unwrap();
-            assert_eq!((left.cell.ok, left.cell.response.counts[1], left.could), (2000, 50, could), "{rate:?} {best}");
+            assert_eq!(
+                (left.cell.work.ok, left.cell.response.counts[1], left.could),
+                (2000, 50, could),
+                "{rate:?} {best}"
+            );
             assert!(disturbed.is_on(0) && !disturbed.is_on(1));
         }
     }
@@ -218,7 +222,7 @@ mod tests {
         let mut disturbed = Disturbed::default();
         disturbed.add(&[bad, FlowInterval::default()], 1, &disturbance(0.0), |flow| flow == 0, &layout);
         let left = disturbed.left(&whole, [0].into_iter(), &layout).unwrap();
-        assert_eq!((left.cell.ok, left.could), (150, 407 - 150));
+        assert_eq!((left.cell.work.ok, left.could), (150, 407 - 150));
     }
 
     #[test]
