@@ -206,11 +206,15 @@ mod tests {
         assert!(run.next_interval().is_none(), "the other's part is still to come");
         run.hear(1, frame(0, 4));
         let merged = run.next_interval().unwrap();
-        assert_eq!((merged.frame.cells[0].ok, merged.owner, merged.spent[0].0), (7, 0, 1), "each gets its frame back");
+        assert_eq!(
+            (merged.frame.counters(0).ok, merged.owner, merged.spent[0].0),
+            (7, 0, 1),
+            "each gets its frame back"
+        );
         run.hear(1, finished(CloseReason::Completed, 4, 1500));
         assert!(!run.is_over() && run.stop().is_none(), "one that is done hurries nobody");
         run.hear(0, frame(1, 5));
-        assert_eq!(run.next_interval().unwrap().frame.cells[0].ok, 5, "those that drain longer go on alone");
+        assert_eq!(run.next_interval().unwrap().frame.counters(0).ok, 5, "those that drain longer go on alone");
         run.hear(0, finished(CloseReason::Completed, 8, 1200));
         assert!(run.is_over() && run.ended_well());
         let ending = Ending { reason: CloseReason::Completed, why: None, at: at(1500), totals: Some(totals(12)) };

@@ -81,12 +81,12 @@ mod tests {
         assert!(merger.pop().is_none(), "worker 1 is still to come");
         merger.push(1, frame(&mut recorder, 0, 2));
         let merged = merger.pop().unwrap();
-        assert_eq!((merged.frame.cells[0].ok, merged.owner, merged.spent.len()), (3, 0, 1));
+        assert_eq!((merged.frame.counters(0).ok, merged.owner, merged.spent.len()), (3, 0, 1));
         merger.push(1, frame(&mut recorder, 1, 5));
         assert!(merger.pop().is_none());
         merger.finish(0);
         let merged = merger.pop().unwrap();
-        assert_eq!((merged.frame.cells[0].ok, merged.owner), (5, 1));
+        assert_eq!((merged.frame.counters(0).ok, merged.owner), (5, 1));
         assert!(!merger.is_over());
         merger.finish(1);
         assert!(merger.pop().is_none() && merger.is_over());

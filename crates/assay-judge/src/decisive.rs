@@ -5,35 +5,43 @@
 use crate::judgement::{CriterionOutcome, Judgement, Outcome};
 use crate::rules::value::limit;
 use crate::verdict::Verdict;
-use assay_base::Criterion;
 
 impl Judgement {
     /// The criterion that decided, or came nearest to deciding; `None` where none was measured, or where something else decided a
     /// FAIL.
     pub fn decisive(&self) -> Option<&CriterionOutcome> {
-        let criteria = || self.part.criteria.iter().filter(|outcome| outcome.measured.is_some());
-        let failed = || criteria().filter(|outcome| outcome.outcome == Outcome::Fail);
-        let place = self.deciding.as_ref();
-        let measured = |outcome: &&CriterionOutcome| {
-            let figure = outcome.measured.as_ref().map(|figure| figure.text.as_str());
-            place.is_some_and(|place| outcome.asked.stream == place.stream && figure == place.measured.as_deref())
-        };
-        let nearest = || {
-            let judged = criteria().filter_map(|outcome| Some((outcome, share_of_bound(outcome)?)));
-            judged.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(outcome, _)| outcome)
-        };
         match (self.verdict, self.failure()) {
             (Verdict::Fail, Some(_)) => None,
-            (Verdict::Fail, None) => failed().find(measured).or_else(|| failed().next()),
-            _ => nearest(),
+            (Verdict::Fail, None) => self.decided_fail(),
+            _ => {
+                let judged = self.measured().filter_map(|outcome| Some((outcome, share_of_bound(outcome)?)));
+                judged.max_by(|a, b| a.1.total_cmp(&b.1)).map(|(outcome, _)| outcome)
+            }
         }
+    }
+
+    /// The criteria of which something was measured.
+    fn measured(&self) -> impl Iterator<Item = &CriterionOutcome> {
+        self.part.criteria.iter().filter(|outcome| outcome.measured.is_some())
+    }
+
+    /// The criterion that decided a FAIL: the one at the deciding place, otherwise the first that is broken.
+    fn decided_fail(&self) -> Option<&CriterionOutcome> {
+        let failed: Vec<_> = self.measured().filter(|outcome| outcome.outcome == Outcome::Fail).collect();
+        let at_the_place = failed.iter().find(|outcome| {
+            let figure = outcome.measured.as_ref().map(|figure| figure.text.as_str());
+            self.deciding
+                .as_ref()
+                .is_some_and(|place| outcome.asked.stream == place.stream && figure == place.measured.as_deref())
+        });
+        at_the_place.or(failed.first()).copied()
     }
 }
 
 /// How near the worst figure came to its bound: 1 is the bound itself, more is beyond it.
 fn share_of_bound(outcome: &CriterionOutcome) -> Option<f64> {
     let worst = outcome.worst.as_ref()?.value;
-    let criterion = outcome.asked.criterion.parse::<Criterion>().ok()?;
+    let criterion = outcome.asked.parsed()?;
     let bound = limit(&criterion.bound);
     let (nearer, of) = if criterion.bound.is_of_work() { (bound, worst) } else { (worst, bound) };
     Some(nearer / of.max(f64::MIN_POSITIVE))

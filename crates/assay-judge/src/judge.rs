@@ -9,7 +9,7 @@ use crate::judgement::{Damaged, Gain, Judgement, SCHEMA, Step};
 use crate::options::Options;
 use crate::rules::disk;
 use crate::verdict::Verdict;
-use assay_base::Span;
+use crate::words::human_time;
 use assay_record::{CloseReason, Damage, Entry, EventKind, Header, PhaseKind, Reader};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -152,8 +152,7 @@ impl Fold {
         header.watermarks.iter().take(WATERMARKS).for_each(|mark| self.watermark(mark));
         self.head.get_or_insert_with(|| header.clone());
         let foreign = self.foreign(&header);
-        let same_step = |step: &StepFold| step.header.step == header.step;
-        if header.continues && self.current.as_ref().is_some_and(same_step) {
+        if header.continues && self.current.as_ref().is_some_and(|step| step.header.step == header.step) {
             for url in self.current.as_ref().map(StepFold::not_compared).unwrap_or_default() {
                 self.watermark(&format!(
                     "UNCOMPARED: whether others wrote to {url} before the run was continued is not known"
@@ -189,10 +188,7 @@ impl Fold {
     pub fn damage(&mut self, damage: Damage) {
         let place = if damage.line == 0 { damage.what.clone() } else { damage.to_string() };
         self.met.get_or_insert_with(|| place.clone());
-        let found = match damage.torn_tail {
-            true => LogFinding::TornTail(place),
-            false => LogFinding::Damaged(place),
-        };
+        let found = if damage.torn_tail { LogFinding::TornTail(place) } else { LogFinding::Damaged(place) };
         match &mut self.current {
             Some(step) => step.damage(found),
             None => drop(self.early.get_or_insert_with(|| Finding::of_step(found, 1))),
@@ -213,8 +209,7 @@ impl Fold {
     /// Why it is certain that the log will be judged FAIL, where it is.
     pub fn certain_failure(&self) -> Option<String> {
         let ended = self.finished.iter().find(|done| done.step.verdict == Verdict::Fail);
-        let current = || self.current.as_ref().and_then(StepFold::certain_failure);
-        ended.map(|done| done.step.reason.clone()).or_else(current)
+        ended.map(|done| done.step.reason.clone()).or_else(|| self.current.as_ref().and_then(StepFold::certain_failure))
     }
 
     /// Ends the log. The error says why there is nothing to judge.
@@ -229,15 +224,15 @@ impl Fold {
 
     fn judgement(self, head: &Header, finished: Vec<Finished>) -> Judgement {
         let several = finished.len() > 1;
-        let of = finished.iter().map(|done| done.step.of).max().unwrap_or(1);
-        let absent = absent_steps(&finished, of);
+        let steps = finished.iter().map(|done| done.step.of).max().unwrap_or(1);
+        let absent = absent_steps(&finished, steps);
         let worst = finished.iter().map(|done| done.step.verdict).max().unwrap_or(Verdict::Incomplete);
         let decides = finished.iter().position(|done| done.step.verdict == worst).unwrap_or(0);
         let chosen = &finished[decides].step;
         let (mut verdict, mut deciding) = (worst, chosen.deciding.clone());
-        let mut reason = match (several || of > 1, worst) {
+        let mut reason = match (several || steps > 1, worst) {
             (true, Verdict::Pass) => format!("all {} steps passed", finished.len()),
-            (true, _) => format!("step {} of {of} ({}): {}", chosen.number, chosen.title, chosen.reason),
+            (true, _) => format!("step {} of {steps} ({}): {}", chosen.number, chosen.title, chosen.reason),
             (false, _) => chosen.reason.clone(),
         };
         if let (Some(absent), true) = (absent, verdict < Verdict::Incomplete) {
@@ -248,7 +243,7 @@ impl Fold {
             let label = if several { format!("step {}: ", done.step.number) } else { String::new() };
             warnings.extend(done.step.warnings.iter().map(|warning| format!("{label}{warning}")));
         }
-        warnings.extend(left_undone(&finished, of).filter(|_| worst == Verdict::Fail));
+        warnings.extend(left_undone(&finished, steps).filter(|_| worst == Verdict::Fail));
         if self.damage_left_out > 0 {
             warnings.push(format!("{} more damaged places are not listed", self.damage_left_out));
         }
@@ -285,13 +280,12 @@ impl Fold {
 fn left_undone(finished: &[Finished], of: u32) -> Option<String> {
     let last = finished.last().filter(|done| done.until_certain)?;
     let part = &last.step.part;
-    let human = |ns| Span::from_ns(ns).human();
     let cut = (part.history.closed != Some(CloseReason::Completed)).then(|| {
         format!(
             "step {} ended after {} of {}",
             last.step.number,
-            human(part.time.measured_ns),
-            human(part.time.planned_ns)
+            human_time(part.time.measured_ns),
+            human_time(part.time.planned_ns)
         )
     });
     let behind = last.step.number < of;
@@ -300,10 +294,7 @@ fn left_undone(finished: &[Finished], of: u32) -> Option<String> {
         _ => format!("steps {} to {of} of {of} were not run", last.step.number + 1),
     });
     let all: Vec<String> = cut.into_iter().chain(behind).collect();
-    let remedy = match last.of_workload {
-        true => "without --stop-when-certain all is run",
-        false => "--keep-going runs all",
-    };
+    let remedy = if last.of_workload { "without --stop-when-certain all is run" } else { "--keep-going runs all" };
     (!all.is_empty()).then(|| format!("FAIL was certain: {} ({remedy})", all.join(", ")))
 }
 

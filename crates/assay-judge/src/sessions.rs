@@ -2,7 +2,7 @@
 //!
 //! Plain data, its text and its page. Names come from logs: hostile input, cleaned here or escaped in the template.
 
-use crate::judgement::{Judgement, PerMinuteFigures};
+use crate::judgement::Judgement;
 use crate::procedure::{self, Aside, Evidence};
 use crate::render::Page;
 use crate::render::chart::{Axis, Chart, Mark, Unit};
@@ -56,7 +56,7 @@ pub struct Point {
     pub verdict: Verdict,
     /// Why.
     pub reason: String,
-    /// In what the workload of this run is not as the standard requires from which it is derived; absent where it is derived from none,
+    /// The ways in which the workload deviates from the standard that it is derived from; absent where it is derived from none,
     /// and in files of earlier versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deviations: Vec<String>,
@@ -77,11 +77,10 @@ pub struct Point {
 
 impl Point {
     /// From the judgement of a run.
-    pub fn of(sessions: u32, judgement: &Judgement, directory: String) -> Point {
+    pub fn from_judgement(sessions: u32, judgement: &Judgement, directory: String) -> Point {
         let part = &judgement.part;
         let named = part.criteria.iter().find_map(|outcome| outcome.asked.stream.as_deref());
         let stream = part.streams.whole().find(|totals| Some(totals.name.as_str()) == named);
-        let value = |figure: &PerMinuteFigures| Some((figure.name.clone(), figure.value?));
         let mut deviations = Vec::new();
         add_new(&mut deviations, judgement.deviations());
         Point {
@@ -89,7 +88,12 @@ impl Point {
             verdict: judgement.verdict,
             reason: judgement.reason.clone(),
             deviations,
-            per_minute: part.streams.per_minute.iter().filter_map(value).collect(),
+            per_minute: part
+                .streams
+                .per_minute
+                .iter()
+                .filter_map(|figure| Some((figure.name.clone(), figure.value?)))
+                .collect(),
             service_p99_ns: stream.and_then(|totals| totals.service.p99_ns),
             bytes: part.databases_bytes(),
             bytes_at_end: part.databases_bytes_at_end(),
@@ -110,14 +114,14 @@ impl SessionsCurve {
 
     /// The runs that it has, each with its number of sessions.
     pub fn known(&self) -> impl Iterator<Item = (u32, Evidence)> {
-        let evidence = |point: &Point| self.aside.evidence(&point.directory, point.verdict, &point.reason);
-        self.points.iter().map(move |point| (point.sessions, evidence(point)))
+        self.points
+            .iter()
+            .map(move |point| (point.sessions, self.aside.evidence(&point.directory, point.verdict, &point.reason)))
     }
 
     /// Whether every number was measured to its end.
     pub fn is_whole(&self) -> bool {
-        let cut = |point: &Point| point.verdict == Verdict::Incomplete;
-        self.points.len() == self.asked.len() && !self.points.iter().any(cut)
+        self.points.len() == self.asked.len() && !self.points.iter().any(|point| point.verdict == Verdict::Incomplete)
     }
 
     /// FAIL where a point failed, INCOMPLETE while one is missing, otherwise the worst verdict of its points.
@@ -143,11 +147,12 @@ impl SessionsCurve {
 
     /// The cells of a point, in the order of [`SessionsCurve::heads`].
     fn cells(&self, point: &Point) -> Vec<String> {
-        let figures =
-            self.names().into_iter().map(|name| point.per_minute.get(name).map_or("-".into(), |it| format!("{it:.0}")));
-        let size = |bytes: Option<u64>| bytes.map_or("-".to_owned(), |bytes| Bytes::new(bytes).human());
+        let figures = self
+            .names()
+            .into_iter()
+            .map(|name| point.per_minute.get(name).map_or("-".into(), |value| format!("{value:.0}")));
         let p99 = point.service_p99_ns.map_or("-".to_owned(), |ns| Span::from_ns(ns).human());
-        figures.chain([p99, size(point.bytes), size(point.bytes_at_end)]).collect()
+        figures.chain([p99, size_or_dash(point.bytes), size_or_dash(point.bytes_at_end)]).collect()
     }
 
     fn heads(&self) -> Vec<String> {
@@ -173,6 +178,11 @@ impl SessionsCurve {
             marks: vec![Mark::Line { series: 0, points: places }],
         })
     }
+}
+
+/// A number of bytes in words, or a dash.
+fn size_or_dash(bytes: Option<u64>) -> String {
+    bytes.map_or("-".to_owned(), |bytes| Bytes::new(bytes).human())
 }
 
 /// The curve as a table.
@@ -212,9 +222,8 @@ struct View<'a> {
 
 /// The curve as a page.
 pub fn html(curve: &SessionsCurve, out: &mut dyn fmt::Write) -> fmt::Result {
-    let row = |point: &'_ Point| (point.verdict.to_string(), curve.cells(point));
     let rows = curve.points.iter().map(|point| {
-        let (verdict, cells) = row(point);
+        let (verdict, cells) = (point.verdict.to_string(), curve.cells(point));
         (point, verdict, cells)
     });
     let view = View {

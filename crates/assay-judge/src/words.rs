@@ -7,7 +7,6 @@ use assay_record::EventKind;
 
 /// The name of a file or target, quoted so that a shell reads it as one word, for commands that the user may type.
 pub fn for_a_shell(name: &str) -> String {
-    let plain = |c: char| c.is_alphanumeric() || "/._-+,:=@%".contains(c);
     if name.chars().any(|c| printable(c) != c) {
         // In the syntax of bash and zsh: such a name can still be copied, and does nothing to a terminal.
         let escaped = name.chars().map(|c| match c {
@@ -21,7 +20,16 @@ pub fn for_a_shell(name: &str) -> String {
     // An option would be read in its place.
     let place = if name.starts_with('-') { "./" } else { "" };
     let name = &format!("{place}{name}");
-    if name.chars().all(plain) { name.to_owned() } else { format!("'{}'", name.replace('\'', "'\\''")) }
+    if name.chars().all(|c| c.is_alphanumeric() || "/._-+,:=@%".contains(c)) {
+        name.to_owned()
+    } else {
+        format!("'{}'", name.replace('\'', "'\\''"))
+    }
+}
+
+/// A time for people, with three digits: `1.23 ms`.
+pub(crate) fn human_time(ns: u64) -> String {
+    Span::from_ns(ns).human()
 }
 
 /// Adds what is not known yet, such as the watermarks of one more run.
@@ -38,7 +46,8 @@ const NAMED: usize = 8;
 
 /// `on 2 of 4 targets, the worst first: sim:c 20.00%, sim:b 8.00%`; empty where no target broke anything by itself.
 pub(crate) fn broken_on(broken: &[BrokenTarget], of: usize) -> String {
-    let named: Vec<String> = broken.iter().take(NAMED).map(|it| format!("{} {}", it.target, it.worst.text)).collect();
+    let named: Vec<String> =
+        broken.iter().take(NAMED).map(|broken| format!("{} {}", broken.target, broken.worst.text)).collect();
     let more = match broken.len().saturating_sub(NAMED) {
         0 => String::new(),
         more => format!(" and {more} more"),
@@ -58,10 +67,7 @@ pub(crate) fn exactly(bound: Span) -> String {
     let reads_back = rounded.replace(' ', "").parse() == Ok(bound);
     let exact = bound.to_string();
     let unit = exact.trim_start_matches(|c: char| c.is_ascii_digit());
-    match reads_back {
-        true => rounded,
-        false => format!("{} {}", &exact[..exact.len() - unit.len()], unit.replace("us", "µs")),
-    }
+    if reads_back { rounded } else { format!("{} {}", &exact[..exact.len() - unit.len()], unit.replace("us", "µs")) }
 }
 
 /// A place in measured time: `5:12:00`, with milliseconds where it is not a whole second.
@@ -129,17 +135,16 @@ pub(crate) fn happened(kind: &EventKind, times: u64) -> String {
 
 /// `in slice 6 (5 h to 6 h)` or `in 10 s slice 5 (40 s to 50 s)`, with the target if it is about one.
 pub(crate) fn place(figure: &Figure, planned: u64, own_ns: Option<u64>) -> String {
-    let time = |ns| Span::from_ns(ns).human();
     let target = figure.target.as_ref().map(|target| format!(" on {target}")).unwrap_or_default();
     if planned <= 1 {
-        return format!("over the measured {}{target}", time(figure.end_ns.saturating_sub(figure.start_ns)));
+        return format!("over the measured {}{target}", human_time(figure.end_ns.saturating_sub(figure.start_ns)));
     }
-    let from = if figure.start_ns == 0 { "0".to_owned() } else { time(figure.start_ns) };
+    let from = if figure.start_ns == 0 { "0".to_owned() } else { human_time(figure.start_ns) };
     let slice = match own_ns {
         None => format!("slice {}", figure.window),
-        Some(ns) => format!("{} slice {}", time(ns), figure.window),
+        Some(ns) => format!("{} slice {}", human_time(ns), figure.window),
     };
-    format!("in {slice} ({from} to {}){target}", time(figure.end_ns))
+    format!("in {slice} ({from} to {}){target}", human_time(figure.end_ns))
 }
 
 /// `2.70%`; small shares keep enough digits to differ from zero.

@@ -336,20 +336,36 @@ fn own_checksum(raw: &[u8]) -> u32 {
 }
 
 fn entry(raw: &[u8]) -> Option<Entry> {
-    let word = |at: usize| raw[at..at + 4].try_into().map(u32::from_le_bytes).ok();
-    let long = |at: usize| raw[at..at + 8].try_into().map(u64::from_le_bytes).ok();
-    let place = |at: usize| word(at).map(u32::cast_signed);
-    let (session, seq) = (word(0)?, long(8)?);
+    let (session, seq) = (word_at(raw, 0)?, long_at(raw, 8)?);
     let commit = |what| Some(Entry::Noted(Noted::Commit(Commit { session, seq, what })));
-    match word(4)? {
-        ORDER => commit(Committed::Order { warehouse: place(24)?, district: place(28)?, order: place(32)? }),
-        PAYMENT => commit(Committed::Payment { amount: long(16)?.cast_signed() }),
+    match word_at(raw, 4)? {
+        ORDER => commit(Committed::Order {
+            warehouse: signed_at(raw, 24)?,
+            district: signed_at(raw, 28)?,
+            order: signed_at(raw, 32)?,
+        }),
+        PAYMENT => commit(Committed::Payment { amount: long_at(raw, 16)?.cast_signed() }),
         DELIVERY => commit(Committed::Delivery),
         FOUND => Some(Entry::Noted(Noted::Found { session, seq })),
         SENT => Some(Entry::Sent { session, seq }),
         END => Some(Entry::End { commits: seq }),
         _ => None,
     }
+}
+
+/// The signed 32-bit number at this place.
+fn signed_at(raw: &[u8], at: usize) -> Option<i32> {
+    word_at(raw, at).map(u32::cast_signed)
+}
+
+/// The 64-bit number at this place.
+fn long_at(raw: &[u8], at: usize) -> Option<u64> {
+    raw[at..at + 8].try_into().map(u64::from_le_bytes).ok()
+}
+
+/// The 32-bit number at this place.
+fn word_at(raw: &[u8], at: usize) -> Option<u32> {
+    raw[at..at + 4].try_into().map(u32::from_le_bytes).ok()
 }
 
 #[cfg(test)]

@@ -143,10 +143,9 @@ impl ForeignLoad {
     /// between 0 and 1. Work that becomes known late can be more than all work of the interval; then the share is 1.
     pub fn share(&self) -> f64 {
         let work = self.work();
-        let of = |part: u64, all: u64| if part == 0 { 0.0 } else { (part as f64 / all.max(1) as f64).min(1.0) };
-        of(work.operations(), self.all_operations)
-            .max(of(work.bytes(), self.all_bytes))
-            .max(of(work.time_ns, self.all_time_ns))
+        part_of(work.operations(), self.all_operations)
+            .max(part_of(work.bytes(), self.all_bytes))
+            .max(part_of(work.time_ns, self.all_time_ns))
     }
 
     /// The work of others.
@@ -154,6 +153,11 @@ impl ForeignLoad {
         let ForeignLoad { reads, read_bytes, writes, written_bytes, discards, flushes, time_ns, .. } = *self;
         DiskWork { reads, read_bytes, writes, written_bytes, discards, flushes, time_ns }
     }
+}
+
+/// A part as a share of all; at most 1, and 0 of nothing.
+fn part_of(part: u64, all: u64) -> f64 {
+    if part == 0 { 0.0 } else { (part as f64 / all.max(1) as f64).min(1.0) }
 }
 
 /// Tells the work of others on one disk from that of the run, interval by interval.

@@ -223,6 +223,9 @@ pub struct FlowHead {
     pub target: u16,
 }
 
+/// The value of a fact that a target does not report.
+const ABSENT: &str = "absent";
+
 /// One target; absent fields were not available.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct TargetHead {
@@ -247,35 +250,50 @@ impl TargetHead {
     /// the same. A device is identified by what it reports about itself, whatever its name is today; a file, which has
     /// only its disk's facts, and a device that reports nothing are identified by their path.
     pub fn differs_from(&self, was: &TargetHead) -> Option<String> {
-        const ABSENT: &str = "absent";
-        let told = |head: &TargetHead, name: &str| head.facts.get(name).cloned().unwrap_or_else(|| ABSENT.to_owned());
-        let is_told = |head: &TargetHead| ["serial", "wwid"].iter().any(|name| told(head, name) != ABSENT);
-        let speaks = [was, self].into_iter().any(|head| head.kind == "block device" && is_told(head));
-        let place =
-            |head: &TargetHead| if head.facts.contains_key("path") { told(head, "path") } else { head.name.clone() };
-        let both_have_inodes = [was, self].into_iter().all(|head| head.facts.contains_key("inode"));
-        let facts = |head: &TargetHead| {
-            [
-                ("kind", head.kind.clone()),
-                ("size", format!("{} bytes", head.size_bytes)),
-                ("block size", format!("{} bytes", head.block_bytes)),
-                ("serial", told(head, "serial")),
-                ("wwid", told(head, "wwid")),
-                // A disk reports the same facts for each of its partitions.
-                ("partition", told(head, "partition")),
-                ("place", if speaks { String::new() } else { place(head) }),
-                // Another file may have its path by now.
-                ("file", told(head, "file")),
-                // That of a database; logs of earlier versions do not have it.
-                ("inode", if both_have_inodes { told(head, "inode") } else { String::new() }),
-            ]
-        };
-        let ((what, before), (_, now)) = facts(was).into_iter().zip(facts(self)).find(|(before, now)| before != now)?;
+        let heads = [was, self];
+        let by_place = !heads.iter().any(|head| head.reports_identity());
+        let by_inode = heads.iter().all(|head| head.facts.contains_key("inode"));
+        let [before, now] = heads.map(|head| head.identity(by_place, by_inode));
+        let ((what, before), (_, now)) = before.into_iter().zip(now).find(|(before, now)| before != now)?;
         // For many targets the name and the place are the same text.
         Some(match (was.name == before, self.name == now) {
             (true, true) => format!("its target is {before}, not {now}"),
             _ => format!("the {what} of its target {} is {before}, that of {} is {now}", was.name, self.name),
         })
+    }
+
+    /// What two heads of one target have in common; `by_place` where they do not report who they are, and `by_inode` where
+    /// both report their inode.
+    fn identity(&self, by_place: bool, by_inode: bool) -> [(&'static str, String); 9] {
+        [
+            ("kind", self.kind.clone()),
+            ("size", format!("{} bytes", self.size_bytes)),
+            ("block size", format!("{} bytes", self.block_bytes)),
+            ("serial", self.fact("serial")),
+            ("wwid", self.fact("wwid")),
+            // A disk reports the same facts for each of its partitions.
+            ("partition", self.fact("partition")),
+            ("place", if by_place { self.place() } else { String::new() }),
+            // Another file may have its path by now.
+            ("file", self.fact("file")),
+            // That of a database; logs of earlier versions do not have it.
+            ("inode", if by_inode { self.fact("inode") } else { String::new() }),
+        ]
+    }
+
+    /// Whether it is a device that reports who it is.
+    fn reports_identity(&self) -> bool {
+        self.kind == "block device" && ["serial", "wwid"].iter().any(|name| self.fact(name) != ABSENT)
+    }
+
+    /// Its path, or its name where it has none.
+    fn place(&self) -> String {
+        if self.facts.contains_key("path") { self.fact("path") } else { self.name.clone() }
+    }
+
+    /// A fact, or `absent`.
+    fn fact(&self, name: &str) -> String {
+        self.facts.get(name).cloned().unwrap_or_else(|| ABSENT.to_owned())
     }
 }
 

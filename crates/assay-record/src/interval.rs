@@ -42,7 +42,7 @@ pub struct Interval {
     /// What a cache device before the targets counted during the interval; absent where there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cache: Option<Box<CacheCounters>>,
-    /// By how much the counters of each meter rose since it was last read, in the order of `Header::meters`; empty for one
+    /// The increase of the counters of each meter since it was last read, in the order of `Header::meters`; empty for one
     /// that could not be read, whose next reading then covers the time of both.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub meters: Vec<Vec<u64>>,
@@ -91,7 +91,7 @@ pub struct FlowInterval {
     /// Reads of whole aligned blocks whose data were checked for blank blocks.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub sampled: u64,
-    /// Those of them that began with zeros: the block was never written, and the device may not have read its medium.
+    /// The checked reads whose data began with zeros: the block was never written, and the device may not have read its medium.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub blank: u64,
     /// Reads that were compared with what was written and are correct; counted by runs that verify.
@@ -162,9 +162,13 @@ impl FlowInterval {
 
     /// True when the accounting identity holds with `carried_in` from the interval before.
     pub fn balances(&self, carried_in: u64) -> bool {
-        let sum = |of: &[u64]| of.iter().map(|n| u128::from(*n)).sum::<u128>();
-        sum(&[carried_in, self.scheduled]) == sum(&[self.ok, self.failed(), self.short, self.carried_out()])
+        sum_of(&[carried_in, self.scheduled]) == sum_of(&[self.ok, self.failed(), self.short, self.carried_out()])
     }
+}
+
+/// The sum of counts, which a log may make as large as it likes.
+fn sum_of(counts: &[u64]) -> u128 {
+    counts.iter().map(|n| u128::from(*n)).sum::<u128>()
 }
 
 /// Times of one kind in one interval.
@@ -249,7 +253,7 @@ pub struct CacheCounters {
     pub reads: u64,
     /// Of these, blocks that were in the cache.
     pub read_hits: u64,
-    /// Of the hits, those found in the memory of segments that were filled lately; the others were read from the device of
+    /// The hits that were found in the memory of segments that were filled lately; the others were read from the device of
     /// the cache.
     pub ram_hits: u64,
     /// Reads that went past the cache, because they do not consist of whole blocks.
@@ -291,31 +295,37 @@ pub struct CacheCounters {
 impl CacheCounters {
     /// Adds what was counted in another interval.
     pub fn add(&mut self, other: &CacheCounters) {
-        let sum = |a: &mut u64, b: u64| *a = a.saturating_add(b);
-        let moved = |a: &mut Moved, b: Moved| {
-            *a = Moved { count: a.count.saturating_add(b.count), sum_ns: a.sum_ns.saturating_add(b.sum_ns) };
-        };
-        sum(&mut self.reads, other.reads);
-        sum(&mut self.read_hits, other.read_hits);
-        sum(&mut self.ram_hits, other.ram_hits);
-        sum(&mut self.bypassed, other.bypassed);
-        sum(&mut self.invalidations, other.invalidations);
-        sum(&mut self.invalidate_hits, other.invalidate_hits);
-        sum(&mut self.insertions, other.insertions);
-        sum(&mut self.refused, other.refused);
-        sum(&mut self.evictions, other.evictions);
-        sum(&mut self.wraps, other.wraps);
-        sum(&mut self.skipped, other.skipped);
-        sum(&mut self.errors, other.errors);
-        moved(&mut self.device_reads, other.device_reads);
-        moved(&mut self.segment_reads, other.segment_reads);
-        moved(&mut self.segment_writes, other.segment_writes);
+        add_to(&mut self.reads, other.reads);
+        add_to(&mut self.read_hits, other.read_hits);
+        add_to(&mut self.ram_hits, other.ram_hits);
+        add_to(&mut self.bypassed, other.bypassed);
+        add_to(&mut self.invalidations, other.invalidations);
+        add_to(&mut self.invalidate_hits, other.invalidate_hits);
+        add_to(&mut self.insertions, other.insertions);
+        add_to(&mut self.refused, other.refused);
+        add_to(&mut self.evictions, other.evictions);
+        add_to(&mut self.wraps, other.wraps);
+        add_to(&mut self.skipped, other.skipped);
+        add_to(&mut self.errors, other.errors);
+        add_moved(&mut self.device_reads, other.device_reads);
+        add_moved(&mut self.segment_reads, other.segment_reads);
+        add_moved(&mut self.segment_writes, other.segment_writes);
         self.onward.resize(self.onward.len().max(other.onward.len()), OnwardReads::default());
         for (own, other) in self.onward.iter_mut().zip(&other.onward) {
-            sum(&mut own.reads, other.reads);
-            sum(&mut own.bytes, other.bytes);
+            add_to(&mut own.reads, other.reads);
+            add_to(&mut own.bytes, other.bytes);
         }
     }
+}
+
+/// Adds what was moved.
+fn add_moved(a: &mut Moved, b: Moved) {
+    *a = Moved { count: a.count.saturating_add(b.count), sum_ns: a.sum_ns.saturating_add(b.sum_ns) };
+}
+
+/// Adds to a count; a log may claim any numbers, so it stops at its maximum.
+fn add_to(a: &mut u64, b: u64) {
+    *a = a.saturating_add(b)
 }
 
 /// A number of requests, and the nanoseconds that they took together.

@@ -4,6 +4,7 @@
 //! workers for the same interval are added up and become lines of the log. Frames are given back, so that memory does
 //! not grow during the run.
 
+use crate::flow_counters::FlowCounters;
 use crate::interval::{FailureTimes, FlowHistograms, FlowInterval, Histograms, Interval, PARTS, Timing};
 use crate::late::{Lessened, Rests};
 use crate::loops::LoopInterval;
@@ -63,39 +64,11 @@ impl Counts {
     }
 }
 
-/// Counters of one flow in one interval.
+/// Everything recorded of one flow in one interval.
 #[derive(Clone, Debug)]
-pub struct FlowCounters {
-    /// Operations whose intended time is in the interval.
-    pub scheduled: u64,
-    /// Operations that were handed over to the device.
-    pub issued: u64,
-    /// Operations that completed in full.
-    pub ok: u64,
-    /// Bytes of those that completed in full.
-    pub bytes: u64,
-    /// Operations that completed with fewer bytes than requested.
-    pub short: u64,
-    /// Operations in flight at the end of the interval.
-    pub in_flight: u64,
-    /// The most that were in flight at any time; 0 where that is not counted.
-    pub in_flight_max: u64,
-    /// Waiting at the end.
-    pub waiting: u64,
-    /// Stuck at the end.
-    pub stuck: u64,
-    /// Reads of whole aligned blocks that were checked for blank blocks.
-    pub sampled: u64,
-    /// Those of them that contained only zeros at their beginning: never written.
-    pub blank: u64,
-    /// Reads whose data were compared with what was written and are correct.
-    pub verified: u64,
-    /// Reads of which a part could not be compared: never written, or being written meanwhile.
-    pub unverified: u64,
-    /// Damaged places, each counted once for each time it was written.
-    pub damaged: u64,
-    /// Failed operations by error name.
-    errors: Vec<(Cow<'static, str>, u64)>,
+struct FlowRecord {
+    counters: FlowCounters,
+    failures: FailureRecord,
     /// The largest response and service that is kept in `floor` is not in these.
     response: Counts,
     service: Counts,
@@ -108,130 +81,53 @@ pub struct FlowCounters {
     forgiven: Box<[u64]>,
     floor: Lessened,
     service_floor: Lessened,
-    failed: Counts,
-    failed_at: Box<[u64; PARTS]>,
 }
 
-impl FlowCounters {
-    fn new(buckets: usize) -> FlowCounters {
-        let counts = || Counts::new(buckets);
-        FlowCounters {
-            scheduled: 0,
-            issued: 0,
-            ok: 0,
-            bytes: 0,
-            short: 0,
-            in_flight: 0,
-            in_flight_max: 0,
-            waiting: 0,
-            stuck: 0,
-            sampled: 0,
-            blank: 0,
-            verified: 0,
-            unverified: 0,
-            damaged: 0,
-            errors: Vec::new(),
-            response: counts(),
-            service: counts(),
-            lag: counts(),
-            own_lag: counts(),
+impl FlowRecord {
+    fn new(buckets: usize) -> FlowRecord {
+        FlowRecord {
+            counters: FlowCounters::default(),
+            failures: FailureRecord::new(buckets),
+            response: Counts::new(buckets),
+            service: Counts::new(buckets),
+            lag: Counts::new(buckets),
+            own_lag: Counts::new(buckets),
             submit: (0, 0),
             on_time: 0,
             forgiven: vec![0; buckets].into(),
             floor: Lessened::new(buckets),
             service_floor: Lessened::new(buckets),
-            failed: counts(),
-            failed_at: Box::new([0; PARTS]),
         }
     }
 
-    fn scalars(&mut self) -> [&mut u64; 14] {
-        let FlowCounters {
-            scheduled,
-            issued,
-            ok,
-            bytes,
-            short,
-            in_flight,
-            in_flight_max,
-            waiting,
-            stuck,
-            sampled,
-            blank,
-            verified,
-            unverified,
-            damaged,
-            ..
-        } = self;
-        [
-            scheduled,
-            issued,
-            ok,
-            bytes,
-            short,
-            in_flight,
-            in_flight_max,
-            waiting,
-            stuck,
-            sampled,
-            blank,
-            verified,
-            unverified,
-            damaged,
-        ]
-    }
-
     fn clear(&mut self) {
-        self.scalars().into_iter().for_each(|scalar| *scalar = 0);
-        self.errors.clear();
-        for counts in [&mut self.response, &mut self.service, &mut self.lag, &mut self.own_lag, &mut self.failed] {
+        self.counters = FlowCounters::default();
+        self.failures.clear();
+        for counts in [&mut self.response, &mut self.service, &mut self.lag, &mut self.own_lag] {
             counts.clear();
         }
         self.submit = (0, 0);
         self.forgiven.fill(0);
         self.floor.clear();
         self.service_floor.clear();
-        self.failed_at.fill(0);
     }
 
-    fn add(&mut self, other: &mut FlowCounters) {
-        self.scalars().into_iter().zip(other.scalars()).for_each(|(mine, theirs)| *mine += *theirs);
-        other.errors.drain(..).for_each(|(name, n)| count(&mut self.errors, name, n));
+    fn add(&mut self, other: &mut FlowRecord) {
+        self.counters.add(&other.counters);
+        self.failures.add(&mut other.failures);
         self.response.add(&other.response);
         self.service.add(&other.service);
         self.lag.add(&other.lag);
         self.own_lag.add(&other.own_lag);
         self.submit = (self.submit.0.saturating_add(other.submit.0), self.submit.1.max(other.submit.1));
-        self.failed.add(&other.failed);
         self.floor.add(&other.floor);
         self.service_floor.add(&other.service_floor);
-        let mine = self.forgiven.iter_mut().chain(self.failed_at.iter_mut());
-        mine.zip(other.forgiven.iter().chain(other.failed_at.iter())).for_each(|(mine, theirs)| *mine += theirs);
-    }
-
-    fn failures(&self) -> Option<FailureTimes> {
-        let at = Timing::sparse(&self.failed_at[..]);
-        (!at.is_empty()).then(|| FailureTimes { at, response: self.failed.timing() })
+        add_each(&mut self.forgiven, &other.forgiven);
     }
 
     fn interval(&self) -> FlowInterval {
         FlowInterval {
-            scheduled: self.scheduled,
-            issued: self.issued,
-            ok: self.ok,
-            bytes: self.bytes,
-            short: self.short,
-            errors: self.errors.iter().map(|(name, n)| (name.to_string(), *n)).collect(),
-            counted: std::collections::BTreeMap::new(),
-            in_flight: self.in_flight,
-            in_flight_max: self.in_flight_max,
-            waiting: self.waiting,
-            stuck: self.stuck,
-            sampled: self.sampled,
-            blank: self.blank,
-            verified: self.verified,
-            unverified: self.unverified,
-            damaged: self.damaged,
+            errors: self.failures.errors.iter().map(|(name, n)| (name.to_string(), *n)).collect(),
             response: self.response.timing_with_max(self.floor.whole_max_ns()),
             service: self.service.timing_with_max(self.service_floor.whole_max_ns()),
             submit: Timing { sum_ns: self.submit.0, max_ns: self.submit.1, counts: Vec::new() },
@@ -240,9 +136,48 @@ impl FlowCounters {
             forgiven: Timing::sparse(&self.forgiven),
             floor: self.floor.timing(self.response.sum_ns, self.response.max_ns, &self.response.buckets),
             service_floor: self.service_floor.timing(self.service.sum_ns, self.service.max_ns, &self.service.buckets),
-            failures: self.failures(),
+            failures: self.failures.times(),
+            ..FlowInterval::from_counters(&self.counters)
         }
     }
+}
+
+/// The failed operations of one flow in one interval.
+#[derive(Clone, Debug)]
+struct FailureRecord {
+    /// Their number by error name.
+    errors: Vec<(Cow<'static, str>, u64)>,
+    response: Counts,
+    /// Their number by the part of the target in which they began.
+    at: Box<[u64; PARTS]>,
+}
+
+impl FailureRecord {
+    fn new(buckets: usize) -> FailureRecord {
+        FailureRecord { errors: Vec::new(), response: Counts::new(buckets), at: Box::new([0; PARTS]) }
+    }
+
+    fn clear(&mut self) {
+        self.errors.clear();
+        self.response.clear();
+        self.at.fill(0);
+    }
+
+    fn add(&mut self, other: &mut FailureRecord) {
+        other.errors.drain(..).for_each(|(name, n)| count(&mut self.errors, name, n));
+        self.response.add(&other.response);
+        add_each(&mut self.at[..], &other.at[..]);
+    }
+
+    fn times(&self) -> Option<FailureTimes> {
+        let at = Timing::sparse(&self.at[..]);
+        (!at.is_empty()).then(|| FailureTimes { at, response: self.response.timing() })
+    }
+}
+
+/// Adds each count to the sum at the same place.
+fn add_each(sums: &mut [u64], more: &[u64]) {
+    sums.iter_mut().zip(more).for_each(|(sum, n)| *sum += n);
 }
 
 fn count(errors: &mut Vec<(Cow<'static, str>, u64)>, name: Cow<'static, str>, n: u64) {
@@ -317,8 +252,8 @@ pub struct Frame {
     pub end_ns: u64,
     /// Index of the phase.
     pub phase: u16,
-    /// One cell for each flow.
-    pub cells: Vec<FlowCounters>,
+    /// One record for each flow.
+    cells: Vec<FlowRecord>,
     /// One entry for each target whose lateness is counted.
     rests: Vec<Rests>,
     /// One entry for each closed loop.
@@ -347,12 +282,17 @@ impl Frame {
         }
     }
 
+    /// The plain counts of a flow.
+    pub fn counters(&self, flow: usize) -> &FlowCounters {
+        &self.cells[flow].counters
+    }
+
     /// The log line of scalars.
     pub fn interval(&self) -> Interval {
-        let flows = self.cells.iter().map(FlowCounters::interval).collect();
+        let flows = self.cells.iter().map(FlowRecord::interval).collect();
         let Frame { index, start_ns, end_ns, phase, .. } = *self;
-        let late = |(target, rests): (usize, &Rests)| rests.lateness(target as u16);
-        let lateness = self.rests.iter().enumerate().filter_map(late).collect();
+        let lateness =
+            self.rests.iter().enumerate().filter_map(|(target, rests)| rests.lateness(target as u16)).collect();
         let loops = self.loops.clone();
         Interval { index, start_ns, end_ns, phase, flows, lateness, loops, ..Interval::default() }
     }
@@ -376,20 +316,20 @@ impl Frame {
 #[derive(Debug)]
 pub struct Recorder {
     thresholds: Thresholds,
-    cells: Vec<FlowCounters>,
+    cells: Vec<FlowRecord>,
     rests: Vec<Rests>,
     loops: Vec<LoopInterval>,
     times: Vec<FlowTimes>,
     alike: Alike,
     times_first: u64,
-    spare_cells: Vec<(Vec<FlowCounters>, Vec<Rests>)>,
+    spare_cells: Vec<(Vec<FlowRecord>, Vec<Rests>)>,
     spare_times: Vec<Vec<FlowTimes>>,
 }
 
 impl Recorder {
     /// Counters for `flows` flows against `thresholds`.
     pub fn new(thresholds: Thresholds, flows: usize) -> Recorder {
-        let cells = vec![FlowCounters::new(thresholds.buckets()); flows];
+        let cells = vec![FlowRecord::new(thresholds.buckets()); flows];
         let times = vec![FlowTimes::default(); flows];
         let (rests, spare_cells, spare_times) = (Vec::new(), Vec::new(), Vec::new());
         let (loops, alike) = (Vec::new(), Alike::default());
@@ -444,7 +384,7 @@ impl Recorder {
     /// The counters of a flow, for the plain ones that the engine updates itself.
     #[inline]
     pub fn cell(&mut self, flow: usize) -> &mut FlowCounters {
-        &mut self.cells[flow]
+        &mut self.cells[flow].counters
     }
 
     /// Counts an operation that completed in full.
@@ -470,8 +410,8 @@ impl Recorder {
         self.count_lag(flow, lag, excess.own_lag, many);
         self.count_submit(flow, submit, many);
         let cell = &mut self.cells[flow];
-        cell.ok += many;
-        cell.bytes += u64::from(bytes) * many;
+        cell.counters.ok += many;
+        cell.counters.bytes += u64::from(bytes) * many;
         let over = self.thresholds.bucket(response.as_ns());
         let bucket = if service == response { over } else { self.thresholds.bucket(service.as_ns()) };
         cell.response.record_but_for_max(response.as_ns(), over, many);
@@ -543,8 +483,8 @@ impl Recorder {
     pub fn prompt(&mut self, flow: usize, bytes: u32, took: Span) {
         let cell = &mut self.cells[flow];
         cell.on_time += 1;
-        cell.ok += 1;
-        cell.bytes += u64::from(bytes);
+        cell.counters.ok += 1;
+        cell.counters.bytes += u64::from(bytes);
         let bucket = self.thresholds.bucket(took.as_ns());
         cell.response.record(took.as_ns(), bucket);
         cell.service.record(took.as_ns(), bucket);
@@ -555,25 +495,25 @@ impl Recorder {
 
     /// Counts an operation that failed with the error of this name.
     pub fn failed(&mut self, flow: usize, name: Cow<'static, str>, failure: Failure) {
-        count(&mut self.cells[flow].errors, name, 1);
+        count(&mut self.cells[flow].failures.errors, name, 1);
         self.failure(flow, failure);
     }
 
     /// Counts an operation that moved too few bytes.
     pub fn short(&mut self, flow: usize, failure: Failure) {
-        self.cells[flow].short += 1;
+        self.cells[flow].counters.short += 1;
         self.failure(flow, failure);
     }
 
     /// Counts an operation that was never handed to the device.
     pub fn not_submitted(&mut self, flow: usize) {
-        count(&mut self.cells[flow].errors, Code::NOT_SUBMITTED.name(), 1);
+        count(&mut self.cells[flow].failures.errors, Code::NOT_SUBMITTED.name(), 1);
     }
 
     fn failure(&mut self, flow: usize, failure: Failure) {
         let (cell, ns) = (&mut self.cells[flow], failure.response.as_ns());
-        cell.failed.record(ns, self.thresholds.bucket(ns));
-        cell.failed_at[failure.part.min(PARTS - 1)] += 1;
+        cell.failures.response.record(ns, self.thresholds.bucket(ns));
+        cell.failures.at[failure.part.min(PARTS - 1)] += 1;
     }
 
     /// Takes the counters of the interval that ends now and begins the next one. With `close_group` the distributions
@@ -587,9 +527,12 @@ impl Recorder {
             cell.own_lag.buckets[bucket] += on_time;
             times.lag.record_many(0, on_time);
         }
-        let fresh = || vec![FlowCounters::new(self.thresholds.buckets()); self.cells.len()];
-        let idle = || vec![Rests::new(self.thresholds.buckets()); self.rests.len()];
-        let (cells, rests) = self.spare_cells.pop().unwrap_or_else(|| (fresh(), idle()));
+        let (cells, rests) = self.spare_cells.pop().unwrap_or_else(|| {
+            (
+                vec![FlowRecord::new(self.thresholds.buckets()); self.cells.len()],
+                vec![Rests::new(self.thresholds.buckets()); self.rests.len()],
+            )
+        });
         let cells = std::mem::replace(&mut self.cells, cells);
         let rests = std::mem::replace(&mut self.rests, rests);
         let loops = self.loops.clone();
@@ -604,7 +547,7 @@ impl Recorder {
 
     /// Takes a frame's memory back for later use.
     pub fn recycle(&mut self, mut frame: Frame) {
-        frame.cells.iter_mut().for_each(FlowCounters::clear);
+        frame.cells.iter_mut().for_each(FlowRecord::clear);
         frame.rests.iter_mut().for_each(Rests::clear);
         self.spare_cells.push((frame.cells, frame.rests));
         if let Some((_, mut times)) = frame.times {

@@ -5,55 +5,31 @@
 //! operations are, over the time that both cover together ([`Stretches`]).
 
 use crate::event::{Event, EventKind};
-use crate::header::{FlowHead, Header};
-use assay_base::Span;
-use serde_json::Value;
+use crate::header::Header;
+use crate::plan_head::PlanHead;
 
 /// The life that the plan gives to a stream, or to the loop that the stream belongs to.
 #[derive(Clone, Debug, Default)]
 pub struct PlannedLife {
     /// When it begins in measured time, or how long after the end of the stream that it waits for.
     pub start_ns: u64,
-    /// It ends this long after its beginning.
+    /// The time after its beginning at which it ends.
     pub lasts_ns: Option<u64>,
     /// The names of the streams and loops that it waits for.
     pub after: Option<String>,
-    /// It ends after a number of operations or bytes.
+    /// Whether it ends after a number of operations or bytes.
     pub by_number: bool,
-    /// It ends after a number of bytes.
+    /// Whether it ends after a number of bytes.
     pub by_bytes: bool,
-    /// It plays a recording, whose reads and writes are streams of their own and last equally long.
+    /// Whether it plays a recording, whose reads and writes are streams of their own and last equally long.
     pub recorded: bool,
 }
 
 impl PlannedLife {
-    /// Reads the life of the stream with this index from a plan.
-    pub fn new(plan: &Value, stream: usize) -> PlannedLife {
-        let own = &plan["streams"][stream];
-        let looped = &own["arrival"]["looped"]["looped"];
-        let loops = plan["loops"].as_array().map_or(&[][..], Vec::as_slice);
-        let said = loops.iter().find(|other| looped.is_string() && other["name"] == *looped).unwrap_or(own);
-        let span = |name: &str| serde_json::from_value::<Span>(said[name].clone()).ok().map(Span::as_ns);
-        PlannedLife {
-            start_ns: span("start").unwrap_or(0),
-            lasts_ns: span("for"),
-            after: said["after"].as_str().map(|first| awaited(first, &said["and_after"])),
-            by_number: said["operations"].is_u64() || !said["bytes"].is_null(),
-            by_bytes: !said["bytes"].is_null(),
-            recorded: !own["arrival"]["recorded"].is_null(),
-        }
-    }
-
     /// Whether the stream begins or ends within the run.
     pub fn is_special(&self) -> bool {
         self.start_ns > 0 || self.lasts_ns.is_some() || self.after.is_some() || self.by_number
     }
-}
-
-/// The names of all that a stream waits for.
-fn awaited(first: &str, others: &Value) -> String {
-    let others = others.as_array().into_iter().flatten().filter_map(Value::as_str);
-    std::iter::once(first).chain(others).collect::<Vec<_>>().join(", ")
 }
 
 /// The beginning or the end of a flow, as an event reports it.
@@ -89,22 +65,32 @@ struct FlowTimes {
 impl Running {
     /// Creates the account of the flows that a header lists.
     pub fn from_header(header: &Header) -> Running {
-        let streams: Vec<PlannedLife> =
-            (0..header.streams.len()).map(|stream| PlannedLife::new(&header.plan, stream)).collect();
+        Running::new(header, &PlanHead::parse(&header.plan))
+    }
+
+    /// The same with the plan of that header.
+    pub fn new(header: &Header, plan: &PlanHead) -> Running {
+        let streams: Vec<PlannedLife> = (0..header.streams.len()).map(|stream| plan.life(stream)).collect();
         if streams.iter().all(|life| !life.is_special()) {
             return Running::default();
         }
-        let flow = |flow: &FlowHead| FlowTimes { stream: usize::from(flow.stream), ..FlowTimes::default() };
-        Running { streams, flows: header.flows.iter().map(flow).collect(), recordings_completed_ns: None }
+        Running {
+            streams,
+            flows: header
+                .flows
+                .iter()
+                .map(|flow| FlowTimes { stream: usize::from(flow.stream), ..FlowTimes::default() })
+                .collect(),
+            recordings_completed_ns: None,
+        }
     }
 
     /// The beginning or the end of a flow that an event reports; `None` for any other event.
     pub fn news(&self, event: &Event) -> Option<LifeNews> {
-        let number = |name: &str| event.details.get(name)?.parse::<u64>().ok();
-        let flow = usize::try_from(number("flow")?).ok().filter(|flow| *flow < self.flows.len())?;
+        let flow = usize::try_from(number_in(event, "flow")?).ok().filter(|flow| *flow < self.flows.len())?;
         match event.what {
-            EventKind::StreamBegin => Some(LifeNews { flow, at_ns: number("begun_ns")?, begins: true }),
-            EventKind::StreamEnd => Some(LifeNews { flow, at_ns: number("completed_ns")?, begins: false }),
+            EventKind::StreamBegin => Some(LifeNews { flow, at_ns: number_in(event, "begun_ns")?, begins: true }),
+            EventKind::StreamEnd => Some(LifeNews { flow, at_ns: number_in(event, "completed_ns")?, begins: false }),
             _ => None,
         }
     }
@@ -112,9 +98,10 @@ impl Running {
     /// Takes what an event said, at `at_ns` of the measured time.
     pub fn take(&mut self, news: LifeNews, at_ns: u64) {
         let Some(flow) = self.flows.get_mut(news.flow) else { return };
-        match news.begins {
-            true => flow.begun_ns = Some(at_ns),
-            false => flow.completed_ns = Some(at_ns),
+        if news.begins {
+            flow.begun_ns = Some(at_ns)
+        } else {
+            flow.completed_ns = Some(at_ns)
         }
         self.recordings_completed_ns = self.last_of_recordings();
     }
@@ -151,10 +138,18 @@ impl Running {
     }
 
     fn last_of_recordings(&self) -> Option<u64> {
-        let recorded = |flow: &&FlowTimes| self.streams.get(flow.stream).is_some_and(|life| life.recorded);
-        let ends = self.flows.iter().filter(recorded).map(|flow| flow.completed_ns);
+        let ends = self
+            .flows
+            .iter()
+            .filter(|flow| self.streams.get(flow.stream).is_some_and(|life| life.recorded))
+            .map(|flow| flow.completed_ns);
         ends.collect::<Option<Vec<u64>>>()?.into_iter().max()
     }
+}
+
+/// A figure of an event.
+fn number_in(event: &Event, name: &str) -> Option<u64> {
+    event.details.get(name)?.parse::<u64>().ok()
 }
 
 /// Stretches of time, which may overlap.
@@ -191,13 +186,14 @@ impl Stretches {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     const S: u64 = 1_000_000_000;
 
     fn running(reads: Value, writes: Value) -> Running {
         let plan = json!({ "streams": [reads, writes] });
-        let streams = (0..2).map(|stream| PlannedLife::new(&plan, stream)).collect();
+        let plan = PlanHead::parse(&plan);
+        let streams = (0..2).map(|stream| plan.life(stream)).collect();
         let flow = |stream| FlowTimes { stream, ..FlowTimes::default() };
         Running { streams, flows: vec![flow(0), flow(1)], recordings_completed_ns: None }
     }
@@ -258,10 +254,11 @@ mod tests {
         let looped = json!({"arrival": {"looped": {"looped": "mix", "share": "100%"}}, "for": "1s"});
         let loops = json!([{ "name": "other", "for": "7s" }, { "name": "mix", "for": "9s", "bytes": "1GiB" }]);
         let plan = json!({ "streams": [looped, {"for": "3s", "after": "a", "and_after": ["b"]}], "loops": loops });
-        let [mix, own] = [0, 1].map(|stream| PlannedLife::new(&plan, stream));
+        let plan = PlanHead::parse(&plan);
+        let [mix, own] = [0, 1].map(|stream| plan.life(stream));
         assert_eq!((mix.lasts_ns, mix.by_number, mix.by_bytes, mix.after.as_deref()), (Some(9 * S), true, true, None));
         assert_eq!((own.lasts_ns, own.by_number, own.after.as_deref()), (Some(3 * S), false, Some("a, b")));
-        assert!(mix.is_special() && own.is_special() && !PlannedLife::new(&plan, 2).is_special());
+        assert!(mix.is_special() && own.is_special() && !plan.life(2).is_special());
     }
 
     #[test]

@@ -226,7 +226,7 @@ impl Series for Fitting<'_> {
 
     fn take_over(&mut self, knobs: Option<Knobs>, evidence: Evidence, made: Option<&Made>) {
         let known = self.counts.get(&evidence.directory).cloned();
-        let measured = made.map(|made| Measured::of(&made.judgement)).or(known);
+        let measured = made.map(|made| Measured::from_judgement(&made.judgement)).or(known);
         match (knobs, measured) {
             (Some(knobs), Some(measured)) => {
                 self.machine.take_over(knobs, measured, evidence);
@@ -240,7 +240,7 @@ impl Series for Fitting<'_> {
     }
 
     fn observe(&mut self, knobs: Knobs, evidence: Evidence, made: &Made, observer: &mut dyn Observer) {
-        self.machine.observe(knobs, Measured::of(&made.judgement), evidence);
+        self.machine.observe(knobs, Measured::from_judgement(&made.judgement), evidence);
         self.list(knobs, made);
         let number = self.machine.rounds();
         let figures = self.machine.compared(number);

@@ -170,7 +170,7 @@ impl Series for Measuring<'_> {
 
     /// A point that the generator distorted proves nothing, though its run passed.
     fn weighed(&self, place: &Place, made: &Made) -> Evidence {
-        let Point { verdict, reason, .. } = Point::of(*place, &made.judgement, String::new());
+        let Point { verdict, reason, .. } = Point::from_judgement(*place, &made.judgement, String::new());
         match made.evidence.failed() {
             true => made.evidence.clone(),
             false => Evidence { verdict, reason, ..made.evidence.clone() },
@@ -187,7 +187,7 @@ impl Series for Measuring<'_> {
     }
 
     fn observe(&mut self, place: Place, evidence: Evidence, made: &Made, observer: &mut dyn Observer) {
-        observer.say(&in_words(&Point::of(place, &made.judgement, String::new())));
+        observer.say(&in_words(&Point::from_judgement(place, &made.judgement, String::new())));
         let directory = evidence.directory.clone();
         self.attempts.observe(place, evidence);
         self.show(place, &directory, made);

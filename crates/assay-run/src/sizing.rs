@@ -127,7 +127,7 @@ impl<'a> Comparing<'a> {
         let written = self.testing.production.figures()[3];
         let failure = failure.map(|failure| failure.message().to_owned());
         failure.iter().for_each(|failure| observer.warn(&format!("error: {failure}")));
-        let candidate = Candidate { failure, ..Candidate::of(&self.sizing.demand, trail, path, written) };
+        let candidate = Candidate { failure, ..Candidate::new(&self.sizing.demand, trail, path, written) };
         let watermarks = trail.watermarks.iter().chain(path.into_iter().flat_map(|path| &path.watermarks));
         Tested { candidate, watermarks: watermarks.cloned().collect() }
     }

@@ -78,11 +78,17 @@ pub fn knee(points: &[Point]) -> Option<usize> {
     if width <= 0.0 || height <= 0.0 {
         return None;
     }
-    let above = |point: &Point| {
-        (point.hits - first.hits) / height - (point.bytes as f64 / first.bytes.max(1) as f64).log2() / width
-    };
-    let best = points.iter().enumerate().max_by(|a, b| above(a.1).total_cmp(&above(b.1)))?;
-    (above(best.1) >= STANDS_OUT).then_some(best.0)
+    let best = points
+        .iter()
+        .enumerate()
+        .max_by(|a, b| height_above_line(a.1, first, last).total_cmp(&height_above_line(b.1, first, last)))?;
+    (height_above_line(best.1, first, last) >= STANDS_OUT).then_some(best.0)
+}
+
+/// How far a point lies above the straight line between the first and the last, both scaled to 1.
+fn height_above_line(point: &Point, first: &Point, last: &Point) -> f64 {
+    let (width, height) = ((last.bytes as f64 / first.bytes.max(1) as f64).log2(), last.hits - first.hits);
+    (point.hits - first.hits) / height - (point.bytes as f64 / first.bytes.max(1) as f64).log2() / width
 }
 
 #[cfg(test)]

@@ -50,15 +50,14 @@ struct Row {
 }
 
 fn chart(curve: &CacheCurve) -> Chart {
-    let at = |bytes: u64| bytes.max(1) as f64;
-    let points: Vec<(f64, f64)> = curve.points.iter().map(|point| (at(point.bytes), point.hits)).collect();
+    let points: Vec<(f64, f64)> = curve.points.iter().map(|point| (place_of_size(point.bytes), point.hits)).collect();
     let mut marks = vec![Mark::Line { series: 0, points }];
     marks.extend(curve.points.iter().map(|point| {
         let text = format!("{}: {}", Bytes::new(point.bytes).human(), share(point.hits));
-        Mark::Dot { class: series_class(0), at: (at(point.bytes), point.hits), text }
+        Mark::Dot { class: series_class(0), at: (place_of_size(point.bytes), point.hits), text }
     }));
     let knee = curve.knee.and_then(|knee| curve.points.get(knee));
-    marks.extend(knee.map(|point| Mark::Vertical { at: at(point.bytes), text: "knee".to_owned() }));
+    marks.extend(knee.map(|point| Mark::Vertical { at: place_of_size(point.bytes), text: "knee".to_owned() }));
     let each: Vec<String> =
         curve.points.iter().map(|point| format!("{} {}", Bytes::new(point.bytes).human(), share(point.hits))).collect();
     let (low, high) = (curve.points.first(), curve.points.last());
@@ -67,11 +66,16 @@ fn chart(curve: &CacheCurve) -> Chart {
         x: Axis::log(
             "size of the cache (logarithmic)",
             Unit::Bytes,
-            low.map_or(1.0, |point| at(point.bytes)),
-            high.map_or(2.0, |point| at(point.bytes)),
+            low.map_or(1.0, |point| place_of_size(point.bytes)),
+            high.map_or(2.0, |point| place_of_size(point.bytes)),
         ),
         y: Axis::linear("reads answered", Unit::Share, 1.0),
         height: HEIGHT,
         marks,
     }
+}
+
+/// The place of a size on the axis.
+fn place_of_size(bytes: u64) -> f64 {
+    bytes.max(1) as f64
 }

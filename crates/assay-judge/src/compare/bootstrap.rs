@@ -75,43 +75,58 @@ struct Blocks {
 /// The quantile's ratio, `b` over `a`.
 pub(crate) fn quantile(a: Option<&Series>, b: Option<&Series>, quantile: f64) -> Answer {
     let (Some(a), Some(b)) = (a, b) else { return Answer::CannotTell };
-    let plain = || plain_ratio(a, b, quantile);
-    let mean = |unit: &BTreeMap<u32, u64>| {
-        let (sum, n) = unit.iter().fold((0.0, 0u64), |(sum, n), (cell, count)| {
-            (sum + Times::largest_of(*cell) as f64 * *count as f64, n + count)
-        });
-        if n == 0 { 0.0 } else { (sum / n as f64).ln_1p() }
-    };
     let keys: BTreeSet<u32> = a.groups.all.iter().chain(&b.groups.all).flat_map(|unit| unit.keys().copied()).collect();
     let keys: Vec<u32> = keys.into_iter().collect();
-    let (a, b) = (blocks(&a.groups.all, &keys, mean), blocks(&b.groups.all, &keys, mean));
-    let figure = |sum: &[u64]| quantile_of(keys.iter().copied().zip(sum.iter().copied()), quantile);
-    let limits = interval(&a, &b, figure, |a, b| (b / a).ln());
-    judged(limits.map(|(low, high)| (low.exp(), high.exp())), 1.0, RESOLUTION).unwrap_or_else(plain)
+    let limits = interval(
+        &blocks(&a.groups.all, &keys, mean_logarithm),
+        &blocks(&b.groups.all, &keys, mean_logarithm),
+        |sum: &[u64]| quantile_of(keys.iter().copied().zip(sum.iter().copied()), quantile),
+        |a, b| (b / a).ln(),
+    );
+    judged(limits.map(|(low, high)| (low.exp(), high.exp())), 1.0, RESOLUTION)
+        .unwrap_or_else(|| plain_ratio(a, b, quantile))
+}
+
+/// The logarithm of the mean time of a unit; 0 where it has no operation.
+fn mean_logarithm(unit: &BTreeMap<u32, u64>) -> f64 {
+    let (sum, n) = unit.iter().fold((0.0, 0u64), |(sum, n), (cell, count)| {
+        (sum + Times::largest_of(*cell) as f64 * *count as f64, n + count)
+    });
+    if n == 0 { 0.0 } else { (sum / n as f64).ln_1p() }
 }
 
 /// The ratio of a quantile where the difference is plain.
 fn plain_ratio(a: &Series, b: &Series, quantile: f64) -> Answer {
-    let enough = |series: &Series| series.operations() as f64 * quantile.min(1.0 - quantile) >= BEYOND;
     let ratio = a.quantile(quantile).zip(b.quantile(quantile)).map(|(a, b)| b / a.max(1.0));
-    let plain = ratio.filter(|ratio| enough(a) && enough(b) && (*ratio >= PLAIN || *ratio <= 1.0 / PLAIN));
+    let plain = ratio.filter(|ratio| {
+        has_enough_beyond(a, quantile) && has_enough_beyond(b, quantile) && (*ratio >= PLAIN || *ratio <= 1.0 / PLAIN)
+    });
     plain.map_or(Answer::CannotTell, |ratio| Answer::Differs { low: ratio, high: ratio })
+}
+
+/// Whether enough operations lie beyond the quantile that a few blocks can show a difference.
+fn has_enough_beyond(series: &Series, quantile: f64) -> bool {
+    series.operations() as f64 * quantile.min(1.0 - quantile) >= BEYOND
 }
 
 /// The difference of the shares over a threshold, `b` minus `a`.
 pub(crate) fn share(a: Option<&Series>, b: Option<&Series>, threshold: u64) -> Answer {
     let (Some(a), Some(b)) = (a, b) else { return Answer::CannotTell };
     let (Some(key_a), Some(key_b)) = (a.key(threshold), b.key(threshold)) else { return Answer::CannotTell };
-    let of = |series: &Series, key: u32| {
-        let mean = |unit: &BTreeMap<u32, u64>| {
-            let n = |key: u32| unit.get(&key).copied().unwrap_or(0) as f64;
-            if n(OPERATIONS) == 0.0 { 0.0 } else { n(key) / n(OPERATIONS) }
-        };
-        blocks(&series.intervals.all, &[OPERATIONS, key], mean)
-    };
-    let figure = |sum: &[u64]| (sum[0] > 0).then(|| sum[1] as f64 / sum[0] as f64);
-    let limits = interval(&of(a, key_a), &of(b, key_b), figure, |a, b| b - a);
+    let limits = interval(
+        &blocks_of_counts(a, key_a),
+        &blocks_of_counts(b, key_b),
+        |sum: &[u64]| (sum[0] > 0).then(|| sum[1] as f64 / sum[0] as f64),
+        |a, b| b - a,
+    );
     judged(limits, 0.0, 0.0).unwrap_or_else(|| plain_difference(a, b, threshold))
+}
+
+/// The blocks of all operations and of those with this key.
+fn blocks_of_counts(series: &Series, key: u32) -> Blocks {
+    blocks(&series.intervals.all, &[OPERATIONS, key], |unit: &BTreeMap<u32, u64>| {
+        if count_of(OPERATIONS, unit) == 0.0 { 0.0 } else { count_of(key, unit) / count_of(OPERATIONS, unit) }
+    })
 }
 
 /// The difference of the shares over a threshold where it is plain: ten times as many operations, and ten times as many
@@ -122,11 +137,21 @@ fn plain_difference(a: &Series, b: &Series, threshold: u64) -> Answer {
     };
     let (less, more) = if share_a < share_b { ((share_a, a), (share_b, b)) } else { ((share_b, b), (share_a, a)) };
     // What the run with the smaller share would have had with the larger share.
-    let enough = |series: &Series| series.operations() as f64 * more.0 >= PLAIN * BEYOND;
-    match enough(less.1) && enough(more.1) && more.0 >= PLAIN * less.0 {
-        true => Answer::Differs { low: share_b - share_a, high: share_b - share_a },
-        false => Answer::CannotTell,
+    if would_show(less.1, more.0) && would_show(more.1, more.0) && more.0 >= PLAIN * less.0 {
+        Answer::Differs { low: share_b - share_a, high: share_b - share_a }
+    } else {
+        Answer::CannotTell
     }
+}
+
+/// Whether a run would have enough operations over a threshold if this were their share.
+fn would_show(series: &Series, share: f64) -> bool {
+    series.operations() as f64 * share >= PLAIN * BEYOND
+}
+
+/// The count of a unit under a key.
+fn count_of(key: u32, unit: &BTreeMap<u32, u64>) -> f64 {
+    unit.get(&key).copied().unwrap_or(0) as f64
 }
 
 /// Whether the limits contain "no difference"; `None` without limits.
@@ -154,11 +179,10 @@ fn interval(
         draws.push(difference(figure(&a.draw(&mut prng))?, figure(&b.draw(&mut prng))?));
     }
     draws.sort_by(f64::total_cmp);
-    let at = |share: f64| draws[((DRAWS - 1) as f64 * share).round() as usize];
     let degrees = (fewest - 1) as f64;
     // The second factor is Student's 97.5 % point over the normal one, within 2 % from 7 degrees on.
     let wider = (fewest as f64 / degrees).sqrt() * (1.0 + 1.3 / degrees);
-    let (low, high) = (at(0.025), at(0.975));
+    let [low, high] = [0.025, 0.975].map(|share| draws[((DRAWS - 1) as f64 * share).round() as usize]);
     Some((point + (low - point) * wider, point + (high - point) * wider))
 }
 
@@ -185,15 +209,13 @@ impl Blocks {
 
 fn blocks(units: &[BTreeMap<u32, u64>], keys: &[u32], mean: impl Fn(&BTreeMap<u32, u64>) -> f64) -> Blocks {
     let means: Vec<f64> = units.iter().map(mean).collect();
-    let dense = |chunk: &[BTreeMap<u32, u64>]| {
-        let n = |key: &u32| chunk.iter().filter_map(|unit| unit.get(key)).sum();
-        keys.iter().map(n).collect()
-    };
     // As many whole blocks as fit; the remaining units are spread among them.
     let n = units.len();
     let count = n / block_length(&means);
-    let blocks = (0..count).map(|index| dense(&units[index * n / count..(index + 1) * n / count])).collect();
-    Blocks { blocks }
+    let chunks = (0..count).map(|index| &units[index * n / count..(index + 1) * n / count]);
+    let dense =
+        chunks.map(|chunk| keys.iter().map(|key| chunk.iter().filter_map(|unit| unit.get(key)).sum()).collect());
+    Blocks { blocks: dense.collect() }
 }
 
 /// Number of units in a block.
@@ -210,19 +232,22 @@ pub(crate) fn block_length(means: &[f64]) -> usize {
 fn autocorrelation_time(means: &[f64]) -> f64 {
     let n = means.len();
     let mean = means.iter().sum::<f64>() / n.max(1) as f64;
-    let covariance = |lag: usize| -> f64 {
-        means.iter().zip(&means[lag..]).map(|(a, b)| (a - mean) * (b - mean)).sum::<f64>() / n as f64
-    };
-    let variance = if n == 0 { 0.0 } else { covariance(0) };
+    let variance = if n == 0 { 0.0 } else { covariance_at(0, means, mean) };
     if variance <= 0.0 {
         return 0.5;
     }
     let mut time = 0.5;
     for lag in 1..n {
-        time += covariance(lag) / variance;
+        time += covariance_at(lag, means, mean) / variance;
         if lag as f64 >= 5.0 * time {
             break;
         }
     }
     time.max(0.5)
+}
+
+/// The covariance of the values with those that follow `lag` units later.
+fn covariance_at(lag: usize, means: &[f64], mean: f64) -> f64 {
+    let n = means.len();
+    means.iter().zip(&means[lag..]).map(|(a, b)| (a - mean) * (b - mean)).sum::<f64>() / n as f64
 }

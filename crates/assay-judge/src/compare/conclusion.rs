@@ -25,19 +25,22 @@ pub struct Conclusion {
 /// A conclusion for each run but the first, whose labels are given.
 pub(super) fn conclusions(labels: &[&str], streams: &[StreamRow]) -> Vec<Conclusion> {
     let Some((first, others)) = labels.split_first() else { return Vec::new() };
-    let conclude = |(at, label): (usize, &&str)| Conclusion {
-        label: (*label).to_owned(),
-        sentence: sentence(label, first, &Findings::new(streams, at)),
-    };
-    others.iter().enumerate().map(conclude).collect()
+    others
+        .iter()
+        .enumerate()
+        .map(|(at, label)| Conclusion {
+            label: (*label).to_owned(),
+            sentence: sentence(label, first, &Findings::new(streams, at)),
+        })
+        .collect()
 }
 
 /// The streams of a comparison as they stand for themselves: the response, or the service where a log has no response.
 pub(super) fn principal(streams: &[StreamRow]) -> impl Iterator<Item = &StreamRow> {
-    let has_response = |row: &&StreamRow| {
-        streams.iter().any(|other| is_of_one_stream(other, row) && other.measure == Measure::Response)
-    };
-    streams.iter().filter(move |row| row.measure == Measure::Response || !has_response(row))
+    streams.iter().filter(|row| {
+        row.measure == Measure::Response
+            || !streams.iter().any(|other| is_of_one_stream(other, row) && other.measure == Measure::Response)
+    })
 }
 
 fn is_of_one_stream(one: &StreamRow, other: &StreamRow) -> bool {
@@ -109,7 +112,7 @@ enum Way {
 
 impl Way {
     /// The direction in which a figure differs, if it does.
-    fn of(figure: &Figure, at: usize) -> Option<Way> {
+    fn new(figure: &Figure, at: usize) -> Option<Way> {
         let Answer::Differs { low, .. } = figure.against_first.get(at)? else { return None };
         let same = if figure.share { 0.0 } else { 1.0 };
         Some(if *low > same { Way::Worse } else { Way::Better })
@@ -118,9 +121,11 @@ impl Way {
 
 /// `1.3 ± 0.1 times slower in reads p99 (also in p50)`; nothing where no figure of the stream differs in this way.
 fn phrase(row: &StreamRow, at: usize, way: Way) -> Option<String> {
-    let all: Vec<&Figure> = row.figures.iter().filter(|figure| Way::of(figure, at) == Some(way)).collect();
-    let by_name = |name: &&str| all.iter().copied().find(|figure| figure.what == *name);
-    let first = REPRESENTATIVE.iter().find_map(by_name).or(all.first().copied())?;
+    let all: Vec<&Figure> = row.figures.iter().filter(|figure| Way::new(figure, at) == Some(way)).collect();
+    let first = REPRESENTATIVE
+        .iter()
+        .find_map(|name| all.iter().copied().find(|figure| figure.what == *name))
+        .or(all.first().copied())?;
     let others: Vec<&str> =
         all.iter().filter(|figure| figure.what != first.what).map(|figure| figure.what.as_str()).collect();
     let also = if others.is_empty() { String::new() } else { format!(" (also in {})", others.join(", ")) };
@@ -144,7 +149,7 @@ fn amount(figure: &Figure, at: usize, way: Way) -> Option<String> {
 }
 
 fn sentence(label: &str, first: &str, findings: &Findings) -> String {
-    let told = match findings.ended {
+    let ended = match findings.ended {
         Some(Ended::This) => {
             return format!("{label} is worse: it fell too far behind its schedule and was ended, {first} was not");
         }
@@ -156,9 +161,9 @@ fn sentence(label: &str, first: &str, findings: &Findings) -> String {
         None if findings.differing.is_empty() => None,
         None => Some(format!("{label} is {}", listed(&findings.differing, "; "))),
     };
-    match (told, findings.unknown.is_empty()) {
-        (Some(told), true) => format!("{told}; nothing else differs by more than noise"),
-        (Some(told), false) => format!("{told}; too little to tell for {}", listed(&findings.unknown, ", ")),
+    match (ended, findings.unknown.is_empty()) {
+        (Some(ended), true) => format!("{ended}; nothing else differs by more than noise"),
+        (Some(ended), false) => format!("{ended}; too little to tell for {}", listed(&findings.unknown, ", ")),
         (None, true) => format!("{label} does not differ from {first} by more than noise"),
         (None, false) => {
             format!(

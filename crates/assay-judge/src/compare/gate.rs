@@ -43,11 +43,17 @@ impl Gate {
         let runs = comparison.runs.iter().skip(1).enumerate();
         let answers: Vec<(GateOutcome, String)> = runs.map(|(at, run)| judged(comparison, at, run, bound)).collect();
         let outcome = answers.iter().map(|(outcome, _)| *outcome).max().unwrap_or(GateOutcome::NotWorse);
-        let sentence = |(outcome, why): (GateOutcome, String)| match outcome {
-            GateOutcome::NotWorse => format!("{why} by more than {tolerance}"),
-            GateOutcome::Unknown | GateOutcome::Worse => why,
-        };
-        Gate { outcome, tolerance: tolerance.to_string(), sentences: answers.into_iter().map(sentence).collect() }
+        Gate {
+            outcome,
+            tolerance: tolerance.to_string(),
+            sentences: answers
+                .into_iter()
+                .map(|(outcome, why)| match outcome {
+                    GateOutcome::NotWorse => format!("{why} by more than {tolerance}"),
+                    GateOutcome::Unknown | GateOutcome::Worse => why,
+                })
+                .collect(),
+        }
     }
 }
 
@@ -69,9 +75,9 @@ fn judged(comparison: &Comparison, at: usize, run: &RunSummary, bound: f64) -> (
     let mut unknown = Reasons::default();
     for (row, figure) in deciding(comparison) {
         match of_figure(figure, at, bound) {
-            Of::Worse(how) => worse.push(format!("{} {how}", named(row, figure))),
-            Of::Unknown(how) => unknown.add(how, named(row, figure)),
-            Of::NotWorse => {}
+            FigureVerdict::Worse(how) => worse.push(format!("{} {how}", named(row, figure))),
+            FigureVerdict::Unknown(how) => unknown.add(how, named(row, figure)),
+            FigureVerdict::NotWorse => {}
         }
     }
     let (is_worse, is_known) = (!worse.is_empty(), unknown.0.is_empty());
@@ -118,16 +124,15 @@ fn unknown_sentence(comparison: &Comparison, label: &str, unknown: &Reasons) -> 
 
 /// Each deciding figure with its row.
 fn deciding(comparison: &Comparison) -> impl Iterator<Item = (&StreamRow, &Figure)> {
-    let figures = |row| {
+    principal(&comparison.streams).flat_map(|row| {
         let row: &StreamRow = row;
         row.figures.iter().filter(|figure| DECIDING.contains(&figure.what.as_str())).map(move |figure| (row, figure))
-    };
-    principal(&comparison.streams).flat_map(figures)
+    })
 }
 
 /// What is found of one figure.
 #[derive(Debug, PartialEq)]
-enum Of {
+enum FigureVerdict {
     NotWorse,
     Worse(String),
     Unknown(Doubt),
@@ -142,23 +147,23 @@ enum Doubt {
     Interval(String),
 }
 
-fn of_figure(figure: &Figure, at: usize, bound: f64) -> Of {
+fn of_figure(figure: &Figure, at: usize, bound: f64) -> FigureVerdict {
     match figure.against_first.get(at) {
-        Some(Answer::Worse) => Of::Worse("is that of a run that was ended by its lag".to_owned()),
-        Some(Answer::Better) | None => Of::NotWorse,
-        Some(Answer::CannotTell) => Of::Unknown(Doubt::FewIntervals),
+        Some(Answer::Worse) => FigureVerdict::Worse("is that of a run that was ended by its lag".to_owned()),
+        Some(Answer::Better) | None => FigureVerdict::NotWorse,
+        Some(Answer::CannotTell) => FigureVerdict::Unknown(Doubt::FewIntervals),
         Some(Answer::Noise { low, high } | Answer::Differs { low, high }) => of_interval(*low, *high, bound),
     }
 }
 
 /// Compares an interval of a ratio with the bound.
-fn of_interval(low: f64, high: f64, bound: f64) -> Of {
+fn of_interval(low: f64, high: f64, bound: f64) -> FigureVerdict {
     match (low > bound, high <= bound) {
-        (true, _) => Of::Worse(format!("is {} times as long", super::conclusion::Interval::new(low, high))),
-        (_, true) => Of::NotWorse,
+        (true, _) => FigureVerdict::Worse(format!("is {} times as long", super::conclusion::Interval::new(low, high))),
+        (_, true) => FigureVerdict::NotWorse,
         _ => {
             let how = format!("is {low:.2} to {high:.2} times as long{}", longer(low, high, bound));
-            Of::Unknown(Doubt::Interval(how))
+            FigureVerdict::Unknown(Doubt::Interval(how))
         }
     }
 }
@@ -179,8 +184,8 @@ fn longer(low: f64, high: f64, bound: f64) -> String {
 mod tests {
     use super::*;
 
-    fn interval(how: &str) -> Of {
-        Of::Unknown(Doubt::Interval(how.to_owned()))
+    fn interval(how: &str) -> FigureVerdict {
+        FigureVerdict::Unknown(Doubt::Interval(how.to_owned()))
     }
 
     #[test]
@@ -198,10 +203,10 @@ mod tests {
     #[test]
     fn an_interval_is_worse_only_as_a_whole_and_not_worse_only_as_a_whole() {
         for (low, high, expected) in [
-            (1.06, 1.30, Of::Worse("is 1.2 ± 0.1 times as long".to_owned())),
-            (12.0, 12.0, Of::Worse("is about 12 times as long".to_owned())),
-            (0.90, 1.05, Of::NotWorse),
-            (0.10, 0.10, Of::NotWorse),
+            (1.06, 1.30, FigureVerdict::Worse("is 1.2 ± 0.1 times as long".to_owned())),
+            (12.0, 12.0, FigureVerdict::Worse("is about 12 times as long".to_owned())),
+            (0.90, 1.05, FigureVerdict::NotWorse),
+            (0.10, 0.10, FigureVerdict::NotWorse),
             (0.98, 1.06, interval("is 0.98 to 1.06 times as long (runs 2 times as long would tell)")),
             (0.99, 1.113, interval("is 0.99 to 1.11 times as long")),
         ] {

@@ -52,7 +52,7 @@ pub struct Comparison {
     pub plans_differ: Vec<String>,
     /// The watermarks of the runs that carry any, in the order given: what limits a run also limits the comparison.
     pub watermarks: Vec<Marked>,
-    /// In what the workload of any of the runs is not as the standard requires from which it is derived.
+    /// The ways in which the workload of any of the runs deviates from the standard that it is derived from.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub deviations: Vec<String>,
     /// The runs, in the order given.
@@ -160,7 +160,7 @@ pub enum Tie {
 }
 
 impl Tie {
-    /// In words, behind a p99.
+    /// The reason in words, to stand behind a p99.
     pub(crate) fn in_words(self) -> &'static str {
         match self {
             Tie::Noise => "same rank: the difference to the run above is noise",
@@ -184,12 +184,15 @@ impl PerMinuteRow {
     /// The values as they are shown, each with its ratio to that of the first run.
     fn cells(&self) -> Vec<String> {
         let first = self.runs.first().copied().flatten().filter(|value| *value > 0.0);
-        let cell = |(at, value): (usize, &Option<f64>)| match (value, first) {
-            (None, _) => "-".to_owned(),
-            (Some(value), Some(first)) if at > 0 => format!("{value:.0} (x{:.2})", value / first),
-            (Some(value), _) => format!("{value:.0}"),
-        };
-        self.runs.iter().enumerate().map(cell).collect()
+        self.runs
+            .iter()
+            .enumerate()
+            .map(|(at, value)| match (value, first) {
+                (None, _) => "-".to_owned(),
+                (Some(value), Some(first)) if at > 0 => format!("{value:.0} (x{:.2})", value / first),
+                (Some(value), _) => format!("{value:.0}"),
+            })
+            .collect()
     }
 }
 
@@ -251,8 +254,8 @@ impl Run {
 
     /// Whether a step (any step for `None`) ended because the device fell too far behind its schedule.
     fn was_stopped(&self, step: Option<u32>) -> bool {
-        let mine = |at: Option<u32>| step.is_none() || at == step;
-        self.parts().any(|(at, part)| mine(at) && part.history.closed == Some(CloseReason::DeviceLag))
+        self.parts()
+            .any(|(at, part)| (step.is_none() || at == step) && part.history.closed == Some(CloseReason::DeviceLag))
     }
 }
 
@@ -266,12 +269,13 @@ pub fn compare(runs: &[Run], anyway: bool) -> Result<Comparison, Vec<String>> {
     if !plans_differ.is_empty() && !anyway {
         return Err(plans_differ);
     }
-    let both = |(step, stream)| [Measure::Response, Measure::Service].map(|measure| (step, stream, measure));
-    let known =
-        |it: &(Option<u32>, &str, Measure)| runs.iter().any(|run| run.sampled.series(it.0, it.1, it.2).is_some());
     let mut deviations = Vec::new();
     runs.iter().for_each(|run| add_new(&mut deviations, run.judgement.deviations()));
-    let of = first.sampled.streams().flat_map(both).filter(known);
+    let of = first
+        .sampled
+        .streams()
+        .flat_map(|(step, stream)| [Measure::Response, Measure::Service].map(|measure| (step, stream, measure)))
+        .filter(|(step, stream, measure)| runs.iter().any(|run| run.sampled.series(*step, stream, *measure).is_some()));
     let streams: Vec<StreamRow> = of.map(|(step, stream, measure)| stream_row(runs, step, stream, measure)).collect();
     let labels: Vec<&str> = runs.iter().map(|run| run.label.as_str()).collect();
     Ok(Comparison {
@@ -293,8 +297,7 @@ pub fn compare(runs: &[Run], anyway: bool) -> Result<Comparison, Vec<String>> {
 /// The time that a run must measure at least for an answer where there is none; absent where there are answers, or where
 /// nothing was measured.
 fn needed_ns(runs: &[Run], streams: &[StreamRow]) -> Option<u64> {
-    let needed = |row: &StreamRow| runs.iter().filter_map(|run| run.needed_ns(row)).max();
-    conclusion::without_answer(streams).filter_map(needed).max()
+    conclusion::without_answer(streams).filter_map(|row| runs.iter().filter_map(|run| run.needed_ns(row)).max()).max()
 }
 
 fn stream_row(runs: &[Run], step: Option<u32>, stream: &str, measure: Measure) -> StreamRow {
@@ -321,13 +324,18 @@ fn stream_row(runs: &[Run], step: Option<u32>, stream: &str, measure: Measure) -
 /// Compares each other run with the first. The response is worse where the device could not keep up at all; the
 /// service, which is about the operations that the device did carry, is compared as it is.
 fn against_first(runs: &[Run], step: Option<u32>, measure: Measure, answer: impl Fn(usize) -> Answer) -> Vec<Answer> {
-    let stopped = |at: usize| measure == Measure::Response && runs[at].was_stopped(step);
-    let of = |at: usize| match (stopped(0), stopped(at)) {
-        (false, true) => Answer::Worse,
-        (true, false) => Answer::Better,
-        _ => answer(at),
-    };
-    (1..runs.len()).map(of).collect()
+    (1..runs.len())
+        .map(|at| match (is_response_cut(runs, 0, step, measure), is_response_cut(runs, at, step, measure)) {
+            (false, true) => Answer::Worse,
+            (true, false) => Answer::Better,
+            _ => answer(at),
+        })
+        .collect()
+}
+
+/// Whether a response is compared, and the lag of this run ended it.
+fn is_response_cut(runs: &[Run], at: usize, step: Option<u32>, measure: Measure) -> bool {
+    measure == Measure::Response && runs[at].was_stopped(step)
 }
 
 /// Each criterion of the first run's steps, with its outcome in the others.
@@ -351,38 +359,31 @@ fn criteria(runs: &[Run]) -> Vec<CriterionRow> {
 /// Each figure per minute of the first run's steps, with its value in the others.
 fn per_minute(runs: &[Run]) -> Vec<PerMinuteRow> {
     let Some(first) = runs.first() else { return Vec::new() };
-    let value = |run: &Run, step: Option<u32>, name: &str| {
-        let mut figures = run.parts().filter(|(at, _)| *at == step).flat_map(|(_, part)| &part.streams.per_minute);
-        figures.find(|figure| figure.name == name).and_then(|figure| figure.value)
-    };
-    let row = |step: Option<u32>, name: &str| PerMinuteRow {
-        step,
-        name: name.to_owned(),
-        runs: runs.iter().map(|run| value(run, step, name)).collect(),
-    };
     let names =
         first.parts().flat_map(|(step, part)| part.streams.per_minute.iter().map(move |figure| (step, &figure.name)));
-    names.map(|(step, name)| row(step, name)).collect()
+    names.map(|(step, name)| per_minute_row(step, name, runs)).collect()
+}
+
+/// A figure per minute in each run.
+fn per_minute_row(step: Option<u32>, name: &str, runs: &[Run]) -> PerMinuteRow {
+    PerMinuteRow { step, name: name.to_owned(), runs: runs.iter().map(|run| per_minute_in(run, step, name)).collect() }
+}
+
+/// The value of a figure per minute in a run; `None` where the run has no such figure.
+fn per_minute_in(run: &Run, step: Option<u32>, name: &str) -> Option<f64> {
+    let mut figures = run.parts().filter(|(at, _)| *at == step).flat_map(|(_, part)| &part.streams.per_minute);
+    figures.find(|figure| figure.name == name).and_then(|figure| figure.value)
 }
 
 /// PASS before FAIL before what proves nothing; among equals a run that ended because of lag comes last, then the
 /// shorter p99 comes first.
 fn ranking(runs: &[Run]) -> Vec<Ranked> {
-    let weight = |run: &Run| match run.judgement.verdict {
-        Verdict::Pass => 0,
-        Verdict::Fail => 1 + u8::from(run.was_stopped(None)),
-        Verdict::Invalid | Verdict::Incomplete => 3,
-    };
-    let p99 = |run: &Run| run.sampled.main().and_then(|series| series.quantile(0.99));
     let mut order: Vec<&Run> = runs.iter().collect();
-    order.sort_by(|a, b| {
-        let time = |run| p99(run).unwrap_or(f64::INFINITY);
-        weight(a).cmp(&weight(b)).then(time(a).total_cmp(&time(b)))
-    });
+    order.sort_by(|a, b| weight_of(a).cmp(&weight_of(b)).then(p99_or_infinite(a).total_cmp(&p99_or_infinite(b))));
     let mut ranked: Vec<Ranked> = Vec::new();
     for (index, run) in order.iter().enumerate() {
         let before = index.checked_sub(1).map(|before| order[before]);
-        let tie = before.filter(|before| weight(before) == weight(run)).and_then(|before| {
+        let tie = before.filter(|before| weight_of(before) == weight_of(run)).and_then(|before| {
             match bootstrap::quantile(before.sampled.main(), run.sampled.main(), 0.99) {
                 Answer::Differs { .. } => None,
                 Answer::CannotTell => Some(Tie::TooLittle),
@@ -391,9 +392,28 @@ fn ranking(runs: &[Run]) -> Vec<Ranked> {
         });
         let rank = if tie.is_some() { ranked[index - 1].rank } else { index + 1 };
         let (label, verdict) = (run.label.clone(), run.judgement.verdict);
-        ranked.push(Ranked { rank, label, verdict, p99_ns: p99(run).map(|ns| ns as u64), tie });
+        ranked.push(Ranked { rank, label, verdict, p99_ns: p99_of(run).map(|ns| ns as u64), tie });
     }
     ranked
+}
+
+/// The place of a verdict in the ranking.
+fn weight_of(run: &Run) -> u8 {
+    match run.judgement.verdict {
+        Verdict::Pass => 0,
+        Verdict::Fail => 1 + u8::from(run.was_stopped(None)),
+        Verdict::Invalid | Verdict::Incomplete => 3,
+    }
+}
+
+/// The p99 of the response of the first criterion's stream.
+fn p99_of(run: &Run) -> Option<f64> {
+    run.sampled.main().and_then(|series| series.quantile(0.99))
+}
+
+/// The same for sorting: a run that has none comes last.
+fn p99_or_infinite(run: &Run) -> f64 {
+    p99_of(run).unwrap_or(f64::INFINITY)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 use super::conclusion::time;
 use super::render::{answer, outcome, value};
 use super::rows::titled;
-use super::{Answer, Comparison, Figure, Marked, Ranked, RunSummary, StepSummary, StreamRow};
+use super::{Answer, Comparison, Figure, Marked, Ranked, RunSummary, StreamRow};
 use crate::judgement::Outcome;
 use crate::render::chart::{Chart, series_class};
 use crate::render::html::distribution::{self, Distribution};
@@ -113,18 +113,21 @@ fn watermarks(all: &[Marked]) -> Vec<(String, Vec<Watermark<'_>>)> {
 }
 
 fn run(told: &RunSummary) -> RunRow<'_> {
-    let step = |step: &StepSummary| {
-        let title = Some(format!("step {}: {}", step.number, step.title));
-        run_figures(title, step.measured_ns, (step.rate, step.bytes_per_second))
-    };
-    let figures = match told.steps.is_empty() {
-        true => vec![run_figures(None, told.measured_ns, (told.rate, told.bytes_per_second))],
-        false => told.steps.iter().map(step).collect(),
+    let figures = if told.steps.is_empty() {
+        vec![run_figures(None, told.measured_ns, told.rate, told.bytes_per_second)]
+    } else {
+        told.steps
+            .iter()
+            .map(|step| {
+                let title = Some(format!("step {}: {}", step.number, step.title));
+                run_figures(title, step.measured_ns, step.rate, step.bytes_per_second)
+            })
+            .collect()
     };
     RunRow { told, figures }
 }
 
-fn run_figures(title: Option<String>, measured_ns: u64, (rate, bytes): (Option<f64>, Option<f64>)) -> RunFigures {
+fn run_figures(title: Option<String>, measured_ns: u64, rate: Option<f64>, bytes: Option<f64>) -> RunFigures {
     RunFigures {
         title,
         rate: rate.map_or(ABSENT.to_owned(), per_second),
@@ -136,13 +139,16 @@ fn run_figures(title: Option<String>, measured_ns: u64, (rate, bytes): (Option<f
 /// The length of a bar is proportional to the p99; the longest one fills its column.
 fn ranking(comparison: &Comparison) -> Vec<RankedRow<'_>> {
     let longest = comparison.ranking.iter().filter_map(|ranked| ranked.p99_ns).max().unwrap_or(1).max(1);
-    let row = |ranked| RankedRow {
-        ranked,
-        badge: Badge::of(ranked.verdict),
-        p99: ranked.p99_ns.map_or(ABSENT.to_owned(), |ns| Span::from_ns(ns).human()),
-        bar: format!("{:.1}", ranked.p99_ns.map_or(0.0, |ns| (ns as f64 / longest as f64 * 100.0).max(0.5))),
-    };
-    comparison.ranking.iter().map(row).collect()
+    comparison
+        .ranking
+        .iter()
+        .map(|ranked| RankedRow {
+            ranked,
+            badge: Badge::for_verdict(ranked.verdict),
+            p99: ranked.p99_ns.map_or(ABSENT.to_owned(), |ns| Span::from_ns(ns).human()),
+            bar: format!("{:.1}", ranked.p99_ns.map_or(0.0, |ns| (ns as f64 / longest as f64 * 100.0).max(0.5))),
+        })
+        .collect()
 }
 
 fn outcome_cell(run: &Option<(Outcome, Option<String>)>) -> OutcomeCell {
@@ -160,9 +166,9 @@ fn stream<'a>(index: usize, row: &'a StreamRow, labels: &'a [String]) -> StreamT
     let drawn: Vec<Distribution<'_>> = (row.distributions.iter().zip(labels).enumerate())
         .filter(|(_, (counts, _))| !counts.is_empty())
         .map(|(series, (counts, label))| {
-            let figure =
-                |what: &str| row.figures.iter().find(|figure| figure.what == what)?.values.get(series).copied()?;
-            Distribution::of_counts(series, label, counts, figure)
+            Distribution::of_counts(series, label, counts, |what: &str| {
+                row.figures.iter().find(|figure| figure.what == what)?.values.get(series).copied()?
+            })
         })
         .collect();
     let measure = row.measure.to_string();
@@ -179,10 +185,14 @@ fn stream<'a>(index: usize, row: &'a StreamRow, labels: &'a [String]) -> StreamT
 /// Each run's value, and how it compares with the first run's.
 fn cells(figure: &Figure) -> Vec<FigureCell> {
     let found = std::iter::once(None).chain(figure.against_first.iter().map(Some));
-    let cell = |(v, found): (&Option<f64>, Option<&Answer>)| FigureCell {
-        value: value(figure, *v),
-        against_first: found.map(|found| answer(figure, found)),
-        differs: matches!(found, Some(Answer::Differs { .. } | Answer::Worse | Answer::Better)),
-    };
-    figure.values.iter().zip(found).map(cell).collect()
+    figure
+        .values
+        .iter()
+        .zip(found)
+        .map(|(v, found)| FigureCell {
+            value: value(figure, *v),
+            against_first: found.map(|found| answer(figure, found)),
+            differs: matches!(found, Some(Answer::Differs { .. } | Answer::Worse | Answer::Better)),
+        })
+        .collect()
 }

@@ -109,23 +109,25 @@ pub(super) fn value(figure: &Figure, value: Option<f64>) -> String {
 }
 
 pub(super) fn answer(figure: &Figure, answer: &Answer) -> String {
-    let limits = |low: f64, high: f64| {
-        if low == high && figure.share {
-            format!("{:+.2}%", low * 100.0)
-        } else if low == high {
-            format!("{} times", factor(low))
-        } else if figure.share {
-            format!("{:+.2} to {:+.2}%", low * 100.0, high * 100.0)
-        } else {
-            range(low, high)
-        }
-    };
     match answer {
-        Answer::Noise { low, high } => format!("noise: {}", limits(*low, *high)),
-        Answer::Differs { low, high } => format!("DIFFERS {}", limits(*low, *high)),
+        Answer::Noise { low, high } => format!("noise: {}", limits_of(*low, *high, figure.share)),
+        Answer::Differs { low, high } => format!("DIFFERS {}", limits_of(*low, *high, figure.share)),
         Answer::Worse => "WORSE, ended by its lag".into(),
         Answer::Better => "BETTER, first was ended".into(),
         Answer::CannotTell => "too little to tell".into(),
+    }
+}
+
+/// The ends of an interval in words.
+fn limits_of(low: f64, high: f64, is_share: bool) -> String {
+    if low == high && is_share {
+        format!("{:+.2}%", low * 100.0)
+    } else if low == high {
+        format!("{} times", factor(low))
+    } else if is_share {
+        format!("{:+.2} to {:+.2}%", low * 100.0, high * 100.0)
+    } else {
+        range(low, high)
     }
 }
 

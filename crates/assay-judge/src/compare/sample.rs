@@ -3,7 +3,9 @@
 //! neighbours are merged in pairs.
 
 use assay_base::Measure;
-use assay_record::{Entry, Header, Histograms, Interval, PhaseKind, Thresholds, Times, Unpacker};
+use assay_record::{
+    Entry, Header, Histograms, Interval, PhaseKind, PlanHead, PlannedStream, Thresholds, Times, Unpacker,
+};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,9 +18,9 @@ pub struct Sampled {
     header: Option<Header>,
     bounds: Option<Thresholds>,
     /// The compared parts of a plan, those of all steps in order.
-    plan: Vec<Asked>,
+    plan: Vec<PlanPart>,
     order: Vec<(Option<u32>, String)>,
-    /// By step, stream, and whether it is the service rather than the response.
+    /// The series by step, stream, and whether it is the service rather than the response.
     series: BTreeMap<Key, Series>,
     main: Option<(Option<u32>, String)>,
     /// Set where the log has only one measure of each stream: the response where this function returns true, otherwise
@@ -31,17 +33,17 @@ const NOTHING: &str = "nothing";
 
 /// A part of a plan.
 #[derive(Clone, Debug, Default)]
-struct Asked {
+struct PlanPart {
     name: String,
-    /// In words.
+    /// The part in words.
     value: String,
     /// All members of a stream.
     whole: serde_json::Value,
 }
 
-impl Asked {
-    fn new(name: impl Into<String>, value: String) -> Asked {
-        Asked { name: name.into(), value, ..Asked::default() }
+impl PlanPart {
+    fn new(name: impl Into<String>, value: String) -> PlanPart {
+        PlanPart { name: name.into(), value, ..PlanPart::default() }
     }
 }
 
@@ -190,17 +192,19 @@ impl Sampled {
         let step = header.step.as_ref().map(|step| step.number);
         let at = step.map_or(String::new(), |step| format!("step {step}: "));
         if !header.continues {
-            let placed = |asked: Asked| Asked { name: format!("{at}{}", asked.name), ..asked };
-            self.plan.extend(plan_of(header).into_iter().map(placed));
+            self.plan.extend(
+                plan_of(header).into_iter().map(|asked| PlanPart { name: format!("{at}{}", asked.name), ..asked }),
+            );
         }
         for stream in &header.streams {
             let key = (step, stream.name.clone());
             if !self.order.contains(&key) {
                 self.order.push(key.clone());
             }
-            let known =
-                |service| self.one_measure.is_none_or(|is_response| is_response(header, &stream.name) != service);
-            for (service, measure) in MEASURES.into_iter().filter(|(service, _)| known(*service)) {
+            for (service, measure) in MEASURES {
+                if self.one_measure.is_some_and(|is_response| is_response(header, &stream.name) == service) {
+                    continue;
+                }
                 let series = self.series.entry((step, stream.name.clone(), service)).or_default();
                 series.thresholds = thresholds_of(header, &stream.name, measure);
             }
@@ -234,15 +238,11 @@ impl Sampled {
                 let key = (step, stream.clone(), service);
                 let Some(series) = self.series.get(&key) else { continue };
                 let sum = sums.entry(key).or_default();
-                let mut add = |cell: u32, n: u64| {
-                    let counted = sum.entry(cell).or_default();
-                    *counted = counted.saturating_add(n);
-                };
-                add(OPERATIONS, flow.ok);
+                add_count(sum, OPERATIONS, flow.ok);
                 for (index, threshold) in series.thresholds.iter().enumerate() {
                     let Ok(bucket) = bounds.bounds().binary_search(threshold) else { continue };
                     let over = timing.counts.chunks_exact(2).filter(|pair| pair[0] > bucket as u64);
-                    add(index as u32 + 1, over.fold(0, |sum, pair| sum.saturating_add(pair[1])));
+                    add_count(sum, index as u32 + 1, over.fold(0, |sum, pair| sum.saturating_add(pair[1])));
                 }
             }
         }
@@ -298,8 +298,9 @@ impl Sampled {
     /// The response of the first criterion's stream; its service where the log has no response.
     pub fn main(&self) -> Option<&Series> {
         let (step, stream) = self.main.as_ref()?;
-        let of = |measure| self.series(*step, stream, measure);
-        of(Measure::Response).or_else(|| of(Measure::Service))
+        let [response, service] =
+            [Measure::Response, Measure::Service].map(|measure| self.series(*step, stream, measure));
+        response.or(service)
     }
 
     /// The thresholds that are compared for a stream, in nanoseconds.
@@ -310,10 +311,10 @@ impl Sampled {
     /// Where the plan differs from that of `other`: what was asked for, not on which targets, when, or with which seed.
     pub(crate) fn plan_differences(&self, other: &Sampled, labels: [&str; 2]) -> Vec<String> {
         let names: BTreeSet<&String> = self.plan.iter().chain(&other.plan).map(|asked| &asked.name).collect();
-        let (nothing, mut lines) = (Asked::new("", NOTHING.to_owned()), Vec::new());
+        let (nothing, mut lines) = (PlanPart::new("", NOTHING.to_owned()), Vec::new());
         for name in names {
             let [there, here] =
-                [self, other].map(|it| it.plan.iter().find(|asked| asked.name == *name).unwrap_or(&nothing));
+                [self, other].map(|sampled| sampled.plan.iter().find(|asked| asked.name == *name).unwrap_or(&nothing));
             if there.value != here.value {
                 lines.push(differs(name, [&there.value, &here.value], labels));
             } else if there.whole.is_null() != here.whole.is_null() {
@@ -327,6 +328,17 @@ impl Sampled {
         }
         lines
     }
+}
+
+/// A member; null where it is absent.
+fn member_or_null(all: &serde_json::Map<String, Value>, name: &str) -> Value {
+    all.get(name).cloned().unwrap_or_default()
+}
+
+/// Adds to a count; it stops at its maximum.
+fn add_count(sum: &mut BTreeMap<u32, u64>, cell: u32, n: u64) {
+    let counted = sum.entry(cell).or_default();
+    *counted = counted.saturating_add(n);
 }
 
 /// `load is 1x in a and 2x in b`, or `stream seqlog is write of 64KiB, closed loop in b, and a has none`.
@@ -345,9 +357,8 @@ fn members(path: &str, there: &Value, here: &Value, found: &mut impl FnMut(&str,
         (Value::Object(a), Value::Object(b)) => {
             let names: BTreeSet<&String> = a.keys().chain(b.keys()).collect();
             for name in names {
-                let of = |all: &serde_json::Map<String, Value>| all.get(name).cloned().unwrap_or_default();
                 let path = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
-                members(&path, &of(a), &of(b), found);
+                members(&path, &member_or_null(a, name), &member_or_null(b, name), found);
             }
         }
         (a, b) if a == b => {}
@@ -367,47 +378,51 @@ fn shown(value: &Value) -> String {
 /// so its position among the devices replaces its name.
 fn by_place(mut header: Header) -> Header {
     let targets: Vec<String> = header.targets.iter().map(|target| target.name.clone()).collect();
-    let placed = |name: &str| {
-        let of = |(place, target): (usize, &String)| {
-            let rest = name.strip_prefix(target.as_str()).filter(|rest| rest.starts_with('-'))?;
-            Some(format!("device {}{rest}", place + 1))
-        };
-        targets.iter().enumerate().find_map(of).unwrap_or_else(|| name.to_owned())
-    };
-    header.streams.iter_mut().for_each(|stream| stream.name = placed(&stream.name));
-    header.criteria.iter_mut().for_each(|criterion| criterion.stream = placed(&criterion.stream));
+    header.streams.iter_mut().for_each(|stream| stream.name = name_by_place(&stream.name, &targets));
+    header.criteria.iter_mut().for_each(|criterion| criterion.stream = name_by_place(&criterion.stream, &targets));
     header
 }
 
+/// The name of a stream with the place of its device instead of the name of the device.
+fn name_by_place(name: &str, targets: &[String]) -> String {
+    targets
+        .iter()
+        .enumerate()
+        .find_map(|(place, target)| {
+            let rest = name.strip_prefix(target.as_str()).filter(|rest| rest.starts_with('-'))?;
+            Some(format!("device {}{rest}", place + 1))
+        })
+        .unwrap_or_else(|| name.to_owned())
+}
+
 /// What must be equal: model, load, streams (direction, sizes, rates, arrivals, addresses), criteria.
-fn plan_of(header: &Header) -> Vec<Asked> {
-    let mut plan = vec![Asked::new("model", header.model.clone()), Asked::new("load", header.load.clone())];
+fn plan_of(header: &Header) -> Vec<PlanPart> {
+    let mut plan = vec![PlanPart::new("model", header.model.clone()), PlanPart::new("load", header.load.clone())];
     for stream in &header.streams {
         let rate = stream.rate.map_or_else(String::new, |rate| format!(", {rate}"));
         let arrival = if stream.arrival == "closed" { "closed loop" } else { &stream.arrival };
         let does = stream.does();
-        let of = if stream.size.is_empty() { String::new() } else { format!(" of {}", stream.size) };
-        plan.push(Asked::new(format!("stream {}", stream.name), format!("{does}{of}, {arrival}{rate}")));
+        let size = if stream.size.is_empty() { String::new() } else { format!(" of {}", stream.size) };
+        plan.push(PlanPart::new(format!("stream {}", stream.name), format!("{does}{size}, {arrival}{rate}")));
     }
-    let streams = header.plan.get("streams").and_then(|streams| streams.as_array());
-    for stream in streams.into_iter().flatten() {
-        let name = format!("stream {}", stream.get("name").and_then(Value::as_str).unwrap_or_default());
+    for PlannedStream { name, members, .. } in PlanHead::parse(&header.plan).streams {
+        let name = format!("stream {}", name.unwrap_or_default());
         match plan.iter_mut().find(|asked| asked.name == name) {
-            Some(asked) => asked.whole = stream.clone(),
-            None => plan.push(Asked { name, whole: stream.clone(), ..Asked::default() }),
+            Some(asked) => asked.whole = members,
+            None => plan.push(PlanPart { name, whole: members, ..PlanPart::default() }),
         }
     }
     let criteria: Vec<String> = header.criteria.iter().map(ToString::to_string).collect();
-    plan.push(Asked::new("criteria", criteria.join("; ")));
+    plan.push(PlanPart::new("criteria", criteria.join("; ")));
     plan
 }
 
 /// The thresholds of the stream's criteria, on this measure if there are any, otherwise on any measure; without
 /// criteria, ACT's three.
 fn thresholds_of(header: &Header, stream: &str, measure: Measure) -> Vec<u64> {
-    let mine = || header.criteria.iter().filter(|criterion| criterion.stream == stream);
-    let some = mine().any(|criterion| criterion.measure == measure);
-    let own = mine().filter(|criterion| !some || criterion.measure == measure);
+    let about: Vec<_> = header.criteria.iter().filter(|criterion| criterion.stream == stream).collect();
+    let some = about.iter().any(|criterion| criterion.measure == measure);
+    let own = about.into_iter().filter(|criterion| !some || criterion.measure == measure);
     let own: BTreeSet<u64> = own.filter_map(|criterion| Some(criterion.threshold()?.as_ns())).collect();
     if own.is_empty() { vec![1_000_000, 8_000_000, 64_000_000] } else { own.into_iter().collect() }
 }

@@ -107,7 +107,7 @@ pub struct Scale {
 pub struct Limits {
     /// `SIMULATED`, `SHORT` …
     pub watermarks: Vec<String>,
-    /// In what the workload is not as the standard requires from which it is derived; absent where it is derived from none,
+    /// The ways in which the workload deviates from the standard that it is derived from; absent where it is derived from none,
     /// and in files of earlier versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deviations: Vec<String>,
@@ -188,8 +188,9 @@ impl Curve {
 
     /// The runs that it has, each with its share.
     pub fn known(&self) -> impl Iterator<Item = (Share, Evidence)> {
-        let evidence = |point: &Point| self.aside.evidence(&point.directory, point.verdict, &point.reason);
-        self.points.iter().map(move |point| (point.share, evidence(point)))
+        self.points
+            .iter()
+            .map(move |point| (point.share, self.aside.evidence(&point.directory, point.verdict, &point.reason)))
     }
 
     /// Both curves, each with the words that tell it from the other; no words where there is no cache.
@@ -205,37 +206,44 @@ impl Curve {
 
     /// Whether every point was measured to its end; a second curve needs that.
     pub fn is_whole(&self) -> bool {
-        let cut = |point: &Point| point.verdict == Verdict::Incomplete;
-        self.scale.maximum.is_some() && self.points.len() == self.asked.len() && !self.points.iter().any(cut)
+        self.scale.maximum.is_some()
+            && self.points.len() == self.asked.len()
+            && !self.points.iter().any(|point| point.verdict == Verdict::Incomplete)
     }
 
     /// Whether there is something left to measure, so that the curve can be continued. A search that ended without a maximum
     /// cannot, and neither can one run through all points that failed before its end: it is not repeated.
     pub fn is_cut_short(&self) -> bool {
-        let is_left = |curve: &Curve| {
-            let failed = curve.points.iter().any(|point| point.verdict == Verdict::Fail);
-            let decided = curve.in_one_run && (failed || !curve.aside.failures.is_empty());
-            match &curve.scale.without_maximum {
-                Some(outcome) => outcome.verdict() == Verdict::Incomplete,
-                None => !curve.is_whole() && !decided,
-            }
-        };
-        self.both().any(is_left)
+        self.both().any(has_something_left)
     }
 
     /// FAIL where a point failed or anything else did, or where not even the lowest load of the search passed; INCOMPLETE
     /// while a point is missing; otherwise the worst verdict of the points. Where two curves are beside each other, both
     /// count.
     pub fn verdict(&self) -> Verdict {
-        let alone = |curve: &Curve| match &curve.scale.without_maximum {
-            Some(outcome) => outcome.verdict(),
-            None => {
-                let points = curve.points.iter().map(|point| point.verdict);
-                procedure::verdict(points, curve.points.len() < curve.asked.len(), &curve.aside)
-            }
-        };
-        let verdicts: Vec<Verdict> = self.both().map(alone).collect();
+        let verdicts: Vec<Verdict> = self.both().map(verdict_of_one).collect();
         procedure::verdict(verdicts.iter().copied(), verdicts.contains(&Verdict::Incomplete), &Aside::default())
+    }
+}
+
+/// The verdict of one curve, without the one beside it.
+fn verdict_of_one(curve: &Curve) -> Verdict {
+    match &curve.scale.without_maximum {
+        Some(outcome) => outcome.verdict(),
+        None => {
+            let points = curve.points.iter().map(|point| point.verdict);
+            procedure::verdict(points, curve.points.len() < curve.asked.len(), &curve.aside)
+        }
+    }
+}
+
+/// Whether one curve, without the one beside it, has something left to measure.
+fn has_something_left(curve: &Curve) -> bool {
+    let failed = curve.points.iter().any(|point| point.verdict == Verdict::Fail);
+    let decided = curve.in_one_run && (failed || !curve.aside.failures.is_empty());
+    match &curve.scale.without_maximum {
+        Some(outcome) => outcome.verdict() == Verdict::Incomplete,
+        None => !curve.is_whole() && !decided,
     }
 }
 

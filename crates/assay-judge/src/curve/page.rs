@@ -1,7 +1,6 @@
 //! A curve as one HTML page without a script. Names are hostile input, escaped in the template.
 
 use super::render::{Own, capital, gain, length, maximum, stream, summary};
-use super::shape::Place;
 use super::{Curve, Point};
 use crate::render::chart::{Axis, Chart, Mark, Unit, series_class};
 use crate::render::html::distribution::Overlay;
@@ -29,13 +28,13 @@ pub fn html(curve: &Curve, out: &mut dyn fmt::Write) -> fmt::Result {
         stream: stream(curve),
         length: length(curve),
         gain: gain(curve),
-        badge: Badge::of(curve.verdict()),
+        badge: Badge::for_verdict(curve.verdict()),
         reason: curve.reason(),
         watermarks: Watermark::all(&curve.limits.watermarks),
         response: (curve.line().len() >= 2).then(|| response(curve)),
         keys: lines(curve).into_iter().enumerate().map(|(at, line)| (series_class(at), line.name)).collect(),
         beyond: Overlay::of_nines(&curve.of.stream, labelled),
-        tables: curve.titled().into_iter().map(|(title, of)| table(curve, &title, of)).collect(),
+        tables: curve.titled().into_iter().map(|(title, shown)| table(curve, &title, shown)).collect(),
     };
     write(&view, out)
 }
@@ -86,7 +85,7 @@ fn table<'a>(whole: &Curve, title: &str, curve: &'a Curve) -> Table<'a> {
         begins: capital(title),
         maximum: maximum(curve),
         summary: summary(curve),
-        own: Own::of(curve).map(Own::head),
+        own: Own::for_curve(curve).map(Own::head),
         search: match (curve.scale.searched, below) {
             (false, _) => None,
             (true, "") => Some("maximum/limit.html"),
@@ -107,12 +106,16 @@ fn stream_names(curve: &Curve) -> Vec<&str> {
 
 /// What all streams together and each of them achieved at a point.
 fn by_stream(curve: &Curve, point: &Point) -> Vec<String> {
-    let rate = |rate: Option<f64>| rate.map_or(ABSENT.to_owned(), per_second);
     let each = stream_names(curve).into_iter().map(|name| {
         let stream = point.streams.iter().find(|stream| stream.name == name);
-        rate(stream.and_then(|stream| stream.achieved))
+        rate_text(stream.and_then(|stream| stream.achieved))
     });
-    std::iter::once(rate(point.rates.together)).chain(each).collect()
+    std::iter::once(rate_text(point.rates.together)).chain(each).collect()
+}
+
+/// A rate, or what stands for an absent figure.
+fn rate_text(rate: Option<f64>) -> String {
+    rate.map_or(ABSENT.to_owned(), per_second)
 }
 
 struct Row<'a> {
@@ -128,16 +131,15 @@ struct Row<'a> {
 }
 
 fn row<'a>(curve: &Curve, below: &str, index: usize, point: &'a Point) -> Row<'a> {
-    let rate = |rate: Option<f64>| rate.map_or(ABSENT.to_owned(), per_second);
-    let length = |ns: Option<u64>| ns.map_or(ABSENT.to_owned(), time);
     Row {
         point,
-        badge: Badge::of(point.verdict),
+        badge: Badge::for_verdict(point.verdict),
         counted: curve.scale.counted.as_ref().map(|counted| counted.of(point.load)),
         knee: curve.shape.knee == Some(index),
-        rates: [point.rates.asked, point.rates.achieved].map(rate),
-        times: [point.times.mean_ns, point.times.p50_ns, point.times.p99_ns, point.times.p99_9_ns].map(length),
-        own: Own::of(curve).map(|own| own.cell(point)),
+        rates: [point.rates.asked, point.rates.achieved].map(|rate| rate.map_or(ABSENT.to_owned(), per_second)),
+        times: [point.times.mean_ns, point.times.p50_ns, point.times.p99_ns, point.times.p99_9_ns]
+            .map(|ns| ns.map_or(ABSENT.to_owned(), time)),
+        own: Own::for_curve(curve).map(|own| own.cell(point)),
         report: report_beside(&Path::new(below).join(&point.directory)),
     }
 }
@@ -166,11 +168,11 @@ struct Line<'a> {
 
 /// Mean, p50 and p99 of one curve; mean and p99 of two.
 fn lines(curve: &Curve) -> Vec<Line<'_>> {
-    let kept = |name: &str| curve.beside.is_none() || name != "p50";
+    let alone = curve.beside.is_none();
     let titled = if curve.beside.is_some() { curve.titled() } else { vec![(String::new(), curve)] };
     let mut lines = Vec::new();
     for (title, curve) in titled {
-        for (name, figure) in MEASURED.into_iter().filter(|(name, _)| kept(name)) {
+        for (name, figure) in MEASURED.into_iter().filter(|(name, _)| alone || *name != "p50") {
             let name = if title.is_empty() { name.to_owned() } else { format!("{name} {title}") };
             lines.push(Line { name, curve, figure });
         }
@@ -183,8 +185,11 @@ fn response(curve: &Curve) -> Chart {
     let mut marks = Vec::new();
     let (mut low, mut high, mut most) = (f64::INFINITY, 0f64, 0f64);
     for (series, Line { name, curve, figure }) in lines(curve).into_iter().enumerate() {
-        let place = |place: &Place| Some((place.rate, figure(&curve.points[place.index]).filter(|ns| *ns > 0)? as f64));
-        let points: Vec<(f64, f64)> = curve.line().iter().filter_map(place).collect();
+        let points: Vec<(f64, f64)> = curve
+            .line()
+            .iter()
+            .filter_map(|place| Some((place.rate, figure(&curve.points[place.index]).filter(|ns| *ns > 0)? as f64)))
+            .collect();
         for (rate, ns) in &points {
             (low, high, most) = (low.min(*ns), high.max(*ns), most.max(*rate));
             let text = format!("{}: {name} {}", per_second(*rate), time(*ns as u64));
@@ -194,15 +199,7 @@ fn response(curve: &Curve) -> Chart {
     }
     let knee = curve.shape.knee.and_then(|index| curve.points[index].rates.achieved);
     marks.extend(knee.map(|rate| Mark::Vertical { at: rate, text: "knee".to_owned() }));
-    let each = |(title, of): (String, &Curve)| {
-        let points = of.line();
-        let told = points.iter().filter_map(|place| {
-            Some(format!("{}: p99 {}", per_second(place.rate), time(of.points[place.index].times.p99_ns?)))
-        });
-        let told = told.collect::<Vec<_>>().join(", ");
-        if title.is_empty() { told } else { format!("{title}: {told}") }
-    };
-    let each: Vec<String> = curve.titled().into_iter().map(each).collect();
+    let each: Vec<String> = curve.titled().into_iter().map(|(title, curve)| p99_in_words(&title, curve)).collect();
     Chart {
         alternative: format!("Response over throughput: {}.", each.join("; ")),
         x: Axis::linear(&format!("achieved operations per second of {}", stream(curve)), Unit::PerSecond, most * 1.04),
@@ -210,4 +207,14 @@ fn response(curve: &Curve) -> Chart {
         height: HEIGHT,
         marks,
     }
+}
+
+/// The p99 at each point of a curve, in words.
+fn p99_in_words(title: &str, curve: &Curve) -> String {
+    let points = curve.line();
+    let figures = points.iter().filter_map(|place| {
+        Some(format!("{}: p99 {}", per_second(place.rate), time(curve.points[place.index].times.p99_ns?)))
+    });
+    let figures = figures.collect::<Vec<_>>().join(", ");
+    if title.is_empty() { figures } else { format!("{title}: {figures}") }
 }

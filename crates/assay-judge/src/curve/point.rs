@@ -42,13 +42,13 @@ pub struct Point {
 /// The throughput of a point, in operations per second. What was asked for and what completed are of the curve's stream.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Rates {
-    /// That was asked for.
+    /// The rate that was asked for.
     #[serde(rename = "rate_asked")]
     pub asked: Option<f64>,
-    /// That completed.
+    /// The rate that completed.
     #[serde(rename = "rate_achieved")]
     pub achieved: Option<f64>,
-    /// That completed of all streams together, flushes left out; absent where there is one stream, and in curves of earlier versions.
+    /// The rate that completed of all streams together, flushes left out; absent where there is one stream, and in curves of earlier versions.
     #[serde(default, rename = "rate_together", skip_serializing_if = "Option::is_none")]
     pub together: Option<f64>,
 }
@@ -58,10 +58,10 @@ pub struct Rates {
 pub struct StreamRates {
     /// The stream.
     pub name: String,
-    /// That was asked for; absent for a closed loop.
+    /// The rate that was asked for; absent for a closed loop.
     #[serde(default, rename = "rate_asked", skip_serializing_if = "Option::is_none")]
     pub asked: Option<f64>,
-    /// That completed.
+    /// The rate that completed.
     #[serde(default, rename = "rate_achieved", skip_serializing_if = "Option::is_none")]
     pub achieved: Option<f64>,
 }

@@ -42,8 +42,10 @@ impl Curve {
         let first = blamed.next().map(|point| format!("{}: {}", place(point), point.reason));
         let others: Vec<String> = blamed.map(place).collect();
         let others = (!others.is_empty()).then(|| format!("also at {}", others.join(", ")));
-        let is_elsewhere = |directory: &str| self.points.iter().all(|point| point.directory != directory);
-        let elsewhere = self.aside.failures.iter().find(|run| verdict == Verdict::Fail && is_elsewhere(&run.directory));
+        let elsewhere =
+            self.aside.failures.iter().find(|run| {
+                verdict == Verdict::Fail && self.points.iter().all(|point| point.directory != run.directory)
+            });
         let elsewhere = elsewhere.map(|run| {
             let what = run.failure.as_ref().unwrap_or(&run.reason);
             format!("in {}: {what}", run.directory)
@@ -54,9 +56,9 @@ impl Curve {
 
     /// The points that are missing or were cut short.
     fn missing(&self) -> Option<String> {
-        let is_whole = |point: &Point| point.verdict != Verdict::Incomplete;
-        let there = |share| self.points.iter().any(|point| point.share == share && is_whole(point));
-        let missing = self.asked.iter().filter(|share| !there(**share));
+        let measured: Vec<_> =
+            self.points.iter().filter(|point| point.verdict != Verdict::Incomplete).map(|point| point.share).collect();
+        let missing = self.asked.iter().filter(|share| !measured.contains(share));
         let missing: Vec<String> = missing.map(ToString::to_string).collect();
         (!missing.is_empty()).then(|| format!("not measured to the end: {}", missing.join(", ")))
     }

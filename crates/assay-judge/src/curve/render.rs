@@ -25,22 +25,22 @@ pub fn text(curve: &Curve, out: &mut dyn fmt::Write) -> fmt::Result {
     if !curve.limits.watermarks.is_empty() {
         page.text("", &curve.limits.watermarks.join(", "));
     }
-    for (title, of) in &titled {
+    for (title, shown) in &titled {
         page.blank();
         if titled.len() > 1 {
-            page.text("", &of_all(title, of));
+            page.text("", &of_all(title, shown));
         }
-        table(&mut page, of);
-        streams(&mut page, of);
-        of.aside.lines().iter().for_each(|line| page.text("  ", line));
+        table(&mut page, shown);
+        streams(&mut page, shown);
+        shown.aside.lines().iter().for_each(|line| page.text("  ", line));
     }
     page.blank();
     draw(&mut page, curve);
     page.blank();
     gain(curve).into_iter().for_each(|gain| page.text("", &gain));
-    for (title, of) in &titled {
-        let told = if titled.len() > 1 { format!("{}: {}", capital(title), summary(of)) } else { summary(of) };
-        page.text("", &told);
+    for (title, shown) in &titled {
+        let words = if titled.len() > 1 { format!("{}: {}", capital(title), summary(shown)) } else { summary(shown) };
+        page.text("", &words);
     }
     page.write(out)
 }
@@ -53,7 +53,7 @@ fn of_all(title: &str, curve: &Curve) -> String {
 
 /// The points of one curve.
 fn table(page: &mut Page, curve: &Curve) {
-    let own = Own::of(curve);
+    let own = Own::for_curve(curve);
     let second = own.map_or("p50", Own::head).to_lowercase();
     let achieved = page.reader.cut(stream(curve), 11);
     page.line(format!("  share      load {achieved:>11}     mean {second:>8}      p99    p99.9  verdict"));
@@ -79,15 +79,23 @@ fn streams(page: &mut Page, curve: &Curve) {
     let heads: String = heads.iter().map(|name| format!(" {name:>14}")).collect();
     page.line(format!("  share  together{heads}  achieved a second"));
     for point in curve.points.iter().filter(|point| !point.streams.is_empty()) {
-        let rate = |rate: Option<f64>| rate.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.1}"));
-        let achieved = |name: &&str| point.streams.iter().find(|stream| stream.name == *name)?.achieved;
-        let cells: String = shown.iter().map(|name| format!(" {:>14}", rate(achieved(name)))).collect();
-        page.line(format!("{:>7} {:>9}{cells}", point.share.to_string(), rate(point.rates.together)));
+        let cells: String = shown.iter().map(|name| format!(" {:>14}", rate_text(achieved_by(point, name)))).collect();
+        page.line(format!("{:>7} {:>9}{cells}", point.share.to_string(), rate_text(point.rates.together)));
     }
     let more = named.len() - shown.len();
     if more > 0 {
         page.line(format!("        … {more} more streams are in curve.json"));
     }
+}
+
+/// The rate of a stream at a point.
+fn achieved_by(point: &Point, stream: &str) -> Option<f64> {
+    point.streams.iter().find(|other| other.name == stream)?.achieved
+}
+
+/// A rate with one decimal, or a dash.
+fn rate_text(rate: Option<f64>) -> String {
+    rate.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.1}"))
 }
 
 /// The text with a capital letter at its beginning.
@@ -103,22 +111,29 @@ pub(super) fn gain(curve: &Curve) -> Option<String> {
     if curve.scale.searched {
         let (with, without) = (curve.scale.maximum?, without.scale.maximum?);
         let more = with.as_f64() / without.as_f64();
-        let counted = |load| curve.scale.counted.as_ref().map_or_else(|| format!("{load}"), |counted| counted.of(load));
+        let [counted_with, counted_without] = [with, without].map(|load| match &curve.scale.counted {
+            Some(counted) => counted.of(load),
+            None => load.to_string(),
+        });
         return Some(format!(
-            "With the cache the targets carry {}, without it {}: {more:.2} times as much.",
-            counted(with),
-            counted(without)
+            "With the cache the targets carry {counted_with}, without it {counted_without}: {more:.2} times as much."
         ));
     }
-    let same = |point: &&Point| point.belongs() && point.times.mean_ns.is_some();
-    let other = |point: &Point| without.points.iter().filter(same).find(|other| other.share == point.share);
-    let (with, without) = curve.points.iter().filter(same).rev().find_map(|point| Some((point, other(point)?)))?;
+    let others: Vec<&Point> = with_mean(without).collect();
+    let (with, without) = with_mean(curve)
+        .rev()
+        .find_map(|point| Some((point, *others.iter().find(|other| other.share == point.share)?)))?;
     Some(format!(
         "At {} the mean response is {} with the cache, and {} without it.",
         with.load,
         time(with.times.mean_ns),
         time(without.times.mean_ns)
     ))
+}
+
+/// The points of a curve that have a mean.
+fn with_mean(curve: &Curve) -> impl DoubleEndedIterator<Item = &Point> {
+    curve.points.iter().filter(|point| point.belongs() && point.times.mean_ns.is_some())
 }
 
 pub(super) fn length(curve: &Curve) -> String {
@@ -145,10 +160,9 @@ pub(super) enum Own {
 }
 
 impl Own {
-    pub(super) fn of(curve: &Curve) -> Option<Own> {
-        let any = |of: fn(&Point) -> bool| curve.points.iter().any(of);
-        let hits = any(|point| point.hit_rate.is_some()).then_some(Own::Hits);
-        hits.or_else(|| any(|point| point.bytes.is_some()).then_some(Own::Size))
+    pub(super) fn for_curve(curve: &Curve) -> Option<Own> {
+        let hits = any_point(curve, |point| point.hit_rate.is_some()).then_some(Own::Hits);
+        hits.or_else(|| any_point(curve, |point| point.bytes.is_some()).then_some(Own::Size))
     }
 
     /// The head of the column.
@@ -166,6 +180,11 @@ impl Own {
         };
         shown.unwrap_or_else(|| "-".to_owned())
     }
+}
+
+/// Whether any point of a curve is as asked for.
+fn any_point(curve: &Curve, is_so: fn(&Point) -> bool) -> bool {
+    curve.points.iter().any(is_so)
 }
 
 fn time(ns: Option<u64>) -> String {
@@ -221,28 +240,21 @@ const MARKS: [[char; 2]; 2] = [['m', '9'], ['o', '8']];
 /// Mean and p99 over the throughput, with a logarithmic scale for the response; the column of the curve's knee is
 /// dotted.
 fn draw(page: &mut Page, curve: &Curve) {
-    let place = |of: &Curve, marks: [char; 2]| -> Vec<(char, f64, f64)> {
-        let p99 = |index: usize| of.points[index].times.p99_ns.map(|ns| ns as f64);
-        let line = of.line();
-        let p99 = line.iter().filter_map(|place| Some((marks[1], place.rate, p99(place.index)?)));
-        p99.chain(line.iter().map(|place| (marks[0], place.rate, place.mean_ns))).collect()
-    };
     // The curve itself is drawn over the one beside it.
     let curves: Vec<&Curve> = curve.both().collect();
-    let places: Vec<_> = curves.iter().zip(MARKS).rev().flat_map(|(of, marks)| place(of, marks)).collect();
+    let places: Vec<_> = curves.iter().zip(MARKS).rev().flat_map(|(curve, marks)| places_of(curve, marks)).collect();
     let (low, high) = places.iter().fold((f64::INFINITY, 0f64), |(low, high), at| (low.min(at.2), high.max(at.2)));
     let top = places.iter().fold(0f64, |top, at| top.max(at.1));
     if low >= high {
         return;
     }
-    let column = |rate: f64| ((rate / top * (COLUMNS - 1) as f64).round() as usize).min(COLUMNS - 1);
-    let row = |ns: f64| (((ns / low).ln() / (high / low).ln() * (ROWS - 1) as f64).round() as usize).min(ROWS - 1);
     let mut cells = vec![[' '; COLUMNS]; ROWS];
     if let Some(rate) = curve.shape.knee.and_then(|index| curve.points[index].rates.achieved) {
-        cells.iter_mut().for_each(|cells| cells[column(rate)] = '.');
+        cells.iter_mut().for_each(|cells| cells[column_of(rate, top)] = '.');
     }
     for (mark, rate, ns) in places {
-        cells[row(ns)][column(rate)] = mark;
+        let row = ((ns / low).ln() / (high / low).ln() * (ROWS - 1) as f64).round() as usize;
+        cells[row.min(ROWS - 1)][column_of(rate, top)] = mark;
     }
     let beside = if curve.beside.is_some() { "; without the cache o mean, 8 p99" } else { "" };
     let knee = if curve.shape.knee.is_some() { ", : knee" } else { "" };
@@ -256,4 +268,17 @@ fn draw(page: &mut Page, curve: &Curve) {
     let most = format!("{top:.1}/s of {}", page.reader.cut(stream(curve), 24));
     page.line(format!("{:>10} +{}", "", "-".repeat(COLUMNS)));
     page.line(format!("{:>10}  0{most:>width$}", "", width = COLUMNS - 1));
+}
+
+/// The places of mean and p99 of a curve: the mark, the rate and the time.
+fn places_of(curve: &Curve, marks: [char; 2]) -> Vec<(char, f64, f64)> {
+    let line = curve.line();
+    let p99 =
+        line.iter().filter_map(|place| Some((marks[1], place.rate, curve.points[place.index].times.p99_ns? as f64)));
+    p99.chain(line.iter().map(|place| (marks[0], place.rate, place.mean_ns))).collect()
+}
+
+/// The column of the chart for a rate, where `top` is the highest of all.
+fn column_of(rate: f64, top: f64) -> usize {
+    ((rate / top * (COLUMNS - 1) as f64).round() as usize).min(COLUMNS - 1)
 }

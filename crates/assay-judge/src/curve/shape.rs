@@ -67,10 +67,12 @@ impl Knee {
             return Knee::TooFewPoints;
         }
         let greatest = line.iter().fold(first, |best, place| if place.power() > best.power() { place } else { best });
-        match greatest.index == last.index {
-            true => Knee::Beyond,
-            false if last.mean_ns <= first.mean_ns => Knee::Falls,
-            false => Knee::At(greatest.index),
+        if greatest.index == last.index {
+            Knee::Beyond
+        } else if last.mean_ns <= first.mean_ns {
+            Knee::Falls
+        } else {
+            Knee::At(greatest.index)
         }
     }
 }
@@ -88,7 +90,10 @@ impl Shape {
 
 fn overall_response(line: &[Place]) -> Option<u64> {
     let (first, last) = (line.first()?, line.last()?);
-    let step = |pair: &[Place]| (pair[1].rate - pair[0].rate) * (pair[0].mean_ns + pair[1].mean_ns) / 2.0;
-    let area = first.rate * first.mean_ns + line.windows(2).map(step).sum::<f64>();
+    let area = first.rate * first.mean_ns
+        + line
+            .windows(2)
+            .map(|pair| (pair[1].rate - pair[0].rate) * (pair[0].mean_ns + pair[1].mean_ns) / 2.0)
+            .sum::<f64>();
     Some((area / last.rate).round() as u64)
 }

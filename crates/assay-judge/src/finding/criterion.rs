@@ -60,7 +60,7 @@ pub(crate) struct BrokenOn {
     pub(crate) of: usize,
 }
 
-/// In how many windows it was broken, and where.
+/// The number of windows in which a criterion was broken, and where.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Extent {
     /// Number of broken windows.

@@ -56,10 +56,12 @@ impl Failures {
             return format!("that is more than {share} of all {of} operations from the first on");
         }
         let damaged = !self.errors.is_empty() && self.errors.keys().all(|name| is_damage(name));
-        match damaged && self.short == 0 && self.stuck == 0 {
-            true => "what was written must be read",
-            false if self.placeless => "a run with failed operations never passes",
-            false => "an I/O error never passes",
+        if damaged && self.short == 0 && self.stuck == 0 {
+            "what was written must be read"
+        } else if self.placeless {
+            "a run with failed operations never passes"
+        } else {
+            "an I/O error never passes"
         }
         .to_owned()
     }
@@ -67,11 +69,11 @@ impl Failures {
     /// `12 EIO, 3 short, 1 stuck`
     pub(crate) fn measured(&self) -> String {
         let full = Code::ENOSPC.to_string();
-        let error = |(name, n): (&String, &u64)| match *name == full {
-            true => format!("{n} {name} (the target is full)"),
-            false => format!("{n} {name}"),
-        };
-        let mut what: Vec<String> = self.errors.iter().take(NAMED).map(error).collect();
+        let mut what = Vec::new();
+        for (name, n) in self.errors.iter().take(NAMED) {
+            let note = if *name == full { " (the target is full)" } else { "" };
+            what.push(format!("{n} {name}{note}"));
+        }
         what.extend((self.short > 0).then(|| format!("{} short", self.short)));
         what.extend((self.stuck > 0).then(|| format!("{} stuck", self.stuck)));
         what.join(", ")
@@ -85,10 +87,17 @@ impl Failures {
         if self.placeless {
             return format!(", after up to {}", Span::from_ns(self.longest_ns).human());
         }
-        let percent = |part: u64| part as f64 * 100.0 / PARTS as f64;
         let longest = Span::from_ns(self.longest_ns).human();
-        format!(" between {:.1} % and {:.1} % of the target, after up to {longest}", percent(*first), percent(last + 1))
+        format!(
+            " between {:.1} % and {:.1} % of the target, after up to {longest}",
+            percent_of_target(*first),
+            percent_of_target(last + 1)
+        )
     }
+}
+
+fn percent_of_target(part: u64) -> f64 {
+    part as f64 * 100.0 / PARTS as f64
 }
 
 impl fmt::Display for Failures {

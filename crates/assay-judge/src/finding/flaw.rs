@@ -1,6 +1,7 @@
 //! Reasons why a window proves nothing, whatever its figures are.
 
 use crate::finding::log::Contradiction;
+use crate::words::human_time;
 use crate::words::percent;
 use assay_base::{Direction, Span};
 use std::fmt;
@@ -30,12 +31,11 @@ impl fmt::Display for Flaw {
             Flaw::Slept(ns) => write!(f, "the machine slept for {}", Span::from_ns(*ns).human()),
             Flaw::NoBucket(bucket) => write!(f, "a count for bucket {bucket}, which does not exist"),
             Flaw::Little { of, asked, made } => {
-                let number = |tenths: i64| tenths as f64 / 10.0;
                 write!(
                     f,
                     "the log does not add up: the closed loop {of} asked for {:.1} in flight, and rate × response makes {:.1}",
-                    number(*asked),
-                    number(*made)
+                    from_tenths(*asked),
+                    from_tenths(*made)
                 )
             }
             Flaw::OwnLag(ns) => {
@@ -44,6 +44,10 @@ impl fmt::Display for Flaw {
             }
         }
     }
+}
+
+fn from_tenths(tenths: i64) -> f64 {
+    tenths as f64 / 10.0
 }
 
 /// Why a window that keeps its bounds does not prove that they hold: the generator was late on one target.
@@ -73,27 +77,26 @@ pub(crate) enum LateBy {
 impl fmt::Display for Late {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = &self.target;
-        let human = |ns: u64| Span::from_ns(ns).human();
         match &self.what {
             LateBy::Rest { share, longest_ns } => write!(
                 f,
                 "the test machine left {name} without work for {} of the time, up to {} at once, although operations were due",
                 percent(*share),
-                human(*longest_ns)
+                human_time(*longest_ns)
             ),
             LateBy::Overslept { share, longest_ns } => write!(
                 f,
                 "the test machine looked for completions too late for {} of the time, up to {} at once, in which its closed \
                  loop on {name} asked for less",
                 percent(*share),
-                human(*longest_ns)
+                human_time(*longest_ns)
             ),
             LateBy::LeftIdle { share, longest_ns } => write!(
                 f,
                 "the test machine left slots of its closed loop on {name} without an operation for {} of their time, up to {} \
                  at once, so that it asked for less",
                 percent(*share),
-                human(*longest_ns)
+                human_time(*longest_ns)
             ),
             LateBy::Merged { direction, counted, own } => write!(
                 f,

@@ -23,7 +23,7 @@ use std::fmt;
 
 /// What was found, by family.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) enum Kind {
+pub(crate) enum FindingKind {
     /// The log itself is incomplete, or contradicts itself.
     Log(log::LogFinding),
     /// How the run went and how it ended.
@@ -40,9 +40,9 @@ pub(crate) enum Kind {
 
 macro_rules! families {
     ($($family:ident($value:ty)),*) => {$(
-        impl From<$value> for Kind {
-            fn from(value: $value) -> Kind {
-                Kind::$family(value.into())
+        impl From<$value> for FindingKind {
+            fn from(value: $value) -> FindingKind {
+                FindingKind::$family(value.into())
             }
         }
     )*};
@@ -56,42 +56,46 @@ families!(
     Target(target::TargetFinding)
 );
 
-impl Kind {
+impl FindingKind {
     /// How severe it is.
     pub(crate) fn class(&self) -> Class {
         match self {
-            Kind::Log(it) => it.class(),
-            Kind::Course(it) => it.class(),
-            Kind::Failed(it) => it.class(),
-            Kind::Criterion(it) => it.class(),
-            Kind::Load(it) => it.class(),
-            Kind::Target(it) => it.class(),
+            FindingKind::Log(finding) => finding.class(),
+            FindingKind::Course(finding) => finding.class(),
+            FindingKind::Failed(finding) => finding.class(),
+            FindingKind::Criterion(finding) => finding.class(),
+            FindingKind::Load(finding) => finding.class(),
+            FindingKind::Target(finding) => finding.class(),
         }
     }
 }
 
-impl Kind {
+impl FindingKind {
     /// Whether it says what others did on a disk of the run.
     pub(crate) fn names_others(&self) -> bool {
         match self {
-            Kind::Criterion(found) => matches!(found.what, What::BesideOthers(..) | What::CutBesideOthers(..)),
-            Kind::Load(found) => matches!(&**found, LoadFinding::NotDelivered(found) if found.cause == Cause::Others),
-            Kind::Course(found) => matches!(found, CourseFinding::Ended(Ending::BesideOthers(_) | Ending::Locked, _)),
-            Kind::Failed(found) => found.are_locks(),
-            Kind::Log(_) | Kind::Target(_) => false,
+            FindingKind::Criterion(found) => matches!(found.what, What::BesideOthers(..) | What::CutBesideOthers(..)),
+            FindingKind::Load(found) => {
+                matches!(&**found, LoadFinding::NotDelivered(found) if found.cause == Cause::Others)
+            }
+            FindingKind::Course(found) => {
+                matches!(found, CourseFinding::Ended(Ending::BesideOthers(_) | Ending::Locked, _))
+            }
+            FindingKind::Failed(found) => found.are_locks(),
+            FindingKind::Log(_) | FindingKind::Target(_) => false,
         }
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for FindingKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Kind::Log(it) => it.fmt(f),
-            Kind::Course(it) => it.fmt(f),
-            Kind::Failed(it) => it.fmt(f),
-            Kind::Criterion(it) => it.fmt(f),
-            Kind::Load(it) => it.fmt(f),
-            Kind::Target(it) => it.fmt(f),
+            FindingKind::Log(finding) => finding.fmt(f),
+            FindingKind::Course(finding) => finding.fmt(f),
+            FindingKind::Failed(finding) => finding.fmt(f),
+            FindingKind::Criterion(finding) => finding.fmt(f),
+            FindingKind::Load(finding) => finding.fmt(f),
+            FindingKind::Target(finding) => finding.fmt(f),
         }
     }
 }
@@ -100,19 +104,19 @@ impl fmt::Display for Kind {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Finding {
     /// What was found.
-    pub(crate) kind: Kind,
+    pub(crate) kind: FindingKind,
     /// Where it was found.
     pub(crate) deciding: Deciding,
 }
 
 impl Finding {
     /// A finding at a place.
-    pub(crate) fn new(kind: impl Into<Kind>, deciding: Deciding) -> Finding {
+    pub(crate) fn new(kind: impl Into<FindingKind>, deciding: Deciding) -> Finding {
         Finding { kind: kind.into(), deciding }
     }
 
     /// A finding about the whole step.
-    pub(crate) fn of_step(kind: impl Into<Kind>, step: u32) -> Finding {
+    pub(crate) fn of_step(kind: impl Into<FindingKind>, step: u32) -> Finding {
         Finding::new(kind, nowhere(step))
     }
 
@@ -138,7 +142,7 @@ impl Finding {
     /// True where something failed which no load excuses: not a bound that was broken, also not one on the share of
     /// operations that may fail.
     pub(crate) fn is_failure(&self) -> bool {
-        let excess = matches!(&self.kind, Kind::Failed(failures) if failures.more_than.is_some());
+        let excess = matches!(&self.kind, FindingKind::Failed(failures) if failures.more_than.is_some());
         self.class() == Class::Errors && !excess
     }
 
@@ -166,6 +170,7 @@ pub(crate) fn nowhere(step: u32) -> Deciding {
 /// The finding that decides: the most severe one, and of several such the earliest. What names others on a disk comes before
 /// other reasons why nothing is proven, such as a schedule that they cut short.
 pub(crate) fn deciding(findings: &[Finding]) -> Option<&Finding> {
-    let key = |finding: &&Finding| (finding.class(), !finding.kind.names_others(), finding.deciding.start_ns);
-    findings.iter().min_by_key(key)
+    findings
+        .iter()
+        .min_by_key(|finding: &&Finding| (finding.class(), !finding.kind.names_others(), finding.deciding.start_ns))
 }

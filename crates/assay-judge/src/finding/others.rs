@@ -40,40 +40,60 @@ const MUCH: f64 = 500_000.0;
 impl OthersUse {
     /// `150 MB/s read, 20 writes/s`
     fn amounts(&self) -> String {
-        let seconds = (self.ns.max(1)) as f64 / 1e9;
-        let rate = |n: u64| n as f64 / seconds;
         let DiskWork { reads, read_bytes, writes, written_bytes, discards, flushes, .. } = self.work;
-        let moved = |operations: u64, bytes: u64, moved: &str, of: &str| match rate(bytes) {
-            much if much >= MUCH => Some(format!("{} MB/s {moved}", rounded(much / 1e6))),
-            _ if operations > 0 => Some(format!("{} {of}/s", rounded(rate(operations)))),
-            some if some > 0.0 => Some(format!("{} kB/s {moved}", rounded(some / 1e3))),
-            _ => None,
-        };
-        let counted = |n: u64, of: &str| (n > 0).then(|| format!("{} {of}/s", rounded(rate(n))));
         let all = [
-            moved(reads, read_bytes, "read", "reads"),
-            moved(writes, written_bytes, "written", "writes"),
-            counted(discards, "discards"),
-            counted(flushes, "flushes"),
+            self.moved(reads, read_bytes, "read", "reads"),
+            self.moved(writes, written_bytes, "written", "writes"),
+            self.counted(discards, "discards"),
+            self.counted(flushes, "flushes"),
         ];
         all.into_iter().flatten().collect::<Vec<_>>().join(", ")
+    }
+
+    /// The rate of what was counted.
+    fn rate(&self, n: u64) -> f64 {
+        let seconds = (self.ns.max(1)) as f64 / 1e9;
+        n as f64 / seconds
+    }
+
+    /// `150 MB/s read`, or `20 reads/s` where the bytes are few.
+    fn moved(&self, operations: u64, bytes: u64, moved: &str, of: &str) -> Option<String> {
+        match self.rate(bytes) {
+            much if much >= MUCH => Some(format!("{} MB/s {moved}", rounded(much / 1e6))),
+            _ if operations > 0 => Some(format!("{} {of}/s", rounded(self.rate(operations)))),
+            some if some > 0.0 => Some(format!("{} kB/s {moved}", rounded(some / 1e3))),
+            _ => None,
+        }
+    }
+
+    /// `20 flushes/s`
+    fn counted(&self, n: u64, of: &str) -> Option<String> {
+        (n > 0).then(|| format!("{} {of}/s", rounded(self.rate(n))))
     }
 
     /// `in seconds 4 to 9 and 15 to 17`
     fn times(&self) -> String {
         let named = &self.stretches[..self.stretches.len().min(NAMED)];
-        if named.iter().all(|it| it.from_ns == it.to_ns) {
+        if named.iter().all(|stretch| stretch.from_ns == stretch.to_ns) {
             return "in the warm-up".to_owned();
         }
-        let late = named.iter().any(|it| it.to_ns > IN_SECONDS_NS);
-        let at = |ns: u64| if late { clock(ns) } else { rounded(ns as f64 / 1e9) };
-        let said: Vec<String> = named.iter().map(|it| format!("{} to {}", at(it.from_ns), at(it.to_ns))).collect();
+        let late = named.iter().any(|stretch| stretch.to_ns > IN_SECONDS_NS);
+        let said: Vec<String> = named
+            .iter()
+            .map(|stretch| {
+                format!("{} to {}", time_in_words(stretch.from_ns, late), time_in_words(stretch.to_ns, late))
+            })
+            .collect();
         let more = self.more + (self.stretches.len() - named.len()) as u64;
         let more = if more > 0 { format!(" and {more} more times") } else { String::new() };
         let (last, first) = said.split_last().map_or(("", &[][..]), |(last, first)| (last, first));
         let list = if first.is_empty() { last.to_owned() } else { format!("{} and {last}", first.join(", ")) };
         format!("{} {list}{more}", if late { "from" } else { "in seconds" })
     }
+}
+
+fn time_in_words(ns: u64, late: bool) -> String {
+    if late { clock(ns) } else { rounded(ns as f64 / 1e9) }
 }
 
 impl fmt::Display for OthersUse {

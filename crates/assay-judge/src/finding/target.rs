@@ -63,9 +63,10 @@ impl fmt::Display for TargetFinding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             TargetFinding::Mismatch(found) => {
-                let cause = match found.theirs < found.own {
-                    true => "something cached, so that the device itself was not tested",
-                    false => "somebody else used it at the same time",
+                let cause = if found.theirs < found.own {
+                    "something cached, so that the device itself was not tested"
+                } else {
+                    "somebody else used it at the same time"
                 };
                 write!(f, "{found}: {cause}")
             }

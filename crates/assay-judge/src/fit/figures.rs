@@ -49,7 +49,7 @@ impl Figure {
     }
 
     /// The figures of a direction: operations and bytes.
-    pub fn of(direction: Direction) -> [Figure; 2] {
+    pub fn of_direction(direction: Direction) -> [Figure; 2] {
         match direction {
             Direction::Read => [Figure::Reads, Figure::ReadBytes],
             Direction::Write => [Figure::Writes, Figure::WrittenBytes],
@@ -145,10 +145,7 @@ impl Compared {
 
 /// The difference as a share of theirs. Something where theirs is zero counts as a difference of the whole.
 pub(super) fn difference(ours: f64, theirs: f64) -> f64 {
-    match theirs > 0.0 {
-        true => ours / theirs - 1.0,
-        false => f64::from(u8::from(ours > 0.0)),
-    }
+    if theirs > 0.0 { ours / theirs - 1.0 } else { f64::from(u8::from(ours > 0.0)) }
 }
 
 /// The ratio of the two; 1 where it is not defined.

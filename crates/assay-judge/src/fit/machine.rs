@@ -36,7 +36,7 @@ pub enum Next {
 
 /// A past round.
 #[derive(Clone, Debug)]
-struct Seen {
+struct Round {
     knobs: Knobs,
     measured: Measured,
 }
@@ -47,7 +47,7 @@ pub struct Fit<L> {
     load: L,
     goal: Goal,
     start: Knobs,
-    rounds: Vec<Seen>,
+    rounds: Vec<Round>,
     /// What the rounds showed, by how many had proven something before, and one.
     attempts: Attempts<usize>,
     /// Ratio of what the device counts to what was issued, from the last round.
@@ -96,7 +96,7 @@ impl<L: Load> Fit<L> {
     }
 
     /// The rounds that prove something, with their numbers, from 1.
-    fn proven(&self) -> impl DoubleEndedIterator<Item = (usize, &Seen)> {
+    fn proven(&self) -> impl DoubleEndedIterator<Item = (usize, &Round)> {
         let numbered = self.rounds.iter().enumerate().map(|(index, seen)| (index + 1, seen));
         numbered.filter(|(_, seen)| proves(seen.measured.verdict))
     }
@@ -105,7 +105,7 @@ impl<L: Load> Fit<L> {
         if measured.delivered && proves(measured.verdict) {
             self.learn(&knobs, &measured);
         }
-        self.rounds.push(Seen { knobs, measured });
+        self.rounds.push(Round { knobs, measured });
     }
 
     /// The ratio of what the device counts to what was issued is known without noise. What is issued follows from the
@@ -165,7 +165,7 @@ impl<L: Load> Fit<L> {
         Outcome::Stopped { round: self.rounds.len(), verdict }
     }
 
-    fn go_on(&self, last: &Seen) -> Next {
+    fn go_on(&self, last: &Round) -> Next {
         if self.proven().count() >= self.goal.rounds {
             return Next::Done(self.apart());
         }
@@ -178,7 +178,7 @@ impl<L: Load> Fit<L> {
     }
 
     /// The knobs that come nearest according to the rounds so far.
-    fn solved(&self, last: &Seen) -> Knobs {
+    fn solved(&self, last: &Round) -> Knobs {
         solve::solve(&self.load, &self.aim(), &last.knobs)
     }
 
@@ -193,23 +193,28 @@ impl<L: Load> Fit<L> {
     /// Whether a figure is expected to agree with these knobs.
     fn is_near(&self, knobs: &Knobs, figure: Figure) -> bool {
         let (at, ours) = (figure as usize, self.load.expected(knobs).figures);
-        let near = |theirs| difference(ours[at] * self.factor()[at], theirs).abs() <= self.goal.tolerance;
-        self.goal.production[at].is_none_or(near)
+        self.goal.production[at]
+            .is_none_or(|theirs| difference(ours[at] * self.factor()[at], theirs).abs() <= self.goal.tolerance)
     }
 
     /// The round that came nearest, and why its other figures do not agree.
     fn apart(&self) -> Outcome {
         // A figure that agrees in no round must not hide how near the others came.
-        let off = |round: usize| {
-            let short = self.compared(round).into_iter().filter(|one| !one.agrees());
-            short.fold((0, 0.0), |(n, sum), one| (n + 1, sum + one.difference.abs()))
-        };
         let proving = self.proven().map(|(round, _)| round);
-        let nearest = proving.min_by(|a, b| off(*a).0.cmp(&off(*b).0).then(off(*a).1.total_cmp(&off(*b).1)));
+        let nearest = proving.min_by(|a, b| {
+            let ((short_a, sum_a), (short_b, sum_b)) = (self.short_of(*a), self.short_of(*b));
+            short_a.cmp(&short_b).then(sum_a.total_cmp(&sum_b))
+        });
         let round = nearest.unwrap_or(self.rounds.len());
         let figures = self.compared(round).into_iter().filter(|one| !one.agrees());
         let figures = figures.map(|one| Short { why: self.why(round, one.figure), of: one }).collect();
         Outcome::Apart { round, figures }
+    }
+
+    /// The number of figures that do not agree in a round, and the sum of their differences.
+    fn short_of(&self, round: usize) -> (usize, f64) {
+        let short = self.compared(round).into_iter().filter(|one| !one.agrees());
+        short.fold((0, 0.0), |(n, sum), one| (n + 1, sum + one.difference.abs()))
     }
 
     fn why(&self, round: usize, figure: Figure) -> Why {

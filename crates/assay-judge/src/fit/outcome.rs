@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub enum Outcome {
     /// Every figure agrees with production's.
     Agrees {
-        /// In this round.
+        /// The number of the round in which it happened.
         round: usize,
     },
     /// Some do not; this round came nearest.

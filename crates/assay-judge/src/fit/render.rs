@@ -88,16 +88,20 @@ fn table(page: &mut Page, number: usize, round: &Round, before: Option<Knobs>) {
 }
 
 fn row(one: &Compared) -> String {
-    let value = |value: f64| if one.figure.is_bytes() { value / 1024.0 } else { value };
     format!(
         "  {:6} {:>12.1} {:>12.1} {:>12} {:>11}{}",
         one.figure.name(),
-        value(one.production),
-        value(one.measured),
+        shown_value(one.production, one),
+        shown_value(one.measured, one),
         format!("{:+.2}%", one.difference * 100.0),
         format!("{:.2}%", one.allowed * 100.0),
         if one.agrees() { "" } else { "  too far" }
     )
+}
+
+/// A value in the unit of its figure.
+fn shown_value(value: f64, one: &Compared) -> f64 {
+    if one.figure.is_bytes() { value / 1024.0 } else { value }
 }
 
 /// Each knob that has changed, such as `large-block reads 100% -> 115.3%`.

@@ -67,7 +67,7 @@ impl Movable {
     }
 
     /// Position and amount.
-    pub(super) fn of(self, knobs: &Knobs) -> (f64, f64) {
+    pub(super) fn amounts_in(self, knobs: &Knobs) -> (f64, f64) {
         let Knobs { read_position, write_position, read_scale, write_scale, other_reads, other_writes } = *knobs;
         let (position, scale, others) = match self.direction {
             Direction::Read => (read_position, read_scale, other_reads),
@@ -82,17 +82,17 @@ impl Movable {
 
     /// The knobs with position and amount replaced.
     pub(super) fn with(self, knobs: &Knobs, position: f64, amount: f64) -> Knobs {
-        let share = |value: f64| Share::from_ppb((value / STEP * 1e3).round() as u64 * 1_000);
-        let rate = |value: f64| Rate::ratio((value / STEP_OF_OTHERS).round() as u128, 10).unwrap_or(Rate::ZERO);
         let mut moved = *knobs;
         let (place, scale, others) = match self.direction {
             Direction::Read => (&mut moved.read_position, &mut moved.read_scale, &mut moved.other_reads),
             Direction::Write => (&mut moved.write_position, &mut moved.write_scale, &mut moved.other_writes),
         };
-        *place = share(position);
+        *place = share_of_steps(position);
         match self.amount {
-            Amount::LargeBlocks => *scale = share(amount),
-            Amount::Others => *others = rate(amount),
+            Amount::LargeBlocks => *scale = share_of_steps(amount),
+            Amount::Others => {
+                *others = Rate::ratio((amount / STEP_OF_OTHERS).round() as u128, 10).unwrap_or(Rate::ZERO)
+            }
         }
         moved
     }
@@ -122,6 +122,11 @@ impl Movable {
     }
 }
 
+/// The share that is nearest to a value, in whole steps.
+fn share_of_steps(value: f64) -> Share {
+    Share::from_ppb((value / STEP * 1e3).round() as u64 * 1_000)
+}
+
 /// Knobs of one direction, and how far they are from the goal.
 #[derive(Clone, Copy, Debug)]
 struct Setting {
@@ -137,7 +142,7 @@ pub(super) fn solve(load: &dyn Load, aim: &Aim, from: &Knobs) -> Knobs {
     [Direction::Write, Direction::Read].into_iter().fold(*from, |knobs, direction| {
         let movable = Movable::new(load, direction);
         let best = of_direction(load, aim, &knobs, movable);
-        let [operations, _] = Figure::of(direction).map(|figure| figure as usize);
+        let [operations, _] = Figure::of_direction(direction).map(|figure| figure as usize);
         let made = aim.made_of_one[operations];
         if best.worst <= aim.tolerance || (made - 1.0).abs() <= aim.tolerance {
             return movable.with(&knobs, best.position, best.amount);
@@ -150,7 +155,7 @@ pub(super) fn solve(load: &dyn Load, aim: &Aim, from: &Knobs) -> Knobs {
 }
 
 fn of_direction(load: &dyn Load, aim: &Aim, from: &Knobs, movable: Movable) -> Setting {
-    let (position, _) = movable.of(from);
+    let (position, _) = movable.amounts_in(from);
     let at = |position: f64| at_position(load, aim, from, movable, position);
     let nearest = |settings: &mut dyn Iterator<Item = Setting>, first: Setting| {
         settings.fold(first, |best, one| if one.cost < best.cost { one } else { best })
@@ -165,17 +170,19 @@ fn of_direction(load: &dyn Load, aim: &Aim, from: &Knobs, movable: Movable) -> S
 
 /// The best amount for a position.
 fn at_position(load: &dyn Load, aim: &Aim, from: &Knobs, movable: Movable, position: f64) -> Setting {
-    let (was_position, was_amount) = movable.of(from);
+    let (was_position, was_amount) = movable.amounts_in(from);
     let figures = |amount: f64| load.expected(&movable.with(from, position, amount)).figures;
     let (none, once) = (figures(0.0), figures(1.0));
-    let line = |figure: Figure| {
-        let at = figure as usize;
-        let production = aim.production[at].filter(|theirs| *theirs > 0.0)?;
-        let times = aim.factor[at] / production;
-        Some((none[at] * times - 1.0, (once[at] - none[at]) * times))
-    };
-    let both = Figure::of(movable.direction);
-    let lines: Vec<(f64, f64)> = both.into_iter().filter_map(line).collect();
+    let both = Figure::of_direction(movable.direction);
+    let lines: Vec<(f64, f64)> = both
+        .into_iter()
+        .filter_map(|figure| {
+            let at = figure as usize;
+            let production = aim.production[at].filter(|theirs| *theirs > 0.0)?;
+            let times = aim.factor[at] / production;
+            Some((none[at] * times - 1.0, (once[at] - none[at]) * times))
+        })
+        .collect();
     let setting = |amount: f64| {
         let off = |figure: Figure| {
             let at = figure as usize;
@@ -195,11 +202,16 @@ fn at_position(load: &dyn Load, aim: &Aim, from: &Knobs, movable: Movable, posit
 
 /// Where the larger distance of these lines from zero can be smallest.
 fn turns(lines: &[(f64, f64)], bounds: [f64; 2]) -> impl Iterator<Item = f64> {
-    let zero = |(a, b): (f64, f64)| -a / b;
-    let mut places: Vec<f64> = lines.iter().map(|line| zero(*line)).collect();
+    let mut places: Vec<f64> = lines.iter().map(|line| zero_of(*line)).collect();
     if let [(a, b), (c, d)] = lines {
-        places.extend([zero((a - c, b - d)), zero((a + c, b + d))]);
+        places.extend([zero_of((a - c, b - d)), zero_of((a + c, b + d))]);
     }
     places.extend(bounds);
     places.into_iter().filter(|place| place.is_finite())
+}
+
+/// Where a line `a + b x` is zero.
+fn zero_of(line: (f64, f64)) -> f64 {
+    let (a, b) = line;
+    -a / b
 }

@@ -7,6 +7,7 @@ use crate::procedure::{Aside, Evidence};
 use crate::verdict::Verdict;
 use crate::words::add_new;
 use assay_base::{Direction, Knobs};
+use assay_record::PlanHead;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -88,15 +89,17 @@ const FLUSHES: &str = "the kernel follows each durable write with a flush of the
 
 /// Whether the kernel sends a separate flush for each durable write, which its counters include as an empty write.
 fn counts_flushes(facts: &BTreeMap<String, String>) -> bool {
-    let is = |name: &str, value: &str| facts.get(name).is_some_and(|fact| fact == value);
-    is("fua", "no") && is("write cache", "write back")
+    has_fact(facts, "fua", "no") && has_fact(facts, "write cache", "write back")
+}
+
+/// Whether a fact has this value.
+fn has_fact(facts: &BTreeMap<String, String>, name: &str, value: &str) -> bool {
+    facts.get(name).is_some_and(|fact| fact == value)
 }
 
 /// Whether a stream of the plan writes durably.
-fn is_durable(plan: &serde_json::Value, stream: &str) -> bool {
-    let streams = plan.get("streams").and_then(|streams| streams.as_array());
-    let mut mine = streams.into_iter().flatten().filter(|it| it.get("name").is_some_and(|name| name == stream));
-    mine.any(|it| it.get("durable").is_some_and(|durable| durable == true))
+fn is_durable(plan: &PlanHead, stream: &str) -> bool {
+    plan.streams.iter().any(|planned| planned.name.as_deref() == Some(stream) && planned.durable)
 }
 
 fn is_none_at_all(flushes: &f64) -> bool {
@@ -106,22 +109,19 @@ fn is_none_at_all(flushes: &f64) -> bool {
 impl Measured {
     /// What the judged run did to its only target. The device's own counters, where it has any, are scaled by the
     /// operations of the run, because they cover the whole run and the figures only the measured time.
-    pub fn of(judgement: &Judgement) -> Measured {
+    pub fn from_judgement(judgement: &Judgement) -> Measured {
         let part = &judgement.part;
         let [reads, writes] = [Direction::Read, Direction::Write].map(|direction| {
             let word = direction.to_string();
             part.streams.rates(|totals| totals.direction == word).unwrap_or_default()
         });
         let own = [reads.0, writes.0, reads.1, writes.1];
-        let durable = part.streams.rates(|totals| is_durable(&part.plan.json, &totals.name));
+        let plan = PlanHead::parse(&part.plan.json);
+        let durable = part.streams.rates(|totals| is_durable(&plan, &totals.name));
         let (durable, _) = durable.unwrap_or_default();
         let disk = part.targets.each.first().and_then(|target| target.disk);
         let device = disk.map(|disk| {
-            let times = |device: DiskCount, own: DiskCount| {
-                let of = |device: u64, own: u64| if own == 0 { 1.0 } else { device as f64 / own as f64 };
-                [of(device.operations, own.operations), of(device.bytes, own.bytes)]
-            };
-            let (reads, writes) = (times(disk.reads, disk.own_reads), times(disk.writes, disk.own_writes));
+            let (reads, writes) = (ratios(disk.reads, disk.own_reads), ratios(disk.writes, disk.own_writes));
             [own[0] * reads[0], own[1] * writes[0], own[2] * reads[1], own[3] * writes[1]]
         });
         let flushed = part.targets.each.first().is_some_and(|target| counts_flushes(&target.head.facts));
@@ -144,6 +144,11 @@ impl Measured {
     }
 }
 
+/// The ratio of what the device did to what the run asked for, in operations and in bytes.
+fn ratios(device: DiskCount, own: DiskCount) -> [f64; 2] {
+    [ratio_of(device.operations, own.operations), ratio_of(device.bytes, own.bytes)]
+}
+
 impl Trail {
     /// Adds a round whose log lies in `directory`, in the place of what was known of it.
     pub fn add(&mut self, knobs: Knobs, judgement: &Judgement, figures: Vec<Compared>, directory: String) {
@@ -153,7 +158,7 @@ impl Trail {
             self.device = Some(TargetTotals::device(target));
             self.size_bytes = Some(target.head.size_bytes);
         }
-        let measured = Measured::of(judgement);
+        let measured = Measured::from_judgement(judgement);
         if measured.flushes > 0.0 && !self.notes.iter().any(|note| note == FLUSHES) {
             self.notes.push(FLUSHES.to_owned());
         }
@@ -198,4 +203,9 @@ impl Trail {
     pub fn result(&self) -> Option<&Round> {
         self.rounds.get(self.outcome.as_ref()?.result()?.checked_sub(1)?)
     }
+}
+
+/// What the device did, as a multiple of what was asked of it; 1 where nothing was.
+fn ratio_of(device: u64, own: u64) -> f64 {
+    if own == 0 { 1.0 } else { device as f64 / own as f64 }
 }

@@ -90,7 +90,7 @@ pub(super) fn why(load: &dyn Load, state: &State<'_>, figure: Figure) -> Why {
 /// Whether any knob of the figure's direction changes it.
 fn moves(load: &dyn Load, knobs: &Knobs, figure: Figure) -> bool {
     let movable = Movable::new(load, figure.direction());
-    let (position, amount) = movable.of(knobs);
+    let (position, amount) = movable.amounts_in(knobs);
     let expected = |position, amount| load.expected(&movable.with(knobs, position, amount)).figures[figure as usize];
     let now = expected(position, amount);
     let [low, high] = solve::POSITIONS;
@@ -101,27 +101,23 @@ fn moves(load: &dyn Load, knobs: &Knobs, figure: Figure) -> bool {
 
 fn tied_or_bound(load: &dyn Load, state: &State<'_>, direction: Direction, above: bool) -> Why {
     let movable = Movable::new(load, direction);
-    let (position, amount) = movable.of(state.knobs);
-    let [operations, bytes] = Figure::of(direction);
-    let expected = |position| load.expected(&movable.with(state.knobs, position, amount)).figures;
-    let sizes_move = expected(solve::POSITIONS[0])[bytes as usize] != expected(solve::POSITIONS[1])[bytes as usize];
-    let now = expected(position);
+    let (position, amount) = movable.amounts_in(state.knobs);
+    let [operations, bytes] = Figure::of_direction(direction);
+    let at_positions = solve::POSITIONS.map(|end| load.expected(&movable.with(state.knobs, end, amount)).figures);
+    let sizes_move = at_positions[0][bytes as usize] != at_positions[1][bytes as usize];
+    let now = load.expected(&movable.with(state.knobs, position, amount)).figures;
     // Because of rounding up to blocks, the last steps before a bound are all alike and show no difference.
-    let bound = solve::POSITIONS[usize::from(!above)];
-    let at_bound = (expected(bound)[bytes as usize] / now[bytes as usize] - 1.0).abs() < state.tolerance;
+    let bound = at_positions[usize::from(!above)];
+    let at_bound = (bound[bytes as usize] / now[bytes as usize] - 1.0).abs() < state.tolerance;
     if sizes_move && at_bound || amount == movable.bounds()[usize::from(!above)] {
         return Why::Bound { lowest: above };
     }
-    let theirs = |figure: Figure| state.production[figure as usize].unwrap_or_default();
-    Why::Tied {
-        ours: ratio(now[bytes as usize], now[operations as usize]),
-        theirs: ratio(theirs(bytes), theirs(operations)),
-    }
+    let theirs = [bytes, operations].map(|figure| state.production[figure as usize].unwrap_or_default());
+    Why::Tied { ours: ratio(now[bytes as usize], now[operations as usize]), theirs: ratio(theirs[0], theirs[1]) }
 }
 
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let kib = |bytes: f64| bytes / 1024.0;
         match self {
             Why::Split { times } => write!(
                 f,
@@ -144,12 +140,16 @@ impl fmt::Display for Why {
             Why::Tied { ours, theirs } => write!(
                 f,
                 "one knob changes both operations and bytes: an operation has {:.1} KiB here and {:.1} KiB in production",
-                kib(*ours),
-                kib(*theirs)
+                in_kib(*ours),
+                in_kib(*theirs)
             ),
             Why::Unfinished => {
                 f.write_str("it is expected to agree in another round: allow more (--rounds), or longer ones (--for)")
             }
         }
     }
+}
+
+fn in_kib(bytes: f64) -> f64 {
+    bytes / 1024.0
 }

@@ -166,9 +166,10 @@ fn adds_up(flow: &FlowInterval, carried_in: Option<u64>) -> Result<(), Unbalance
 
 /// A damaged place implies a read that failed because of it.
 fn damage_adds_up(flow: &FlowInterval) -> Result<(), Unbalanced> {
-    match flow.damaged > 0 && !flow.errors.keys().any(|name| is_damage(name)) {
-        true => Err(Unbalanced::Damage(flow.damaged)),
-        false => Ok(()),
+    if flow.damaged > 0 && !flow.errors.keys().any(|name| is_damage(name)) {
+        Err(Unbalanced::Damage(flow.damaged))
+    } else {
+        Ok(())
     }
 }
 

@@ -40,23 +40,17 @@ pub(crate) fn changes(values: &[f64]) -> Vec<usize> {
     outstanding(&logs, found, variance, block)
 }
 
-/// Those of the changes that also stand out from the noise on their own two sides: a drive that becomes slower often
+/// The changes that also stand out from the noise on their own two sides: a drive that becomes slower often
 /// becomes less even too, and the variance of the whole series is that of its calmer part. The change that stands out
 /// least is removed first; its two sides then become one.
 fn outstanding(values: &[f64], mut found: Vec<usize>, variance: f64, block: usize) -> Vec<usize> {
-    let mean = |side: &[f64]| side.iter().sum::<f64>() / side.len() as f64;
     // Six blocks on each side, whatever else changes in them: their median tolerates one step.
-    let around = |at: usize| {
-        let (before, after) = (at.saturating_sub(6 * block), (at + 6 * block).min(values.len()));
-        let sides = [&values[before..at], &values[at..after]].into_iter().filter(|side| side.len() >= 4 * block);
-        sides.map(|side| long_run_variance(side, block)).fold(variance, f64::max)
-    };
     loop {
         let bounds: Vec<usize> = [0].into_iter().chain(found.iter().copied()).chain([values.len()]).collect();
         let gain = |at: usize| {
             let (left, right) = (&values[bounds[at]..bounds[at + 1]], &values[bounds[at + 1]..bounds[at + 2]]);
-            let (apart, n, m) = (mean(right) - mean(left), left.len() as f64, right.len() as f64);
-            apart * apart * n * m / (n + m) / around(bounds[at + 1])
+            let (apart, n, m) = (mean_of(right) - mean_of(left), left.len() as f64, right.len() as f64);
+            apart * apart * n * m / (n + m) / variance_around(values, bounds[at + 1], variance, block)
         };
         match (0..found.len()).map(|at| (at, gain(at))).min_by(|a, b| a.1.total_cmp(&b.1)) {
             Some((at, gain)) if gain < PENALTY * ln(values.len() as f64) => drop(found.remove(at)),
@@ -65,15 +59,28 @@ fn outstanding(values: &[f64], mut found: Vec<usize>, variance: f64, block: usiz
     }
 }
 
+/// The variance of the values near a place, if that is larger than `variance`.
+fn variance_around(values: &[f64], at: usize, variance: f64, block: usize) -> f64 {
+    let (before, after) = (at.saturating_sub(6 * block), (at + 6 * block).min(values.len()));
+    let sides = [&values[before..at], &values[at..after]].into_iter().filter(|side| side.len() >= 4 * block);
+    sides.map(|side| long_run_variance(side, block)).fold(variance, f64::max)
+}
+
+/// The mean of the values on one side of a change.
+fn mean_of(side: &[f64]) -> f64 {
+    side.iter().sum::<f64>() / side.len() as f64
+}
+
 /// Each value replaced by the median of itself and the two values on either side, which removes peaks of up to two
 /// values and keeps steps where they are (J. W. Tukey, "Exploratory Data Analysis", 1977).
 fn without_spikes(values: &[f64]) -> Vec<f64> {
-    let median = |at: usize| {
-        let mut around: Vec<f64> = values[at.saturating_sub(2)..(at + 3).min(values.len())].to_vec();
-        around.sort_by(f64::total_cmp);
-        around[around.len() / 2]
-    };
-    (0..values.len()).map(median).collect()
+    (0..values.len())
+        .map(|at| {
+            let mut around: Vec<f64> = values[at.saturating_sub(2)..(at + 3).min(values.len())].to_vec();
+            around.sort_by(f64::total_cmp);
+            around[around.len() / 2]
+        })
+        .collect()
 }
 
 /// Twice the cube root of `n`.

@@ -52,10 +52,10 @@ impl ClockFold {
         let clocks = self.clocks.get_or_insert(Clocks { start: sample, end: sample, events: Vec::new() });
         clocks.end = sample;
         let Some(before) = self.last.replace(sample) else { return ClockNotice::Nothing };
-        let since = |now: u64, then: u64| i128::from(now) - i128::from(then);
-        let ran = since(sample.at_ns, before.at_ns);
-        let (mono, boot) = (since(sample.mono_ns, before.mono_ns), since(sample.boot_ns, before.boot_ns));
-        let real = since(sample.real_ns, before.real_ns);
+        let ran = difference_ns(sample.at_ns, before.at_ns);
+        let (mono, boot) =
+            (difference_ns(sample.mono_ns, before.mono_ns), difference_ns(sample.boot_ns, before.boot_ns));
+        let real = difference_ns(sample.real_ns, before.real_ns);
         let (slept, set) = (boot - mono, real - boot);
         if i128::from(sample.at_ns) + NOISE_NS < i128::from(end_ns) {
             return ClockNotice::Contradiction(ClockFault::Early);
@@ -88,6 +88,11 @@ impl ClockFold {
     pub(crate) fn finish(self) -> Option<Clocks> {
         self.clocks
     }
+}
+
+/// The time from one reading of a clock to another.
+fn difference_ns(now: u64, then: u64) -> i128 {
+    i128::from(now) - i128::from(then)
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use assay_record::{Close, CloseReason};
 pub(crate) struct Ended {
     /// Number of operations that were issued.
     pub(crate) issued: u64,
-    /// By how much the generator may have delayed a schedule; 0 where that is not counted.
+    /// The time by which the generator may have delayed a schedule; 0 where that is not counted.
     pub(crate) generator_behind_ns: u64,
     /// The lag at which the run was to stop.
     pub(crate) max_lag_ns: u64,

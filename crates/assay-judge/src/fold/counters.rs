@@ -4,7 +4,7 @@
 
 use crate::judgement::{Counts, SliceTimes};
 use assay_base::{Code, Span};
-use assay_record::{FailureTimes, FlowInterval, PARTS, Thresholds, Timing};
+use assay_record::{FailureTimes, FlowInterval, FlowWork, PARTS, Thresholds, Timing};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Number of names of errors, and of other things that are counted by name; further ones are counted under one common
@@ -84,12 +84,11 @@ impl Lengths {
     /// The figures for a slice, with the counts over `shown`.
     pub(crate) fn slice_times(&self, thresholds: &Thresholds, shown: &BTreeSet<Span>) -> SliceTimes {
         let operations = self.total();
-        let counted = |span: &Span| self.over(thresholds, *span).map(|n| (*span, n));
         SliceTimes {
             operations,
             mean_ns: self.mean_ns(),
             max_ns: (operations > 0).then_some(self.max_ns),
-            over: shown.iter().filter_map(counted).collect(),
+            over: shown.iter().filter_map(|span| self.over(thresholds, *span).map(|n| (*span, n))).collect(),
         }
     }
 }
@@ -99,18 +98,10 @@ impl Lengths {
 pub(crate) struct Counters {
     /// Carried in at the beginning: waiting, in flight and stuck.
     pub carried_in: u64,
-    /// Operations whose intended time is in the period.
-    pub scheduled: u64,
-    /// Issued.
-    pub issued: u64,
-    /// Completed in full.
-    pub ok: u64,
-    /// Bytes of those that completed in full.
-    pub bytes: u64,
-    /// Those of them that completed after the planned time, while the run drained, and their bytes.
+    /// What was done in the period.
+    pub work: FlowWork,
+    /// The operations that completed after the planned time, while the run drained, and their bytes.
     pub drained: (u64, u64),
-    /// Completed with too few bytes.
-    pub short: u64,
     /// Failed, by error name.
     pub errors: BTreeMap<String, u64>,
     /// What else the completed ones report, by name.
@@ -145,12 +136,11 @@ pub(crate) struct Counters {
 impl Counters {
     /// Empty counters for `buckets` buckets.
     pub(crate) fn new(buckets: usize) -> Counters {
-        let lengths = || Lengths::new(buckets);
         Counters {
-            response: lengths(),
-            service: lengths(),
-            lag: lengths(),
-            own_lag: lengths(),
+            response: Lengths::new(buckets),
+            service: Lengths::new(buckets),
+            lag: Lengths::new(buckets),
+            own_lag: Lengths::new(buckets),
             forgiven: vec![0; buckets],
             ..Counters::default()
         }
@@ -158,7 +148,7 @@ impl Counters {
 
     /// Adds one interval; `Err` is the number of a bucket that does not exist.
     pub(crate) fn add_interval(&mut self, flow: &FlowInterval) -> Result<(), u64> {
-        self.add_scalars(flow.scheduled, flow.issued, flow.ok, flow.bytes, flow.short);
+        self.work.add(&flow.work());
         flow.errors.iter().for_each(|(name, n)| self.add_error(name, *n));
         add_named(&mut self.counted, &flow.counted);
         if let Some(failures) = &flow.failures {
@@ -181,7 +171,7 @@ impl Counters {
     /// Adds the failures of an interval whose other counts are not known.
     pub(crate) fn add_failures(&mut self, lost: &FlowInterval) {
         lost.errors.iter().for_each(|(name, n)| self.add_error(name, *n));
-        self.short = self.short.saturating_add(lost.short);
+        self.work.short = self.work.short.saturating_add(lost.short);
         self.stuck = self.stuck.max(lost.stuck);
     }
 
@@ -192,11 +182,11 @@ impl Counters {
 
     /// Adds another flow over the same period.
     pub(crate) fn merge(&mut self, other: &Counters) {
-        self.add_scalars(other.scheduled, other.issued, other.ok, other.bytes, other.short);
+        self.work.add(&other.work);
         other.errors.iter().for_each(|(name, n)| self.add_error(name, *n));
         add_named(&mut self.counted, &other.counted);
         add_parts(&mut self.failed_at, other.failed_at.iter().map(|(part, n)| (*part, *n)));
-        self.add_drained(other.drained);
+        self.add_drained(other.drained.0, other.drained.1);
         let ends =
             [&mut self.carried_in, &mut self.in_flight, &mut self.waiting, &mut self.stuck, &mut self.stuck_before];
         let theirs = [other.carried_in, other.in_flight, other.waiting, other.stuck, other.stuck_before];
@@ -216,9 +206,7 @@ impl Counters {
     /// Takes off what happened in a part of the period, as far as the rules read it. A log may claim anything: nothing
     /// falls below zero.
     pub(crate) fn subtract(&mut self, part: &Counters) {
-        let mine = [&mut self.scheduled, &mut self.issued, &mut self.ok, &mut self.bytes, &mut self.short];
-        let theirs = [part.scheduled, part.issued, part.ok, part.bytes, part.short];
-        mine.into_iter().zip(theirs).for_each(|(mine, theirs)| *mine = mine.saturating_sub(theirs));
+        self.work.subtract(&part.work);
         for (name, n) in &part.errors {
             if let Some(mine) = self.errors.get_mut(name) {
                 *mine = mine.saturating_sub(*n);
@@ -239,14 +227,8 @@ impl Counters {
 
     /// Counts completions, with their bytes, as later than the planned time; they are already included in all
     /// completions.
-    pub(crate) fn add_drained(&mut self, (ok, bytes): (u64, u64)) {
+    pub(crate) fn add_drained(&mut self, ok: u64, bytes: u64) {
         self.drained = (self.drained.0.saturating_add(ok), self.drained.1.saturating_add(bytes));
-    }
-
-    fn add_scalars(&mut self, scheduled: u64, issued: u64, ok: u64, bytes: u64, short: u64) {
-        let mine = [&mut self.scheduled, &mut self.issued, &mut self.ok, &mut self.bytes, &mut self.short];
-        let theirs = [scheduled, issued, ok, bytes, short];
-        mine.into_iter().zip(theirs).for_each(|(mine, theirs)| *mine = mine.saturating_add(theirs));
     }
 
     fn add_error(&mut self, name: &str, n: u64) {
@@ -265,7 +247,7 @@ impl Counters {
 
     /// Operations that ended, successfully or not.
     pub(crate) fn ended(&self) -> u64 {
-        self.ok.saturating_add(self.short).saturating_add(self.failed())
+        self.work.ok.saturating_add(self.work.short).saturating_add(self.failed())
     }
 
     /// Operations over `threshold` that own lag pushed there; `None` when it is not a boundary.
@@ -276,11 +258,11 @@ impl Counters {
     /// The counters in the form that is reported.
     pub(crate) fn counts(&self) -> Counts {
         Counts {
-            scheduled: self.scheduled,
-            issued: self.issued,
-            operations: self.ok,
-            bytes: self.bytes,
-            short: self.short,
+            scheduled: self.work.scheduled,
+            issued: self.work.issued,
+            operations: self.work.ok,
+            bytes: self.work.bytes,
+            short: self.work.short,
             errors: self.errors.clone(),
             counted: self.counted.clone(),
             failed_at: self.failed_at.clone(),
@@ -399,8 +381,8 @@ mod tests {
         let mut one = Counters::new(3);
         one.add_error("EIO", 2);
         one.add_error(&Code::NOT_SUBMITTED.to_string(), 5);
-        (one.ok, one.short, one.stuck, one.waiting) = (10, 1, 3, 4);
-        one.add_drained((2, 8192));
+        (one.work.ok, one.work.short, one.stuck, one.waiting) = (10, 1, 3, 4);
+        one.add_drained(2, 8192);
         one.end_segment();
         one.stuck = 1;
         let mut sum = Counters::new(3);

@@ -1,4 +1,4 @@
-//! What events told about databases after the run: their settings, and what their checks found.
+//! What events tell about databases after the run: their settings, and what their checks found.
 
 use crate::judgement::{DatabaseFigures, MeterFigures};
 use assay_record::{DatabaseHead, Event, EventKind};
@@ -12,24 +12,24 @@ const COMMITS: &str = "commits";
 
 /// What was found of the databases of one step, in the order of the targets.
 #[derive(Debug)]
-pub(crate) struct Databases(Vec<Found>);
+pub(crate) struct Databases(Vec<DatabaseState>);
 
 /// What was found of one database.
 #[derive(Clone, Debug, Default)]
-struct Found {
+struct DatabaseState {
     settings: Option<BTreeMap<String, String>>,
     checked: Option<String>,
     broken: u64,
     /// Whether the open segment was cut short, and nobody else had written until then.
     undisturbed: bool,
     /// Whether the open segment tells how its check went.
-    told: bool,
+    tells_of_check: bool,
 }
 
 impl Databases {
     /// For so many databases.
     pub(crate) fn new(count: usize) -> Databases {
-        Databases(vec![Found::default(); count])
+        Databases(vec![DatabaseState::default(); count])
     }
 
     /// Keeps what an event tells.
@@ -44,13 +44,13 @@ impl Databases {
     /// was broken once stays so.
     pub(crate) fn resume(&mut self) {
         for found in &mut self.0 {
-            *found = Found { broken: found.broken, ..Found::default() };
+            *found = DatabaseState { broken: found.broken, ..DatabaseState::default() };
         }
     }
 
     /// Whether the segment that was read last tells how the check of a database went.
     pub(crate) fn tells_of_check(&self, target: usize) -> bool {
-        self.0.get(target).is_some_and(|found| found.told)
+        self.0.get(target).is_some_and(|found| found.tells_of_check)
     }
 
     /// Whether the segment that was read last says what was found when a database was looked at after it.
@@ -63,11 +63,12 @@ impl Databases {
         let found = std::mem::take(&mut self.0);
         let mut all: Vec<DatabaseFigures> =
             heads.into_iter().zip(found).map(|(head, found)| found.finish(head)).collect();
-        let dialects: BTreeSet<String> = all.iter().map(|it| it.head.dialect.clone()).collect();
+        let dialects: BTreeSet<String> = all.iter().map(|figures| figures.head.dialect.clone()).collect();
         for dialect in dialects {
             let servers: Vec<&MeterFigures> =
-                meters.iter().filter(|it| it.head.kind == SERVER && it.head.name == dialect).collect();
-            let own: Vec<&mut DatabaseFigures> = all.iter_mut().filter(|it| it.head.dialect == dialect).collect();
+                meters.iter().filter(|meter| meter.head.kind == SERVER && meter.head.name == dialect).collect();
+            let own: Vec<&mut DatabaseFigures> =
+                all.iter_mut().filter(|figures| figures.head.dialect == dialect).collect();
             // A server that could not be asked has no meter: then nobody knows which is whose.
             if servers.len() == own.len() {
                 own.into_iter().zip(servers).for_each(|(own, server)| own.server_tpm = per_minute(server));
@@ -83,7 +84,7 @@ fn per_minute(server: &MeterFigures) -> Option<f64> {
     server.mean(at).map(|per_second| per_second * 60.0)
 }
 
-impl Found {
+impl DatabaseState {
     fn event(&mut self, event: &Event) {
         match event.what {
             EventKind::Settings => {
@@ -102,17 +103,21 @@ impl Found {
             EventKind::Unchecked => {}
             _ => return,
         }
-        self.told |= event.what != EventKind::Settings;
+        self.tells_of_check |= event.what != EventKind::Settings;
     }
 
     fn finish(self, head: DatabaseHead) -> DatabaseFigures {
-        let places = |n: u64| format!("conditions are broken in {n} place{}", if n == 1 { "" } else { "s" });
         // It stands beside the name of the database, which an event carries where there are several.
         let named = format!("{}: ", head.url);
         let checked = self.checked.map(|text| text.replace(&named, ""));
-        let checked = if self.broken > 0 { Some(places(self.broken)) } else { checked };
+        let checked = if self.broken > 0 { Some(broken_in_places(self.broken)) } else { checked };
         DatabaseFigures { head, settings_at_end: self.settings, checked, server_tpm: None }
     }
+}
+
+/// The number of places in which conditions are broken, in words.
+fn broken_in_places(n: u64) -> String {
+    format!("conditions are broken in {n} place{}", if n == 1 { "" } else { "s" })
 }
 
 #[cfg(test)]

@@ -66,7 +66,7 @@ mod tests {
     use assay_base::Span;
     use assay_record::{FlowHead, Recorder, Thresholds, Took};
 
-    /// Those of a flow are kept where its stream has several, up to sixty-four flows.
+    /// The distributions of a flow are kept where its stream has several, up to sixty-four flows.
     #[test]
     fn distributions_of_flows_are_kept_where_they_differ_from_their_streams() {
         for (flows, kept) in [(1, false), (2, true), (64, true), (65, false)] {

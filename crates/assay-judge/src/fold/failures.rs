@@ -6,7 +6,7 @@
 
 use crate::finding::criterion::CriterionFinding;
 use crate::finding::failed::{Failures, Moment, may_be_excused};
-use crate::finding::{Class, Finding, Kind, nowhere};
+use crate::finding::{Class, Finding, FindingKind, nowhere};
 use crate::fold::counters::{add_parts, of_the_device, parts};
 use crate::fold::layout::Layout;
 use crate::fold::notes::Notes;
@@ -40,7 +40,8 @@ impl FlowFailures {
         flow: usize,
         first: Moment,
         interval: &FlowInterval,
-        (at_ns, layout): (u64, &Layout),
+        at_ns: u64,
+        layout: &Layout,
         notes: &mut Notes,
     ) {
         let unexcused;
@@ -59,7 +60,7 @@ impl FlowFailures {
             notes.findings.len() - 1
         });
         let Finding { kind, deciding } = &mut notes.findings[place];
-        if let Kind::Failed(failures) = kind {
+        if let FindingKind::Failed(failures) = kind {
             add(failures, interval);
             deciding.measured = Some(failures.measured());
         }
@@ -69,17 +70,17 @@ impl FlowFailures {
     fn excuse(&mut self, flow: usize, first: Moment, interval: &FlowInterval, layout: &Layout) -> FlowInterval {
         let (allowed, left): (BTreeMap<_, _>, BTreeMap<_, _>) =
             interval.errors.clone().into_iter().partition(|(name, _)| may_be_excused(name));
-        let of = self.allowed.entry(flow).or_default();
+        let excused = self.allowed.entry(flow).or_default();
         let failed = interval.errors.values().fold(0u64, |sum, n| sum.saturating_add(*n));
-        of.ended = of.ended.saturating_add(interval.ok).saturating_add(interval.short).saturating_add(failed);
+        excused.ended = excused.ended.saturating_add(interval.ok).saturating_add(interval.short).saturating_add(failed);
         let rest =
             FlowInterval { errors: left, short: interval.short, stuck: interval.stuck, ..FlowInterval::default() };
         if allowed.values().any(|n| *n > 0) {
-            if of.failures.errors.is_empty() {
-                of.failures = of_flow(flow, first, layout);
+            if excused.failures.errors.is_empty() {
+                excused.failures = of_flow(flow, first, layout);
             }
             add(
-                &mut of.failures,
+                &mut excused.failures,
                 &FlowInterval { errors: allowed, failures: interval.failures.clone(), ..FlowInterval::default() },
             );
         }
@@ -88,16 +89,10 @@ impl FlowFailures {
 
     /// Finds where more failed over the whole step than may, unless the criterion itself is broken.
     pub(crate) fn too_many(&mut self, at_ns: u64, layout: &Layout, notes: &mut Notes) {
-        let broken = |stream: &str, notes: &Notes| {
-            notes.findings.iter().any(|finding| match &finding.kind {
-                Kind::Criterion(it) => is_broken(it, stream),
-                _ => false,
-            })
-        };
         for (flow, Allowed { failures, ended }) in std::mem::take(&mut self.allowed) {
             let Some(share) = layout.stream_of(flow).may_fail else { continue };
             let failed = failures.errors.values().fold(0u64, |sum, n| sum.saturating_add(*n));
-            if share.holds(failed, ended) || broken(&failures.stream, notes) {
+            if share.holds(failed, ended) || is_bound_broken(&failures.stream, notes) {
                 continue;
             }
             let failures = Failures { more_than: Some((share, ended)), ..failures };
@@ -107,6 +102,14 @@ impl FlowFailures {
             notes.findings.push(finding);
         }
     }
+}
+
+/// Whether a criterion on the errors of a stream is broken.
+fn is_bound_broken(stream: &str, notes: &Notes) -> bool {
+    notes.findings.iter().any(|finding| match &finding.kind {
+        FindingKind::Criterion(found) => is_broken(found, stream),
+        _ => false,
+    })
 }
 
 fn is_broken(found: &CriterionFinding, stream: &str) -> bool {
@@ -208,15 +211,15 @@ mod tests {
         layout.streams[1].may_fail = None;
         let (mut fold, mut notes) = (FlowFailures::default(), Notes::new(1));
         for (start_ns, interval) in intervals {
-            fold.add(0, Moment::UnderLoad(*start_ns), interval, (0, &layout), &mut notes);
+            fold.add(0, Moment::UnderLoad(*start_ns), interval, 0, &layout, &mut notes);
         }
         let others = beside.len();
         notes.findings.extend(beside.into_iter().map(|it| Finding::of_step(it, 1)));
         fold.too_many(7, &layout, &mut notes);
-        let kinds: Vec<Kind> = notes.findings.into_iter().skip(others).map(|found| found.kind).collect();
+        let kinds: Vec<FindingKind> = notes.findings.into_iter().skip(others).map(|found| found.kind).collect();
         assert!(kinds.len() < 2, "{kinds:?}");
         kinds.into_iter().next().map(|kind| match kind {
-            Kind::Failed(it) => (it.measured(), it.place(), it.first),
+            FindingKind::Failed(it) => (it.measured(), it.place(), it.first),
             other => panic!("{other:?}"),
         })
     }

@@ -10,7 +10,6 @@ use crate::judgement::{
     CacheFigures, Course, CriterionOutcome, GeneratorFigures, Intervals, LogHistory, MeasuredTime, PlanAsRun,
     SliceList, Step, StepFigures, StreamFigures, TargetFigures, TargetTotals,
 };
-use crate::rules::criterion::Tracker;
 use crate::rules::{disk, loops};
 use assay_record::CloseReason;
 
@@ -56,7 +55,8 @@ pub(crate) fn finish(mut fold: StepFold) -> Finished {
         fold,
         targets,
         StreamFigures { each: streams, together, groups, ..StreamFigures::default() },
-        (ended, notes.contradictions),
+        ended,
+        notes.contradictions,
     );
     let part = StepFigures { failure: failure(&notes.findings), ..part };
     laws::assert_all(&part, &layout, peak);
@@ -95,14 +95,16 @@ fn part(
     mut fold: StepFold,
     targets: Vec<TargetTotals>,
     streams: StreamFigures,
-    (closed, contradictions): (Option<CloseReason>, u64),
+    closed: Option<CloseReason>,
+    contradictions: u64,
 ) -> StepFigures {
     let slice_ns = fold.slices.windows().length_ns();
     let mut criteria: Vec<(usize, CriterionOutcome)> = Vec::new();
     for judged in std::mem::take(&mut fold.slices.judged) {
         let planned = judged.windows.planned();
-        let outcome = |(order, tracker): (usize, Tracker)| (order, tracker.outcome(planned, fold.slices.stress));
-        criteria.extend(judged.trackers.into_iter().map(outcome));
+        criteria.extend(
+            judged.trackers.into_iter().map(|(order, tracker)| (order, tracker.outcome(planned, fold.slices.stress))),
+        );
     }
     criteria.sort_by_key(|(order, _)| *order);
     let load = fold.slices.load.outcome(slice_ns);
@@ -138,7 +140,7 @@ fn part(
         }
         .with_throughput(fold.measured.totals.any_ran_ns),
         slices: SliceList { listed, left_out: fold.slices.kept.left_out },
-        databases: fold.databases.finish(fold.header.databases, &meters),
+        databases: fold.correctness.databases.finish(fold.header.databases, &meters),
         generator: GeneratorFigures {
             cost: fold.measured.totals.cost,
             engine: fold.header.engine,
@@ -153,12 +155,12 @@ fn part(
             meters,
             foreign,
             unwatched: fold.header.unwatched,
-            integrity: fold.integrity.finish(&fold.header.plan),
+            integrity: fold.correctness.integrity.finish(&fold.layout.plan),
         },
         course: Course {
-            gaps: fold.events.gaps,
-            events: fold.events.kept,
-            events_left_out: fold.events.left_out,
+            gaps: fold.happened.events.gaps,
+            events: fold.happened.events.kept,
+            events_left_out: fold.happened.events.left_out,
             steadiness: fold.measured.steady.finish(&fold.layout),
             series,
         },

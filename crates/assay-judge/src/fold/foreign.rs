@@ -122,14 +122,16 @@ impl Disk {
     fn finish(self, width_ns: &[u64]) -> ForeignFigures {
         let (part, all) = (self.part, self.all);
         let share = ForeignLoad::new(0, part, all).map_or(0.0, |load| load.share());
-        let per_second = |of: fn(&(u64, u64)) -> u64| {
-            let points = self.points.iter().zip(width_ns);
-            points.map(|(point, width)| of(point) as f64 * 1e9 / (*width).max(1) as f64).collect()
-        };
-        let (operations_per_second, bytes_per_second) = (per_second(|point| point.0), per_second(|point| point.1));
+        let (operations_per_second, bytes_per_second) =
+            (per_second(&self.points, width_ns, |point| point.0), per_second(&self.points, width_ns, |point| point.1));
         let said = (self.figures.notable_ns > 0).then(|| in_words(&self.figures, part).to_string());
         ForeignFigures { share, operations_per_second, bytes_per_second, said, ..self.figures }
     }
+}
+
+fn per_second(points: &[(u64, u64)], width_ns: &[u64], of: fn(&(u64, u64)) -> u64) -> Vec<f64> {
+    let points = points.iter().zip(width_ns);
+    points.map(|(point, width)| of(point) as f64 * 1e9 / (*width).max(1) as f64).collect()
 }
 
 impl ForeignFigures {
@@ -143,13 +145,12 @@ impl ForeignFigures {
 
 /// Which disk, how much, when.
 fn in_words(figures: &ForeignFigures, work: DiskWork) -> OthersUse {
-    let stretch = |pair: &[u64]| Stretch { from_ns: pair[0], to_ns: pair[1] };
     OthersUse {
         name: figures.head.name.clone(),
         locked: 0,
         work,
         ns: figures.notable_ns,
-        stretches: figures.notable.chunks_exact(2).map(stretch).collect(),
+        stretches: figures.notable.chunks_exact(2).map(|pair| Stretch { from_ns: pair[0], to_ns: pair[1] }).collect(),
         more: figures.notable_left_out,
     }
 }

@@ -1,7 +1,7 @@
 //! What was read, compared with what was written: counts over all phases, and the first damaged places.
 
 use crate::judgement::{DamagedPlace, Integrity};
-use assay_record::{Event, EventKind, FlowInterval};
+use assay_record::{Event, EventKind, FlowInterval, PlanHead};
 use std::collections::BTreeMap;
 
 /// Number of places listed for each target.
@@ -18,11 +18,6 @@ pub(crate) struct IntegrityFold {
     places: Vec<DamagedPlace>,
 }
 
-/// Whether a run leaves what it seals for a later run to compare.
-pub(crate) fn is_sealed_only(plan: &serde_json::Value) -> bool {
-    plan.get("sealed_only").is_some_and(|it| *it == true)
-}
-
 impl IntegrityFold {
     /// Adds a flow's interval.
     pub(crate) fn add(&mut self, flow: &FlowInterval) {
@@ -36,31 +31,17 @@ impl IntegrityFold {
         if event.what != EventKind::Damage || self.places.len() >= KEPT {
             return;
         }
-        let number = |name: &str| event.details.get(name)?.parse::<u64>().ok();
-        let target = || targets.get(usize::try_from(number("target")?).ok()?);
-        let place = || {
-            Some(DamagedPlace {
-                target: target()?.clone(),
-                damage: event.details.get("damage")?.clone(),
-                offset: number("offset")?,
-                bytes: number("bytes")?,
-                generation: number("generation")?,
-                found_generation: number("found_generation"),
-                found_offset: number("found_offset"),
-                went_to: None,
-            })
-        };
-        self.places.extend(place());
+        self.places.extend(damaged_place(event, targets));
     }
 
     /// The result; `None` when the plan does not verify.
-    pub(crate) fn finish(&self, plan: &serde_json::Value) -> Option<Integrity> {
-        if plan.get("verify")? != true {
+    pub(crate) fn finish(&self, plan: &PlanHead) -> Option<Integrity> {
+        if !plan.verify {
             return None;
         }
         // A run that only seals has nothing to say about the data, unless it has read some.
         let read = self.verified + self.unverified + self.damaged > 0;
-        if !read && is_sealed_only(plan) {
+        if !read && plan.sealed_only {
             return None;
         }
         // A misdirected write damages two places: where it went, and where it is missing.
@@ -84,6 +65,26 @@ impl IntegrityFold {
         let (verified_reads, unverified_reads) = (self.verified, self.unverified);
         Some(Integrity { verified_reads, unverified_reads, damaged: self.damaged, places })
     }
+}
+
+/// The place that an event of damage reports; `None` where one of its figures is no number.
+fn damaged_place(event: &Event, targets: &[String]) -> Option<DamagedPlace> {
+    let target = targets.get(usize::try_from(number_in(event, "target")?).ok()?)?;
+    Some(DamagedPlace {
+        target: target.clone(),
+        damage: event.details.get("damage")?.clone(),
+        offset: number_in(event, "offset")?,
+        bytes: number_in(event, "bytes")?,
+        generation: number_in(event, "generation")?,
+        found_generation: number_in(event, "found_generation"),
+        found_offset: number_in(event, "found_offset"),
+        went_to: None,
+    })
+}
+
+/// A figure of an event.
+fn number_in(event: &Event, name: &str) -> Option<u64> {
+    event.details.get(name)?.parse::<u64>().ok()
 }
 
 impl DamagedPlace {
@@ -129,8 +130,9 @@ mod tests {
         ] {
             fold.event(&event, &targets);
         }
-        assert_eq!(fold.finish(&serde_json::json!({})), None, "it was not asked for");
-        let places = fold.finish(&serde_json::json!({"verify": true})).unwrap().places;
+        assert_eq!(fold.finish(&PlanHead::default()), None, "it was not asked for");
+        let verifies = PlanHead { verify: true, ..PlanHead::default() };
+        let places = fold.finish(&verifies).unwrap().places;
         let texts: Vec<String> = places.iter().map(DamagedPlace::text).collect();
         assert_eq!(
             texts,
@@ -141,6 +143,6 @@ mod tests {
             ]
         );
         (0..100).for_each(|i| fold.event(&event("torn", &(i * 4096).to_string(), "1", None), &targets));
-        assert_eq!(fold.finish(&serde_json::json!({"verify": true})).unwrap().places.len(), LISTED);
+        assert_eq!(fold.finish(&verifies).unwrap().places.len(), LISTED);
     }
 }

@@ -13,7 +13,7 @@ const SLICES: usize = 2000;
 /// Keeps the slices of a step.
 #[derive(Debug, Default)]
 pub(crate) struct KeptSlices {
-    /// In the order in which the slices ended.
+    /// The slices in the order in which they ended.
     pub(crate) slices: Vec<Slice>,
     /// How many are not listed.
     pub(crate) left_out: u64,
@@ -55,33 +55,41 @@ impl KeptSlices {
 
 fn note(window: &Window, CameOut { within, flaw }: CameOut, usual_ns: u64) -> Option<String> {
     let length = window.end_ns.saturating_sub(window.start_ns);
-    match () {
-        () if !window.complete && !within => Some("not complete, and broken already".to_owned()),
-        () if !window.complete => Some("not complete, does not count".to_owned()),
-        () if flaw.is_some() => flaw.map(str::to_owned),
-        () if window.repeated => Some("measured once more".to_owned()),
-        () if length < usual_ns => Some(format!("{} long", Span::from_ns(length).human())),
-        () => None,
+    if !window.complete {
+        let state = if within { "not complete, does not count" } else { "not complete, and broken already" };
+        Some(state.to_owned())
+    } else if flaw.is_some() {
+        flaw.map(str::to_owned)
+    } else if window.repeated {
+        Some("measured once more".to_owned())
+    } else {
+        (length < usual_ns).then(|| format!("{} long", Span::from_ns(length).human()))
     }
 }
 
 fn streams(window: &Window, layout: &Layout) -> Vec<SliceStream> {
-    let entry = |stream: usize, target: Option<&str>, cell: &Counters| SliceStream {
+    let mut entries = Vec::new();
+    for (stream, StreamLayout { flows, .. }) in layout.streams.iter().enumerate() {
+        if flows.len() != 1 {
+            entries.push(slice_stream(stream, None, &window.streams[stream], layout));
+        }
+        entries.extend(
+            flows.iter().map(|&flow| slice_stream(stream, Some(layout.target_of(flow)), &window.flows[flow], layout)),
+        );
+    }
+    entries
+}
+
+/// The figures of a stream in a slice, on one target or on all.
+fn slice_stream(stream: usize, target: Option<&str>, cell: &Counters, layout: &Layout) -> SliceStream {
+    SliceStream {
         stream: layout.streams[stream].head.name.clone(),
         target: target.map(str::to_owned),
         counts: cell.counts(),
         response: cell.response.slice_times(&layout.times.thresholds, &layout.times.shown),
         service: cell.service.slice_times(&layout.times.thresholds, &layout.times.shown),
         own_lag_p99_below_ns: cell.own_lag.p99_between(&layout.times.thresholds).and_then(|(_, upper)| upper),
-    };
-    let mut entries = Vec::new();
-    for (stream, StreamLayout { flows, .. }) in layout.streams.iter().enumerate() {
-        if flows.len() != 1 {
-            entries.push(entry(stream, None, &window.streams[stream]));
-        }
-        entries.extend(flows.iter().map(|&flow| entry(stream, Some(layout.target_of(flow)), &window.flows[flow])));
     }
-    entries
 }
 
 #[cfg(test)]

@@ -2,11 +2,10 @@
 
 use crate::finding::course::{CourseFinding, Cut, Reached};
 use crate::finding::target::TargetFinding;
-use crate::fold::integrity;
 use crate::fold::notes::Notes;
 use crate::fold::per_minute::counting;
 use crate::fold::step::StepFold;
-use crate::fold::targets::Looked;
+use crate::fold::targets::BlankCheck;
 use crate::judgement::TargetTotals;
 use assay_base::Direction;
 use assay_record::CloseReason;
@@ -16,10 +15,7 @@ pub(crate) fn blank(targets: &[TargetTotals], notes: &mut Notes) {
     for target in targets.iter().filter(|target| target.blank_reads > 0 && target.holds_data()) {
         let (blank, sampled) = (target.blank_reads, target.sampled_reads);
         let found = TargetFinding::Blank { target: target.head.name.clone(), blank, sampled };
-        match target.is_blank() {
-            true => notes.find(found),
-            false => notes.warnings.push(found.to_string()),
-        }
+        if target.is_blank() { notes.find(found) } else { notes.warnings.push(found.to_string()) }
     }
 }
 
@@ -29,7 +25,7 @@ pub(crate) fn unseen(fold: &StepFold, notes: &mut Notes) {
     if !fold.header.engine.contains_key("blank check") {
         return;
     }
-    for (flow, Looked { read, seen }) in fold.targets.looked.iter().enumerate() {
+    for (flow, BlankCheck { read, seen }) in fold.targets.looked.iter().enumerate() {
         let head = &fold.layout.stream_of(flow).head;
         if head.direction == Some(Direction::Read) && *read > 0 && *seen == 0 {
             let (stream, target) = (head.name.clone(), fold.layout.target_of(flow).to_owned());
@@ -40,11 +36,10 @@ pub(crate) fn unseen(fold: &StepFold, notes: &mut Notes) {
 
 /// Reports what was planned and is missing.
 pub(crate) fn missing(fold: &StepFold, ended: Option<CloseReason>, notes: &mut Notes) {
-    let mut miss = |found: CourseFinding| notes.find(found);
     let (planned_ns, reached_ns) = (fold.layout.planned_ns, fold.placement.reached_ns());
     // Without a measured phase this is true as well, but its absence, which is found below, decides: it is more severe.
     if fold.measured.totals.measured_ns == 0 {
-        miss(CourseFinding::NothingMeasured);
+        notes.find(CourseFinding::NothingMeasured);
     }
     let said = fold.closed().map(|close| close.text.clone()).unwrap_or_default();
     let cut = match ended {
@@ -54,28 +49,28 @@ pub(crate) fn missing(fold: &StepFold, ended: Option<CloseReason>, notes: &mut N
         Some(_) => None,
     };
     if let Some(cut) = cut {
-        miss(CourseFinding::Short(cut, Reached { ns: reached_ns, of_ns: planned_ns }));
+        notes.find(CourseFinding::Short(cut, Reached { ns: reached_ns, of_ns: planned_ns }));
     }
     if planned_ns == 0 {
-        miss(CourseFinding::NoMeasuredPhase);
+        notes.find(CourseFinding::NoMeasuredPhase);
     }
     // A run that was cut says so; one that is complete must not pass for a stream that was never there.
     for (stream, after) in fold.layout.lives.never_began() {
         let (stream, after) = (fold.layout.streams[stream].head.name.clone(), after.to_owned());
-        miss(CourseFinding::NeverBegan { stream, after });
+        notes.find(CourseFinding::NeverBegan { stream, after });
     }
     let (complete, planned) = (fold.slices.load.complete(), fold.slices.windows().planned());
     if complete < planned {
-        miss(CourseFinding::Slices { complete, planned, interrupted: !fold.events.gaps.is_empty() });
+        notes.find(CourseFinding::Slices { complete, planned, interrupted: !fold.happened.events.gaps.is_empty() });
     } else if fold.slices.load.saw_nothing() {
-        miss(CourseFinding::NoOperation);
+        notes.find(CourseFinding::NoOperation);
     }
     let of_criteria = fold.slices.judged[1..].iter().filter(|_| !fold.slices.stress);
     for judged in of_criteria {
         let planned = judged.windows.planned();
         if let Some((_, tracker)) = judged.trackers.iter().find(|(_, tracker)| tracker.complete() < planned) {
             let (complete, criterion) = (tracker.complete(), tracker.criterion().clone());
-            miss(CourseFinding::Windows { complete, planned, criterion });
+            notes.find(CourseFinding::Windows { complete, planned, criterion });
         }
     }
 }
@@ -86,7 +81,7 @@ pub(crate) fn unchecked(fold: &StepFold, ended: Option<CloseReason>, notes: &mut
         return;
     }
     for (target, database) in fold.header.databases.iter().enumerate() {
-        if !database.unchecked && !fold.databases.tells_of_check(target) {
+        if !database.unchecked && !fold.correctness.databases.tells_of_check(target) {
             let text = format!("the log does not say that {} was checked after the run", database.url);
             notes.find(TargetFinding::Unchecked(text));
         }
@@ -99,13 +94,13 @@ pub(crate) fn uncounted(fold: &StepFold, ended: Option<CloseReason>, notes: &mut
     if matches!(ended, None | Some(CloseReason::Interrupted | CloseReason::LogFailed)) {
         return;
     }
-    for per_minute in &fold.layout.per_minute {
+    for per_minute in &fold.layout.combined.per_minute {
         for (target, name) in fold.layout.targets.iter().enumerate() {
             let (mut scheduled, mut counted) = (0_u64, 0_u64);
             for (flow, totals) in fold.measured.totals.flows.iter().enumerate() {
                 let stream = &fold.layout.stream_of(flow).head.name;
                 if usize::from(fold.layout.flows[flow].target) == target && per_minute.streams.contains(stream) {
-                    scheduled = scheduled.saturating_add(totals.cell.scheduled);
+                    scheduled = scheduled.saturating_add(totals.cell.work.scheduled);
                     let own = counting(per_minute, stream, totals.in_time, &totals.counted_in_time);
                     counted = counted.saturating_add(own);
                 }
@@ -120,9 +115,9 @@ pub(crate) fn uncounted(fold: &StepFold, ended: Option<CloseReason>, notes: &mut
 
 /// Reports what keeps a run that verifies from saying anything about the data.
 pub(crate) fn unverified(fold: &StepFold, ended: Option<CloseReason>, notes: &mut Notes) {
-    let Some(integrity) = fold.integrity.finish(&fold.header.plan) else { return };
+    let Some(integrity) = fold.correctness.integrity.finish(&fold.layout.plan) else { return };
     let none = integrity.verified_reads == 0 && integrity.damaged == 0;
-    if none && !integrity::is_sealed_only(&fold.header.plan) && ended == Some(CloseReason::Completed) {
+    if none && !fold.layout.plan.sealed_only && ended == Some(CloseReason::Completed) {
         notes.find(TargetFinding::NothingVerified);
     }
     if fold.placement.segments() > 1 {

@@ -80,12 +80,12 @@ fn targets(part: &StepFigures, layout: &Layout) -> Option<String> {
 
 /// All streams together do no more than what they did, in no less time than any of them ran.
 fn throughput(part: &StepFigures) -> Option<String> {
-    let counted = || part.streams.whole().filter(|totals| totals.direction != FLUSH);
+    let counted: Vec<_> = part.streams.whole().filter(|totals| totals.direction != FLUSH).collect();
     let (rate, bytes) = part.streams.throughput()?;
     let ran_ns = part.streams.throughput.as_ref().map_or(part.time.measured_ns, |together| together.ran_ns);
-    let sum = |of: fn(&StreamTotals) -> u64| counted().map(|totals| of(totals) as f64).sum::<f64>();
-    let (all, all_bytes) = (sum(|totals| totals.counts.operations), sum(|totals| totals.counts.bytes));
-    let longest = counted().filter_map(|totals| totals.ran_ns).max().unwrap_or(0);
+    let all: f64 = counted.iter().map(|totals| totals.counts.operations as f64).sum();
+    let all_bytes: f64 = counted.iter().map(|totals| totals.counts.bytes as f64).sum();
+    let longest = counted.iter().filter_map(|totals| totals.ran_ns).max().unwrap_or(0);
     let holds = ran_ns <= part.time.measured_ns
         && longest <= ran_ns
         && is_at_most(operations(Some(rate), ran_ns), all)

@@ -4,9 +4,8 @@ use crate::fold::counted_times::CountedTimes;
 use crate::fold::lives::Lives;
 use crate::fold::loop_layout::LoopLayout;
 use crate::fold::stream_layout::StreamLayout;
-use assay_base::{Criterion, Span};
-use assay_record::{FlowHead, Header, PerMinute, PhaseKind, Thresholds, WatchedDisk};
-use serde::Deserialize;
+use assay_base::Criterion;
+use assay_record::{FlowHead, Header, PerMinute, PhaseKind, PlanHead, PlannedGroup, Thresholds, WatchedDisk};
 use std::collections::BTreeMap;
 
 /// Upper bound on the counters kept at once, 64 MiB; a log of ACT with 128 devices, its most, needs half of it.
@@ -32,42 +31,51 @@ pub struct GroupLayout {
     pub flows: Vec<usize>,
 }
 
-/// A group in the plan.
-#[derive(Deserialize)]
-struct PlannedGroup {
-    name: String,
-    streams: Vec<String>,
-}
-
 impl GroupLayout {
     /// The groups of a plan, of these streams. What names no stream of the header is left out.
-    fn all(header: &Header, layouts: &[StreamLayout]) -> Vec<GroupLayout> {
-        let planned: Vec<PlannedGroup> = serde_json::from_value(header.plan["groups"].clone()).unwrap_or_default();
+    fn all(header: &Header, plan: &PlanHead, layouts: &[StreamLayout]) -> Vec<GroupLayout> {
         let place: BTreeMap<&str, usize> =
             header.streams.iter().enumerate().map(|(at, stream)| (stream.name.as_str(), at)).collect();
-        let group = |group: PlannedGroup| {
-            let mut streams: Vec<usize> =
-                group.streams.iter().filter_map(|name| place.get(name.as_str()).copied()).collect();
-            streams.sort_unstable();
-            streams.dedup();
-            let flows = streams.iter().flat_map(|&stream| layouts[stream].flows.iter().copied()).collect();
-            GroupLayout { name: group.name, streams, flows }
-        };
-        planned.into_iter().take(LONGEST_LIST).map(group).filter(|group| !group.streams.is_empty()).collect()
+        let planned = plan.groups.iter().take(LONGEST_LIST);
+        let groups = planned.map(|group| GroupLayout::new(group, &place, layouts));
+        groups.filter(|group| !group.streams.is_empty()).collect()
     }
+
+    /// A group of the streams that have a place in the header.
+    fn new(group: &PlannedGroup, place: &BTreeMap<&str, usize>, layouts: &[StreamLayout]) -> GroupLayout {
+        let mut streams: Vec<usize> =
+            group.streams.iter().filter_map(|name| place.get(name.as_str()).copied()).collect();
+        streams.sort_unstable();
+        streams.dedup();
+        let flows = streams.iter().flat_map(|&stream| layouts[stream].flows.iter().copied()).collect();
+        GroupLayout { name: group.name.clone(), streams, flows }
+    }
+}
+
+/// The figures of a result that are over several streams.
+#[derive(Clone, Debug, Default)]
+pub struct Combined {
+    /// Streams whose figures are also shown together.
+    pub groups: Vec<GroupLayout>,
+    /// Whether a criterion is about the operations of all streams together.
+    pub all_judged: bool,
+    /// Figures per minute that the result shows.
+    pub per_minute: Vec<PerMinute>,
 }
 
 /// How streams, targets and flows belong together, and by which rules their windows are judged.
 #[derive(Clone, Debug)]
 pub struct Layout {
+    /// What is read of the plan.
+    pub plan: PlanHead,
     /// Named streams.
     pub streams: Vec<StreamLayout>,
     /// Streams on targets.
     pub flows: Vec<FlowHead>,
     /// Names of the targets.
     pub targets: Vec<String>,
-    /// Streams whose figures are also shown together.
-    pub groups: Vec<GroupLayout>,
+    /// Figures over several streams.
+    pub combined: Combined,
     /// The closed loops; empty in logs that do not count what their slots do.
     pub loops: Vec<LoopLayout>,
     /// What is counted of times.
@@ -76,14 +84,6 @@ pub struct Layout {
     pub watched: Vec<WatchedDisk>,
     /// When each stream begins and ends.
     pub lives: Lives,
-    /// Whether a window of a criterion that the end of the measurement cuts to less than half of its length says nothing.
-    pub half_windows: bool,
-    /// What waits at the end of a window is on its way, if the schedule takes no longer than this for it.
-    pub backlog: Span,
-    /// Whether a criterion is about the operations of all streams together.
-    pub all_judged: bool,
-    /// Figures per minute that the result shows.
-    pub per_minute: Vec<PerMinute>,
     /// Another tool wrote the log, which may not count what ours do: then a zero says nothing.
     pub of_another_tool: bool,
     /// Length of an interval.
@@ -109,8 +109,9 @@ impl Layout {
         if header.flows.len().saturating_mul(thresholds.buckets()).saturating_mul(windows) > MOST_COUNTERS {
             return Err(format!("{} flows with {} thresholds", header.flows.len(), thresholds.bounds().len()));
         }
+        let plan = PlanHead::parse(&header.plan);
         let each = 0..header.streams.len();
-        let mut streams: Vec<StreamLayout> = each.map(|at| StreamLayout::new(header, at, criteria)).collect();
+        let mut streams: Vec<StreamLayout> = each.map(|at| StreamLayout::new(header, &plan, at, criteria)).collect();
         for (index, flow) in header.flows.iter().enumerate() {
             let stream = streams.get_mut(usize::from(flow.stream));
             stream
@@ -130,29 +131,30 @@ impl Layout {
             ));
         }
         Ok(Layout {
-            groups: GroupLayout::all(header, &streams),
+            combined: Combined {
+                groups: GroupLayout::all(header, &plan, &streams),
+                all_judged: header.streams.iter().all(|stream| stream.name != Criterion::ALL)
+                    && criteria.iter().any(|criterion| criterion.stream == Criterion::ALL),
+                per_minute: header.per_minute.iter().take(MOST_PER_MINUTE).cloned().collect(),
+            },
             streams,
             flows: header.flows.clone(),
             targets: header.targets.iter().map(|target| target.name.clone()).collect(),
-            loops: LoopLayout::all(header)?,
+            loops: LoopLayout::all(header, &plan)?,
             times: CountedTimes::new(header, thresholds, criteria),
-            lives: Lives::of(header),
-            per_minute: header.per_minute.iter().take(MOST_PER_MINUTE).cloned().collect(),
-            backlog: serde_json::from_value(header.plan["backlog"].clone()).unwrap_or_default(),
+            lives: Lives::new(header, &plan),
             watched: header.watched.clone(),
-            half_windows: header.plan["half_windows"] == true,
-            all_judged: header.streams.iter().all(|stream| stream.name != Criterion::ALL)
-                && criteria.iter().any(|criterion| criterion.stream == Criterion::ALL),
             of_another_tool: is_of_another_tool(&header.engine),
             interval_ns: header.interval_ns,
             planned_ns: header.measured_before_ns.saturating_add(measured_ns(header)),
+            plan,
         })
     }
 
     /// The groups to which a stream belongs.
     pub(crate) fn groups_of(&self, stream: usize) -> impl Iterator<Item = usize> {
-        let is_member = move |group: &GroupLayout| group.streams.binary_search(&stream).is_ok();
-        (0..self.groups.len()).filter(move |group| is_member(&self.groups[*group]))
+        (0..self.combined.groups.len())
+            .filter(move |group| self.combined.groups[*group].streams.binary_search(&stream).is_ok())
     }
 
     /// The stream of a flow.
@@ -174,8 +176,7 @@ impl Layout {
 
     /// The streams on a target.
     pub(crate) fn streams_of(&self, target: usize) -> impl Iterator<Item = usize> {
-        let there = move |flow: &&FlowHead| usize::from(flow.target) == target;
-        self.flows.iter().filter(there).map(|flow| usize::from(flow.stream))
+        self.flows.iter().filter(move |flow| usize::from(flow.target) == target).map(|flow| usize::from(flow.stream))
     }
 
     /// Whether an interval that begins at `at` in measured time only drains what was due within the planned time.
@@ -183,7 +184,7 @@ impl Layout {
         at >= self.planned_ns
     }
 
-    /// By how much a time may differ from its expected place before something counts as missing.
+    /// The most by which a time may differ from its expected place before something counts as missing.
     pub(crate) fn tolerance_ns(&self) -> u64 {
         self.interval_ns / 2
     }

@@ -4,7 +4,7 @@
 //! run say it: they stand in the log before the interval in which it happened. A stream is judged over the part of a
 //! window in which it lives: what it did in a second is its work by that part, and no schedule is expected elsewhere.
 
-use assay_record::{Event, FlowHead, Header, LifeNews, PlannedLife, Running};
+use assay_record::{Event, FlowHead, Header, LifeNews, PlanHead, PlannedLife, Running};
 
 /// The lives of all streams; see the module.
 #[derive(Clone, Debug, Default)]
@@ -32,22 +32,27 @@ struct Life {
 }
 
 impl Lives {
-    /// Of the streams of a header.
-    pub(crate) fn of(header: &Header) -> Lives {
-        let streams: Vec<Life> =
-            (0..header.streams.len()).map(|stream| Life::new(PlannedLife::new(&header.plan, stream))).collect();
+    /// The lives of the streams of a header, of which this is the plan.
+    pub(crate) fn new(header: &Header, plan: &PlanHead) -> Lives {
+        let streams: Vec<Life> = (0..header.streams.len()).map(|stream| Life::new(plan.life(stream))).collect();
         if streams.iter().all(|life| !life.planned.is_special()) {
             return Lives::default();
         }
         let together = streams.iter().all(Life::is_by_operations);
         let flows = header.flows.iter().map(|flow| usize::from(flow.stream)).collect();
-        let mut lives = Lives { streams, together, flows, running: Running::from_header(header) };
+        let mut lives = Lives { streams, together, flows, running: Running::new(header, plan) };
         for FlowHead { stream, .. } in &header.flows {
             if let Some(life) = lives.streams.get_mut(usize::from(*stream)) {
                 life.flows += 1;
             }
         }
         lives
+    }
+
+    /// The lives of the streams of a header.
+    #[cfg(test)]
+    pub(crate) fn from_header(header: &Header) -> Lives {
+        Lives::new(header, &PlanHead::parse(&header.plan))
     }
 
     /// Whether some stream begins or ends within the run.
@@ -70,10 +75,11 @@ impl Lives {
         self.running.take(news, at_ns);
         let stream = self.flows.get(news.flow).copied();
         let Some(life) = stream.and_then(|stream| self.streams.get_mut(stream)) else { return };
-        match news.begins {
+        if news.begins {
             // On several targets it begins with the first.
-            true => life.begun_ns = Some(life.begun_ns.map_or(at_ns, |before| before.min(at_ns))),
-            false => life.done = (life.done.0.max(at_ns), life.done.1 + 1),
+            life.begun_ns = Some(life.begun_ns.map_or(at_ns, |before| before.min(at_ns)))
+        } else {
+            life.done = (life.done.0.max(at_ns), life.done.1 + 1)
         }
     }
 
@@ -128,8 +134,7 @@ impl Lives {
 
     /// Streams that waited for another one until the end, with its name.
     pub(crate) fn never_began(&self) -> impl Iterator<Item = (usize, &str)> {
-        let waits = |(at, life): (usize, &'_ Life)| (at, life.begun_ns);
-        let waiting = self.streams.iter().enumerate().filter(move |it| waits(*it).1.is_none());
+        let waiting = self.streams.iter().enumerate().filter(|(_, life)| life.begun_ns.is_none());
         waiting.filter_map(|(at, life)| Some((at, life.planned.after.as_deref()?)))
     }
 }
@@ -174,7 +179,7 @@ mod tests {
 
     fn lives(reads: Value, writes: Value) -> Lives {
         let plan = json!({ "streams": [reads, writes], "loops": [{ "name": "mix", "operations": 9, "in_flight": 1 }] });
-        Lives::of(&Header { plan, ..fixture::header() })
+        Lives::from_header(&Header { plan, ..fixture::header() })
     }
 
     fn event(what: EventKind, flow: u64, name: &str, at_ns: u64) -> Event {
@@ -196,7 +201,7 @@ mod tests {
         assert!(lives.begins_within(0, 5 * S, 15 * S) && !lives.begins_within(0, 5 * S, 40 * S));
         assert!(lives.is_out_of_time_by(0, 30 * S) && !lives.is_out_of_time_by(0, 29 * S));
         assert!(lives.is_some());
-        assert!(!Lives::of(&fixture::header()).is_some(), "an old plan has none");
+        assert!(!Lives::from_header(&fixture::header()).is_some(), "an old plan has none");
     }
 
     /// From 10 s to 30 s: it begins after the window does and before the window ends, and lives beyond it.
@@ -233,7 +238,8 @@ mod tests {
     #[test]
     fn a_stream_without_a_flow_is_never_done() {
         let plan = json!({ "streams": [{"operations": 5}, {"start": "1s"}] });
-        let lives = Lives::of(&Header { plan, flows: vec![FlowHead { stream: 1, target: 0 }], ..fixture::header() });
+        let lives =
+            Lives::from_header(&Header { plan, flows: vec![FlowHead { stream: 1, target: 0 }], ..fixture::header() });
         assert!(lives.covers(0, 0, 100 * S) && !lives.is_done_by(0, 100 * S));
     }
 
@@ -242,7 +248,7 @@ mod tests {
         let looped = json!({"arrival": {"looped": {"looped": "mix", "share": "100%"}}, "for": "1s"});
         let loops = json!([{ "name": "other", "for": "7s" }, { "name": "mix", "for": "9s" }]);
         let plan = json!({ "streams": [looped, json!({"for": "3s"})], "loops": loops });
-        let lives = Lives::of(&Header { plan, ..fixture::header() });
+        let lives = Lives::from_header(&Header { plan, ..fixture::header() });
         assert_eq!((lives.lived_ns(0, 0, 100 * S), lives.lived_ns(1, 0, 100 * S)), (9 * S, 3 * S));
     }
 

@@ -23,13 +23,13 @@ pub(crate) struct LoopTime {
     pub(crate) own_lag_ns: u128,
     /// What completions may have waited to be found.
     pub(crate) unnoticed_ns: u128,
-    /// By how much the time grew that operations which have not ended have taken.
+    /// The growth of the time that operations have taken which have not ended.
     pub(crate) opened_ns: i128,
     /// Pauses that began.
     pub(crate) paused_ns: u128,
     /// Slots that the generator left without an operation for a millisecond or more.
     pub(crate) idle: Pauses,
-    /// In flight at the end.
+    /// Operations in flight at the end.
     pub(crate) in_flight: u64,
     /// An interval before it is missing, so that it is not known what was open at its beginning.
     pub(crate) unknown: bool,
@@ -84,7 +84,7 @@ impl LoopTime {
 
 /// What each loop of an interval has open at its end.
 pub(crate) fn open_at_end(interval: &Interval) -> Vec<i64> {
-    interval.loops.iter().map(|it| it.open_ns).collect()
+    interval.loops.iter().map(|looped| looped.open_ns).collect()
 }
 
 #[cfg(test)]

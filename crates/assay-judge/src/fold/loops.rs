@@ -33,20 +33,20 @@ impl LoopTotals {
 
 /// The figures of one loop.
 fn figures(time: &LoopTime, looped: &LoopLayout, layout: &Layout, idle_share_max: f64) -> LoopFigures {
-    let on_average = |ns: f64| ns / time.length_ns.max(1) as f64;
+    let length_ns = time.length_ns.max(1) as f64;
     let (response, wanted) = time.both_sides(looped.slots);
     // The ends of the measured time cut operations: the parts of those are as large as the parts of the others.
     let of_ended = (time.lag_ns + time.service_ns).max(1) as f64;
-    let part = |ns: u128| on_average(response.max(0) as f64) * ns as f64 / of_ended;
+    let responding = response.max(0) as f64 / length_ns;
     LoopFigures {
         streams: looped.streams.iter().map(|at| layout.streams[*at].head.name.clone()).collect(),
         target: layout.target_of_loop(looped).filter(|_| layout.targets.len() > 1).map(str::to_owned),
         in_flight_asked: looped.slots,
-        in_flight: on_average(response as f64),
-        on_target: part(time.service_ns.saturating_sub(time.unnoticed_ns)),
-        held_back: part(time.lag_ns.saturating_sub(time.own_lag_ns)),
-        left_idle: part(time.own_lag_ns.saturating_add(time.unnoticed_ns)),
-        paused: looped.slots as f64 - on_average(wanted as f64),
+        in_flight: response as f64 / length_ns,
+        on_target: responding * time.service_ns.saturating_sub(time.unnoticed_ns) as f64 / of_ended,
+        held_back: responding * time.lag_ns.saturating_sub(time.own_lag_ns) as f64 / of_ended,
+        left_idle: responding * time.own_lag_ns.saturating_add(time.unnoticed_ns) as f64 / of_ended,
+        paused: looped.slots as f64 - wanted as f64 / length_ns,
         idle_share_max,
     }
 }

@@ -11,7 +11,7 @@ use assay_record::{FlowInterval, Interval};
 /// The largest numbers of any interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Most {
-    /// In flight at any moment.
+    /// Operations in flight at any moment.
     pub(crate) in_flight: u64,
     /// Waiting at the end.
     pub(crate) waiting: u64,

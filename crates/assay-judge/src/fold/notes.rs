@@ -1,7 +1,7 @@
 //! What was found while a step is read: reasons against PASS, and what a reader should know.
 
 use crate::finding::log::{Contradiction, LogFinding};
-use crate::finding::{Finding, Kind, nowhere};
+use crate::finding::{Finding, FindingKind, nowhere};
 
 /// Number of warnings kept.
 const WARNINGS: usize = 20;
@@ -32,12 +32,12 @@ impl Notes {
     }
 
     /// Adds a finding about the whole step.
-    pub(crate) fn find(&mut self, kind: impl Into<Kind>) {
+    pub(crate) fn find(&mut self, kind: impl Into<FindingKind>) {
         self.findings.push(Finding::of_step(kind, self.step));
     }
 
     /// Adds a finding at a moment of measured time.
-    pub(crate) fn find_at(&mut self, kind: impl Into<Kind>, at_ns: u64) {
+    pub(crate) fn find_at(&mut self, kind: impl Into<FindingKind>, at_ns: u64) {
         let mut deciding = nowhere(self.step);
         (deciding.start_ns, deciding.end_ns) = (at_ns, at_ns);
         self.findings.push(Finding::new(kind, deciding));
@@ -45,14 +45,14 @@ impl Notes {
 
     /// Adds a finding about the step that is reported once, however often it is found: `alike` recognises another of
     /// its kind.
-    pub(crate) fn find_once(&mut self, kind: impl Into<Kind>, alike: impl Fn(&Kind) -> bool) {
+    pub(crate) fn find_once(&mut self, kind: impl Into<FindingKind>, alike: impl Fn(&FindingKind) -> bool) {
         if !self.findings.iter().any(|known| alike(&known.kind)) {
             self.find(kind);
         }
     }
 
     /// Adds a finding about the step, unless exactly the same was found before.
-    pub(crate) fn find_new(&mut self, kind: impl Into<Kind>) {
+    pub(crate) fn find_new(&mut self, kind: impl Into<FindingKind>) {
         let kind = kind.into();
         if !self.findings.iter().any(|known| known.kind == kind) {
             self.find(kind);
@@ -62,17 +62,17 @@ impl Notes {
     /// Notes a contradiction in the log. Only the first one is reported.
     pub(crate) fn contradiction(&mut self, found: Contradiction, at_ns: u64) {
         self.contradictions += 1;
-        let is_one = |finding: &Finding| matches!(finding.kind, Kind::Log(LogFinding::Contradiction(_)));
-        if !self.findings.iter().any(is_one) {
+        if !self.findings.iter().any(|finding| matches!(finding.kind, FindingKind::Log(LogFinding::Contradiction(_)))) {
             self.find_at(LogFinding::Contradiction(found), at_ns);
         }
     }
 
     /// Notes that the log is damaged, or ends in the middle of a line. Only the first damage is reported.
     pub(crate) fn damage(&mut self, found: LogFinding) {
-        let is_damage = |kind: &Kind| matches!(kind, Kind::Log(LogFinding::Damaged(_)));
         match found {
-            LogFinding::Damaged(_) => self.find_once(found, is_damage),
+            LogFinding::Damaged(_) => {
+                self.find_once(found, |kind| matches!(kind, FindingKind::Log(LogFinding::Damaged(_))))
+            }
             other => self.find(other),
         }
     }

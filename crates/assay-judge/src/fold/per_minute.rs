@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 /// Nanoseconds of a minute.
 const MINUTE_NS: f64 = 60e9;
 
-/// Of a number of operations in a time; `None` where there was no time.
+/// The rate per minute of a number of operations in a time; `None` where there was no time.
 pub(crate) fn rate(operations: u64, ns: u64) -> Option<f64> {
     (ns > 0).then(|| operations as f64 * MINUTE_NS / ns as f64)
 }
@@ -23,42 +23,66 @@ pub(crate) fn counting(it: &PerMinute, stream: &str, ok: u64, counted: &BTreeMap
     ok.saturating_sub(without.fold(0, |sum, n| sum.saturating_add(*n)))
 }
 
-/// The figures of a step, whose points over time are in the order of `layout.per_minute`.
+/// The figures of a step, whose points over time are in the order of `layout.combined.per_minute`.
 pub(crate) fn figures(
     layout: &Layout,
     totals: &Totals,
     slices: &[Slice],
     over_time: Vec<Vec<f64>>,
 ) -> Vec<PerMinuteFigures> {
-    let sum = |numbers: &mut dyn Iterator<Item = u64>| numbers.fold(0u64, u64::saturating_add);
-    let one = |(it, over_time): (&PerMinute, Vec<f64>)| {
-        let flows = layout.flows.iter().zip(&totals.flows);
-        let mut done = vec![0u64; layout.targets.len()];
-        for (head, flow) in flows {
-            let stream = &layout.streams[usize::from(head.stream)].head.name;
-            let own = counting(it, stream, flow.in_time, &flow.counted_in_time);
-            if let Some(done) = done.get_mut(usize::from(head.target)) {
-                *done = done.saturating_add(own);
-            }
+    layout
+        .combined
+        .per_minute
+        .iter()
+        .zip(over_time)
+        .map(|(planned, over_time)| figures_of(planned, over_time, layout, totals, slices))
+        .collect()
+}
+
+/// One figure per minute: over all of the measured time, on each target, in each slice.
+fn figures_of(
+    planned: &PerMinute,
+    over_time: Vec<f64>,
+    layout: &Layout,
+    totals: &Totals,
+    slices: &[Slice],
+) -> PerMinuteFigures {
+    let flows = layout.flows.iter().zip(&totals.flows);
+    let mut done = vec![0u64; layout.targets.len()];
+    for (head, flow) in flows {
+        let stream = &layout.streams[usize::from(head.stream)].head.name;
+        let own = counting(planned, stream, flow.in_time, &flow.counted_in_time);
+        if let Some(done) = done.get_mut(usize::from(head.target)) {
+            *done = done.saturating_add(own);
         }
-        let whole = sum(&mut done.iter().copied());
-        let on_each = |done: u64| rate(done, totals.measured_ns);
-        let targets = if done.len() > 1 { done.into_iter().filter_map(on_each).collect() } else { Vec::new() };
-        let slice = |slice: &Slice| {
-            let own = slice.streams.iter().filter(|entry| entry.target.is_some());
-            let done =
-                sum(&mut own.map(|entry| counting(it, &entry.stream, entry.counts.operations, &entry.counts.counted)));
-            rate(done, slice.end_ns.saturating_sub(slice.start_ns)).unwrap_or(0.0)
-        };
-        PerMinuteFigures {
-            name: it.name.clone(),
-            value: rate(whole, totals.measured_ns),
-            targets,
-            slices: slices.iter().map(slice).collect(),
-            over_time,
-        }
+    }
+    let whole = saturating_sum(done.iter().copied());
+    let targets = if done.len() > 1 {
+        done.into_iter().filter_map(|done| rate(done, totals.measured_ns)).collect()
+    } else {
+        Vec::new()
     };
-    layout.per_minute.iter().zip(over_time).map(one).collect()
+    PerMinuteFigures {
+        name: planned.name.clone(),
+        value: rate(whole, totals.measured_ns),
+        targets,
+        slices: slices
+            .iter()
+            .map(|slice| {
+                let own = slice.streams.iter().filter(|entry| entry.target.is_some());
+                let done = saturating_sum(
+                    own.map(|entry| counting(planned, &entry.stream, entry.counts.operations, &entry.counts.counted)),
+                );
+                rate(done, slice.end_ns.saturating_sub(slice.start_ns)).unwrap_or(0.0)
+            })
+            .collect(),
+        over_time,
+    }
+}
+
+/// The sum; a log may claim any numbers, so it stops at the maximum.
+fn saturating_sum(numbers: impl Iterator<Item = u64>) -> u64 {
+    numbers.fold(0u64, u64::saturating_add)
 }
 
 #[cfg(test)]

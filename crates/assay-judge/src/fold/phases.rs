@@ -54,18 +54,18 @@ impl Phases {
 
     /// Begins a segment.
     pub(crate) fn resume(&mut self, header: &Header) {
-        let of = |name: &String| self.all.iter().position(|phase| phase.name == *name);
-        self.current = header.phases.iter().map(|phase| of(&phase.name)).collect();
+        self.current =
+            header.phases.iter().map(|phase| self.all.iter().position(|known| known.name == phase.name)).collect();
     }
 
-    fn of(&mut self, phase: u16) -> Option<&mut Sum> {
+    fn sum_of_phase(&mut self, phase: u16) -> Option<&mut Sum> {
         let index = (*self.current.get(usize::from(phase))?)?;
         Some(&mut self.all[index])
     }
 
     /// Adds an interval.
     pub(crate) fn add(&mut self, placed: &Placed<'_>, layout: &Layout) {
-        let Some(sum) = self.of(placed.interval.phase) else { return };
+        let Some(sum) = self.sum_of_phase(placed.interval.phase) else { return };
         let drains = layout.drains(placed.at_ns);
         if !drains {
             sum.measured_ns = sum.measured_ns.saturating_add(placed.length_ns());
@@ -82,7 +82,7 @@ impl Phases {
 
     /// Adds the responses of a stream in a phase.
     pub(crate) fn add_times(&mut self, phase: u16, stream: usize, responses: &Filled) {
-        if let Some(times) = self.of(phase).and_then(|sum| sum.responses.get_mut(stream)) {
+        if let Some(times) = self.sum_of_phase(phase).and_then(|sum| sum.responses.get_mut(stream)) {
             times.add_filled(responses);
         }
     }
@@ -95,14 +95,18 @@ impl Phases {
             let own = slices.iter().filter(|slice| (begin..end).contains(&slice.start_ns));
             let (of, within) = own.fold((0, 0), |(of, within), slice| (of + 1, within + u64::from(slice.within)));
             begin = end;
-            let stream = |(index, (counters, in_time)): (usize, &(Counters, u64))| PhaseStream {
-                name: layout.streams[index].head.name.clone(),
-                rate_achieved: (sum.measured_ns > 0).then(|| *in_time as f64 * 1e9 / sum.measured_ns as f64),
-                failed: counters.failed().saturating_add(counters.short),
-                response: summary(&counters.response, sum.responses.get(index), layout),
-            };
             PhaseFigures {
-                streams: sum.streams.iter().enumerate().map(stream).collect(),
+                streams: sum
+                    .streams
+                    .iter()
+                    .enumerate()
+                    .map(|(index, (counters, in_time))| PhaseStream {
+                        name: layout.streams[index].head.name.clone(),
+                        rate_achieved: (sum.measured_ns > 0).then(|| *in_time as f64 * 1e9 / sum.measured_ns as f64),
+                        failed: counters.failed().saturating_add(counters.work.short),
+                        response: summary(&counters.response, sum.responses.get(index), layout),
+                    })
+                    .collect(),
                 name: sum.name,
                 planned_ns: sum.planned_ns,
                 measured_ns: sum.measured_ns,

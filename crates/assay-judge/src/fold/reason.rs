@@ -5,8 +5,8 @@ use crate::judgement::{Counts, Course, CriterionOutcome, Deciding, StepFigures, 
 use crate::rules::value::limit;
 use crate::verdict::Verdict;
 use crate::words::{change, clock, happened};
-use assay_base::{Criterion, Span};
-use assay_record::{Event, EventKind};
+use assay_base::Span;
+use assay_record::EventKind;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The verdict, its reason, and the place that decided, if there is one.
@@ -32,10 +32,9 @@ const ALSO: usize = 7;
 
 /// The first error decides; the other streams and targets that failed are named as well.
 fn also_failed(findings: &[Finding], first: &Finding) -> String {
-    let place = |finding: &Finding| (finding.deciding.stream.clone(), finding.deciding.target.clone());
     let others: Vec<String> = findings
         .iter()
-        .filter(|other| other.class() == Class::Errors && place(other) != place(first))
+        .filter(|other| other.class() == Class::Errors && place_of(other) != place_of(first))
         .filter_map(|other| {
             let Deciding { stream, target, measured, .. } = &other.deciding;
             Some(format!("{} on {}: {}", stream.as_ref()?, target.as_ref()?, measured.as_ref()?))
@@ -45,27 +44,30 @@ fn also_failed(findings: &[Finding], first: &Finding) -> String {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    match others.is_empty() {
-        true => first.text(),
-        false => {
-            let named = others.iter().take(ALSO).cloned().collect::<Vec<_>>().join(", ");
-            format!("{}; also {named}{more}", first.text())
-        }
+    if others.is_empty() {
+        first.text()
+    } else {
+        let named = others.iter().take(ALSO).cloned().collect::<Vec<_>>().join(", ");
+        format!("{}; also {named}{more}", first.text())
     }
+}
+
+/// The stream and the target that a finding is about.
+fn place_of(finding: &Finding) -> (Option<String>, Option<String>) {
+    (finding.deciding.stream.clone(), finding.deciding.target.clone())
 }
 
 /// What else changed in the deciding window: the largest change of level, and the kinds of events in it. Empty when
 /// nothing did.
 fn meanwhile(course: &Course, window: &Deciding) -> String {
-    let within = |at_ns: u64| (window.start_ns..window.end_ns).contains(&at_ns);
     let changed = course
         .largest_change(window.start_ns..window.end_ns)
-        .map(|(it, at)| format!("{} at {}", change(it, at), clock(at.at_ns)));
+        .map(|(steadiness, at)| format!("{} at {}", change(steadiness, at), clock(at.at_ns)));
     let mut kinds: BTreeMap<&str, (&EventKind, u64)> = BTreeMap::new();
-    let relevant = |event: &&Event| {
-        within(event.at_ns) && !matches!(event.what, EventKind::Health | EventKind::Warning | EventKind::Steady)
-    };
-    for event in course.events.iter().filter(relevant) {
+    for event in course.events.iter().filter(|event| {
+        (window.start_ns..window.end_ns).contains(&event.at_ns)
+            && !matches!(event.what, EventKind::Health | EventKind::Warning | EventKind::Steady)
+    }) {
         kinds.entry(event.what.as_str()).or_insert((&event.what, 0)).1 += 1;
     }
     let events = kinds.values().map(|(kind, times)| happened(kind, *times));
@@ -88,43 +90,46 @@ fn pass_reason(part: &StepFigures) -> String {
     if part.stress {
         return format!("the load was delivered {over}{clean}; latencies do not count in a stress test{also}");
     }
-    let near = |criterion: &CriterionOutcome| {
-        let parsed: Criterion = criterion.asked.criterion.parse().ok()?;
-        let limit = limit(&parsed.bound);
-        let figures = criterion.worst.iter().chain(&criterion.targets);
-        let worst = figures.max_by(|a, b| a.value.total_cmp(&b.value))?;
-        let on = worst.target.as_ref().map(|target| format!(" on {target}")).unwrap_or_default();
-        Some((
-            worst.value / limit,
-            format!("{} {}{on}, bound {}", criterion.asked.title, worst.text, criterion.asked.bound),
-        ))
-    };
-    let nearest = part.criteria.iter().filter_map(near).max_by(|a, b| a.0.total_cmp(&b.0));
+    let nearest = part.criteria.iter().filter_map(nearness).max_by(|a, b| a.0.total_cmp(&b.0));
     match nearest {
         Some((_, text)) => format!("the load was delivered and every bound held {over}; closest: {text}{also}"),
         None => format!("the load was delivered {over}{clean}; no other criterion was asked for{also}"),
     }
 }
 
+/// How near a criterion came to its bound, and what was measured.
+fn nearness(criterion: &CriterionOutcome) -> Option<(f64, String)> {
+    let parsed = criterion.asked.parsed()?;
+    let limit = limit(&parsed.bound);
+    let figures = criterion.worst.iter().chain(&criterion.targets);
+    let worst = figures.max_by(|a, b| a.value.total_cmp(&b.value))?;
+    let on = worst.target.as_ref().map(|target| format!(" on {target}")).unwrap_or_default();
+    Some((
+        worst.value / limit,
+        format!("{} {}{on}, bound {}", criterion.asked.title, worst.text, criterion.asked.bound),
+    ))
+}
+
 /// The operations that failed, where the criteria allow some.
 fn allowed(streams: &StreamFigures) -> String {
-    let sum = |of: fn(&Counts) -> u64| streams.whole().fold(0u64, |sum, it| sum.saturating_add(of(&it.counts)));
+    let sum = |of: fn(&Counts) -> u64| streams.whole().fold(0u64, |sum, totals| sum.saturating_add(of(&totals.counts)));
     let failed = sum(|counts| counts.failed().saturating_add(counts.short));
     match failed {
         0 => String::new(),
         n => format!(
             "; {n} of {} operations failed, which the criteria allow",
-            n.saturating_add(sum(|it| it.operations))
+            n.saturating_add(sum(|counts| counts.operations))
         ),
     }
 }
 
 /// What was looked at after the run; the same for several databases is said once.
 fn checked(part: &StepFigures) -> String {
-    let found: BTreeSet<&str> = part.databases.iter().filter_map(|it| it.checked.as_deref()).collect();
-    match found.is_empty() {
-        true => String::new(),
-        false => format!("; checked afterwards: {}", found.into_iter().collect::<Vec<_>>().join("; ")),
+    let found: BTreeSet<&str> = part.databases.iter().filter_map(|database| database.checked.as_deref()).collect();
+    if found.is_empty() {
+        String::new()
+    } else {
+        format!("; checked afterwards: {}", found.into_iter().collect::<Vec<_>>().join("; "))
     }
 }
 

@@ -65,7 +65,7 @@ enum FailureKind {
 }
 
 impl FailureKind {
-    fn of(what: &EventKind) -> Option<FailureKind> {
+    fn from_event(what: &EventKind) -> Option<FailureKind> {
         match what {
             EventKind::IoError => Some(FailureKind::Error),
             EventKind::ShortIo => Some(FailureKind::Short),
@@ -83,14 +83,13 @@ impl Reported {
         if event.what == EventKind::TargetLost {
             self.lost.get_or_insert_with(|| event.text.clone());
         }
-        let Some(kind) = FailureKind::of(&event.what) else { return };
-        let number = |name: &str| event.details.get(name).and_then(|text| text.parse::<usize>().ok());
-        let flow = number("flow").filter(|flow| *flow < flows).unwrap_or(0);
+        let Some(kind) = FailureKind::from_event(&event.what) else { return };
+        let flow = number_in(event, "flow").filter(|flow| *flow < flows).unwrap_or(0);
         let tally = self.flows.entry(flow).or_insert_with(|| Tally { first_ns: event.at_ns, ..Tally::default() });
         let from_events = &mut tally.from_events;
         match kind {
             FailureKind::Error => {
-                let errno = number("errno").and_then(|number| i32::try_from(number).ok());
+                let errno = number_in(event, "errno").and_then(|number| i32::try_from(number).ok());
                 // A device with codes of its own names them in the event, as its counters do.
                 let named = errno.map(|errno| Code(errno).to_string()).or_else(|| event.details.get("code").cloned());
                 add(&mut from_events.errors, named.as_deref().unwrap_or(UNNAMED), 1);
@@ -127,13 +126,19 @@ impl Reported {
     }
 }
 
+/// A figure of an event.
+fn number_in(event: &Event, name: &str) -> Option<usize> {
+    event.details.get(name).and_then(|text| text.parse::<usize>().ok())
+}
+
 impl Tally {
     fn uncounted(self) -> Option<FlowInterval> {
         let Tally { from_events, counted, latest, .. } = self;
-        let beyond = |(name, n): (&String, &u64)| {
-            (name.clone(), n.saturating_sub(counted.errors.get(name).copied().unwrap_or(0)))
-        };
-        let mut errors: BTreeMap<String, u64> = from_events.errors.iter().map(beyond).collect();
+        let mut errors: BTreeMap<String, u64> = from_events
+            .errors
+            .iter()
+            .map(|(name, n)| (name.clone(), n.saturating_sub(counted.errors.get(name).copied().unwrap_or(0))))
+            .collect();
         let damaged = from_events.damaged.saturating_sub(counted.damaged);
         let mut left = damaged;
         for (kind, n) in latest {

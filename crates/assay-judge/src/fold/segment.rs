@@ -1,6 +1,6 @@
 //! What begins anew with each segment of a log, and what its end shows.
 
-use crate::finding::Kind;
+use crate::finding::FindingKind;
 use crate::finding::course::{CourseFinding, Ending};
 use crate::finding::log::{Contradiction, LogFinding};
 use crate::finding::others::OthersUse;
@@ -25,18 +25,18 @@ pub(crate) struct Segment {
 
 /// What other parts know when a segment ends.
 #[derive(Clone, Debug)]
-pub(crate) struct Known {
+pub(crate) struct EndFacts {
     /// Whether it is a step of a certification.
     pub(crate) certifies: bool,
     /// Whether a judged phase was reached.
     pub(crate) measured: bool,
     /// Whether lines of the log are missing or unreadable.
     pub(crate) damaged: bool,
-    /// By how much the generator may have delayed a schedule.
+    /// The time by which the generator may have delayed a schedule.
     pub(crate) generator_behind_ns: u64,
     /// The lag at which the run was to stop.
     pub(crate) max_lag_ns: u64,
-    /// By how much a time may differ from its expected place.
+    /// The most by which a time may differ from its expected place.
     pub(crate) tolerance_ns: u64,
     /// What others did on a disk of the run, where that disturbed it to the end.
     pub(crate) others: Option<OthersUse>,
@@ -46,11 +46,11 @@ pub(crate) struct Known {
 
 /// What the end of a segment shows.
 #[derive(Debug, PartialEq)]
-pub(crate) enum Said {
+pub(crate) enum EndNews {
     /// A finding about the step.
-    OfStep(Kind),
+    OfStep(FindingKind),
     /// A finding at the measured time so far.
-    Now(Kind),
+    Now(FindingKind),
     /// The log contradicts itself, so the open windows prove nothing.
     Spoils(Contradiction),
     /// The log contradicts itself about the whole segment.
@@ -74,15 +74,15 @@ impl Segment {
     }
 
     /// What its end shows, and whether its closing line agrees with what was found.
-    pub(crate) fn end(&mut self, known: Known) -> Vec<Said> {
+    pub(crate) fn end(&mut self, known: EndFacts) -> Vec<EndNews> {
         let mut said = Vec::new();
         if let Some(why) = self.lost.take().filter(|_| self.accounts.closed().is_none()) {
             let ending = if known.locked { Ending::Locked } else { Ending::TargetLost };
-            said.push(Said::OfStep(CourseFinding::Ended(ending, Some(why)).into()));
+            said.push(EndNews::OfStep(CourseFinding::Ended(ending, Some(why)).into()));
         }
         said.extend(self.steady(&known));
         let Some(close) = self.accounts.closed() else { return said };
-        let Known { generator_behind_ns, max_lag_ns, .. } = known;
+        let EndFacts { generator_behind_ns, max_lag_ns, .. } = known;
         let ended = Ended {
             issued: self.accounts.issued(),
             generator_behind_ns,
@@ -90,24 +90,25 @@ impl Segment {
             others: known.others,
             locked: known.locked,
         };
-        said.extend(closing::judge(close, ended).map(|found| Said::Now(found.into())));
+        said.extend(closing::judge(close, ended).map(|found| EndNews::Now(found.into())));
         if self.accounts.ends_behind(close, known.tolerance_ns) {
-            said.push(Said::Spoils(Contradiction::Closed { at_ns: close.at_ns }));
+            said.push(EndNews::Spoils(Contradiction::Closed { at_ns: close.at_ns }));
         }
         let found = self.accounts.found_instead(close).filter(|_| !known.damaged);
         said.extend(match found {
-            Some(found) => Some(Said::OfStep(LogFinding::Count(close.intervals, found).into())),
-            None => self.accounts.contradicts(close).map(Said::Contradicts),
+            Some(found) => Some(EndNews::OfStep(LogFinding::Count(close.intervals, found).into())),
+            None => self.accounts.contradicts(close).map(EndNews::Contradicts),
         });
         said
     }
 
     /// A certification that should begin with a steady load and did not proves nothing; any other run gets a warning.
-    fn steady(&mut self, known: &Known) -> Option<Said> {
+    fn steady(&mut self, known: &EndFacts) -> Option<EndNews> {
         let why = if known.measured { self.warm_up.take_failure()? } else { return None };
-        Some(match known.certifies {
-            true => Said::OfStep(CourseFinding::NotSteady(why).into()),
-            false => Said::Warning(format!("measured without having reached a steady state: {why}")),
+        Some(if known.certifies {
+            EndNews::OfStep(CourseFinding::NotSteady(why).into())
+        } else {
+            EndNews::Warning(format!("measured without having reached a steady state: {why}"))
         })
     }
 }
@@ -118,7 +119,7 @@ mod tests {
     use crate::fold::fixture;
     use assay_record::{Close, CloseReason, Event, EventKind, Interval, PhaseHead, PhaseKind};
 
-    const KNOWN: Known = Known {
+    const KNOWN: EndFacts = EndFacts {
         certifies: true,
         measured: true,
         damaged: false,
@@ -148,12 +149,12 @@ mod tests {
 
     #[test]
     fn a_warm_up_that_never_became_steady_leaves_a_certification_unproven() {
-        let not_steady = |why: &str| Said::OfStep(CourseFinding::NotSteady(why.into()).into());
+        let not_steady = |why: &str| EndNews::OfStep(CourseFinding::NotSteady(why.into()).into());
         let untold = "the log does not say that it was";
         assert_eq!(segment().end(KNOWN), [not_steady(untold)]);
-        assert_eq!(segment().end(Known { measured: false, ..KNOWN }), [], "nothing was measured");
-        let warning = Said::Warning(format!("measured without having reached a steady state: {untold}"));
-        assert_eq!(segment().end(Known { certifies: false, ..KNOWN }), [warning]);
+        assert_eq!(segment().end(EndFacts { measured: false, ..KNOWN }), [], "nothing was measured");
+        let warning = EndNews::Warning(format!("measured without having reached a steady state: {untold}"));
+        assert_eq!(segment().end(EndFacts { certifies: false, ..KNOWN }), [warning]);
         for (what, expected) in [(EventKind::NotSteady, vec![not_steady("it drifts")]), (EventKind::Steady, vec![])] {
             let mut segment = segment();
             segment.warm_up.event(&Event { at_ns: 0, what, text: "it drifts".into(), details: Default::default() });
@@ -164,7 +165,7 @@ mod tests {
 
     #[test]
     fn the_closing_line_is_held_against_the_intervals() {
-        let known = || Known { measured: false, ..KNOWN };
+        let known = || EndFacts { measured: false, ..KNOWN };
         for (intervals, issued, at_ns, damaged, expected) in [
             (1, 0, 10, false, 0),
             (2, 0, 10, false, 1),
@@ -181,7 +182,7 @@ mod tests {
             if damaged {
                 segment.accounts.lose();
             }
-            let said = segment.end(Known { damaged, ..known() });
+            let said = segment.end(EndFacts { damaged, ..known() });
             assert_eq!(said.len(), expected, "{intervals} {issued} {at_ns} {damaged}: {said:?}");
         }
     }

@@ -58,7 +58,7 @@ impl Point {
 pub(crate) struct Lines {
     /// The lines of the streams.
     pub(crate) series: Series,
-    /// Those of the figures per minute.
+    /// The lines of the figures per minute.
     pub(crate) per_minute: Vec<Vec<f64>>,
     /// What else was counted.
     pub(crate) meters: Vec<MeterFigures>,
@@ -85,23 +85,24 @@ pub(crate) struct SeriesFold {
 impl SeriesFold {
     /// Empty lines over the planned measured time; shares are taken over `threshold`.
     pub(crate) fn new(header: &Header, layout: &Layout, threshold: Span) -> SeriesFold {
-        let width =
-            |most: u64, least: u64| (layout.planned_ns / most).max(least).div_ceil(least).saturating_mul(least).max(1);
         let least_band = if layout.planned_ns <= SHORT_RUN.as_ns() { SHORT_RUN_GROUP.as_ns() } else { BAND_NS };
         let heat = Heat { bounds_ns: layout.times.thresholds.bounds().to_vec(), ..Heat::default() };
-        let stream =
-            |name: &String| StreamSeries { stream: name.clone(), heat: heat.clone(), ..StreamSeries::default() };
-        let flow = |flow: usize| FlowSeries {
-            stream: layout.stream_of(flow).head.name.clone(),
-            target: layout.target_of(flow).to_owned(),
-            ..FlowSeries::default()
-        };
         let several = layout.targets.len() > 1;
         let series = Series {
             threshold,
-            streams: layout.streams.iter().map(|it| stream(&it.head.name)).collect(),
-            groups: layout.groups.iter().map(|group| stream(&group.name)).collect(),
-            flows: if several { (0..layout.flows.len()).map(flow).collect() } else { Vec::new() },
+            streams: layout.streams.iter().map(|stream| empty_line(&stream.head.name, &heat)).collect(),
+            groups: layout.combined.groups.iter().map(|group| empty_line(&group.name, &heat)).collect(),
+            flows: if several {
+                (0..layout.flows.len())
+                    .map(|flow| FlowSeries {
+                        stream: layout.stream_of(flow).head.name.clone(),
+                        target: layout.target_of(flow).to_owned(),
+                        ..FlowSeries::default()
+                    })
+                    .collect()
+            } else {
+                Vec::new()
+            },
             ..Series::default()
         };
         SeriesFold {
@@ -109,12 +110,12 @@ impl SeriesFold {
             meters: Meters::new(header),
             foreign: ForeignFold::new(header),
             first_over: layout.times.thresholds.first_over(threshold),
-            width_ns: width(POINTS, layout.interval_ns),
+            width_ns: width_of(layout.planned_ns, POINTS, layout.interval_ns),
             point: None,
-            per_minute: vec![Vec::new(); layout.per_minute.len()],
-            band_ns: width(POINTS / 2, least_band.max(layout.interval_ns)),
+            per_minute: vec![Vec::new(); layout.combined.per_minute.len()],
+            band_ns: width_of(layout.planned_ns, POINTS / 2, least_band.max(layout.interval_ns)),
             band: None,
-            column_ns: width(COLUMNS, layout.interval_ns),
+            column_ns: width_of(layout.planned_ns, COLUMNS, layout.interval_ns),
             column: None,
         }
     }
@@ -167,15 +168,14 @@ impl SeriesFold {
         self.series.width_ns.push(length);
         self.meters.end_point();
         self.foreign.end_point();
-        let per_second = |n: u64| if length == 0 { 0.0 } else { n as f64 / (length as f64 / 1e9) };
-        let of_groups = layout.groups.iter().map(|group| &group.flows);
+        let of_groups = layout.combined.groups.iter().map(|group| &group.flows);
         let flows = layout.streams.iter().map(|stream| &stream.flows).chain(of_groups);
         for (line, flows) in lines(&mut self.series).zip(flows) {
             let mut sum = Point::default();
             flows.iter().for_each(|&flow| sum.add(&points[flow]));
-            line.asked.push(per_second(sum.scheduled));
-            line.achieved.push(per_second(sum.ok));
-            line.bytes_per_second.push(per_second(sum.bytes));
+            line.asked.push(rate_over(sum.scheduled, length));
+            line.achieved.push(rate_over(sum.ok, length));
+            line.bytes_per_second.push(rate_over(sum.bytes, length));
             line.share_over.push(sum.share_over());
             line.errors.push(sum.errors);
             let mean = sum.lag_ns.checked_div(u128::from(sum.lagged));
@@ -183,13 +183,14 @@ impl SeriesFold {
             line.lag_max_ns.push(sum.lag_max_ns);
             line.response_max_ns.push(sum.response_max_ns);
         }
-        for (line, it) in self.per_minute.iter_mut().zip(&layout.per_minute) {
-            let name = |flow: usize| layout.stream_of(flow).head.name.as_str();
-            let own = points.iter().enumerate().map(|(flow, point)| counting(it, name(flow), point.ok, &point.counted));
+        for (line, planned) in self.per_minute.iter_mut().zip(&layout.combined.per_minute) {
+            let own = points.iter().enumerate().map(|(flow, point)| {
+                counting(planned, layout.stream_of(flow).head.name.as_str(), point.ok, &point.counted)
+            });
             line.push(rate(own.fold(0, u64::saturating_add), length).unwrap_or(0.0));
         }
         for (line, point) in self.series.flows.iter_mut().zip(&points) {
-            line.achieved.push(per_second(point.ok));
+            line.achieved.push(rate_over(point.ok, length));
             line.share_over.push(point.share_over());
         }
     }
@@ -202,7 +203,7 @@ impl SeriesFold {
         let rows = layout.times.thresholds.buckets();
         let streams = layout.streams.len();
         let (_, columns) =
-            self.column.get_or_insert_with(|| (begin, vec![vec![0; rows]; streams + layout.groups.len()]));
+            self.column.get_or_insert_with(|| (begin, vec![vec![0; rows]; streams + layout.combined.groups.len()]));
         for (head, flow) in layout.flows.iter().zip(&placed.interval.flows) {
             // The windows report a bucket that does not exist.
             let stream = usize::from(head.stream);
@@ -229,7 +230,7 @@ impl SeriesFold {
         }
         let streams = self.series.streams.len();
         let (_, bands) =
-            self.band.get_or_insert_with(|| (begin, vec![Filled::default(); streams + layout.groups.len()]));
+            self.band.get_or_insert_with(|| (begin, vec![Filled::default(); streams + layout.combined.groups.len()]));
         bands[stream].add(times);
         for group in layout.groups_of(stream) {
             bands[streams + group].add(times);
@@ -256,6 +257,21 @@ impl SeriesFold {
         let foreign = self.foreign.finish(&self.series.width_ns);
         Lines { series: self.series, per_minute: self.per_minute, meters: self.meters.finish(), foreign }
     }
+}
+
+/// A line without points.
+fn empty_line(name: &str, heat: &Heat) -> StreamSeries {
+    StreamSeries { stream: name.to_owned(), heat: heat.clone(), ..StreamSeries::default() }
+}
+
+/// The width of a point, so that there are at most `most` of them, as a multiple of `least`.
+fn width_of(planned_ns: u64, most: u64, least: u64) -> u64 {
+    (planned_ns / most).max(least).div_ceil(least).saturating_mul(least).max(1)
+}
+
+/// Operations per second of a number in a time.
+fn rate_over(n: u64, length: u64) -> f64 {
+    if length == 0 { 0.0 } else { n as f64 / (length as f64 / 1e9) }
 }
 
 /// The lines of all streams, and behind them those of all groups.

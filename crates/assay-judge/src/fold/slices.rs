@@ -12,15 +12,16 @@ use crate::fold::rests::Rests;
 use crate::fold::window::{Window, Windows};
 use crate::options::Options;
 use crate::rules::criterion::{Over, Tracker};
-use crate::rules::load::{LoadTracker, Seen};
+use crate::rules::load::{LoadTracker, SliceLoad};
 use crate::rules::loops;
 use crate::rules::own_lag::OwnLag;
+use crate::words::human_time;
 use assay_base::{Criterion, Span};
 use assay_record::Header;
 
 /// Windows of one length and the criteria judged on them.
 #[derive(Debug)]
-pub(crate) struct Judged {
+pub(crate) struct JudgedWindows {
     /// The windows.
     pub(crate) windows: Windows,
     /// Each with the index of its criterion.
@@ -44,7 +45,7 @@ pub(crate) struct Slices {
     /// True where no criterion applies.
     pub(crate) stress: bool,
     /// The slices first, then each other length that a criterion asks for.
-    pub(crate) judged: Vec<Judged>,
+    pub(crate) judged: Vec<JudgedWindows>,
     /// Whether the load was delivered.
     pub(crate) load: LoadTracker,
     /// How much of the lag was the generator's own.
@@ -180,7 +181,7 @@ impl Slices {
     /// Whether every criterion holds in a window, and why one of them is unproven where one is.
     fn observe(&mut self, index: usize, window: &Window, layout: &Layout) -> (bool, Option<Excuse>) {
         let (mut within, mut excuse) = (true, None);
-        if index > 0 && layout.half_windows && self.judged[index].windows.is_too_short(window) {
+        if index > 0 && layout.plan.half_windows && self.judged[index].windows.is_too_short(window) {
             self.judged[index].trackers.iter_mut().for_each(|(_, tracker)| tracker.count(window));
             return (within, excuse);
         }
@@ -198,16 +199,9 @@ impl Slices {
     }
 
     fn slice(&mut self, window: &Window, within: bool, excuse: Option<Excuse>, layout: &Layout) {
-        let seen: Seen = self.load.observe(window, layout);
+        let seen: SliceLoad = self.load.observe(window, layout);
         let within = within && seen.within;
-        let flaw = match () {
-            () if !within || window.invalid.is_some() => None,
-            () if seen.others || excuse == Some(Excuse::Others) => Some("others used it at the same time"),
-            () if !seen.proves => Some("the load was not offered"),
-            () if excuse.is_some() && layout.times.lateness => Some("the test machine was too late to prove anything"),
-            () if excuse.is_some() => Some("over a bound only by the test machine's own lag"),
-            () => None,
-        };
+        let flaw = if within && window.invalid.is_none() { flaw(&seen, excuse, layout) } else { None };
         if window.complete && window.invalid.is_none() && flaw.is_none() && !window.repeated {
             self.valid_intervals += window.intervals;
         }
@@ -258,16 +252,15 @@ impl Slices {
 }
 
 /// The windows that are needed: the slices first, then each other length that a criterion asks for.
-fn windows_of(criteria: &[Criterion], slice_ns: u64, options: &Options, layout: &Layout) -> Vec<Judged> {
-    let fresh = |length: Option<u64>| Judged { windows: Windows::new(length, layout.planned_ns), trackers: Vec::new() };
+fn windows_of(criteria: &[Criterion], slice_ns: u64, options: &Options, layout: &Layout) -> Vec<JudgedWindows> {
     let mut keys = vec![Some(slice_ns.max(layout.interval_ns))];
-    let mut judged = vec![fresh(keys[0])];
+    let mut judged = vec![no_trackers(keys[0], layout.planned_ns)];
     for (order, criterion) in criteria.iter().enumerate() {
         let asked = criterion.window.map(Span::as_ns);
         let key = asked.map(|ns| ns.max(layout.interval_ns));
         let index = keys.iter().position(|known| *known == key).unwrap_or_else(|| {
             keys.push(key);
-            judged.push(fresh(key));
+            judged.push(no_trackers(key, layout.planned_ns));
             judged.len() - 1
         });
         let length = judged[index].windows.length_ns();
@@ -278,12 +271,28 @@ fn windows_of(criteria: &[Criterion], slice_ns: u64, options: &Options, layout: 
     judged
 }
 
+/// Windows of this length, without criteria yet.
+fn no_trackers(length: Option<u64>, planned_ns: u64) -> JudgedWindows {
+    JudgedWindows { windows: Windows::new(length, planned_ns), trackers: Vec::new() }
+}
+
 /// A note where a criterion is judged over another length than it asks for.
 fn note(asked: Option<u64>, length: u64) -> Option<String> {
-    let human = |ns| Span::from_ns(ns).human();
     match asked {
-        Some(asked) if asked > length => Some(format!("judged over {}, the whole measured time", human(length))),
-        Some(asked) if asked < length => Some(format!("judged per {}, the length of an interval", human(length))),
+        Some(asked) if asked > length => Some(format!("judged over {}, the whole measured time", human_time(length))),
+        Some(asked) if asked < length => Some(format!("judged per {}, the length of an interval", human_time(length))),
         _ => None,
+    }
+}
+/// Why a slice in which nothing is broken proves nothing; `None` where it does.
+fn flaw(seen: &SliceLoad, excuse: Option<Excuse>, layout: &Layout) -> Option<&'static str> {
+    if seen.others || excuse == Some(Excuse::Others) {
+        Some("others used it at the same time")
+    } else if !seen.proves {
+        Some("the load was not offered")
+    } else if excuse.is_some() && layout.times.lateness {
+        Some("the test machine was too late to prove anything")
+    } else {
+        excuse.is_some().then_some("over a bound only by the test machine's own lag")
     }
 }

@@ -36,9 +36,10 @@ impl Value {
 
     /// Mean response in nanoseconds, or operations per second.
     fn level(&self, open_loop: bool) -> Option<f64> {
-        match open_loop {
-            true => (self.operations > 0).then(|| self.response_ns as f64 / self.operations as f64),
-            false => (self.length_ns > 0).then(|| self.operations as f64 * 1e9 / self.length_ns as f64),
+        if open_loop {
+            (self.operations > 0).then(|| self.response_ns as f64 / self.operations as f64)
+        } else {
+            (self.length_ns > 0).then(|| self.operations as f64 * 1e9 / self.length_ns as f64)
         }
     }
 }
@@ -67,15 +68,12 @@ impl SteadyFold {
         let asked = header.phases.iter().find_map(|phase| phase.steady_round_ns);
         let fifth = (layout.planned_ns / ROUNDS as u64).min(ROUND_NS) / layout.interval_ns * layout.interval_ns;
         let round_ns = asked.unwrap_or(fifth).max(layout.interval_ns);
-        let watched = |stream: &StreamLayout| Watched {
-            rounds: Rounds::new(round_ns, stream.head.is_open_loop()),
-            begin_ns: Vec::new(),
-            steady_from_ns: None,
-            last: None,
-            values: Vec::new(),
-        };
         let width_ns = (layout.planned_ns / VALUES).next_multiple_of(layout.interval_ns).max(layout.interval_ns);
-        SteadyFold { round_ns, width_ns, streams: layout.streams.iter().take(STREAMS).map(watched).collect() }
+        SteadyFold {
+            round_ns,
+            width_ns,
+            streams: layout.streams.iter().take(STREAMS).map(|stream| watched_stream(stream, round_ns)).collect(),
+        }
     }
 
     /// Adds an interval. What completes after the planned end, while the run drains, is not part of the load.
@@ -84,13 +82,13 @@ impl SteadyFold {
         if layout.drains(at) {
             return;
         }
-        for (stream, (watched, it)) in self.streams.iter_mut().zip(&layout.streams).enumerate() {
+        for (stream, (watched, own_layout)) in self.streams.iter_mut().zip(&layout.streams).enumerate() {
             // A part of an interval says nothing about a level.
             if !layout.lives.covers(stream, at, at.saturating_add(length_ns)) {
                 continue;
             }
             let mut value = Value { begin_ns: at, length_ns, ..Value::default() };
-            for flow in it.flows.iter().filter_map(|flow| interval.flows.get(*flow)) {
+            for flow in own_layout.flows.iter().filter_map(|flow| interval.flows.get(*flow)) {
                 let (operations, response_ns) = (flow.ok, u128::from(flow.response.sum_ns));
                 value.add(&Value { operations, response_ns, ..Value::default() });
             }
@@ -116,21 +114,38 @@ impl SteadyFold {
     /// responses, as ACT's have none, has no mean that could be steady or not.
     pub(crate) fn finish(self, layout: &Layout) -> Vec<Steadiness> {
         let round_ns = self.round_ns;
-        let in_words = |(watched, StreamLayout { head, .. }): (Watched, &StreamLayout)| {
-            let open_loop = head.is_open_loop();
-            let idle = watched.values.iter().all(|value| value.operations == 0);
-            let unknown = open_loop && watched.values.iter().all(|value| value.response_ns == 0);
-            (watched.rounds.ended() > 0 && !idle && !unknown).then(|| Steadiness {
-                stream: head.name.clone(),
-                measure: if open_loop { "mean response" } else { "throughput" }.to_owned(),
-                round_ns,
-                rounds: watched.rounds.ended(),
-                steady_from_ns: watched.steady_from_ns,
-                last: watched.last,
-                changes: levels(&watched.values, open_loop),
-            })
-        };
-        self.streams.into_iter().zip(&layout.streams).filter_map(in_words).collect()
+        self.streams
+            .into_iter()
+            .zip(&layout.streams)
+            .filter_map(|(watched, layout)| steadiness(watched, &layout.head, round_ns))
+            .collect()
+    }
+}
+
+/// How steady a stream was; `None` where it was not active for at least a round.
+fn steadiness(watched: Watched, head: &assay_record::StreamHead, round_ns: u64) -> Option<Steadiness> {
+    let open_loop = head.is_open_loop();
+    let idle = watched.values.iter().all(|value| value.operations == 0);
+    let unknown = open_loop && watched.values.iter().all(|value| value.response_ns == 0);
+    (watched.rounds.ended() > 0 && !idle && !unknown).then(|| Steadiness {
+        stream: head.name.clone(),
+        measure: if open_loop { "mean response" } else { "throughput" }.to_owned(),
+        round_ns,
+        rounds: watched.rounds.ended(),
+        steady_from_ns: watched.steady_from_ns,
+        last: watched.last,
+        changes: levels(&watched.values, open_loop),
+    })
+}
+
+/// The state of a stream before its first round.
+fn watched_stream(stream: &StreamLayout, round_ns: u64) -> Watched {
+    Watched {
+        rounds: Rounds::new(round_ns, stream.head.is_open_loop()),
+        begin_ns: Vec::new(),
+        steady_from_ns: None,
+        last: None,
+        values: Vec::new(),
     }
 }
 
@@ -168,27 +183,33 @@ fn levels(values: &[Value], open_loop: bool) -> Vec<Change> {
     let mut bounds: Vec<usize> = changes(&series).into_iter().map(|index| placed[index].0).collect();
     bounds.insert(0, 0);
     bounds.push(values.len());
-    let level = |from: usize, to: usize| {
-        let mut sum = Value::default();
-        values[from..to].iter().for_each(|value| sum.add(value));
-        sum.level(open_loop).unwrap_or(0.0)
-    };
-    let change = |bounds: &[usize], at: usize| Change {
-        at_ns: values[bounds[at]].begin_ns,
-        before: level(bounds[at - 1], bounds[at]),
-        after: level(bounds[at], bounds[at + 1]),
-    };
     // The smallest change is removed first, so that two small steps in the same direction may together still be large
     // enough.
     loop {
-        let found = (1..bounds.len().saturating_sub(1)).map(|at| (at, change(&bounds, at)));
+        let found = (1..bounds.len().saturating_sub(1)).map(|at| (at, change_at(&bounds, at, values, open_loop)));
         let least = found.min_by(|a, b| a.1.size().total_cmp(&b.1.size()));
         match least {
-            Some((at, change)) if change.size() < LEAST || bounds.len() > MOST + 2 => drop(bounds.remove(at)),
+            Some((at, change_at)) if change_at.size() < LEAST || bounds.len() > MOST + 2 => drop(bounds.remove(at)),
             _ => break,
         }
     }
-    (1..bounds.len().saturating_sub(1)).map(|at| change(&bounds, at)).collect()
+    (1..bounds.len().saturating_sub(1)).map(|at| change_at(&bounds, at, values, open_loop)).collect()
+}
+
+/// The change of level at one of the bounds.
+fn change_at(bounds: &[usize], at: usize, values: &[Value], open_loop: bool) -> Change {
+    Change {
+        at_ns: values[bounds[at]].begin_ns,
+        before: level_between(bounds[at - 1], bounds[at], values, open_loop),
+        after: level_between(bounds[at], bounds[at + 1], values, open_loop),
+    }
+}
+
+/// The level of the values from one place to another.
+fn level_between(from: usize, to: usize, values: &[Value], open_loop: bool) -> f64 {
+    let mut sum = Value::default();
+    values[from..to].iter().for_each(|value| sum.add(value));
+    sum.level(open_loop).unwrap_or(0.0)
 }
 
 #[cfg(test)]

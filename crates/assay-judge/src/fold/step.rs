@@ -8,7 +8,7 @@ use crate::finding::course::CourseFinding;
 use crate::finding::flaw::Flaw;
 use crate::finding::log::{Contradiction, LogFinding};
 use crate::finding::target::TargetFinding;
-use crate::finding::{Finding, Kind, deciding};
+use crate::finding::{Finding, FindingKind, deciding};
 use crate::fold::accounts::Place;
 use crate::fold::clocks::ClockNotice;
 use crate::fold::closing::ended;
@@ -25,7 +25,7 @@ use crate::fold::others::{Disturbance, Others};
 use crate::fold::phases::Phases;
 use crate::fold::placement::{Disturbing, Placed, Placement};
 use crate::fold::reported::Uncounted;
-use crate::fold::segment::{Known, Said, Segment};
+use crate::fold::segment::{EndFacts, EndNews, Segment};
 use crate::fold::series::SeriesFold;
 use crate::fold::silences::Silences;
 use crate::fold::slices::Slices;
@@ -63,16 +63,28 @@ pub(crate) struct StepFold {
     pub(crate) measured: Measured,
     pub(crate) targets: Targets,
     pub(crate) others: Others,
+    pub(crate) correctness: Correctness,
+    pub(crate) environment: Environment,
+    pub(crate) happened: Happened,
+    pub(crate) notes: Notes,
+}
+
+/// Whether operations did what they should.
+#[derive(Debug)]
+pub(crate) struct Correctness {
     failures: FlowFailures,
     pub(crate) integrity: IntegrityFold,
-    pub(crate) environment: Environment,
+    pub(crate) databases: Databases,
+}
+
+/// What the events of a step tell.
+#[derive(Debug, Default)]
+pub(crate) struct Happened {
     pub(crate) events: Events,
     /// Flows whose streams are done.
     done: BTreeSet<String>,
-    pub(crate) databases: Databases,
-    /// What events told about the lives of streams, until its place in measured time is known.
+    /// The beginnings and ends of streams, until their place in measured time is known.
     news: Vec<LifeNews>,
-    pub(crate) notes: Notes,
 }
 
 impl StepFold {
@@ -98,13 +110,13 @@ impl StepFold {
             },
             targets: Targets::new(&layout),
             others: Others::new(&header, &layout),
-            failures: FlowFailures::default(),
-            integrity: IntegrityFold::default(),
+            correctness: Correctness {
+                failures: FlowFailures::default(),
+                integrity: IntegrityFold::default(),
+                databases: Databases::new(header.databases.len()),
+            },
             environment,
-            events: Events::default(),
-            done: BTreeSet::new(),
-            databases: Databases::new(header.databases.len()),
-            news: Vec::new(),
+            happened: Happened::default(),
             notes: Notes::new(number),
             header,
             layout,
@@ -115,17 +127,19 @@ impl StepFold {
     /// nobody asked to leave that out.
     pub(crate) fn not_compared(&self) -> Vec<String> {
         let heads = self.header.databases.iter().enumerate();
-        let lacking = heads.filter(|(target, head)| !head.unchecked && !self.databases.was_compared(*target));
+        let lacking =
+            heads.filter(|(target, head)| !head.unchecked && !self.correctness.databases.was_compared(*target));
         lacking.map(|(_, head)| head.url.clone()).collect()
     }
 
     /// Continues with a segment of the same step. The error says why it cannot be the same step.
     pub(crate) fn resume(&mut self, header: &Header) -> Result<(), String> {
         self.check_same(header)?;
-        let before = self.segment.accounts.closed().map_or("cut off without a closing line", |it| ended(it.reason));
+        let before =
+            self.segment.accounts.closed().map_or("cut off without a closing line", |close| ended(close.reason));
         let from = self.placement.reached_ns();
         let gap = Gap { at_ns: from, before: before.to_owned(), resumed: header.created.clone() };
-        self.events.gaps.push(gap);
+        self.happened.events.gaps.push(gap);
         self.check_segment();
         self.measured.totals.end_segment();
         self.slices.resume(from, header.measured_before_ns, &self.layout, &mut self.notes);
@@ -133,11 +147,11 @@ impl StepFold {
         self.measured.steady.resume();
         self.measured.phases.resume(header);
         self.measured.series.resume(header);
-        self.databases.resume();
-        self.news.clear();
+        self.correctness.databases.resume();
+        self.happened.news.clear();
         if header.measured_before_ns == 0 {
             self.layout.lives.start_over();
-            self.done.clear();
+            self.happened.done.clear();
         }
         self.environment.clocks.begin(header.clocks);
         self.segment = Segment::new(header);
@@ -187,19 +201,19 @@ impl StepFold {
         let followed = self.segment.accounts.follow(interval, joins, self.layout.tolerance_ns());
         self.spoil_unless(followed);
         if interval.flows.len() != self.layout.flows.len() {
-            let (found, of) = (interval.flows.len(), self.layout.flows.len());
-            self.spoil(Contradiction::Flows { index: interval.index, found, of });
+            let (found, flows) = (interval.flows.len(), self.layout.flows.len());
+            self.spoil(Contradiction::Flows { index: interval.index, found, of: flows });
             return self.segment.accounts.lose();
         }
         let at_ns = self.placement.place(interval, joins);
-        self.events.place(&self.placement);
+        self.happened.events.place(&self.placement);
         self.learn();
         let carried = self.account(interval);
         let opened = self.segment.accounts.opened(interval);
         self.targets.add(interval, &self.layout);
         let disturbance = self.others.observe(at_ns, interval, &self.layout);
         if let Some(at_ns) = at_ns {
-            self.measured(at_ns, interval, (&carried, &opened), disturbance.as_ref());
+            self.measured(at_ns, interval, &carried, &opened, disturbance.as_ref());
         }
         self.others.passed(interval);
         self.look_at_clocks(interval, at_ns);
@@ -209,7 +223,7 @@ impl StepFold {
     /// Takes what was told about the lives of streams before the interval that was placed last.
     fn learn(&mut self) {
         if self.placement.has_measured() {
-            for news in std::mem::take(&mut self.news) {
+            for news in std::mem::take(&mut self.happened.news) {
                 let at_ns = self.placement.measured_at(news.at_ns).unwrap_or(0);
                 self.layout.lives.take(news, at_ns);
             }
@@ -222,8 +236,9 @@ impl StepFold {
             Place::Again => self.spoil(Contradiction::Again { index: interval.index }),
             Place::Behind(first, last) => {
                 self.slices.hole();
-                let is_one = |kind: &Kind| matches!(kind, Kind::Log(LogFinding::Intervals(..)));
-                self.notes.find_once(LogFinding::Intervals(first, last), is_one);
+                self.notes.find_once(LogFinding::Intervals(first, last), |kind: &FindingKind| {
+                    matches!(kind, FindingKind::Log(LogFinding::Intervals(..)))
+                });
             }
         }
     }
@@ -235,20 +250,14 @@ impl StepFold {
         let first = self.placement.moment(interval.start_ns);
         for (index, flow) in interval.flows.iter().enumerate() {
             self.segment.failed.interval(index, flow);
-            self.failures.add(index, first, flow, (at_ns, &self.layout), &mut self.notes);
-            self.integrity.add(flow);
+            self.correctness.failures.add(index, first, flow, at_ns, &self.layout, &mut self.notes);
+            self.correctness.integrity.add(flow);
         }
         self.spoil_unless(adds_up);
         carried
     }
 
-    fn measured(
-        &mut self,
-        at_ns: u64,
-        interval: &Interval,
-        (carried, opened): (&[u64], &[i64]),
-        by: Option<&Disturbance>,
-    ) {
+    fn measured(&mut self, at_ns: u64, interval: &Interval, carried: &[u64], opened: &[i64], by: Option<&Disturbance>) {
         let tolerance = self.layout.tolerance_ns();
         if !self.placement.reaches(at_ns, tolerance) {
             self.slices.hole();
@@ -307,10 +316,10 @@ impl StepFold {
 
     /// Keeps an event.
     pub(crate) fn event(&mut self, event: Event) {
-        self.integrity.event(&event, &self.layout.targets);
+        self.correctness.integrity.event(&event, &self.layout.targets);
         self.segment.failed.event(&event, self.layout.flows.len());
         self.segment.warm_up.event(&event);
-        self.databases.event(&event);
+        self.correctness.databases.event(&event);
         match event.what {
             EventKind::Warning | EventKind::Environment => self.notes.warn(event.text.clone()),
             EventKind::EnvironmentChanged => self.changed(Flaw::Changed(event.text.clone())),
@@ -321,19 +330,18 @@ impl StepFold {
             EventKind::Disturbed => self.notes.find(TargetFinding::Disturbed(event.text.clone())),
             EventKind::Unchecked => self.notes.find(TargetFinding::Unchecked(event.text.clone())),
             EventKind::StreamEnd | EventKind::StreamBegin => {
-                self.news.extend(self.layout.lives.news(&event));
+                self.happened.news.extend(self.layout.lives.news(&event));
                 let ended = event.details.get("flow").filter(|_| event.what == EventKind::StreamEnd);
-                self.done.extend(ended.cloned());
+                self.happened.done.extend(ended.cloned());
             }
             _ => {}
         }
-        self.events.keep(event);
+        self.happened.events.keep(event);
     }
 
     /// The ring was too small, or the kernel dropped requests: what was not counted proves nothing.
     fn engine_health(&mut self, event: &Event) {
-        let lost = |name| event.details.get(name).is_some_and(|n: &String| n != "0");
-        if lost("submissions_dropped") || lost("completions_overflowed") {
+        if has_lost(event, "submissions_dropped") || has_lost(event, "completions_overflowed") {
             self.notes.find(CourseFinding::LostCount(event.text.clone()));
         }
     }
@@ -346,7 +354,7 @@ impl StepFold {
     /// What a segment's end shows: failures in intervals that the log lost, as far as events report them, count like
     /// those in the counters.
     fn check_segment(&mut self) {
-        self.events.place(&self.placement);
+        self.happened.events.place(&self.placement);
         let at_ns = self.placement.reached_ns();
         for Uncounted { flow, first_ns, interval } in self.segment.take_uncounted() {
             if flow >= self.layout.flows.len() {
@@ -354,13 +362,13 @@ impl StepFold {
                 continue;
             }
             let first = self.placement.moment(first_ns);
-            self.failures.add(flow, first, &interval, (at_ns, &self.layout), &mut self.notes);
-            self.integrity.add(&interval);
+            self.correctness.failures.add(flow, first, &interval, at_ns, &self.layout, &mut self.notes);
+            self.correctness.integrity.add(&interval);
             if self.placement.is_measured(first_ns) {
                 self.measured.totals.add_failures(flow, &interval);
             }
         }
-        let known = Known {
+        let known = EndFacts {
             certifies: self.header.step.as_ref().is_some_and(StepHead::certifies),
             measured: self.placement.has_measured(),
             damaged: self.notes.damaged,
@@ -372,14 +380,14 @@ impl StepFold {
         };
         for said in self.segment.end(known) {
             match said {
-                Said::OfStep(found) => self.notes.find(found),
-                Said::Now(found) => self.notes.find_at(found, at_ns),
-                Said::Spoils(found) => self.spoil(found),
-                Said::Contradicts(found) => {
+                EndNews::OfStep(found) => self.notes.find(found),
+                EndNews::Now(found) => self.notes.find_at(found, at_ns),
+                EndNews::Spoils(found) => self.spoil(found),
+                EndNews::Contradicts(found) => {
                     self.notes.contradictions += 1;
                     self.notes.find(LogFinding::Contradiction(found));
                 }
-                Said::Warning(text) => self.notes.warnings.push(text),
+                EndNews::Warning(text) => self.notes.warnings.push(text),
             }
         }
     }
@@ -387,7 +395,7 @@ impl StepFold {
     /// Whether everything that failed met a lock of somebody else.
     fn is_locked(&self) -> bool {
         let failed = self.notes.findings.iter().filter_map(|finding| match &finding.kind {
-            Kind::Failed(failures) => Some(failures.are_locks()),
+            FindingKind::Failed(failures) => Some(failures.are_locks()),
             _ => None,
         });
         let all: Vec<bool> = failed.collect();
@@ -423,7 +431,7 @@ impl StepFold {
         let reached_ns = self.placement.reached_ns();
         let flows = self.layout.flows.iter().enumerate();
         let mut ending = flows.filter(|(_, flow)| self.layout.lives.ends(usize::from(flow.stream)));
-        let done = ending.all(|(index, _)| self.done.contains(&index.to_string()));
+        let done = ending.all(|(index, _)| self.happened.done.contains(&index.to_string()));
         if until_done && completed && done && (1..self.layout.planned_ns).contains(&reached_ns) {
             self.layout.planned_ns = reached_ns;
             self.slices.ends_at(reached_ns);
@@ -445,7 +453,7 @@ impl StepFold {
         // Of a part of a step the share is not known: what is still to come may be without errors.
         let reached = self.placement.reached_ns();
         if reached.saturating_add(self.layout.tolerance_ns()) >= self.layout.planned_ns {
-            self.failures.too_many(reached, &self.layout, notes);
+            self.correctness.failures.too_many(reached, &self.layout, notes);
         }
     }
 
@@ -467,6 +475,11 @@ impl StepFold {
         found.extend(disk::check(&self.target_totals(), self.notes.step(), self.others.is_counted()).0);
         deciding(&found).filter(|finding| finding.verdict() == Verdict::Fail).map(Finding::text)
     }
+}
+
+/// Whether a counter of an event is not zero.
+fn has_lost(event: &Event, name: &str) -> bool {
+    event.details.get(name).is_some_and(|n| n != "0")
 }
 
 /// The criteria that are judged: the log's, unless the options name others.

@@ -1,7 +1,7 @@
 //! What the header, the plan and the criteria say about one stream.
 
 use assay_base::{Bound, Criterion, Share};
-use assay_record::{Header, StreamHead};
+use assay_record::{Header, PlanHead, PlannedAddress, StreamHead};
 
 /// A stream, its flows, and what the plan and the criteria say about it.
 #[derive(Clone, Debug)]
@@ -22,14 +22,15 @@ pub struct StreamLayout {
 
 impl StreamLayout {
     /// The stream at this place of the header; its flows are still missing.
-    pub(crate) fn new(header: &Header, at: usize, criteria: &[Criterion]) -> StreamLayout {
+    pub(crate) fn new(header: &Header, plan: &PlanHead, at: usize, criteria: &[Criterion]) -> StreamLayout {
         let head = header.streams[at].clone();
-        let planned = &header.plan["streams"][at];
+        let planned = plan.stream(at);
+        let address = planned.map_or(PlannedAddress::Other, |stream| stream.address);
         StreamLayout {
             flows: Vec::new(),
-            sequential: planned.get("address").is_some_and(is_sequential),
-            durable: planned.get("durable").is_some_and(|it| it == true),
-            reads_back: planned["address"] == "written",
+            sequential: address == PlannedAddress::Sequential,
+            durable: planned.is_some_and(|stream| stream.durable),
+            reads_back: address == PlannedAddress::Written,
             may_fail: may_fail(&head.name, criteria),
             head,
         }
@@ -38,19 +39,13 @@ impl StreamLayout {
 
 /// The smallest share of a stream's operations that a criterion allows to fail.
 fn may_fail(stream: &str, criteria: &[Criterion]) -> Option<Share> {
-    let allowed =
-        criteria.iter().filter(|criterion| criterion.stream == stream).filter_map(|criterion| match criterion.bound {
+    let about_stream = criteria.iter().filter(|criterion| criterion.stream == stream);
+    about_stream
+        .filter_map(|criterion| match criterion.bound {
             Bound::ErrorsAtMost(share) => Some(share),
             _ => None,
-        });
-    allowed.min()
-}
-
-/// Whether one operation of such an address lies behind another.
-fn is_sequential(address: &serde_json::Value) -> bool {
-    address == "sequential"
-        || address == "appended"
-        || ["/runs", "/behind", "/asu/place/run"].iter().any(|at| address.pointer(at).is_some())
+        })
+        .min()
 }
 
 #[cfg(test)]
@@ -70,21 +65,5 @@ mod tests {
         assert_eq!(says(&layout), [(false, true), (true, false)]);
         let silent = Layout::new(&fixture::header(), &[]).unwrap();
         assert_eq!(says(&silent), [(false, false); 2]);
-    }
-
-    #[test]
-    fn addresses_that_lie_behind_each_other_are_sequential() {
-        use serde_json::json;
-        for (address, sequential) in [
-            (json!("sequential"), true),
-            (json!("appended"), true),
-            (json!("uniform"), false),
-            (json!({"runs": 4}), true),
-            (json!({"behind": "writes"}), true),
-            (json!({"asu": {"place": {"run": 8}}}), true),
-            (json!({"asu": {"place": "uniform"}}), false),
-        ] {
-            assert_eq!(is_sequential(&address), sequential, "{address}");
-        }
     }
 }

@@ -16,32 +16,44 @@ pub(crate) fn streams(fold: &StepFold, warnings: &mut Vec<String>) -> Vec<Stream
     let layout = &fold.layout;
     let mut entries = Vec::new();
     for (stream, StreamLayout { head, flows, .. }) in layout.streams.iter().enumerate() {
-        let times = fold.measured.distributions.streams[stream].as_ref().map(|it| it.as_slice());
+        let times = fold.measured.distributions.streams[stream].as_ref().map(|times| times.as_slice());
         let together =
             crate::fold::window::sum(flows.iter().map(|&flow| &fold.measured.totals.flows[flow].cell), layout);
         let covered = times.map_or(0, |times| times[0].count());
-        if covered != together.ok && fold.measured.distributions.expected {
+        if covered != together.work.ok && fold.measured.distributions.expected {
             let name = &head.name;
-            warnings.push(format!("percentiles of {name} cover {covered} of {} operations", together.ok));
+            warnings.push(format!("percentiles of {name} cover {covered} of {} operations", together.work.ok));
         }
         let only = if let [flow] = flows.as_slice() { Some(layout.target_of(*flow)) } else { None };
-        let in_time = |flows: &[usize]| {
-            flows.iter().fold(0u64, |sum, &flow| sum.saturating_add(fold.measured.totals.flows[flow].in_time))
-        };
         let maxima = fold.measured.totals.streams[stream];
         let ran_ns = fold.measured.totals.ran_ns[stream];
-        entries.push(totals(fold, (head, ran_ns), only, (&together, in_time(flows)), times, maxima));
+        let account = Account {
+            head,
+            ran_ns,
+            target: only,
+            cell: &together,
+            in_time: in_time_of(flows, fold),
+            times,
+            most: maxima,
+        };
+        entries.push(totals(fold, &account));
         if flows.len() > 1 {
             for &flow in flows {
-                let times = fold.measured.distributions.flows[flow].as_ref().map(|it| it.as_slice());
+                let times = fold.measured.distributions.flows[flow].as_ref().map(|times| times.as_slice());
                 let target = Some(layout.target_of(flow));
                 let own = &fold.measured.totals.flows[flow];
-                let cell = (&own.cell, in_time(&[flow]));
-                entries.push(totals(fold, (head, own.ran_ns), target, cell, times, own.most));
+                let (ran_ns, cell, most) = (own.ran_ns, &own.cell, own.most);
+                let in_time = in_time_of(&[flow], fold);
+                entries.push(totals(fold, &Account { head, ran_ns, target, cell, in_time, times, most }));
             }
         }
     }
     entries
+}
+
+/// Operations of these flows that completed within the planned time.
+fn in_time_of(flows: &[usize], fold: &StepFold) -> u64 {
+    flows.iter().fold(0u64, |sum, &flow| sum.saturating_add(fold.measured.totals.flows[flow].in_time))
 }
 
 /// Totals of all streams together, where a criterion is about them.
@@ -49,13 +61,14 @@ pub(crate) fn together(fold: &StepFold) -> Option<StreamTotals> {
     let Totals { all, all_ran_ns, .. } = fold.measured.totals;
     let streams: Vec<usize> = (0..fold.layout.streams.len()).collect();
     fold.layout
+        .combined
         .all_judged
         .then(|| of_several(fold, Criterion::ALL, &streams, GroupTotals { most: all, ran_ns: all_ran_ns }))
 }
 
 /// Totals of each group of streams.
 pub(crate) fn groups(fold: &StepFold) -> Vec<StreamTotals> {
-    let groups = fold.layout.groups.iter().zip(&fold.measured.totals.groups);
+    let groups = fold.layout.combined.groups.iter().zip(&fold.measured.totals.groups);
     groups.map(|(group, totals)| of_several(fold, &group.name, &group.streams, *totals)).collect()
 }
 
@@ -85,7 +98,8 @@ fn of_several(
         size_done: alike(members().map(|stream| stream.head.size_done.clone())).unwrap_or_default(),
         per_target: false,
     };
-    let whole = totals(fold, (&head, ran_ns), None, (&cell, in_time), times.as_ref().map(|it| it.as_slice()), most);
+    let times = times.as_ref().map(|times| times.as_slice());
+    let whole = totals(fold, &Account { head: &head, ran_ns, target: None, cell: &cell, in_time, times, most });
     let rates = members().map(|stream| stream.head.rate.map(|rate| rate.as_f64()));
     StreamTotals { rate_asked: rates.sum(), ..whole }
 }
@@ -96,15 +110,21 @@ fn alike<T: PartialEq>(mut values: impl Iterator<Item = T>) -> Option<T> {
     values.all(|other| other == first).then_some(first)
 }
 
-/// `ran_ns`: for how much of the measured time it ran, of which its rate is.
-fn totals(
-    fold: &StepFold,
-    (head, ran_ns): (&StreamHead, u64),
-    target: Option<&str>,
-    (cell, in_time): (&Counters, u64),
-    times: Option<&[Times]>,
+/// What was counted of a stream, on one target or on all.
+struct Account<'a> {
+    head: &'a StreamHead,
+    /// For how much of the measured time it ran, of which its rate is.
+    ran_ns: u64,
+    target: Option<&'a str>,
+    cell: &'a Counters,
+    /// Number of operations that completed within the planned time.
+    in_time: u64,
+    times: Option<&'a [Times]>,
     most: Most,
-) -> StreamTotals {
+}
+
+fn totals(fold: &StepFold, account: &Account<'_>) -> StreamTotals {
+    let Account { head, ran_ns, target, cell, in_time, times, most } = *account;
     let layout = &fold.layout;
     let of = |lengths, which: usize| summary(lengths, times.map(|times| &times[which]), layout);
     let seconds = ran_ns as f64 / 1e9;

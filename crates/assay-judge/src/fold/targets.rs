@@ -21,7 +21,7 @@ struct TargetSums {
     disk: DiskTotals,
     /// Reads whose data were checked for blank blocks.
     sampled: u64,
-    /// Those of them that found a block that was never written.
+    /// The checked reads that found a block that was never written.
     blank: u64,
     /// True when any interval had device counters.
     counted: bool,
@@ -49,7 +49,7 @@ impl TargetSums {
 
 /// How many reads of a flow completed, and the data of how many were checked for blank blocks.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Looked {
+pub(crate) struct BlankCheck {
     /// Completed reads.
     pub(crate) read: u64,
     /// Checked reads.
@@ -62,7 +62,7 @@ pub(crate) struct Targets {
     sums: Vec<TargetSums>,
     health: Vec<Option<Health>>,
     /// One for each flow.
-    pub(crate) looked: Vec<Looked>,
+    pub(crate) looked: Vec<BlankCheck>,
     /// Errors of the device of a cache.
     pub(crate) cache_errors: u64,
 }
@@ -74,7 +74,7 @@ impl Targets {
         Targets {
             sums: vec![TargetSums::default(); targets],
             health: vec![None; targets],
-            looked: vec![Looked::default(); layout.flows.len()],
+            looked: vec![BlankCheck::default(); layout.flows.len()],
             cache_errors: 0,
         }
     }
@@ -95,9 +95,8 @@ impl Targets {
             let disk = interval.disks.iter().find(|disk| usize::from(disk.target) == index);
             if let Some(disk) = disk {
                 sums.counted = true;
-                let count = |operations, bytes| DiskCount { operations, bytes };
-                sums.disk.reads = sums.disk.reads.plus(count(disk.reads, disk.read_bytes));
-                sums.disk.writes = sums.disk.writes.plus(count(disk.writes, disk.written_bytes));
+                sums.disk.reads = sums.disk.reads.plus(disk_count(disk.reads, disk.read_bytes));
+                sums.disk.writes = sums.disk.writes.plus(disk_count(disk.writes, disk.written_bytes));
             }
             for late in interval.lateness.iter().filter(|late| usize::from(late.target) == index) {
                 add(&mut sums.idle_ns, late.idle.sum_ns);
@@ -131,8 +130,7 @@ impl Targets {
         let health =
             health.get_or_insert_with(|| Health { before: event.details.clone(), after: event.details.clone() });
         health.after = event.details;
-        let errors = |of: &BTreeMap<String, String>| of.get("media errors").and_then(|n| n.parse::<u128>().ok());
-        let (Some(before), Some(after)) = (errors(&health.before), errors(&health.after)) else { return };
+        let (Some(before), Some(after)) = (media_errors(&health.before), media_errors(&health.after)) else { return };
         if after > before {
             notes.find(TargetFinding::MediaErrors { target: heads[target].name.clone(), before, after });
         }
@@ -140,29 +138,48 @@ impl Targets {
 
     /// The counts so far; `late` has an entry for each target where lateness is counted.
     pub(crate) fn totals(&self, header: &Header, late: &[LatenessTotals]) -> Vec<TargetTotals> {
-        let total = |(index, (head, sums)): (usize, (&TargetHead, &TargetSums))| {
-            let (all, own) = (sums.disk.all(), sums.disk.own_all());
-            let disk = DiskTotals {
-                operations: all.operations,
-                bytes: all.bytes,
-                own_operations: own.operations,
-                own_bytes: own.bytes,
-                mismatch: mismatch(&sums.disk, !header.watched.is_empty()),
-                ..sums.disk
-            };
-            TargetTotals {
-                head: head.clone(),
-                written_bytes: sums.written_bytes,
-                read_bytes: sums.read_bytes,
-                sampled_reads: sums.sampled,
-                blank_reads: sums.blank,
-                disk: sums.counted.then_some(disk),
+        let is_watched = !header.watched.is_empty();
+        let targets = header.targets.iter().zip(&self.sums).enumerate();
+        targets
+            .map(|(index, (head, sums))| TargetTotals {
                 lateness: late.get(index).copied(),
                 health: self.health.get(index).cloned().flatten(),
-            }
-        };
-        header.targets.iter().zip(&self.sums).enumerate().map(total).collect()
+                ..target_totals(head, sums, is_watched)
+            })
+            .collect()
     }
+}
+
+/// What was counted on a target.
+fn target_totals(head: &TargetHead, sums: &TargetSums, is_watched: bool) -> TargetTotals {
+    let (all, own) = (sums.disk.all(), sums.disk.own_all());
+    let disk = DiskTotals {
+        operations: all.operations,
+        bytes: all.bytes,
+        own_operations: own.operations,
+        own_bytes: own.bytes,
+        mismatch: mismatch(&sums.disk, is_watched),
+        ..sums.disk
+    };
+    TargetTotals {
+        head: head.clone(),
+        written_bytes: sums.written_bytes,
+        read_bytes: sums.read_bytes,
+        sampled_reads: sums.sampled,
+        blank_reads: sums.blank,
+        disk: sums.counted.then_some(disk),
+        lateness: None,
+        health: None,
+    }
+}
+
+/// The media errors that a target reports.
+fn media_errors(facts: &BTreeMap<String, String>) -> Option<u128> {
+    facts.get("media errors").and_then(|n| n.parse::<u128>().ok())
+}
+
+fn disk_count(operations: u64, bytes: u64) -> DiskCount {
+    DiskCount { operations, bytes }
 }
 
 fn add(sum: &mut u64, n: u64) {

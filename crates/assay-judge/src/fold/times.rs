@@ -14,21 +14,28 @@ const NINES: [f64; 17] = [
 pub(crate) fn summary(lengths: &Lengths, times: Option<&Times>, layout: &Layout) -> TimesSummary {
     let slice = lengths.slice_times(&layout.times.thresholds, &layout.times.shown);
     // A histogram has three digits; the largest value is known exactly, and no quantile may exceed it.
-    let value = |quantile| Some(times?.quantile(quantile)?.as_ns().min(lengths.max_ns));
     let counted = times.map_or(0, Times::count);
-    let resolved = |quantile: &&f64| (1.0 - **quantile) * counted as f64 >= 1.0;
-    let mut nines: Vec<(f64, u64)> = NINES.iter().filter(resolved).filter_map(|&q| Some((q, value(q)?))).collect();
+    let mut nines: Vec<(f64, u64)> = NINES
+        .iter()
+        .filter(|quantile| (1.0 - **quantile) * counted as f64 >= 1.0)
+        .filter_map(|&q| Some((q, quantile_ns(q, times, lengths)?)))
+        .collect();
     nines.extend((counted > 0).then_some((1.0, lengths.max_ns)));
     TimesSummary {
         operations: slice.operations,
         mean_ns: slice.mean_ns,
-        p50_ns: value(0.5),
-        p90_ns: value(0.9),
-        p99_ns: value(0.99),
-        p99_9_ns: value(0.999),
-        p99_99_ns: value(0.9999),
+        p50_ns: quantile_ns(0.5, times, lengths),
+        p90_ns: quantile_ns(0.9, times, lengths),
+        p99_ns: quantile_ns(0.99, times, lengths),
+        p99_9_ns: quantile_ns(0.999, times, lengths),
+        p99_99_ns: quantile_ns(0.9999, times, lengths),
         max_ns: slice.max_ns,
         over: slice.over,
         nines,
     }
+}
+
+/// A quantile, where there is a distribution.
+fn quantile_ns(quantile: f64, times: Option<&Times>, lengths: &Lengths) -> Option<u64> {
+    Some(times?.quantile(quantile)?.as_ns().min(lengths.max_ns))
 }

@@ -76,7 +76,7 @@ impl Totals {
             flows: vec![fresh; layout.flows.len()],
             streams: vec![Most::default(); layout.streams.len()],
             ran_ns: vec![0; layout.streams.len()],
-            groups: vec![GroupTotals::default(); layout.groups.len()],
+            groups: vec![GroupTotals::default(); layout.combined.groups.len()],
             any_ran_ns: 0,
             all_ran_ns: 0,
             peak: Some(0.0),
@@ -135,9 +135,10 @@ impl Totals {
         for (stream, most) in self.streams.iter_mut().enumerate() {
             most.see(most::together(&of_flows, layout, |flow| usize::from(layout.flows[flow].stream) == stream));
         }
-        for (totals, group) in self.groups.iter_mut().zip(&layout.groups) {
-            let is_member = |flow: usize| group.streams.contains(&usize::from(layout.flows[flow].stream));
-            totals.most.see(most::together(&of_flows, layout, is_member));
+        for (totals, group) in self.groups.iter_mut().zip(&layout.combined.groups) {
+            totals.most.see(most::together(&of_flows, layout, |flow: usize| {
+                group.streams.contains(&usize::from(layout.flows[flow].stream))
+            }));
         }
         self.all.see(most::together(&of_flows, layout, |_| true));
     }
@@ -146,7 +147,7 @@ impl Totals {
     /// that moves data.
     fn add_ran(&mut self, at_ns: u64, end_ns: u64, layout: &Layout) -> u64 {
         let (mut any, mut all) = (Stretches::default(), Stretches::default());
-        let mut of_groups = vec![Stretches::default(); layout.groups.len()];
+        let mut of_groups = vec![Stretches::default(); layout.combined.groups.len()];
         for (stream, StreamLayout { head, flows, reads_back, .. }) in layout.streams.iter().enumerate() {
             let mut own = Stretches::default();
             for &flow in flows {
@@ -158,7 +159,7 @@ impl Totals {
                 own.add((at_ns, end_ns));
             }
             add(&mut self.ran_ns[stream], own.length_ns());
-            for (ran, group) in of_groups.iter_mut().zip(&layout.groups) {
+            for (ran, group) in of_groups.iter_mut().zip(&layout.combined.groups) {
                 if group.streams.binary_search(&stream).is_ok() {
                     ran.add_all(&own);
                 }
@@ -181,8 +182,10 @@ impl Totals {
     fn add_peak(&mut self, placed: &Placed<'_>, any_ran_ns: u64, layout: &Layout) {
         let length_ns = placed.length_ns();
         let flows = placed.interval.flows.iter().zip(&layout.flows);
-        let moves = |stream: u16| layout.streams[usize::from(stream)].head.does() != FLUSH;
-        let done = flows.filter(|(_, head)| moves(head.stream)).map(|(flow, _)| flow.ok as f64).sum::<f64>();
+        let done = flows
+            .filter(|(_, head)| layout.streams[usize::from(head.stream)].head.does() != FLUSH)
+            .map(|(flow, _)| flow.ok as f64)
+            .sum::<f64>();
         // A forged log may say more time than there is.
         let is_known = self.any_ran_ns < u64::MAX && length_ns > 0;
         let is_whole = is_known && (any_ran_ns == 0 || any_ran_ns == length_ns);
@@ -241,7 +244,7 @@ mod tests {
         }
         assert_eq!((totals.measured_ns, totals.intervals), (20, 2));
         let reads = &totals.flows[0];
-        assert_eq!((reads.cell.ok, reads.in_time, reads.most), (23, 12, Most { in_flight: 9, waiting: 1 }));
+        assert_eq!((reads.cell.work.ok, reads.in_time, reads.most), (23, 12, Most { in_flight: 9, waiting: 1 }));
         assert_eq!(totals.streams, [Most { in_flight: 9, waiting: 1 }, Most { in_flight: 0, waiting: 1 }]);
         assert_eq!(totals.all, Most { in_flight: 9, waiting: 2 });
         assert_eq!(totals.cost, None, "nobody sampled it");

@@ -10,11 +10,11 @@ use crate::fold::counters::Counters;
 use crate::fold::late::Late;
 use crate::fold::layout::Layout;
 use crate::fold::loop_time::LoopTime;
-use crate::fold::others::{Disturbed, Left};
+use crate::fold::others::{Disturbed, UndisturbedWork};
 use crate::fold::placement::{Disturbing, Placed};
 use crate::judgement::DiskCount;
 use assay_base::Direction;
-use assay_record::{FlowHead, Interval};
+use assay_record::Interval;
 
 /// A window that has ended.
 #[derive(Clone, Debug)]
@@ -50,7 +50,12 @@ pub(crate) struct Window {
 impl Window {
     /// What is left of `whole`, the sum of these flows, without what they did while others disturbed them; `None` where
     /// nobody did.
-    pub(crate) fn left(&self, whole: &Counters, flows: impl Iterator<Item = usize>, layout: &Layout) -> Option<Left> {
+    pub(crate) fn left(
+        &self,
+        whole: &Counters,
+        flows: impl Iterator<Item = usize>,
+        layout: &Layout,
+    ) -> Option<UndisturbedWork> {
         self.disturbed.as_ref()?.left(whole, flows, layout)
     }
 
@@ -65,19 +70,19 @@ impl Window {
     }
 }
 
+/// A window that intervals are still added to.
 #[derive(Debug)]
-struct Open {
+struct OpenWindow {
     index: u64,
     /// Planned end in measured time.
     end_ns: u64,
+    /// The place in measured time up to which it was filled.
     reached: u64,
-    hole: bool,
-    repeated: bool,
+    irregular: Irregular,
     invalid: Option<Flaw>,
     intervals: u64,
-    mixed: bool,
     flows: Vec<Counters>,
-    /// Of a window that waits: the flows whose last operations are in flight. Of the window after it: the flows whose
+    /// For each flow, in a window that waits: whether its last operations are in flight. In the window after it: whether its
     /// operations belong to the one that waits.
     rest: Vec<bool>,
     late: Vec<Late>,
@@ -85,22 +90,37 @@ struct Open {
     disturbed: Option<Box<Disturbed>>,
 }
 
-impl Open {
+/// The ways in which the time of a window can be irregular.
+#[derive(Debug, Default)]
+struct Irregular {
+    /// Whether a part of it is missing.
+    hole: bool,
+    /// Whether it was returned before.
+    repeated: bool,
+    /// Whether a part of it was measured twice.
+    mixed: bool,
+}
+
+impl OpenWindow {
     /// Whether some stream has run out of time in it whose last operations are in flight; notes its flows.
     fn waits(&mut self, layout: &Layout) -> bool {
         if !layout.lives.is_some() {
             return false;
         }
-        let rest = |(cell, flow): (&Counters, &FlowHead)| {
-            let out = layout.lives.is_out_of_time_by(flow.stream.into(), self.end_ns);
-            out && cell.in_flight.saturating_add(cell.waiting) > 0
-        };
-        self.rest = self.flows.iter().zip(&layout.flows).map(rest).collect();
+        self.rest = self
+            .flows
+            .iter()
+            .zip(&layout.flows)
+            .map(|(cell, flow)| {
+                let out = layout.lives.is_out_of_time_by(flow.stream.into(), self.end_ns);
+                out && cell.in_flight.saturating_add(cell.waiting) > 0
+            })
+            .collect();
         self.rest.contains(&true)
     }
 
     /// What completes of the flows for which the window before waits belongs there.
-    fn leaves_to(&mut self, held: Option<&Open>) {
+    fn leaves_to(&mut self, held: Option<&OpenWindow>) {
         let Some(held) = held else { return };
         self.rest.clone_from(&held.rest);
         for (cell, _) in self.flows.iter_mut().zip(&self.rest).filter(|(_, rest)| **rest) {
@@ -153,7 +173,7 @@ impl Open {
             }
             // As after the end of the run: what waited then was not delivered in time, and what completes now is no
             // work of the time before.
-            cell.add_drained((flow.ok, flow.bytes));
+            cell.add_drained(flow.ok, flow.bytes);
             cell.waiting = cell.waiting.max(waiting);
             *rest = flow.in_flight.saturating_add(flow.waiting) > 0;
         }
@@ -206,7 +226,7 @@ impl Open {
                 self.invalid.get_or_insert(Flaw::NoBucket(bucket));
             }
             if drains {
-                cell.add_drained((flow.ok, flow.bytes));
+                cell.add_drained(flow.ok, flow.bytes);
                 // An operation that waited when the load ended was not delivered in time, however fast it completes
                 // afterwards.
                 cell.waiting = cell.waiting.max(waiting);
@@ -228,9 +248,9 @@ pub(crate) struct Windows {
     planned_ns: u64,
     /// A gap between segments does not matter: the window is the whole run, wherever it was interrupted.
     bridges_gaps: bool,
-    open: Option<Open>,
+    open: Option<OpenWindow>,
     /// The window before, which is over, but in which a stream ended whose last operations are in flight.
-    held: Option<Open>,
+    held: Option<OpenWindow>,
     invalid_ahead: Option<Flaw>,
     last_given: Option<u64>,
 }
@@ -315,21 +335,19 @@ impl Windows {
         self.last_given = Some(self.last_given.map_or(index, |last| last.max(index)));
     }
 
-    fn begin(&mut self, index: u64, placed: &Placed<'_>, layout: &Layout) -> Open {
+    fn begin(&mut self, index: u64, placed: &Placed<'_>, layout: &Layout) -> OpenWindow {
         let Placed { at_ns: at, joins, carried, .. } = *placed;
         let repeated = self.last_given.is_some_and(|last| index <= last);
         let late = at > index.saturating_mul(self.length_ns).saturating_add(layout.tolerance_ns());
         let mut flows = vec![Counters::new(layout.times.thresholds.buckets()); layout.flows.len()];
         flows.iter_mut().zip(carried).for_each(|(cell, carried)| cell.carried_in = *carried);
-        Open {
+        OpenWindow {
             index,
             end_ns: index.saturating_add(1).saturating_mul(self.length_ns).min(self.planned_ns),
             reached: at,
-            hole: late && !joins,
-            repeated,
+            irregular: Irregular { hole: late && !joins, repeated, mixed: false },
             invalid: self.invalid_ahead.take(),
             intervals: 0,
-            mixed: false,
             flows,
             rest: Vec::new(),
             late: if layout.times.lateness { vec![Late::default(); layout.targets.len()] } else { Vec::new() },
@@ -341,13 +359,13 @@ impl Windows {
     /// Something is missing after what was added last: the open window is not complete unless it ended there.
     pub(crate) fn hole(&mut self) {
         if let Some(open) = &mut self.open {
-            open.hole |= !open.has_ended();
+            open.irregular.hole |= !open.has_ended();
         }
     }
 
     /// Ends the open window if no part of it is missing: an interruption after it does not matter.
     pub(crate) fn close_whole(&mut self, layout: &Layout) -> Option<Window> {
-        let whole = self.open.as_ref().is_some_and(|open| !open.hole && open.has_ended());
+        let whole = self.open.as_ref().is_some_and(|open| !open.irregular.hole && open.has_ended());
         if whole && !self.bridges_gaps { self.close(layout) } else { None }
     }
 
@@ -361,8 +379,8 @@ impl Windows {
         if !self.bridges_gaps && at_beginning && open.index >= here {
             return self.open.take().map(|open| self.window(open, layout));
         }
-        open.mixed |= at < open.reached;
-        open.hole |= !self.bridges_gaps && (!at_beginning || from.abs_diff(at) > tolerance);
+        open.irregular.mixed |= at < open.reached;
+        open.irregular.hole |= !self.bridges_gaps && (!at_beginning || from.abs_diff(at) > tolerance);
         None
     }
 
@@ -382,18 +400,21 @@ impl Windows {
         Some(self.window(open, layout))
     }
 
-    fn window(&self, open: Open, layout: &Layout) -> Window {
-        let together = |flows: &[usize]| sum(flows.iter().map(|&flow| &open.flows[flow]), layout);
-        let streams = layout.streams.iter().map(|stream| together(&stream.flows)).collect();
+    fn window(&self, open: OpenWindow, layout: &Layout) -> Window {
+        let streams = layout
+            .streams
+            .iter()
+            .map(|stream| sum(stream.flows.iter().map(|&flow| &open.flows[flow]), layout))
+            .collect();
         Window {
             number: open.index.saturating_add(1),
             start_ns: open.index.saturating_mul(self.length_ns),
             end_ns: open.end_ns,
-            complete: open.has_ended() && !open.hole,
+            complete: open.has_ended() && !open.irregular.hole,
             invalid: open.invalid,
             intervals: open.intervals,
-            mixed: open.mixed,
-            repeated: open.repeated,
+            mixed: open.irregular.mixed,
+            repeated: open.irregular.repeated,
             flows: open.flows,
             streams,
             late: open.late,
@@ -415,7 +436,7 @@ mod tests {
     use super::*;
     use crate::fold::counted_times::CountedTimes;
     use crate::fold::stream_layout::StreamLayout;
-    use assay_record::{FlowInterval, Header, Thresholds};
+    use assay_record::{FlowInterval, Header, PlanHead, Thresholds};
     use std::collections::BTreeSet;
 
     /// Intervals of 10, so that 5 are within tolerance, and windows of 100.
@@ -424,7 +445,7 @@ mod tests {
             streams: Vec::new(),
             flows: Vec::new(),
             targets: Vec::new(),
-            groups: Vec::new(),
+            combined: Default::default(),
             loops: Vec::new(),
             times: CountedTimes {
                 thresholds: Thresholds::new([]),
@@ -433,11 +454,8 @@ mod tests {
                 lateness: false,
             },
             lives: crate::fold::lives::Lives::default(),
-            backlog: assay_base::Span::ZERO,
-            per_minute: Vec::new(),
             watched: Vec::new(),
-            half_windows: false,
-            all_judged: false,
+            plan: PlanHead::default(),
             of_another_tool: false,
             interval_ns: 10,
             planned_ns: 1000,
@@ -640,7 +658,7 @@ mod tests {
         use crate::fold::{fixture, lives::Lives};
         let header = Header { plan: serde_json::json!({"streams": [{"for": "100ns"}]}), ..fixture::header() };
         let of_header = Layout::new(&header, &[]).unwrap();
-        let layout = Layout { interval_ns: 10, planned_ns: 1000, lives: Lives::of(&header), ..of_header };
+        let layout = Layout { interval_ns: 10, planned_ns: 1000, lives: Lives::from_header(&header), ..of_header };
         let mut windows = Windows::new(Some(100), 1000);
         let mut add = |at_ns: u64, ok: u64, in_flight: u64| {
             let first = FlowInterval { ok, in_flight, ..FlowInterval::default() };
@@ -650,7 +668,10 @@ mod tests {
                 &Placed { at_ns, joins: true, interval: &interval, carried: &[0, 0], opened: &[], disturbed: None },
                 &layout,
             );
-            ended.iter().map(|window| (window.number, window.flows[0].ok, window.flows[1].ok)).collect::<Vec<_>>()
+            ended
+                .iter()
+                .map(|window| (window.number, window.flows[0].work.ok, window.flows[1].work.ok))
+                .collect::<Vec<_>>()
         };
         assert!((0..10).all(|turn| add(turn * 10, 3, 5).is_empty()));
         for (at, ok, in_flight, ended) in

@@ -44,10 +44,8 @@ impl CacheFigures {
         self.errors_of_all_phases > 0
     }
 
-    /// In one sentence.
+    /// The figures in one sentence.
     pub fn in_words(&self) -> String {
-        let percent =
-            |share: Option<f64>| share.map_or_else(|| "-".to_owned(), |share| format!("{:.1}%", share * 100.0));
         let began = match (self.head.loaded, &self.head.emptied) {
             (true, _) => format!("began with {} blocks of an earlier run", self.head.blocks),
             (false, Some(why)) => format!("began empty, because {why}"),
@@ -62,7 +60,7 @@ impl CacheFigures {
             "cache {}, {}: {} of {} blocks read were in it, {}{bypassed}{failed}",
             self.head.device.name,
             Bytes::new(self.head.size_bytes).human(),
-            percent(self.read_hit_rate),
+            percent_or_dash(self.read_hit_rate),
             self.counted.reads,
             began
         )
@@ -71,12 +69,6 @@ impl CacheFigures {
     /// Every figure with its name, for a table.
     pub fn rows(&self) -> Vec<(&'static str, String)> {
         let CacheFigures { head, counted: it, .. } = self;
-        let percent =
-            |share: Option<f64>| share.map_or_else(|| "–".to_owned(), |share| format!("{:.2}%", share * 100.0));
-        let mean = |moved: Moved| match moved.count {
-            0 => "–".to_owned(),
-            count => format!("{count}, {} each", Span::from_ns(moved.sum_ns / count).human()),
-        };
         let began = match (head.loaded, &head.emptied) {
             (true, _) => format!("{} blocks of an earlier run", head.blocks),
             (false, Some(why)) => format!("empty: {why}"),
@@ -93,24 +85,42 @@ impl CacheFigures {
                 ),
             ),
             ("At the beginning", began),
-            ("Read hit rate", percent(self.read_hit_rate)),
+            ("Read hit rate", hundredths_or_dash(self.read_hit_rate)),
             ("Blocks read", it.reads.to_string()),
             ("Hits in memory", it.ram_hits.to_string()),
             ("Hits on its device", it.read_hits.saturating_sub(it.ram_hits).to_string()),
             ("Reads past it, of parts of blocks", it.bypassed.to_string()),
             ("Blocks written", it.invalidations.to_string()),
-            ("Of them in the cache", percent(self.invalidate_hit_rate)),
+            ("Of them in the cache", hundredths_or_dash(self.invalidate_hit_rate)),
             ("Blocks put in", it.insertions.to_string()),
             ("Blocks that found no room", it.refused.to_string()),
             ("Blocks evicted", it.evictions.to_string()),
-            ("Reads of its device", mean(it.device_reads)),
-            ("Segments read", mean(it.segment_reads)),
-            ("Segments written", mean(it.segment_writes)),
+            ("Reads of its device", mean_text(it.device_reads)),
+            ("Segments read", mean_text(it.segment_reads)),
+            ("Segments written", mean_text(it.segment_writes)),
             ("Segments passed", it.skipped.to_string()),
             ("Times round", it.wraps.to_string()),
             ("Errors of its device", self.errors_of_all_phases.to_string()),
         ]
     }
+}
+
+/// A share in percent with two decimals, or a dash.
+fn hundredths_or_dash(share: Option<f64>) -> String {
+    share.map_or_else(|| "–".to_owned(), |share| format!("{:.2}%", share * 100.0))
+}
+
+/// How many, and the mean time of one.
+fn mean_text(moved: Moved) -> String {
+    match moved.count {
+        0 => "–".to_owned(),
+        count => format!("{count}, {} each", Span::from_ns(moved.sum_ns / count).human()),
+    }
+}
+
+/// A share in percent with one decimal, or a dash.
+fn percent_or_dash(share: Option<f64>) -> String {
+    share.map_or_else(|| "-".to_owned(), |share| format!("{:.1}%", share * 100.0))
 }
 
 #[cfg(test)]

@@ -35,7 +35,8 @@ pub struct Gap {
 impl Course {
     /// The largest change of level within a period of measured time, and the stream it belongs to.
     pub(crate) fn largest_change(&self, within: Range<u64>) -> Option<(&Steadiness, &Change)> {
-        let changes = self.steadiness.iter().flat_map(|it| it.changes.iter().map(move |at| (it, at)));
+        let changes =
+            self.steadiness.iter().flat_map(|steadiness| steadiness.changes.iter().map(move |at| (steadiness, at)));
         changes.filter(|(_, at)| within.contains(&at.at_ns)).max_by(|a, b| a.1.size().total_cmp(&b.1.size()))
     }
 }

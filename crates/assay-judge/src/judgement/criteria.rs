@@ -1,6 +1,6 @@
 //! The outcome of each criterion, and what decided.
 
-use assay_base::{Measure, Span};
+use assay_base::{Criterion, Measure, Span};
 use serde::{Deserialize, Serialize};
 
 /// The slice, stream and target that decided, with the figure.
@@ -50,7 +50,7 @@ pub enum Outcome {
 
 /// What a criterion requires.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Asked {
+pub struct Requirement {
     /// The criterion as its text, or `load delivered at least 99.9% per slice`.
     pub criterion: String,
     /// What is measured, in words: `reads response over 1 ms`.
@@ -70,12 +70,19 @@ pub struct Asked {
     pub window_ns: u64,
 }
 
+impl Requirement {
+    /// The criterion, read from its text; `None` for the built-in one.
+    pub(crate) fn parsed(&self) -> Option<Criterion> {
+        self.criterion.parse().ok()
+    }
+}
+
 /// One criterion and its outcome.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct CriterionOutcome {
     /// What it requires.
     #[serde(flatten)]
-    pub asked: Asked,
+    pub asked: Requirement,
     /// Its outcome.
     pub outcome: Outcome,
     /// Number of windows judged.

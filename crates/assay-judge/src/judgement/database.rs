@@ -63,9 +63,9 @@ impl DatabaseFigures {
 /// The lowest and the highest value of a figure in the slices that count.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Extremes {
-    /// In the slice with the fewest operations.
+    /// The figure of the slice with the fewest operations.
     pub lowest: f64,
-    /// In the slice with the most.
+    /// The figure of the slice with the most operations.
     pub peak: f64,
 }
 
@@ -83,8 +83,8 @@ impl PerMinuteFigures {
 
     /// `TPM 17790 (slices: 9120 to 28896)`
     pub fn in_words_with_extremes(&self, slices: &SliceList) -> String {
-        let extremes = self.extremes(slices).map(|it| {
-            let [lowest, peak] = [it.lowest, it.peak].map(PerMinuteFigures::shown);
+        let extremes = self.extremes(slices).map(|extremes| {
+            let [lowest, peak] = [extremes.lowest, extremes.peak].map(PerMinuteFigures::shown);
             format!(" (slices: {lowest} to {peak})")
         });
         self.in_words() + &extremes.unwrap_or_default()
@@ -122,7 +122,7 @@ pub struct PerMinuteFigures {
     /// The same on each target, where there are several.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub targets: Vec<f64>,
-    /// In each slice that is listed, in their order.
+    /// The figure of each listed slice, in their order.
     pub slices: Vec<f64>,
     /// At each point of the charts.
     pub over_time: Vec<f64>,

@@ -29,7 +29,7 @@ pub struct ForeignFigures {
     /// When that was: `[from, to, from, to, …]` in measured time, the first stretches.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub notable: Vec<u64>,
-    /// That in a sentence, with the amounts in those intervals; absent where their part was never notable.
+    /// The same in a sentence, with the amounts in those intervals; absent where their part was never notable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub said: Option<String>,
     /// Further such stretches.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 pub struct Gain {
     /// Operations per second of all threads on all targets.
     pub per_second: f64,
-    /// That divided by the rate of the first step; absent where the first step did nothing.
+    /// The rate divided by that of the first step; absent where the first step did nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub over_first: Option<f64>,
 }

@@ -9,6 +9,11 @@ use crate::words::clock;
 use assay_base::Bytes;
 
 impl StepFigures {
+    /// Whether a criterion is about this stream.
+    pub(crate) fn judges(&self, stream: &str) -> bool {
+        self.criteria.iter().any(|outcome| outcome.asked.stream.as_deref() == Some(stream))
+    }
+
     /// Whether another tool wrote the log, which may not count what ours do: then a zero says nothing.
     fn is_of_another_tool(&self) -> bool {
         is_of_another_tool(&self.generator.engine)
@@ -16,8 +21,9 @@ impl StepFigures {
 
     /// Whether operations completed of which the log does not say how many were in flight.
     pub(crate) fn lacks_in_flight(&self) -> bool {
-        let of = |counts: fn(&StreamTotals) -> u64| self.streams.whole().any(|totals| counts(totals) > 0);
-        self.is_of_another_tool() && of(|totals| totals.counts.operations) && !of(|totals| totals.in_flight_max)
+        self.is_of_another_tool()
+            && self.streams.whole().any(|totals| totals.counts.operations > 0)
+            && !self.streams.whole().any(|totals| totals.in_flight_max > 0)
     }
 
     /// Whether operations completed of which the log does not say how many bytes they moved.
@@ -28,17 +34,18 @@ impl StepFigures {
 
     /// The size of its databases when the run began; nothing where there are none, or one's size is not known.
     pub(crate) fn databases_bytes(&self) -> Option<u64> {
-        self.sum_of_databases(|it| it.head.bytes)
+        self.sum_of_databases(|database| database.head.bytes)
     }
 
     /// The same when the run ended.
     pub(crate) fn databases_bytes_at_end(&self) -> Option<u64> {
-        self.sum_of_databases(|it| it.settings_at_end.as_ref()?.get("bytes")?.parse().ok())
+        self.sum_of_databases(|database| database.settings_at_end.as_ref()?.get("bytes")?.parse().ok())
     }
 
     fn sum_of_databases(&self, of: fn(&DatabaseFigures) -> Option<u64>) -> Option<u64> {
-        let sum = |sum: u64, bytes: Option<u64>| sum.checked_add(bytes?);
-        (!self.databases.is_empty()).then(|| self.databases.iter().map(of).try_fold(0, sum))?
+        (!self.databases.is_empty()).then(|| {
+            self.databases.iter().map(of).try_fold(0, |sum: u64, bytes: Option<u64>| sum.checked_add(bytes?))
+        })?
     }
 }
 
@@ -53,17 +60,17 @@ impl TargetTotals {
     /// `/dev/sdb: SAMSUNG MZ7L3, serial S5YJ, 894 GiB`.
     pub(crate) fn device(&self) -> String {
         let head = &self.head;
-        let fact = |name: &str| head.facts.get(name).filter(|value| !value.is_empty() && *value != "absent");
-        let unknown = if fact("serial").is_some() { "model unknown" } else { "model and serial unknown" }.to_owned();
+        let unknown =
+            if known_fact(head, "serial").is_some() { "model unknown" } else { "model and serial unknown" }.to_owned();
         let mut words: Vec<String> = Vec::new();
-        match (head.kind.as_str(), fact("model"), fact("device")) {
+        match (head.kind.as_str(), known_fact(head, "model"), known_fact(head, "device")) {
             ("block device", model, _) => words.push(model.map_or(unknown, Clone::clone)),
             (kind, Some(model), _) if kind.contains("file") => words.push(format!("{kind} on {model}")),
             (kind, None, Some(disk)) => words.push(format!("{kind} on {disk}")),
             (kind, Some(model), _) => words.push(format!("{kind} {model}")),
             (kind, None, None) => words.push(kind.to_owned()),
         }
-        match (fact("serial"), fact("model")) {
+        match (known_fact(head, "serial"), known_fact(head, "model")) {
             (Some(serial), _) => words.push(format!("serial {serial}")),
             (None, Some(_)) if head.kind == "block device" => words.push("serial unknown".to_owned()),
             _ => {}
@@ -73,18 +80,26 @@ impl TargetTotals {
     }
 }
 
+/// A fact that the target reports.
+fn known_fact<'a>(head: &'a assay_record::TargetHead, name: &str) -> Option<&'a String> {
+    head.facts.get(name).filter(|value| !value.is_empty() && *value != "absent")
+}
+
 impl Judgement {
     /// When the run was: the wall clock, or for a simulated run, which has no date, the length of its own time.
     pub(crate) fn when(&self) -> String {
         if !self.is_simulated() {
             return self.created.clone();
         }
-        let steps = || self.steps.iter().map(|step| step.part.time.measured_ns);
-        let elapsed = if self.steps.is_empty() { self.part.time.measured_ns } else { steps().sum() };
+        let elapsed = if self.steps.is_empty() {
+            self.part.time.measured_ns
+        } else {
+            self.steps.iter().map(|step| step.part.time.measured_ns).sum()
+        };
         format!("simulated time, {} elapsed", clock(elapsed))
     }
 
-    /// In what the workload is not as the standard requires from which it is derived; nothing where it is derived from none.
+    /// The ways in which the workload deviates from the standard that it is derived from; nothing where it is derived from none.
     pub(crate) fn deviations(&self) -> impl Iterator<Item = &String> {
         self.part.databases.iter().flat_map(|database| &database.head.deviations)
     }

@@ -30,7 +30,7 @@ pub struct LoopFigures {
 }
 
 impl LoopFigures {
-    /// In one line.
+    /// The figures in one line.
     pub(crate) fn in_words(&self) -> String {
         let mut parts = vec![format!("{} on the target", number(self.on_target))];
         for (operations, words) in [
@@ -43,13 +43,13 @@ impl LoopFigures {
                 parts.push(format!("{} {words}", number(operations)));
             }
         }
-        let of = self.streams.join(" and ");
+        let streams = self.streams.join(" and ");
         let on = self.target.as_ref().map(|target| format!(" on {target}")).unwrap_or_default();
         let idle = match self.idle_share_max {
             share if share >= 0.0001 => format!("; up to {} of a slice idle for 1 ms or more at once", percent(share)),
             _ => String::new(),
         };
-        format!("closed loop {of}{on}, {} in flight: {}{idle}", self.in_flight_asked, parts.join(", "))
+        format!("closed loop {streams}{on}, {} in flight: {}{idle}", self.in_flight_asked, parts.join(", "))
     }
 }
 

@@ -13,11 +13,11 @@ pub struct MeterFigures {
     /// What it is, with the names of its counters.
     #[serde(flatten)]
     pub head: MeterHead,
-    /// By how much each counter rose in the measured time.
+    /// The increase of each counter in the measured time.
     pub counted: Vec<u64>,
     /// For how much of the measured time they were read.
     pub read_ns: u64,
-    /// By how much each counter rose at each point of `Series::at_ns`; `None` where it could not be read. One list for
+    /// The increase of each counter at each point of `Series::at_ns`; `None` where it could not be read. One list for
     /// each counter.
     pub series: Vec<Vec<Option<u64>>>,
 }
@@ -41,8 +41,11 @@ impl MeterFigures {
             return Some(Counted::Bytes);
         }
         let Some(one) = name.strip_suffix("_ns") else { return Some(Counted::Events) };
-        let is_of = |of: &String| of.strip_prefix(one).is_some_and(|plural| plural == "s" || plural == "es");
-        self.head.counters.iter().position(is_of).map(Counted::TimeOf)
+        self.head
+            .counters
+            .iter()
+            .position(|of| of.strip_prefix(one).is_some_and(|plural| plural == "s" || plural == "es"))
+            .map(Counted::TimeOf)
     }
 
     /// Why nothing measures the counter with this index, where that is so: its zeros say nothing.
@@ -103,13 +106,14 @@ impl MeterFigures {
         }
     }
 
-    /// In one sentence. What never happened is left out, and what nothing measures is named with its reason.
+    /// The counters in one sentence. What never happened is left out, and what nothing measures is named with its reason.
     pub fn in_words(&self) -> String {
-        let one = |index: usize| match self.not_measured(index) {
-            Some(why) => Some(format!("time of a {} not measured: {why}", self.label(index))),
-            None => self.mean(index).filter(|figure| *figure > 0.0).map(|figure| self.said(index, figure)),
-        };
-        let said: Vec<String> = (0..self.head.counters.len()).filter_map(one).collect();
+        let said: Vec<String> = (0..self.head.counters.len())
+            .filter_map(|index| match self.not_measured(index) {
+                Some(why) => Some(format!("time of a {} not measured: {why}", self.label(index))),
+                None => self.mean(index).filter(|figure| *figure > 0.0).map(|figure| self.said(index, figure)),
+            })
+            .collect();
         let said = match (self.read_ns, said.is_empty()) {
             (0, _) => "its counters could not be read".to_owned(),
             (_, true) => "nothing reached it".to_owned(),

@@ -30,7 +30,7 @@ mod time;
 
 pub use cache::CacheFigures;
 pub use course::{Course, Gap};
-pub use criteria::{Asked, BrokenTarget, CriterionOutcome, Deciding, Figure, Outcome};
+pub use criteria::{BrokenTarget, CriterionOutcome, Deciding, Figure, Outcome, Requirement};
 pub use database::{DatabaseFigures, Extremes, PerMinuteFigures};
 pub use foreign::ForeignFigures;
 pub use gain::Gain;

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 /// The slices that a result lists.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct SliceList {
-    /// In order of time; the first 2000, and after them only those in which something was broken.
+    /// The slices in order of time; the first 2000, and after them only those in which something was broken.
     #[serde(rename = "slices")]
     pub listed: Vec<Slice>,
     /// Number of slices that are not listed.

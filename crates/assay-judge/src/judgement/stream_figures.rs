@@ -38,16 +38,19 @@ impl StreamFigures {
     /// The groups with their indices, without one that is shown already: that of all streams, where a criterion is about
     /// all of them.
     pub fn groups_beside_all(&self) -> impl Iterator<Item = (usize, &StreamTotals)> {
-        let is_shown = |totals: &StreamTotals| self.together.as_ref().is_some_and(|all| all.name == totals.name);
-        self.groups.iter().enumerate().filter(move |(_, totals)| !is_shown(totals))
+        self.groups
+            .iter()
+            .enumerate()
+            .filter(move |(_, totals)| self.together.as_ref().is_none_or(|all| all.name != totals.name))
     }
 
     /// The streams over all their targets: for each the entry of all targets together, or its only entry.
     pub(crate) fn whole(&self) -> impl Iterator<Item = &StreamTotals> {
-        let only = |stream: &StreamTotals| self.each.iter().filter(|other| other.name == stream.name).count() == 1;
-        let whole =
-            move |stream: &&StreamTotals| stream.target.is_none() || only(stream) && !self.is_counted_twice(stream);
-        self.each.iter().filter(whole)
+        self.each.iter().filter(move |stream| {
+            stream.target.is_none()
+                || self.each.iter().filter(|other| other.name == stream.name).count() == 1
+                    && !self.is_counted_twice(stream)
+        })
     }
 
     /// Whether its operations are reads or writes, so that they have bytes.
@@ -58,8 +61,9 @@ impl StreamFigures {
     /// Whether a stream is the part of another one on one device, as a log of ACT names it: `/dev/sdb-reads` beside
     /// `reads`.
     fn is_counted_twice(&self, stream: &StreamTotals) -> bool {
-        let of = stream.target.as_ref().and_then(|target| stream.name.strip_prefix(target.as_str())?.strip_prefix('-'));
-        of.is_some_and(|whole| self.each.iter().any(|other| other.name == whole))
+        let whole_name =
+            stream.target.as_ref().and_then(|target| stream.name.strip_prefix(target.as_str())?.strip_prefix('-'));
+        whole_name.is_some_and(|whole| self.each.iter().any(|other| other.name == whole))
     }
 
     /// Operations and bytes per second of all streams together, over the time in which any of them ran; `None` where
@@ -72,10 +76,13 @@ impl StreamFigures {
     /// and not its rate, so that what ran one after another is never added.
     pub(crate) fn rates(&self, counts: impl Fn(&StreamTotals) -> bool) -> Option<(f64, f64)> {
         let counted = || self.whole().filter(|totals| counts(totals));
-        let rate = |totals: &StreamTotals| Some(totals.rate_achieved? * self.share_of_time(totals));
-        let bytes = |totals: &StreamTotals| Some(totals.bytes_per_second()? * self.share_of_time(totals));
-        let operations_per_second = counted().filter_map(rate).reduce(|a, b| a + b)?;
-        Some((operations_per_second, counted().filter_map(bytes).sum()))
+        let operations_per_second = counted()
+            .filter_map(|totals| Some(totals.rate_achieved? * self.share_of_time(totals)))
+            .reduce(|a, b| a + b)?;
+        Some((
+            operations_per_second,
+            counted().filter_map(|totals| Some(totals.bytes_per_second()? * self.share_of_time(totals))).sum(),
+        ))
     }
 
     /// Adds the throughput, if some stream did not run for all of the measured time. `ran_ns` is for how much of it any

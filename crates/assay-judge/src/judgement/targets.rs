@@ -44,7 +44,7 @@ pub struct TargetTotals {
     /// Reads whose data were checked for blank blocks.
     #[serde(default, skip_serializing_if = "crate::judgement::skip::is_zero")]
     pub sampled_reads: u64,
-    /// Those of them that found a block that was never written: the device may not have read its medium.
+    /// The checked reads that found a block that was never written: the device may not have read its medium.
     #[serde(default, skip_serializing_if = "crate::judgement::skip::is_zero")]
     pub blank_reads: u64,
     /// What its block device counted meanwhile; absent where there is none.
@@ -90,7 +90,7 @@ pub fn is_too_blank(kind: &str, blank: u64, sampled: u64) -> bool {
 pub struct LatenessTotals {
     /// Given idle: the target was empty although an operation was due and not issued.
     pub idle: Pauses,
-    /// In idle times longer than any that the schedule itself left: their largest share of a slice.
+    /// The largest share of a slice that was spent in idle times longer than any that the schedule itself left.
     pub rest_share_max: f64,
     /// Times in which the generator did not look for completions.
     pub overslept: Pauses,

@@ -262,7 +262,7 @@ impl fmt::Display for Outcome {
                 write!(f, "fails already at {fails}; a finer --resolution searches below it")
             }
             Outcome::Stopped { at, verdict, passes } => {
-                held(f, *passes)?;
+                write_passed(f, *passes)?;
                 match verdict {
                     Verdict::Incomplete => write!(f, "the search was cut short at {at}")?,
                     _ => write!(f, "the run at {at} was {verdict}")?,
@@ -270,7 +270,7 @@ impl fmt::Display for Outcome {
                 f.write_str(if passes.is_some() { ", so nothing above is known" } else { "" })
             }
             Outcome::TargetFailed { at, passes } => {
-                held(f, *passes)?;
+                write_passed(f, *passes)?;
                 match at {
                     Some(at) => write!(f, "the target failed at {at}")?,
                     None => f.write_str("the target failed")?,
@@ -282,7 +282,7 @@ impl fmt::Display for Outcome {
 }
 
 /// The beginning of the sentence about a search that found no limit.
-fn held(f: &mut fmt::Formatter<'_>, passes: Option<Multiple>) -> fmt::Result {
+fn write_passed(f: &mut fmt::Formatter<'_>, passes: Option<Multiple>) -> fmt::Result {
     match passes {
         Some(passes) => write!(f, "holds {passes}; "),
         None => f.write_str("nothing is known: "),

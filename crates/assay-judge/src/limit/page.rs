@@ -83,7 +83,7 @@ fn row<'a>(trail: &'a Trail, index: usize, run: &'a Run) -> Row<'a> {
     Row {
         number: index + 1,
         run,
-        badge: Badge::of(run.verdict),
+        badge: Badge::for_verdict(run.verdict),
         counted: trail.counted.as_ref().map(|counted| counted.of(run.load)),
         limit,
         rate: run.rate.map_or(ABSENT.to_owned(), per_second),
@@ -96,31 +96,38 @@ fn row<'a>(trail: &'a Trail, index: usize, run: &'a Run) -> Row<'a> {
 }
 
 fn badge(outcome: Option<Outcome>) -> Badge {
-    Badge::of(outcome.map_or(Verdict::Incomplete, |outcome| outcome.verdict()))
+    Badge::for_verdict(outcome.map_or(Verdict::Incomplete, |outcome| outcome.verdict()))
 }
 
 /// The runs whose distributions are drawn, by load: the valid ones nearest to the limit.
 fn nearest(trail: &Trail) -> Vec<&Run> {
-    let last = || trail.runs.last().map(|run| run.load);
     let turns = match trail.outcome {
         Some(Outcome::Stopped { at, .. }) => Some(at),
-        Some(Outcome::TargetFailed { at, passes }) => at.or(passes).or_else(last),
+        Some(Outcome::TargetFailed { at, passes }) => at.or(passes).or_else(|| trail.runs.last().map(|run| run.load)),
         Some(outcome) => outcome.passes().or(outcome.fails()),
-        None => last(),
+        None => trail.runs.last().map(|run| run.load),
     };
     let turns = turns.map_or(1.0, |load| load.as_f64());
     let mut runs: Vec<&Run> = trail.runs.iter().filter(|run| run.proves() && !run.nines.is_empty()).collect();
-    let off = |run: &Run| (run.load.as_f64() / turns).ln().abs();
-    runs.sort_by(|a, b| off(a).total_cmp(&off(b)));
+    runs.sort_by(|a, b| distance(a, turns).total_cmp(&distance(b, turns)));
     runs.truncate(MOST_DRAWN);
     runs.sort_by_key(|run| run.load);
     runs
 }
 
+/// How far the load of a run is from the limit.
+fn distance(run: &Run, turns: f64) -> f64 {
+    (run.load.as_f64() / turns).ln().abs()
+}
+
 /// Each run at its load, as high as its p99: held, not held, or nothing proven; the limit lies between them.
 fn loads(trail: &Trail) -> Chart {
-    let p99 = || trail.runs.iter().filter_map(|run| run.response_p99_ns).map(|ns| ns.max(1) as f64);
-    let (low, high) = p99().fold((f64::INFINITY, 0f64), |(low, high), ns| (low.min(ns), high.max(ns)));
+    let (low, high) = trail
+        .runs
+        .iter()
+        .filter_map(|run| run.response_p99_ns)
+        .map(|ns| ns.max(1) as f64)
+        .fold((f64::INFINITY, 0f64), |(low, high), ns| (low.min(ns), high.max(ns)));
     let highest = trail.runs.iter().map(|run| run.load.as_f64()).fold(0.0, f64::max) * 1.08;
     let runs = trail.runs.iter().enumerate().map(|(index, run)| sign(index, run, trail.stream_of(run), low));
     let each: Vec<String> = trail.runs.iter().map(|run| format!("{} {}", run.load, run.verdict)).collect();
@@ -137,15 +144,15 @@ fn loads(trail: &Trail) -> Chart {
 /// Loads that hold, loads that do not, and a line at the limit.
 fn turn(outcome: Option<Outcome>, highest: f64) -> Vec<Mark> {
     let (passes, fails) = outcome.map_or((None, None), |outcome| (outcome.limit(), outcome.fails()));
-    let held = passes.map(|load| Mark::Stretch { class: "pass", from: 0.0, to: load.as_f64() });
+    let passed = passes.map(|load| Mark::Stretch { class: "pass", from: 0.0, to: load.as_f64() });
     let not = fails.map(|load| Mark::Stretch { class: "fail", from: load.as_f64(), to: highest });
     let line = passes.map(|load| Mark::Vertical { at: load.as_f64(), text: format!("holds {load}") });
-    [held, not, line].into_iter().flatten().collect()
+    [passed, not, line].into_iter().flatten().collect()
 }
 
 /// A run without any counted operation is drawn at the bottom.
 fn sign(index: usize, run: &Run, stream: Option<&str>, low: f64) -> Mark {
-    let badge = Badge::of(run.verdict);
+    let badge = Badge::for_verdict(run.verdict);
     let ns = run.response_p99_ns.map_or(low, |ns| ns.max(1) as f64);
     let p99 = run.response_p99_ns.map_or("nothing counted".to_owned(), |ns| format!("p99 {}", time(ns)));
     let stream = stream.map(|stream| format!(" of {stream}")).unwrap_or_default();

@@ -35,7 +35,7 @@ pub struct Trail {
     /// What limits the result (`SIMULATED`, `SHORT` …), over all runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub watermarks: Vec<String>,
-    /// In what the workload is not as the standard requires from which it is derived; absent where it is derived from none,
+    /// The ways in which the workload deviates from the standard that it is derived from; absent where it is derived from none,
     /// and in files of earlier versions.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deviations: Vec<String>,
@@ -180,12 +180,7 @@ fn decided(judgement: &Judgement) -> Option<&StreamTotals> {
     let part = &judgement.part;
     let named = judgement.decisive().and_then(|criterion| criterion.asked.stream.as_deref());
     let name = named.or_else(|| part.criteria.iter().find_map(|criterion| criterion.asked.stream.as_deref()));
-    let mine = || {
-        part.streams
-            .together
-            .iter()
-            .chain(&part.streams.each)
-            .filter(|totals| name.is_none_or(|name| name == totals.name))
-    };
-    mine().find(|totals| totals.target.is_none()).or_else(|| mine().next())
+    let all = part.streams.together.iter().chain(&part.streams.each);
+    let about: Vec<_> = all.filter(|totals| name.is_none_or(|name| name == totals.name)).collect();
+    about.iter().find(|totals| totals.target.is_none()).or(about.first()).copied()
 }

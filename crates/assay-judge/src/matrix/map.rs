@@ -41,20 +41,59 @@ struct Shown {
 }
 
 const MAPS: [Shown; 3] = [
-    Shown { title: "Small operations per second", is_small: true, value: |it| it.rate, text: |it| short(it.rate) },
+    Shown {
+        title: "Small operations per second",
+        is_small: true,
+        value: |figures| figures.rate,
+        text: |figures| short(figures.rate),
+    },
     Shown {
         title: "Mean response of small operations",
         is_small: true,
-        value: |it| it.mean_ns as f64,
-        text: |it| Span::from_ns(it.mean_ns).human(),
+        value: |figures| figures.mean_ns as f64,
+        text: |figures| Span::from_ns(figures.mean_ns).human(),
     },
     Shown {
         title: "Large operations, bytes per second",
         is_small: false,
-        value: |it| it.bytes_per_second,
-        text: |it| Bytes::new(it.bytes_per_second as u64).human(),
+        value: |figures| figures.bytes_per_second,
+        text: |figures| Bytes::new(figures.bytes_per_second as u64).human(),
     },
 ];
+
+impl Shown {
+    /// The figures of a point that are shown.
+    fn figures(&self, point: &Point) -> Option<Figures> {
+        if self.is_small { point.small } else { point.large }
+    }
+
+    /// The cell of an asked place; `low` and `high` are the ends of all values.
+    fn cell(&self, matrix: &Matrix, own: u32, other: u32, low: f64, high: f64) -> Cell {
+        let (small, large) = if self.is_small { (own, other) } else { (other, own) };
+        let Some(point) = matrix.at(Place { small, large }) else { return Cell::Missing };
+        match (point.verdict, self.figures(point)) {
+            (crate::Verdict::Pass, Some(figures)) => {
+                Cell::Figure((self.text)(&figures), strength((self.value)(&figures), low, high))
+            }
+            (crate::Verdict::Fail, _) => Cell::Failed,
+            (crate::Verdict::Incomplete, _) => Cell::Missing,
+            _ => Cell::Void,
+        }
+    }
+}
+
+/// How strongly a value is coloured, from 0 at the lowest of all.
+fn strength(value: f64, low: f64, high: f64) -> usize {
+    if high > low { (((value - low) / (high - low)) * (STRENGTHS - 1) as f64).round() as usize } else { STRENGTHS / 2 }
+}
+
+/// The numbers in ascending order, each once.
+fn ordered(numbers: impl Iterator<Item = u32>) -> Vec<u32> {
+    let mut all: Vec<u32> = numbers.collect();
+    all.sort_unstable();
+    all.dedup();
+    all
+}
 
 /// Three digits and a unit: `12.3k`.
 fn short(rate: f64) -> String {
@@ -80,42 +119,27 @@ pub(super) fn maps(matrix: &Matrix) -> Vec<Map> {
 }
 
 fn map(matrix: &Matrix, shown: &Shown) -> Option<Map> {
-    let own = |place: &Place| if shown.is_small { (place.small, place.large) } else { (place.large, place.small) };
-    let places: Vec<(u32, u32)> = matrix.asked.iter().map(own).filter(|(own, _)| *own > 0).collect();
-    let each = |which: fn(&(u32, u32)) -> u32| {
-        let mut all: Vec<u32> = places.iter().map(which).collect();
-        all.sort_unstable();
-        all.dedup();
-        all
-    };
-    let (columns, rows) = (each(|place| place.0), each(|place| place.1));
-    let figures = |point: &Point| if shown.is_small { point.small } else { point.large };
-    let values = matrix.points.iter().filter(|point| point.is_true()).filter_map(figures).map(|it| (shown.value)(&it));
-    let (low, high) = values.fold((f64::INFINITY, 0f64), |(low, high), value| (low.min(value), high.max(value)));
-    let strength = |value: f64| match high > low {
-        true => (((value - low) / (high - low)) * (STRENGTHS - 1) as f64).round() as usize,
-        false => STRENGTHS / 2,
-    };
+    let places: Vec<(u32, u32)> = matrix
+        .asked
+        .iter()
+        .map(|place| if shown.is_small { (place.small, place.large) } else { (place.large, place.small) })
+        .filter(|(own, _)| *own > 0)
+        .collect();
+    let columns = ordered(places.iter().map(|place| place.0));
+    let rows = ordered(places.iter().map(|place| place.1));
+    let values = matrix.points.iter().filter(|point| point.is_true()).filter_map(|point| shown.figures(point));
+    let (low, high) = values
+        .map(|figures| (shown.value)(&figures))
+        .fold((f64::INFINITY, 0f64), |(low, high), value| (low.min(value), high.max(value)));
     let cell = |own: u32, other: u32| {
-        let (small, large) = if shown.is_small { (own, other) } else { (other, own) };
-        if !places.contains(&(own, other)) {
-            return Cell::Outside;
-        }
-        let Some(point) = matrix.at(Place { small, large }) else { return Cell::Missing };
-        match (point.verdict, figures(point)) {
-            (crate::Verdict::Pass, Some(it)) => Cell::Figure((shown.text)(&it), strength((shown.value)(&it))),
-            (crate::Verdict::Fail, _) => Cell::Failed,
-            (crate::Verdict::Incomplete, _) => Cell::Missing,
-            _ => Cell::Void,
-        }
+        if places.contains(&(own, other)) { shown.cell(matrix, own, other, low, high) } else { Cell::Outside }
     };
-    let row = |other: &u32| (*other, columns.iter().map(|own| cell(*own, *other)).collect());
     let (across, down) = if shown.is_small { ("small", "large") } else { ("large", "small") };
     (!places.is_empty()).then(|| Map {
         title: shown.title,
         across,
         down,
-        rows: rows.iter().map(row).collect(),
+        rows: rows.iter().map(|other| (*other, columns.iter().map(|own| cell(*own, *other)).collect())).collect(),
         columns: columns.clone(),
     })
 }

@@ -121,7 +121,7 @@ impl Matrix {
         if !judgement.part.targets.each.is_empty() {
             self.devices = judgement.part.targets.each.iter().map(TargetTotals::device).collect();
         }
-        self.add(Point::of(place, judgement, directory));
+        self.add(Point::from_judgement(place, judgement, directory));
     }
 
     /// Adds a point in the place of the one at the same numbers. Whether a run may take that place is decided by
@@ -134,8 +134,9 @@ impl Matrix {
 
     /// The runs that it has, each with its place.
     pub fn known(&self) -> impl Iterator<Item = (Place, Evidence)> {
-        let evidence = |point: &Point| self.aside.evidence(&point.directory, point.verdict, &point.reason);
-        self.points.iter().map(move |point| (point.place, evidence(point)))
+        self.points
+            .iter()
+            .map(move |point| (point.place, self.aside.evidence(&point.directory, point.verdict, &point.reason)))
     }
 
     /// The point at a place.
@@ -145,8 +146,8 @@ impl Matrix {
 
     /// Whether every point was measured to its end.
     pub fn is_whole(&self) -> bool {
-        let is_there = |place: &Place| self.at(*place).is_some_and(|point| point.verdict != Verdict::Incomplete);
-        !self.asked.is_empty() && self.asked.iter().all(is_there)
+        !self.asked.is_empty()
+            && self.asked.iter().all(|place| self.at(*place).is_some_and(|point| point.verdict != Verdict::Incomplete))
     }
 
     /// FAIL where a point failed, INCOMPLETE while one is missing or was cut short, otherwise the worst verdict of its points.
@@ -157,7 +158,7 @@ impl Matrix {
 
 impl Point {
     /// The point of a run.
-    pub fn of(place: Place, judgement: &Judgement, directory: String) -> Point {
+    pub fn from_judgement(place: Place, judgement: &Judgement, directory: String) -> Point {
         let part = &judgement.part;
         let (small, large) = (figures(&part.streams, SMALL), figures(&part.streams, LARGE));
         let coloured = coloured(part, [(place.small, small), (place.large, large)]);
@@ -179,7 +180,7 @@ impl Point {
 fn coloured(part: &StepFigures, kinds: [(u32, Option<Figures>); 2]) -> Option<String> {
     let targets = part.targets.each.len().max(1) as f64;
     for (asked, did) in kinds.into_iter().filter(|(asked, _)| *asked > 0) {
-        let (asked, flying) = (f64::from(asked) * targets, did.map_or(0.0, |it| it.in_flight));
+        let (asked, flying) = (f64::from(asked) * targets, did.map_or(0.0, |figures| figures.in_flight));
         if flying < asked * IN_FLIGHT {
             return Some(format!(
                 "the generator had {flying:.2} of {asked} operations in flight in the mean: it was slower than the target"
@@ -206,15 +207,18 @@ fn busy(generator: &GeneratorFigures) -> Option<f64> {
 fn figures(streams: &StreamFigures, kind: &str) -> Option<Figures> {
     let (rate, bytes) = streams.rates(|stream| stream.name.starts_with(kind))?;
     let streams: Vec<&StreamTotals> = streams.whole().filter(|stream| stream.name.starts_with(kind)).collect();
-    let mean = |times: fn(&StreamTotals) -> &TimesSummary| {
-        let each = streams.iter().filter_map(|stream| Some((times(stream).mean_ns?, stream.counts.operations)));
-        let (sum, operations) = each.fold((0u128, 0u128), |(sum, all), (mean, operations)| {
-            (sum + u128::from(mean) * u128::from(operations), all + u128::from(operations))
-        });
-        Some(u64::try_from(sum.checked_div(operations)?).unwrap_or(u64::MAX))
-    };
-    let (mean_ns, service_ns) = (mean(|stream| &stream.response)?, mean(|stream| &stream.service)?);
+    let (mean_ns, service_ns) =
+        (mean_of(&streams, |stream| &stream.response)?, mean_of(&streams, |stream| &stream.service)?);
     Some(Figures { rate, bytes_per_second: bytes, mean_ns, in_flight: rate * service_ns as f64 / 1e9 })
+}
+
+/// The mean over all operations of several streams.
+fn mean_of(streams: &[&StreamTotals], times: fn(&StreamTotals) -> &TimesSummary) -> Option<u64> {
+    let each = streams.iter().filter_map(|stream| Some((times(stream).mean_ns?, stream.counts.operations)));
+    let (sum, operations) = each.fold((0u128, 0u128), |(sum, all), (mean, operations)| {
+        (sum + u128::from(mean) * u128::from(operations), all + u128::from(operations))
+    });
+    Some(u64::try_from(sum.checked_div(operations)?).unwrap_or(u64::MAX))
 }
 
 #[cfg(test)]

@@ -20,7 +20,7 @@ pub fn html(matrix: &Matrix, out: &mut dyn fmt::Write) -> fmt::Result {
         made: made(matrix),
         summary: summary(matrix),
         aside: matrix.aside.lines(),
-        badge: Badge::of(matrix.verdict()),
+        badge: Badge::for_verdict(matrix.verdict()),
         watermarks: Watermark::all(&matrix.watermarks),
         maps: maps(matrix).into_iter().map(drawn).collect(),
         rows: matrix.points.iter().map(row).collect(),
@@ -62,15 +62,19 @@ struct Field {
 }
 
 fn drawn(map: super::map::Map) -> Drawn {
-    let field = |cell: Cell| match cell {
+    let rows = map.rows.into_iter().map(|(row, cells)| (row, cells.into_iter().map(field_of).collect()));
+    Drawn { title: map.title, across: map.across, down: map.down, columns: map.columns, rows: rows.collect() }
+}
+
+/// How a cell of a map is shown.
+fn field_of(cell: Cell) -> Field {
+    match cell {
         Cell::Outside => Field { class: "outside".into(), text: String::new() },
         Cell::Missing => Field { class: "gone".into(), text: ABSENT.into() },
         Cell::Void => Field { class: "void".into(), text: "? void".into() },
         Cell::Failed => Field { class: "bad".into(), text: "✗ failed".into() },
         Cell::Figure(text, strength) => Field { class: format!("h{strength}"), text },
-    };
-    let rows = map.rows.into_iter().map(|(row, cells)| (row, cells.into_iter().map(field).collect()));
-    Drawn { title: map.title, across: map.across, down: map.down, columns: map.columns, rows: rows.collect() }
+    }
 }
 
 struct Row<'a> {
@@ -82,17 +86,21 @@ struct Row<'a> {
 }
 
 fn row(point: &Point) -> Row<'_> {
-    let of = |it: Option<Figures>, text: fn(Figures) -> String| it.map_or_else(|| ABSENT.to_owned(), text);
     Row {
         point,
-        badge: Badge::of(point.verdict),
+        badge: Badge::for_verdict(point.verdict),
         place: place(point),
         figures: [
-            of(point.small, |it| per_second(it.rate)),
-            of(point.small, |it| time(it.mean_ns)),
-            of(point.large, |it| format!("{}/s", Bytes::new(it.bytes_per_second as u64).human())),
-            of(point.large, |it| time(it.mean_ns)),
+            text_or_absent(point.small, |figures| per_second(figures.rate)),
+            text_or_absent(point.small, |figures| time(figures.mean_ns)),
+            text_or_absent(point.large, |figures| format!("{}/s", Bytes::new(figures.bytes_per_second as u64).human())),
+            text_or_absent(point.large, |figures| time(figures.mean_ns)),
         ],
         report: report_beside(Path::new(&point.directory)),
     }
+}
+
+/// A figure in words, or what stands for an absent one.
+fn text_or_absent(figures: Option<Figures>, text: fn(Figures) -> String) -> String {
+    figures.map_or_else(|| ABSENT.to_owned(), text)
 }

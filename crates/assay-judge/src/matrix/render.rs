@@ -62,9 +62,13 @@ fn shown(cell: &Cell) -> &str {
 
 /// `3 small and 2 large`.
 pub(super) fn place(point: &Point) -> String {
-    let of = |n: u32, kind: &str| (n > 0).then(|| format!("{n} {kind}"));
-    let all = [of(point.place.small, "small"), of(point.place.large, "large")];
+    let all = [count_of(point.place.small, "small"), count_of(point.place.large, "large")];
     all.into_iter().flatten().collect::<Vec<_>>().join(" and ")
+}
+
+/// A number of operations of one kind; `None` for none.
+fn count_of(n: u32, kind: &str) -> Option<String> {
+    (n > 0).then(|| format!("{n} {kind}"))
 }
 
 /// What was run, in words.
@@ -83,41 +87,50 @@ pub(super) fn made(matrix: &Matrix) -> String {
 /// The first point, from few operations in flight to many, whose figure is within a hundredth of the largest: with more
 /// in flight, operations only wait longer.
 fn reached<T: Copy>(points: Vec<(&Point, T)>, figure: impl Fn(T) -> f64) -> Option<(&Point, T)> {
-    let largest = points.iter().map(|(_, it)| figure(*it)).fold(0.0, f64::max);
-    points.into_iter().find(|(_, it)| figure(*it) >= 0.99 * largest)
+    let largest = points.iter().map(|(_, value)| figure(*value)).fold(0.0, f64::max);
+    points.into_iter().find(|(_, value)| figure(*value) >= 0.99 * largest)
 }
 
 /// The largest figures of the points that have figures, and how many points have none.
 pub(super) fn summary(matrix: &Matrix) -> String {
     let is_true = || matrix.points.iter().filter(|point| point.is_true());
     let small = is_true().filter_map(|point| Some((point, point.small?)));
-    let small = reached(small.collect(), |it| it.rate).map(|(point, it)| {
+    let small = reached(small.collect(), |figures| figures.rate).map(|(point, figures)| {
         format!(
             "At most {:.0} small operations a second, with {} in flight, at a mean of {}.",
-            it.rate,
+            figures.rate,
             place(point),
-            Span::from_ns(it.mean_ns).human()
+            Span::from_ns(figures.mean_ns).human()
         )
     });
     let large = is_true().filter_map(|point| Some((point, point.large?)));
-    let large = reached(large.collect(), |it| it.bytes_per_second).map(|(point, it)| {
+    let large = reached(large.collect(), |figures| figures.bytes_per_second).map(|(point, figures)| {
         format!(
             "At most {}/s of large operations, with {} in flight.",
-            Bytes::new(it.bytes_per_second as u64).human(),
+            Bytes::new(figures.bytes_per_second as u64).human(),
             place(point)
         )
     });
-    let count = |verdicts: &[Verdict]| matrix.points.iter().filter(|point| verdicts.contains(&point.verdict)).count();
-    let (void, failed) = (count(&[Verdict::Invalid]), count(&[Verdict::Fail]));
-    let missing = matrix.asked.len() - count(&[Verdict::Pass, Verdict::Invalid, Verdict::Fail]).min(matrix.asked.len());
-    let told = |n: usize, what: &str| (n > 0).then(|| format!("{n} of {} points {what}.", matrix.asked.len()));
+    let (void, failed) = (count_verdicts(&[Verdict::Invalid], matrix), count_verdicts(&[Verdict::Fail], matrix));
+    let missing = matrix.asked.len()
+        - count_verdicts(&[Verdict::Pass, Verdict::Invalid, Verdict::Fail], matrix).min(matrix.asked.len());
     let all = [
         small,
         large,
-        told(void, "are void: they say nothing about the target, and have no figure"),
-        told(failed, "failed"),
-        told(missing, "are missing"),
+        points_told(void, "are void: they say nothing about the target, and have no figure", matrix.asked.len()),
+        points_told(failed, "failed", matrix.asked.len()),
+        points_told(missing, "are missing", matrix.asked.len()),
     ];
     let all: Vec<String> = all.into_iter().flatten().collect();
     all.join(" ")
+}
+
+/// A sentence about some of the points; `None` where there are none.
+fn points_told(n: usize, what: &str, asked: usize) -> Option<String> {
+    (n > 0).then(|| format!("{n} of {asked} points {what}."))
+}
+
+/// The number of points that have one of these verdicts.
+fn count_verdicts(verdicts: &[Verdict], matrix: &Matrix) -> usize {
+    matrix.points.iter().filter(|point| verdicts.contains(&point.verdict)).count()
 }

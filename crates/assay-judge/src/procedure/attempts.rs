@@ -104,8 +104,11 @@ impl<P: Clone + Ord> Attempts<P> {
 
     /// The first of `places` that is to be measured now; `None` where nothing is left, or no further run is made.
     pub fn next_of(&self, places: &[P]) -> Option<P> {
-        let open = || places.iter().find(|place| self.standing(place) == Standing::Open);
-        if self.halt().is_some() { None } else { open().cloned() }
+        if self.halt().is_some() {
+            None
+        } else {
+            places.iter().find(|place| self.standing(place) == Standing::Open).cloned()
+        }
     }
 
     /// How many of `places` may be measured.

@@ -41,9 +41,10 @@ fn whatever_is_seen_in_whatever_order_a_fail_stays_and_only_nothing_is_repeated(
         let mut attempts = Attempts::new(AfterFailure::GoOn);
         let of = |at: &usize| &kinds[at % kinds.len()];
         for at in sequence {
-            match *at < kinds.len() {
-                true => attempts.observe('a', of(at).clone()),
-                false => attempts.take_over(Some('a'), of(at).clone()),
+            if *at < kinds.len() {
+                attempts.observe('a', of(at).clone())
+            } else {
+                attempts.take_over(Some('a'), of(at).clone())
             }
         }
         let any = |is: fn(&Evidence) -> bool| sequence.iter().any(|at| is(of(at)));

@@ -13,7 +13,7 @@ const TITLE: usize = 36;
 pub(crate) fn criteria(page: &mut Page, part: &StepFigures, room: Room) {
     page.line(format!("{:<12}{:<37}{:>9} {:>9}  {}", "", "criterion", "bound", "measured", "where"));
     // Where only some can be listed, those that decide come first.
-    let listed = room.of(LISTED, LISTED / 2);
+    let listed = room.choose(LISTED, LISTED / 2);
     let mut criteria: Vec<&CriterionOutcome> = part.criteria.iter().collect();
     if criteria.len() > listed {
         criteria.sort_by_key(|criterion| criterion.outcome == Outcome::Pass);
@@ -35,8 +35,8 @@ pub(crate) fn criteria(page: &mut Page, part: &StepFigures, room: Room) {
     }
     let mut notes: Vec<&String> = part.criteria.iter().filter_map(|criterion| criterion.note.as_ref()).collect();
     notes.dedup();
-    let most = room.of(usize::MAX, 1);
-    notes.iter().take(room.of(2, 1)).for_each(|note| page.words("            ", note, most));
+    let most = room.choose(usize::MAX, 1);
+    notes.iter().take(room.choose(2, 1)).for_each(|note| page.words("            ", note, most));
 }
 
 fn mark(outcome: Outcome) -> &'static str {

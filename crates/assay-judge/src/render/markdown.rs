@@ -58,11 +58,11 @@ fn part(part: &StepFigures, out: &mut dyn Write) -> fmt::Result {
     for meter in &part.targets.meters {
         writeln!(out, "- {}", plain(&meter.in_words()))?;
     }
-    for it in &part.streams.per_minute {
-        writeln!(out, "- {}", plain(&it.in_words_with_extremes(&part.slices)))?;
+    for figure in &part.streams.per_minute {
+        writeln!(out, "- {}", plain(&figure.in_words_with_extremes(&part.slices)))?;
     }
     for (target, database) in part.databases.iter().enumerate() {
-        let own: Vec<String> = part.streams.per_minute.iter().filter_map(|it| it.on(target)).collect();
+        let own: Vec<String> = part.streams.per_minute.iter().filter_map(|figure| figure.on(target)).collect();
         if !own.is_empty() {
             writeln!(out, "- on {}: {}", plain(&database.head.url), plain(&own.join(", ")))?;
         }

@@ -57,18 +57,18 @@ pub(crate) struct Page {
 
 impl Page {
     /// A page without lines.
-    pub(crate) fn of(reader: Reader) -> Page {
+    pub(crate) fn for_reader(reader: Reader) -> Page {
         Page { reader, ..Page::default() }
     }
 
     /// A page without lines about the log with this name.
     pub(crate) fn about(log: &str, reader: Reader) -> Page {
-        Page { log: for_a_shell(log), ..Page::of(reader) }
+        Page { log: for_a_shell(log), ..Page::for_reader(reader) }
     }
 
     /// A page without lines for the same reader, about the same log.
     pub(crate) fn beside(&self) -> Page {
-        Page { log: self.log.clone(), ..Page::of(self.reader) }
+        Page { log: self.log.clone(), ..Page::for_reader(self.reader) }
     }
 
     /// The command that prints what a page leaves out.
@@ -187,7 +187,7 @@ mod tests {
     #[test]
     fn a_wide_terminal_is_used_and_a_pipe_gets_everything() {
         let shown = |reader| {
-            let mut page = Page::of(reader);
+            let mut page = Page::for_reader(reader);
             page.line("x ".repeat(150));
             page.words("FAIL  ", &"word ".repeat(60), 2);
             let mut text = String::new();

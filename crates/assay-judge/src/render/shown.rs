@@ -3,7 +3,7 @@
 use crate::judgement::{Deciding, Judgement, Step, StepFigures, StreamTotals};
 use crate::render::slices::Averages;
 use crate::verdict::Verdict;
-use assay_base::Span;
+use crate::words::human_time;
 
 /// Number of streams whose figures stand in the line of a step.
 const STREAMS: usize = 3;
@@ -67,7 +67,8 @@ pub(crate) fn throughput(part: &StepFigures) -> Option<String> {
 /// disks below it spent in flushes. Nothing for other targets.
 pub(crate) fn of_database(part: &StepFigures) -> Option<String> {
     let slices = &part.slices;
-    let minutes = part.streams.per_minute.iter().map(|it| it.in_words_with_extremes(slices)).collect::<Vec<_>>();
+    let minutes =
+        part.streams.per_minute.iter().map(|figure| figure.in_words_with_extremes(slices)).collect::<Vec<_>>();
     if minutes.is_empty() {
         return None;
     }
@@ -92,9 +93,8 @@ pub(crate) fn figures_of_step(part: &StepFigures) -> String {
 
 /// `reads mean 391 µs, p99 512 µs`; nothing for a stream of which nothing completed.
 pub(crate) fn response(totals: &StreamTotals) -> Option<String> {
-    let human = |ns: u64| Span::from_ns(ns).human();
-    let mean = format!("{} mean {}", totals.name, human(totals.response.mean_ns?));
-    let p99 = totals.response.p99_ns.map(|ns| format!(", p99 {}", human(ns)));
+    let mean = format!("{} mean {}", totals.name, human_time(totals.response.mean_ns?));
+    let p99 = totals.response.p99_ns.map(|ns| format!(", p99 {}", human_time(ns)));
     Some(mean + &p99.unwrap_or_default())
 }
 
@@ -124,9 +124,12 @@ pub(crate) fn together_ran(part: &StepFigures) -> Option<String> {
 /// A time in words, where it is not the measured time, which stands beside it in whole or as planned: `9 s` of 9 s, or
 /// `60 min` of 1 h, would be read as a difference.
 fn unless_measured(part: &StepFigures, ns: u64) -> Option<String> {
-    let human = |ns: u64| Span::from_ns(ns).human();
-    let is_close = |other: u64| ns.abs_diff(other) < other / 1000 || human(ns) == human(other);
     let measured_ns = part.time.measured_ns;
     let shown_ns = measured_ns.min(part.time.planned_ns);
-    (!is_close(measured_ns) && !is_close(shown_ns)).then(|| human(ns))
+    (!is_close(ns, measured_ns) && !is_close(ns, shown_ns)).then(|| human_time(ns))
+}
+
+/// Whether two times are the same for a reader.
+fn is_close(ns: u64, other: u64) -> bool {
+    ns.abs_diff(other) < other / 1000 || human_time(ns) == human_time(other)
 }

@@ -97,7 +97,7 @@ pub(crate) fn one(part: &StepFigures, stream: &str, target: Option<&str>, most: 
         left_out(&mut page, &part.slices.listed[next..index]);
         if let Some(slice) = part.slices.listed.get(index) {
             let over = is_over(part, slice, stream, target);
-            row(&mut page, slice, (stream, &device), target, &columns, over);
+            row(&mut page, slice, stream, &device, target, &columns, over);
         }
         next = index + 1;
     }
@@ -112,14 +112,21 @@ pub(crate) fn one(part: &StepFigures, stream: &str, target: Option<&str>, most: 
 /// kept its own bounds must not be marked. Where no stream explains the slice (the load was not delivered, or a window
 /// is longer than a slice), all are marked.
 pub(crate) fn is_over(part: &StepFigures, slice: &Slice, stream: &str, target: Option<&str>) -> bool {
-    let breaks =
-        |name: &str| targets_of(&part.streams, name).iter().any(|on| broke_in(part, slice, name, on.as_deref()));
-    let explained = || part.criteria.iter().filter_map(|criterion| criterion.asked.stream.as_deref()).any(breaks);
-    match slice.within {
-        true => false,
-        false if broke_in(part, slice, stream, target) => true,
-        false => !explained() && target.is_none_or(|target| broke_a_bound(part, stream, target)),
+    if slice.within {
+        false
+    } else if broke_in(part, slice, stream, target) {
+        true
+    } else {
+        !is_explained(part, slice) && target.is_none_or(|target| broke_a_bound(part, stream, target))
     }
+}
+
+/// Whether a stream that a criterion is about broke a bound in this slice.
+fn is_explained(part: &StepFigures, slice: &Slice) -> bool {
+    part.criteria
+        .iter()
+        .filter_map(|criterion| criterion.asked.stream.as_deref())
+        .any(|name| targets_of(&part.streams, name).iter().any(|on| broke_in(part, slice, name, on.as_deref())))
 }
 
 /// Whether the counts of the slice break a criterion of the stream whose windows are slices.
@@ -128,7 +135,7 @@ fn broke_in(part: &StepFigures, slice: &Slice, stream: &str, target: Option<&str
     let of_stream = part.criteria.iter().filter(|criterion| criterion.asked.stream.as_deref() == Some(stream));
     let judged = of_stream.filter(|criterion| criterion.outcome != Outcome::NotApplied);
     let by_slices = judged.filter(|criterion| criterion.asked.window_ns == part.time.slice_ns);
-    let bounds = by_slices.filter_map(|outcome| outcome.asked.criterion.parse::<Criterion>().ok());
+    let bounds = by_slices.filter_map(|outcome| outcome.asked.parsed());
     let bounds: Vec<Criterion> = bounds.collect();
     let may_fail = bounds.iter().any(|criterion| matches!(criterion.bound, Bound::ErrorsAtMost(_)));
     let mut broken = bounds.into_iter().map(|criterion| {
@@ -213,22 +220,18 @@ fn percent(percent: Option<f64>) -> String {
     percent.map_or_else(|| format!("{:>7}", "-"), |percent| format!("{percent:>7.2}"))
 }
 
-fn row(
-    page: &mut Page,
-    slice: &Slice,
-    (stream, device): (&str, &str),
-    target: Option<&str>,
-    columns: &[Span],
-    over: bool,
-) {
+fn row(page: &mut Page, slice: &Slice, stream: &str, device: &str, target: Option<&str>, columns: &[Span], over: bool) {
     let Some(entry) = slice.stream(stream, target) else { return };
     let service = slice.stream(device, target).unwrap_or(entry);
     let (response, service) = (cells(&entry.response, columns), cells(&service.service, columns));
-    let mark = match () {
-        () if !slice.complete => "  not complete",
-        () if !slice.valid => "  proves nothing",
-        () if over => "  over",
-        () => "",
+    let mark = if !slice.complete {
+        "  not complete"
+    } else if !slice.valid {
+        "  proves nothing"
+    } else if over {
+        "  over"
+    } else {
+        ""
     };
     let note = slice.note.as_ref().filter(|_| slice.complete).map(|note| format!("  {note}")).unwrap_or_default();
     let w = (columns.len() * 7).max(16);
@@ -256,10 +259,9 @@ fn keep(slices: &[Slice], stream: &str, target: Option<&str>, threshold: Option<
     if slices.len() <= rows {
         return (0..slices.len()).collect();
     }
-    let value = |slice: &Slice| {
-        threshold.and_then(|span| slice.stream(stream, target)?.response.share_over(span)).unwrap_or(-1.0)
-    };
-    let worst = (0..slices.len()).rev().max_by(|a, b| value(&slices[*a]).total_cmp(&value(&slices[*b])));
+    let worst = (0..slices.len()).rev().max_by(|a, b| {
+        value_in(&slices[*a], stream, target, threshold).total_cmp(&value_in(&slices[*b], stream, target, threshold))
+    });
     let broken = slices.iter().position(|slice| !slice.within);
     let odd = slices.iter().position(|slice| !slice.complete || !slice.valid);
     let last = slices.len().checked_sub(1);
@@ -271,6 +273,11 @@ fn keep(slices: &[Slice], stream: &str, target: Option<&str>, threshold: Option<
         }
     }
     kept.into_iter().collect()
+}
+
+/// The share over the threshold in a slice; less than nothing where it has none.
+fn value_in(slice: &Slice, stream: &str, target: Option<&str>, threshold: Option<Span>) -> f64 {
+    threshold.and_then(|span| slice.stream(stream, target)?.response.share_over(span)).unwrap_or(-1.0)
 }
 
 /// Number of lines of a table that shows the slices `kept` of `of`: one for each, and one wherever some are left out.
@@ -293,9 +300,13 @@ fn totals(
     rule(page, columns);
     let w = (columns.len() * 7).max(16);
     for (name, [response, service]) in [("avg", average), ("max", largest)] {
-        let text = |values: Vec<Option<f64>>| values.into_iter().map(percent).collect::<String>();
-        page.line(format!("{name:>5} {:<w$}   {}", text(response), text(service)));
+        page.line(format!("{name:>5} {:<w$}   {}", percents(&response), percents(&service)));
     }
+}
+
+/// A row of percentages.
+fn percents(values: &[Option<f64>]) -> String {
+    values.iter().map(|value| percent(*value)).collect()
 }
 
 type Pair = [Vec<Option<f64>>; 2];
@@ -313,33 +324,40 @@ fn ends(part: &StepFigures, stream: &str, target: Option<&str>, columns: &[Span]
     let services = complete.filter_map(|slice| slice.stream(&device, target).or(slice.stream(stream, target)));
     let sides: [Vec<&SliceTimes>; 2] =
         [entries.iter().map(|entry| &entry.response).collect(), services.map(|entry| &entry.service).collect()];
-    let average = |times: &Vec<&SliceTimes>, span: &Span| match averages {
+    (
+        sides.each_ref().map(|times| columns.iter().map(|span| average_of(times, span, averages)).collect()),
+        sides.each_ref().map(|times| columns.iter().map(|span| largest_of(times, span)).collect()),
+    )
+}
+
+/// The largest share of a column, in percent.
+fn largest_of(times: &[&SliceTimes], span: &Span) -> Option<f64> {
+    times.iter().filter_map(|times| times.percent_over(*span)).max_by(f64::total_cmp)
+}
+
+/// The average below a column.
+fn average_of(times: &[&SliceTimes], span: &Span, averages: Averages) -> Option<f64> {
+    match averages {
         Averages::OfOperations => share_of_operations(times, *span),
         Averages::OfSlices => mean_of_slices(times, *span),
-    };
-    let largest = |times: &Vec<&SliceTimes>, span: &Span| {
-        times.iter().filter_map(|times| times.percent_over(*span)).max_by(f64::total_cmp)
-    };
-    (
-        sides.each_ref().map(|times| columns.iter().map(|span| average(times, span)).collect()),
-        sides.each_ref().map(|times| columns.iter().map(|span| largest(times, span)).collect()),
-    )
+    }
 }
 
 /// The share over all operations together, in percent.
 fn share_of_operations(times: &[&SliceTimes], threshold: Span) -> Option<f64> {
     let over: u128 = times.iter().filter_map(|times| times.over.get(&threshold)).map(|n| u128::from(*n)).sum();
-    let of: u128 = times.iter().map(|times| u128::from(times.operations)).sum();
-    percent_of(over, of)
+    let all: u128 = times.iter().map(|times| u128::from(times.operations)).sum();
+    percent_of(over, all)
 }
 
 /// The mean of the shares of the slices in percent, each rounded to the two digits that are printed. ACT's analyzer has 0
 /// for a slice without operations.
 fn mean_of_slices(times: &[&SliceTimes], threshold: Span) -> Option<f64> {
     let counted: Vec<&&SliceTimes> = times.iter().filter(|times| times.over.contains_key(&threshold)).collect();
-    let printed =
-        |times: &SliceTimes| format!("{:.2}", times.percent_over(threshold).unwrap_or(0.0)).parse().unwrap_or(0.0);
-    let sum: f64 = counted.iter().map(|times| printed(times)).sum();
+    let sum: f64 = counted
+        .iter()
+        .map(|times| format!("{:.2}", times.percent_over(threshold).unwrap_or(0.0)).parse().unwrap_or(0.0))
+        .sum();
     (!counted.is_empty()).then(|| sum / counted.len() as f64)
 }
 
@@ -358,16 +376,14 @@ pub(crate) fn by_target(part: &StepFigures, stream: &str) -> Page {
             (name, largest)
         })
         .collect();
-    let key = |row: &(String, Pair)| row.1[0].first().copied().flatten().unwrap_or(-1.0);
-    rows.sort_by(|a, b| key(b).total_cmp(&key(a)));
+    rows.sort_by(|a, b| first_share(b).total_cmp(&first_share(a)));
     let w = (columns.len() * 7).max(16);
     page.line("max of any slice, by target:");
     for (name, [response, service]) in rows.iter().take(TARGETS) {
-        let text = |values: &Vec<Option<f64>>| values.iter().map(|value| percent(*value)).collect::<String>();
         page.line(format!(
             "      {:<w$}   {}  {}",
-            text(response),
-            text(service),
+            percents(response),
+            percents(service),
             cut(name, 78usize.saturating_sub(11 + w + 7 * columns.len()))
         ));
     }
@@ -375,6 +391,11 @@ pub(crate) fn by_target(part: &StepFigures, stream: &str) -> Page {
         page.line(format!("      … {} more targets, all with less", rows.len() - TARGETS));
     }
     page
+}
+
+/// The share over the first threshold, by which targets are sorted.
+fn first_share(row: &(String, Pair)) -> f64 {
+    row.1[0].first().copied().flatten().unwrap_or(-1.0)
 }
 
 #[cfg(test)]

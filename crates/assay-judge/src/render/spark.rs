@@ -13,13 +13,12 @@ const COLUMNS: usize = 48;
 /// the highest slice where that is over it.
 pub(crate) fn line(part: &StepFigures) -> Option<String> {
     // Slices have figures of streams, and none of all streams together.
-    let has_slices = |stream: &Option<String>| part.streams.together.as_ref().map(|all| &all.name) != stream.as_ref();
-    let judged = |outcome: &&CriterionOutcome| {
+    let together = part.streams.together.as_ref().map(|all| &all.name);
+    let outcome = part.criteria.iter().find(|outcome| {
         let stream = &outcome.asked.stream;
-        stream.is_some() && has_slices(stream) && outcome.outcome != Outcome::NotApplied
-    };
-    let outcome = part.criteria.iter().find(judged)?;
-    let criterion: Criterion = outcome.asked.criterion.parse().ok()?;
+        stream.is_some() && together != stream.as_ref() && outcome.outcome != Outcome::NotApplied
+    })?;
+    let criterion = outcome.asked.parsed()?;
     let values: Vec<Option<f64>> = part.slices.listed.iter().map(|slice| value(slice, outcome, &criterion)).collect();
     if values.len() < 2 {
         return None;
@@ -27,12 +26,7 @@ pub(crate) fn line(part: &StepFigures) -> Option<String> {
     let highest = values.iter().flatten().copied().fold(0.0, f64::max);
     let top = highest.max(crate::rules::value::limit(&criterion.bound));
     let each = values.len().div_ceil(COLUMNS);
-    let column = |slices: &[Option<f64>]| {
-        let most = slices.iter().flatten().copied().reduce(f64::max)?;
-        let level = (most / top * (LEVELS.len() - 1) as f64).round();
-        LEVELS.get(level as usize).copied()
-    };
-    let columns: String = values.chunks(each).map(|slices| column(slices).unwrap_or('·')).collect();
+    let columns: String = values.chunks(each).map(|slices| level(slices, top).unwrap_or('·')).collect();
     let length = Span::from_ns(part.time.slice_ns.saturating_mul(each as u64)).human();
     let top = match criterion.bound {
         Bound::MeanAtMost(_) => Span::from_ns(top as u64).human(),
@@ -42,6 +36,13 @@ pub(crate) fn line(part: &StepFigures) -> Option<String> {
     let stream = cut(outcome.asked.stream.as_deref().unwrap_or_default(), 16);
     let what = criterion.threshold().map_or("mean".to_owned(), |threshold| format!("> {}", threshold.human()));
     Some(format!("{stream} {what} {columns} each {length}, {} {top}", LEVELS[LEVELS.len() - 1]))
+}
+
+/// The sign for the highest of some slices.
+fn level(slices: &[Option<f64>], top: f64) -> Option<char> {
+    let most = slices.iter().flatten().copied().reduce(f64::max)?;
+    let level = (most / top * (LEVELS.len() - 1) as f64).round();
+    LEVELS.get(level as usize).copied()
 }
 
 fn value(slice: &Slice, outcome: &CriterionOutcome, criterion: &Criterion) -> Option<f64> {

@@ -1,6 +1,5 @@
 //! Steadiness in the summary.
 
-use crate::judgement::{Change, Steadiness};
 use crate::render::shown::Shown;
 use crate::verdict::Verdict;
 use crate::words::{change, clock};
@@ -12,8 +11,11 @@ use assay_base::steady::ROUNDS;
 pub(crate) fn lines(shown: Shown<'_>) -> Vec<String> {
     let part = shown.part;
     let judged = part.criteria.iter().find_map(|criterion| criterion.asked.stream.as_deref());
-    let mine = |it: &&Steadiness| judged.is_none_or(|judged| judged == it.stream);
-    let Some(steadiness) = part.course.steadiness.iter().find(mine) else { return Vec::new() };
+    let Some(steadiness) =
+        part.course.steadiness.iter().find(|steadiness| judged.is_none_or(|judged| judged == steadiness.stream))
+    else {
+        return Vec::new();
+    };
     let end = steadiness.last.as_ref().filter(|last| !last.steady).map(|last| {
         format!(
             "not steady at the end: the {} of {} differed by up to {:.1}% among the last {ROUNDS} rounds of {}, with a trend of {:+.1}%",
@@ -26,11 +28,10 @@ pub(crate) fn lines(shown: Shown<'_>) -> Vec<String> {
     });
     let largest = steadiness.changes.iter().max_by(|a, b| a.size().total_cmp(&b.size()));
     // Where a window decided a FAIL, the reason mentions what changed in it.
-    let decided = shown.deciding.filter(|it| shown.verdict == Verdict::Fail && it.slice.is_some());
+    let decided = shown.deciding.filter(|deciding| shown.verdict == Verdict::Fail && deciding.slice.is_some());
     let reported = decided.and_then(|window| part.course.largest_change(window.start_ns..window.end_ns));
-    let is_reported =
-        |largest: &&Change| reported.is_some_and(|(it, at)| it.stream == steadiness.stream && at == *largest);
-    let largest = largest.filter(|largest| !is_reported(largest));
+    let largest = largest
+        .filter(|largest| !reported.is_some_and(|(changed, at)| changed.stream == steadiness.stream && at == *largest));
     let change = largest.map(|largest| {
         let more = steadiness.changes.len() - 1;
         let more = if more > 0 { format!(", {more} more") } else { String::new() };

@@ -11,6 +11,7 @@ use crate::render::tested::device;
 use crate::render::totals::{by_slice, figures, percentiles, phases};
 use crate::verdict::Verdict;
 use crate::words::for_a_shell;
+use crate::words::human_time;
 use assay_base::Span;
 use std::fmt;
 
@@ -45,7 +46,7 @@ pub fn text_with(
 ) -> fmt::Result {
     let mut page = Page::default();
     for room in ROOMS {
-        page = composed(judgement, following, (room, reader));
+        page = composed(judgement, following, room, reader);
         if page.len() <= LINES || reader == Reader::Pipe {
             break;
         }
@@ -53,7 +54,7 @@ pub fn text_with(
     page.write(out)
 }
 
-fn composed(judgement: &Judgement, following: &Following<'_>, (room, reader): (Room, Reader)) -> Page {
+fn composed(judgement: &Judgement, following: &Following<'_>, room: Room, reader: Reader) -> Page {
     let mut page = Page::about(following.log, reader);
     head(&mut page, judgement, room);
     steps(&mut page, judgement, room);
@@ -74,7 +75,7 @@ fn composed(judgement: &Judgement, following: &Following<'_>, (room, reader): (R
             if step.is_none() || !room.tight {
                 page.blank();
             }
-            step.into_iter().for_each(|step| page.words("", &titled(step), room.of(usize::MAX, 1)));
+            step.into_iter().for_each(|step| page.words("", &titled(step), room.choose(usize::MAX, 1)));
             details(&mut page, Shown::whole(judgement), room, last.len());
         }
     }
@@ -119,10 +120,10 @@ fn head(page: &mut Page, judgement: &Judgement, room: Room) {
     let throughput = throughput(part).filter(|_| judgement.steps.is_empty());
     let tested = Some(device(part)).filter(|tested| !tested.is_empty());
     if let Some(tested) = tested.into_iter().chain(throughput).reduce(|device, done| format!("{device}; {done}")) {
-        page.words("            ", &tested, room.of(usize::MAX, 2));
+        page.words("            ", &tested, room.choose(usize::MAX, 2));
     }
     if let Some(figures) = of_database(part).filter(|_| judgement.steps.is_empty()) {
-        page.words("            ", &figures, room.of(usize::MAX, 2));
+        page.words("            ", &figures, room.choose(usize::MAX, 2));
     }
     page.text("            ", &judgement.reason);
     if judgement.watermarks.is_empty() {
@@ -144,12 +145,11 @@ fn is_quick(judgement: &Judgement) -> bool {
 }
 
 fn length(time: &MeasuredTime) -> String {
-    let human = |ns| Span::from_ns(ns).human();
     let measured = time.measured_ns.min(time.planned_ns);
     if measured < time.planned_ns {
-        format!("{} of {} measured", human(measured), human(time.planned_ns))
+        format!("{} of {} measured", human_time(measured), human_time(time.planned_ns))
     } else {
-        format!("{} measured", human(measured))
+        format!("{} measured", human_time(measured))
     }
 }
 
@@ -159,7 +159,7 @@ fn steps(page: &mut Page, judgement: &Judgement, room: Room) {
     }
     page.blank();
     // The verdict depends on the last steps.
-    let left_out = judgement.steps.len().saturating_sub(room.of(LISTED, 3));
+    let left_out = judgement.steps.len().saturating_sub(room.choose(LISTED, 3));
     if left_out > 0 {
         page.line(format!("… {left_out} earlier steps"));
     }
@@ -185,7 +185,7 @@ fn step_lines(page: &mut Page, step: &Step, room: Room) {
     }
     let figures = figures_of_step(&step.part);
     if !in_one_line && !figures.is_empty() {
-        page.words("        ", &figures, room.of(usize::MAX, 1));
+        page.words("        ", &figures, room.choose(usize::MAX, 1));
     }
 }
 
@@ -211,7 +211,7 @@ fn tables(page: &mut Page, shown: Shown<'_>, most: usize, least: usize, with_tar
 }
 
 fn warnings(page: &mut Page, judgement: &Judgement, room: Room) {
-    let listed = room.of(WARNINGS, 1);
+    let listed = room.choose(WARNINGS, 1);
     for warning in judgement.warnings.iter().take(listed) {
         page.words("warning: ", warning, room.warning);
     }
@@ -224,11 +224,11 @@ fn warnings(page: &mut Page, judgement: &Judgement, room: Room) {
         } else {
             String::new()
         };
-        page.words("damage: ", &format!("line {}: {}{more}", damage.line, damage.what), room.of(usize::MAX, 1));
+        page.words("damage: ", &format!("line {}: {}{more}", damage.line, damage.what), room.choose(usize::MAX, 1));
     }
-    for gap in judgement.part.course.gaps.iter().take(room.of(2, 1)) {
+    for gap in judgement.part.course.gaps.iter().take(room.choose(2, 1)) {
         let what = format!("at {} ({}), went on {}", Span::from_ns(gap.at_ns).human(), gap.before, gap.resumed);
-        page.words("gap: ", &what, room.of(usize::MAX, 1));
+        page.words("gap: ", &what, room.choose(usize::MAX, 1));
     }
 }
 

@@ -9,13 +9,11 @@ const MODELS: usize = 3;
 /// What was tested: `Samsung PM9A3 S64FNE0R600123, 1.75 TiB`; with several targets
 /// `2 × Samsung PM9A3, 1 × Kioxia CM7, 5.24 TiB`. Empty where nothing is known about it.
 pub(crate) fn device(part: &StepFigures) -> String {
-    let fact =
-        |target: &TargetTotals, name: &str| target.head.facts.get(name).filter(|fact| *fact != "absent").cloned();
     let known = match part.targets.each.as_slice() {
-        [only] => ["model", "serial"].iter().filter_map(|name| fact(only, name)).collect::<Vec<_>>().join(" "),
+        [only] => ["model", "serial"].iter().filter_map(|name| fact_of(only, name)).collect::<Vec<_>>().join(" "),
         several => {
             let mut models: Vec<(String, u64)> = Vec::new();
-            for model in several.iter().filter_map(|target| fact(target, "model")) {
+            for model in several.iter().filter_map(|target| fact_of(target, "model")) {
                 match models.iter_mut().find(|(known, _)| *known == model) {
                     Some((_, count)) => *count += 1,
                     None => models.push((model, 1)),
@@ -30,4 +28,9 @@ pub(crate) fn device(part: &StepFigures) -> String {
     let size = part.targets.each.iter().fold(0u64, |sum, target| sum.saturating_add(target.head.size_bytes));
     let size = (size > 0).then(|| Bytes::new(size).human());
     Some(known).filter(|known| !known.is_empty()).into_iter().chain(size).collect::<Vec<_>>().join(", ")
+}
+
+/// A fact that a target reports.
+fn fact_of(target: &TargetTotals, name: &str) -> Option<String> {
+    target.head.facts.get(name).filter(|fact| *fact != "absent").cloned()
 }

@@ -1,8 +1,6 @@
 //! The figures of a whole part in the summary: percentiles, rates, errors, bytes, what was verified.
 
-use crate::judgement::{
-    Integrity, PhaseFigures, StreamFigures, StreamTotals, TargetFigures, TargetTotals, TimesSummary,
-};
+use crate::judgement::{Integrity, StreamFigures, StreamTotals, TargetFigures, TargetTotals, TimesSummary};
 use crate::render::page::{Page, Reader};
 use crate::render::room::{LISTED, Room};
 use crate::render::shown::{Shown, of_database, rate};
@@ -25,7 +23,7 @@ pub(crate) fn percentiles(page: &mut Page, shown: Shown<'_>, room: Room) {
             streams.push(stream);
         }
     }
-    let listed = if page.reader == Reader::Pipe { usize::MAX } else { room.of(LISTED / 2, 2) };
+    let listed = if page.reader == Reader::Pipe { usize::MAX } else { room.choose(LISTED / 2, 2) };
     let left_out = streams.len().saturating_sub(listed);
     if left_out > 0 {
         // The reader looks for the worst stream, wherever it is in the plan.
@@ -52,17 +50,20 @@ pub(crate) fn phases(page: &mut Page, streams: &StreamFigures, room: Room) {
     }
     page.blank();
     page.line(format!("{:<31}{:>9}{:>9}{:>9}{:>9}{:>9}", "phase", "rate/s", "mean", "p50", "p99", "max"));
-    let busy = |phase: &PhaseFigures| phase.streams.iter().filter(|it| it.response.operations > 0).count();
-    let rows: usize = streams.phases.iter().map(busy).sum();
-    let listed = if page.reader == Reader::Pipe { usize::MAX } else { room.of(LISTED, 2) };
+    let rows: usize = streams
+        .phases
+        .iter()
+        .map(|phase| phase.streams.iter().filter(|stream| stream.response.operations > 0).count())
+        .sum();
+    let listed = if page.reader == Reader::Pipe { usize::MAX } else { room.choose(LISTED, 2) };
     let all = streams.phases.iter().flat_map(|phase| phase.streams.iter().map(move |stream| (phase, stream)));
     for (phase, stream) in all.filter(|(_, stream)| stream.response.operations > 0).take(listed) {
         let [of, name] = [&phase.name, &stream.name].map(|name| page.reader.cut(name, 14));
         let rate = stream.rate_achieved.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.0}"));
         let times = &stream.response;
-        let human =
-            |ns: Option<u64>| format!("{:>9}", ns.map_or_else(|| "-".to_owned(), |ns| Span::from_ns(ns).human()));
-        let times = [times.mean_ns, times.p50_ns, times.p99_ns, times.max_ns].map(human).concat();
+        let times = [times.mean_ns, times.p50_ns, times.p99_ns, times.max_ns]
+            .map(|ns| format!("{:>9}", ns.map_or_else(|| "-".to_owned(), |ns| Span::from_ns(ns).human())))
+            .concat();
         page.line(format!("{:<31}{rate:>9}{times}", format!("{of} {name}")));
     }
     if rows > listed {
@@ -74,14 +75,16 @@ pub(crate) fn phases(page: &mut Page, streams: &StreamFigures, room: Room) {
 fn worst<'a>(shown: Shown<'a>, streams: &[&'a StreamTotals]) -> &'a str {
     let decided = shown.deciding.and_then(|place| place.stream.as_deref());
     let known = decided.filter(|name| streams.iter().any(|stream| stream.name == *name));
-    let slowest = || streams.iter().max_by_key(|stream| stream.response.p99_ns).map_or("", |stream| &stream.name);
-    known.unwrap_or_else(slowest)
+    known
+        .unwrap_or_else(|| streams.iter().max_by_key(|stream| stream.response.p99_ns).map_or("", |stream| &stream.name))
 }
 
 fn times(name: &str, times: &TimesSummary) -> String {
-    let cell = |ns: Option<u64>| format!("{:>9}", ns.map_or_else(|| "-".to_owned(), |ns| Span::from_ns(ns).human()));
     let values = [times.mean_ns, times.p50_ns, times.p99_ns, times.p99_9_ns, times.max_ns];
-    format!("{name:<31}{}", values.map(cell).concat())
+    format!(
+        "{name:<31}{}",
+        values.map(|ns| format!("{:>9}", ns.map_or_else(|| "-".to_owned(), |ns| Span::from_ns(ns).human()))).concat()
+    )
 }
 
 /// Other figures slice by slice, beside the table.
@@ -89,32 +92,39 @@ pub(crate) fn by_slice(page: &mut Page, lines: impl IntoIterator<Item = String>,
     lines.into_iter().take(room.by_slice).for_each(|line| page.line(line));
 }
 
-/// In flight, lag, CPU; errors; bytes.
+/// Shows operations in flight, lag and CPU, then errors, then bytes.
 pub(crate) fn figures(page: &mut Page, shown: Shown<'_>, room: Room) {
     let part = shown.part;
     database(page, shown, room);
-    let together = || part.streams.whole();
-    let most = |of: fn(&StreamTotals) -> u64| together().map(of).max().unwrap_or(0);
-    let lag = together().filter_map(|stream| stream.lag.p99_ns).max();
-    let own = together().filter_map(|stream| stream.own_lag.max_ns).max();
-    let human = |ns: Option<u64>| ns.map_or_else(|| "-".to_owned(), |ns| Span::from_ns(ns).human());
+    let lag = part.streams.whole().filter_map(|stream| stream.lag.p99_ns).max();
+    let own = part.streams.whole().filter_map(|stream| stream.own_lag.max_ns).max();
     let cpu = part
         .generator
         .cost
         .filter(|cost| cost.sampled_ns > 0)
         .map(|cost| format!(", CPU {:.0}% of one", cost.cpu_ns as f64 * 100.0 / cost.sampled_ns as f64));
-    let queues = match part.lacks_in_flight() {
-        true => "what was in flight is not in this log".to_owned(),
-        false => format!(
+    let queues = if part.lacks_in_flight() {
+        "what was in flight is not in this log".to_owned()
+    } else {
+        format!(
             "in flight up to {}, waiting up to {}",
-            most(|stream| stream.in_flight_max),
-            most(|stream| stream.waiting_max)
-        ),
+            part.streams.whole().map(|stream| stream.in_flight_max).max().unwrap_or(0),
+            part.streams.whole().map(|stream| stream.waiting_max).max().unwrap_or(0)
+        )
     };
-    let load = format!("{queues}; lag p99 {}, own lag max {}{}", human(lag), human(own), cpu.unwrap_or_default());
-    page.words("", &load, room.of(usize::MAX, 2));
-    let listed = room.of(LISTED, 1);
-    part.streams.loops.iter().take(listed).for_each(|it| page.words("", &it.in_words(), room.of(usize::MAX, 1)));
+    let load = format!(
+        "{queues}; lag p99 {}, own lag max {}{}",
+        time_or_dash(lag),
+        time_or_dash(own),
+        cpu.unwrap_or_default()
+    );
+    page.words("", &load, room.choose(usize::MAX, 2));
+    let listed = room.choose(LISTED, 1);
+    part.streams
+        .loops
+        .iter()
+        .take(listed)
+        .for_each(|looped| page.words("", &looped.in_words(), room.choose(usize::MAX, 1)));
     let (rates, errors) = (rates(shown), errors(&part.streams));
     let failed = match &errors {
         // Without streams no operation could fail, so nothing is said.
@@ -125,7 +135,7 @@ pub(crate) fn figures(page: &mut Page, shown: Shown<'_>, room: Room) {
     // Errors are always shown, whatever else has to be left out.
     let both = if errors.is_empty() { [rates, failed] } else { [failed, rates] };
     let both: Vec<String> = both.into_iter().filter(|said| !said.is_empty()).collect();
-    page.words("", &both.join("; "), room.of(usize::MAX, 2));
+    page.words("", &both.join("; "), room.choose(usize::MAX, 2));
     if part.databases.is_empty() {
         page.line(if part.lacks_bytes() {
             "how many bytes were moved is not in this log".to_owned()
@@ -136,14 +146,19 @@ pub(crate) fn figures(page: &mut Page, shown: Shown<'_>, room: Room) {
     let enlarged: Vec<String> =
         part.streams.whole().filter_map(|stream| Some(format!("{} {}", stream.name, stream.enlarged()?))).collect();
     if !enlarged.is_empty() {
-        page.words("in whole blocks of the target: ", &enlarged.join(", "), room.of(usize::MAX, 1));
+        page.words("in whole blocks of the target: ", &enlarged.join(", "), room.choose(usize::MAX, 1));
     }
     if let Some(cache) = &part.targets.cache {
-        page.words("", &cache.in_words(), room.of(usize::MAX, 2));
+        page.words("", &cache.in_words(), room.choose(usize::MAX, 2));
     }
-    part.targets.meters.iter().for_each(|meter| page.words("", &meter.in_words(), room.of(usize::MAX, 2)));
+    part.targets.meters.iter().for_each(|meter| page.words("", &meter.in_words(), room.choose(usize::MAX, 2)));
     by_slice(page, steady::lines(shown), room);
     integrity(page, &part.targets, room);
+}
+
+/// A time in words, or a dash.
+fn time_or_dash(ns: Option<u64>) -> String {
+    ns.map_or_else(|| "-".to_owned(), |ns| Span::from_ns(ns).human())
 }
 
 /// A database: its figures per minute, unless they stand at the top, what else was counted, what it is, and what its checks
@@ -151,7 +166,7 @@ pub(crate) fn figures(page: &mut Page, shown: Shown<'_>, room: Room) {
 fn database(page: &mut Page, shown: Shown<'_>, room: Room) {
     let part = shown.part;
     if let Some(figures) = of_database(part).filter(|_| !shown.is_headed) {
-        page.words("", &figures, room.of(usize::MAX, 2));
+        page.words("", &figures, room.choose(usize::MAX, 2));
     }
     let counted = part
         .streams
@@ -159,22 +174,25 @@ fn database(page: &mut Page, shown: Shown<'_>, room: Room) {
         .flat_map(|stream| stream.counts.counted.iter().map(move |(name, n)| format!("{} {name} {n}", stream.name)));
     let counted: Vec<String> = counted.collect();
     if !counted.is_empty() {
-        page.words("", &format!("of these: {}", counted.join(", ")), room.of(usize::MAX, 1));
+        page.words("", &format!("of these: {}", counted.join(", ")), room.choose(usize::MAX, 1));
     }
     for (target, database) in part.databases.iter().enumerate() {
-        let own: Vec<String> = part.streams.per_minute.iter().filter_map(|it| it.on(target)).collect();
+        let own: Vec<String> = part.streams.per_minute.iter().filter_map(|figure| figure.on(target)).collect();
         let (words, checked) = (database.in_words(), database.in_words_of_check());
-        match own.is_empty() {
-            true => [words, checked].iter().for_each(|said| page.words("", said, room.of(usize::MAX, 2))),
-            false => page.words(
+        if own.is_empty() {
+            [words, checked].iter().for_each(|said| page.words("", said, room.choose(usize::MAX, 2)))
+        } else {
+            page.words(
                 "",
                 &format!("{}: {}; {words}; {checked}", database.head.url, own.join(", ")),
-                room.of(usize::MAX, 3),
-            ),
+                room.choose(usize::MAX, 3),
+            )
         }
     }
-    if let Some(deviations) = part.databases.iter().map(|it| &it.head.deviations).find(|all| !all.is_empty()) {
-        page.words("", &format!("deviations from the standard: {}", deviations.join(", ")), room.of(usize::MAX, 2));
+    if let Some(deviations) =
+        part.databases.iter().map(|database| &database.head.deviations).find(|all| !all.is_empty())
+    {
+        page.words("", &format!("deviations from the standard: {}", deviations.join(", ")), room.choose(usize::MAX, 2));
     }
 }
 
@@ -190,9 +208,9 @@ fn integrity(page: &mut Page, targets: &TargetFigures, room: Room) {
         0 => String::new(),
         n => format!(" ({n} more could not be: never written, or being written)"),
     };
-    page.words("", &format!("{verified_reads} reads verified{open}, {found}"), room.of(usize::MAX, 2));
-    let listed = room.of(LISTED, 1);
-    places.iter().take(listed).for_each(|place| page.words("  ", &place.text(), room.of(usize::MAX, 1)));
+    page.words("", &format!("{verified_reads} reads verified{open}, {found}"), room.choose(usize::MAX, 2));
+    let listed = room.choose(LISTED, 1);
+    places.iter().take(listed).for_each(|place| page.words("  ", &place.text(), room.choose(usize::MAX, 1)));
     if *damaged > listed as u64 {
         page.line("  … more in the JSON and the run log");
     }
@@ -231,9 +249,16 @@ fn errors(streams: &StreamFigures) -> Vec<String> {
 }
 
 fn bytes(targets: &TargetFigures) -> String {
-    let sum =
-        |of: fn(&TargetTotals) -> u64| targets.each.iter().fold(0u64, |sum, target| sum.saturating_add(of(target)));
-    let (read, written, size) = (sum(|t| t.read_bytes), sum(|t| t.written_bytes), sum(|t| t.head.size_bytes));
+    let (read, written, size) = (
+        sum_of_targets(targets, |t| t.read_bytes),
+        sum_of_targets(targets, |t| t.written_bytes),
+        sum_of_targets(targets, |t| t.head.size_bytes),
+    );
     let full = if size > 0 { format!(" ({:.2} drive writes)", written as f64 / size as f64) } else { String::new() };
     format!("read {}, wrote {}{full}, warm-up included", Bytes::new(read).human(), Bytes::new(written).human())
+}
+
+/// The sum of a figure over all targets.
+fn sum_of_targets(targets: &TargetFigures, of: fn(&TargetTotals) -> u64) -> u64 {
+    targets.each.iter().fold(0u64, |sum, target| sum.saturating_add(of(target)))
 }

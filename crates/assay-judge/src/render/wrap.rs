@@ -68,7 +68,7 @@ pub(crate) fn broken(text: &str, columns: usize) -> Vec<String> {
 /// The byte at which the second of two lines begins, if the text has a space to break it at: the last one before which
 /// no more than `columns` stand, or else the first one.
 fn place_to_break(text: &str, columns: usize) -> Option<usize> {
-    let begins = text.find(|c: char| c != ' ')?;
+    let begins = text.find(|c| c != ' ')?;
     let spaces = text.char_indices().enumerate().filter(|(_, (at, c))| *c == ' ' && *at > begins);
     let places: Vec<(usize, usize)> =
         spaces.map(|(column, (at, _))| (column, at)).filter(|(_, at)| !parts_a_figure(text, *at)).collect();

@@ -6,8 +6,8 @@ use crate::finding::flaw::Late;
 use crate::finding::others::OthersUse;
 use crate::fold::layout::Layout;
 use crate::fold::window::Window;
-use crate::judgement::{Asked, CriterionOutcome, Deciding, Figure, Outcome};
-use crate::rules::gauge::{Figures, Gauge, Of};
+use crate::judgement::{CriterionOutcome, Deciding, Figure, Outcome, Requirement};
+use crate::rules::gauge::{Figures, Gauge, Scope};
 use crate::rules::tally::Tally;
 use crate::rules::worst::Worst;
 use crate::words::{bound_text, title};
@@ -55,9 +55,9 @@ pub(crate) struct Tracker {
 impl Tracker {
     /// Judges a criterion on the measure that it names.
     pub(crate) fn new(criterion: Criterion, over: Over, layout: &Layout) -> Tracker {
-        let of = Of::named(&criterion.stream, layout);
+        let scope = Scope::named(&criterion.stream, layout);
         Tracker {
-            gauge: of.map(|of| Gauge::new(criterion.clone(), of)),
+            gauge: scope.map(|scope| Gauge::new(criterion.clone(), scope)),
             worst: Worst::new(
                 layout.targets.len(),
                 if criterion.bound.is_of_work() { |a, b| a < b } else { |a, b| a > b },
@@ -109,7 +109,8 @@ impl Tracker {
     /// Notes the figures by which a window that was cut short is broken.
     pub(crate) fn cut(&mut self, figures: Vec<Figure>, layout: &Layout) {
         for figure in figures {
-            let target = figure.target.as_ref().and_then(|name| layout.targets.iter().position(|it| it == name));
+            let target =
+                figure.target.as_ref().and_then(|name| layout.targets.iter().position(|target| target == name));
             if let Some(target) = target {
                 self.worst.broke(target, &figure);
             }
@@ -149,9 +150,9 @@ impl Tracker {
     }
 
     fn decide(&mut self, figures: &Figures, flaw: Option<Late>, others: Option<OthersUse>) -> bool {
-        let alone = || figures.alone.iter().map(|(_, figure)| figure);
         let culprit = culprit(figures);
-        let pushed = alone().chain([&figures.together]).find(|figure| figure.generator);
+        let pushed =
+            figures.alone.iter().map(|(_, figure)| figure).chain([&figures.together]).find(|figure| figure.generator);
         let disturbed = disturbed(figures).cloned().zip(others);
         if let Some(figure) = culprit {
             self.tally.broke();
@@ -172,27 +173,34 @@ impl Tracker {
 
     /// The reasons against PASS. `planned` is how many windows there should be.
     pub(crate) fn findings(&self, planned: u64, step: u32) -> Vec<Finding> {
-        let at = |figure: &Figure| At { figure: figure.clone(), planned, own_ns: self.own_ns() };
         let mut findings = Vec::new();
-        let mut find = |figure: &Figure, what: What| {
-            findings.push(Finding::new(self.finding(what), self.deciding(figure, step)));
-        };
         let Firsts { broken, generator, cut, flaw, others } = &self.firsts;
         if let Some(figure) = broken {
             let Tally { broken, windows, held_before, .. } = self.tally;
-            find(figure, What::Broken(at(figure), Extent { broken, windows, held_before, on: self.worst.broken_on() }));
+            findings.push(self.finding_at(
+                figure,
+                What::Broken(
+                    self.at(figure, planned),
+                    Extent { broken, windows, held_before, on: self.worst.broken_on() },
+                ),
+                step,
+            ));
         }
         if let Some(figure) = cut.as_ref().filter(|_| broken.is_none()) {
-            find(figure, What::BrokenInCut(at(figure), self.worst.broken_on()));
+            findings.push(self.finding_at(
+                figure,
+                What::BrokenInCut(self.at(figure, planned), self.worst.broken_on()),
+                step,
+            ));
         }
         if let Some(figure) = generator {
-            find(figure, What::ByTheGenerator(at(figure)));
+            findings.push(self.finding_at(figure, What::ByTheGenerator(self.at(figure, planned)), step));
         }
         if let Some((figure, why)) = flaw {
-            find(figure, What::Flawed(at(figure), why.clone()));
+            findings.push(self.finding_at(figure, What::Flawed(self.at(figure, planned), why.clone()), step));
         }
         if let Some((figure, others)) = others {
-            find(figure, What::BesideOthers(at(figure), others.clone()));
+            findings.push(self.finding_at(figure, What::BesideOthers(self.at(figure, planned), others.clone()), step));
         }
         if self.gauge.is_none() {
             findings.push(Finding::of_step(self.finding(What::NoStream), step));
@@ -201,6 +209,16 @@ impl Tracker {
             findings.push(Finding::of_step(self.finding(What::NotJudged), step));
         }
         findings
+    }
+
+    /// A finding that a figure decided.
+    fn finding_at(&self, figure: &Figure, what: What, step: u32) -> Finding {
+        Finding::new(self.finding(what), self.deciding(figure, step))
+    }
+
+    /// The place of a figure.
+    fn at(&self, figure: &Figure, planned: u64) -> At {
+        At { figure: figure.clone(), planned, own_ns: self.own_ns() }
     }
 
     fn finding(&self, what: What) -> CriterionFinding {
@@ -246,9 +264,9 @@ impl Tracker {
     }
 }
 
-fn asked(criterion: &Criterion, window_ns: u64) -> Asked {
+fn asked(criterion: &Criterion, window_ns: u64) -> Requirement {
     let Criterion { stream, measure, bound, .. } = criterion;
-    Asked {
+    Requirement {
         criterion: criterion.to_string(),
         title: title(stream, *measure, bound),
         bound: bound_text(bound),
@@ -273,9 +291,9 @@ fn disturbed(figures: &Figures) -> Option<&Figure> {
 /// The figure that represents a broken window: that of one bad target among good ones, or the one over all targets when
 /// all are bad.
 fn culprit(figures: &Figures) -> Option<&Figure> {
-    let alone = || figures.alone.iter().map(|(_, figure)| figure);
-    let all_broken = alone().all(|figure| !figure.within);
-    let worst = alone().filter(|figure| is_broken(figure)).max_by(|a, b| a.value.total_cmp(&b.value));
+    let alone: Vec<&Figure> = figures.alone.iter().map(|(_, figure)| figure).collect();
+    let all_broken = alone.iter().all(|figure| !figure.within);
+    let worst = alone.into_iter().filter(|figure| is_broken(figure)).max_by(|a, b| a.value.total_cmp(&b.value));
     let named = if all_broken { None } else { worst };
     named.or(Some(&figures.together).filter(|figure| is_broken(figure))).or(worst)
 }

@@ -26,7 +26,7 @@ const TOO_FEW: u64 = 10;
 
 /// The outcome for the load of one stream in one slice, on one target or on all.
 #[derive(Debug)]
-pub(crate) struct Found {
+pub(crate) struct DeliveryCheck {
     /// Index of the target; `None` for all targets together.
     pub(crate) target: Option<usize>,
     /// How much was delivered.
@@ -35,7 +35,7 @@ pub(crate) struct Found {
     pub(crate) fault: Option<Cause>,
 }
 
-impl Found {
+impl DeliveryCheck {
     /// Whether the outcome is of this class.
     pub(crate) fn is(&self, class: Class) -> bool {
         self.fault.is_some_and(|cause| cause.class() == class)
@@ -43,7 +43,7 @@ impl Found {
 }
 
 /// The outcome for a stream's load: on all targets together, and on each where there are several.
-pub(crate) fn delivered_by(stream: usize, window: &Window, layout: &Layout) -> Vec<Found> {
+pub(crate) fn delivered_by(stream: usize, window: &Window, layout: &Layout) -> Vec<DeliveryCheck> {
     let flows = &layout.streams[stream].flows;
     let together = delivered(stream, &window.streams[stream], None, window, layout);
     let alone = flows.iter().filter(|_| flows.len() > 1);
@@ -52,8 +52,14 @@ pub(crate) fn delivered_by(stream: usize, window: &Window, layout: &Layout) -> V
 }
 
 /// `None` where nothing was due.
-fn delivered(stream: usize, cell: &Counters, flow: Option<usize>, window: &Window, layout: &Layout) -> Option<Found> {
-    let offered = cell.carried_in.saturating_add(cell.scheduled);
+fn delivered(
+    stream: usize,
+    cell: &Counters,
+    flow: Option<usize>,
+    window: &Window,
+    layout: &Layout,
+) -> Option<DeliveryCheck> {
+    let offered = cell.carried_in.saturating_add(cell.work.scheduled);
     if offered > 0 && cell.ended() == 0 {
         if layout.lives.begins_within(stream, window.start_ns, window.end_ns) {
             // What it issued in its first moments is carried into the next window, and judged there.
@@ -63,39 +69,62 @@ fn delivered(stream: usize, cell: &Counters, flow: Option<usize>, window: &Windo
             return None;
         }
         let cause = excused(nothing_completed(cell), stream, flow, window, layout);
-        let result = (NONE.to_owned(), 0.0, offered, !matches!(cause, Cause::NothingCompleted | Cause::Others));
-        return Some(found(flow, window, layout, result, Some(cause)));
+        let delivered = Delivered {
+            text: NONE.to_owned(),
+            value: 0.0,
+            operations: offered,
+            generator: !matches!(cause, Cause::NothingCompleted | Cause::Others),
+        };
+        return Some(found(flow, window, layout, delivered, Some(cause)));
     }
-    if cell.scheduled == 0 {
+    if cell.work.scheduled == 0 {
         return None;
     }
     let own = lag_is_the_generators(cell);
     let length = layout.lives.lived_ns(stream, window.start_ns, window.end_ns);
     let flows = if flow.is_some() { 1 } else { layout.streams[stream].flows.len() };
-    let waiting = waiting(cell, flows, (own, layout.backlog), length);
-    let within = waiting <= cell.scheduled / LEFT_WAITING;
+    let waiting = waiting(cell, flows, own, layout.plan.backlog, length);
+    let within = waiting <= cell.work.scheduled / LEFT_WAITING;
     let generator = !within && (own || behind_ns(cell, waiting, length) <= shift_ns(stream, flow, window, layout));
-    let value = 1.0 - waiting as f64 / cell.scheduled as f64;
-    let text = share_text(value, LEAST);
-    let cause = || if generator { Cause::Generator } else { excused(Cause::Device, stream, flow, window, layout) };
-    let fault = (!within).then(cause);
-    Some(found(flow, window, layout, (text, value, cell.scheduled, generator), fault))
+    let value = 1.0 - waiting as f64 / cell.work.scheduled as f64;
+    let delivered = Delivered { text: share_text(value, LEAST), value, operations: cell.work.scheduled, generator };
+    let fault = if within {
+        None
+    } else if generator {
+        Some(Cause::Generator)
+    } else {
+        Some(excused(Cause::Device, stream, flow, window, layout))
+    };
+    Some(found(flow, window, layout, delivered, fault))
 }
 
 /// A device on which others disturbed the stream is not accused.
 fn excused(cause: Cause, stream: usize, flow: Option<usize>, window: &Window, layout: &Layout) -> Cause {
-    let flows = layout.streams[stream].flows.iter().copied().filter(|it| flow.is_none_or(|flow| *it == flow));
+    let flows = layout.streams[stream].flows.iter().copied().filter(|own| flow.is_none_or(|flow| *own == flow));
     let accused = cause.class() == Class::Broken;
     if accused && window.is_disturbed(flows) { Cause::Others } else { cause }
+}
+
+/// How much of the load was delivered.
+struct Delivered {
+    /// The share in words.
+    text: String,
+    /// The share, 0 to 1.
+    value: f64,
+    /// Number of operations of which it is the share.
+    operations: u64,
+    /// Whether the generator is the reason why it is less than all.
+    generator: bool,
 }
 
 fn found(
     flow: Option<usize>,
     window: &Window,
     layout: &Layout,
-    (text, value, operations, generator): (String, f64, u64, bool),
+    delivered: Delivered,
     fault: Option<Cause>,
-) -> Found {
+) -> DeliveryCheck {
+    let Delivered { text, value, operations, generator } = delivered;
     let figure = Figure {
         window: window.number,
         start_ns: window.start_ns,
@@ -108,21 +137,21 @@ fn found(
         generator,
         others: fault == Some(Cause::Others),
     };
-    Found { target: flow.map(|flow| usize::from(layout.flows[flow].target)), figure, fault }
+    DeliveryCheck { target: flow.map(|flow| usize::from(layout.flows[flow].target)), figure, fault }
 }
 
 /// Whether the few operations that were due are all being carried when a window ends, which is not the last one: they are
 /// carried into the next window, which says whether they complete. Operations that wait for a slot count only where the
 /// plan allows a backlog.
 fn is_on_its_way(cell: &Counters, layout: &Layout) -> bool {
-    let waiting = if layout.backlog.is_zero() { 0 } else { cell.waiting };
-    let few = cell.carried_in == 0 && cell.scheduled < TOO_FEW;
-    few && cell.stuck == 0 && cell.in_flight.saturating_add(waiting) == cell.scheduled
+    let waiting = if layout.plan.backlog.is_zero() { 0 } else { cell.waiting };
+    let few = cell.carried_in == 0 && cell.work.scheduled < TOO_FEW;
+    few && cell.stuck == 0 && cell.in_flight.saturating_add(waiting) == cell.work.scheduled
 }
 
 fn nothing_completed(cell: &Counters) -> Cause {
-    let few = cell.carried_in == 0 && cell.scheduled < TOO_FEW;
-    let reached = cell.in_flight > 0 || cell.stuck > 0 || cell.issued > 0;
+    let few = cell.carried_in == 0 && cell.work.scheduled < TOO_FEW;
+    let reached = cell.in_flight > 0 || cell.stuck > 0 || cell.work.issued > 0;
     match (few, reached && !lag_is_the_generators(cell)) {
         (true, _) => Cause::TooFew,
         (false, true) => Cause::NothingCompleted,
@@ -131,23 +160,24 @@ fn nothing_completed(cell: &Counters) -> Cause {
 }
 
 /// Operations that wait at the end of the window although they should have been issued.
-fn waiting(cell: &Counters, flows: usize, (own, backlog): (bool, Span), length: u64) -> u64 {
+fn waiting(cell: &Counters, flows: usize, own: bool, backlog: Span, length: u64) -> u64 {
     // An operation that is due in the very last instant is on its way, not withheld.
-    let waiting = cell.waiting.saturating_sub(flows as u64).min(cell.scheduled);
-    let within = |most: u64| u128::from(waiting) * u128::from(length) <= u128::from(cell.scheduled) * u128::from(most);
+    let waiting = cell.waiting.saturating_sub(flows as u64).min(cell.work.scheduled);
+    let within =
+        |most: u64| u128::from(waiting) * u128::from(length) <= u128::from(cell.work.scheduled) * u128::from(most);
     let on_its_way = own && within(JITTER.as_ns()) || within(backlog.as_ns().min(length / PART_OF_A_WINDOW));
     if on_its_way { 0 } else { waiting }
 }
 
 /// How long the schedule takes for the waiting operations.
 fn behind_ns(cell: &Counters, waiting: u64, length: u64) -> u128 {
-    u128::from(waiting) * u128::from(length) / u128::from(cell.scheduled.max(1))
+    u128::from(waiting) * u128::from(length) / u128::from(cell.work.scheduled.max(1))
 }
 
-/// By how much the operations that wait may have been shifted, because all operations before them were late.
+/// The time by which the operations that wait may have been shifted, because all operations before them were late.
 fn shift_ns(stream: usize, flow: Option<usize>, window: &Window, layout: &Layout) -> u128 {
-    let flows = layout.streams[stream].flows.iter().filter(|it| flow.is_none_or(|flow| **it == flow));
-    let late = flows.filter_map(|it| window.late.get(usize::from(layout.flows[*it].target)));
+    let flows = layout.streams[stream].flows.iter().filter(|own| flow.is_none_or(|flow| **own == flow));
+    let late = flows.filter_map(|flow| window.late.get(usize::from(layout.flows[*flow].target)));
     late.map(|late| lateness::behind_ns(late, layout)).max().unwrap_or(0).into()
 }
 
@@ -163,6 +193,11 @@ fn lag_is_the_generators(cell: &Counters) -> bool {
 mod tests {
     use super::*;
     use crate::fold::fixture;
+    use assay_record::FlowWork;
+
+    fn scheduled_only(scheduled: u64) -> FlowWork {
+        FlowWork { scheduled, ..FlowWork::default() }
+    }
 
     /// Lag of an operation, and the generator's own part of it.
     fn lagged(lag: u128, own: u128, cell: Counters) -> Counters {
@@ -173,9 +208,10 @@ mod tests {
 
     #[test]
     fn where_nothing_completed_it_counts_who_had_the_operations() {
-        let cell = |carried_in, scheduled| Counters { carried_in, scheduled, ..Counters::new(1) };
+        let cell = |carried_in, scheduled| Counters { carried_in, work: scheduled_only(scheduled), ..Counters::new(1) };
         let due = || cell(0, 10);
-        let reached = |in_flight, stuck, issued| Counters { in_flight, stuck, issued, ..due() };
+        let reached =
+            |in_flight, stuck, issued| Counters { in_flight, stuck, work: FlowWork { issued, ..due().work }, ..due() };
         for (cell, expected) in [
             (cell(0, 9), Cause::TooFew),
             (cell(1, 9), Cause::NothingIssued),
@@ -203,7 +239,7 @@ mod tests {
     fn a_few_operations_that_are_being_carried_are_judged_in_the_next_window() {
         let cell = |carried_in, scheduled, in_flight, waiting, stuck| Counters {
             carried_in,
-            scheduled,
+            work: scheduled_only(scheduled),
             in_flight,
             waiting,
             stuck,
@@ -220,7 +256,8 @@ mod tests {
             // It was carried in, and has not completed here either.
             (cell(1, 0, 1, 0, 0), 0, Some(Cause::NothingCompleted)),
         ] {
-            let layout = Layout { backlog: Span::from_secs(backlog), ..Layout::new(&fixture::header(), &[]).unwrap() };
+            let mut layout = Layout::new(&fixture::header(), &[]).unwrap();
+            layout.plan.backlog = Span::from_secs(backlog);
             let found = delivered(0, &cell, None, &fixture::window(&layout), &layout);
             assert_eq!(found.and_then(|found| found.fault), expected, "{cell:?}");
         }
@@ -252,8 +289,8 @@ mod tests {
             // No more than were due.
             (5000, 1, true, 1000),
         ] {
-            let cell = Counters { waiting: held, scheduled: 1000, ..Counters::new(1) };
-            let found = waiting(&cell, flows, (own, Span::ZERO), LENGTH);
+            let cell = Counters { waiting: held, work: scheduled_only(1000), ..Counters::new(1) };
+            let found = waiting(&cell, flows, own, Span::ZERO, LENGTH);
             assert_eq!(found, expected, "{held} {flows} {own}");
             assert_eq!(behind_ns(&cell, found, LENGTH), u128::from(expected) * 10_000_000);
         }
@@ -265,8 +302,8 @@ mod tests {
     fn a_backlog_that_the_plan_allows_is_on_its_way_as_long_as_it_is_a_small_part_of_the_window() {
         const LENGTH: u64 = 10_000_000_000;
         for (held, backlog_ms, expected) in [(11, 0, 10), (11, 99, 10), (11, 100, 0), (51, 1000, 0), (52, 1000, 51)] {
-            let cell = Counters { waiting: held, scheduled: 1000, ..Counters::new(1) };
-            let found = waiting(&cell, 1, (false, Span::from_ms(backlog_ms)), LENGTH);
+            let cell = Counters { waiting: held, work: scheduled_only(1000), ..Counters::new(1) };
+            let found = waiting(&cell, 1, false, Span::from_ms(backlog_ms), LENGTH);
             assert_eq!(found, expected, "{held} {backlog_ms}");
         }
     }
@@ -288,7 +325,12 @@ mod tests {
         };
         // A hundred of a thousand wait: one second of the schedule.
         window.late = vec![late(1_010_000_000), late(5_000_000)];
-        let cell = Counters { ok: 900, waiting: 101, in_flight: 1, scheduled: 1000, ..Counters::new(1) };
+        let cell = Counters {
+            work: FlowWork { ok: 900, ..scheduled_only(1000) },
+            waiting: 101,
+            in_flight: 1,
+            ..Counters::new(1)
+        };
         for (flow, held_back, expected) in [
             (Some(0), 101, Cause::Generator),
             (Some(0), 103, Cause::Device),
@@ -306,8 +348,12 @@ mod tests {
     fn a_thousandth_may_wait_at_the_end() {
         let layout = Layout::new(&fixture::header(), &[]).unwrap();
         let window = fixture::window(&layout);
-        let cell =
-            |waiting, in_flight| Counters { ok: 9000, waiting, in_flight, scheduled: 10_000, ..Counters::new(1) };
+        let cell = |waiting, in_flight| Counters {
+            work: FlowWork { ok: 9000, ..scheduled_only(10_000) },
+            waiting,
+            in_flight,
+            ..Counters::new(1)
+        };
         for (waiting, in_flight, own, fault, value) in [
             (0, 1, 0, None, 1.0),
             (11, 1, 0, None, 0.999),
@@ -322,7 +368,14 @@ mod tests {
             assert_eq!((found.figure.operations, found.figure.window), (10_000, 2));
         }
         assert!(
-            delivered(0, &Counters { ok: 5, ..Counters::new(1) }, None, &window, &layout).is_none(),
+            delivered(
+                0,
+                &Counters { work: FlowWork { ok: 5, ..FlowWork::default() }, ..Counters::new(1) },
+                None,
+                &window,
+                &layout
+            )
+            .is_none(),
             "none was due"
         );
     }

@@ -23,9 +23,9 @@ struct Difference {
 }
 
 impl Difference {
-    /// By operations or by bytes, whichever difference is smaller: the kernel splits and merges operations, and counts
+    /// The difference by operations or by bytes, whichever is smaller: the kernel splits and merges operations, and counts
     /// bytes in sectors.
-    fn of(what: [&'static str; 2], theirs: DiskCount, own: DiskCount) -> Option<Difference> {
+    fn new(what: [&'static str; 2], theirs: DiskCount, own: DiskCount) -> Option<Difference> {
         Difference::both(what, theirs, own).min_by(|a, b| a.share.total_cmp(&b.share))
     }
 
@@ -38,18 +38,22 @@ impl Difference {
     }
 
     fn both(what: [&'static str; 2], theirs: DiskCount, own: DiskCount) -> impl Iterator<Item = Difference> {
-        let by = |what, theirs: u64, own: u64| {
-            (own > 0).then(|| Difference { what, theirs, own, share: theirs.abs_diff(own) as f64 / own as f64 })
-        };
-        [by(what[0], theirs.operations, own.operations), by(what[1], theirs.bytes, own.bytes)].into_iter().flatten()
+        [difference_by(what[0], theirs.operations, own.operations), difference_by(what[1], theirs.bytes, own.bytes)]
+            .into_iter()
+            .flatten()
     }
+}
+
+/// The difference of two counts as a share of the own one.
+fn difference_by(what: &'static str, theirs: u64, own: u64) -> Option<Difference> {
+    (own > 0).then(|| Difference { what, theirs, own, share: theirs.abs_diff(own) as f64 / own as f64 })
 }
 
 /// The largest difference: of reads and writes together, and of either direction alone where the device counted less
 /// than the run issued. Operations in one direction that a cache answers must not be hidden by the other; what others
 /// do in addition is compared with the sum of both, unless it is counted for itself (`Header::watched`).
 fn difference(disk: &DiskTotals, others_are_counted: bool) -> Option<Difference> {
-    let together = Difference::of(["operations", "bytes"], disk.all(), disk.own_all());
+    let together = Difference::new(["operations", "bytes"], disk.all(), disk.own_all());
     let together = together.filter(|found| !others_are_counted || found.theirs < found.own);
     let alone = [
         (["reads", "bytes read"], disk.reads, disk.own_reads),

@@ -17,37 +17,37 @@ use assay_base::Criterion;
 pub(crate) struct Gauge {
     /// The criterion, with the measure on which it is judged.
     pub(crate) criterion: Criterion,
-    of: Of,
+    scope: Scope,
 }
 
 /// Which operations a criterion is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Of {
-    /// Those of the stream with this index, over all targets and on each.
+pub(crate) enum Scope {
+    /// The operations of the stream with this index, over all targets and on each.
     Stream(usize),
-    /// Those of all streams together.
+    /// The operations of all streams together.
     All,
 }
 
-impl Of {
+impl Scope {
     /// What the name in a criterion stands for; `None` where the run has no such stream.
-    pub(crate) fn named(name: &str, layout: &Layout) -> Option<Of> {
+    pub(crate) fn named(name: &str, layout: &Layout) -> Option<Scope> {
         let stream = layout.streams.iter().position(|stream| stream.head.name == name);
-        stream.map(Of::Stream).or((name == Criterion::ALL).then_some(Of::All))
+        stream.map(Scope::Stream).or((name == Criterion::ALL).then_some(Scope::All))
     }
 
     /// The streams.
     fn streams(self, layout: &Layout) -> std::ops::Range<usize> {
         match self {
-            Of::Stream(stream) => stream..stream + 1,
-            Of::All => 0..layout.streams.len(),
+            Scope::Stream(stream) => stream..stream + 1,
+            Scope::All => 0..layout.streams.len(),
         }
     }
 
     /// The flows that are judged alone: those of a stream on several targets.
     fn alone(self, layout: &Layout) -> &[usize] {
         match self {
-            Of::Stream(stream) if layout.streams[stream].flows.len() > 1 => &layout.streams[stream].flows,
+            Scope::Stream(stream) if layout.streams[stream].flows.len() > 1 => &layout.streams[stream].flows,
             _ => &[],
         }
     }
@@ -72,9 +72,9 @@ impl Of {
     /// For how long any of them lives in a stretch of time.
     fn lived_ns(self, from_ns: u64, to_ns: u64, layout: &Layout) -> u64 {
         match self {
-            Of::Stream(stream) => layout.lives.lived_ns(stream, from_ns, to_ns),
+            Scope::Stream(stream) => layout.lives.lived_ns(stream, from_ns, to_ns),
             // While one stream waits for another, none does its work: the whole time counts.
-            Of::All => to_ns.saturating_sub(from_ns),
+            Scope::All => to_ns.saturating_sub(from_ns),
         }
     }
 }
@@ -90,15 +90,15 @@ pub(crate) struct Figures {
 
 impl Gauge {
     /// Computes values of `criterion` from windows.
-    pub(crate) fn new(criterion: Criterion, of: Of) -> Gauge {
-        Gauge { criterion, of }
+    pub(crate) fn new(criterion: Criterion, scope: Scope) -> Gauge {
+        Gauge { criterion, scope }
     }
 
     /// Its values in a complete window; `None` where nothing completed or the threshold is not counted.
     pub(crate) fn read(&self, window: &Window, layout: &Layout) -> Option<Figures> {
-        let together = self.figure(&self.of.together(window, layout), None, window, layout)?;
+        let together = self.figure(&self.scope.together(window, layout), None, window, layout)?;
         // Bounds on work are judged over all targets together only.
-        let flows = self.of.alone(layout).iter().filter(|_| !self.criterion.bound.is_of_work());
+        let flows = self.scope.alone(layout).iter().filter(|_| !self.criterion.bound.is_of_work());
         let alone = flows.filter_map(|&flow| {
             let target = usize::from(layout.flows[flow].target);
             Some((target, self.figure(&window.flows[flow], Some(target), window, layout)?))
@@ -111,7 +111,7 @@ impl Gauge {
         if !layout.times.lateness {
             return None;
         }
-        self.of.streams(layout).find_map(|stream| lateness::flaw(window, stream, layout))
+        self.scope.streams(layout).find_map(|stream| lateness::flaw(window, stream, layout))
     }
 
     /// How a window that was cut short broke the criterion, whatever the rest of it would have been: over all targets
@@ -121,17 +121,17 @@ impl Gauge {
         if !counts {
             return Vec::new();
         }
-        let flows = self.of.alone(layout);
+        let flows = self.scope.alone(layout);
         let target = |flow: usize| Some(usize::from(layout.flows[flow].target));
         let alone = flows.iter().map(|&flow| (&window.flows[flow], target(flow), flows.len()));
-        let sum = self.of.together(window, layout);
+        let sum = self.scope.together(window, layout);
         let together = (&sum, None, 1);
-        let streams = &layout.streams[self.of.streams(layout)];
+        let streams = &layout.streams[self.scope.streams(layout)];
         let broken = [together].into_iter().chain(alone).filter_map(|(cell, target, shares)| {
             let measured = self.value(cell, layout)?;
             let by_the_device = self.without_the_generator(measured, cell, target, window, layout);
             let figure = |value: Value| {
-                let value = at_least(value, cell, window, (streams, shares))?;
+                let value = at_least(value, cell, window, streams, shares)?;
                 let text = format!("at least {}", value.text(&self.criterion.bound));
                 let figure = self.figure_of(value, text, target, window, layout);
                 (!figure.within).then_some(figure)
@@ -153,7 +153,7 @@ impl Gauge {
     fn figure(&self, cell: &Counters, target: Option<usize>, window: &Window, layout: &Layout) -> Option<Figure> {
         let bound = &self.criterion.bound;
         // The work of a stream is judged over the part of the window in which it lives.
-        let length_ns = self.of.lived_ns(window.start_ns, window.end_ns, layout);
+        let length_ns = self.scope.lived_ns(window.start_ns, window.end_ns, layout);
         if length_ns == 0 && bound.is_of_work() {
             return None;
         }
@@ -186,24 +186,29 @@ impl Gauge {
 
     /// Its flows: all of them, or those on one target.
     fn flows(&self, target: Option<usize>, layout: &Layout) -> impl Iterator<Item = usize> {
-        let all = self.of.streams(layout).flat_map(|stream| &layout.streams[stream].flows).copied();
+        let all = self.scope.streams(layout).flat_map(|stream| &layout.streams[stream].flows).copied();
         all.filter(move |flow| target.is_none_or(|target| usize::from(layout.flows[*flow].target) == target))
     }
 
     /// What others did on the disks of its targets in a window, in words; with a target, only on that target's disks.
     pub(crate) fn others(&self, figure: &Figure, window: &Window, layout: &Layout) -> Option<OthersUse> {
-        let named = |at: usize| figure.target.as_ref().is_none_or(|target| *target == layout.targets[at]);
-        let serves = |at: usize| named(at) && self.of.targets(layout).any(|target| target == at);
-        window.others(serves, layout)
+        window.others(
+            |at: usize| {
+                (figure.target.as_ref().is_none_or(|target| *target == layout.targets[at]))
+                    && self.scope.targets(layout).any(|target| target == at)
+            },
+            layout,
+        )
     }
 
     /// The value of a cell; of a bound on work there is none.
     fn value(&self, cell: &Counters, layout: &Layout) -> Option<Value> {
         let Criterion { measure, bound, .. } = &self.criterion;
-        let value = Value::of(cell, *measure, bound, &layout.times.thresholds);
-        match self.of.may_fail(layout) {
-            true => value.or_else(|| Value::all_failed(cell, bound)).map(|value| value.with_failed(cell, bound)),
-            false => value,
+        let value = Value::measured(cell, *measure, bound, &layout.times.thresholds);
+        if self.scope.may_fail(layout) {
+            value.or_else(|| Value::all_failed(cell, bound)).map(|value| value.with_failed(cell, bound))
+        } else {
+            value
         }
     }
 
@@ -235,7 +240,7 @@ impl Gauge {
         if !layout.times.lateness {
             return value.without_own_lag(cell, measure, bound, thresholds);
         }
-        let on = self.of.targets(layout).filter(|at| target.is_none_or(|it| it == *at));
+        let on = self.scope.targets(layout).filter(|at| target.is_none_or(|target| target == *at));
         if bound.is_of_work() {
             let on: Vec<usize> = on.collect();
             let late = on.iter().filter_map(|at| window.late.get(*at));
@@ -246,9 +251,10 @@ impl Gauge {
             Some(by_ns) => Value::less(cell, measure, bound, thresholds, by_ns),
             None => Value::floor(cell, measure, bound, thresholds),
         };
-        match self.of.may_fail(layout) {
-            true => left.map_or(value, |left| left.with_failed(cell, bound)),
-            false => left.unwrap_or(value),
+        if self.scope.may_fail(layout) {
+            left.map_or(value, |left| left.with_failed(cell, bound))
+        } else {
+            left.unwrap_or(value)
         }
     }
 }
@@ -275,7 +281,7 @@ mod tests {
         window.flows.iter_mut().for_each(|cell| cell.response.counts = vec![100, 900, 0]);
         window.streams[0].response.counts = vec![200, 1800, 0];
         let criterion = "reads response over 1ms below 5% per 1h".parse().unwrap();
-        (Gauge::new(criterion, Of::Stream(0)), window, layout)
+        (Gauge::new(criterion, Scope::Stream(0)), window, layout)
     }
 
     /// The generator let a target rest for a second although operations were due.
@@ -332,8 +338,8 @@ mod tests {
         header.flows = [(0, 0), (0, 1), (1, 1)].map(|(stream, target)| FlowHead { stream, target }).to_vec();
         header.streams.iter_mut().for_each(|it| (it.rate, it.arrival) = (Some(Rate::per_second(200)), "steady".into()));
         let layout = Layout { times: layout.times, ..Layout::new(&header, &[]).unwrap() };
-        assert_eq!(Of::named("all", &layout), Some(Of::All));
-        assert_eq!([Of::named("others", &layout), Of::named("none", &layout)], [Some(Of::Stream(1)), None]);
+        assert_eq!(Scope::named("all", &layout), Some(Scope::All));
+        assert_eq!([Scope::named("others", &layout), Scope::named("none", &layout)], [Some(Scope::Stream(1)), None]);
         let mut window = fixture::window(&layout);
         let times = |sum_ns: u64, counts: [u64; 3]| crate::fold::counters::Lengths {
             sum_ns: u128::from(sum_ns),
@@ -341,9 +347,9 @@ mod tests {
             ..window.streams[0].response.clone()
         };
         let (slow, fast) = (times(4_000_000, [0, 2, 0]), times(1_000_000, [8, 0, 0]));
-        (window.streams[0].response, window.streams[0].ok) = (slow, 2);
-        (window.streams[1].response, window.streams[1].ok) = (fast, 8);
-        let gauge = |criterion: &str| Gauge::new(criterion.parse().unwrap(), Of::All);
+        (window.streams[0].response, window.streams[0].work.ok) = (slow, 2);
+        (window.streams[1].response, window.streams[1].work.ok) = (fast, 8);
+        let gauge = |criterion: &str| Gauge::new(criterion.parse().unwrap(), Scope::All);
         // Two of ten take 1 ms or longer; the mean is half a millisecond.
         for (criterion, within) in [
             ("all response over 1ms at most 20% per 1h", true),
@@ -384,7 +390,7 @@ mod tests {
         header.targets.push(header.targets[0].clone());
         header.flows = [(0, 1), (1, 0), (1, 1)].map(|(stream, target)| FlowHead { stream, target }).to_vec();
         let layout = Layout::new(&header, &[]).unwrap();
-        let of = |of: Of| of.targets(&layout).collect::<Vec<_>>();
-        assert_eq!((of(Of::Stream(0)), of(Of::Stream(1)), of(Of::All)), (vec![1], vec![0, 1], vec![1, 0, 1]));
+        let of = |of: Scope| of.targets(&layout).collect::<Vec<_>>();
+        assert_eq!((of(Scope::Stream(0)), of(Scope::Stream(1)), of(Scope::All)), (vec![1], vec![0, 1], vec![1, 0, 1]));
     }
 }

@@ -36,7 +36,7 @@ pub(crate) struct LateShare {
 
 impl LateShare {
     /// The shares of a target in a window of `length_ns`.
-    pub(crate) fn of(late: &Late, length_ns: u64, layout: &Layout) -> LateShare {
+    pub(crate) fn new(late: &Late, length_ns: u64, layout: &Layout) -> LateShare {
         let length = length_ns.max(1) as f64;
         let rest = late.rest_ns(&layout.times.thresholds, margin_ns(layout));
         LateShare { rest: rest as f64 / length, overslept: late.overslept.sum_ns as f64 / length }
@@ -46,7 +46,7 @@ impl LateShare {
 impl LatenessTotals {
     /// Adds a slice of `length_ns`.
     pub fn add(&mut self, late: &Late, length_ns: u64, layout: &Layout) {
-        let share = LateShare::of(late, length_ns, layout);
+        let share = LateShare::new(late, length_ns, layout);
         self.idle.add(&late.idle);
         self.overslept.add(&late.overslept);
         self.rest_share_max = self.rest_share_max.max(share.rest);
@@ -54,7 +54,7 @@ impl LatenessTotals {
     }
 }
 
-/// By how much a rest must be longer than the schedule's own.
+/// A rest must be longer than the schedule's own by this much.
 pub(crate) fn margin_ns(layout: &Layout) -> u64 {
     layout.times.smallest.map_or(0, |smallest| smallest.as_ns() / MARGIN)
 }
@@ -71,16 +71,20 @@ pub(crate) fn flaw(window: &Window, stream: usize, layout: &Layout) -> Option<fl
 
 fn on_target(window: &Window, target: usize, layout: &Layout) -> Option<LateBy> {
     let late = window.late.get(target)?;
-    let share = LateShare::of(late, window.end_ns.saturating_sub(window.start_ns), layout);
-    let has = |open| layout.streams_of(target).any(|stream| layout.streams[stream].head.is_open_loop() == open);
-    if has(true) && share.rest > AT_MOST {
+    let share = LateShare::new(late, window.end_ns.saturating_sub(window.start_ns), layout);
+    if has_streams(layout, target, true) && share.rest > AT_MOST {
         return Some(LateBy::Rest { share: share.rest, longest_ns: late.idle.max_ns });
     }
     // Where the log counts what slots do, that decides about closed loops.
-    if has(false) && layout.loops.is_empty() && share.overslept > AT_MOST {
+    if has_streams(layout, target, false) && layout.loops.is_empty() && share.overslept > AT_MOST {
         return Some(LateBy::Overslept { share: share.overslept, longest_ns: late.overslept.max_ns });
     }
     if share.rest > TELL || share.overslept > TELL { merged(late, target, layout) } else { None }
+}
+
+/// Whether open or closed loops run on a target.
+fn has_streams(layout: &Layout, target: usize, is_open_loop: bool) -> bool {
+    layout.streams_of(target).any(|stream| layout.streams[stream].head.is_open_loop() == is_open_loop)
 }
 
 /// Where the generator let a target rest for longer than allowed, by how much this may have made a response longer: a
@@ -89,11 +93,11 @@ fn on_target(window: &Window, target: usize, layout: &Layout) -> Option<LateBy> 
 pub(crate) fn given_away_ns(window: &Window, targets: impl Iterator<Item = usize>, layout: &Layout) -> Option<u64> {
     let length = window.end_ns.saturating_sub(window.start_ns);
     let late = targets.filter_map(|target| window.late.get(target));
-    let much = late.filter(|late| LateShare::of(late, length, layout).rest > AT_MOST);
+    let much = late.filter(|late| LateShare::new(late, length, layout).rest > AT_MOST);
     much.map(|late| behind_ns(late, layout)).max()
 }
 
-/// By how much the generator may have delayed the whole schedule of a target.
+/// The time by which the generator may have delayed the whole schedule of a target.
 pub(crate) fn behind_ns(late: &Late, layout: &Layout) -> u64 {
     late.shift_ns.saturating_add(late.rest_ns(&layout.times.thresholds, margin_ns(layout)))
 }
@@ -107,7 +111,7 @@ pub(crate) fn without_work_ns(late: &Late, layout: &Layout) -> u64 {
 /// A warning where lateness is worth mentioning although it does not affect the verdict.
 pub(crate) fn warning(window: &Window, layout: &Layout) -> Option<String> {
     let length = window.end_ns.saturating_sub(window.start_ns);
-    let shares = window.late.iter().map(|late| LateShare::of(late, length, layout));
+    let shares = window.late.iter().map(|late| LateShare::new(late, length, layout));
     let worst = shares.enumerate().max_by(|a, b| a.1.rest.total_cmp(&b.1.rest))?;
     (worst.1.rest > TELL).then(|| {
         format!(
@@ -124,7 +128,6 @@ pub(crate) fn warning(window: &Window, layout: &Layout) -> Option<String> {
 /// it was asked to.
 fn merged(late: &Late, target: usize, layout: &Layout) -> Option<LateBy> {
     let disk = late.disk?;
-    let fewer = |counted: u64, own: u64| own as f64 - counted as f64 > own as f64 * MERGED + COUNTED_APART;
     let sequential = |direction| {
         layout
             .streams_of(target)
@@ -133,13 +136,18 @@ fn merged(late: &Late, target: usize, layout: &Layout) -> Option<LateBy> {
     for (direction, counted, own) in
         [(Direction::Read, disk.reads, late.own[0]), (Direction::Write, disk.writes, late.own[1])]
     {
-        if sequential(direction) && fewer(counted, own.operations) {
+        if sequential(direction) && is_fewer(counted, own.operations) {
             return Some(LateBy::Merged { direction, counted, own: own.operations });
         }
     }
     // A disk that counts no flushes needs none.
     let (counted, durable) = (disk.flushes, late.durable);
-    (counted > 0 && fewer(counted, durable)).then_some(LateBy::Flushes { counted, durable })
+    (counted > 0 && is_fewer(counted, durable)).then_some(LateBy::Flushes { counted, durable })
+}
+
+/// Whether so many fewer were counted that operations must have been merged.
+fn is_fewer(counted: u64, own: u64) -> bool {
+    own as f64 - counted as f64 > own as f64 * MERGED + COUNTED_APART
 }
 
 #[cfg(test)]
@@ -179,7 +187,7 @@ mod tests {
             }],
             flows: vec![FlowHead { stream: 0, target: 0 }],
             targets: vec!["disk".into()],
-            groups: Vec::new(),
+            combined: Default::default(),
             loops: Vec::new(),
             times: CountedTimes {
                 thresholds: Thresholds::new([]),
@@ -188,11 +196,8 @@ mod tests {
                 lateness: true,
             },
             lives: Default::default(),
-            backlog: Span::ZERO,
-            per_minute: Vec::new(),
             watched: Vec::new(),
-            half_windows: false,
-            all_judged: false,
+            plan: assay_record::PlanHead::default(),
             of_another_tool: false,
             interval_ns: SECOND,
             planned_ns: 10 * SECOND,

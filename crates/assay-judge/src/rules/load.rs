@@ -6,11 +6,11 @@
 //! of the criteria makes a slice INVALID, one above a tenth of it is a warning.
 
 use crate::finding::load::{Cause, LoadFinding, NotDelivered};
-use crate::finding::{Class, Finding, Kind};
+use crate::finding::{Class, Finding, FindingKind};
 use crate::fold::layout::Layout;
 use crate::fold::window::Window;
-use crate::judgement::{Asked, CriterionOutcome, Deciding, Figure, Outcome};
-use crate::rules::delivered::{Found, delivered_by};
+use crate::judgement::{CriterionOutcome, Deciding, Figure, Outcome, Requirement};
+use crate::rules::delivered::{DeliveryCheck, delivered_by};
 use crate::rules::tally::Tally;
 use crate::rules::worst::Worst;
 
@@ -30,7 +30,7 @@ pub(crate) struct LoadTracker {
 
 /// The outcome of one slice.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Seen {
+pub(crate) struct SliceLoad {
     /// The load was delivered, as far as the device could deliver it.
     pub(crate) within: bool,
     /// The load was offered, so that the slice is valid.
@@ -58,15 +58,15 @@ impl LoadTracker {
     }
 
     /// Judges one slice.
-    pub(crate) fn observe(&mut self, window: &Window, layout: &Layout) -> Seen {
+    pub(crate) fn observe(&mut self, window: &Window, layout: &Layout) -> SliceLoad {
         if !window.complete {
-            return Seen { within: true, proves: true, others: false };
+            return SliceLoad { within: true, proves: true, others: false };
         }
         self.tally.complete += u64::from(!window.repeated);
         if let Some(why) = &window.invalid {
             self.tally.unproven += 1;
             self.find(LoadFinding::Slice(window.number, why.clone()), window, None, None, None);
-            return Seen { within: true, proves: false, others: false };
+            return SliceLoad { within: true, proves: false, others: false };
         }
         self.tally.windows += 1;
         // It counts as one slice, however many streams and targets were not delivered.
@@ -81,7 +81,7 @@ impl LoadTracker {
         }
         self.tally.broken += u64::from(broken);
         self.tally.unproven += u64::from(unproven);
-        Seen { within: !broken, proves: !unproven, others }
+        SliceLoad { within: !broken, proves: !unproven, others }
     }
 
     /// The schedule itself must contain what the plan asks for: within 0.1 % and six standard deviations of a Poisson
@@ -97,8 +97,8 @@ impl LoadTracker {
         let lived_ns = layout.lives.lived_ns(stream, window.start_ns, window.end_ns);
         let expected = rate.as_f64() * lived_ns as f64 / 1e9;
         let least = expected * 0.999 - 6.0 * expected.sqrt() - 16.0;
-        if (cell.scheduled as f64) < least {
-            let (slice, scheduled, stream) = (window.number, cell.scheduled, head.name.clone());
+        if (cell.work.scheduled as f64) < least {
+            let (slice, scheduled, stream) = (window.number, cell.work.scheduled, head.name.clone());
             let found = LoadFinding::Thin { slice, stream, scheduled, expected };
             self.find(found, window, Some(&head.name), None, None);
             return true;
@@ -107,22 +107,22 @@ impl LoadTracker {
     }
 
     /// Keeps the outcome of a stream; that of a bad target among good ones is reported before that of all together.
-    fn keep(&mut self, mut found: Vec<Found>, name: &str, window: &Window, layout: &Layout) {
+    fn keep(&mut self, mut found: Vec<DeliveryCheck>, name: &str, window: &Window, layout: &Layout) {
         // Where figures are equal, the one over all targets together, which comes first, is kept.
-        found.iter().for_each(|it| self.worst.see(&it.figure));
-        let alone = || found.iter().filter(|it| it.target.is_some());
-        let some_hold = alone().any(|it| it.fault.is_none());
+        found.iter().for_each(|found| self.worst.see(&found.figure));
+        let some_hold = found.iter().filter(|found| found.target.is_some()).any(|found| found.fault.is_none());
         found.sort_by(|a, b| {
-            let key = |it: &Found| (it.target.is_none() == some_hold, it.figure.value);
-            key(a).0.cmp(&key(b).0).then(key(a).1.total_cmp(&key(b).1))
+            let (a, b) = (rank_of(a, some_hold), rank_of(b, some_hold));
+            a.0.cmp(&b.0).then(a.1.total_cmp(&b.1))
         });
-        for Found { target, figure, fault } in found {
+        for DeliveryCheck { target, figure, fault } in found {
             if let Some(target) = target {
                 self.worst.see_alone(target, &figure);
             }
             let Some(cause) = fault else { continue };
             let (stream, planned) = (name.to_owned(), self.planned);
-            let others = (cause == Cause::Others).then(|| window.others(|at| target.is_none_or(|it| it == at), layout));
+            let others =
+                (cause == Cause::Others).then(|| window.others(|at| target.is_none_or(|target| target == at), layout));
             let others = others.flatten();
             let found = NotDelivered { stream, figure: figure.clone(), planned, cause, on: None, others };
             let measured = cause.has_share().then_some(figure.text.as_str());
@@ -145,11 +145,10 @@ impl LoadTracker {
         target: Option<String>,
         measured: Option<&str>,
     ) {
-        let same = |known: &Finding| {
+        if self.findings.iter().any(|known| {
             let place = &known.deciding;
             known.class() == found.class() && place.stream.as_deref() == stream && place.target == target
-        };
-        if self.findings.iter().any(same) {
+        }) {
             return;
         }
         let deciding = Deciding {
@@ -171,7 +170,7 @@ impl LoadTracker {
         let on = self.worst.broken_on();
         let mut findings = std::mem::take(&mut self.findings);
         for finding in &mut findings {
-            if let Kind::Load(load) = &mut finding.kind
+            if let FindingKind::Load(load) = &mut finding.kind
                 && let LoadFinding::NotDelivered(found) = &mut **load
                 && found.cause.class() == Class::Broken
             {
@@ -187,12 +186,12 @@ impl LoadTracker {
             Outcome::Pass if self.worst.all().is_none() => Outcome::Invalid,
             outcome => outcome,
         };
-        let asked = Asked {
+        let asked = Requirement {
             criterion: "load delivered at least 99.9% per slice".to_owned(),
             title: "load delivered".to_owned(),
             bound: BOUND.to_owned(),
             window_ns: slice_ns,
-            ..Asked::default()
+            ..Requirement::default()
         };
         CriterionOutcome {
             asked,
@@ -218,6 +217,11 @@ impl LoadTracker {
     }
 }
 
+/// The order in which outcomes are kept: that of a bad target among good ones first.
+fn rank_of(check: &DeliveryCheck, some_hold: bool) -> (bool, f64) {
+    (check.target.is_none() == some_hold, check.figure.value)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -239,7 +243,7 @@ mod tests {
             header.streams[0].rate = rate.map(assay_base::Rate::per_second);
             let layout = Layout::new(&header, &[]).unwrap();
             let mut window = fixture::window(&layout);
-            window.streams[0].scheduled = scheduled;
+            window.streams[0].work.scheduled = scheduled;
             let mut load = LoadTracker::new(1, 1, &layout);
             assert_eq!(load.is_thin(0, &window, &layout), thin, "{arrival} {rate:?} {scheduled}");
             assert_eq!(load.findings.len(), usize::from(thin));
@@ -253,7 +257,7 @@ mod tests {
         let spoiled = Window { invalid: Some(Flaw::Slept(1)), ..nothing.clone() };
         let cut = Window { complete: false, ..nothing.clone() };
         let mut done = nothing.clone();
-        (done.streams[0].scheduled, done.streams[0].ok) = (50, 50);
+        (done.streams[0].work.scheduled, done.streams[0].work.ok) = (50, 50);
         for (windows, planned, outcome, complete) in [
             (vec![&done, &done], 2, Outcome::Pass, 2),
             (vec![&done, &cut], 2, Outcome::Incomplete, 1),

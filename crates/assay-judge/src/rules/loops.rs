@@ -34,20 +34,28 @@ fn broken(looped: &LoopLayout, time: &LoopTime, window: &Window, layout: &Layout
     let (response, wanted) = time.both_sides(looped.slots);
     let differ =
         response.abs_diff(wanted) as f64 > TOLERANCE * response.unsigned_abs().max(wanted.unsigned_abs()) as f64;
-    (lives_through(looped, time, window, layout) && differ).then(|| {
-        let per_length = |ns: i128| ns as f64 / time.length_ns.max(1) as f64;
-        Flaw::Little { of: name(looped, layout), asked: tenths(per_length(wanted)), made: tenths(per_length(response)) }
+    (lives_through(looped, time, window, layout) && differ).then(|| Flaw::Little {
+        of: name(looped, layout),
+        asked: tenths(per_length(wanted, time)),
+        made: tenths(per_length(response, time)),
     })
+}
+
+/// A time as a multiple of the length of the window.
+fn per_length(ns: i128, time: &LoopTime) -> f64 {
+    ns as f64 / time.length_ns.max(1) as f64
 }
 
 /// Whether all slots of a loop had something to do from the beginning of a window to its end.
 fn lives_through(looped: &LoopLayout, time: &LoopTime, window: &Window, layout: &Layout) -> bool {
-    let lives = |stream: &usize| layout.lives.covers(*stream, window.start_ns, window.end_ns);
-    let goes_on = !looped.by_number || time.in_flight >= looped.slots;
-    !time.unknown && time.length_ns > 0 && goes_on && looped.streams.iter().all(lives)
+    let lasts_until_the_end = !looped.by_number || time.in_flight >= looped.slots;
+    !time.unknown
+        && time.length_ns > 0
+        && lasts_until_the_end
+        && looped.streams.iter().all(|stream| layout.lives.covers(*stream, window.start_ns, window.end_ns))
 }
 
-/// In tenths, so that it can be compared.
+/// A number of operations in tenths, so that it can be compared.
 fn tenths(number: f64) -> i64 {
     (number * 10.0).round() as i64
 }
@@ -77,11 +85,13 @@ pub(crate) fn flaw(window: &Window, stream: usize, layout: &Layout) -> Option<fl
 /// For how long the slots of loops on these targets were without operations, in the time of one slot that is always
 /// without: by so much the loops may have done less work than they should have.
 pub(crate) fn without_work_ns(window: &Window, layout: &Layout, targets: &[usize]) -> u64 {
-    let here = |looped: &LoopLayout| {
-        looped.flows.iter().any(|flow| targets.contains(&usize::from(layout.flows[*flow].target)))
-    };
-    let own = layout.loops.iter().zip(&window.loops).filter(|(looped, _)| here(looped));
+    let own = layout.loops.iter().zip(&window.loops).filter(|(looped, _)| is_on_any(looped, layout, targets));
     own.map(|(looped, time)| own_ns(time) / looped.slots.max(1)).max().unwrap_or(0)
+}
+
+/// Whether a loop goes to any of these targets.
+fn is_on_any(looped: &LoopLayout, layout: &Layout, targets: &[usize]) -> bool {
+    looped.flows.iter().any(|flow| targets.contains(&usize::from(layout.flows[*flow].target)))
 }
 
 /// What of the slots' time the generator caused.
@@ -92,15 +102,15 @@ fn own_ns(time: &LoopTime) -> u64 {
 /// A warning where the generator caused so much of the slots' time that the target had noticeably less in flight than was
 /// asked for. A hundredth of a slot is nobody's.
 pub(crate) fn warning(window: &Window, layout: &Layout) -> Option<String> {
-    let told = layout.loops.iter().zip(&window.loops).find_map(|(looped, time)| {
+    let late = layout.loops.iter().zip(&window.loops).find_map(|(looped, time)| {
         let slots = looped.slots as f64;
         let share = own_ns(time) as f64 / (slots * time.length_ns as f64).max(1.0);
         let missing = share * slots >= 0.5;
         (share > TELL && missing && time.length_ns > 0).then(|| (name(looped, layout), looped.slots, share))
     });
-    let (of, slots, share) = told?;
+    let (name, slots, share) = late?;
     Some(format!(
-        "the test machine needed {} of the time of the closed loop {of} for itself in slice {}, between completions and the \
+        "the test machine needed {} of the time of the closed loop {name} for itself in slice {}, between completions and the \
          operations that followed: on the target {:.1} of {slots} were in flight",
         percent(share),
         window.number,
@@ -110,21 +120,23 @@ pub(crate) fn warning(window: &Window, layout: &Layout) -> Option<String> {
 
 /// Where more operations are asked for in flight on a target than its disk takes at a time, in words.
 pub(crate) fn more_than_tags(header: &Header, layout: &Layout) -> Vec<String> {
-    let asked = |target: usize| {
-        let here = layout.loops.iter().filter(|looped| {
-            let first = looped.flows.first().map(|flow| usize::from(layout.flows[*flow].target));
-            first == Some(target) && layout.target_of_loop(looped).is_some()
-        });
-        here.fold(0u64, |sum, looped| sum.saturating_add(looped.slots))
-    };
     let all = header.targets.iter().enumerate();
     all.filter_map(|(index, head)| {
         let tags: u64 = head.facts.get("nr_requests")?.parse().ok()?;
         let disk = head.facts.get("device").filter(|device| !head.name.ends_with(device.as_str()));
         let disk = disk.map(|device| format!("{device} beneath {}", head.name)).unwrap_or_else(|| head.name.clone());
-        assay_base::more_than_tags(&disk, tags, asked(index))
+        assay_base::more_than_tags(&disk, tags, slots_on(index, layout))
     })
     .collect()
+}
+
+/// The slots of all loops that go to this target only.
+fn slots_on(target: usize, layout: &Layout) -> u64 {
+    let here = layout.loops.iter().filter(|looped| {
+        let first = looped.flows.first().map(|flow| usize::from(layout.flows[*flow].target));
+        first == Some(target) && layout.target_of_loop(looped).is_some()
+    });
+    here.fold(0u64, |sum, looped| sum.saturating_add(looped.slots))
 }
 
 #[cfg(test)]

@@ -39,12 +39,11 @@ impl OwnLag {
         }
         let (number, lag) = (window.number, Span::from_ns(lower).human());
         let begin = format!("the test machine issued 1% of all operations of slice {number} too late, by {lag}");
-        self.warning = Some(match late {
-            true => format!("{begin} or more"),
-            false => {
-                let upper = upper.map_or_else(|| "an hour".to_owned(), |ns| Span::from_ns(ns).human());
-                format!("{begin} to {upper} or more: over a tenth of the threshold of {}", threshold.human())
-            }
+        self.warning = Some(if late {
+            format!("{begin} or more")
+        } else {
+            let upper = upper.map_or_else(|| "an hour".to_owned(), |ns| Span::from_ns(ns).human());
+            format!("{begin} to {upper} or more: over a tenth of the threshold of {}", threshold.human())
         });
     }
 

@@ -28,12 +28,16 @@ impl Tally {
 
     /// The outcome over `planned` windows.
     pub(crate) fn outcome(&self, planned: u64) -> Outcome {
-        match () {
-            () if self.broken > 0 => Outcome::Fail,
-            () if self.unproven > 0 => Outcome::Invalid,
-            () if self.complete < planned => Outcome::Incomplete,
-            () if self.windows == 0 => Outcome::Invalid,
-            () => Outcome::Pass,
+        if self.broken > 0 {
+            Outcome::Fail
+        } else if self.unproven > 0 {
+            Outcome::Invalid
+        } else if self.complete < planned {
+            Outcome::Incomplete
+        } else if self.windows == 0 {
+            Outcome::Invalid
+        } else {
+            Outcome::Pass
         }
     }
 }

@@ -16,7 +16,8 @@ pub(crate) fn at_least(
     value: Value,
     cell: &Counters,
     window: &Window,
-    (streams, shares): (&[StreamLayout], usize),
+    streams: &[StreamLayout],
+    shares: usize,
 ) -> Option<Value> {
     let most = most(cell, window, streams, shares)?;
     Some(match value {
@@ -32,17 +33,19 @@ pub(crate) fn at_least(
 /// issued does not help: while an interrupted run drains, time passes without a schedule.
 fn most(cell: &Counters, window: &Window, streams: &[StreamLayout], shares: usize) -> Option<u64> {
     let length = window.end_ns.saturating_sub(window.start_ns);
-    let of = |StreamLayout { head, .. }: &StreamLayout| {
-        let expected = head.rate?.as_f64() * length as f64 / 1e9 / shares.max(1) as f64;
-        match head.arrival.as_str() {
-            "steady" => Some(expected + 2.0),
-            "poisson" => Some(expected + 6.0 * expected.sqrt() + 16.0),
-            _ => None,
-        }
-    };
-    let planned = streams.iter().map(of).sum::<Option<f64>>()?;
+    let planned = streams.iter().map(|stream| expected_at_most(&stream.head, length, shares)).sum::<Option<f64>>()?;
     // A number too large for the counter is replaced by the counter's maximum.
-    Some(cell.carried_in.saturating_add(cell.scheduled.max(planned.ceil() as u64)))
+    Some(cell.carried_in.saturating_add(cell.work.scheduled.max(planned.ceil() as u64)))
+}
+
+/// The most operations that the schedule of a stream has in this time; `None` where it has no limit.
+fn expected_at_most(head: &assay_record::StreamHead, length: u64, shares: usize) -> Option<f64> {
+    let expected = head.rate?.as_f64() * length as f64 / 1e9 / shares.max(1) as f64;
+    match head.arrival.as_str() {
+        "steady" => Some(expected + 2.0),
+        "poisson" => Some(expected + 6.0 * expected.sqrt() + 16.0),
+        _ => None,
+    }
 }
 
 #[cfg(test)]
@@ -51,7 +54,7 @@ mod tests {
     use crate::fold::fixture;
     use crate::fold::layout::Layout;
     use assay_base::Rate;
-    use assay_record::StreamHead;
+    use assay_record::{FlowWork, StreamHead};
 
     #[test]
     fn a_part_is_a_share_of_all_that_the_whole_can_have() {
@@ -73,19 +76,19 @@ mod tests {
             ("closed", Some(100), 0, 7, 1, None),
             ("steady", None, 0, 7, 1, None),
         ] {
-            let cell = Counters { carried_in, scheduled, ..Counters::new(1) };
+            let cell = Counters { carried_in, work: FlowWork { scheduled, ..FlowWork::default() }, ..Counters::new(1) };
             let (stream, value) = (stream(arrival, rate), Value::Share { over: 9, of: 20 });
-            let found = at_least(value, &cell, &window, (std::slice::from_ref(&stream), shares));
+            let found = at_least(value, &cell, &window, std::slice::from_ref(&stream), shares);
             assert_eq!(
                 found,
                 most.map(|of| Value::Share { over: 9, of }),
                 "{arrival} {rate:?} {carried_in} {scheduled}"
             );
             let mean =
-                at_least(Value::Mean { sum_ns: 9, of: 5000 }, &cell, &window, (std::slice::from_ref(&stream), shares));
+                at_least(Value::Mean { sum_ns: 9, of: 5000 }, &cell, &window, std::slice::from_ref(&stream), shares);
             assert_eq!(mean, most.map(|_| Value::Mean { sum_ns: 9, of: 5000 }), "more than it can have were counted");
             let work = Value::Work { operations: 9, bytes: 9, ns: 9 };
-            assert_eq!(at_least(work, &cell, &window, (std::slice::from_ref(&stream), shares)), None);
+            assert_eq!(at_least(work, &cell, &window, std::slice::from_ref(&stream), shares), None);
         }
     }
 }

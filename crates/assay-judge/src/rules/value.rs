@@ -38,8 +38,11 @@ impl Value {
     /// completed after the planned time do not count: otherwise a deep queue would make any device look fast.
     pub(crate) fn work(cell: &Counters, bound: &Bound, ns: u64) -> Option<Value> {
         let (late, bytes_late) = cell.drained;
-        let work =
-            Value::Work { operations: cell.ok - late.min(cell.ok), bytes: cell.bytes - bytes_late.min(cell.bytes), ns };
+        let work = Value::Work {
+            operations: cell.work.ok - late.min(cell.work.ok),
+            bytes: cell.work.bytes - bytes_late.min(cell.work.bytes),
+            ns,
+        };
         (bound.is_of_work() && ns > 0).then_some(work)
     }
 
@@ -71,7 +74,7 @@ impl Value {
     }
 
     /// The value of `cell`; `None` when nothing completed or the threshold is not counted exactly.
-    pub(crate) fn of(cell: &Counters, measure: Measure, bound: &Bound, thresholds: &Thresholds) -> Option<Value> {
+    pub(crate) fn measured(cell: &Counters, measure: Measure, bound: &Bound, thresholds: &Thresholds) -> Option<Value> {
         match bound {
             Bound::ErrorsAtMost(_) => Value::errors(cell),
             _ => Value::of_lengths(lengths(cell, measure), bound, thresholds),
@@ -80,13 +83,13 @@ impl Value {
 
     /// How many of the operations that came back failed on the device; `None` when none came back.
     fn errors(cell: &Counters) -> Option<Value> {
-        let of = cell.ok.saturating_add(cell.short).saturating_add(cell.failed_on_device());
+        let of = cell.work.ok.saturating_add(cell.work.short).saturating_add(cell.failed_on_device());
         (of > 0).then(|| Value::Share { over: cell.failed_on_device(), of })
     }
 
     /// Nothing has a length because every operation failed: a share that [`Value::with_failed`] makes the whole.
     pub(crate) fn all_failed(cell: &Counters, bound: &Bound) -> Option<Value> {
-        let none = cell.ok == 0 && cell.failed_on_device() > 0;
+        let none = cell.work.ok == 0 && cell.failed_on_device() > 0;
         (none && bound.is_of_time()).then_some(Value::Share { over: 0, of: 0 })
     }
 
@@ -270,10 +273,12 @@ pub(crate) fn work_text(bound: &Bound, per_second: f64) -> String {
 mod tests {
     use super::*;
     use assay_base::Share;
+    use assay_record::FlowWork;
 
     #[test]
     fn work_is_counted_to_the_operation() {
-        let cell = Counters { ok: 49_999, bytes: 49_999 << 12, ..Counters::new(1) };
+        let cell =
+            Counters { work: FlowWork { ok: 49_999, bytes: 49_999 << 12, ..FlowWork::default() }, ..Counters::new(1) };
         let ten = 10_000_000_000;
         let rate = Bound::RateAtLeast(assay_base::Rate::per_second(5000));
         let value = Value::work(&cell, &rate, ten).unwrap();
@@ -311,7 +316,11 @@ mod tests {
         let (time, errors) = (bound("r response over 1ms below 5% per run"), bound("r errors at most 1% per run"));
         let failed = |ok, n: u64| {
             let errors = [("EIO".to_owned(), n), ("not submitted".to_owned(), 9)];
-            Counters { ok, errors: errors.into_iter().filter(|(_, n)| *n > 0).collect(), ..cell([0; 4]).0 }
+            Counters {
+                work: FlowWork { ok, ..FlowWork::default() },
+                errors: errors.into_iter().filter(|(_, n)| *n > 0).collect(),
+                ..cell([0; 4]).0
+            }
         };
         let (_, thresholds) = cell([0; 4]);
         for (ok, n, share, all_failed) in
@@ -319,7 +328,7 @@ mod tests {
         {
             let it = failed(ok, n);
             let expected = share.map(|(over, of)| Value::Share { over, of });
-            assert_eq!(Value::of(&it, Measure::Response, &errors, &thresholds), expected, "{ok} {n}");
+            assert_eq!(Value::measured(&it, Measure::Response, &errors, &thresholds), expected, "{ok} {n}");
             assert_eq!(Value::less(&it, Measure::Response, &errors, &thresholds, 9).is_some(), ok + n > 0);
             let nothing = all_failed.then_some(Value::Share { over: 0, of: 0 });
             assert_eq!(Value::all_failed(&it, &time), nothing, "{ok} {n}");

@@ -51,8 +51,8 @@ impl Worst {
     /// A target broke it by itself in a window. Several streams on the same target in the same window count once.
     pub(crate) fn broke(&mut self, target: usize, figure: &Figure) {
         let Some(name) = &figure.target else { return };
-        let fresh = || (BrokenTarget { target: name.clone(), windows: 0, worst: figure.clone() }, 0);
-        let (known, last) = self.broken[target].get_or_insert_with(fresh);
+        let (known, last) = self.broken[target]
+            .get_or_insert_with(|| (BrokenTarget { target: name.clone(), windows: 0, worst: figure.clone() }, 0));
         known.windows += u64::from(*last != figure.window);
         *last = figure.window;
         if (self.is_worse)(figure.value, known.worst.value) {
@@ -62,7 +62,7 @@ impl Worst {
 
     /// The targets that broke it, the worst first; among equal ones in the order of the targets.
     pub(crate) fn broken_worst_first(&self) -> Vec<BrokenTarget> {
-        let mut broken: Vec<BrokenTarget> = self.broken.iter().flatten().map(|(it, _)| it.clone()).collect();
+        let mut broken: Vec<BrokenTarget> = self.broken.iter().flatten().map(|(broken, _)| broken.clone()).collect();
         broken.sort_by(|a, b| {
             let (a, b) = (a.worst.value, b.worst.value);
             (self.is_worse)(b, a).cmp(&(self.is_worse)(a, b))

@@ -141,9 +141,9 @@ impl Demand {
 impl Candidate {
     /// A candidate from its fit and from the search after it; `production` is the bytes written per second there, used
     /// where the fit measured nothing.
-    pub fn of(demand: &Demand, fitted: &fit::Trail, searched: Option<&Trail>, production: Option<f64>) -> Candidate {
+    pub fn new(demand: &Demand, fitted: &fit::Trail, searched: Option<&Trail>, production: Option<f64>) -> Candidate {
         let failed = !fitted.aside.failures.is_empty();
-        let holds = searched.and_then(held).filter(|_| !failed);
+        let holds = searched.and_then(load_that_holds).filter(|_| !failed);
         let round = fitted.result();
         let written = round.map(|round| round.counted.unwrap_or(round.handed_over)[3]).or(production);
         let day = written.zip(fitted.size_bytes).map(|(written, size)| written * DAY / size.max(1) as f64);
@@ -192,7 +192,7 @@ fn aside(fitted: &fit::Trail, searched: Option<&Trail>) -> Aside {
 }
 
 /// The highest load that a search found to hold; none where something failed, because a drive that fails carries nothing.
-fn held(trail: &Trail) -> Option<Multiple> {
+fn load_that_holds(trail: &Trail) -> Option<Multiple> {
     match trail.outcome? {
         Outcome::TargetFailed { .. } => None,
         outcome => outcome.passes(),
@@ -211,9 +211,9 @@ impl Sizing {
     /// The candidate of which the fewest are needed; among equals, the one with the fewest drive writes a day.
     pub fn fewest(&self) -> Option<&Candidate> {
         let needed = self.candidates.iter().filter(|one| one.need.is_some());
-        let day = |one: &Candidate| one.need.and_then(|need| need.drive_writes_a_day).unwrap_or(f64::INFINITY);
-        let drives = |one: &Candidate| one.need.map_or(u64::MAX, |need| need.drives);
-        needed.min_by(|a, b| drives(a).cmp(&drives(b)).then(day(a).total_cmp(&day(b))))
+        needed.min_by(|a, b| {
+            drives_needed(a).cmp(&drives_needed(b)).then(drive_writes_a_day(a).total_cmp(&drive_writes_a_day(b)))
+        })
     }
 
     /// What the sizing proves: FAIL where something failed on a candidate, or where the limit of none that is known is above
@@ -237,6 +237,16 @@ impl Sizing {
         add_new(&mut self.watermarks, watermarks);
         self.candidates.push(candidate);
     }
+}
+
+/// The number of drives that a candidate needs; the largest number where it is not known.
+fn drives_needed(one: &Candidate) -> u64 {
+    one.need.map_or(u64::MAX, |need| need.drives)
+}
+
+/// The drive writes a day of a candidate; infinite where they are not known.
+fn drive_writes_a_day(one: &Candidate) -> f64 {
+    one.need.and_then(|need| need.drive_writes_a_day).unwrap_or(f64::INFINITY)
 }
 
 #[cfg(test)]

@@ -27,7 +27,7 @@ pub fn html(sizing: &Sizing, out: &mut dyn fmt::Write) -> fmt::Result {
             let drives = best.need.map_or(0, |need| need.drives);
             format!("fewest drives: {drives} of {}{}", best.target, failed(sizing))
         }),
-        badge: Badge::of(banner(sizing)),
+        badge: Badge::for_verdict(banner(sizing)),
         watermarks: Watermark::all(&sizing.watermarks),
         devices: sizing.candidates.iter().filter_map(|one| one.device.as_deref()).collect(),
         loads: loads(sizing),
@@ -81,7 +81,6 @@ struct Row<'a> {
 }
 
 fn row(one: &Candidate) -> Row<'_> {
-    let day = |day: Option<f64>| day.map_or(ABSENT.to_owned(), |day| format!("{day:.2}"));
     let verdict = match (one.holds, one.is_known()) {
         (Some(_), _) => Verdict::Pass,
         (None, true) => Verdict::Fail,
@@ -89,13 +88,18 @@ fn row(one: &Candidate) -> Row<'_> {
     };
     Row {
         one,
-        badge: Badge::of(verdict),
+        badge: Badge::for_verdict(verdict),
         holds: holds(one),
-        day: day(one.drive_writes_a_day),
+        day: per_day(one.drive_writes_a_day),
         drives: one.need.map_or(ABSENT.to_owned(), |need| need.drives.to_string()),
-        then: day(one.need.and_then(|need| need.drive_writes_a_day)),
+        then: per_day(one.need.and_then(|need| need.drive_writes_a_day)),
         told: ended(one),
     }
+}
+
+/// Drive writes a day, or what stands for an absent figure.
+fn per_day(day: Option<f64>) -> String {
+    day.map_or(ABSENT.to_owned(), |day| format!("{day:.2}"))
 }
 
 /// The colour of each candidate that has a line.
@@ -110,11 +114,10 @@ fn loads(sizing: &Sizing) -> Option<Chart> {
     for (series, one) in sizing.candidates.iter().enumerate() {
         let mut runs: Vec<_> = one.runs.iter().filter(|run| run.proves()).collect();
         runs.sort_by_key(|run| run.load);
-        let place = |run: &&crate::limit::Run| Some((run.load.as_f64(), run.response_p99_ns?.max(1) as f64));
-        let points: Vec<(f64, f64)> = runs.iter().filter_map(place).collect();
-        for (run, at) in runs.iter().filter_map(|run| Some((run, place(run)?))) {
+        let points: Vec<(f64, f64)> = runs.iter().filter_map(|run| place_of(run)).collect();
+        for (run, at) in runs.iter().filter_map(|run| Some((run, place_of(run)?))) {
             (low, high, highest) = (low.min(at.1), high.max(at.1), highest.max(at.0));
-            let badge = Badge::of(run.verdict);
+            let badge = Badge::for_verdict(run.verdict);
             let text = format!("{} at {}: {}, p99 {}", one.target, run.load, badge.word, time(at.1 as u64));
             marks.push(Mark::Dot { class: series_class(series), at, text: text.clone() });
             if run.verdict == Verdict::Fail {
@@ -135,4 +138,9 @@ fn loads(sizing: &Sizing) -> Option<Chart> {
         height: HEIGHT,
         marks,
     })
+}
+
+/// The place of a run in the chart: its load and its p99.
+fn place_of(run: &crate::limit::Run) -> Option<(f64, f64)> {
+    Some((run.load.as_f64(), run.response_p99_ns?.max(1) as f64))
 }

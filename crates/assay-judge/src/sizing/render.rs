@@ -61,14 +61,18 @@ fn row(page: &mut Page, one: &Candidate) {
         Some(over) if over > 0 => format!("…{}", one.target.chars().skip(over + 1).collect::<String>()),
         _ => one.target.clone(),
     };
-    let day = |day: Option<f64>| day.map_or("-".to_owned(), |day| format!("{day:.2}"));
     page.line(format!(
         "{name:NAME$}  {:>9}  {:>14}  {:>6}  {:>12}",
         holds(one),
-        day(one.drive_writes_a_day),
+        per_day(one.drive_writes_a_day),
         one.need.map_or("-".to_owned(), |need| need.drives.to_string()),
-        day(one.need.and_then(|need| need.drive_writes_a_day))
+        per_day(one.need.and_then(|need| need.drive_writes_a_day))
     ));
+}
+
+/// Drive writes a day, or a dash.
+fn per_day(day: Option<f64>) -> String {
+    day.map_or("-".to_owned(), |day| format!("{day:.2}"))
 }
 
 /// The load that it holds: `8.25x`, `>= 16x`, `none`, `?`.

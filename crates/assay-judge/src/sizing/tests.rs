@@ -133,7 +133,7 @@ fn sizing() -> Sizing {
         ("sim:d", Some(fit::Outcome::Stopped { round: 1, verdict: Verdict::Invalid }), None),
     ];
     for (target, outcome, path) in &paths {
-        let one = Candidate::of(&demand, &fitted(target, outcome.clone()), path.as_ref(), Some(5e6));
+        let one = Candidate::new(&demand, &fitted(target, outcome.clone()), path.as_ref(), Some(5e6));
         sizing.add(one, &["SIMULATED".into()]);
     }
     sizing
@@ -182,8 +182,8 @@ fn a_candidate_that_failed_holds_nothing_and_makes_the_sizing_fail() {
     let stopped = Some(fit::Outcome::Stopped { round: 1, verdict: Verdict::Fail });
     let failed_in_fit = fit::Trail { aside: aside(), ..fitted("sim:b", stopped) };
     for candidate in [
-        Candidate::of(&demand, &agrees, Some(&failed_in_search), None),
-        Candidate::of(&demand, &failed_in_fit, None, None),
+        Candidate::new(&demand, &agrees, Some(&failed_in_search), None),
+        Candidate::new(&demand, &failed_in_fit, None, None),
     ] {
         assert_eq!((candidate.holds, candidate.need, candidate.is_known()), (None, None, true));
         let mut sizing = Sizing { candidates: vec![sizing().candidates[0].clone()], ..sizing() };
@@ -202,10 +202,10 @@ fn a_sizing_that_was_cut_short_is_incomplete() {
     let demand = demand(4, 2, 30);
     let stopped = |verdict| Outcome::Stopped { at: Multiple::ONE, verdict, passes: None };
     let agrees = fitted("sim:a", Some(fit::Outcome::Agrees { round: 1 }));
-    let in_search = |verdict| Candidate::of(&demand, &agrees, Some(&searched(stopped(verdict), &[])), None);
+    let in_search = |verdict| Candidate::new(&demand, &agrees, Some(&searched(stopped(verdict), &[])), None);
     let in_fit = |verdict| {
         let outcome = Some(fit::Outcome::Stopped { round: 1, verdict });
-        Candidate::of(&demand, &fitted("sim:b", outcome), None, None)
+        Candidate::new(&demand, &fitted("sim:b", outcome), None, None)
     };
     for (candidate, verdict) in [
         (in_search(Verdict::Incomplete), Verdict::Incomplete),

@@ -261,12 +261,12 @@ fn figure(hour: u64, target: Option<usize>, value: f64, within: bool) -> Figure 
 fn criteria(size: Size) -> Vec<CriterionOutcome> {
     let broken = size.targets > 1;
     let delivered = CriterionOutcome {
-        asked: Asked {
+        asked: Requirement {
             criterion: "load delivered at least 99.9% per slice".into(),
             title: "load delivered".into(),
             bound: "at least 99.9%".into(),
             window_ns: HOUR,
-            ..Asked::default()
+            ..Requirement::default()
         },
         outcome: Outcome::Pass,
         windows: size.hours,
@@ -281,7 +281,7 @@ fn criteria(size: Size) -> Vec<CriterionOutcome> {
         let value = if fails { share(1, 5 * HOUR) } else { 0.0009 };
         let worst = Some(figure(5, fails.then_some(1), value, !fails));
         CriterionOutcome {
-            asked: Asked {
+            asked: Requirement {
                 criterion: format!("reads response over {ms}ms below {percent}% per 1h"),
                 title: format!("reads response over {ms} ms"),
                 bound: format!("< {percent}%"),

@@ -60,7 +60,7 @@ impl BySessions<'_> {
     /// Puts a run among the points if it is the one that decides there.
     fn show(&mut self, sessions: u32, directory: &str, made: &Made) {
         if self.attempts.deciding(&sessions).is_some_and(|run| run.directory == directory) {
-            let point = Point::of(sessions, &made.judgement, directory.to_owned());
+            let point = Point::from_judgement(sessions, &made.judgement, directory.to_owned());
             self.curve.add(point, &made.judgement.watermarks);
         }
         self.curve.aside = self.attempts.aside();

@@ -8,7 +8,7 @@ use assay_formats::act::log;
 use assay_formats::export::{Csv, Fio, Hgrm, Hlog, Sink};
 use assay_formats::jetstress::Jetstress;
 use assay_formats::pblio::PblioData;
-use assay_judge::judgement::{Asked, Outcome};
+use assay_judge::judgement::{Outcome, Requirement};
 use assay_judge::{Judgement, render};
 use assay_record::{Entry, Header};
 use assay_run::failure::{Failure, code, shown};
@@ -123,7 +123,7 @@ fn told(args: &Export) -> Result<Vec<String>, Failure> {
         lines.push(format!("{name}: {}: {}", judgement.verdict, judgement.reason));
         for criterion in judgement.part.criteria.iter().filter(|it| it.asked.stream.is_some()) {
             let measured = criterion.measured.as_ref().map_or("-", |figure| figure.text.as_str());
-            let Asked { title, bound, .. } = &criterion.asked;
+            let Requirement { title, bound, .. } = &criterion.asked;
             lines.push(format!("  {title:50} {bound:>12} {measured:>12}  {}", word(criterion.outcome)));
         }
     }

@@ -4,7 +4,7 @@ use super::episode::{Disturbance, Episode, Used};
 use crate::finding::others::OthersUse;
 use crate::fold::counters::Counters;
 use crate::fold::layout::Layout;
-use assay_record::{DiskWork, FlowInterval, WatchedDisk};
+use assay_record::{DiskWork, FlowInterval};
 
 /// Number of stretches that a window keeps for each disk; of further ones only the work is kept.
 const EPISODES: usize = 32;
@@ -28,7 +28,7 @@ pub(crate) struct Disturbed {
 
 /// What is left of some flows without what they did while they were disturbed.
 #[derive(Debug)]
-pub(crate) struct Left {
+pub(crate) struct UndisturbedWork {
     /// What they did while they were not.
     pub(crate) cell: Counters,
     /// How many operations they would have completed at most in the time in which they were disturbed.
@@ -59,9 +59,12 @@ impl Disturbed {
 
     /// A stretch that has become longer replaces what it was.
     fn take(&mut self, episode: Episode) {
-        let same = |it: &&mut Episode| it.used == episode.used && it.stretch.from_ns == episode.stretch.from_ns;
         let kept = self.episodes.len();
-        match self.episodes.iter_mut().find(same) {
+        match self
+            .episodes
+            .iter_mut()
+            .find(|known| known.used == episode.used && known.stretch.from_ns == episode.stretch.from_ns)
+        {
             Some(known) => *known = episode,
             None if kept < EPISODES => self.episodes.push(episode),
             None => self.left_out += 1,
@@ -69,7 +72,12 @@ impl Disturbed {
     }
 
     /// What is left of `whole`, the sum of these flows of the window; `None` where none of them was disturbed.
-    pub(crate) fn left(&self, whole: &Counters, flows: impl Iterator<Item = usize>, layout: &Layout) -> Option<Left> {
+    pub(crate) fn left(
+        &self,
+        whole: &Counters,
+        flows: impl Iterator<Item = usize>,
+        layout: &Layout,
+    ) -> Option<UndisturbedWork> {
         let mut cell = whole.clone();
         let (mut some, mut could, mut planned) = (false, 0u64, true);
         for flow in flows {
@@ -81,7 +89,7 @@ impl Disturbed {
             let best = self.best.get(flow).copied().unwrap_or(0.0) * AT_BEST;
             let most = match (open, best > 0.0) {
                 // An open loop has a schedule, and completes at most that.
-                (true, _) => disturbed.scheduled,
+                (true, _) => disturbed.work.scheduled,
                 (false, true) => (best * self.ns[flow] as f64 / 1e9).round() as u64,
                 // How fast it is alone was never seen.
                 (false, false) => u64::MAX,
@@ -90,10 +98,10 @@ impl Disturbed {
         }
         if planned {
             // Everything that was due may have completed in time.
-            let due = whole.carried_in.saturating_add(whole.scheduled);
+            let due = whole.carried_in.saturating_add(whole.work.scheduled);
             could = could.max(due.saturating_sub(cell.ended()));
         }
-        some.then_some(Left { cell, could })
+        some.then_some(UndisturbedWork { cell, could })
     }
 
     /// Whether a flow was disturbed.
@@ -115,31 +123,36 @@ pub(crate) fn used(
     layout: &Layout,
     targets: impl Fn(usize) -> bool,
 ) -> Option<OthersUse> {
-    let of = |used: Used, name: &str| {
-        let mine = || episodes.iter().filter(move |it| it.used == used);
-        mine().next()?;
-        Some(OthersUse {
-            name: name.to_owned(),
-            work: mine().fold(DiskWork::default(), |sum, it| sum.plus(it.work)),
-            locked: mine().fold(0, |sum: u64, it| sum.saturating_add(it.locked)),
-            ns: mine().fold(0, |sum: u64, it| sum.saturating_add(it.ns)),
-            stretches: mine().map(|it| it.stretch).collect(),
-            more,
-        })
-    };
     let locks = layout.targets.iter().enumerate().filter(|(at, _)| targets(*at));
-    let lock = locks.filter_map(|(at, name)| of(Used::Lock(at), name)).next();
+    let lock = locks.filter_map(|(at, name)| use_of(episodes, more, Used::Lock(at), name)).next();
     if lock.is_some() {
         return lock;
     }
-    let serves = |head: &WatchedDisk| head.targets.iter().any(|at| targets((*at).into()));
-    let disks = layout.watched.iter().enumerate().filter(|(_, head)| serves(head));
-    let all: Vec<_> =
-        disks.filter_map(|(disk, head)| Some((head.beneath, of(Used::Disk(disk), &head.name)?))).collect();
+    let disks =
+        layout.watched.iter().enumerate().filter(|(_, head)| head.targets.iter().any(|at| targets((*at).into())));
+    let all: Vec<_> = disks
+        .filter_map(|(disk, head)| Some((head.beneath, use_of(episodes, more, Used::Disk(disk), &head.name)?)))
+        .collect();
     let most = all.iter().map(|(_, used)| used.work.bytes()).max().unwrap_or(0);
     // What is done through the target is done beneath it too.
     let much = all.into_iter().filter(|(_, used)| used.work.bytes() >= most / 2);
     much.min_by_key(|(beneath, used)| (*beneath, std::cmp::Reverse(used.work.bytes()))).map(|(_, used)| used)
+}
+
+/// All that others did in one way; `None` where they did nothing.
+fn use_of(episodes: &[Episode], more: u64, used: Used, name: &str) -> Option<OthersUse> {
+    let mine: Vec<&Episode> = episodes.iter().filter(|episode| episode.used == used).collect();
+    if mine.is_empty() {
+        return None;
+    }
+    Some(OthersUse {
+        name: name.to_owned(),
+        work: mine.iter().fold(DiskWork::default(), |sum, episode| sum.plus(episode.work)),
+        locked: mine.iter().fold(0, |sum: u64, episode| sum.saturating_add(episode.locked)),
+        ns: mine.iter().fold(0, |sum: u64, episode| sum.saturating_add(episode.ns)),
+        stretches: mine.iter().map(|episode| episode.stretch).collect(),
+        more,
+    })
 }
 
 #[cfg(test)]
@@ -149,6 +162,7 @@ mod tests {
     use crate::fold::fixture;
     use assay_base::Rate;
     use assay_record::Timing;
+    use assay_record::WatchedDisk;
 
     fn layout(rate: Option<u64>) -> Layout {
         let mut header = fixture::header();
@@ -188,7 +202,11 @@ mod tests {
                 &layout,
             );
             let left = disturbed.left(&whole, [0].into_iter(), &layout).unwrap();
-            assert_eq!((left.cell.ok, left.cell.response.counts[1], left.could), (2000, 50, could), "{rate:?} {best}");
+            assert_eq!(
+                (left.cell.work.ok, left.cell.response.counts[1], left.could),
+                (2000, 50, could),
+                "{rate:?} {best}"
+            );
             assert!(disturbed.is_on(0) && !disturbed.is_on(1));
         }
     }
@@ -204,7 +222,7 @@ mod tests {
         let mut disturbed = Disturbed::default();
         disturbed.add(&[bad, FlowInterval::default()], 1, &disturbance(0.0), |flow| flow == 0, &layout);
         let left = disturbed.left(&whole, [0].into_iter(), &layout).unwrap();
-        assert_eq!((left.cell.ok, left.could), (150, 407 - 150));
+        assert_eq!((left.cell.work.ok, left.could), (150, 407 - 150));
     }
 
     #[test]

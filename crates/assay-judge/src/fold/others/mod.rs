@@ -8,7 +8,7 @@ mod disturbed;
 mod episode;
 mod previous;
 
-pub(crate) use disturbed::{Disturbed, Left};
+pub(crate) use disturbed::{Disturbed, UndisturbedWork};
 pub(crate) use episode::Disturbance;
 pub(crate) use previous::Previous;
 
@@ -140,8 +140,9 @@ impl Others {
         let before: Vec<bool> = self.targets.iter().map(|target| target.disturbed).collect();
         for at in 0..self.targets.len() {
             let locked = self.locked(at, at_ns, interval, layout);
-            let disks =
-                notable.iter().filter(|disk| self.watched[**disk].targets.iter().any(|it| usize::from(*it) == at));
+            let disks = notable
+                .iter()
+                .filter(|disk| self.watched[**disk].targets.iter().any(|target| usize::from(*target) == at));
             let episodes: Vec<Episode> = disks.filter_map(|disk| self.open[*disk]).chain(locked).collect();
             self.targets[at].observe(episodes);
             self.count_open(at, interval, layout);

@@ -47,8 +47,7 @@ impl Axis {
 
     /// Logarithmic, from at most `low` to at least `high`, both ends at 1, 2 or 5 times a power of ten.
     pub(crate) fn log(title: &str, unit: Unit, low: f64, high: f64) -> Axis {
-        let usable = |value: f64| value.is_finite() && value > 0.0;
-        let (low, high) = if usable(low) && usable(high) { (low.min(high), low.max(high)) } else { (1.0, 10.0) };
+        let (low, high) = if is_usable(low) && is_usable(high) { (low.min(high), low.max(high)) } else { (1.0, 10.0) };
         let (low, high) = match unit {
             Unit::Bytes => (low.log2().floor().exp2(), high.log2().ceil().exp2()),
             _ => (rounded(low, false), rounded(high, true)),
@@ -60,9 +59,10 @@ impl Axis {
     /// The place of a value, 0 to 1; the edge for values outside the axis, the beginning for a value that is not a
     /// number.
     pub(crate) fn place(&self, value: f64) -> f64 {
-        let place = match self.logarithmic {
-            true => (value.max(f64::MIN_POSITIVE) / self.low).ln() / (self.high / self.low).ln(),
-            false => value / self.high,
+        let place = if self.logarithmic {
+            (value.max(f64::MIN_POSITIVE) / self.low).ln() / (self.high / self.low).ln()
+        } else {
+            value / self.high
         };
         if place.is_nan() { 0.0 } else { place.clamp(0.0, 1.0) }
     }
@@ -91,8 +91,8 @@ impl Axis {
         let within = |value: &f64| *value >= self.low * 0.999 && *value <= self.high * 1.001;
         let powers = || self.low.log10().floor() as i32..=self.high.log10().ceil() as i32;
         for each in [&[1.0, 2.0, 5.0][..], &[1.0, 5.0]] {
-            let of = |power| each.iter().map(move |n| n * 10f64.powi(power));
-            let fine: Vec<f64> = powers().flat_map(of).filter(within).collect();
+            let fine: Vec<f64> =
+                powers().flat_map(|power| each.iter().map(move |n| n * 10f64.powi(power))).filter(within).collect();
             if fine.len() <= MOST_TICKS {
                 return fine;
             }
@@ -117,14 +117,20 @@ impl Axis {
     }
 }
 
+/// Whether a logarithmic axis can begin or end at this value.
+fn is_usable(value: f64) -> bool {
+    value.is_finite() && value > 0.0
+}
+
 /// The next 1, 2 or 5 times a power of ten, upwards or downwards.
 fn rounded(value: f64, up: bool) -> f64 {
     let power = 10f64.powi(value.log10().floor() as i32);
     let all = [1.0, 2.0, 5.0, 10.0].map(|n| n * power);
     // A value that is already such a number must not move because of the last digit of its logarithm.
-    let found = match up {
-        true => all.iter().copied().find(|it| *it >= value * 0.999_999),
-        false => all.iter().rev().copied().find(|it| *it <= value * 1.000_001),
+    let found = if up {
+        all.iter().copied().find(|number| *number >= value * 0.999_999)
+    } else {
+        all.iter().rev().copied().find(|number| *number <= value * 1.000_001)
     };
     found.unwrap_or(power)
 }

@@ -151,12 +151,15 @@ impl fmt::Display for Chart {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "<svg class=\"chart\" viewBox=\"0 0 {WIDTH} {}\" role=\"img\" ", self.height)?;
         write!(f, "aria-label=\"{}\">", escaped(&self.alternative))?;
-        let is_stretch = |mark: &&Mark| matches!(mark, Mark::Stretch { .. });
         self.marks.iter().filter(is_stretch).try_for_each(|mark| self.mark(mark, f))?;
         self.axes(f)?;
         self.marks.iter().filter(|mark| !is_stretch(mark)).try_for_each(|mark| self.mark(mark, f))?;
         f.write_str("</svg>")
     }
+}
+
+fn is_stretch(mark: &&Mark) -> bool {
+    matches!(mark, Mark::Stretch { .. })
 }
 
 fn escaped(text: &str) -> impl fmt::Display + '_ {

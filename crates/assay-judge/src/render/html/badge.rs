@@ -12,7 +12,7 @@ pub(crate) struct Badge {
 }
 
 impl Badge {
-    pub(crate) fn of(verdict: Verdict) -> Badge {
+    pub(crate) fn for_verdict(verdict: Verdict) -> Badge {
         let (class, sign, word, meaning) = match verdict {
             Verdict::Pass => {
                 ("pass", "✓", "PASS", "every criterion held in every slice, and the load asked for was delivered")

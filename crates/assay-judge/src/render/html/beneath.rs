@@ -3,7 +3,7 @@
 
 use super::figures::Cell;
 use super::still::{drawn, thin, time};
-use crate::judgement::{Counted, ForeignFigures, MeterFigures, PerMinuteFigures, StepFigures};
+use crate::judgement::{Counted, ForeignFigures, MeterFigures, StepFigures};
 use crate::render::chart::{Axis, Chart, Unit, series_class};
 
 const HEIGHT: f64 = 190.0;
@@ -46,37 +46,43 @@ pub(crate) fn beneath(part: &StepFigures, root: &str) -> Option<Beneath> {
             "Mean time of one",
             "mean time",
             Unit::Time,
-            of_kind(part, |it| matches!(it, Counted::TimeOf(_)), 1.0),
+            of_kind(part, |counted| matches!(counted, Counted::TimeOf(_)), 1.0),
         ),
     ];
     Some(Beneath { rows: rows(part, root), panels: all.into_iter().flatten().collect() })
 }
 
 fn rows(part: &StepFigures, root: &str) -> Vec<Row> {
-    let of = |(at, meter): (usize, &MeterFigures)| {
-        let json = |index: usize| format!("{root}/meters/{at}/counted/{index}");
-        let row = |index: usize| {
-            let total = *meter.counted.get(index)?;
-            let absent = || super::figures::ABSENT.to_owned();
-            let figure = match meter.not_measured(index) {
-                Some(why) => format!("not measured: {why}"),
-                None => meter.mean(index).map_or_else(absent, |figure| meter.said(index, figure)),
-            };
-            let (what, total) = match meter.kind(index)? {
-                Counted::TimeOf(_) if meter.not_measured(index).is_some() => {
-                    (format!("time of each {}", meter.label(index)), Cell::absent())
-                }
-                Counted::Events => (meter.label(index), Cell::count(total, json(index))),
-                Counted::Bytes => (format!("bytes {}", meter.label(index)), Cell::bytes(total, json(index))),
-                Counted::TimeOf(_) => {
-                    (format!("time of each {}", meter.label(index)), Cell::time(Some(total), json(index)))
-                }
-            };
-            Some(Row { name: meter.name(), what, figure: Cell::text(figure), total })
-        };
-        (0..meter.head.counters.len()).filter_map(row).collect::<Vec<_>>()
+    let mut rows = Vec::new();
+    for (at, meter) in part.targets.meters.iter().enumerate() {
+        let counters = 0..meter.head.counters.len();
+        rows.extend(
+            counters.filter_map(|index| meter_row(meter, index, format!("{root}/meters/{at}/counted/{index}"))),
+        );
+    }
+    rows.extend(rows_of_others(part, root));
+    rows
+}
+
+/// The row of a counter of a meter, whose total is at `json` in the result; `None` where it has none.
+fn meter_row(meter: &MeterFigures, index: usize, json: String) -> Option<Row> {
+    let total = *meter.counted.get(index)?;
+    let not_measured = meter.not_measured(index);
+    let figure = match not_measured {
+        Some(why) => format!("not measured: {why}"),
+        None => match meter.mean(index) {
+            Some(figure) => meter.said(index, figure),
+            None => super::figures::ABSENT.to_owned(),
+        },
     };
-    part.targets.meters.iter().enumerate().flat_map(of).chain(rows_of_others(part, root)).collect()
+    let label = meter.label(index);
+    let (what, total) = match meter.kind(index)? {
+        Counted::TimeOf(_) if not_measured.is_some() => (format!("time of each {label}"), Cell::absent()),
+        Counted::Events => (label, Cell::count(total, json)),
+        Counted::Bytes => (format!("bytes {label}"), Cell::bytes(total, json)),
+        Counted::TimeOf(_) => (format!("time of each {label}"), Cell::time(Some(total), json)),
+    };
+    Some(Row { name: meter.name(), what, figure: Cell::text(figure), total })
 }
 
 /// The disks on which others did something, each with its place in the result.
@@ -88,15 +94,18 @@ fn used_by_others(part: &StepFigures) -> impl Iterator<Item = (usize, &ForeignFi
 fn rows_of_others(part: &StepFigures, root: &str) -> Vec<Row> {
     let mut rows = Vec::new();
     for (at, disk) in used_by_others(part) {
-        let json = |figure: &str| format!("{root}/foreign/{at}/{figure}");
+        let json = format!("{root}/foreign/{at}");
         let figures = [
-            ("reads", disk.reads, Cell::count(disk.reads, json("reads"))),
-            ("bytes read", disk.read_bytes, Cell::bytes(disk.read_bytes, json("read_bytes"))),
-            ("writes", disk.writes, Cell::count(disk.writes, json("writes"))),
-            ("bytes written", disk.written_bytes, Cell::bytes(disk.written_bytes, json("written_bytes"))),
+            ("reads", disk.reads, Cell::count(disk.reads, format!("{json}/reads"))),
+            ("bytes read", disk.read_bytes, Cell::bytes(disk.read_bytes, format!("{json}/read_bytes"))),
+            ("writes", disk.writes, Cell::count(disk.writes, format!("{json}/writes"))),
+            ("bytes written", disk.written_bytes, Cell::bytes(disk.written_bytes, format!("{json}/written_bytes"))),
         ];
-        let share = || format!("{:.1}% of what the disk did in their time", disk.share * 100.0);
-        let mut figure = if disk.notable_ns > 0 { share() } else { "less than a hundredth".to_owned() };
+        let mut figure = if disk.notable_ns > 0 {
+            format!("{:.1}% of what the disk did in their time", disk.share * 100.0)
+        } else {
+            "less than a hundredth".to_owned()
+        };
         for (what, _, total) in figures.into_iter().filter(|(_, total, _)| *total > 0) {
             let name = format!("others on {}", disk.head.name);
             rows.push(Row { name, what: what.to_owned(), figure: Cell::text(std::mem::take(&mut figure)), total });
@@ -107,27 +116,30 @@ fn rows_of_others(part: &StepFigures, root: &str) -> Vec<Row> {
 
 /// A line for each disk that others used: one of their figures at each point.
 fn of_others(part: &StepFigures, figure: fn(&ForeignFigures) -> &[f64], unit: f64) -> Vec<Line> {
-    let line = |(_, disk): (usize, &ForeignFigures)| {
+    let mut lines = Vec::new();
+    for (_, disk) in used_by_others(part) {
         // The points end with the last at which others did something.
         let known = figure(disk).iter().copied().chain(std::iter::repeat(0.0));
         let values = known.take(offered(part)).map(|value| Some(value / unit)).collect();
-        (format!("{} others", disk.head.name), values)
-    };
-    used_by_others(part).map(line).collect()
+        lines.push((format!("{} others", disk.head.name), values));
+    }
+    lines
 }
 
 /// Bytes of each meter, and of others, in millions a second.
 fn megabytes(part: &StepFigures) -> Vec<Line> {
-    let mut lines = of_kind(part, |it| *it == Counted::Bytes, 1e6);
+    let mut lines = of_kind(part, |counted| *counted == Counted::Bytes, 1e6);
     lines.extend(of_others(part, |disk| &disk.bytes_per_second, 1e6));
     lines
 }
 
 /// The figures per minute, such as of a database.
 fn per_minute(part: &StepFigures) -> Vec<Line> {
-    let line =
-        |it: &PerMinuteFigures| (it.name.clone(), it.over_time.iter().take(offered(part)).copied().map(Some).collect());
-    part.streams.per_minute.iter().map(line).collect()
+    part.streams
+        .per_minute
+        .iter()
+        .map(|figure| (figure.name.clone(), figure.over_time.iter().take(offered(part)).copied().map(Some).collect()))
+        .collect()
 }
 
 /// The number of points at which load was offered. After the planned end the run only drains, for moments in which a few
@@ -138,9 +150,15 @@ fn offered(part: &StepFigures) -> usize {
 
 /// All operations together first, then the events of each meter.
 fn events(part: &StepFigures) -> Vec<Line> {
-    let at = |point: usize| part.course.series.streams.iter().filter_map(|line| line.achieved.get(point)).sum::<f64>();
-    let operations = ("operations completed".to_owned(), (0..offered(part)).map(|point| Some(at(point))).collect());
-    let of_meters = of_kind(part, |it| *it == Counted::Events, 1.0);
+    let operations = (
+        "operations completed".to_owned(),
+        (0..offered(part))
+            .map(|point| {
+                Some(part.course.series.streams.iter().filter_map(|line| line.achieved.get(point)).sum::<f64>())
+            })
+            .collect(),
+    );
+    let of_meters = of_kind(part, |counted| *counted == Counted::Events, 1.0);
     let of_others = of_others(part, |disk| &disk.operations_per_second, 1.0);
     std::iter::once(operations).chain(of_meters).chain(of_others).collect()
 }
@@ -149,14 +167,23 @@ fn events(part: &StepFigures) -> Vec<Line> {
 fn of_kind(part: &StepFigures, wanted: impl Fn(&Counted) -> bool, unit: f64) -> Vec<Line> {
     let mut lines = Vec::new();
     for meter in &part.targets.meters {
-        let rose = |index: &usize| meter.counted.get(*index).is_some_and(|total| *total > 0);
-        let of_this = |index: &usize| meter.kind(*index).is_some_and(|kind| wanted(&kind));
-        for index in (0..meter.head.counters.len()).filter(rose).filter(of_this) {
-            let at = |(point, width): (usize, &u64)| {
-                let rose = |index: usize| *meter.series.get(index)?.get(point)?;
-                meter.figure(index, rose, *width).map(|figure| figure / unit)
-            };
-            let values = part.course.series.width_ns.iter().take(offered(part)).enumerate().map(at).collect();
+        for index in (0..meter.head.counters.len())
+            .filter(|index| meter.counted.get(*index).is_some_and(|total| *total > 0))
+            .filter(|index| meter.kind(*index).is_some_and(|kind| wanted(&kind)))
+        {
+            let values = part
+                .course
+                .series
+                .width_ns
+                .iter()
+                .take(offered(part))
+                .enumerate()
+                .map(|(point, width)| {
+                    meter
+                        .figure(index, |index: usize| *meter.series.get(index)?.get(point)?, *width)
+                        .map(|figure| figure / unit)
+                })
+                .collect();
             lines.push((format!("{} {}", meter.head.name, meter.label(index)), values));
         }
     }
@@ -168,14 +195,19 @@ fn panel(part: &StepFigures, title: &'static str, axis: &str, unit: Unit, lines:
     if highest <= 0.0 {
         return None;
     }
-    let mean = |list: &[Option<f64>]| {
-        let known: Vec<f64> = list.iter().flatten().copied().collect();
-        (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
-    };
-    let mark = |(series, (_, values)): (usize, &Line)| {
-        drawn(series, thin(&part.course.series.at_ns[..offered(part)], values, mean))
-    };
-    let marks = lines.iter().enumerate().flat_map(mark).collect();
+    let marks = lines
+        .iter()
+        .enumerate()
+        .flat_map(|(series, (_, values))| {
+            drawn(
+                series,
+                thin(&part.course.series.at_ns[..offered(part)], values, |list: &[Option<f64>]| {
+                    let known: Vec<f64> = list.iter().flatten().copied().collect();
+                    (!known.is_empty()).then(|| known.iter().sum::<f64>() / known.len() as f64)
+                }),
+            )
+        })
+        .collect();
     let keys: Vec<(String, String)> =
         lines.iter().enumerate().map(|(series, (name, _))| (series_class(series), name.clone())).collect();
     let names: Vec<&str> = lines.iter().map(|(name, _)| name.as_str()).collect();

@@ -42,17 +42,16 @@ pub(crate) struct StreamCharts<'a> {
 
 /// The charts of all groups of streams, then of all streams.
 pub(crate) fn charts(part: &StepFigures) -> Vec<StreamCharts<'_>> {
-    let judged = |stream: &str| part.criteria.iter().any(|outcome| outcome.asked.stream.as_deref() == Some(stream));
     // A group stands for its streams.
     let none_judged =
-        part.streams.groups.is_empty() && !part.course.series.streams.iter().any(|line| judged(&line.stream));
+        part.streams.groups.is_empty() && !part.course.series.streams.iter().any(|line| part.judges(&line.stream));
     let groups = part.course.series.groups.iter().enumerate().map(|(index, line)| {
         let totals = part.streams.groups.get(index).map(|totals| (index, totals));
         shown(part, StreamCharts { of: "groups", ..chart(part, index, line, totals) }, line, true)
     });
     let streams = part.course.series.streams.iter().enumerate().map(|(index, line)| {
         let totals = totals_of(&part.streams, &line.stream).map(|index| (index, &part.streams.each[index]));
-        shown(part, chart(part, index, line, totals), line, judged(&line.stream) || none_judged)
+        shown(part, chart(part, index, line, totals), line, part.judges(&line.stream) || none_judged)
     });
     groups.chain(streams).collect()
 }
@@ -171,19 +170,25 @@ fn heat(line: &StreamSeries) -> Option<String> {
 }
 
 fn nines(totals: &StreamTotals) -> Option<String> {
-    let in_words = |name: &str, ns: Option<u64>| ns.map(|ns| format!("{name} {}", time(ns)));
-    let of = |times: &crate::judgement::TimesSummary| {
-        let all = [
-            in_words("p50", times.p50_ns),
-            in_words("p99", times.p99_ns),
-            in_words("p99.9", times.p99_9_ns),
-            in_words("max", times.max_ns),
-        ];
-        all.into_iter().flatten().collect::<Vec<_>>().join(", ")
-    };
-    let (response, service) = (of(&totals.response), of(&totals.service));
+    let (response, service) = (nines_of(&totals.response), nines_of(&totals.service));
     (!totals.response.nines.is_empty())
         .then(|| format!("Distribution of {}: response {response}; service {service}.", totals.name))
+}
+
+/// The percentiles of one measure, in words.
+fn nines_of(times: &crate::judgement::TimesSummary) -> String {
+    let all = [
+        named_time("p50", times.p50_ns),
+        named_time("p99", times.p99_ns),
+        named_time("p99.9", times.p99_9_ns),
+        named_time("max", times.max_ns),
+    ];
+    all.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
+/// `p99 1.23 ms`
+fn named_time(name: &str, ns: Option<u64>) -> Option<String> {
+    ns.map(|ns| format!("{name} {}", time(ns)))
 }
 
 #[cfg(test)]

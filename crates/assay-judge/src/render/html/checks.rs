@@ -3,7 +3,7 @@
 //! The rules themselves are in `crate::rules`; nothing is decided here again. Where the judgement does not contain a
 //! rule's answer, the figures are shown without a mark.
 
-use super::figures::of;
+use super::figures::part_of_whole;
 use super::figures::{count, percent, time};
 use crate::judgement::{
     CriterionOutcome, DamagedPlace, GeneratorFigures, Outcome, StepFigures, TargetFigures, TargetTotals,
@@ -81,14 +81,19 @@ fn own_lag(part: &StepFigures) -> Check {
         part.slices.listed.iter().flat_map(|slice| &slice.streams).filter_map(|entry| entry.own_lag_p99_below_ns).max();
     let largest = part.streams.each.iter().filter_map(|totals| totals.own_lag.max_ns).max();
     let smallest = part.criteria.iter().filter_map(|outcome| outcome.asked.threshold).min();
-    let text = |ns: Option<u64>| ns.map_or("not counted".to_owned(), time);
-    let found = format!("99 % below {} in the worst slice; largest {}", text(below), text(largest));
+    let found =
+        format!("99 % below {} in the worst slice; largest {}", time_or_unknown(below), time_or_unknown(largest));
     let mark = match (below, smallest) {
         (Some(below), Some(smallest)) if below > smallest.as_ns() => Mark::Warn,
         (Some(_), _) => Mark::Good,
         (None, _) => Mark::Note,
     };
     check(mark, "Generator's own lag", found, "A late generator must not be taken for a slow device.")
+}
+
+/// A time in words.
+fn time_or_unknown(ns: Option<u64>) -> String {
+    ns.map_or("not counted".to_owned(), time)
 }
 
 /// Rule of proof: the share of a slice for which a target may rest because of the generator, or a closed loop may
@@ -101,9 +106,10 @@ fn rest(targets: &TargetFigures) -> Check {
     let found = worst.map_or("not counted".to_owned(), |late| {
         let counted = figures_of(late.rest_share_max, &late.idle);
         let ordered = reordered(targets);
-        match ordered.is_empty() {
-            true => counted,
-            false => format!("{counted}; {ordered} may change the order of operations, of which nothing is proven"),
+        if ordered.is_empty() {
+            counted
+        } else {
+            format!("{counted}; {ordered} may change the order of operations, of which nothing is proven")
         }
     });
     let mark = marked(worst.map(|late| late.rest_share_max));
@@ -113,10 +119,15 @@ fn rest(targets: &TargetFigures) -> Check {
 /// Targets with an I/O scheduler, which may let later operations overtake earlier ones: what is proven for queues is
 /// not proven for them.
 fn reordered(targets: &TargetFigures) -> String {
-    let elevator = |target: &&TargetTotals| {
-        target.head.facts.get("scheduler").is_some_and(|it| !matches!(it.as_str(), "none" | "absent"))
-    };
-    targets.each.iter().filter(elevator).map(|target| target.head.name.as_str()).collect::<Vec<_>>().join(", ")
+    targets
+        .each
+        .iter()
+        .filter(|target| {
+            target.head.facts.get("scheduler").is_some_and(|scheduler| !matches!(scheduler.as_str(), "none" | "absent"))
+        })
+        .map(|target| target.head.name.as_str())
+        .collect::<Vec<_>>()
+        .join(", ")
 }
 
 fn overslept(part: &StepFigures) -> Check {
@@ -152,7 +163,7 @@ fn slices(part: &StepFigures) -> Check {
     let whole = complete == part.slices.listed.len() && nothing == 0 && part.course.gaps.is_empty();
     let found = format!(
         "{} complete; {nothing} that prove nothing; gaps: {}",
-        of(complete as u64, part.slices.listed.len() as u64),
+        part_of_whole(complete as u64, part.slices.listed.len() as u64),
         part.course.gaps.len()
     );
     let mark = if whole { Mark::Good } else { Mark::Warn };
@@ -233,27 +244,33 @@ fn others(targets: &TargetFigures) -> Check {
 
 fn prepared(targets: &TargetFigures) -> Check {
     let done = targets.each.iter().filter(|target| target.head.prepared.is_some()).count();
-    let found = of(done as u64, targets.each.len() as u64) + " targets written full before the test";
+    let found = part_of_whole(done as u64, targets.each.len() as u64) + " targets written full before the test";
     let mark = if done == targets.each.len() { Mark::Good } else { Mark::Note };
     check(mark, "Preparation", found, "Reads of blocks that were never written are answered without the medium.")
 }
 
 fn blanks(targets: &TargetFigures) -> Check {
-    let sum = |figure: fn(&TargetTotals) -> u64| targets.each.iter().map(figure).fold(0, u64::saturating_add);
-    let (blank, sampled) = (sum(|target| target.blank_reads), sum(|target| target.sampled_reads));
+    let (blank, sampled) =
+        (sum_of_targets(targets, |target| target.blank_reads), sum_of_targets(targets, |target| target.sampled_reads));
     let mark = match (blank, sampled) {
         (_, 0) => Mark::Note,
         (0, _) => Mark::Good,
         _ => Mark::Warn,
     };
-    let found = if sampled == 0 { "no reads looked at".to_owned() } else { of(blank, sampled) + " reads looked at" };
+    let found =
+        if sampled == 0 { "no reads looked at".to_owned() } else { part_of_whole(blank, sampled) + " reads looked at" };
     check(mark, "Reads of blank blocks", found, "The device may answer them without looking.")
+}
+
+/// The sum of a figure over all targets.
+fn sum_of_targets(targets: &TargetFigures, figure: fn(&TargetTotals) -> u64) -> u64 {
+    targets.each.iter().map(figure).fold(0, u64::saturating_add)
 }
 
 fn integrity(targets: &TargetFigures) -> Option<Check> {
     let integrity = targets.integrity.as_ref()?;
     let seen = integrity.verified_reads.saturating_add(integrity.unverified_reads);
-    let mut found = of(integrity.verified_reads, seen) + " reads verified";
+    let mut found = part_of_whole(integrity.verified_reads, seen) + " reads verified";
     if integrity.damaged > 0 {
         let places: Vec<String> = integrity.places.iter().map(DamagedPlace::text).collect();
         found += &format!("; {} damaged places: {}", count(integrity.damaged), places.join("; "));
@@ -268,13 +285,17 @@ fn integrity(targets: &TargetFigures) -> Option<Check> {
 
 fn generator(generator: &GeneratorFigures) -> Option<Check> {
     let cost = generator.cost?;
-    let of_time = |ns: u64| percent(ns as f64 / cost.sampled_ns.max(1) as f64);
     let found = format!(
         "{} of one CPU, {} waiting for a CPU, {} stolen by the hypervisor, {} resident at most",
-        of_time(cost.cpu_ns),
-        of_time(cost.run_queue_ns),
-        of_time(cost.steal_ns),
+        share_of_time(cost.cpu_ns, cost.sampled_ns),
+        share_of_time(cost.run_queue_ns, cost.sampled_ns),
+        share_of_time(cost.steal_ns, cost.sampled_ns),
         Bytes::new(cost.resident_bytes_max).human(),
     );
     Some(check(Mark::Note, "Generator's cost", found, "What the test itself took from the host."))
+}
+
+/// A time as a share of the sampled time.
+fn share_of_time(ns: u64, sampled_ns: u64) -> String {
+    percent(ns as f64 / sampled_ns.max(1) as f64)
 }

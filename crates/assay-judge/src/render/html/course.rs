@@ -33,7 +33,7 @@ pub(crate) struct LastRounds {
 }
 
 impl<'a> CourseView<'a> {
-    pub(crate) fn of(part: &'a StepFigures, root: &str, decided: bool) -> CourseView<'a> {
+    pub(crate) fn new(part: &'a StepFigures, root: &str, decided: bool) -> CourseView<'a> {
         CourseView {
             charts: charts::charts(part),
             decided,

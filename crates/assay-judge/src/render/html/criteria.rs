@@ -32,7 +32,7 @@ pub(crate) struct FigureView<'a> {
 }
 
 impl<'a> CriteriaView<'a> {
-    pub(crate) fn of(part: &'a StepFigures, root: &str) -> CriteriaView<'a> {
+    pub(crate) fn new(part: &'a StepFigures, root: &str) -> CriteriaView<'a> {
         let MeasuredTime { planned_ns, measured_ns, slice_ns, .. } = part.time;
         CriteriaView {
             rows: rows(&part.criteria, root),
@@ -45,22 +45,27 @@ impl<'a> CriteriaView<'a> {
 }
 
 fn rows<'a>(criteria: &'a [CriterionOutcome], root: &str) -> Vec<CriterionRow<'a>> {
-    let view = |figure: &'a Option<Figure>, index: usize, name: &str| {
-        let json = format!("{root}/criteria/{index}/{name}/value");
-        figure.as_ref().map(|figure| FigureView { place: place(figure), figure, json })
+    criteria.iter().enumerate().map(|(index, outcome)| row_of(index, outcome, root)).collect()
+}
+
+/// The row of one criterion.
+fn row_of<'a>(index: usize, outcome: &'a CriterionOutcome, root: &str) -> CriterionRow<'a> {
+    let (class, sign, word) = match outcome.outcome {
+        Outcome::Pass => ("pass", "✓", "held"),
+        Outcome::Fail => ("fail", "✗", "broken"),
+        Outcome::Invalid => ("invalid", "⚠", "proves nothing"),
+        Outcome::Incomplete => ("incomplete", "◌", "incomplete"),
+        Outcome::NotApplied => ("incomplete", "–", "not applied"),
     };
-    let row = |(index, outcome): (usize, &'a CriterionOutcome)| {
-        let (class, sign, word) = match outcome.outcome {
-            Outcome::Pass => ("pass", "✓", "held"),
-            Outcome::Fail => ("fail", "✗", "broken"),
-            Outcome::Invalid => ("invalid", "⚠", "proves nothing"),
-            Outcome::Incomplete => ("incomplete", "◌", "incomplete"),
-            Outcome::NotApplied => ("incomplete", "–", "not applied"),
-        };
-        let (measured, worst) = (view(&outcome.measured, index, "measured"), view(&outcome.worst, index, "worst"));
-        CriterionRow { class, sign, word, outcome, measured, worst }
-    };
-    criteria.iter().enumerate().map(row).collect()
+    let (measured, worst) =
+        (figure_view(&outcome.measured, index, "measured", root), figure_view(&outcome.worst, index, "worst", root));
+    CriterionRow { class, sign, word, outcome, measured, worst }
+}
+
+/// A figure with its place, and its path in the result.
+fn figure_view<'a>(figure: &'a Option<Figure>, index: usize, name: &str, root: &str) -> Option<FigureView<'a>> {
+    let json = format!("{root}/criteria/{index}/{name}/value");
+    figure.as_ref().map(|figure| FigureView { place: place(figure), figure, json })
 }
 
 fn place(figure: &Figure) -> String {

@@ -23,7 +23,7 @@ pub(crate) struct MinuteView<'a> {
 }
 
 impl<'a> DatabaseView<'a> {
-    pub(crate) fn of(part: &'a StepFigures) -> DatabaseView<'a> {
+    pub(crate) fn new(part: &'a StepFigures) -> DatabaseView<'a> {
         DatabaseView { minutes: minutes(part), counted: counted(&part.streams), databases: &part.databases }
     }
 
@@ -35,15 +35,15 @@ impl<'a> DatabaseView<'a> {
 
 fn minutes(part: &StepFigures) -> Vec<MinuteView<'_>> {
     let mut views = Vec::new();
-    for it in &part.streams.per_minute {
-        let on_each = part.databases.iter().zip(&it.targets).map(|(database, value)| {
-            (format!("{} on {}", it.name, database.head.url), Cell::figure(PerMinuteFigures::shown(*value)))
+    for figure in &part.streams.per_minute {
+        let on_each = part.databases.iter().zip(&figure.targets).map(|(database, value)| {
+            (format!("{} on {}", figure.name, database.head.url), Cell::figure(PerMinuteFigures::shown(*value)))
         });
         views.push(MinuteView {
-            name: &it.name,
-            value: Cell::figure(it.figure()),
+            name: &figure.name,
+            value: Cell::figure(figure.figure()),
             targets: on_each.collect(),
-            chart: still::minutes(part, it),
+            chart: still::minutes(part, figure),
         });
     }
     views

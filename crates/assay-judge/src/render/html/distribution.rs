@@ -103,12 +103,11 @@ pub(crate) fn beyond(title: &str, measure: &str, all: &[Distribution<'_>]) -> Ch
         marks.push(Mark::Line { series: one.series, points });
     }
     for one in all {
-        let dot = |(name, share, ns): &(&str, f64, f64)| Mark::Dot {
+        marks.extend(one.percentiles.iter().map(|(name, share, ns)| Mark::Dot {
             class: series_class(one.series),
             at: (*ns, *share),
             text: format!("{}: {name} {}", one.label, time(*ns as u64)),
-        };
-        marks.extend(one.percentiles.iter().map(dot));
+        }));
     }
     Chart {
         alternative: words(&format!("Share of operations beyond each length, {title}."), all),
@@ -122,17 +121,10 @@ pub(crate) fn beyond(title: &str, measure: &str, all: &[Distribution<'_>]) -> Ch
 /// How many operations took about which time.
 pub(crate) fn density(title: &str, measure: &str, all: &[Distribution<'_>]) -> Chart {
     let highest = all.iter().flat_map(|one| &one.steps).map(|(_, share)| *share).fold(0.0, f64::max);
-    let area = |one: &Distribution<'_>| {
-        // The first step begins where a step before it would have ended.
-        let before = one.steps.first().map(|(ns, _)| (ns / 10f64.powf(0.05), 0.0));
-        let points = before.into_iter().chain(one.steps.iter().copied()).collect();
-        Mark::Area { series: one.series, points }
-    };
-    let peak = |one: &Distribution<'_>| one.steps.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1));
     let peaks: Vec<String> = all
         .iter()
         .filter_map(|one| {
-            peak(one)
+            peak_of(one)
                 .map(|(ns, share)| format!("{}: most often about {}, {}", one.label, time(ns as u64), percent(share)))
         })
         .collect();
@@ -141,8 +133,21 @@ pub(crate) fn density(title: &str, measure: &str, all: &[Distribution<'_>]) -> C
         x: lengths(measure, all),
         y: Axis::linear("share of operations", Unit::Share, highest * 1.05),
         height: HEIGHT,
-        marks: all.iter().map(area).collect(),
+        marks: all.iter().map(area_of).collect(),
     }
+}
+
+/// The highest step of a distribution: its time and its share.
+fn peak_of(one: &Distribution<'_>) -> Option<(f64, f64)> {
+    one.steps.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1))
+}
+
+/// The area below a distribution.
+fn area_of(one: &Distribution<'_>) -> Mark {
+    // The first step begins where a step before it would have ended.
+    let before = one.steps.first().map(|(ns, _)| (ns / 10f64.powf(0.05), 0.0));
+    let points = before.into_iter().chain(one.steps.iter().copied()).collect();
+    Mark::Area { series: one.series, points }
 }
 
 #[cfg(test)]

@@ -25,12 +25,16 @@ const MOST_JSON: usize = 2_000_000;
 
 /// Content of the `meta` tag of a page that has these scripts and styles and no others.
 pub(crate) fn policy(scripts: &[&str], styles: &[&str]) -> String {
-    let hashes = |texts: &[&str]| match texts {
+    let (scripts, styles) = (hashes_of(scripts), hashes_of(styles));
+    format!("default-src 'none'; script-src{scripts}; style-src{styles}; base-uri 'none'; form-action 'none'")
+}
+
+/// The hashes of texts, as a policy lists them.
+fn hashes_of(texts: &[&str]) -> String {
+    match texts {
         [] => " 'none'".to_owned(),
         texts => texts.iter().map(|text| format!(" 'sha256-{}'", STANDARD.encode(Sha256::digest(text)))).collect(),
-    };
-    let (scripts, styles) = (hashes(scripts), hashes(styles));
-    format!("default-src 'none'; script-src{scripts}; style-src{styles}; base-uri 'none'; form-action 'none'")
+    }
 }
 
 /// The judgement as it is embedded.

@@ -125,7 +125,7 @@ pub(crate) fn count(n: u64) -> String {
 }
 
 /// `1,234 of 5,678`.
-pub(crate) fn of(part: u64, whole: u64) -> String {
+pub(crate) fn part_of_whole(part: u64, whole: u64) -> String {
     format!("{} of {}", count(part), count(whole))
 }
 

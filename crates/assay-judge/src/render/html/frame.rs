@@ -16,15 +16,15 @@ pub(crate) struct Frame {
 impl Frame {
     /// The frame of a page without a script.
     pub(crate) fn still() -> Frame {
-        Frame::of(&[], &[STYLE])
+        Frame::new(&[], &[STYLE])
     }
 
     /// The frame of a page whose charts are drawn by scripts.
     pub(crate) fn drawn() -> Frame {
-        Frame::of(&[CHARTS, SCRIPT], &[CHARTS_STYLE, STYLE])
+        Frame::new(&[CHARTS, SCRIPT], &[CHARTS_STYLE, STYLE])
     }
 
-    fn of(scripts: &'static [&'static str], styles: &'static [&'static str]) -> Frame {
+    fn new(scripts: &'static [&'static str], styles: &'static [&'static str]) -> Frame {
         Frame { policy: policy(scripts, styles), scripts, styles }
     }
 }

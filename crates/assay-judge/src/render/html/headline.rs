@@ -29,7 +29,7 @@ pub(crate) struct HeadFigure {
 }
 
 impl Headline {
-    pub(crate) fn of(judgement: &Judgement) -> Headline {
+    pub(crate) fn new(judgement: &Judgement) -> Headline {
         let part = &judgement.part;
         let step = judgement.shown_step();
         let devices: Vec<String> = part.targets.each.iter().map(TargetTotals::device).collect();
@@ -43,33 +43,40 @@ impl Headline {
 }
 
 fn figures(part: &StepFigures) -> Vec<HeadFigure> {
-    let figure = |label: &str, value, note| HeadFigure { label: label.to_owned(), value, note };
     let (rate, bytes) = part.streams.throughput().unzip();
     let each =
         directions(&part.streams, |totals| totals.rate_achieved.map(|rate| iops(rate) + &ran_after(part, totals)));
     let over = together_ran(part).map(|ran| format!("while a stream ran, {ran}; "));
     let each = over.unwrap_or_default() + &each;
     let name = if part.streams.moves_bytes() { "IOPS" } else { "Operations/s" };
-    let minutes = part.streams.per_minute.iter().map(|it| figure(&it.name, it.figure(), per_minute(part, it)));
+    let minutes = part
+        .streams
+        .per_minute
+        .iter()
+        .map(|figure| head_figure(&figure.name, figure.figure(), per_minute(part, figure)));
     let mut figures: Vec<HeadFigure> = minutes.collect();
     if !figures.is_empty() {
         let in_flush = part.targets.meters.iter().filter_map(|meter| Some((meter, meter.share_in_flush()?)));
         figures.extend(in_flush.map(|(meter, share)| {
-            figure("In flushes", format!("{:.0} %", share * 100.0), format!("of the time of {}", meter.head.name))
+            head_figure("In flushes", format!("{:.0} %", share * 100.0), format!("of the time of {}", meter.head.name))
         }));
     }
-    figures.push(figure(name, rate.map_or(ABSENT.into(), iops), each));
+    figures.push(head_figure(name, rate.map_or(ABSENT.into(), iops), each));
     if part.streams.moves_bytes() && !part.lacks_bytes() {
         let each = directions(&part.streams, |totals| totals.bytes_per_second().map(megabytes));
-        figures.push(figure("MB/s", bytes.map_or(ABSENT.into(), megabytes), each));
+        figures.push(head_figure("MB/s", bytes.map_or(ABSENT.into(), megabytes), each));
     }
     if let Some(totals) = judged(part) {
         let p99 = totals.response.p99_ns.map_or(ABSENT.to_owned(), time);
-        figures.push(figure("p99 response", p99, format!("of {}", totals.name)));
+        figures.push(head_figure("p99 response", p99, format!("of {}", totals.name)));
     }
     let planned = format!("of {} planned", Span::from_ns(part.time.planned_ns).human());
-    figures.push(figure("Measured", clock(part.time.measured_ns), planned));
+    figures.push(head_figure("Measured", clock(part.time.measured_ns), planned));
     figures
+}
+
+fn head_figure(label: &str, value: String, note: String) -> HeadFigure {
+    HeadFigure { label: label.to_owned(), value, note }
 }
 
 /// `per minute; slices 9120 to 28896`

@@ -46,8 +46,8 @@ pub fn html(judgement: &Judgement, out: &mut dyn fmt::Write) -> fmt::Result {
     let page = Page {
         frame: Frame::drawn(),
         judgement,
-        badge: Badge::of(judgement.verdict),
-        headline: Headline::of(judgement),
+        badge: Badge::for_verdict(judgement.verdict),
+        headline: Headline::new(judgement),
         when: judgement.when(),
         deciding: judgement.deciding.as_ref().map(deciding_text),
         watermarks: Watermark::all(&judgement.watermarks),
@@ -62,9 +62,10 @@ pub fn html(judgement: &Judgement, out: &mut dyn fmt::Write) -> fmt::Result {
 /// page, or that contains characters which a browser might misinterpret.
 pub(crate) fn report_beside(directory: &std::path::Path) -> Option<String> {
     let text = directory.to_str()?;
-    let plain = |part: &str| !part.is_empty() && part != ".." && !part.starts_with('.');
-    let known = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    let below = text.split('/').all(|part| plain(part) && part.chars().all(known));
+    let below = text.split('/').all(|part| {
+        (!part.is_empty() && part != ".." && !part.starts_with('.'))
+            && part.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
+    });
     below.then(|| format!("{text}/report.html"))
 }
 

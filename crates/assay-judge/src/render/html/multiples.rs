@@ -42,11 +42,10 @@ type Line = Vec<(f64, Option<f64>)>;
 
 /// The streams that a criterion judges, or the first stream; nothing for a single target.
 pub(crate) fn multiples(part: &StepFigures) -> Vec<Multiples<'_>> {
-    let judged = |stream: &str| part.criteria.iter().any(|outcome| outcome.asked.stream.as_deref() == Some(stream));
     let flows = &part.course.series.flows;
     let mut streams: Vec<&str> = Vec::new();
-    for flow in flows.iter().filter(|flow| judged(&flow.stream)).chain(flows.first()) {
-        if !streams.contains(&flow.stream.as_str()) && (streams.is_empty() || judged(&flow.stream)) {
+    for flow in flows.iter().filter(|flow| part.judges(&flow.stream)).chain(flows.first()) {
+        if !streams.contains(&flow.stream.as_str()) && (streams.is_empty() || part.judges(&flow.stream)) {
             streams.push(&flow.stream);
         }
     }
@@ -82,16 +81,20 @@ fn thin(series: &Series, flow: &FlowSeries) -> Line {
     let each = count.div_ceil(POINTS).max(1);
     let point = |from: usize| {
         let stretch = from..(from + each).min(count);
-        let weight = |at: usize| flow.achieved[at] * series.width_ns[at] as f64;
         let (mut over, mut all) = (0.0, 0.0);
         for at in stretch {
             let Some(share) = flow.share_over[at] else { continue };
-            over += share * weight(at);
-            all += weight(at);
+            over += share * weight_at(series, flow, at);
+            all += weight_at(series, flow, at);
         }
         (from as f64 / count.max(2) as f64, (all > 0.0).then(|| over / all))
     };
     (0..count).step_by(each).map(point).collect()
+}
+
+/// The number of operations at a point.
+fn weight_at(series: &Series, flow: &FlowSeries, at: usize) -> f64 {
+    flow.achieved[at] * series.width_ns[at] as f64
 }
 
 fn y(share: f64, top: f64) -> f64 {
@@ -127,11 +130,10 @@ pub(crate) struct Outlier {
 /// Set where the target's responses are that much longer than the median of the other targets', over the whole time or
 /// in the worst slice of a criterion.
 pub(crate) fn outlier(part: &StepFigures, stream: &str, target: &str) -> Option<Outlier> {
-    let totals = |pick: fn(&TimesSummary) -> Option<u64>| {
-        let mine = part.streams.each.iter().filter(|totals| totals.name == stream);
-        mine.filter_map(|totals| Some((totals.target.as_deref()?, pick(&totals.response)? as f64))).collect::<Vec<_>>()
-    };
-    let whole = [("p99".to_owned(), totals(|times| times.p99_ns)), ("mean".to_owned(), totals(|times| times.mean_ns))];
+    let whole = [
+        ("p99".to_owned(), response_by_target(part, stream, |times| times.p99_ns)),
+        ("mean".to_owned(), response_by_target(part, stream, |times| times.mean_ns)),
+    ];
     let criteria =
         part.criteria.iter().filter(|outcome| outcome.asked.stream.as_deref() == Some(stream)).map(|outcome| {
             let worst = outcome.targets.iter().filter_map(|figure| Some((figure.target.as_deref()?, figure.value)));
@@ -140,6 +142,16 @@ pub(crate) fn outlier(part: &StepFigures, stream: &str, target: &str) -> Option<
     let outlier =
         |(by, figures): (String, Vec<(&str, f64)>)| factor(&figures, target).map(|factor| Outlier { factor, by });
     whole.into_iter().chain(criteria).filter_map(outlier).find(|outlier| outlier.factor >= OUTLIER)
+}
+
+/// A time of the response of a stream on each target.
+fn response_by_target<'a>(
+    part: &'a StepFigures,
+    stream: &str,
+    pick: fn(&TimesSummary) -> Option<u64>,
+) -> Vec<(&'a str, f64)> {
+    let mine = part.streams.each.iter().filter(|totals| totals.name == stream);
+    mine.filter_map(|totals| Some((totals.target.as_deref()?, pick(&totals.response)? as f64))).collect::<Vec<_>>()
 }
 
 /// The ratio of the target's figure to the median of the others'; `None` without others.

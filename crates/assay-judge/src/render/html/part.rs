@@ -61,11 +61,10 @@ pub(crate) struct StepCells {
 impl StepCells {
     fn new(part: &StepFigures) -> StepCells {
         let (operations, bytes) = part.streams.throughput().unzip();
-        let absent = || ABSENT.to_owned();
         StepCells {
             measured: clock(part.time.measured_ns),
-            operations: operations.map_or_else(absent, iops),
-            megabytes: bytes.filter(|_| part.streams.moves_bytes()).map_or_else(absent, megabytes),
+            operations: operations.map_or_else(|| ABSENT.to_owned(), iops),
+            megabytes: bytes.filter(|_| part.streams.moves_bytes()).map_or_else(|| ABSENT.to_owned(), megabytes),
             responses: part.streams.whole().filter_map(shown::response).collect(),
         }
     }
@@ -75,7 +74,7 @@ impl<'a> PartView<'a> {
     /// The result of a log without steps.
     pub(crate) fn whole(judgement: &'a Judgement) -> PartView<'a> {
         let decided = judgement.deciding.is_some() && judgement.verdict != Verdict::Pass;
-        PartView::new(&judgement.part, (-1, None), &judgement.warnings, decided)
+        PartView::new(&judgement.part, -1, None, &judgement.warnings, decided)
     }
 
     /// Step `index` of a certificate.
@@ -89,17 +88,18 @@ impl<'a> PartView<'a> {
             gain: step.gain.map(|gain| gain.in_words()),
             figures: StepCells::new(&step.part),
             reason: &step.reason,
-            badge: Badge::of(step.verdict),
+            badge: Badge::for_verdict(step.verdict),
         };
         let here = judgement.deciding.as_ref().is_some_and(|deciding| deciding.step == step.number);
         let decided = here && judgement.verdict != Verdict::Pass;
         let index = i64::try_from(index).unwrap_or(i64::MAX);
-        PartView::new(&step.part, (index, Some(head)), &step.warnings, decided)
+        PartView::new(&step.part, index, Some(head), &step.warnings, decided)
     }
 
     fn new(
         figures: &'a StepFigures,
-        (step, head): (i64, Option<Head<'a>>),
+        step: i64,
+        head: Option<Head<'a>>,
         warnings: &'a [String],
         decided: bool,
     ) -> PartView<'a> {
@@ -109,14 +109,14 @@ impl<'a> PartView<'a> {
             step,
             head,
             figures,
-            criteria: CriteriaView::of(figures, &root),
-            streams: StreamsView::of(figures, &root),
-            database: DatabaseView::of(figures),
-            course: CourseView::of(figures, &root, decided),
-            slices: SlicesView::of(figures, &root),
-            beside: BesideView::of(figures, &root),
-            proof: ProofView::of(figures, warnings),
-            tested: TestedView::of(figures, &root),
+            criteria: CriteriaView::new(figures, &root),
+            streams: StreamsView::new(figures, &root),
+            database: DatabaseView::new(figures),
+            course: CourseView::new(figures, &root, decided),
+            slices: SlicesView::new(figures, &root),
+            beside: BesideView::new(figures, &root),
+            proof: ProofView::new(figures, warnings),
+            tested: TestedView::new(figures, &root),
         }
     }
 

@@ -26,7 +26,7 @@ pub(crate) struct PlanTable {
 }
 
 impl PlanView {
-    pub(crate) fn of(plan: &Value) -> PlanView {
+    pub(crate) fn new(plan: &Value) -> PlanView {
         let json = serde_json::to_string_pretty(plan).unwrap_or_default();
         let mut view = PlanView { json, ..PlanView::default() };
         let Value::Object(plan) = plan else { return view };
@@ -44,19 +44,20 @@ impl PlanView {
 }
 
 fn ordered<'a>(names: impl Iterator<Item = &'a String>) -> Vec<&'a String> {
-    let place = |name: &str| FIRST.iter().position(|first| *first == name).unwrap_or(FIRST.len());
     let mut names: Vec<&String> = names.collect::<BTreeSet<_>>().into_iter().collect();
-    names.sort_by_key(|name| place(name));
+    names.sort_by_key(|name| FIRST.iter().position(|first| first == name).unwrap_or(FIRST.len()));
     names
 }
 
 fn table(name: &str, all: &[Value]) -> PlanTable {
     let rows: Vec<&Map<String, Value>> = all.iter().filter_map(Value::as_object).collect();
     let columns = ordered(rows.iter().flat_map(|row| row.keys()));
-    let cell = |row: &Map<String, Value>, column: &String| row.get(column).map_or("–".to_owned(), text);
     PlanTable {
         title: words(name),
-        rows: rows.iter().map(|row| columns.iter().map(|column| cell(row, column)).collect()).collect(),
+        rows: rows
+            .iter()
+            .map(|row| columns.iter().map(|column| row.get(*column).map_or("–".to_owned(), text)).collect())
+            .collect(),
         columns: columns.into_iter().map(|column| words(column)).collect(),
     }
 }
@@ -105,7 +106,7 @@ mod tests {
                 { "arrival": { "closed": {} }, "name": "writes", "size": { "from": "1KiB", "to": "2KiB" }, "new_member": null },
             ],
         });
-        let view = PlanView::of(&plan);
+        let view = PlanView::new(&plan);
         let facts: Vec<(&str, String)> = view.facts.iter().map(|(name, all)| (name.as_str(), all.join("|"))).collect();
         let criteria = "reads response over 1ms below 5% per 1h".to_owned();
         assert_eq!(
@@ -122,7 +123,7 @@ mod tests {
     #[test]
     fn what_is_no_plan_is_no_table() {
         for value in [Value::Null, serde_json::json!([1]), serde_json::json!("x")] {
-            let view = PlanView::of(&value);
+            let view = PlanView::new(&value);
             assert!(view.facts.is_empty() && view.tables.is_empty());
         }
     }

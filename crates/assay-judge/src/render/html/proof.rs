@@ -1,7 +1,7 @@
 //! The section on whether the result can be believed: checks, warnings, and what happened during the run.
 
 use super::checks::{self, Check};
-use crate::judgement::{Gap, StepFigures};
+use crate::judgement::StepFigures;
 use crate::words::clock;
 
 /// What speaks for and against the result.
@@ -22,7 +22,7 @@ pub(crate) struct Happening<'a> {
 }
 
 impl<'a> ProofView<'a> {
-    pub(crate) fn of(part: &'a StepFigures, warnings: &'a [String]) -> ProofView<'a> {
+    pub(crate) fn new(part: &'a StepFigures, warnings: &'a [String]) -> ProofView<'a> {
         let events_left_out = part.course.events_left_out;
         ProofView { checks: checks::checks(part), warnings, happenings: happenings(part), events_left_out }
     }
@@ -31,10 +31,10 @@ impl<'a> ProofView<'a> {
 fn happenings(part: &StepFigures) -> Vec<Happening<'_>> {
     // Simulated time has no date at which the run could have continued.
     let simulated = part.targets.each.iter().any(|target| target.head.kind == "simulated");
-    let resumed = |gap: &Gap| if simulated { "resumed".to_owned() } else { format!("resumed {}", gap.resumed) };
-    let gap = |gap: &Gap| (gap.at_ns, format!("{}; {}", gap.before, resumed(gap)));
-    let gaps =
-        part.course.gaps.iter().map(gap).map(|(at_ns, text)| Happening { at_ns, at: clock(at_ns), what: "gap", text });
+    let gaps = part.course.gaps.iter().map(|gap| {
+        let resumed = if simulated { "resumed".to_owned() } else { format!("resumed {}", gap.resumed) };
+        Happening { at_ns: gap.at_ns, at: clock(gap.at_ns), what: "gap", text: format!("{}; {resumed}", gap.before) }
+    });
     let events = part.course.events.iter().map(|event| {
         let details: Vec<String> = event.details.iter().map(|(name, value)| format!("{name} {value}")).collect();
         let details = if details.is_empty() { String::new() } else { format!(" ({})", details.join(", ")) };

@@ -56,16 +56,19 @@ pub(crate) struct SliceRow<'a> {
 
 /// Which rows the tables show when there are too many: first those with a problem, then the beginning.
 pub(crate) fn shown(slices: &[Slice]) -> BTreeSet<usize> {
-    let bad = |index: &usize| !(slices[*index].within && slices[*index].valid && slices[*index].complete);
     let all = 0..slices.len();
     if slices.len() <= MOST_ROWS {
         return all.collect();
     }
-    all.clone().filter(bad).take(MOST_ROWS * 3 / 4).chain(all.take(MOST_ROWS / 4)).collect()
+    all.clone()
+        .filter(|index| !(slices[*index].within && slices[*index].valid && slices[*index].complete))
+        .take(MOST_ROWS * 3 / 4)
+        .chain(all.take(MOST_ROWS / 4))
+        .collect()
 }
 
 impl<'a> SlicesView<'a> {
-    pub(crate) fn of(part: &'a StepFigures, root: &str) -> SlicesView<'a> {
+    pub(crate) fn new(part: &'a StepFigures, root: &str) -> SlicesView<'a> {
         let (per_target, per_target_left_out) = per_target(part, root);
         SlicesView { together: together(part, root), per_target, per_target_left_out }
     }
@@ -83,9 +86,8 @@ fn per_target<'a>(part: &'a StepFigures, root: &str) -> (Vec<SliceTable<'a>>, bo
     if part.targets.each.len() < 2 {
         return (Vec::new(), false);
     }
-    let judged = |stream: &str| part.criteria.iter().any(|outcome| outcome.asked.stream.as_deref() == Some(stream));
-    let single = |(stream, target): &(&str, Option<&str>)| target.is_some() && judged(stream);
-    let keys: Vec<_> = keys(&part.slices).into_iter().filter(single).collect();
+    let keys: Vec<_> =
+        keys(&part.slices).into_iter().filter(|(stream, target)| target.is_some() && part.judges(stream)).collect();
     if keys.len() * part.slices.listed.len().min(MOST_ROWS) > MOST_TARGET_ROWS {
         return (Vec::new(), true);
     }
@@ -105,8 +107,7 @@ fn keys(slices: &SliceList) -> Vec<(&str, Option<&str>)> {
 }
 
 fn entry<'a>(slice: &'a Slice, key: (&str, Option<&str>)) -> Option<(usize, &'a SliceStream)> {
-    let is = |entry: &SliceStream| entry.stream == key.0 && entry.target.as_deref() == key.1;
-    slice.streams.iter().enumerate().find(|(_, entry)| is(entry))
+    slice.streams.iter().enumerate().find(|(_, entry)| entry.stream == key.0 && entry.target.as_deref() == key.1)
 }
 
 fn table<'a>(part: &'a StepFigures, root: &str, key: (&'a str, Option<&'a str>)) -> SliceTable<'a> {
@@ -120,7 +121,7 @@ fn table<'a>(part: &'a StepFigures, root: &str, key: (&'a str, Option<&'a str>))
         let slice = &part.slices.listed[index];
         let (at, entry) = entry(slice, key)?;
         let over = is_over(part, slice, key.0, key.1);
-        Some(row((slice, over), entry, format!("{root}/slices/{index}/streams/{at}"), &thresholds, &marks))
+        Some(row(slice, over, entry, format!("{root}/slices/{index}/streams/{at}"), &thresholds, &marks))
     });
     let rows: Vec<SliceRow<'a>> = rows.collect();
     let complete: Vec<&SliceStream> = entries().filter(|(slice, _)| slice.complete).map(|(_, entry)| entry).collect();
@@ -141,39 +142,40 @@ fn table<'a>(part: &'a StepFigures, root: &str, key: (&'a str, Option<&'a str>))
 /// The share over all operations together, or the largest share of any slice, as the terminal shows them.
 fn summary(entries: &[&SliceStream], thresholds: &[Span], largest: bool) -> Vec<String> {
     let kinds: [fn(&SliceStream) -> &SliceTimes; 2] = [|entry| &entry.response, |entry| &entry.service];
-    let column = |times: fn(&SliceStream) -> &SliceTimes, threshold: Span| {
-        let all = || entries.iter().map(|entry| times(entry)).filter(|times| times.over.contains_key(&threshold));
-        let over = all().map(|times| u128::from(times.over[&threshold])).sum::<u128>() as f64;
-        let of = all().map(|times| u128::from(times.operations)).sum::<u128>() as f64;
-        let share = match largest {
-            true => all().filter_map(|times| times.share_over(threshold)).max_by(f64::total_cmp),
-            false => (of > 0.0).then_some(over / of),
-        };
-        share.map_or_else(|| "–".to_owned(), percent)
+    kinds
+        .into_iter()
+        .flat_map(|times| thresholds.iter().map(move |&over| summary_of(entries, times, over, largest)))
+        .collect()
+}
+
+/// The figure of one column of a summary.
+fn summary_of(
+    entries: &[&SliceStream],
+    times: fn(&SliceStream) -> &SliceTimes,
+    threshold: Span,
+    largest: bool,
+) -> String {
+    let counted: Vec<&SliceTimes> =
+        entries.iter().map(|entry| times(entry)).filter(|times| times.over.contains_key(&threshold)).collect();
+    let over = counted.iter().map(|times| u128::from(times.over[&threshold])).sum::<u128>() as f64;
+    let all = counted.iter().map(|times| u128::from(times.operations)).sum::<u128>() as f64;
+    let share = if largest {
+        counted.iter().filter_map(|times| times.share_over(threshold)).max_by(f64::total_cmp)
+    } else {
+        (all > 0.0).then_some(over / all)
     };
-    kinds.into_iter().flat_map(|times| thresholds.iter().map(move |&over| column(times, over))).collect()
+    share.map_or_else(|| "–".to_owned(), percent)
 }
 
 fn row<'a>(
-    (slice, over): (&'a Slice, bool),
+    slice: &'a Slice,
+    over: bool,
     entry: &SliceStream,
     at: String,
     thresholds: &[Span],
     marks: &Marks,
 ) -> SliceRow<'a> {
     let counts = slice.complete && slice.valid;
-    let cells = |name: &str, measure: Measure, times: &SliceTimes| {
-        let share = |over: &Span| {
-            let (json, of) = (format!("{name}/over/{over}"), format!("{name}/operations"));
-            let part = times.over.get(over).copied();
-            let broken = counts && part.is_some_and(|part| marks.share_breaks(measure, *over, part, times.operations));
-            Cell::part(part, times.operations, json, of).marked(broken)
-        };
-        let mean = Cell::time(times.mean_ns, format!("{name}/mean_ns"));
-        let slow = counts && times.mean_ns.is_some_and(|mean| marks.mean_breaks(measure, mean));
-        let ends = [mean.marked(slow), Cell::time(times.max_ns, format!("{name}/max_ns"))];
-        thresholds.iter().map(share).chain(ends).collect()
-    };
     let (class, state) = match (slice.complete, slice.valid, over) {
         (false, ..) => ("incomplete", "◌ incomplete"),
         (_, false, _) => ("invalid", "⚠ proves nothing"),
@@ -187,9 +189,33 @@ fn row<'a>(
         class,
         state,
         operations: Cell::count(entry.counts.operations, "operations".to_owned()),
-        response: cells("response", Measure::Response, &entry.response),
-        service: cells("service", Measure::Service, &entry.service),
+        response: time_cells("response", Measure::Response, &entry.response, counts, thresholds, marks),
+        service: time_cells("service", Measure::Service, &entry.service, counts, thresholds, marks),
     }
+}
+
+/// The cells of one measure of a stream in a slice.
+fn time_cells(
+    name: &str,
+    measure: Measure,
+    times: &SliceTimes,
+    counts: bool,
+    thresholds: &[Span],
+    marks: &Marks,
+) -> Vec<Cell> {
+    let mean = Cell::time(times.mean_ns, format!("{name}/mean_ns"));
+    let slow = counts && times.mean_ns.is_some_and(|mean| marks.mean_breaks(measure, mean));
+    let ends = [mean.marked(slow), Cell::time(times.max_ns, format!("{name}/max_ns"))];
+    thresholds
+        .iter()
+        .map(|over| {
+            let (json, of) = (format!("{name}/over/{over}"), format!("{name}/operations"));
+            let part = times.over.get(over).copied();
+            let broken = counts && part.is_some_and(|part| marks.share_breaks(measure, *over, part, times.operations));
+            Cell::part(part, times.operations, json, of).marked(broken)
+        })
+        .chain(ends)
+        .collect()
 }
 
 /// The bounds of a stream's criteria whose window is the slice; other criteria do not apply to a slice.
@@ -199,12 +225,16 @@ struct Marks {
 
 impl Marks {
     fn new(part: &StepFigures, stream: &str) -> Marks {
-        let of = |measure| {
-            let per_slice =
-                bounds(part, stream, measure).into_iter().filter(|(window, _)| *window == part.time.slice_ns);
-            per_slice.map(move |(_, bound)| (measure, bound))
-        };
-        Marks { bounds: [Measure::Response, Measure::Service].into_iter().flat_map(of).collect() }
+        Marks {
+            bounds: [Measure::Response, Measure::Service]
+                .into_iter()
+                .flat_map(|measure| {
+                    let per_slice =
+                        bounds(part, stream, measure).into_iter().filter(|(window, _)| *window == part.time.slice_ns);
+                    per_slice.map(move |(_, bound)| (measure, bound))
+                })
+                .collect(),
+        }
     }
 
     fn share_breaks(&self, measure: Measure, threshold: Span, part: u64, whole: u64) -> bool {
@@ -218,11 +248,15 @@ impl Marks {
     }
 
     fn mean_breaks(&self, measure: Measure, mean_ns: u64) -> bool {
-        let most = |bound: &Bound| if let Bound::MeanAtMost(most) = bound { Some(most.as_ns()) } else { None };
         self.bounds
             .iter()
             .filter(|(of, _)| *of == measure)
-            .filter_map(|(_, bound)| most(bound))
+            .filter_map(|(_, bound)| most_mean_ns(bound))
             .any(|most| mean_ns > most)
     }
+}
+
+/// The bound on a mean.
+fn most_mean_ns(bound: &Bound) -> Option<u64> {
+    if let Bound::MeanAtMost(most) = bound { Some(most.as_ns()) } else { None }
 }

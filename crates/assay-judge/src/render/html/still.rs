@@ -35,8 +35,8 @@ pub(crate) fn still(part: &StepFigures, line: &StreamSeries, words: (Option<&Str
 /// The percentile of a merged point is the largest in it: percentiles are never averaged.
 fn response(part: &StepFigures, line: &StreamSeries, words: &str) -> Chart {
     let bands = &line.bands;
-    let largest = |list: &[Option<u64>]| list.iter().flatten().max().map(|ns| *ns as f64);
-    let lines = [&bands.p50_ns, &bands.p99_ns, &bands.p99_9_ns].map(|list| thin(&bands.at_ns, list, largest));
+    let lines = [&bands.p50_ns, &bands.p99_ns, &bands.p99_9_ns]
+        .map(|list| thin(&bands.at_ns, list, |list: &[Option<u64>]| list.iter().flatten().max().map(|ns| *ns as f64)));
     let values = lines.iter().flatten().filter_map(|(_, ns)| ns.filter(|ns| *ns > 0.0));
     let (low, high) = values.fold((f64::INFINITY, 0f64), |(low, high), ns| (low.min(ns), high.max(ns)));
     let marks = lines.into_iter().zip(CLASSES).flat_map(|(places, series)| drawn(series, places)).collect();
@@ -48,11 +48,12 @@ fn response(part: &StepFigures, line: &StreamSeries, words: &str) -> Chart {
 const CLASSES: [usize; 3] = [0, 5, 1];
 
 fn rate(part: &StepFigures, line: &StreamSeries, words: &str) -> Chart {
-    let mean = |list: &[f64]| (!list.is_empty()).then(|| list.iter().sum::<f64>() / list.len() as f64);
     // After the planned end the run only drains: there is no rate.
     let offered = part.course.series.at_ns.partition_point(|at| *at < part.time.planned_ns);
     let at = &part.course.series.at_ns[..offered];
-    let lines = [&line.asked, &line.achieved].map(|list| thin(at, list, mean));
+    let lines = [&line.asked, &line.achieved].map(|list| {
+        thin(at, list, |list: &[f64]| (!list.is_empty()).then(|| list.iter().sum::<f64>() / list.len() as f64))
+    });
     let highest = lines.iter().flatten().filter_map(|(_, rate)| *rate).fold(1.0, f64::max);
     let [asked, achieved] = lines;
     let marks = drawn(ASKED, asked).into_iter().chain(drawn(0, achieved)).collect();
@@ -62,11 +63,14 @@ fn rate(part: &StepFigures, line: &StreamSeries, words: &str) -> Chart {
 
 /// A figure per minute over time.
 pub(crate) fn minutes(part: &StepFigures, it: &PerMinuteFigures) -> Chart {
-    let mean = |list: &[f64]| (!list.is_empty()).then(|| list.iter().sum::<f64>() / list.len() as f64);
     let offered = part.course.series.at_ns.partition_point(|at| *at < part.time.planned_ns);
-    let places = thin(&part.course.series.at_ns[..offered], &it.over_time, mean);
-    let values = || places.iter().filter_map(|(_, value)| *value);
-    let (low, high) = values().fold((f64::INFINITY, 0f64), |(low, high), value| (low.min(value), high.max(value)));
+    let places = thin(&part.course.series.at_ns[..offered], &it.over_time, |list: &[f64]| {
+        (!list.is_empty()).then(|| list.iter().sum::<f64>() / list.len() as f64)
+    });
+    let (low, high) = places
+        .iter()
+        .filter_map(|(_, value)| *value)
+        .fold((f64::INFINITY, 0f64), |(low, high), value| (low.min(value), high.max(value)));
     let between = if low.is_finite() { format!("between {low:.0} and {high:.0}") } else { "nothing".to_owned() };
     let alternative = format!("{} over time: {between}.", it.name);
     let y = Axis::linear(&format!("{} (per minute)", it.name), Unit::PerSecond, high.max(1.0) * 1.08);

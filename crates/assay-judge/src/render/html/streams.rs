@@ -32,7 +32,7 @@ pub(crate) struct PhaseRow<'a> {
 }
 
 impl<'a> StreamsView<'a> {
-    pub(crate) fn of(part: &'a StepFigures, root: &str) -> StreamsView<'a> {
+    pub(crate) fn new(part: &'a StepFigures, root: &str) -> StreamsView<'a> {
         let several = part.targets.each.len() > 1;
         StreamsView { rows: rows(part, several, root), phases: phases(&part.streams, root) }
     }
@@ -41,78 +41,90 @@ impl<'a> StreamsView<'a> {
 /// With several targets only the sums; each single target is in a table of its own.
 fn rows<'a>(part: &'a StepFigures, several: bool, root: &str) -> Vec<StreamRow<'a>> {
     let streams = &part.streams;
-    let counts_in_flight = !part.lacks_in_flight();
-    let row = |(place, totals): (String, &'a StreamTotals)| {
-        let at = |field: &str| format!("{root}/{place}/{field}");
-        let counts = &totals.counts;
-        let times = |name: &str, times: &TimesSummary| {
-            let figures = [
-                ("mean_ns", times.mean_ns),
-                ("p50_ns", times.p50_ns),
-                ("p90_ns", times.p90_ns),
-                ("p99_ns", times.p99_ns),
-                ("p99_9_ns", times.p99_9_ns),
-                ("p99_99_ns", times.p99_99_ns),
-                ("max_ns", times.max_ns),
-            ];
-            figures.map(|(field, ns)| Cell::time(ns, at(&format!("{name}/{field}")))).to_vec()
-        };
-        StreamRow {
-            totals,
-            ran: ran(part, totals),
-            asked: Cell::rate(totals.rate_asked, at("rate_asked")),
-            counts: vec![
-                Cell::rate(totals.rate_achieved, at("rate_achieved")),
-                Cell::count(counts.operations, at("operations")),
-                if counts.bytes == 0 && (totals.size.is_empty() || part.lacks_bytes()) {
-                    Cell::absent()
-                } else {
-                    Cell::bytes(counts.bytes, at("bytes"))
-                },
-                Cell::count(counts.failed().saturating_add(counts.short), String::new()).marked(counts.failed() > 0),
-                match counts_in_flight {
-                    true => Cell::count(totals.in_flight_max, at("in_flight_max")),
-                    false => Cell::absent(),
-                },
-                Cell::count(totals.waiting_max, at("waiting_max")),
-            ],
-            response: times("response", &totals.response),
-            service: times("service", &totals.service),
-        }
-    };
-    let shown = |(_, totals): &(usize, &StreamTotals)| !several || totals.target.is_none();
-    let each = streams.each.iter().enumerate().filter(shown);
+    let each = streams.each.iter().enumerate().filter(|(_, totals)| !several || totals.target.is_none());
     let together = streams.together.iter().map(|totals| ("together".to_owned(), totals));
     let groups = streams.groups_beside_all().map(|(index, totals)| (format!("groups/{index}"), totals));
-    together.chain(groups).chain(each.map(|(index, totals)| (format!("streams/{index}"), totals))).map(row).collect()
+    together
+        .chain(groups)
+        .chain(each.map(|(index, totals)| (format!("streams/{index}"), totals)))
+        .map(|(place, totals)| stream_row(place, totals, part, root))
+        .collect()
+}
+
+/// The row of one stream.
+fn stream_row<'a>(place: String, totals: &'a StreamTotals, part: &StepFigures, root: &str) -> StreamRow<'a> {
+    let path = format!("{root}/{place}");
+    let counts = &totals.counts;
+    StreamRow {
+        totals,
+        ran: ran(part, totals),
+        asked: Cell::rate(totals.rate_asked, format!("{path}/rate_asked")),
+        counts: vec![
+            Cell::rate(totals.rate_achieved, format!("{path}/rate_achieved")),
+            Cell::count(counts.operations, format!("{path}/operations")),
+            if counts.bytes == 0 && (totals.size.is_empty() || part.lacks_bytes()) {
+                Cell::absent()
+            } else {
+                Cell::bytes(counts.bytes, format!("{path}/bytes"))
+            },
+            Cell::count(counts.failed().saturating_add(counts.short), String::new()).marked(counts.failed() > 0),
+            if !part.lacks_in_flight() {
+                Cell::count(totals.in_flight_max, format!("{path}/in_flight_max"))
+            } else {
+                Cell::absent()
+            },
+            Cell::count(totals.waiting_max, format!("{path}/waiting_max")),
+        ],
+        response: time_cells("response", &totals.response, &path),
+        service: time_cells("service", &totals.service, &path),
+    }
+}
+
+/// The times of one measure, which are at this path in the result.
+fn time_cells(name: &str, times: &TimesSummary, path: &str) -> Vec<Cell> {
+    let figures = [
+        ("mean_ns", times.mean_ns),
+        ("p50_ns", times.p50_ns),
+        ("p90_ns", times.p90_ns),
+        ("p99_ns", times.p99_ns),
+        ("p99_9_ns", times.p99_9_ns),
+        ("p99_99_ns", times.p99_99_ns),
+        ("max_ns", times.max_ns),
+    ];
+    figures.map(|(field, ns)| Cell::time(ns, format!("{path}/{name}/{field}"))).to_vec()
 }
 
 fn phases<'a>(streams: &'a StreamFigures, root: &str) -> Vec<PhaseRow<'a>> {
-    let rows = |(index, phase): (usize, &'a PhaseFigures)| {
-        let row = move |(at, stream): (usize, &'a PhaseStream)| {
-            let at = |field: &str| format!("{root}/phases/{index}/streams/{at}/{field}");
-            let times = &stream.response;
-            let figures = [
-                ("mean_ns", times.mean_ns),
-                ("p50_ns", times.p50_ns),
-                ("p90_ns", times.p90_ns),
-                ("p99_ns", times.p99_ns),
-                ("p99_9_ns", times.p99_9_ns),
-                ("max_ns", times.max_ns),
-            ];
-            let times = figures.map(|(field, ns)| Cell::time(ns, at(&format!("response/{field}"))));
-            let rate = Cell::rate(stream.rate_achieved, at("rate_achieved"));
-            let failed = Cell::count(stream.failed, at("failed")).marked(stream.failed > 0);
-            PhaseRow {
-                name: &phase.name,
-                measured: Span::from_ns(phase.measured_ns).human(),
-                within: format!("{} of {}", phase.slices_within, phase.slices),
-                stream: &stream.name,
-                cells: [rate, failed].into_iter().chain(times).collect(),
+    let mut rows = Vec::new();
+    for (index, phase) in streams.phases.iter().enumerate() {
+        for (at, stream) in phase.streams.iter().enumerate() {
+            if stream.response.operations > 0 || stream.failed > 0 {
+                rows.push(phase_row(phase, stream, &format!("{root}/phases/{index}/streams/{at}")));
             }
-        };
-        let busy = |(_, stream): &(usize, &PhaseStream)| stream.response.operations > 0 || stream.failed > 0;
-        phase.streams.iter().enumerate().filter(busy).map(row).collect::<Vec<_>>()
-    };
-    streams.phases.iter().enumerate().flat_map(rows).collect()
+        }
+    }
+    rows
+}
+
+/// The row of a stream in a phase.
+fn phase_row<'a>(phase: &'a PhaseFigures, stream: &'a PhaseStream, path: &str) -> PhaseRow<'a> {
+    let times = &stream.response;
+    let figures = [
+        ("mean_ns", times.mean_ns),
+        ("p50_ns", times.p50_ns),
+        ("p90_ns", times.p90_ns),
+        ("p99_ns", times.p99_ns),
+        ("p99_9_ns", times.p99_9_ns),
+        ("max_ns", times.max_ns),
+    ];
+    let times = figures.map(|(field, ns)| Cell::time(ns, format!("{path}/response/{field}")));
+    let rate = Cell::rate(stream.rate_achieved, format!("{path}/rate_achieved"));
+    let failed = Cell::count(stream.failed, format!("{path}/failed")).marked(stream.failed > 0);
+    PhaseRow {
+        name: &phase.name,
+        measured: Span::from_ns(phase.measured_ns).human(),
+        within: format!("{} of {}", phase.slices_within, phase.slices),
+        stream: &stream.name,
+        cells: [rate, failed].into_iter().chain(times).collect(),
+    }
 }

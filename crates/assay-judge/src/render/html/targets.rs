@@ -38,7 +38,7 @@ pub(crate) struct FigureRow<'a> {
 }
 
 impl<'a> BesideView<'a> {
-    pub(crate) fn of(part: &'a StepFigures, root: &str) -> BesideView<'a> {
+    pub(crate) fn new(part: &'a StepFigures, root: &str) -> BesideView<'a> {
         BesideView { tables: tables(part, root), multiples: multiples::multiples(part) }
     }
 }
@@ -47,12 +47,16 @@ impl<'a> BesideView<'a> {
 pub(crate) fn rows<'a>(part: &'a StepFigures, root: &str) -> Vec<TargetRow<'a>> {
     let targets = &part.targets;
     let counts_bytes = !part.lacks_bytes();
-    let bytes = |n: u64, at: String| if counts_bytes { Cell::bytes(n, at) } else { Cell::absent() };
-    let row = |(index, target): (usize, &'a TargetTotals)| TargetRow {
+    targets.each.iter().enumerate().map(|(index, target)| target_row(index, target, root, counts_bytes)).collect()
+}
+
+/// The row of one target.
+fn target_row<'a>(index: usize, target: &'a TargetTotals, root: &str, counts_bytes: bool) -> TargetRow<'a> {
+    TargetRow {
         target,
         size: Bytes::new(target.head.size_bytes).human(),
-        written: bytes(target.written_bytes, format!("{root}/targets/{index}/written_bytes")),
-        read: bytes(target.read_bytes, format!("{root}/targets/{index}/read_bytes")),
+        written: bytes_or_absent(target.written_bytes, format!("{root}/targets/{index}/written_bytes"), counts_bytes),
+        read: bytes_or_absent(target.read_bytes, format!("{root}/targets/{index}/read_bytes"), counts_bytes),
         drive_writes: (target.head.size_bytes > 0 && counts_bytes)
             .then(|| format!("{:.2}", target.written_bytes as f64 / target.head.size_bytes as f64)),
         prepared: target.head.prepared.as_ref().map(|prepared| {
@@ -61,8 +65,12 @@ pub(crate) fn rows<'a>(part: &'a StepFigures, root: &str) -> Vec<TargetRow<'a>> 
             format!("finished {}: {salted} salted, {zeroed} zeroed, {blocks} blocks read back", prepared.finished)
         }),
         disk: target.disk.as_ref().map(|disk| percent(disk.mismatch)),
-    };
-    targets.each.iter().enumerate().map(row).collect()
+    }
+}
+
+/// A number of bytes, where operations have bytes.
+fn bytes_or_absent(n: u64, at: String, counts_bytes: bool) -> Cell {
+    if counts_bytes { Cell::bytes(n, at) } else { Cell::absent() }
 }
 
 /// A table for each stream that runs on several targets.
@@ -83,16 +91,20 @@ fn tables<'a>(part: &'a StepFigures, root: &str) -> Vec<TargetTable<'a>> {
 
 fn cells(totals: &StreamTotals, at: &str) -> Vec<Cell> {
     let counts = &totals.counts;
-    let response = |field: &str, ns| Cell::time(ns, format!("{at}/response/{field}"));
     let bad = counts.failed().saturating_add(counts.short);
     vec![
         Cell::rate(totals.rate_achieved, format!("{at}/rate_achieved")),
         Cell::count(counts.operations, format!("{at}/operations")),
         Cell::count(bad, String::new()).marked(bad > 0),
-        response("mean_ns", totals.response.mean_ns),
-        response("p99_ns", totals.response.p99_ns),
-        response("p99_9_ns", totals.response.p99_9_ns),
-        response("max_ns", totals.response.max_ns),
+        response_cell(at, "mean_ns", totals.response.mean_ns),
+        response_cell(at, "p99_ns", totals.response.p99_ns),
+        response_cell(at, "p99_9_ns", totals.response.p99_9_ns),
+        response_cell(at, "max_ns", totals.response.max_ns),
         Cell::time(totals.service.p99_ns, format!("{at}/service/p99_ns")),
     ]
+}
+
+/// A time of the response, which is at this path in the result.
+fn response_cell(at: &str, field: &str, ns: Option<u64>) -> Cell {
+    Cell::time(ns, format!("{at}/response/{field}"))
 }

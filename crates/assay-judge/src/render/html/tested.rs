@@ -13,12 +13,12 @@ pub(crate) struct TestedView<'a> {
 }
 
 impl<'a> TestedView<'a> {
-    pub(crate) fn of(part: &'a StepFigures, root: &str) -> TestedView<'a> {
+    pub(crate) fn new(part: &'a StepFigures, root: &str) -> TestedView<'a> {
         let plan = &part.plan.json;
         TestedView {
             targets: targets::rows(part, root),
             generator: &part.generator,
-            plan: (!plan.is_null()).then(|| PlanView::of(plan)),
+            plan: (!plan.is_null()).then(|| PlanView::new(plan)),
         }
     }
 }
