@@ -7,10 +7,12 @@
 //! signatures protect against that.
 
 mod lacks;
+pub mod records;
+pub mod signing;
 
-use crate::sum::{Hashing, sum};
-use crate::tool::tool;
-use crate::{reading, reading_ahead, rundir};
+use crate::files::sum::{Hashing, sum};
+use crate::log::tool::tool;
+use crate::log::{reading, reading_ahead, rundir};
 use assay_judge::{Fold, JudgeError, Judgement, Options, Verdict};
 use assay_record::{Entry, Header, Reader};
 use lacks::lacks;

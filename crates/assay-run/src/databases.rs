@@ -25,8 +25,8 @@ pub use target::{Database, NamedDatabase, per_minute};
 pub(crate) use target::{fit_in_memory, watermarks};
 
 use crate::failure::{Failure, one_line};
+use crate::host::signals::StopCell;
 use crate::observer::Observer;
-use crate::signals::StopCell;
 use assay_device::clock::Clock;
 use assay_model::tpcc::checks::Violation;
 use assay_model::tpcc::{DERIVED, DEVIATIONS, Population, Scale};

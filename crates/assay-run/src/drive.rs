@@ -1,11 +1,14 @@
 //! Runs one plan: workers on their threads, or one in virtual time, and the collection of what they record into the
 //! log.
 
+mod benchmark;
 mod beneath;
 mod collector;
 mod facts;
 mod how;
+pub mod integrity;
 mod meters;
+mod partners;
 mod real;
 mod sampler;
 mod simulated;
@@ -17,15 +20,14 @@ mod worker;
 pub use beneath::Disk;
 pub use how::{Drive, Manner};
 
-use crate::caching;
+use crate::cache::caching;
+use crate::cache::lookaside::{self, with_cache};
+use crate::certificate::records::{Mark, Records};
 use crate::failure::{Failure, shown};
-use crate::integrity;
-use crate::logfile::LogFile;
-use crate::lookaside::{self, with_cache};
+use crate::host::signals::StopCell;
+use crate::log::logfile::LogFile;
 use crate::observer::Observer;
-use crate::records::{Mark, Records};
-use crate::signals::StopCell;
-use crate::targets::Targets;
+use crate::open::targets::Targets;
 use assay_base::Span;
 use assay_device::sim::Bank;
 use assay_model::{Plan, Stream};

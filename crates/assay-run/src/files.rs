@@ -11,10 +11,12 @@
 //!
 //! Targets are opened elsewhere, by the safety gate (`assay_device::safety`). `clippy.toml` bans every other
 //! way to open a file for writing.
+
 #![allow(clippy::disallowed_methods, reason = "the one place that opens files of ours")]
 
 mod dir;
 mod held;
+pub mod sum;
 
 use dir::{Dir, OURS, in_the_way, kind, obstacle};
 pub use held::Held;

@@ -1,5 +1,11 @@
 //! Facts about the machine and its parts, in the form of the log.
 
+pub mod meter;
+pub(crate) mod pulse;
+pub mod signals;
+pub mod threads;
+pub(crate) mod watch;
+
 use assay_device::probe;
 use assay_device::safety::Roots;
 use std::collections::BTreeMap;

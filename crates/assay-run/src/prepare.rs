@@ -5,23 +5,25 @@
 //! will ever have again; both would make it look better than it is. Each target has a thread and a ring of its own, so
 //! several targets are prepared in the time of the slowest one.
 
+pub(crate) mod blank;
+mod carry;
 mod fill;
 
-use crate::blank::{blocks, read};
-use crate::carry::{Work, carry};
+use crate::certificate::records::{Mark, Record, Records};
 use crate::failure::{Failure, one_line};
+use crate::host::signals::StopCell;
+use crate::host::threads::spawn;
+use crate::log::rundir;
 use crate::observer::Observer;
-use crate::records::{Mark, Record, Records};
-use crate::rundir;
-use crate::signals::StopCell;
-use crate::targets::Real;
-use crate::threads::spawn;
+use crate::open::targets::Real;
 use assay_base::{BlockDevice, Completion, Op, Prng, Share, Stamp, Ticket};
 use assay_device::clock::Clock;
 use assay_device::facts::Slots;
 use assay_device::select::{AnyDevice, Choice, select};
 use assay_engine::shell::Stop;
 use assay_model::content::Content;
+use blank::{blocks, read};
+use carry::{Work, carry};
 use fill::{DEPTH, Fill, WRITE};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -133,7 +135,7 @@ fn begin(real: &Real, name: &str, preparation: Preparation, records: Option<&Rec
         verified_blocks: 0,
         finished: None,
         begun: Some(rundir::timestamp()),
-        tool: Some(crate::tool::tool()),
+        tool: Some(crate::log::tool::tool()),
         seen_bytes: None,
         mark: None,
     })

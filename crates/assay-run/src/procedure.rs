@@ -3,6 +3,20 @@
 //! Source: ACT's README, "Process for Certifying Device(s)". That text is about `act-storage` at 30x; nothing in the
 //! procedure depends on that workload, so `act-index`, an ACT configuration or a workload file can replace it.
 
+pub mod certainty;
+pub mod certifying;
+pub mod curving;
+pub mod fitting;
+pub mod kept;
+pub mod matrix;
+pub mod pace;
+pub(crate) mod runner;
+pub mod searching;
+pub mod settings;
+pub mod several;
+pub mod sizing;
+pub mod steps;
+
 use crate::failure::Failure;
 use crate::workloads::{self, Reading};
 use assay_base::{Multiple, Span};

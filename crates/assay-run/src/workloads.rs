@@ -1,7 +1,12 @@
 //! The workloads that come with the program, and finding the one that the user means.
 
+mod fio_job;
+pub(crate) mod meant;
+mod mistaken;
+pub mod production;
+mod recordings;
+
 use crate::failure::{Failure, one_line, shown};
-use crate::{fio_job, meant, mistaken};
 use assay_base::fault::nearest;
 use assay_formats::act::conf::{self, Kind};
 use assay_formats::act::lower;
@@ -115,7 +120,7 @@ pub fn asked(name: &str, reading: &Reading) -> Result<Found, Failure> {
         None if is_act => read_act(name, &bytes, reading)?,
         None => read(name, &String::from_utf8(bytes).map_err(|_| unreadable(path, &"it is not text"))?)?,
     };
-    crate::recordings::play(&mut workload, path)?;
+    crate::workloads::recordings::play(&mut workload, path)?;
     Ok(Found { workload, keys: Vec::new(), is_act })
 }
 

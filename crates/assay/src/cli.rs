@@ -8,8 +8,8 @@ use crate::commands::{
 };
 use crate::{detach, screen, stdout};
 use assay_run::failure::Failure;
-use assay_run::rundir;
-use assay_run::tool::VERSION;
+use assay_run::log::rundir;
+use assay_run::log::tool::VERSION;
 use clap::{CommandFactory, Parser, Subcommand};
 use std::path::Path;
 

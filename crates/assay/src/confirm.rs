@@ -9,7 +9,7 @@ use assay_device::clock::Clock;
 use assay_device::safety::Examination;
 use assay_judge::for_a_shell;
 use assay_run::failure::{Failure, one_line, shown};
-use assay_run::signals;
+use assay_run::host::signals;
 use std::io::{BufRead, IsTerminal};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
@@ -134,7 +134,7 @@ fn typing() -> Receiver<String> {
         }
     };
     // Without the thread there is no answer, which counts as no consent.
-    drop(assay_run::threads::builder("typing").spawn(body));
+    drop(assay_run::host::threads::builder("typing").spawn(body));
     receiver
 }
 

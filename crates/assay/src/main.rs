@@ -25,7 +25,7 @@ mod terminal;
 mod tools;
 
 use assay_run::failure::{Failure, code};
-use assay_run::{signals, threads};
+use assay_run::host::{signals, threads};
 use clap::CommandFactory;
 use std::process::ExitCode;
 

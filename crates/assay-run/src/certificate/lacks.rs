@@ -1,7 +1,8 @@
 //! Why an authentic log is not a certification: every requirement of the published procedure, compared with the log.
 
+use crate::log::header;
 use crate::procedure::PROFILES;
-use crate::{header, workloads};
+use crate::workloads;
 use assay_base::Multiple;
 use assay_judge::judgement::StepFigures;
 use assay_judge::{Judgement, Verdict};

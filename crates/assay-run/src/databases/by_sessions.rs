@@ -3,13 +3,13 @@
 //! The judge computes the figures (`assay_judge::sessions`). The results are stored after each run, and an interrupted
 //! curve continues with the next one.
 
-use crate::curving::directory;
 use crate::failure::Failure;
-use crate::kept::{keep, kept, page};
+use crate::log::results;
 use crate::observer::Observer;
-use crate::results;
-use crate::runner::{self, Made, Series};
-use crate::several::{PlannedRun, Several};
+use crate::procedure::curving::directory;
+use crate::procedure::kept::{keep, kept, page};
+use crate::procedure::runner::{self, Made, Series};
+use crate::procedure::several::{PlannedRun, Several};
 use assay_base::Multiple;
 use assay_judge::procedure::{AfterFailure, Aside, Attempts, Evidence};
 use assay_judge::sessions::{Point, SCHEMA, SessionsCurve, html};

@@ -4,7 +4,7 @@
 
 use crate::failure::{Failure, shown};
 use crate::files;
-use crate::threads::builder;
+use crate::host::threads::builder;
 use assay_model::tpcc::{Outcome, Transaction};
 use assay_record::{Commit, CommitsHead, CommitsWriter, Committed};
 use assay_sql::Acknowledge;

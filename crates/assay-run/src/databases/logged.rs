@@ -75,7 +75,7 @@ mod tests {
         let streams: Vec<StreamHead> = Kind::ALL.map(stream).into();
         let flows = (0..streams.len() as u16).map(|stream| FlowHead { stream, target: 0 }).collect();
         let databases = vec![DatabaseHead { sums, ..DatabaseHead::default() }];
-        Header { streams, flows, databases, ..crate::header::header(&plan, Default::default()) }
+        Header { streams, flows, databases, ..crate::log::header::header(&plan, Default::default()) }
     }
 
     #[test]

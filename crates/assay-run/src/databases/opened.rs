@@ -1,6 +1,6 @@
 //! The interface of a database that runs use, the same for every kind of database.
 
-use crate::meter::Reading;
+use crate::host::meter::Reading;
 use assay_model::tpcc::checks::Violation;
 use assay_model::tpcc::load::Mode;
 use assay_sql::{Execute, Kept, Marker, Totals, Trouble};

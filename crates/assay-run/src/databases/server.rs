@@ -1,8 +1,8 @@
 //! A database server of any kind as the target of a run. What differs between servers is in [`Protocol`].
 
 use super::opened::{Counters, Facts, Guarded, Life, Opened, Settings, is_the_load};
-use crate::meter::Reading;
-use crate::threads::builder;
+use crate::host::meter::Reading;
+use crate::host::threads::builder;
 use assay_model::tpcc::checks::Violation;
 use assay_model::tpcc::load::Mode;
 use assay_model::tpcc::{Population, Scale};

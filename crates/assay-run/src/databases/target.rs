@@ -5,7 +5,7 @@ use super::ledger::LedgerFile;
 use super::name_of_a_load;
 use super::opened::Opened;
 use crate::failure::{Failure, one_line};
-use crate::meter::Reading;
+use crate::host::meter::Reading;
 use assay_base::{Bound, Bytes, Criterion, Instant, Measure, Prng, Share};
 use assay_device::probe;
 use assay_device::safety::Roots;

@@ -1,8 +1,8 @@
 //! What counts by itself while the load runs: the disks below files and databases.
 
 use crate::databases::Database;
-use crate::meter::Reading;
-use crate::targets::Targets;
+use crate::host::meter::Reading;
+use crate::open::targets::Targets;
 use assay_device::probe::{disk_name, disk_stat, disk_under_path};
 use assay_device::safety::{DevNum, Roots};
 use assay_record::MeterHead;

@@ -1,9 +1,10 @@
 //! What the log says about how a run is carried, and about problems between the engine and the kernel.
 
 use super::staffing::{Scheduling, Staffing};
-use crate::engine::Chosen;
-use crate::targets::Targets;
-use crate::{integrity, tool};
+use crate::drive::integrity;
+use crate::log::tool;
+use crate::open::engine::Chosen;
+use crate::open::targets::Targets;
 use assay_base::{Bytes, Instant};
 use assay_device::clock::Clock;
 use assay_device::facts::{EngineFacts, Health, Slots};

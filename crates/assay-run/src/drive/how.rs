@@ -1,12 +1,13 @@
 //! How a plan is carried out, and what the caller knows about it for the log's header.
 
+use crate::cache::lookaside::Lookaside;
 use crate::databases::LoggedCommits;
 use crate::failure::Failure;
-use crate::header::HeaderFacts;
-use crate::lookaside::Lookaside;
-use crate::targets::{Named, Targets};
-use crate::watch::Readings;
-use crate::{host, rundir};
+use crate::host;
+use crate::host::watch::Readings;
+use crate::log::header::HeaderFacts;
+use crate::log::rundir;
+use crate::open::targets::{Named, Targets};
 use assay_base::Measure;
 use assay_device::safety::DevNum;
 use assay_device::select::Choice;

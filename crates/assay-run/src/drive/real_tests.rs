@@ -7,9 +7,9 @@ use crate::certificate;
 use crate::drive::Manner;
 use crate::drive::drive;
 use crate::failure::code;
-use crate::logfile::Listen;
+use crate::log::logfile::Listen;
 use crate::observer::Unobserved;
-use crate::targets::{self, Named, named};
+use crate::open::targets::{self, Named, named};
 use assay_base::Bytes;
 use assay_engine::Totals;
 use assay_judge::{Options, Verdict};
@@ -86,7 +86,7 @@ fn what_was_measured_before_a_worker_died_is_closed_and_judged() {
     assert!(real.own.is_set() && !stop.is_set(), "the others are asked to end, later runs are not");
     drop((log, sender));
 
-    let mut reader = crate::reading::read(&path).unwrap();
+    let mut reader = crate::log::reading::read(&path).unwrap();
     let (mut issued, mut close) = (Vec::new(), None);
     while let Some(entry) = reader.next_entry().unwrap() {
         match entry.unwrap() {

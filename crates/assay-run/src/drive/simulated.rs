@@ -2,13 +2,13 @@
 
 use super::collector::{Collector, Sample};
 use super::how::{Drive, header_facts, too_large};
+use crate::cache::lookaside::{Lookaside, Meter};
 use crate::failure::Failure;
-use crate::header;
-use crate::logfile::LogFile;
-use crate::lookaside::{Lookaside, Meter};
+use crate::host::signals::StopCell;
+use crate::log::header;
+use crate::log::logfile::LogFile;
 use crate::observer::Observer;
-use crate::signals::StopCell;
-use crate::targets::Targets;
+use crate::open::targets::Targets;
 use assay_base::{BlockDevice, Instant};
 use assay_device::sim::Bank;
 use assay_engine::shell::Sink;

@@ -2,10 +2,10 @@
 //! operations each has in flight.
 
 use super::how::Drive;
-use crate::engine::{self, Case, Chosen, Priority, Workers, choose, in_memory, measured};
 use crate::failure::Failure;
-use crate::targets;
-use crate::threads::spawn;
+use crate::host::threads::spawn;
+use crate::open::engine::{self, Case, Chosen, Priority, Workers, choose, in_memory, measured};
+use crate::open::targets;
 use assay_base::Span;
 use assay_device::clock::Clock;
 use assay_device::select::Choice;

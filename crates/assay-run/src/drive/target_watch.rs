@@ -9,7 +9,7 @@
 //!
 //! Block devices are watched by their counters; here only their identity is compared at the end.
 
-use crate::targets::{Altered, FileStamp, Real, Targets};
+use crate::open::targets::{Altered, FileStamp, Real, Targets};
 use assay_base::Instant;
 use assay_device::safety::writers;
 use assay_record::{Event, EventKind};

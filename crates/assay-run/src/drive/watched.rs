@@ -6,7 +6,7 @@ mod own;
 mod ways;
 
 use super::sampler::{Reading, Sampler};
-use crate::targets::Targets;
+use crate::open::targets::Targets;
 use assay_base::Instant;
 use assay_device::probe::DiskStat;
 use assay_device::safety::{DevNum, Roots};

@@ -7,9 +7,9 @@ use crate::screen::{complain, tell};
 use crate::terminal;
 use assay_device::safety::{Gate, Refusal, RuleId};
 use assay_judge::for_a_shell;
-use assay_run::consents::{self, Consents, Kept};
 use assay_run::failure::Failure;
-use assay_run::targets::{Named, TargetNeeds, Targets};
+use assay_run::open::consents::{self, Consents, Kept};
+use assay_run::open::targets::{Named, TargetNeeds, Targets};
 use std::io::BufRead;
 
 /// The tokens of the devices that may be destroyed, separated by commas.

@@ -4,9 +4,9 @@
 use super::common::MINUS_ONE;
 use super::consent::variable;
 use crate::screen::complain;
-use assay_run::consents::{self, Consents, ExitCodes};
 use assay_run::failure::{Failure, code};
-use assay_run::signals;
+use assay_run::host::signals;
+use assay_run::open::consents::{self, Consents, ExitCodes};
 use std::path::Path;
 
 /// Whose exit codes are asked for.

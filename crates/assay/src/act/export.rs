@@ -5,8 +5,8 @@ use assay_formats::act::export::Export;
 use assay_formats::act::log::Unit;
 use assay_record::Entry;
 use assay_run::failure::{Failure, code, shown};
-use assay_run::reading;
-use assay_run::rundir;
+use assay_run::log::reading;
+use assay_run::log::rundir;
 use std::path::Path;
 
 /// Writes the log to standard output in ACT's format. `step` selects the step of a certification.

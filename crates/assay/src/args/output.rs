@@ -9,7 +9,7 @@ use assay_device::select::Choice;
 use assay_engine::Limits;
 use assay_engine::shell::Spin;
 use assay_run::drive::Manner;
-use assay_run::settings::{Place, Settings};
+use assay_run::procedure::settings::{Place, Settings};
 use std::path::{Path, PathBuf};
 
 /// How a run is carried out and where its results go.

@@ -1,7 +1,7 @@
 //! Options of everything that runs a plan: how long, after which warm-up, in which slices.
 
 use assay_base::Span;
-use assay_run::pace;
+use assay_run::procedure::pace;
 
 /// Options of everything that runs a plan.
 #[derive(clap::Args, Debug, Clone, Default)]

@@ -5,8 +5,8 @@ use crate::candidates;
 use assay_base::Span;
 use assay_model::workload::Workload;
 use assay_run::failure::Failure;
-use assay_run::settings::Settings;
-use assay_run::several::Several;
+use assay_run::procedure::settings::Settings;
+use assay_run::procedure::several::Several;
 use assay_run::workloads;
 use clap_complete::engine::ArgValueCompleter;
 

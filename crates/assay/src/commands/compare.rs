@@ -5,8 +5,10 @@ use assay_base::Share;
 use assay_judge::compare::{Gate, GateOutcome, Run, compare, html, text};
 use assay_judge::{Judgement, Verdict};
 use assay_run::failure::{Failure, code, shown};
-use assay_run::judging::Log;
-use assay_run::{certificate, files, results, rundir, sum};
+use assay_run::files::sum;
+use assay_run::log::judging::Log;
+use assay_run::log::{results, rundir};
+use assay_run::{certificate, files};
 use std::path::{Path, PathBuf};
 
 /// The exit code where it is too little to tell: that of a test that proves nothing.

@@ -7,12 +7,12 @@ use assay_base::{Criterion, Multiple, Rate, Share};
 use assay_judge::curve::{self, text};
 use assay_judge::sessions;
 use assay_model::Plan;
-use assay_run::curving::{Asked, Curving, FILE, PAGE, directory, leave};
 use assay_run::databases::by_sessions::{self, with_sessions};
 use assay_run::failure::{Failure, one_line, shown};
 use assay_run::observer::Observer;
-use assay_run::searching::beginning;
-use assay_run::several::Several;
+use assay_run::procedure::curving::{Asked, Curving, FILE, PAGE, directory, leave};
+use assay_run::procedure::searching::beginning;
+use assay_run::procedure::several::Several;
 use std::path::Path;
 
 /// `assay curve`

@@ -6,7 +6,7 @@ use crate::stdout::{print, print_json};
 use assay_device::doctor::{self, Check};
 use assay_device::safety::Roots;
 use assay_run::failure::{Failure, code, one_line};
-use assay_run::targets::{self, Named};
+use assay_run::open::targets::{self, Named};
 use clap_complete::engine::ArgValueCompleter;
 use std::path::{Path, PathBuf};
 

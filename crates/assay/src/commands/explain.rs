@@ -18,10 +18,10 @@ use assay_model::closed_loops::ClosedLoop;
 use assay_model::mix::{Line, Loop, Spread};
 use assay_model::oltp::{Oltp, Storage};
 use assay_model::{Address, Arrival, Block, PhaseKind, Plan, Stream};
+use assay_run::drive::integrity;
 use assay_run::failure::{Failure, code};
-use assay_run::integrity;
-use assay_run::steps::Task;
-use assay_run::targets::{self, Named};
+use assay_run::open::targets::{self, Named};
+use assay_run::procedure::steps::Task;
 use clap_complete::engine::ArgValueCompleter;
 
 /// `assay explain`

@@ -12,7 +12,7 @@ use assay_judge::judgement::{Asked, Outcome};
 use assay_judge::{Judgement, render};
 use assay_record::{Entry, Header};
 use assay_run::failure::{Failure, code, shown};
-use assay_run::{reading, results, rundir};
+use assay_run::log::{reading, results, rundir};
 use std::fmt::Write;
 use std::path::PathBuf;
 

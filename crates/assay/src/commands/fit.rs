@@ -1,7 +1,7 @@
 //! `assay fit`: runs a profile on a target, a minute at a time, and changes what its measurements leave open until the
 //! target does what production's drive did.
 //!
-//! The fit itself is [`assay_run::fitting`]; this shows its rounds. Its result is `fitted.toml`.
+//! The fit itself is [`assay_run::procedure::fitting`]; this shows its rounds. Its result is `fitted.toml`.
 
 use crate::args::{Access, Output, Pace};
 use crate::candidates;
@@ -11,11 +11,11 @@ use assay_base::{Share, Span};
 use assay_judge::fit::{Outcome, text};
 use assay_judge::{Verdict, for_a_shell};
 use assay_run::failure::{Failure, shown};
-use assay_run::fitting::{self, FILE, FITTED, Fitting};
+use assay_run::log::results::{self, rendered};
 use assay_run::observer::Observer;
-use assay_run::production::Production;
-use assay_run::results::{self, rendered};
-use assay_run::several::Several;
+use assay_run::procedure::fitting::{self, FILE, FITTED, Fitting};
+use assay_run::procedure::several::Several;
+use assay_run::workloads::production::Production;
 use clap_complete::engine::ArgValueCompleter;
 use std::path::{Path, PathBuf};
 

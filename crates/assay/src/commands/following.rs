@@ -4,7 +4,7 @@ use crate::progress::Progress;
 use assay_judge::{Fold, Options};
 use assay_record::{Entry, Reader};
 use assay_run::failure::{Failure, shown};
-use assay_run::judging::Log;
+use assay_run::log::judging::Log;
 use assay_run::observer::Observer;
 use std::io::{self, BufReader, Read};
 use std::path::Path;

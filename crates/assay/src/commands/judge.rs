@@ -5,8 +5,8 @@ use crate::stdout::{print, show};
 use assay_base::{Measure, Span};
 use assay_judge::Options;
 use assay_run::failure::Failure;
-use assay_run::judging::Log;
-use assay_run::{results, rundir};
+use assay_run::log::judging::Log;
+use assay_run::log::{results, rundir};
 use std::path::PathBuf;
 
 /// `assay judge`

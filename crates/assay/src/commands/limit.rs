@@ -1,6 +1,6 @@
 //! `assay limit`: the highest load that still passes.
 //!
-//! The search itself is [`assay_run::searching`]; this shows its path.
+//! The search itself is [`assay_run::procedure::searching`]; this shows its path.
 
 use crate::args::{self, Access, Judged, Output, Pace, Subject};
 use crate::progress::Progress;
@@ -10,7 +10,7 @@ use assay_judge::Verdict;
 use assay_judge::limit::{Outcome, Run, Trail};
 use assay_run::failure::{Failure, one_line, shown};
 use assay_run::observer::Observer;
-use assay_run::searching::{FILE, PAGE, Searching, beginning};
+use assay_run::procedure::searching::{FILE, PAGE, Searching, beginning};
 use std::fmt::Write;
 
 /// `assay limit`

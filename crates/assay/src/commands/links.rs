@@ -3,7 +3,8 @@
 
 use crate::stdout::show;
 use assay_run::failure::{Failure, code, shown};
-use assay_run::{files, sum};
+use assay_run::files;
+use assay_run::files::sum;
 use std::fs;
 use std::io;
 use std::os::unix::fs::{MetadataExt, symlink};

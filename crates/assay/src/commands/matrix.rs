@@ -1,6 +1,6 @@
 //! `assay matrix orion`: small and large operations at every depth, a run for each point.
 //!
-//! The matrix itself is [`assay_run::matrix`]; this shows it.
+//! The matrix itself is [`assay_run::procedure::matrix`]; this shows it.
 
 use crate::args::{Access, Output, Pace};
 use crate::candidates;
@@ -9,10 +9,10 @@ use crate::stdout::print_json;
 use assay_base::{Share, Span};
 use assay_judge::matrix::{Matrix, Place, html, text};
 use assay_run::failure::{Failure, shown};
-use assay_run::kept::page;
-use assay_run::matrix::{self, FILE, Measuring, PAGE};
 use assay_run::observer::Observer;
-use assay_run::several::Several;
+use assay_run::procedure::kept::page;
+use assay_run::procedure::matrix::{self, FILE, Measuring, PAGE};
+use assay_run::procedure::several::Several;
 use clap_complete::engine::ArgValueCompleter;
 use std::path::Path;
 

@@ -5,7 +5,7 @@ use assay_base::Direction;
 use assay_device::safety::Gate;
 use assay_model::Plan;
 use assay_run::failure::{Failure, one_line, shown};
-use assay_run::targets::{Named, USUAL_BLOCK};
+use assay_run::open::targets::{Named, USUAL_BLOCK};
 
 /// Size and block size of each target, where these are known before it is created.
 pub(crate) fn sizes_of(named: &[(String, Named)]) -> Result<Vec<Option<(u64, u32)>>, Failure> {

@@ -7,13 +7,13 @@ use crate::stdout::{print, print_json};
 use assay_base::Bytes;
 use assay_device::select::Choice;
 use assay_model::tpcc::DERIVED;
+use assay_run::certificate::records::Records;
 use assay_run::databases::{self, Asked, Loaded};
 use assay_run::failure::{Failure, code, one_line};
+use assay_run::host::signals;
+use assay_run::open::seed::seed;
+use assay_run::open::targets::{self, TargetNeeds};
 use assay_run::prepare::{self, prepare};
-use assay_run::records::Records;
-use assay_run::seed::seed;
-use assay_run::signals;
-use assay_run::targets::{self, TargetNeeds};
 use assay_sql::Url;
 use clap_complete::engine::ArgValueCompleter;
 

@@ -5,7 +5,8 @@ use crate::stdout::{print, show};
 use assay_base::Measure;
 use assay_judge::Options;
 use assay_run::failure::{Failure, code, shown};
-use assay_run::{files, results, rundir};
+use assay_run::files;
+use assay_run::log::{results, rundir};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 

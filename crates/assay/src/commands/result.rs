@@ -7,11 +7,11 @@ use crate::screen::{self, tell};
 use crate::stdout::{print_json, show};
 use assay_judge::render::{Following, text_for, text_with};
 use assay_judge::{Judgement, for_a_shell};
+use assay_run::certificate::signing::Signer;
 use assay_run::failure::{Failure, shown};
-use assay_run::judging::Log;
+use assay_run::log::judging::Log;
+use assay_run::log::results::{directory_now, leave, rendered};
 use assay_run::observer::Observer;
-use assay_run::results::{directory_now, leave, rendered};
-use assay_run::signing::Signer;
 use std::path::Path;
 
 /// Judges the log in `dir`, writes verdict.json and report.html, signs where that was asked for, and prints the result.

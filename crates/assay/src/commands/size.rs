@@ -1,6 +1,6 @@
 //! `assay size`: which of several drives carries production's load, how many times of it, and how many are needed.
 //!
-//! The comparison itself is [`assay_run::sizing`]; this shows it. All candidates are opened before the first run, so that a
+//! The comparison itself is [`assay_run::procedure::sizing`]; this shows it. All candidates are opened before the first run, so that a
 //! missing token is not found only after a night.
 
 use super::fit::Aim;
@@ -11,13 +11,13 @@ use crate::stdout::{print_json, show};
 use assay_base::{Multiple, Share, Span};
 use assay_judge::sizing::{Candidate, Demand, text};
 use assay_run::failure::{Failure, one_line, shown};
+use assay_run::log::results::rendered;
 use assay_run::observer::Observer;
-use assay_run::production::Production;
-use assay_run::results::rendered;
-use assay_run::searching::Bounds;
-use assay_run::several::Several;
-use assay_run::sizing::{Comparing, FILE, PAGE, Testing};
-use assay_run::targets;
+use assay_run::open::targets;
+use assay_run::procedure::searching::Bounds;
+use assay_run::procedure::several::Several;
+use assay_run::procedure::sizing::{Comparing, FILE, PAGE, Testing};
+use assay_run::workloads::production::Production;
 use clap_complete::engine::ArgValueCompleter;
 
 /// `assay size`

@@ -8,8 +8,8 @@ use assay_base::{Bytes, Direction, Multiple, Span};
 use assay_formats::act::conf::Kind;
 use assay_model::Plan;
 use assay_run::failure::{Failure, code};
+use assay_run::open::targets::{self, Named};
 use assay_run::procedure::{Procedure, Step};
-use assay_run::targets::{self, Named};
 
 /// The speed for which the time of a preparation is given, because the drive's own speed is not known before it is
 /// written.
@@ -35,7 +35,7 @@ pub(crate) fn explain(
     let (procedure, names) = Procedure::of(words, false, load, model)?;
     let named = targets::named(&names)?;
     let sizes = sizes_of(&named)?;
-    let seed = assay_run::seed::seed(pace.seed.or(procedure.workload.seed), &[]);
+    let seed = assay_run::open::seed::seed(pace.seed.or(procedure.workload.seed), &[]);
     let steps = procedure.steps(named.len().max(1) as u16, pace.measure)?;
     let pace = pace.asked();
     let planned = |step: Step| {

@@ -6,7 +6,7 @@ use assay_model::tpcc::checks::Check;
 use assay_model::tpcc::load::{Homes, Pace};
 use assay_model::tpcc::{DEVIATIONS, Kind, Load, WATERMARK};
 use assay_model::{Plan, Stream};
-use assay_run::targets::{Named, databases};
+use assay_run::open::targets::{Named, databases};
 
 /// Why a database that is named cannot be looked at, where one cannot.
 pub(crate) fn unknown(named: &[(String, Named)]) -> Option<String> {

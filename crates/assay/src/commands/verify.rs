@@ -1,10 +1,10 @@
 //! `assay verify`: checks whether a certificate agrees with its log, and whether it was a certification.
 
 use crate::stdout::{print, print_json};
+use assay_run::certificate::signing;
 use assay_run::certificate::{LARGEST, Standing, examine};
 use assay_run::failure::{Failure, one_line, shown};
 use assay_run::files;
-use assay_run::signing;
 use std::path::{Path, PathBuf};
 
 /// `assay verify`
@@ -39,7 +39,7 @@ pub(crate) fn verify(args: &Verify) -> Result<u8, Failure> {
     let log = args.log.clone().unwrap_or_else(|| certificate.with_file_name("run.jsonl"));
     let key = args.key.as_deref().map(signing::public_key).transpose()?;
     let signed = signing::signature_path(&certificate);
-    let standing = answer(&certificate, &assay_run::rundir::log_in(&log), key.as_ref(), &signed);
+    let standing = answer(&certificate, &assay_run::log::rundir::log_in(&log), key.as_ref(), &signed);
     let standing = standing.unwrap_or_else(Standing::Untrusted);
     let signature = match (&key, &standing) {
         (Some(_), Standing::Untrusted(_)) => "asked for",

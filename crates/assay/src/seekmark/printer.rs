@@ -7,8 +7,8 @@ use assay_formats::seekmark::{self as text, Asked, Thread, Total};
 use assay_judge::is_too_blank;
 use assay_record::{Close, CloseReason, Entry, Event, EventKind, Header, Histograms, Interval, Times};
 use assay_run::failure::code;
-use assay_run::logfile::Listen;
-use assay_run::signals::StopCell;
+use assay_run::host::signals::StopCell;
+use assay_run::log::logfile::Listen;
 use std::cell::Cell;
 use std::rc::Rc;
 

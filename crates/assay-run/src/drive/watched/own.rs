@@ -1,6 +1,6 @@
 //! What the run itself made disks do in an interval: an upper bound, from what it found completed and from what is open.
 
-use crate::targets::Targets;
+use crate::open::targets::Targets;
 use assay_base::Direction;
 use assay_device::probe::Served;
 use assay_model::Plan;

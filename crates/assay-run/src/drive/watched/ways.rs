@@ -1,9 +1,9 @@
 //! The ways on which the run reaches disks: each target, the cache device, the log, and databases by their processes.
 
 use super::own::{self, Flows, Made};
+use crate::cache::page_cache;
 use crate::databases::Database;
-use crate::page_cache;
-use crate::targets::{Real, Targets};
+use crate::open::targets::{Real, Targets};
 use assay_device::probe::{
     Beneath, FanOut, Served, beneath_device, beneath_file, disk_name, of_another_host, pieces_of, process_io,
 };

@@ -9,7 +9,8 @@ use assay_base::{Bytes, Geometry, Rate, Share};
 use assay_model::Plan;
 use assay_model::cache::{Caching, Did, Sides, sides};
 use assay_run::failure::{Failure, code, one_line, shown};
-use assay_run::{results, targets};
+use assay_run::log::results;
+use assay_run::open::targets;
 use std::fmt::Write;
 use std::path::PathBuf;
 

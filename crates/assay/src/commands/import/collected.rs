@@ -7,7 +7,8 @@ use assay_formats::collect::assemble::{Assembled, Kind, assemble};
 use assay_formats::collect::{BlkparseFormat, Collector, FileSeen, Findings, Options};
 use assay_model::profile::write;
 use assay_run::failure::{Failure, code, one_line, shown};
-use assay_run::{files, results};
+use assay_run::files;
+use assay_run::log::results;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 

@@ -5,7 +5,8 @@ use crate::stdout::{print, print_json};
 use assay_base::Span;
 use assay_formats::iometer::{Step, read, steps, write};
 use assay_run::failure::{Failure, code, one_line, shown};
-use assay_run::{files, results};
+use assay_run::files;
+use assay_run::log::results;
 use std::path::{Path, PathBuf};
 
 /// `assay import iometer`

@@ -1,0 +1,160 @@
+//! What remains of an interrupted run: the plan that was asked for, compared with what its log contains.
+
+use crate::failure::{Failure, shown};
+use crate::log::resume::Held;
+use crate::open::targets::Targets;
+use assay_base::{Bytes, Span};
+use assay_judge::for_a_shell;
+use assay_model::{Before, Phase, PhaseKind, Plan};
+use assay_record::StepHead;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// A plan as JSON, as in the log.
+pub(crate) fn json_of(plan: &Plan) -> Result<serde_json::Value, Failure> {
+    serde_json::to_value(plan).map_err(|e| Failure::bug(format!("a plan that is not JSON: {e}")))
+}
+
+/// The members that every plan has and that distinguish runs.
+const ALWAYS: [&str; 7] = ["streams", "criteria", "targets", "load", "slice", "interval", "verify"];
+/// The members that do not: names and remarks, what is compared by itself (seed and length), and bounds that only say when
+/// the generator gives up.
+const INDIFFERENT: [&str; 10] =
+    ["name", "model", "notes", "derivation", "seed", "before", "phases", "max_lag", "in_flight_bound", "lanes"];
+
+/// The members of a plan that distinguish runs, whatever their length and seed. A member that a plan does not always have
+/// distinguishes them unless it is named above, so that a new one cannot be forgotten.
+pub(crate) fn decisive(plan: &serde_json::Value) -> Vec<serde_json::Value> {
+    let is_named = |key: &str| ALWAYS.contains(&key) || INDIFFERENT.contains(&key);
+    let others: BTreeMap<&String, &serde_json::Value> =
+        plan.as_object().into_iter().flatten().filter(|(key, value)| !is_named(key) && !value.is_null()).collect();
+    // In the order of their names, which earlier versions stored checksums of.
+    ALWAYS.into_iter().map(|key| plan[key].clone()).chain(others.into_values().cloned()).collect()
+}
+
+/// What remains of an interrupted step.
+#[derive(Debug)]
+pub(crate) struct Rest {
+    /// The plan of the segment that continues it.
+    pub plan: Plan,
+    /// Measured time before it.
+    pub at_ns: u64,
+}
+
+/// What a command would run, to be compared with what a log contains.
+#[derive(Debug)]
+pub(crate) struct Asked<'a> {
+    /// The plan of the whole step.
+    pub plan: &'a Plan,
+    /// Step of a certification.
+    pub step: Option<&'a StepHead>,
+    /// The targets; the plan uses the first ones.
+    pub targets: &'a Targets,
+    /// Whether the user gave the plan's seed; otherwise the log's seed is used.
+    pub seed: bool,
+}
+
+impl Asked<'_> {
+    /// Refuses when the log in `dir` contains another run.
+    pub(crate) fn same(&self, held: &Held, dir: &Path) -> Result<(), Failure> {
+        let plan = self.plan;
+        let step = |head: Option<&StepHead>| {
+            head.map_or("a run of its own".to_owned(), |step| {
+                format!("step {} of {}, {}", step.number, step.of, step.title)
+            })
+        };
+        // The option to end when the verdict is certain does not distinguish steps.
+        let plain = |step: Option<&StepHead>| step.map(|step| StepHead { until_certain: false, ..step.clone() });
+        if plain(self.step) != plain(held.first.step.as_ref()) {
+            return Err(other(dir, &format!("it is {}", step(held.first.step.as_ref()))));
+        }
+        if decisive(&json_of(plan)?) != decisive(&held.first.plan) {
+            return Err(other(dir, "its streams, load, targets or criteria differ"));
+        }
+        if self.seed && plan.seed != held.first.seed {
+            return Err(other(dir, &format!("its seed is {}", held.first.seed)));
+        }
+        if plan.measured().as_ns() != held.planned_ns {
+            return Err(other(dir, &format!("it measures {}", Span::from_ns(held.planned_ns))));
+        }
+        self.targets.differ_from(&held.first.targets).map_or(Ok(()), |what| Err(other(dir, &what)))
+    }
+
+    /// The rest of the plan, of which the log in `dir` already contains `held`. Its seed is derived from that of the
+    /// first segment.
+    pub(crate) fn rest(&self, held: Option<&Held>, dir: &Path) -> Result<Rest, Failure> {
+        let held = held.ok_or_else(|| other(dir, "it is empty"))?;
+        if held.is_over() {
+            return Err(complete(dir));
+        }
+        self.same(held, dir)?;
+        if self.plan.cache.is_some() {
+            return Err(Failure::usage(format!(
+                "{} cannot be continued: what the simulated cache held when it was interrupted is in no log; start it again",
+                shown(dir)
+            )));
+        }
+        // When a stream begins or ends by what was done before, the measurement is repeated from its beginning.
+        let at_ns = if self.plan.starts_over() { 0 } else { held.resume_at_ns() };
+        let read_back = self.plan.phases.iter().filter(|phase| phase.kind == PhaseKind::ReadBack).cloned();
+        let parts: Vec<Phase> =
+            self.plan.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure).cloned().collect();
+        let left = Plan::phases_of(self.plan.warm_up(), &parts, Span::from_ns(at_ns));
+        let phases = left.into_iter().chain(read_back).collect();
+        // The same seed would repeat the operations that were already measured.
+        let seed = held.first.seed.wrapping_add(held.segments.wrapping_mul(1_000_003));
+        let plan = Plan { phases, seed, ..self.plan.behind(self.seen(held), Span::from_ns(at_ns)) };
+        Ok(Rest { plan, at_ns })
+    }
+
+    /// What the segments that the log holds may have seen of what is seen once: each as much as the whole plan.
+    fn seen(&self, held: &Held) -> Bytes {
+        let before: Option<Before> = serde_json::from_value(held.first.plan["before"].clone()).ok();
+        let before = before.unwrap_or(self.plan.before);
+        let blocks = (0..usize::from(self.plan.targets)).map(|target| self.targets.geometry(target).block);
+        let own = self.plan.before.seen.get();
+        let of_one = blocks.map(|block| self.plan.seen_after(block).get() - own).max().unwrap_or(0);
+        Bytes::new(before.seen.get().saturating_add(of_one.saturating_mul(held.segments)))
+    }
+}
+
+/// The failure when nothing of the run in `dir` remains.
+pub(crate) fn complete(dir: &Path) -> Failure {
+    let typed = for_a_shell(&dir.to_string_lossy());
+    Failure::usage(format!("{} is complete: there is nothing to resume; see assay judge {typed}", shown(dir)))
+}
+
+/// The failure for a directory that cannot be continued.
+pub(crate) fn other(dir: &Path, what: &str) -> Failure {
+    let dir = shown(dir);
+    Failure::usage(format!("{dir} holds another run: {what}; repeat the command it was started with"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// A member that is new to plans distinguishes runs without being named anywhere, and one that is absent changes no
+    /// checksum.
+    #[test]
+    fn whatever_a_plan_says_of_its_load_distinguishes_it() {
+        let plan = json!({"streams": [1], "targets": 2, "name": "a", "seed": 1, "lanes": [], "cache": null});
+        let with = |key: &str, value: serde_json::Value| {
+            let mut other = plan.clone();
+            other[key] = value;
+            decisive(&other)
+        };
+        for key in ["streams", "verify", "load", "loops", "page_cache", "sealed_only", "check_all", "what_comes_next"] {
+            assert_ne!(with(key, json!("other")), decisive(&plan), "{key}");
+        }
+        for key in INDIFFERENT {
+            assert_eq!(with(key, json!("other")), decisive(&plan), "{key}");
+        }
+        assert_eq!(
+            decisive(&plan),
+            [json!([1]), json!(null), json!(2), json!(null), json!(null), json!(null), json!(null)]
+        );
+        assert_eq!(with("oltp", json!(7))[7..], [json!(7)]);
+    }
+}
