@@ -3,6 +3,7 @@
 
 pub mod consents;
 pub(crate) mod engine;
+pub mod prepared;
 pub mod schedulers;
 pub mod seed;
 pub mod targets;

@@ -57,7 +57,7 @@ pub(crate) fn confirm(devices: &[&Examination], typed: bool) -> Result<(), Failu
         Seat::Background => return Err(nobody_answers(&devices)),
         Seat::Person => {}
     }
-    let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
+    let stop = signals::watch()?;
     ask_each(&devices, typed, || stop.is_set())?;
     match devices.len() {
         1 => Ok(()),
@@ -67,7 +67,7 @@ pub(crate) fn confirm(devices: &[&Examination], typed: bool) -> Result<(), Failu
 
 /// The same question where nothing is written yet.
 pub(crate) fn agree(devices: &[&Examination]) -> Result<(), Failure> {
-    let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
+    let stop = signals::watch()?;
     ask_each(devices, false, || stop.is_set())
 }
 

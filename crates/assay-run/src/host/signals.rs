@@ -1,6 +1,7 @@
 //! Signals, and every other reason to end a run early, as cells that workers read: one cell for requests to the
 //! program, which end all its runs, and one per run for its own reasons.
 
+use crate::failure::Failure;
 use assay_device::ignored::is_ignored;
 use assay_engine::shell::Stop;
 use assay_record::CloseReason;
@@ -84,7 +85,11 @@ static ARRIVED: AtomicI32 = AtomicI32::new(0);
 
 /// Makes SIGINT, SIGTERM and SIGHUP end the run regularly from now on. One that is ignored stays ignored: whoever started
 /// this program under nohup, or in the background of a script, wants it to go on.
-pub fn watch() -> std::io::Result<StopCell> {
+pub fn watch() -> Result<StopCell, Failure> {
+    watch_signals().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))
+}
+
+fn watch_signals() -> std::io::Result<StopCell> {
     let cell = StopCell::default();
     let mut signals = signal_hook::iterator::Signals::new(ENDING.into_iter().filter(|signal| !is_ignored(*signal)))?;
     let shared = cell.clone();

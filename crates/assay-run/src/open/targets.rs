@@ -1,13 +1,13 @@
 //! The targets of a run: real ones with their permits, simulated ones, or null targets.
 
 mod altered;
-mod asked;
 mod named;
+mod needs;
 mod real;
 
 pub(crate) use altered::{Altered, FileStamp};
-pub use asked::{Allowed, TargetNeeds};
-pub use named::{Named, USUAL_BLOCK, any_named, beside, databases, named};
+pub use named::{Named, USUAL_BLOCK, any_named, beside, databases, named, with_cache_device};
+pub use needs::{Allowed, SmallestTarget, TargetNeeds};
 pub use real::{Pass, Real};
 
 use crate::databases::{Database, watermarks};
@@ -85,7 +85,7 @@ impl Targets {
         };
         for index in 0..own {
             let Geometry { size, block } = targets.geometry(index);
-            let need = (needs.smallest)(index as u16, block);
+            let need = needs.smallest.size(index as u16, block);
             if size < need {
                 let failure = Failure::usage(format!(
                     "target {} has {}, the workload needs at least {}; choose a larger target",

@@ -4,13 +4,10 @@ use crate::drive::Manner;
 use crate::failure::Failure;
 use crate::log::rundir;
 use crate::observer::Tell;
-use crate::open::targets::{Named, TargetNeeds, Targets};
+use crate::open::prepared::Opener;
 use crate::procedure::pace::Pace;
 use assay_base::Measure;
 use std::path::{Path, PathBuf};
-
-/// Opens targets through the safety gate, with the consents that were given.
-pub type Opener<'a> = dyn Fn(&[(String, Named)], TargetNeeds<'_>) -> Result<Targets, Failure> + 'a;
 
 /// See the module.
 pub struct Settings<'a> {

@@ -5,7 +5,6 @@ use crate::certificate::records::Records;
 use crate::databases;
 use crate::drive::{Drive, drive};
 use crate::failure::{Failure, one_line};
-use crate::host::signals::{self, StopCell};
 use crate::log::header;
 use crate::log::judging::Log;
 use crate::log::logfile::LogFile;
@@ -14,8 +13,8 @@ use crate::log::rest::{decisive, json_of, other};
 use crate::log::results;
 use crate::log::rundir;
 use crate::observer::Observer;
-use crate::open::schedulers::Schedulers;
-use crate::open::targets::{self, Named, TargetNeeds, Targets};
+use crate::open::prepared::Prepared;
+use crate::open::targets::{self, Named, TargetNeeds};
 use crate::procedure::pace::Pace;
 use crate::procedure::settings::Settings;
 use assay_base::{Bytes, Geometry, Multiple, Share, Span};
@@ -37,8 +36,6 @@ pub struct Several<'a> {
     settings: Settings<'a>,
     workload: Workload,
     named: Vec<(String, Named)>,
-    opened: Targets,
-    stop: StopCell,
     /// The targets, as the user named them.
     pub names: Vec<String>,
     /// The plan at 1x.
@@ -46,7 +43,7 @@ pub struct Several<'a> {
     /// Checksum of what distinguishes the plan from others.
     pub plan_sum: String,
     planned: PathBuf,
-    _scheduler: Schedulers,
+    prepared: Prepared,
 }
 
 impl<'a> Several<'a> {
@@ -95,18 +92,12 @@ impl<'a> Several<'a> {
         let (plan, plan_sum) = planned(&workload, &named, &settings)?;
         check(&plan)?;
         let planned = settings.place.planned(&format!("{verb}-{}", plan.name))?;
-        let smallest = |target, block| plan.smallest_target(target, block);
-        let all = match named.first() {
-            Some((_, Named::Database(_))) => named.clone(),
-            _ => targets::beside(&names, workload.caches.device.as_ref())?,
-        };
+        let all = targets::with_cache_device(&names, &named, workload.caches.device.as_ref())?;
         let beside = all.len() - named.len();
-        let (writes, page_cache) = (plan.writes(), plan.page_cache.as_slice());
-        let needs = TargetNeeds { writes, smallest: &smallest, beside, log_dir: &planned, page_cache };
-        let opened = (settings.open)(&all, needs)?;
-        let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
-        let _scheduler = Schedulers::set(workload.targets.scheduler.as_deref(), &opened, settings.tell)?;
-        Ok(Several { settings, workload, named, opened, stop, names, plan, plan_sum, planned, _scheduler })
+        let needs = TargetNeeds { beside, page_cache: &plan.page_cache, ..TargetNeeds::for_plan(&plan, &planned) };
+        let mut prepared = Prepared::open(&all, needs, settings.open.as_ref())?;
+        prepared.set_scheduler(workload.targets.scheduler.as_deref(), settings.tell)?;
+        Ok(Several { settings, workload, named, names, plan, plan_sum, planned, prepared })
     }
 
     /// From now on runs this workload on the same targets, at this pace.
@@ -121,7 +112,7 @@ impl<'a> Several<'a> {
     /// Refuses a plan whose operations are larger than a target. The first plan was checked when the targets were opened.
     fn has_room_for(&self, plan: &Plan) -> Result<(), Failure> {
         for (target, name) in (0..plan.targets).zip(&self.names) {
-            let Geometry { size, block } = self.opened.geometry(usize::from(target));
+            let Geometry { size, block } = self.prepared.targets.geometry(usize::from(target));
             if size < plan.smallest_target(target, block) {
                 return Err(Failure::usage(format!(
                     "target {} has {}, too little for the operations of this run; choose a larger target",
@@ -165,7 +156,7 @@ impl<'a> Several<'a> {
 
     /// Size and block of the first target.
     pub fn geometry(&self) -> Geometry {
-        self.opened.geometry(0)
+        self.prepared.targets.geometry(0)
     }
 
     /// How its runs are made.
@@ -175,7 +166,7 @@ impl<'a> Several<'a> {
 
     /// The largest request that the queue of the first target takes whole, in KiB, where it has one.
     pub fn largest_request(&self) -> Option<String> {
-        let (_, number) = self.opened.disks(1).into_iter().next()?;
+        let (_, number) = self.prepared.targets.disks(1).into_iter().next()?;
         let queue = probe::queue(&Roots::host(), number);
         queue.into_iter().find_map(|(name, value)| (name == probe::LARGEST_REQUEST).then_some(value))
     }
@@ -206,7 +197,7 @@ impl<'a> Several<'a> {
 
     /// Refuses a run in `dir` that began on other devices than those that the names now stand for.
     pub(crate) fn began_on(&self, head: &Header, dir: &Path) -> Result<(), Failure> {
-        self.opened.differ_from(&head.targets).map_or(Ok(()), |what| Err(other(dir, &what)))
+        self.prepared.targets.differ_from(&head.targets).map_or(Ok(()), |what| Err(other(dir, &what)))
     }
 
     /// The directory of all runs: the one to be continued, or a new one.
@@ -232,7 +223,7 @@ impl<'a> Several<'a> {
     /// What the database has lost since it acknowledged it to the run in this directory, in words; empty where the run kept
     /// no ledger of commits.
     pub(crate) fn lost_commits(&self, run: &Path) -> Result<Vec<String>, Failure> {
-        match self.opened.databases() {
+        match self.prepared.targets.databases() {
             [database] => databases::lost_commits(database, run),
             _ => Ok(Vec::new()),
         }
@@ -279,10 +270,10 @@ impl<'a> Several<'a> {
         let how = Drive {
             manner: manner.clone(),
             watermarks: header::short(plan.measured(), workload.timing.duration).into_iter().collect(),
-            prepared: Records::host().preparations(self.opened.real(), *tell),
+            prepared: Records::host().preparations(self.prepared.targets.real(), *tell),
             ..Drive::default()
         };
-        drive(&plan, &self.opened, &how, &mut log, observer, &self.stop)?;
+        drive(&plan, &self.prepared.targets, &how, &mut log, observer, &self.prepared.stop)?;
         let (judged, _) = results::leave_judged(&dir, *judge_on, phases, *tell)?;
         Ok((judged, dir))
     }

@@ -35,16 +35,13 @@ pub(super) fn run(args: &[String]) -> Result<u8, Failure> {
 /// Prepares the device, whose name is the only one of `args`.
 fn prepared(device: &str, args: &[String]) -> Result<u8, Failure> {
     let named = targets::named(args)?;
-    let smallest = |_: u16, block: u32| u64::from(block.max(4096));
-    // Preparing keeps no log, only its records: these must not be on the device that is overwritten.
     let records = Records::host();
-    let needs = TargetNeeds { writes: true, smallest: &smallest, beside: 0, log_dir: records.dir(), page_cache: &[] };
-    let opened = consent::open(&named, needs, Access::default(), Company::None)?;
+    let opened = consent::open(&named, TargetNeeds::for_preparation(records.dir()), Access::default(), Company::None)?;
     if opened.real().is_empty() {
         return Err(Failure::usage(format!("{device} holds no data and needs no preparation")));
     }
     opened.recheck()?;
-    let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
+    let stop = signals::watch()?;
     let size = opened.geometry(0).size;
     say(&text::size_line(device, size));
     let done = Arc::new(AtomicU64::new(0));

@@ -102,12 +102,11 @@ fn test(conf: &Conf, cpus: u32) -> Result<u8, Failure> {
     let adjust = Adjust { seed: seed(None, &named), targets: named.len() as u16, ..Adjust::default() };
     let plan = workload.plan(&adjust).map_err(Failure::workload)?;
     let run_dir = consent::run_dir();
-    let smallest = |target, block| plan.smallest_target(target, block);
     let log_dir = run_dir.as_deref().unwrap_or(Path::new(NOWHERE));
-    let needs = TargetNeeds { writes: plan.writes(), smallest: &smallest, beside: 0, log_dir, page_cache: &[] };
+    let needs = TargetNeeds::for_plan(&plan, log_dir);
     let access = Access { create: conf.file_size, engine: Choice::Auto, ..Access::default() };
     let opened = consent::open(&named, needs, access, Company::UnderTheSameConsent)?;
-    let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
+    let stop = signals::watch()?;
     let log = match &run_dir {
         Some(dir) => LogFile::create(&rundir::create(dir, true)?.join("run.jsonl"))?,
         None => LogFile::unkept(),

@@ -72,7 +72,7 @@ pub(crate) fn certify(args: &Certify) -> Result<u8, Failure> {
     }
     let settings = args.output.settings(&args.access, &args.pace, &[]);
     let planned = settings.place.planned(if args.quick { "quick" } else { "certify" })?;
-    let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
+    let stop = signals::watch()?;
     let mut progress = Progress::new(false);
     let named = targets::named(&targets)?;
     // Restored after everything else: setting a scheduler waits for operations in flight, for ever where a disk hangs.
@@ -112,11 +112,7 @@ fn open(
     settings.manner.suits(named)?;
     let plan =
         workload.plan(&Adjust { targets: named.len() as u16, ..Adjust::default() }).map_err(Failure::workload)?;
-    let smallest = |target, block| plan.smallest_target(target, block);
-    (settings.open)(
-        named,
-        TargetNeeds { writes: plan.writes(), smallest: &smallest, beside: 0, log_dir: planned, page_cache: &[] },
-    )
+    (settings.open)(named, TargetNeeds::for_plan(&plan, planned))
 }
 
 /// The usual size, or what fits.

@@ -90,7 +90,7 @@ fn load(args: &Prep) -> Result<u8, Failure> {
     };
     let asked = Asked { warehouses, seed: seed.unwrap_or(1), loaders: loaders.map(usize::from), clear };
     let urls = args.targets.iter().map(|name| databases::named(name)).collect::<Result<Vec<_>, _>>()?;
-    let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
+    let stop = signals::watch()?;
     let mut progress = Progress::new(false);
     let loaded = urls.iter().map(|url| databases::load(url, asked, &mut progress, &stop));
     let loaded = loaded.collect::<Result<Vec<_>, _>>()?;
@@ -109,14 +109,11 @@ fn load(args: &Prep) -> Result<u8, Failure> {
 /// Prepares devices and files in parallel and stores a record of each.
 fn devices(args: &Prep) -> Result<u8, Failure> {
     // From the beginning: discarding takes minutes, and a Ctrl-C during it must end the whole command.
-    let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
+    let stop = signals::watch()?;
     let named = targets::named(&args.targets)?;
-    let smallest = |_: u16, block: u32| u64::from(block.max(4096));
-    // Preparing keeps no log, only its records: these must not be on a device that is overwritten.
     let kept = Records::host();
     kept.check()?;
-    let needs = TargetNeeds { writes: true, smallest: &smallest, beside: 0, log_dir: kept.dir(), page_cache: &[] };
-    let opened = args.access.open(&named, needs)?;
+    let opened = args.access.open(&named, TargetNeeds::for_preparation(kept.dir()))?;
     if opened.real().is_empty() {
         return Err(Failure::usage(
             "simulated and null targets hold no data and need no preparation; run the workload on them directly",

@@ -50,16 +50,13 @@ fn benchmark(asked: &Asked) -> Result<u8, Failure> {
     let plan = plan(asked, seed(None, &named), named.len())?;
     let given = consent::run_dir();
     let planned = rundir::planned(given.as_deref(), "pblio");
-    let smallest = |target, block| plan.smallest_target(target, block);
-    let needs =
-        TargetNeeds { writes: plan.writes(), smallest: &smallest, beside: 0, log_dir: &planned, page_cache: &[] };
     let access = Access { destroy_data: asked.tokens.clone(), engine: Choice::Auto, ..Access::default() };
     let all = targets::beside(&names, plan.cache_device.as_ref())?;
-    let needs = TargetNeeds { beside: all.len() - named.len(), ..needs };
+    let needs = TargetNeeds { beside: all.len() - named.len(), ..TargetNeeds::for_plan(&plan, &planned) };
     let opened = consent::open(&all, needs, access, Company::None)?;
     let geometries: Vec<Geometry> = (0..named.len()).map(|target| opened.geometry(target)).collect();
     let used = plan.oltp.as_ref().map_or(Ok([0; 3]), |oltp| oltp.used(&geometries)).map_err(Failure::usage)?;
-    let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
+    let stop = signals::watch()?;
     let dir = rundir::create(&planned, given.is_some())?;
     let printer = Printer::new(asked, used, &stop);
     let mut log = LogFile::create(&dir.join("run.jsonl"))?.heard_by(Box::new(printer));

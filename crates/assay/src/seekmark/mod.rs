@@ -23,7 +23,7 @@ use assay_run::host::signals;
 use assay_run::log::logfile::LogFile;
 use assay_run::log::rundir;
 use assay_run::open::seed::seed;
-use assay_run::open::targets::{self, TargetNeeds};
+use assay_run::open::targets::{self, SmallestTarget, TargetNeeds};
 use printer::{Ended, Printer};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
@@ -85,16 +85,13 @@ fn benchmark(asked: Asked, is_one_of_several: bool) -> Result<Ended, Failure> {
     let run_dir = consent::run_dir().map(own_dir);
     // A target that is too small is refused below, in SeekMark's words.
     let needs = TargetNeeds {
-        writes: plan.writes(),
-        smallest: &|_, _| 0,
-        beside: 0,
-        log_dir: run_dir.as_deref().unwrap_or(Path::new(NOWHERE)),
-        page_cache: &[],
+        smallest: SmallestTarget::Any,
+        ..TargetNeeds::for_plan(&plan, run_dir.as_deref().unwrap_or(Path::new(NOWHERE)))
     };
     let access = Access { destroy_data: asked.tokens.clone(), engine: Choice::Auto, ..Access::default() };
     let opened = consent::open(&named, needs, access, Company::None).map_err(|failure| advised(failure, &asked))?;
     fits(&asked, &plan, opened.geometry(0))?;
-    let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
+    let stop = signals::watch()?;
     let log = match &run_dir {
         Some(dir) => LogFile::create(&rundir::create(dir, true)?.join("run.jsonl"))?,
         None => LogFile::unkept(),

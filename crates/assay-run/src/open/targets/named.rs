@@ -157,6 +157,19 @@ pub fn beside(names: &[String], cache: Option<&CacheDevice>) -> Result<Vec<(Stri
     any_named(&names)
 }
 
+/// The targets of a run, of which `targets` are known already, and its cache device.
+pub fn with_cache_device(
+    names: &[String],
+    targets: &[(String, Named)],
+    cache: Option<&CacheDevice>,
+) -> Result<Vec<(String, Named)>, Failure> {
+    match targets.first() {
+        // What is loaded in it was looked up already.
+        Some((_, Named::Database(_))) => Ok(targets.to_vec()),
+        _ => beside(names, cache),
+    }
+}
+
 /// What identifies a target, whatever its name: the number of a device, the inode of a file; the path where nothing
 /// exists yet.
 fn what_is_at(path: &Path) -> (u64, u64, PathBuf) {

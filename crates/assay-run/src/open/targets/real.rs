@@ -1,6 +1,6 @@
 //! One device or file that the safety gate admitted.
 
-use super::asked::{Allowed, TargetNeeds};
+use super::needs::{Allowed, TargetNeeds};
 use crate::failure::{Failure, one_line, shown};
 use crate::host::fact;
 use crate::workloads::meant::meant;
