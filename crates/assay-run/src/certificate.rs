@@ -129,9 +129,10 @@ fn differs(claimed: &Judgement, again: &Judgement) -> String {
             again.tool
         )
     };
-    match claimed.verdict == again.verdict {
-        true => format!("judging the log again does not give the same bytes{other}"),
-        false => format!("it says {}, the log says {}{other}", claimed.verdict, again.verdict),
+    if claimed.verdict == again.verdict {
+        format!("judging the log again does not give the same bytes{other}")
+    } else {
+        format!("it says {}, the log says {}{other}", claimed.verdict, again.verdict)
     }
 }
 

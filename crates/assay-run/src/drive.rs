@@ -95,9 +95,10 @@ pub fn drive(
 
 /// The plan with its place among all that was ever seen, where it has one.
 fn unseen<'a>(plan: &'a Plan, targets: &Targets) -> Result<Cow<'a, Plan>, Failure> {
-    match plan.streams.iter().any(Stream::goes_once) {
-        true => Records::host().unseen(plan, targets.real()).map(Cow::Owned),
-        false => Ok(Cow::Borrowed(plan)),
+    if plan.streams.iter().any(Stream::goes_once) {
+        Records::host().unseen(plan, targets.real()).map(Cow::Owned)
+    } else {
+        Ok(Cow::Borrowed(plan))
     }
 }
 

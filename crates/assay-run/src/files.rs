@@ -312,9 +312,10 @@ fn open_held(directory: &OwnedFd, name: &OsStr) -> io::Result<File> {
 pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path)?.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > limit {
-        true => Err(io::Error::other(format!("it is larger than {}", assay_base::Bytes::new(limit).human()))),
-        false => Ok(bytes),
+    if bytes.len() as u64 > limit {
+        Err(io::Error::other(format!("it is larger than {}", assay_base::Bytes::new(limit).human())))
+    } else {
+        Ok(bytes)
     }
 }
 

@@ -129,10 +129,7 @@ The usual options of a verb: assay VERB -h. What each verb does: assay --help
 
 /// The command line with the help that was asked for: the short one where `-h` stands on it.
 pub(crate) fn with_help(command: Command, args: &[OsString]) -> Command {
-    match args.iter().any(|arg| arg == "-h") {
-        true => with_short_help(command).help_template(VERBS),
-        false => command,
-    }
+    if args.iter().any(|arg| arg == "-h") { with_short_help(command).help_template(VERBS) } else { command }
 }
 
 fn with_short_help(command: Command) -> Command {

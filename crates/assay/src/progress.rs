@@ -204,9 +204,10 @@ impl Observer for Progress {
         let rate = done as f64 / took.as_secs_f64().max(1e-9);
         let left = Span::from_ns(((total - done.min(total)) as f64 / rate.max(1.0) * 1e9) as u64);
         let written = format!("{} of {}", human(done), human(total));
-        let figures = match done >= total {
-            true => vec![written, "the device writes what it still holds, and samples are read back".to_owned()],
-            false => vec![written, format!("{}/s", human(rate as u64)), format!("{} left", left.human())],
+        let figures = if done >= total {
+            vec![written, "the device writes what it still holds, and samples are read back".to_owned()]
+        } else {
+            vec![written, format!("{}/s", human(rate as u64)), format!("{} left", left.human())]
         };
         self.show(&Stage { name: what, done, total, figures });
     }
@@ -214,9 +215,10 @@ impl Observer for Progress {
     fn rows(&mut self, done: u64, total: u64, found: u64, took: Span) {
         let rate = (done - found.min(done)) as f64 / took.as_secs_f64().max(1e-9);
         let left = Span::from_ns(((total - done.min(total)) as f64 / rate.max(1.0) * 1e9) as u64);
-        let left = match done >= total {
-            true => Some("indexes are made, and the rows are counted".to_owned()),
-            false => (done > found).then(|| format!("{} left", left.human())),
+        let left = if done >= total {
+            Some("indexes are made, and the rows are counted".to_owned())
+        } else {
+            (done > found).then(|| format!("{} left", left.human()))
         };
         let figures = [format!("{done} of {total} rows"), format!("{rate:.0}/s")].into_iter().chain(left).collect();
         self.show(&Stage { name: "loading", done, total, figures });

@@ -44,10 +44,7 @@ pub(crate) fn reader() -> Reader {
 
 /// A result with colours for its words, where standard output is a terminal with colours.
 pub(crate) fn coloured(text: &str) -> String {
-    match terminal::shows_output() && wanted() {
-        true => paint(text),
-        false => text.to_owned(),
-    }
+    if terminal::shows_output() && wanted() { paint(text) } else { text.to_owned() }
 }
 
 /// NO_COLOR with any value switches colours off (no-color.org); a dumb terminal has none.

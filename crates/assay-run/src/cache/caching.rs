@@ -28,13 +28,14 @@ pub(crate) fn possible(plan: &Plan, targets: &Targets) -> Result<(), Failure> {
 fn fits(plan: &Plan, targets: &[Geometry], memory: u64) -> Result<(), Failure> {
     let Some(cache) = &plan.cache else { return Ok(()) };
     let need = targets.iter().fold(0u64, |sum, target| sum.saturating_add(cache.memory_before(*target).get()));
-    match need <= memory / SHARE_OF_MEMORY {
-        true => Ok(()),
-        false => Err(Failure::host(format!(
+    if need <= memory / SHARE_OF_MEMORY {
+        Ok(())
+    } else {
+        Err(Failure::host(format!(
             "the simulated caches would take {} of memory, and half of this machine's is {}\n  = write a larger block or a smaller size in [cache], or take fewer targets",
             Bytes::new(need).human(),
             Bytes::new(memory / SHARE_OF_MEMORY).human()
-        ))),
+        )))
     }
 }
 

@@ -210,9 +210,10 @@ impl Records {
         // Nothing is created yet: a target that is refused leaves nothing behind.
         let existing = self.dir.ancestors().find(|dir| dir.symlink_metadata().is_ok()).unwrap_or(&self.dir);
         let of_a_directory = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
-        let writable = match existing.is_dir() {
-            true => rustix::fs::access(existing, of_a_directory).map_err(std::io::Error::from),
-            false => Err(std::io::ErrorKind::NotADirectory.into()),
+        let writable = if existing.is_dir() {
+            rustix::fs::access(existing, of_a_directory).map_err(std::io::Error::from)
+        } else {
+            Err(std::io::ErrorKind::NotADirectory.into())
         };
         writable.map_err(|e: std::io::Error| {
             Failure::host(format!("preparation records cannot be kept in {}: {e}{ELSEWHERE}", shown(&self.dir)))

@@ -100,9 +100,8 @@ fn below(targets: &Targets, n: usize, named: &[DevNum]) -> Vec<Box<dyn Reading>>
             for (disk, what) in held {
                 holding.add(disk, &format!("{}{of}", what.join(" and ")));
             }
-            servers.extend(database.meter().map(|reading| match several {
-                true => Box::new(Of { reading, name: database.name().to_owned() }),
-                false => reading,
+            servers.extend(database.meter().map(|reading| {
+                if several { Box::new(Of { reading, name: database.name().to_owned() }) } else { reading }
             }));
         }
         for disk in named {

@@ -84,9 +84,10 @@ fn without_the_unknown(mut judgement: Judgement, head: Option<&Header>) -> Judge
 fn clear(part: &mut StepFigures, waits: &dyn Fn(&str) -> bool) {
     part.targets.each.retain(|target| target.head.kind != import::TOGETHER_KIND);
     for stream in &mut part.streams.each {
-        let (known, unknown) = match waits(&stream.name) {
-            true => (&mut stream.response, &mut stream.service),
-            false => (&mut stream.service, &mut stream.response),
+        let (known, unknown) = if waits(&stream.name) {
+            (&mut stream.response, &mut stream.service)
+        } else {
+            (&mut stream.service, &mut stream.response)
         };
         (known.mean_ns, known.max_ns) = (None, None);
         known.nines.clear();
@@ -96,9 +97,10 @@ fn clear(part: &mut StepFigures, waits: &dyn Fn(&str) -> bool) {
     }
     for slice in &mut part.slices.listed {
         for stream in &mut slice.streams {
-            let (known, unknown) = match waits(&stream.stream) {
-                true => (&mut stream.response, &mut stream.service),
-                false => (&mut stream.service, &mut stream.response),
+            let (known, unknown) = if waits(&stream.stream) {
+                (&mut stream.response, &mut stream.service)
+            } else {
+                (&mut stream.service, &mut stream.response)
             };
             (known.mean_ns, known.max_ns) = (None, None);
             *unknown = Default::default();

@@ -182,9 +182,10 @@ impl LogFile {
     pub fn reserve(&mut self, bytes: u64) -> Result<(), Failure> {
         self.try_reserve(bytes).map_err(|e| {
             let room = assay_base::Bytes::new(bytes).human();
-            let advice = match e.raw_os_error() == Some(rustix::io::Errno::FBIG.raw_os_error()) {
-                true => "raise the largest size of a file that this process may write (ulimit -f)",
-                false => "free some space there, or give another directory with --out",
+            let advice = if e.raw_os_error() == Some(rustix::io::Errno::FBIG.raw_os_error()) {
+                "raise the largest size of a file that this process may write (ulimit -f)"
+            } else {
+                "free some space there, or give another directory with --out"
             };
             Failure::host(format!(
                 "the run log {} needs {room} on its disk, which cannot be reserved: {e}\n  = {advice}",

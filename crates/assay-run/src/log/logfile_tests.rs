@@ -39,9 +39,10 @@ fn kept(bytes: &[u8], acknowledged: u64) -> Result<bool, String> {
         return Err(bad.to_string());
     }
     let complete = held.iter().enumerate().all(|(at, index)| *index == at as u64);
-    match complete && held.len() as u64 >= acknowledged {
-        true => Ok(!damage.is_empty()),
-        false => Err(format!("{} intervals of {acknowledged} acknowledged", held.len())),
+    if complete && held.len() as u64 >= acknowledged {
+        Ok(!damage.is_empty())
+    } else {
+        Err(format!("{} intervals of {acknowledged} acknowledged", held.len()))
     }
 }
 

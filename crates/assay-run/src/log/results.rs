@@ -103,11 +103,10 @@ fn leave_one(dir: &Path, name: &str, text: &str, is_in_log: bool, notify: Tell) 
     let Err(e) = files::replace(&path, text.as_bytes()) else { return true };
     let _ = files::remove(&path);
     let typed = for_a_shell(&dir.to_string_lossy());
-    let advice = match is_in_log {
-        true => format!(
-            "\n  = the run log holds all of it; with room on its disk: assay judge {typed}, assay report {typed}"
-        ),
-        false => String::new(),
+    let advice = if is_in_log {
+        format!("\n  = the run log holds all of it; with room on its disk: assay judge {typed}, assay report {typed}")
+    } else {
+        String::new()
     };
     notify(&format!("error: {} cannot be written: {e}{advice}", shown(&path)));
     false

@@ -29,10 +29,7 @@ impl Unfinished {
         reading::open(path)?;
         let locked = || {
             let file = files::go_on(path)?;
-            match mark_as_written(&file) {
-                true => Ok(file),
-                false => Err(io::Error::other("another run is writing it")),
-            }
+            if mark_as_written(&file) { Ok(file) } else { Err(io::Error::other("another run is writing it")) }
         };
         let file = locked().map_err(|e| cannot_go_on(path, &e))?;
         let scan = resume::scan(&file, path)?;

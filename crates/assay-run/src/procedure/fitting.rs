@@ -167,9 +167,10 @@ impl<'a> Fitting<'a> {
         let device = self.trail.device.as_deref().unwrap_or(&self.trail.target);
         let drive = if production.drive.is_empty() { "the drive" } else { &production.drive };
         let mut lines = vec![format!("Fitted to {drive} of production by `assay fit`, on"), format!("  {device}")];
-        lines.push(match production.knobs() == round.knobs {
-            true => "  no knob had to be changed".to_owned(),
-            false => format!("  {}", moved(&production.knobs(), &round.knobs)),
+        lines.push(if production.knobs() == round.knobs {
+            "  no knob had to be changed".to_owned()
+        } else {
+            format!("  {}", moved(&production.knobs(), &round.knobs))
         });
         for one in &round.figures {
             let unit = if one.figure.is_bytes() { 1024.0 } else { 1.0 };

@@ -171,9 +171,10 @@ impl Series for Measuring<'_> {
     /// A point that the generator distorted proves nothing, though its run passed.
     fn weighed(&self, place: &Place, made: &Made) -> Evidence {
         let Point { verdict, reason, .. } = Point::of(*place, &made.judgement, String::new());
-        match made.evidence.failed() {
-            true => made.evidence.clone(),
-            false => Evidence { verdict, reason, ..made.evidence.clone() },
+        if made.evidence.failed() {
+            made.evidence.clone()
+        } else {
+            Evidence { verdict, reason, ..made.evidence.clone() }
         }
     }
 

@@ -55,9 +55,10 @@ impl<'a> Several<'a> {
         targets: &[String],
         settings: Settings<'a>,
     ) -> Result<Several<'a>, Failure> {
-        let can_be_scaled = |plan: &Plan| match plan.can_be_scaled() {
-            true => Ok(()),
-            false => {
+        let can_be_scaled = |plan: &Plan| {
+            if plan.can_be_scaled() {
+                Ok(())
+            } else {
                 Err(Failure::workload(format!("{verb} offers one load after another: {}", Plan::ONLY_CLOSED_LOOPS)))
             }
         };

@@ -28,10 +28,7 @@ pub(crate) fn of_job(name: &str, file: &Path) -> Result<Played, String> {
 
 fn found(name: &str, file: &Path) -> PathBuf {
     let here = PathBuf::from(name);
-    match here.exists() {
-        true => here,
-        false => file.parent().unwrap_or(Path::new("")).join(name),
-    }
+    if here.exists() { here } else { file.parent().unwrap_or(Path::new("")).join(name) }
 }
 
 fn read(path: &Path) -> Result<Played, String> {

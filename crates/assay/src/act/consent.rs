@@ -113,9 +113,10 @@ fn how_to_agree(refusal: &Refusal) -> String {
     let rules = overridden(refusal);
     let stop = if rules.iter().any(|rule| rule == "S6") { "stop that process; or, " } else { "" };
     let overriding = if rules.is_empty() { String::new() } else { format!(" --override {}", rules.join(",")) };
-    let (unseen, container) = match refusal.is_in_container {
-        true => (" and nothing outside this container uses it", " --in-container"),
-        false => ("", ""),
+    let (unseen, container) = if refusal.is_in_container {
+        (" and nothing outside this container uses it", " --in-container")
+    } else {
+        ("", "")
     };
     format!("{stop}if its data may go{unseen}, agree once: assay consent {name}{container}{overriding}")
 }

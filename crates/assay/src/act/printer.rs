@@ -118,10 +118,8 @@ impl Printer {
     /// When nobody reads the output, the test is useless: it ends. When the output cannot be written, because its disk is
     /// full or its terminal has gone, the test goes on like ACT's, and what was not written is kept for the next time.
     fn print(&mut self, text: &str) {
-        let said = match self.unsaid.is_empty() {
-            true => try_to_say(text),
-            false => try_to_say(&format!("{}{text}", self.unsaid)),
-        };
+        let said =
+            if self.unsaid.is_empty() { try_to_say(text) } else { try_to_say(&format!("{}{text}", self.unsaid)) };
         match said {
             Ok(()) => self.unsaid.clear(),
             Err(failure) if failure.error.kind() == ErrorKind::BrokenPipe => self.stop.ask(CloseReason::LogFailed),

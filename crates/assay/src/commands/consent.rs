@@ -58,9 +58,10 @@ pub(crate) struct Consent {
 /// A shorter consent would end before it can be used, a longer one would be forgotten.
 fn lasting(text: &str) -> Result<Span, String> {
     let span: Span = text.parse().map_err(|e: assay_base::UnitError| e.to_string())?;
-    match (Span::from_secs(60)..=Span::from_secs(30 * 86_400)).contains(&span) {
-        true => Ok(span),
-        false => Err("write 1min to 30d".to_owned()),
+    if (Span::from_secs(60)..=Span::from_secs(30 * 86_400)).contains(&span) {
+        Ok(span)
+    } else {
+        Err("write 1min to 30d".to_owned())
     }
 }
 

@@ -27,9 +27,10 @@ pub(crate) struct Devices {
 
 /// Examines the named targets or all block devices. Writes nothing.
 pub(crate) fn devices(args: &Devices) -> Result<u8, Failure> {
-    let candidates = match args.targets.is_empty() {
-        true => probe::candidates(&Roots::host()).map_err(Failure::host)?,
-        false => args.targets.clone(),
+    let candidates = if args.targets.is_empty() {
+        probe::candidates(&Roots::host()).map_err(Failure::host)?
+    } else {
+        args.targets.clone()
     };
     let gate = Gate::host();
     let exams: Vec<Examination> = candidates.iter().map(|path| gate.examine(path)).collect();

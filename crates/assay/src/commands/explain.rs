@@ -69,9 +69,10 @@ pub(crate) fn explain(args: &Explain) -> Result<u8, Failure> {
     let unknown = transactions::unknown(&named);
     let tasks = asked.tasks(&named, args.load, &args.pace, &args.judged)?;
     // A job's own files may be made by the run, and the drives of a configuration may be in another machine.
-    let sizes = match args.targets.is_empty() {
-        true => named.iter().map(|(_, named)| named.geometry()).collect(),
-        false => sizes_of(&named)?,
+    let sizes = if args.targets.is_empty() {
+        named.iter().map(|(_, named)| named.geometry()).collect()
+    } else {
+        sizes_of(&named)?
     };
     let sizes = through_page_cache(tasks.first().map(|task| &task.plan), sizes);
     for task in &tasks {
@@ -324,12 +325,13 @@ fn looped(plan: &Plan, it: &Loop) -> String {
     let copies = if it.copies > 1 { format!(" in each of {} copies", it.copies) } else { String::new() };
     let think = it.think.as_ref().map(|think| {
         let spread = if think.spread == Spread::Exponential { ", exponential" } else { "" };
-        match think.together {
-            true => format!(
+        if think.together {
+            format!(
                 "; all its slots pause {}{spread} after every {} operations, when all are back",
                 think.time, think.every
-            ),
-            false => format!("; a slot pauses {}{spread} after every {} of its operations", think.time, think.every),
+            )
+        } else {
+            format!("; a slot pauses {}{spread} after every {} of its operations", think.time, think.every)
         }
     });
     let own = plan.streams.iter().filter(|stream| stream.arrival.loop_name() == Some(&it.name));

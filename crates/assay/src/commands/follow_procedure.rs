@@ -65,10 +65,7 @@ fn logs_below(dir: &Path, depth: u32, found: &mut Vec<PathBuf>) {
             continue;
         }
         let log = path.join("run.jsonl");
-        match log.is_file() {
-            true => found.push(log),
-            false => logs_below(&path, depth - 1, found),
-        }
+        if log.is_file() { found.push(log) } else { logs_below(&path, depth - 1, found) }
     }
 }
 

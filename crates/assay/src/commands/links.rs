@@ -157,9 +157,10 @@ pub(crate) fn links(args: &Links) -> Result<u8, Failure> {
     if !there.is_empty() {
         show(&format!("{} in {} are {}\n", there.join(", "), shown(dir), shown(&program)));
     }
-    match left.is_empty() {
-        true => Ok(code::DONE),
-        false => Err(Failure::usage(format!("not all names could be linked:{}", left.concat()))),
+    if left.is_empty() {
+        Ok(code::DONE)
+    } else {
+        Err(Failure::usage(format!("not all names could be linked:{}", left.concat())))
     }
 }
 

@@ -90,9 +90,10 @@ fn places(args: &Orion) -> Result<Vec<Place>, Failure> {
         return Err(Failure::usage("--write is a share of the operations: write 0% to 100%"));
     }
     let (most_small, most_large) = (5 * args.disks, 2 * args.disks);
-    let all = match args.detailed {
-        true => (u64::from(most_small) + 1) * (u64::from(most_large) + 1) - 1,
-        false => u64::from(most_small + most_large),
+    let all = if args.detailed {
+        (u64::from(most_small) + 1) * (u64::from(most_large) + 1) - 1
+    } else {
+        u64::from(most_small + most_large)
     };
     if all > MOST_POINTS {
         return Err(Failure::usage(format!(

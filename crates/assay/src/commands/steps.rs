@@ -43,9 +43,10 @@ pub(crate) fn explain(
     };
     let steps = steps.into_iter().map(planned).collect::<Result<Vec<_>, _>>()?;
     let explained = Explained { procedure, named, sizes, steps };
-    match json {
-        true => print_json(&explained.json())?,
-        false => show_lines(&explained.text()),
+    if json {
+        print_json(&explained.json())?
+    } else {
+        show_lines(&explained.text())
     }
     Ok(code::DONE)
 }

@@ -32,10 +32,8 @@ pub(crate) struct Verify {
 
 /// Answers in words and by the exit code; what cannot be read is not to be trusted either.
 pub(crate) fn verify(args: &Verify) -> Result<u8, Failure> {
-    let certificate = match args.certificate.is_dir() {
-        true => args.certificate.join("verdict.json"),
-        false => args.certificate.clone(),
-    };
+    let certificate =
+        if args.certificate.is_dir() { args.certificate.join("verdict.json") } else { args.certificate.clone() };
     let log = args.log.clone().unwrap_or_else(|| certificate.with_file_name("run.jsonl"));
     let key = args.key.as_deref().map(signing::public_key).transpose()?;
     let signed = signing::signature_path(&certificate);

@@ -41,9 +41,10 @@ pub(crate) fn workloads(args: &Workloads) -> Result<u8, Failure> {
                 names()
             ))
         })?;
-        match args.json {
-            true => print_json(&serde_json::json!({ "name": name, "text": text }))?,
-            false => print(text),
+        if args.json {
+            print_json(&serde_json::json!({ "name": name, "text": text }))?
+        } else {
+            print(text)
         }
         return Ok(code::DONE);
     }

@@ -120,11 +120,12 @@ fn workload(plan: &Plan, both: &Sides, args: &Behind) -> Result<String, Failure>
             out += "durable   = true\n";
         }
     }
-    match both.target.streams.is_empty() {
-        true => Err(Failure::workload(
+    if both.target.streams.is_empty() {
+        Err(Failure::workload(
             "nothing goes on to the target: the cache answers everything; name a smaller one with --cache",
-        )),
-        false => Ok(out),
+        ))
+    } else {
+        Ok(out)
     }
 }
 

@@ -67,9 +67,10 @@ pub(super) fn import(word: &str, kind: Kind, args: &Collected) -> Result<u8, Fai
         None if args.json => {}
         None => print(&text),
     }
-    match args.json {
-        true => print_json(&json(&found, &assembled, &text))?,
-        false => report(&found, &assembled),
+    if args.json {
+        print_json(&json(&found, &assembled, &text))?
+    } else {
+        report(&found, &assembled)
     }
     Ok(code::DONE)
 }
@@ -87,10 +88,11 @@ fn collect(args: &Collected) -> Result<Findings, Failure> {
     let mut paths = Vec::new();
     for word in &args.files {
         let (node, path) = node_of(word);
-        match path.is_dir() {
-            true => below(&path, &node, 0, &mut paths)?,
+        if path.is_dir() {
+            below(&path, &node, 0, &mut paths)?
+        } else {
             // Files that are named one by one belong together, wherever they are.
-            false => paths.push(Named { path, node, group: String::new() }),
+            paths.push(Named { path, node, group: String::new() })
         }
     }
     if paths.len() > FILES_MAX {
