@@ -30,7 +30,7 @@ use crate::observer::Observer;
 use assay_device::clock::Clock;
 use assay_model::tpcc::checks::Violation;
 use assay_model::tpcc::{DERIVED, DEVIATIONS, Population, Scale};
-use assay_sql::{Marker, Progress, Url, mysql, postgres, sqlite};
+use assay_sql::{Marker, Progress, Trouble, Url, mysql, postgres, sqlite};
 use serde::Serialize;
 use std::ops::ControlFlow;
 
@@ -151,25 +151,26 @@ pub struct Checked {
 
 /// Examines a database that is loaded in full.
 pub fn check(url: &Url) -> Result<Checked, Failure> {
-    let checked = || {
-        let (marker, violations) = match url {
-            Url::Sqlite(file) => {
-                let (_, connection, marker) = sqlite::ready_to_check(file)?;
-                let violations = sqlite::check(&connection, marker.population)?;
-                (marker, violations)
-            }
-            Url::Postgres(server) => {
-                let (_permit, mut connection, marker) = postgres::ready(server, None)?;
-                let violations = postgres::check(&mut connection, marker.population)?;
-                (marker, violations)
-            }
-            Url::Mysql(server) => {
-                let (_permit, mut connection, marker) = mysql::ready(server, None)?;
-                let violations = mysql::check(&mut connection, marker.population)?;
-                (marker, violations)
-            }
-        };
-        Ok(Checked { loaded: Loaded::of(url, &marker), violations })
-    };
-    checked().map_err(|trouble| Failure::database(&trouble))
+    let (marker, violations) = examine(url).map_err(Failure::from_trouble)?;
+    Ok(Checked { loaded: Loaded::of(url, &marker), violations })
+}
+
+fn examine(url: &Url) -> Result<(Marker, Vec<Violation>), Trouble> {
+    match url {
+        Url::Sqlite(file) => {
+            let (_, connection, marker) = sqlite::ready_to_check(file)?;
+            let violations = sqlite::check(&connection, marker.population)?;
+            Ok((marker, violations))
+        }
+        Url::Postgres(server) => {
+            let (_permit, mut connection, marker) = postgres::ready(server, None)?;
+            let violations = postgres::check(&mut connection, marker.population)?;
+            Ok((marker, violations))
+        }
+        Url::Mysql(server) => {
+            let (_permit, mut connection, marker) = mysql::ready(server, None)?;
+            let violations = mysql::check(&mut connection, marker.population)?;
+            Ok((marker, violations))
+        }
+    }
 }

@@ -33,7 +33,7 @@ use assay_device::sim::Bank;
 use assay_model::{Plan, Stream};
 use assay_record::{CloseReason, SHORT_RUN, SHORT_RUN_GROUP};
 use real::Real;
-use simulated::simulated;
+use simulated::Simulated;
 use std::borrow::Cow;
 
 /// Runs `plan` on the first `plan.targets` of `targets` and appends a whole segment to `log`.
@@ -63,9 +63,10 @@ pub fn drive(
     let result = match targets {
         Targets::Simulated(all) => {
             let specs = all.iter().take(with_cache(plan)).map(|(_, spec)| spec.clone()).collect();
-            simulated(plan, (targets, cache.as_ref()), how, Bank::new(plan.seed, specs), log, observer, stop)
+            let run = Simulated { plan, targets, cache: cache.as_ref(), how, log, observer, stop };
+            run.run(Bank::new(plan.seed, specs))
         }
-        _ => Real::new(plan, (targets, cache.as_ref()), how, stop).run(log, observer),
+        _ => Real::new(plan, targets, cache.as_ref(), how, stop).run(log, observer),
     };
     if let Some(cache) = cache {
         cache.keep(targets, |line| observer.warn(line));

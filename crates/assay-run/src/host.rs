@@ -34,10 +34,10 @@ pub(crate) fn host(simulated: bool) -> BTreeMap<String, String> {
         ("cgroup memory", bytes(host.cgroup.memory)),
         ("memlock", bytes(host.memlock)),
     ];
-    facts.into_iter().map(fact).collect()
+    facts.into_iter().map(|(name, value)| fact(name, value)).collect()
 }
 
 /// A fact by its name. A fact that the machine does not report is recorded as `absent`, because an omitted fact could be misread.
-pub(crate) fn fact((name, value): (&str, Option<String>)) -> (String, String) {
+pub(crate) fn fact(name: &str, value: Option<String>) -> (String, String) {
     (name.to_owned(), value.filter(|value| !value.is_empty()).unwrap_or_else(|| "absent".to_owned()))
 }

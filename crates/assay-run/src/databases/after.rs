@@ -260,11 +260,14 @@ fn logged(dir: &Path) -> Result<Logged, Failure> {
         return Err(Failure::usage(format!("the run {} still goes on: wait until it has ended", shown(dir))));
     }
     let (mut reader, mut logged) = (reading::reader(file), Logged::default());
-    let unreadable = |e: std::io::Error| Failure::workload(format!("the log {} cannot be read: {e}", shown(&path)));
-    while let Some(Ok(entry)) = reader.next_entry().map_err(unreadable)? {
+    while let Some(Ok(entry)) = reader.next_entry().map_err(|why| unreadable(&path, &why))? {
         logged.take(&entry);
     }
     Ok(logged)
+}
+
+fn unreadable(log: &Path, why: &std::io::Error) -> Failure {
+    Failure::workload(format!("the log {} cannot be read: {why}", shown(log)))
 }
 
 /// Checks the conditions of a database, and whether it has everything that it acknowledged to the run in `dir`.
@@ -273,17 +276,16 @@ pub fn check_after(url: &Url, dir: &Path) -> Result<(Checked, After), Failure> {
     let logged = logged(dir)?;
     let head = ledger(&path)?.head().clone();
     logged.has(&path, &head)?;
-    let trouble = |trouble| Failure::database(&trouble);
-    let (mut opened, marker) = open(url, For::Check).map_err(trouble)?;
+    let (mut opened, marker) = open(url, For::Check).map_err(Failure::from_trouble)?;
     belongs(&head, &marker, &path, &one_line(url))?;
-    let kept = opened.kept(&head.run).map_err(trouble)?;
-    let totals = opened.totals().map_err(trouble)?;
+    let kept = opened.kept(&head.run).map_err(Failure::from_trouble)?;
+    let totals = opened.totals().map_err(Failure::from_trouble)?;
     let after = compared(&path, &kept, &totals)?;
     if logged.closed && !after.ended {
         let text = format!("{} ends before its run did: it was cut, or could not be written in full", shown(&path));
         return Err(Failure::invalid(format!("{text}; it proves nothing")));
     }
-    let violations = opened.check().map_err(trouble)?;
+    let violations = opened.check().map_err(Failure::from_trouble)?;
     Ok((Checked { loaded: Loaded::of(url, &marker), violations }, after))
 }
 
@@ -297,10 +299,9 @@ pub(crate) fn lost_commits(database: &Database, dir: &Path) -> Result<Vec<String
     let head = ledger(&path)?.head().clone();
     logged(dir)?.has(&path, &head)?;
     belongs(&head, database.marker(), &path, database.name())?;
-    let trouble = |trouble| Failure::database(&trouble);
     let mut opened = database.opened();
-    let kept = opened.kept(&head.run).map_err(trouble)?;
-    let totals = opened.totals().map_err(trouble)?;
+    let kept = opened.kept(&head.run).map_err(Failure::from_trouble)?;
+    let totals = opened.totals().map_err(Failure::from_trouble)?;
     Ok(compared(&path, &kept, &totals)?.losses())
 }
 

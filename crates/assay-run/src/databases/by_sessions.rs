@@ -33,12 +33,13 @@ pub fn measure(
     several: &Several<'_>,
     workload: &Workload,
     asked: &[u32],
-    (dir, resumed): (&Path, bool),
+    dir: &Path,
+    resumed: bool,
     observer: &mut dyn Observer,
 ) -> Result<SessionsCurve, Failure> {
     let mut measuring = BySessions {
         workload,
-        curve: begin(several, asked, (dir, resumed))?,
+        curve: begin(several, asked, dir, resumed)?,
         attempts: Attempts::new(AfterFailure::GoOn),
         dir: dir.to_path_buf(),
     };
@@ -125,7 +126,7 @@ fn name_of(sessions: u32) -> String {
     format!("{sessions}-sessions")
 }
 
-fn begin(several: &Several<'_>, asked: &[u32], (dir, resumed): (&Path, bool)) -> Result<SessionsCurve, Failure> {
+fn begin(several: &Several<'_>, asked: &[u32], dir: &Path, resumed: bool) -> Result<SessionsCurve, Failure> {
     let fresh = SessionsCurve {
         schema: SCHEMA,
         workload: several.plan.name.clone(),
@@ -142,7 +143,7 @@ fn begin(several: &Several<'_>, asked: &[u32], (dir, resumed): (&Path, bool)) ->
         return Ok(fresh);
     }
     kept(&dir.join(FILE), |kept: &SessionsCurve| {
-        let task = (kept.workload.as_str(), kept.targets.as_slice());
-        several.goes_on(task, kept.run_ns, Some(&kept.plan_blake3), kept.seed) && kept.asked == fresh.asked
+        several.is_of_same_task(&kept.workload, &kept.targets, kept.run_ns, Some(&kept.plan_blake3), kept.seed)
+            && kept.asked == fresh.asked
     })
 }

@@ -122,7 +122,8 @@ pub(crate) struct Carried<'a> {
 impl<'a> Carried<'a> {
     /// Reads what the database holds before the first transaction.
     pub(crate) fn begin(
-        (database, target): (&'a Database, u16),
+        database: &'a Database,
+        target: u16,
         account: Account,
         unchecked: bool,
         ledger: Option<Arc<LedgerFile>>,
@@ -234,7 +235,6 @@ impl<'a> Carried<'a> {
         let outages = self.account.tally().outages;
         let (mut opened, until) = (self.database.opened(), (found.now)() + most);
         // A database that somebody else has now does not come back.
-        let is_away = |opened: &mut dyn Opened| opened.totals().is_err_and(|why| why.kind != Trouble::Refused);
         while outages > 0 && is_away(opened.as_mut()) && (found.now)() < until {
             pause(ASK);
         }
@@ -434,6 +434,11 @@ impl Found<'_> {
         };
         self.events.push(Event { at_ns: (self.now)().as_ns(), what, text, details });
     }
+}
+
+/// True while nobody answers.
+fn is_away(opened: &mut dyn Opened) -> bool {
+    opened.totals().is_err_and(|why| why.kind != Trouble::Refused)
 }
 
 #[cfg(test)]

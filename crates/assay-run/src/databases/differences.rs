@@ -24,15 +24,20 @@ pub(super) fn all_changed(before: &Settings, seen: &[Settings], after: &Settings
 /// be lost.
 fn changed(before: &Settings, after: &Settings, is: &str, when: &str) -> Vec<String> {
     let names: BTreeSet<&String> = before.named.keys().chain(after.named.keys()).collect();
-    let value = |settings: &Settings, name: &String| settings.named.get(name).map_or("not there", |it| it).to_owned();
-    let differs = |name: &String| {
-        let (was, now) = (value(before, name), value(after, name));
-        (was != now).then(|| format!("{name} was {was} at the beginning and {is} {now} {when}"))
-    };
-    let mut changed: Vec<String> = names.into_iter().filter_map(differs).collect();
+    let mut changed = Vec::new();
+    for name in names {
+        let (was, now) = (value_of(before, name), value_of(after, name));
+        if was != now {
+            changed.push(format!("{name} was {was} at the beginning and {is} {now} {when}"));
+        }
+    }
     let weaker = after.not_durable.iter().filter(|reason| !before.not_durable.contains(reason));
     changed.extend(weaker.map(|reason| format!("a commit may be lost: {reason}")));
     changed
+}
+
+fn value_of<'a>(settings: &'a Settings, name: &str) -> &'a str {
+    settings.named.get(name).map_or("not there", String::as_str)
 }
 
 /// A sum that transactions raise, before and after a run.
@@ -99,14 +104,18 @@ pub(super) fn lost(before: &Totals, after: &Totals, tally: &Tally) -> Option<Str
 /// Reports commits that no sync of the server's log can have made durable. `None` also if the server does not count
 /// both.
 pub(super) fn unsynced(before: &Counters, after: &Counters) -> Option<String> {
-    let rose = |name: &str| {
-        let value = |counters: &Counters| counters.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
-        // After a restart the server counts from 0, and nothing is known.
-        value(after)?.checked_sub(value(before)?)
-    };
-    let (commits, syncs) = (rose("commits")?, rose("log_syncs")?);
+    let (commits, syncs) = (risen(before, after, "commits")?, risen(before, after, "log_syncs")?);
     (commits >= MANY_COMMITS && syncs == 0)
         .then(|| format!("{commits} transactions were committed, and the server has not synchronised its log once"))
+}
+
+/// By how much a counter has risen. After a restart the server counts from 0, and nothing is known.
+fn risen(before: &Counters, after: &Counters, name: &str) -> Option<u64> {
+    counter(after, name)?.checked_sub(counter(before, name)?)
+}
+
+fn counter(counters: &Counters, name: &str) -> Option<u64> {
+    counters.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
 }
 
 /// The reason why a run was not a test of a crash: the server did not end, or it was stopped in order and wrote

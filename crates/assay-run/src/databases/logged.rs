@@ -18,8 +18,8 @@ impl LoggedCommits {
     /// Nothing yet, for each database of a segment; none for a log that does not say what they held before.
     pub(crate) fn of_header(header: &Header) -> Vec<LoggedCommits> {
         let sums: Option<Vec<DatabaseSums>> = header.databases.iter().map(|database| database.sums).collect();
-        let begin = |before| LoggedCommits { before, orders: 0, payments: 0 };
-        sums.unwrap_or_default().into_iter().map(begin).collect()
+        let sums = sums.unwrap_or_default().into_iter();
+        sums.map(|before| LoggedCommits { before, orders: 0, payments: 0 }).collect()
     }
 
     /// Adds what an interval counts to the databases of its segment.

@@ -112,12 +112,13 @@ impl Protocol for Mysql {
     }
 
     fn places(connection: &Connection) -> Vec<(PathBuf, &'static str)> {
-        let directories = connection.settings().directories.iter();
-        let places = |at: &mysql::Directories| {
-            let binary_log = at.binary_log.clone().map(|path| (path, "log"));
-            [(at.data.clone(), "data"), (at.log.clone(), "log")].into_iter().chain(binary_log).collect::<Vec<_>>()
-        };
-        directories.flat_map(places).collect()
+        let mut places = Vec::new();
+        if let Some(directories) = &connection.settings().directories {
+            let mysql::Directories { data, log, binary_log, .. } = directories;
+            places.extend([(data.clone(), "data"), (log.clone(), "log")]);
+            places.extend(binary_log.clone().map(|path| (path, "log")));
+        }
+        places
     }
 }
 

@@ -119,12 +119,13 @@ impl Protocol for Postgres {
     }
 
     fn places(connection: &Connection) -> Vec<(PathBuf, &'static str)> {
-        let directories = connection.settings().directories.iter();
-        let places = |at: &Directories| {
-            let elsewhere = at.tablespaces.iter().map(|path| (path.clone(), "data"));
-            [(at.data.clone(), "data"), (at.log.clone(), "log")].into_iter().chain(elsewhere).collect::<Vec<_>>()
-        };
-        directories.flat_map(places).collect()
+        let mut places = Vec::new();
+        if let Some(directories) = &connection.settings().directories {
+            let Directories { data, log, tablespaces, .. } = directories;
+            places.extend([(data.clone(), "data"), (log.clone(), "log")]);
+            places.extend(tablespaces.iter().map(|path| (path.clone(), "data")));
+        }
+        places
     }
 }
 

@@ -107,8 +107,7 @@ where
 {
     fn sessions(&mut self, count: u32, mode: Mode) -> Result<Vec<Box<dyn Execute>>, Trouble> {
         P::begin_run(&self.permit);
-        let session = |_| P::session(P::connect(&self.permit, &self.url)?, self.scale(), mode, None);
-        (0..count).map(session).collect()
+        (0..count).map(|_| P::session(P::connect(&self.permit, &self.url)?, self.scale(), mode, None)).collect()
     }
 
     fn guard(&mut self) -> Result<Guarded, Trouble> {
@@ -122,8 +121,9 @@ where
 
     fn marked_sessions(&mut self, count: u32, mode: Mode, run: &str) -> Result<Vec<Box<dyn Execute>>, Trouble> {
         P::begin_run(&self.permit);
-        let session = |at| P::session(P::connect(&self.permit, &self.url)?, self.scale(), mode, Some((run, at)));
-        (0..count).map(session).collect()
+        (0..count)
+            .map(|at| P::session(P::connect(&self.permit, &self.url)?, self.scale(), mode, Some((run, at))))
+            .collect()
     }
 
     fn kept(&mut self, run: &str) -> Result<Kept, Trouble> {

@@ -72,11 +72,14 @@ impl Holding {
     }
 
     fn readings(self, several: impl Fn(&[String]) -> String) -> Vec<Box<dyn Reading>> {
-        let disk = |(number, held): (DevNum, Vec<String>)| {
+        let mut readings: Vec<Box<dyn Reading>> = Vec::new();
+        for (number, held) in self.0 {
             let holds = if let [one] = &held[..] { one.clone() } else { several(&held) };
-            Some(Box::new(Disk::new(number, &holds)?) as Box<dyn Reading>)
-        };
-        self.0.into_iter().filter_map(disk).collect()
+            if let Some(disk) = Disk::new(number, &holds) {
+                readings.push(Box::new(disk));
+            }
+        }
+        readings
     }
 }
 
@@ -167,9 +170,10 @@ impl Beneath {
     /// What is said where nothing counts the disk of a database.
     pub(super) fn lacks_disk(&self, targets: &Targets) -> Option<String> {
         let known = self.heads().iter().any(|head| head.kind == DISK);
-        let lacks = |database: &&Database| !known || disks(database).iter().all(|(disk, _)| disk.is_none());
+        let databases = targets.databases().iter();
+        let lacking = databases.filter(|database| !known || disks(database).iter().all(|(disk, _)| disk.is_none()));
         let named = self.heads().iter().any(|head| head.holds == AS_NAMED);
-        let lacking = targets.databases().iter().filter(lacks).map(Database::name).collect::<Vec<_>>().join(", ");
+        let lacking = lacking.map(Database::name).collect::<Vec<_>>().join(", ");
         (!lacking.is_empty() && !named).then(|| {
             format!(
                 "the disk of {lacking} is not known on this machine, so that the report lacks what it did; name it with --disk"

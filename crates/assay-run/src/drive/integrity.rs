@@ -39,8 +39,9 @@ pub fn ledger(plan: &Plan, targets: &Targets, workers: usize) -> Option<Arc<Ledg
     if !plan.verify {
         return None;
     }
-    let target = |index| Verified { geometry: targets.geometry(index), mark: mark(targets, index) };
-    let all: Vec<Verified> = (0..usize::from(plan.targets)).map(target).collect();
+    let indexes = 0..usize::from(plan.targets);
+    let all: Vec<Verified> =
+        indexes.map(|index| Verified { geometry: targets.geometry(index), mark: mark(targets, index) }).collect();
     Ledger::new(plan, &all, workers as u32).map(Arc::new)
 }
 

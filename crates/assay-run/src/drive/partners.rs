@@ -58,8 +58,8 @@ impl Partners {
         self.looks -= 1;
         let marks = self.marks(gate);
         let new = marks.into_iter().filter(|mark| self.known.insert(mark.clone()));
-        let event = |text| Event { at_ns: at.as_ns(), what: EventKind::Watermark, text, details: BTreeMap::new() };
-        new.map(event).collect()
+        new.map(|text| Event { at_ns: at.as_ns(), what: EventKind::Watermark, text, details: BTreeMap::new() })
+            .collect()
     }
 
     /// The watermarks of all runs that are there now.

@@ -82,7 +82,8 @@ impl<'a> Real<'a> {
     /// A run of `plan` on `targets`, until it is over or `stop` ends it.
     pub(super) fn new(
         plan: &'a Plan,
-        (targets, cache): (&'a Targets, Option<&'a Lookaside>),
+        targets: &'a Targets,
+        cache: Option<&'a Lookaside>,
         how: &'a Drive,
         stop: &'a StopCell,
     ) -> Real<'a> {
@@ -139,7 +140,7 @@ impl<'a> Real<'a> {
             let Some(account) = self.accounts[usize::from(target)].get().cloned() else {
                 return Err(Failure::bug("a worker that is ready has no sessions"));
             };
-            let carried = Carried::begin((database, target), account, unchecked, self.commits.get().cloned())?;
+            let carried = Carried::begin(database, target, account, unchecked, self.commits.get().cloned())?;
             all.push(carried.of(self.plan));
         }
         Ok(all)
@@ -160,21 +161,20 @@ impl<'a> Real<'a> {
         let sampler = Sampler::new(watched.devices(), self.plan.interval);
         let sampler = &sampler;
         std::thread::scope(|scope| {
-            let body = || {
+            let beating = spawn(scope, "pulse".to_owned(), || {
                 staffing.take_priority(chosen.workers, chosen.normal.as_deref());
                 self.pulse.run(|| clock.now());
-            };
-            let beating = spawn(scope, "pulse".to_owned(), body)?;
+            })?;
             let _beating = self.pulse.until_dropped(beating.thread());
             let _leaving = Leaving(&self.own);
             let _sampling = self.sample(scope, sampler, chosen, clock)?;
             let (lines, receiver) = self.recruit(scope, chosen, clock)?;
             let mut coordinator = Coordinator::new(lines.len());
-            let ready = ready(&receiver, &mut coordinator)?;
+            let (facts, scheduling) = ready(&receiver, &mut coordinator)?;
             let readings = self.how.readings.unwrap_or(watch::machine);
             let watch = Watch::new(clock, readings, self.targets.disks(usize::from(self.plan.targets)));
-            let engine = facts::engine(staffing, self.targets, &ready, (chosen, alone), clock);
-            let facts = header_facts(self.plan, (self.targets, self.cache), self.how, engine, watch.clocks());
+            let engine = facts::engine(staffing, self.targets, &facts, &scheduling, chosen, alone, clock);
+            let facts = header_facts(self.plan, self.targets, self.cache, self.how, engine, watch.clocks());
             let beneath = Beneath::new(self.targets, usize::from(self.plan.targets), &self.how.manner.disks);
             let unchecked = self.how.manner.unchecked;
             let (mut databases, carried) = (Vec::new(), self.carried()?);
@@ -232,11 +232,10 @@ impl<'a> Real<'a> {
         if sampler.is_empty() {
             return Ok(None);
         }
-        let body = move || {
+        let thread = spawn(scope, "sampler".to_owned(), move || {
             self.staffing().take_priority(chosen.workers, chosen.normal.as_deref());
             sampler.run(|| clock.now());
-        };
-        let thread = spawn(scope, "sampler".to_owned(), body)?;
+        })?;
         Ok(Some(sampler.until_dropped(thread.thread())))
     }
 
@@ -267,15 +266,15 @@ impl<'a> Real<'a> {
             commits: self.commits.get(),
         };
         let (sender, receiver) = channel();
-        let recruit = |index: usize| {
+        let mut lines = Vec::new();
+        for index in 0..workers {
             let ((go, going), (spend, spent)) = (channel(), channel());
             let part = Part { index: index as u64, of: workers as u64 };
             let recruit =
                 Recruit { shared, part, chosen, marked: marked.clone(), notices: sender.clone(), going, spent };
             spawn(scope, format!("worker-{index}"), move || recruit.work())?;
-            Ok(Lines { go, spend })
-        };
-        let lines = (0..workers).map(recruit).collect::<Result<_, Failure>>()?;
+            lines.push(Lines { go, spend });
+        }
         Ok((lines, receiver))
     }
 

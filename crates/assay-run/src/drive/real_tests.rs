@@ -43,7 +43,7 @@ fn what_was_measured_before_a_worker_died_is_closed_and_judged() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("run.jsonl");
     let ((plan, targets), how, stop, clock) = (hour(), how(), StopCell::default(), Clock::start());
-    let real = Real::new(&plan, (&targets, None), &how, &stop);
+    let real = Real::new(&plan, &targets, None, &how, &stop);
     let mut recorder = Recorder::new(header::thresholds(&plan), 1);
     let (sender, receiver) = channel();
     for index in 0..3 {
@@ -56,7 +56,7 @@ fn what_was_measured_before_a_worker_died_is_closed_and_judged() {
     sender.send(Notice::Report(0, Report::Finished { reason, totals, at })).unwrap();
 
     let (mut log, mut progress) = (LogFile::create(&path).unwrap(), Unobserved);
-    let facts = header_facts(&plan, (&targets, None), &how, BTreeMap::new(), None);
+    let facts = header_facts(&plan, &targets, None, &how, BTreeMap::new(), None);
     let mut collector = Collector::begin(&plan, header::header(&plan, facts), &mut log, &mut progress);
     let spenders = vec![channel().0, channel().0];
     let watch = Watch::new(clock, |_| None, Vec::new());

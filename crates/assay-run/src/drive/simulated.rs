@@ -45,41 +45,48 @@ impl Sink for Direct<'_, '_> {
     }
 }
 
-/// Runs `plan` in virtual time, with one worker on a bank of simulated devices.
-pub(super) fn simulated(
-    plan: &Plan,
-    (targets, cache): (&Targets, Option<&Lookaside>),
-    how: &Drive,
-    bank: Bank,
-    log: &mut LogFile,
-    observer: &mut dyn Observer,
-    stop: &StopCell,
-) -> Result<CloseReason, Failure> {
-    let part = Part { index: 0, of: 1 };
-    let setup = Setup {
-        part,
-        thresholds: header::thresholds(plan),
-        bound: assay_engine::bound(plan, part),
-        start: Instant::ZERO,
-        run: plan.seed as u32,
-        limits: how.manner.limits,
-        ledger: None,
-        gates: None,
-    };
-    let engine = BTreeMap::from([
-        ("engine".to_owned(), "simulation".to_owned()),
-        ("workers".to_owned(), "1".to_owned()),
-        ("clock".to_owned(), "virtual".to_owned()),
-        ("in-flight bound".to_owned(), format!("{}{}", plan.in_flight_bound, plan.lanes_in_words())),
-    ]);
-    let header = header::header(plan, header_facts(plan, (targets, cache), how, engine, None));
-    let rest = Rest { plan, header, cache, log, observer, stop };
-    match cache {
-        None => Ok(rest.run(Worker::new(plan, bank, setup).ok_or_else(too_large)?.foretelling())),
-        Some(cache) => {
-            let slots = assay_engine::slots(plan, part, setup.bound);
-            let bank = cache.before(bank, slots, |now| now);
-            Ok(rest.run(Worker::new(plan, bank, setup).ok_or_else(too_large)?))
+/// A run in virtual time.
+pub(super) struct Simulated<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) targets: &'a Targets,
+    /// The cache before the targets.
+    pub(super) cache: Option<&'a Lookaside>,
+    pub(super) how: &'a Drive,
+    pub(super) log: &'a mut LogFile,
+    pub(super) observer: &'a mut dyn Observer,
+    pub(super) stop: &'a StopCell,
+}
+
+impl Simulated<'_> {
+    /// Carries it out with one worker on a bank of simulated devices.
+    pub(super) fn run(self, bank: Bank) -> Result<CloseReason, Failure> {
+        let Simulated { plan, targets, cache, how, log, observer, stop } = self;
+        let part = Part { index: 0, of: 1 };
+        let setup = Setup {
+            part,
+            thresholds: header::thresholds(plan),
+            bound: assay_engine::bound(plan, part),
+            start: Instant::ZERO,
+            run: plan.seed as u32,
+            limits: how.manner.limits,
+            ledger: None,
+            gates: None,
+        };
+        let engine = BTreeMap::from([
+            ("engine".to_owned(), "simulation".to_owned()),
+            ("workers".to_owned(), "1".to_owned()),
+            ("clock".to_owned(), "virtual".to_owned()),
+            ("in-flight bound".to_owned(), format!("{}{}", plan.in_flight_bound, plan.lanes_in_words())),
+        ]);
+        let header = header::header(plan, header_facts(plan, targets, cache, how, engine, None));
+        let rest = Rest { plan, header, cache, log, observer, stop };
+        match cache {
+            None => Ok(rest.run(Worker::new(plan, bank, setup).ok_or_else(too_large)?.foretelling())),
+            Some(cache) => {
+                let slots = assay_engine::slots(plan, part, setup.bound);
+                let bank = cache.before(bank, slots, |now| now);
+                Ok(rest.run(Worker::new(plan, bank, setup).ok_or_else(too_large)?))
+            }
         }
     }
 }

@@ -68,10 +68,10 @@ impl Staffing<'_> {
             // It has the cache that all operations of a target pass.
             return Workers { usual: 1, most: 1 };
         }
-        let allowed = |n: usize| n.min(self.plan.in_flight_bound as usize).max(1);
+        let bound = self.plan.in_flight_bound as usize;
         match self.how.manner.workers {
-            Some(asked) => Workers { usual: allowed(asked.into()), most: allowed(asked.into()) },
-            None => Workers { usual: allowed(needed), most: allowed(processors) },
+            Some(asked) => Workers { usual: allowed(asked.into(), bound), most: allowed(asked.into(), bound) },
+            None => Workers { usual: allowed(needed, bound), most: allowed(processors, bound) },
         }
     }
 
@@ -92,14 +92,12 @@ impl Staffing<'_> {
                 return Ok(Vec::new());
             }
             std::thread::scope(|scope| {
-                let body = || {
-                    let in_real_time = || self.take_priority(workers.usual, None) == Scheduling::RealTime;
-                    let in_real_time = priority == Priority::Workers && in_real_time();
+                let thread = spawn(scope, "compare".to_owned(), || {
+                    let in_real_time = priority == Priority::Workers
+                        && self.take_priority(workers.usual, None) == Scheduling::RealTime;
                     (in_real_time, measured(self.plan, targets, workers, clock))
-                };
-                let compared = spawn(scope, "compare".to_owned(), body)?
-                    .join()
-                    .map_err(|_| Failure::bug("comparing the ways to the target failed"))?;
+                })?;
+                let compared = thread.join().map_err(|_| Failure::bug("comparing the ways to the target failed"))?;
                 granted &= compared.0 || priority == Priority::Normal;
                 Ok(compared.1)
             })
@@ -166,4 +164,9 @@ impl Staffing<'_> {
         let sharing = bounds.iter().filter(|lanes| lanes[0] > 0).count().max(1) as u64;
         (u64::from(most).saturating_sub(own) / sharing).max(1)
     }
+}
+
+/// A number of workers that each have at least one of the `bound` operations in flight; one at least.
+fn allowed(workers: usize, bound: usize) -> usize {
+    workers.min(bound).max(1)
 }

@@ -63,9 +63,9 @@ impl Watched {
         devices.extend(targets.real().iter().take(plan.targets.into()).filter_map(|real| real.disk));
         devices.sort();
         devices.dedup();
-        let place = |device: &DevNum| devices.binary_search(device).ok();
         let own_device = targets.real().iter().take(plan.targets.into());
-        let own_device = own_device.map(|real| real.disk.as_ref().and_then(place)).collect();
+        let own_device =
+            own_device.map(|real| real.disk.as_ref().and_then(|device| devices.binary_search(device).ok())).collect();
         let mut watched = Watched {
             stations: Vec::new(),
             own_device,

@@ -67,7 +67,7 @@ impl Targets {
                 Named::Simulated(spec) => simulated.push((name.clone(), spec.clone())),
                 Named::Null(geometry) => null.push((name.clone(), *geometry)),
                 Named::Database(_) => return Err(Failure::bug("a database among other targets")),
-                Named::Path(path) => match Real::open(at, (name, path), needs, allowed) {
+                Named::Path(path) => match Real::open(at, name, path, needs, allowed) {
                     Ok(opened) => real.push(opened),
                     Err(failure) => {
                         Targets::Real(real).remove(|real| real.made);

@@ -91,7 +91,7 @@ impl Certifying<'_> {
     ) -> Result<Option<(LogFile, Vec<Task>, Fold)>, Failure> {
         results::may_be_left(dir)?;
         let log = Unfinished::open(&rundir::log_in(dir))?;
-        let tasks = steps::left(tasks, log.steps(), (self.opened, self.settings.pace.seed.is_some()), dir)?;
+        let tasks = steps::left(tasks, log.steps(), self.opened, self.settings.pace.seed.is_some(), dir)?;
         let mut fold = self.fold();
         if !self.to_the_end {
             read_into(&mut fold, &rundir::log_in(dir))?;

@@ -300,8 +300,8 @@ fn fresh(several: &Several<'_>, asked: &Asked) -> Curve {
 /// The curve that an earlier call left, which must belong to the same task.
 fn earlier(dir: &Path, ours: &Curve, several: &Several<'_>) -> Result<Curve, Failure> {
     let curve = kept(&dir.join(FILE), |kept: &Curve| {
-        let task = (kept.of.workload.as_str(), kept.of.targets.as_slice());
-        let same = several.goes_on(task, kept.of.run_ns, kept.of.plan_blake3.as_deref(), kept.of.seed);
+        let Measured { workload, targets, run_ns, plan_blake3, seed, .. } = &kept.of;
+        let same = several.is_of_same_task(workload, targets, *run_ns, plan_blake3.as_deref(), *seed);
         let maximum = kept.scale.searched == ours.scale.searched
             && (ours.scale.searched || kept.scale.maximum == ours.scale.maximum);
         let points = kept.asked == ours.asked && kept.in_one_run == ours.in_one_run;

@@ -91,7 +91,8 @@ impl<'a> Measuring<'a> {
         several: &'a Several<'a>,
         orion: Orion,
         places: Vec<Place>,
-        (dir, resumed): (&Path, bool),
+        dir: &Path,
+        resumed: bool,
     ) -> Result<Measuring<'a>, Failure> {
         let fresh = Matrix {
             schema: SCHEMA,
@@ -202,9 +203,8 @@ impl Series for Measuring<'_> {
 /// The matrix that an earlier call left, which must belong to the same task.
 fn earlier(dir: &Path, ours: &Matrix, several: &Several<'_>) -> Result<Matrix, Failure> {
     kept(&dir.join(FILE), |kept: &Matrix| {
-        let task = (kept.workload.as_str(), kept.targets.as_slice());
-        let same = several.goes_on(task, kept.run_ns, Some(&kept.plan_blake3), kept.seed);
-        same && kept.asked == ours.asked
+        several.is_of_same_task(&kept.workload, &kept.targets, kept.run_ns, Some(&kept.plan_blake3), kept.seed)
+            && kept.asked == ours.asked
     })
 }
 

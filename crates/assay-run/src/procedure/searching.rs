@@ -87,7 +87,13 @@ impl<'a> Searching<'a> {
         results::replaceable(&dir, &[FILE, PAGE])?;
         let path = if resumed {
             kept(&dir.join(FILE), |kept: &Trail| {
-                several.goes_on((&kept.workload, &kept.targets), kept.run_ns, kept.plan_blake3.as_deref(), kept.seed)
+                several.is_of_same_task(
+                    &kept.workload,
+                    &kept.targets,
+                    kept.run_ns,
+                    kept.plan_blake3.as_deref(),
+                    kept.seed,
+                )
             })?
         } else {
             fresh

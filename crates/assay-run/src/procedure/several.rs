@@ -190,7 +190,14 @@ impl<'a> Several<'a> {
 
     /// Whether what an earlier call stored belongs to the same task: the workload and its targets, the length of a run,
     /// the checksum of the plan (which earlier versions did not store), and the seed, where the user gave one.
-    pub fn goes_on(&self, (workload, targets): (&str, &[String]), run_ns: u64, plan: Option<&str>, seed: u64) -> bool {
+    pub fn is_of_same_task(
+        &self,
+        workload: &str,
+        targets: &[String],
+        run_ns: u64,
+        plan: Option<&str>,
+        seed: u64,
+    ) -> bool {
         (workload, targets, run_ns) == (&self.plan.name, &self.names, self.plan.measured().as_ns())
             && plan.is_none_or(|sum| sum == self.plan_sum)
             && (self.settings.pace.seed.is_none() || self.plan.seed == seed)

@@ -50,7 +50,8 @@ impl<'a> Comparing<'a> {
         testing: Testing<'a>,
         targets: &[String],
         demand: Demand,
-        (dir, resumed): (&'a Path, bool),
+        dir: &'a Path,
+        resumed: bool,
     ) -> Result<Comparing<'a>, Failure> {
         let sizing = Sizing {
             schema: SCHEMA,
@@ -64,8 +65,9 @@ impl<'a> Comparing<'a> {
         };
         results::replaceable(dir, &[FILE, PAGE])?;
         if resumed {
-            let task = |of: &Sizing| (of.profile_blake3.clone(), of.targets.clone());
-            kept(&dir.join(FILE), |kept: &Sizing| task(kept) == task(&sizing))?;
+            kept(&dir.join(FILE), |kept: &Sizing| {
+                kept.profile_blake3 == sizing.profile_blake3 && kept.targets == sizing.targets
+            })?;
         }
         let comparing = Comparing { testing, dir, sizing };
         comparing.keep(|_| {})?;
@@ -158,7 +160,8 @@ fn directory_of(index: usize, name: &str) -> String {
 /// A directory below that of a candidate, created if needed.
 fn made(dir: &Path, name: &str) -> Result<PathBuf, Failure> {
     let path = dir.join(name);
-    let failed = |e| Failure::host(format!("the run directory {} cannot be made: {e}", shown(&path)));
-    files::directory(dir).and_then(|()| files::directory(&path)).map_err(failed)?;
+    files::directory(dir)
+        .and_then(|()| files::directory(&path))
+        .map_err(|e| Failure::host(format!("the run directory {} cannot be made: {e}", shown(&path))))?;
     Ok(path)
 }

@@ -108,7 +108,8 @@ fn title(part: &Workload) -> String {
 pub fn left(
     tasks: Vec<Task>,
     held: &[Held],
-    (targets, own_seed): (&Targets, bool),
+    targets: &Targets,
+    own_seed: bool,
     dir: &Path,
 ) -> Result<Vec<Task>, Failure> {
     if held.len() > tasks.len() {

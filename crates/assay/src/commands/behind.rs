@@ -18,7 +18,7 @@ pub(super) fn both(plan: &Plan, sizes: &[Option<(u64, u32)>]) -> Option<Result<S
     Some(sides(plan, &geometries, FOLLOWED).map_err(Failure::workload))
 }
 
-fn share((read, hits): (u64, u64)) -> f64 {
+fn share(read: u64, hits: u64) -> f64 {
     hits as f64 / read.max(1) as f64
 }
 
@@ -53,7 +53,7 @@ pub(super) fn text(plan: &Plan, sizes: &[Option<(u64, u32)>], both: &Sides) -> S
         "  of the first {} operations, {:.1} s of them, {:.1}% of the blocks read are in it",
         both.operations,
         both.seconds,
-        share(both.read) * 100.0
+        share(both.read.0, both.read.1) * 100.0
     ));
     let wide = plan.streams.iter().map(|stream| stream.name.chars().count()).max().unwrap_or(0).max(20);
     out.add(format_args!("  {:wide$} {:>24} {:>24}", "on the first target", "application", "target"));

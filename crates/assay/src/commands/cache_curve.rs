@@ -107,7 +107,7 @@ pub(crate) fn cache_curve(args: &CacheCurveArgs) -> Result<u8, Failure> {
         one_of: one_of(&plan, usual, args),
         segment: u64::from(SEGMENT).div_ceil(block_bytes),
     };
-    let curve = followed(trace, &plan, &taken, settings, (args, names));
+    let curve = followed(trace, &plan, &taken, settings, args, names);
     if let Some(file) = &args.html {
         page(file, |text| html(&curve, text))?;
         tell(&format!("the page is in {}", shown(file)));
@@ -153,7 +153,8 @@ fn followed(
     plan: &Plan,
     taken: &Ranges,
     settings: Settings,
-    (args, targets): (&CacheCurveArgs, Vec<String>),
+    args: &CacheCurveArgs,
+    targets: Vec<String>,
 ) -> CacheCurve {
     let (block, all) = (args.block.get(), taken.blocks());
     // Four sizes for each doubling, where they cost nothing.

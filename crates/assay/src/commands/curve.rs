@@ -119,14 +119,14 @@ pub(crate) fn curve(args: &Curve) -> Result<u8, Failure> {
     let mut progress = Progress::new(false);
     progress.say(&several.length());
     let resumed = args.output.resume.is_some();
-    let mut curve = measure(args, &several, &asked, (&dir, resumed), &mut progress)?;
+    let mut curve = measure(args, &several, &asked, &dir, resumed, &mut progress)?;
     if args.beside.is_some() && curve.is_whole() {
         several.without_cache()?;
         let below = dir.join(BESIDE);
         let resumed = below.join(FILE).exists();
         directory(&below)?;
         progress.say("the same without the cache");
-        curve.put_beside(measure(args, &several, &asked, (&below, resumed), &mut progress)?);
+        curve.put_beside(measure(args, &several, &asked, &below, resumed, &mut progress)?);
     }
     several.tell_if_lost(leave(&curve, &dir));
     show(&curve, &dir, args.output.json, &progress)?;
@@ -145,8 +145,8 @@ fn by_sessions(args: &Curve) -> Result<u8, Failure> {
     let dir = several.directory()?;
     let mut progress = Progress::new(false);
     progress.say(&several.length());
-    let at = (dir.as_path(), args.output.resume.is_some());
-    let curve = by_sessions::measure(&several, &workload, &asked, at, &mut progress)?;
+    let resumed = args.output.resume.is_some();
+    let curve = by_sessions::measure(&several, &workload, &asked, &dir, resumed, &mut progress)?;
     if args.output.json {
         print_json(&curve)?;
     } else {
@@ -167,7 +167,8 @@ fn measure(
     args: &Curve,
     several: &Several<'_>,
     asked: &Asked,
-    (dir, resumed): (&Path, bool),
+    dir: &Path,
+    resumed: bool,
     progress: &mut Progress,
 ) -> Result<curve::Curve, Failure> {
     let mut curving = Curving::begin(several, asked, args.search.bounds(), dir.to_path_buf(), resumed)?;

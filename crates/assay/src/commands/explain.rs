@@ -61,7 +61,7 @@ pub(crate) fn explain(args: &Explain) -> Result<u8, Failure> {
                 "certify judges by the criteria of its workload: write your own as [[criterion]] in a workload file instead of --criterion",
             ));
         }
-        return steps::explain(&args.targets, (args.load, args.jobs.test.kind()), &args.pace, args.json);
+        return steps::explain(&args.targets, args.load, args.jobs.test.kind(), &args.pace, args.json);
     }
     let asked = Asking::of("explain", &args.workload, &args.targets, &args.jobs, &args.pace)?;
     let asked = asked.behind(&args.behind).beside(&args.lookaside)?;
@@ -100,7 +100,7 @@ pub(crate) fn explain(args: &Explain) -> Result<u8, Failure> {
         print_json(&value)?;
     } else {
         let one = |task: &Task| {
-            let plan = text(&task.plan, &named, (&sizes, unknown.as_deref()));
+            let plan = text(&task.plan, &named, &sizes, unknown.as_deref());
             let sides = behind::both(&task.plan, &sizes).transpose()?;
             let plan = plan + &sides.map_or_else(String::new, |both| behind::text(&task.plan, &sizes, &both));
             Ok(match &task.head {
@@ -172,7 +172,7 @@ fn derived(plan: &Plan, block: u32) -> serde_json::Value {
     })
 }
 
-fn text(plan: &Plan, named: &[(String, Named)], (sizes, unknown): (&[Known], Option<&str>)) -> String {
+fn text(plan: &Plan, named: &[(String, Named)], sizes: &[Known], unknown: Option<&str>) -> String {
     let mut out = Lines::default();
     let block = block(sizes);
     let targets = if plan.targets == 1 { "target" } else { "targets" };

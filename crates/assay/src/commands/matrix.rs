@@ -75,7 +75,7 @@ pub(crate) fn matrix(args: &MatrixArgs) -> Result<u8, Failure> {
     let several = Several::open_loops("matrix", orion.workload(largest)?, &args.targets, settings)?;
     let dir = several.directory()?;
     let mut progress = Progress::new(false);
-    let measuring = Measuring::begin(&several, orion, places, (&dir, args.output.resume.is_some()))?;
+    let measuring = Measuring::begin(&several, orion, places, &dir, args.output.resume.is_some())?;
     let each = several.plan.length();
     let all = Span::from_ns(each.as_ns().saturating_mul(measuring.left() as u64));
     progress.say(&format!("{} points of {each}: {} in all", measuring.left(), all.human()));

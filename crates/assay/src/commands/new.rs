@@ -98,7 +98,7 @@ fn text(args: &New) -> Result<String, Failure> {
         looped(args, &mut text);
     }
     for part in &parts {
-        stream(args, part, (&places, loops), &mut text)?;
+        stream(args, part, &places, loops, &mut text)?;
     }
     if let Some(every) = args.flush_every {
         let _ = write!(
@@ -167,7 +167,7 @@ fn arrival(bursts: Option<&str>) -> Result<String, Failure> {
     Ok(format!("arrival   = {{ bursty = {{ on = \"{on}\", off = \"{off}\" }} }}\n"))
 }
 
-fn stream(args: &New, part: &Side, (places, loops): (&str, bool), text: &mut String) -> Result<(), Failure> {
+fn stream(args: &New, part: &Side, places: &str, loops: bool, text: &mut String) -> Result<(), Failure> {
     let Side { name, direction, share } = part;
     let _ = write!(
         text,

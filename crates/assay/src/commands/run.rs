@@ -168,7 +168,7 @@ fn begin(dir: PathBuf, tasks: Vec<Task>) -> Result<Begun, Failure> {
 fn resume(dir: &Path, tasks: Vec<Task>, targets: &Targets, own_seed: bool) -> Result<Begun, Failure> {
     results::may_be_left(dir)?;
     let log = Unfinished::open(&rundir::log_in(dir))?;
-    let tasks = steps::left(tasks, log.steps(), (targets, own_seed), dir)?;
+    let tasks = steps::left(tasks, log.steps(), targets, own_seed, dir)?;
     Ok(Begun { dir: dir.to_owned(), log: log.go_on()?, tasks })
 }
 

@@ -85,8 +85,8 @@ pub(crate) fn size(args: &Size) -> Result<u8, Failure> {
     let dir = opened[0].directory()?;
     let mut progress = Progress::new(false);
     let testing = Testing { production: &production, aim: args.aim.aim(), search, pace: args.pace.asked() };
-    let at = (dir.as_path(), args.output.resume.is_some());
-    let comparing = Comparing::begin(testing, &args.targets, demand(args, &production), at)?;
+    let comparing =
+        Comparing::begin(testing, &args.targets, demand(args, &production), &dir, args.output.resume.is_some())?;
     let sizing = comparing.run(opened, &mut progress)?;
     if args.output.json {
         print_json(&sizing)?;

@@ -28,7 +28,8 @@ struct Explained {
 /// Prints what a certification with these words of a command line would do. Writes nothing.
 pub(crate) fn explain(
     words: &[String],
-    (load, model): (Option<Multiple>, Option<Kind>),
+    load: Option<Multiple>,
+    model: Option<Kind>,
     pace: &Pace,
     json: bool,
 ) -> Result<u8, Failure> {

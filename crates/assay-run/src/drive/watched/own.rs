@@ -223,28 +223,31 @@ fn work(does: Does, served: &Served, operations: Operations) -> DiskWork {
     let pieces = served.pieces.most(count, bytes, largest);
     // The pieces of an operation take their time beside each other.
     let divided = pieces.div_ceil(count.max(1)).max(1);
-    let times = |n: u64, of: u64| n.saturating_mul(of);
     match does {
         Does::Nothing => DiskWork::default(),
-        Does::Flush => DiskWork { flushes: times(count, disks), time_ns: times(time_ns, disks), ..DiskWork::default() },
+        Does::Flush => DiskWork {
+            flushes: count.saturating_mul(disks),
+            time_ns: time_ns.saturating_mul(disks),
+            ..DiskWork::default()
+        },
         Does::Read => DiskWork {
-            reads: times(pieces, fan_out.reads_of_read),
-            read_bytes: times(bytes, fan_out.reads_of_read),
-            time_ns: times(time_ns, divided.saturating_mul(fan_out.reads_of_read)),
+            reads: pieces.saturating_mul(fan_out.reads_of_read),
+            read_bytes: bytes.saturating_mul(fan_out.reads_of_read),
+            time_ns: time_ns.saturating_mul(divided.saturating_mul(fan_out.reads_of_read)),
             ..DiskWork::default()
         },
         Does::Write { durable } => {
-            let whole = if fan_out.reads_of_write > 0 { bytes.max(times(pieces, PAGE)) } else { bytes };
-            let flushes = if durable { times(count, disks) } else { 0 };
+            let whole = if fan_out.reads_of_write > 0 { bytes.max(pieces.saturating_mul(PAGE)) } else { bytes };
+            let flushes = if durable { count.saturating_mul(disks) } else { 0 };
             let each =
                 fan_out.reads_of_write.saturating_add(fan_out.writes_of_write).saturating_add(u64::from(durable));
             DiskWork {
-                reads: times(pieces, fan_out.reads_of_write),
-                read_bytes: times(whole, fan_out.reads_of_write),
-                writes: times(pieces, fan_out.writes_of_write),
-                written_bytes: times(whole, fan_out.writes_of_write),
+                reads: pieces.saturating_mul(fan_out.reads_of_write),
+                read_bytes: whole.saturating_mul(fan_out.reads_of_write),
+                writes: pieces.saturating_mul(fan_out.writes_of_write),
+                written_bytes: whole.saturating_mul(fan_out.writes_of_write),
                 flushes,
-                time_ns: times(time_ns, divided.saturating_mul(each)),
+                time_ns: time_ns.saturating_mul(divided.saturating_mul(each)),
                 ..DiskWork::default()
             }
         }
@@ -289,7 +292,7 @@ pub(super) fn of_log(made: &Made<'_>) -> OwnWork {
 }
 
 /// What processes made disks do: what they read is read at once, and what they write passes through memory.
-pub(super) fn of_processes((read, written): (u64, u64)) -> OwnWork {
+pub(super) fn of_processes(read: u64, written: u64) -> OwnWork {
     let completed = DiskWork { read_bytes: read, ..DiskWork::default() };
     // A page that is written many times may be written to the disk as often.
     let caused = DiskWork { written_bytes: written, ..DiskWork::default() };

@@ -107,7 +107,7 @@ impl Way {
             Traffic::Own(Load::Target(target)) => flows.on_target(*target, &self.served, made),
             Traffic::Own(Load::Cache) => flows.of_cache(&self.served, made),
             Traffic::Own(Load::Log) => own::of_log(made),
-            Traffic::Processes { since, .. } => own::of_processes(*since),
+            Traffic::Processes { since, .. } => own::of_processes(since.0, since.1),
         };
     }
 
@@ -144,8 +144,8 @@ impl Account {
 fn working_in(roots: &Roots, dirs: &[PathBuf]) -> Vec<u32> {
     let Ok(entries) = std::fs::read_dir(&roots.proc) else { return Vec::new() };
     let pids = entries.flatten().filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path())));
-    let works = |path: &Path| std::fs::read_link(path.join("cwd")).is_ok_and(|cwd| dirs.contains(&cwd));
-    pids.filter(|(_, path)| works(path)).map(|(pid, _)| pid).collect()
+    let working = pids.filter(|(_, path)| std::fs::read_link(path.join("cwd")).is_ok_and(|cwd| dirs.contains(&cwd)));
+    working.map(|(pid, _)| pid).collect()
 }
 
 /// All ways of a run.
@@ -262,8 +262,8 @@ pub(super) fn is_timed(roots: &Roots, device: DevNum) -> bool {
 
 /// The kernel's names of disks.
 pub(super) fn name_of(roots: &Roots, disks: &[DevNum]) -> String {
-    let name = |disk: &DevNum| disk_name(roots, *disk).unwrap_or_else(|| disk.to_string());
-    let named: Vec<String> = disks.iter().take(NAMED).map(name).collect();
+    let listed = disks.iter().take(NAMED);
+    let named: Vec<String> = listed.map(|disk| disk_name(roots, *disk).unwrap_or_else(|| disk.to_string())).collect();
     match disks.len().saturating_sub(NAMED) {
         0 => named.join(", "),
         more => format!("{} and {more} more", named.join(", ")),

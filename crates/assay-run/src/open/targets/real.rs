@@ -97,7 +97,8 @@ impl Real {
     /// Opens the target with this index.
     pub(super) fn open(
         index: usize,
-        (name, path): (&str, &Path),
+        name: &str,
+        path: &Path,
         needs: TargetNeeds<'_>,
         allowed: Allowed<'_>,
     ) -> Result<Real, Failure> {
@@ -187,7 +188,7 @@ impl Real {
             ("pci link", print.pci_link),
         ];
         let consent = consent(exam).map(|words| ("consent".to_owned(), words.to_owned()));
-        let facts = facts.into_iter().map(fact).chain(consent).collect();
+        let facts = facts.into_iter().map(|(name, value)| fact(name, value)).chain(consent).collect();
         let kind = match (self.disk, self.scratch) {
             (Some(_), _) => "block device",
             (None, true) => "scratch file",
