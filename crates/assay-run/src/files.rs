@@ -284,11 +284,10 @@ pub fn open(path: &Path) -> io::Result<File> {
         return open_held(&directory?, held::name(path)?);
     }
     // The type is checked before opening, because opening alone can affect a device or the process at the other end of a FIFO.
-    let nameless = |fs: rustix::fs::StatFs| fs.f_type as u64 == PIPES;
-    readable(&rustix::fs::stat(path)?, rustix::fs::statfs(path).is_ok_and(nameless))?;
+    readable(&rustix::fs::stat(path)?, rustix::fs::statfs(path).is_ok_and(|fs| fs.f_type as u64 == PIPES))?;
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
-    let pipe = rustix::fs::fstatfs(&file).is_ok_and(nameless);
+    let pipe = rustix::fs::fstatfs(&file).is_ok_and(|fs| fs.f_type as u64 == PIPES);
     readable(&rustix::fs::fstat(&file)?, pipe)?;
     if pipe {
         // The writer of an anonymous pipe is running, so blocking reads are safe.

@@ -45,11 +45,11 @@ pub fn with_cache(plan: &Plan) -> usize {
 
 /// The file that says what is in a cache between two runs.
 fn metadata(device: &CacheDevice) -> PathBuf {
-    let usual = || {
-        let name = Path::new(&device.path).file_name().unwrap_or_default();
-        PathBuf::from(format!("{}.index", name.to_string_lossy()))
-    };
-    device.metadata.as_ref().map_or_else(usual, PathBuf::from)
+    if let Some(metadata) = &device.metadata {
+        return PathBuf::from(metadata);
+    }
+    let name = Path::new(&device.path).file_name().unwrap_or_default();
+    PathBuf::from(format!("{}.index", name.to_string_lossy()))
 }
 
 /// The cache of a plan, if it has one. The cache's device is the target after those of the plan.
@@ -121,13 +121,7 @@ fn traces(targets: &Targets, at: usize) -> Vec<Option<Trace>> {
 /// The index that an earlier run kept, if it is certainly still true; otherwise the reason why the cache begins empty.
 /// Both are `None` if there is no file.
 fn take_over(path: &Path, is: Kept) -> Result<(Option<Index>, Option<String>), Failure> {
-    let refusal = |what: &str| {
-        Failure::usage(format!(
-            "the cache's metadata {}: {what}\n  = remove the file to begin with an empty cache, or name another one with --cache-metadata",
-            shown(path)
-        ))
-    };
-    let Some(found) = kept::read(path, is.index.shape()).map_err(|what| refusal(&what))? else {
+    let Some(found) = kept::read(path, is.index.shape()).map_err(|what| refusal(path, &what))? else {
         return Ok((None, None));
     };
     let Some(kept) = found else {
@@ -135,10 +129,10 @@ fn take_over(path: &Path, is: Kept) -> Result<(Option<Index>, Option<String>), F
     };
     let other = kept.heads.iter().zip(&is.heads).find_map(|(was, is)| is.differs_from(was));
     if let Some(what) = other {
-        return Err(refusal(&format!("it belongs to another cache or to other storage: {what}")));
+        return Err(refusal(path, &format!("it belongs to another cache or to other storage: {what}")));
     }
     if kept.heads.len() != is.heads.len() || kept.ranges != is.ranges {
-        return Err(refusal("it belongs to a cache of other targets, or of another part of them"));
+        return Err(refusal(path, "it belongs to a cache of other targets, or of another part of them"));
     }
     let written = kept.traces.iter().zip(&is.traces).position(|(was, is)| was.is_none() || was != is);
     match written {
@@ -268,4 +262,11 @@ pub(crate) fn announce(cache: &Lookaside, tell: impl Fn(&str)) {
     if let Some(why) = &cache.head.emptied {
         tell(&format!("the cache {} begins empty: {why}", one_line(&cache.head.device.name)));
     }
+}
+
+fn refusal(path: &Path, what: &str) -> Failure {
+    Failure::usage(format!(
+        "the cache's metadata {}: {what}\n  = remove the file to begin with an empty cache, or name another one with --cache-metadata",
+        shown(path)
+    ))
 }

@@ -84,8 +84,7 @@ fn surroundings(part: &StepFigures) -> Option<String> {
     if part.history.environment_changes > 0 {
         return Some("the machine changed during the run".into());
     }
-    let went = |from: u64, to: u64| to.saturating_sub(from);
-    let ran = went(clocks.start.at_ns, clocks.end.at_ns);
+    let ran = clocks.end.at_ns.saturating_sub(clocks.start.at_ns);
     if ran < part.time.measured_ns && part.history.segments == 1 {
         return Some("its measured time is longer than the time that went by".into());
     }
@@ -132,11 +131,10 @@ fn of_step(index: usize, head: &Header, steps: &[&Header]) -> Option<String> {
     if !targets_fit {
         return other("it has another number of steps or targets");
     }
-    let names = |head: &Header| head.targets.iter().map(|target| target.name.clone()).collect::<BTreeSet<_>>();
     let same = match number {
-        1 | 2 => names(head) == names(steps[0]),
-        3 => names(steps[0]).is_subset(&names(head)),
-        _ => names(head) == names(steps[2]),
+        1 | 2 => names_of_targets(head) == names_of_targets(steps[0]),
+        3 => names_of_targets(steps[0]).is_subset(&names_of_targets(head)),
+        _ => names_of_targets(head) == names_of_targets(steps[2]),
     };
     if !same {
         return other("it has other targets than the steps before it");
@@ -144,10 +142,7 @@ fn of_step(index: usize, head: &Header, steps: &[&Header]) -> Option<String> {
     if let Some(target) = head.targets.iter().find(|target| target.kind != "block device") {
         return other(&format!("{} is a {}, not a block device", target.name, target.kind));
     }
-    let whole = |target: &&assay_record::TargetHead| {
-        target.prepared.as_ref().is_some_and(|prepared| prepared.salted_bytes >= target.size_bytes)
-    };
-    if let Some(target) = head.targets.iter().find(|target| !whole(target)) {
+    if let Some(target) = head.targets.iter().find(|target| !was_written_full(target)) {
         return other(&format!("{} was not written full before it", target.name));
     }
     match published(head, steps[0].load.as_str(), step.stress) {
@@ -166,8 +161,12 @@ fn profile(head: &Header) -> &'static str {
 fn published(head: &Header, first_load: &str, stress: bool) -> Result<Plan, String> {
     let load: Multiple = first_load.parse().map_err(|_| format!("a load of {first_load}"))?;
     let (numerator, denominator) = load.as_ratio();
-    let twice = || numerator.checked_mul(2).and_then(|n| Multiple::ratio(n, denominator));
-    let load = if stress { twice().ok_or("a load that is too large")? } else { load };
+    let load = if stress {
+        let twice = numerator.checked_mul(2).and_then(|n| Multiple::ratio(n, denominator));
+        twice.ok_or("a load that is too large")?
+    } else {
+        load
+    };
     let targets = u16::try_from(head.targets.len()).map_err(|_| "too many targets")?;
     // A certification may also verify what was written; it proves no less.
     let verify = head.plan["verify"] == true;
@@ -195,4 +194,12 @@ fn unlike(plan: &Plan, head: &Header) -> Option<String> {
         && (ours.model, ours.load, ours.thresholds_ns)
             == (head.model.clone(), head.load.clone(), head.thresholds_ns.clone());
     (!same).then(|| "its header is not what its plan makes".to_owned())
+}
+
+fn names_of_targets(head: &Header) -> BTreeSet<String> {
+    head.targets.iter().map(|target| target.name.clone()).collect()
+}
+
+fn was_written_full(target: &assay_record::TargetHead) -> bool {
+    target.prepared.as_ref().is_some_and(|prepared| prepared.salted_bytes >= target.size_bytes)
 }

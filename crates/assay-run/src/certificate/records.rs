@@ -195,13 +195,14 @@ impl Records {
     /// one is complete.
     pub fn keep(&self, record: &Record) -> Result<(), Failure> {
         let path = self.path(&record.identity);
-        let write = || {
-            fs::create_dir_all(&self.dir)?;
-            files::replace(&path, &serde_json::to_vec_pretty(record)?)
-        };
-        write().map_err(|e: std::io::Error| {
+        self.write(&path, record).map_err(|e| {
             Failure::host(format!("the preparation record {} cannot be written: {e}{}", shown(&path), ELSEWHERE))
         })
+    }
+
+    fn write(&self, path: &Path, record: &Record) -> std::io::Result<()> {
+        fs::create_dir_all(&self.dir)?;
+        files::replace(path, &serde_json::to_vec_pretty(record)?)
     }
 
     /// Whether records can be kept here: asked before a target is touched, because a preparation without a record does not
@@ -228,13 +229,17 @@ const ELSEWHERE: &str =
 /// The directory of this host and user for files that outlive a run.
 #[allow(clippy::disallowed_methods, reason = "the binary reads the environment")]
 pub fn state() -> PathBuf {
-    let variable = |name| std::env::var(name).ok().filter(|value| value.starts_with('/')).map(PathBuf::from);
-    let own = || variable("HOME").map(|home| home.join(".local/state"));
-    match variable("XDG_STATE_HOME") {
+    match path_in("XDG_STATE_HOME") {
         Some(state) => state,
         None if Path::new("/var/lib").metadata().is_ok_and(|_| is_root()) => PathBuf::from("/var/lib"),
-        None => own().unwrap_or_else(std::env::temp_dir),
+        None => path_in("HOME").map_or_else(std::env::temp_dir, |home| home.join(".local/state")),
     }
+}
+
+/// The absolute path in a variable of the environment.
+#[allow(clippy::disallowed_methods, reason = "the binary reads the environment")]
+fn path_in(variable: &str) -> Option<PathBuf> {
+    std::env::var(variable).ok().filter(|value| value.starts_with('/')).map(PathBuf::from)
 }
 
 fn is_root() -> bool {

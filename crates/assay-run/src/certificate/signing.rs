@@ -25,21 +25,16 @@ impl Signer {
     }
 
     fn load(path: &Path) -> Result<Signer, Failure> {
-        let unusable = |why: &dyn std::fmt::Display| {
-            Failure::usage(format!(
-                "the signing key {} cannot be used: {why}\n  = create a key with: minisign -G -s assay.key -p assay.pub",
-                shown(path)
-            ))
-        };
-        let text = files::text(path, LARGEST).map_err(|e| unusable(&e))?;
-        let boxed = || SecretKeyBox::from_string(&text);
+        let text = files::text(path, LARGEST).map_err(|e| unusable(path, &e))?;
         // First without a password: only an encrypted key needs one.
-        let plain = boxed().and_then(SecretKeyBox::into_unencrypted_secret_key);
+        let plain = SecretKeyBox::from_string(&text).and_then(SecretKeyBox::into_unencrypted_secret_key);
         let key = match plain {
-            Err(why) if why.to_string().contains("encrypted") => boxed().and_then(|boxed| boxed.into_secret_key(None)),
+            Err(why) if why.to_string().contains("encrypted") => {
+                SecretKeyBox::from_string(&text).and_then(|boxed| boxed.into_secret_key(None))
+            }
             other => other,
         };
-        Ok(Signer { key: key.map_err(|e| unusable(&e))?, path: path.to_path_buf() })
+        Ok(Signer { key: key.map_err(|e| unusable(path, &e))?, path: path.to_path_buf() })
     }
 
     /// Id of the key, in minisign's notation.
@@ -49,16 +44,18 @@ impl Signer {
 
     /// Signs the certificate at `path` and leaves the signature beside it.
     pub fn sign(&self, path: &Path, judgement: &Judgement) -> Result<(), Failure> {
-        let failed = |why: &dyn std::fmt::Display| {
-            Failure::host(format!("{} was not signed with {}: {why}", shown(path), shown(&self.path)))
-        };
-        let bytes = files::read(path, certificate::LARGEST).map_err(|e| failed(&e))?;
+        let bytes = files::read(path, certificate::LARGEST).map_err(|e| self.not_signed(path, &e))?;
         let log = judgement.log.as_ref().map_or("none", |log| log.blake3.as_str());
         let comment = format!("assay {} log-blake3:{log}", judgement.verdict);
         let signature = minisign::sign(None, &self.key, Cursor::new(bytes), Some(&comment), None);
-        let text = signature.map_err(|e| failed(&e))?.into_string();
+        let text = signature.map_err(|e| self.not_signed(path, &e))?.into_string();
         let signature = signature_path(path);
-        files::replace(&signature, text.as_bytes()).map_err(|e| failed(&format!("{}: {e}", shown(&signature))))
+        files::replace(&signature, text.as_bytes())
+            .map_err(|e| self.not_signed(path, &format!("{}: {e}", shown(&signature))))
+    }
+
+    fn not_signed(&self, path: &Path, why: &dyn std::fmt::Display) -> Failure {
+        Failure::host(format!("{} was not signed with {}: {why}", shown(path), shown(&self.path)))
     }
 }
 
@@ -84,11 +81,7 @@ pub fn public_key(text: &str) -> Result<PublicKey, Failure> {
     if let Ok(key) = PublicKey::from_base64(text) {
         return Ok(key);
     }
-    let read = || {
-        let boxed = PublicKeyBox::from_string(&files::text(Path::new(text), LARGEST).map_err(|e| e.to_string())?);
-        boxed.and_then(PublicKeyBox::into_public_key).map_err(|e| e.to_string())
-    };
-    read().map_err(|why: String| {
+    public_key_in(Path::new(text)).map_err(|why| {
         Failure::usage(format!(
             "the public key {} cannot be used: {why}\n  = give minisign's public key or its file",
             one_line(text)
@@ -101,4 +94,16 @@ pub fn check(key: &PublicKey, signature: &str, bytes: &[u8]) -> Result<(), Strin
     let boxed = SignatureBox::from_string(signature).map_err(|e| format!("the signature cannot be read: {e}"))?;
     let verified = minisign::verify(key, &boxed, Cursor::new(bytes), true, false, false);
     verified.map_err(|e| format!("the signature is not that of this key over this certificate: {e}"))
+}
+
+fn public_key_in(file: &Path) -> Result<PublicKey, String> {
+    let boxed = PublicKeyBox::from_string(&files::text(file, LARGEST).map_err(|e| e.to_string())?);
+    boxed.and_then(PublicKeyBox::into_public_key).map_err(|e| e.to_string())
+}
+
+fn unusable(key: &Path, why: &dyn std::fmt::Display) -> Failure {
+    Failure::usage(format!(
+        "the signing key {} cannot be used: {why}\n  = create a key with: minisign -G -s assay.key -p assay.pub",
+        shown(key)
+    ))
 }

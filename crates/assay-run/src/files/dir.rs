@@ -196,7 +196,6 @@ pub(super) fn kind(stat: &Stat) -> FileType {
 
 /// Says in words what is in the way; `None` for a regular file with one name.
 pub(super) fn obstacle(stat: &Stat, target: Option<PathBuf>) -> Option<String> {
-    let device = || format!("{}:{}", rustix::fs::major(stat.st_rdev), rustix::fs::minor(stat.st_rdev));
     Some(match kind(stat) {
         FileType::RegularFile if stat.st_nlink <= 1 => return None,
         FileType::RegularFile => format!("one of {} names (hard links) of a file", stat.st_nlink),
@@ -207,10 +206,15 @@ pub(super) fn obstacle(stat: &Stat, target: Option<PathBuf>) -> Option<String> {
         FileType::Directory => "a directory".to_owned(),
         FileType::Fifo => "a FIFO".to_owned(),
         FileType::Socket => "a socket".to_owned(),
-        FileType::BlockDevice => format!("a block device ({})", device()),
-        FileType::CharacterDevice => format!("a character device ({})", device()),
+        FileType::BlockDevice => format!("a block device ({})", number_of(stat)),
+        FileType::CharacterDevice => format!("a character device ({})", number_of(stat)),
         FileType::Unknown => "something unknown".to_owned(),
     })
+}
+
+/// The number of a device, such as 8:16.
+fn number_of(stat: &Stat) -> String {
+    format!("{}:{}", rustix::fs::major(stat.st_rdev), rustix::fs::minor(stat.st_rdev))
 }
 
 pub(super) fn in_the_way(what: &str) -> io::Error {

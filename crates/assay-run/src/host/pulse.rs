@@ -91,9 +91,8 @@ impl Pulse {
         let known = [&self.still_from, &self.still_to].map(|ns| Instant::from_ns(ns.load(Ordering::Relaxed)));
         // This thread woke before the beating thread: the next beat has not come yet.
         let open = [last, if to.since(last) > self.late() { to } else { last }];
-        let within = |[begin, end]: [Instant; 2]| (begin.max(from), end.min(to));
-        let length = |(begin, end): &(Instant, Instant)| end.since(*begin);
-        let longest = [known, open].map(within).into_iter().max_by_key(length)?;
+        let within = [known, open].map(|[begin, end]| (begin.max(from), end.min(to)));
+        let longest = within.into_iter().max_by_key(|(begin, end)| end.since(*begin))?;
         (longest.0 < longest.1).then_some(longest)
     }
 }

@@ -19,8 +19,8 @@ pub fn spawn<'scope, T: Send + 'scope>(
     name: String,
     body: impl FnOnce() -> T + Send + 'scope,
 ) -> Result<ScopedJoinHandle<'scope, T>, Failure> {
-    let failed = |e| Failure::host(format!("the thread {name} could not be started: {e}"));
-    builder(&name).spawn_scoped(scope, body).map_err(failed)
+    let thread = builder(&name).spawn_scoped(scope, body);
+    thread.map_err(|e| Failure::host(format!("the thread {name} could not be started: {e}")))
 }
 
 /// Does all of the program's work on a separate stack: on the one that the kernel gives to the first thread, a small

@@ -59,16 +59,19 @@ impl Watch {
 
 fn changed(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>, at_ns: u64) -> Vec<Event> {
     let names: std::collections::BTreeSet<&String> = before.keys().chain(now.keys()).collect();
-    let value = |of: &BTreeMap<String, String>, name: &String| of.get(name).cloned().unwrap_or_else(|| "absent".into());
-    let differs = names.into_iter().filter(|name| before.get(*name) != now.get(*name));
-    let event = |name: &String| {
-        let (from, to) = (value(before, name), value(now, name));
+    let mut events = Vec::new();
+    for name in names.into_iter().filter(|name| before.get(*name) != now.get(*name)) {
+        let (from, to) = (value_of(before, name), value_of(now, name));
         let text = format!("{name} was {from} and is {to} now");
         let details = [("what", name.clone()), ("before", from), ("now", to)];
         let details = details.into_iter().map(|(key, value)| (key.to_owned(), value)).collect();
-        Event { at_ns, what: EventKind::EnvironmentChanged, text, details }
-    };
-    differs.map(event).collect()
+        events.push(Event { at_ns, what: EventKind::EnvironmentChanged, text, details });
+    }
+    events
+}
+
+fn value_of(facts: &BTreeMap<String, String>, name: &str) -> String {
+    facts.get(name).cloned().unwrap_or_else(|| "absent".into())
 }
 
 #[cfg(test)]

@@ -45,23 +45,28 @@ pub(crate) fn judge(
 /// returns the reason where the log does not contain that one at all.
 fn on_what_is_there(header: &mut Header, asked: Option<Measure>) -> Option<String> {
     let asked = asked?;
-    let waits = |name: &str| import::counts_waiting(header, name);
-    let streams: Vec<String> = header.streams.iter().map(|stream| stream.name.clone()).collect();
-    let found = |criterion: &Criterion| match (asked, waits(&criterion.stream)) {
-        (Measure::Response, false) => None,
-        (Measure::Service, true) => {
-            let device = device_histogram(&criterion.stream);
-            streams.contains(&device).then_some(device)
-        }
-        (Measure::Response, true) | (Measure::Service, false) => Some(criterion.stream.clone()),
-    };
-    let found: Vec<Option<String>> = header.criteria.iter().map(found).collect();
-    let kept = header.criteria.drain(..).zip(found);
-    let kept = kept.filter_map(|(criterion, stream)| Some(Criterion { stream: stream?, measure: asked, ..criterion }));
-    let kept: Vec<Criterion> = kept.collect();
-    let none = kept.is_empty() && !streams.is_empty();
+    let criteria = header.criteria.iter();
+    let kept: Vec<Criterion> = criteria
+        .filter_map(|criterion| {
+            let stream = stream_with(header, &criterion.stream, asked)?;
+            Some(Criterion { stream, measure: asked, ..criterion.clone() })
+        })
+        .collect();
+    let none = kept.is_empty() && !header.streams.is_empty();
     header.criteria = kept;
     none.then(|| format!("this log of {} knows no {asked} times; judge it without --judge {asked}", header.tool))
+}
+
+/// The stream of a log with times of this measure for the operations of `stream`; `None` where it has none.
+fn stream_with(header: &Header, stream: &str, measure: Measure) -> Option<String> {
+    match (measure, import::counts_waiting(header, stream)) {
+        (Measure::Response, false) => None,
+        (Measure::Service, true) => {
+            let device = device_histogram(stream);
+            header.streams.iter().any(|known| known.name == device).then_some(device)
+        }
+        (Measure::Response, true) | (Measure::Service, false) => Some(stream.to_owned()),
+    }
 }
 
 /// The histogram of service times for the same operations.

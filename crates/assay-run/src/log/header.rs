@@ -51,24 +51,6 @@ pub struct HeaderFacts {
 
 /// Makes the header of `plan`.
 pub fn header(plan: &Plan, facts: HeaderFacts) -> Header {
-    let kind = |kind| if kind == PlannedKind::Measure { PhaseKind::Measure } else { PhaseKind::WarmUp };
-    let stream = |(index, stream): (usize, &assay_model::Stream)| StreamHead {
-        name: stream.name.clone(),
-        direction: stream.direction(),
-        operation: stream.operation().map(str::to_owned),
-        arrival: plan.arrival_of(stream).to_owned(),
-        rate: stream.arrival.rate(),
-        size: stream.block().map_or_else(String::new, |block| block.size.to_string()),
-        size_done: size_done(plan, index, &facts.targets),
-        per_target: stream.per_target,
-    };
-    let phase = |phase: &assay_model::Phase| PhaseHead {
-        name: phase.name.clone(),
-        kind: kind(phase.kind),
-        span_ns: phase.span.as_ns(),
-        steady_round_ns: phase.steady_round.map(assay_base::Span::as_ns),
-        until_done: phase.until_done,
-    };
     Header {
         format: assay_record::header::FORMAT,
         tool: tool(),
@@ -84,8 +66,8 @@ pub fn header(plan: &Plan, facts: HeaderFacts) -> Header {
         load: plan.load_in_words(),
         slice_ns: plan.slice.as_ns(),
         interval_ns: plan.interval.as_ns(),
-        phases: plan.phases.iter().map(phase).collect(),
-        streams: plan.streams.iter().enumerate().map(stream).collect(),
+        phases: plan.phases.iter().map(phase_head).collect(),
+        streams: (0..plan.streams.len()).map(|index| stream_head(plan, index, &facts.targets)).collect(),
         flows: plan.flows().map(|(stream, target)| FlowHead { stream, target }).collect(),
         loops: loops(plan),
         targets: facts.targets,
@@ -103,6 +85,30 @@ pub fn header(plan: &Plan, facts: HeaderFacts) -> Header {
         engine: facts.engine,
         host: facts.host,
         plan: serde_json::to_value(plan).expect("a plan is plain data"),
+    }
+}
+
+fn stream_head(plan: &Plan, index: usize, targets: &[TargetHead]) -> StreamHead {
+    let stream = &plan.streams[index];
+    StreamHead {
+        name: stream.name.clone(),
+        direction: stream.direction(),
+        operation: stream.operation().map(str::to_owned),
+        arrival: plan.arrival_of(stream).to_owned(),
+        rate: stream.arrival.rate(),
+        size: stream.block().map_or_else(String::new, |block| block.size.to_string()),
+        size_done: size_done(plan, index, targets),
+        per_target: stream.per_target,
+    }
+}
+
+fn phase_head(phase: &assay_model::Phase) -> PhaseHead {
+    PhaseHead {
+        name: phase.name.clone(),
+        kind: if phase.kind == PlannedKind::Measure { PhaseKind::Measure } else { PhaseKind::WarmUp },
+        span_ns: phase.span.as_ns(),
+        steady_round_ns: phase.steady_round.map(assay_base::Span::as_ns),
+        until_done: phase.until_done,
     }
 }
 

@@ -110,8 +110,8 @@ impl Log {
         let log = self.from_the_beginning()?;
         if self.of_act {
             let mut sampled = Sampled::of_one_measure(import::counts_waiting);
-            let mut hear = |entry: &Entry| sampled.entry(entry);
-            let judgement = act_log::judge(&shown(&self.path), log, Options::default(), &mut hear)?;
+            let judgement =
+                act_log::judge(&shown(&self.path), log, Options::default(), &mut |entry| sampled.entry(entry))?;
             return Ok((judgement, sampled));
         }
         let (mut fold, mut sampled) = (Fold::new(Options::default()), Sampled::default());
@@ -129,9 +129,9 @@ impl Log {
     /// Judges each of these measured phases by itself. The log, which is our own, is read once.
     pub(crate) fn judge_phases(&self, judge_on: Option<Measure>, phases: &[Phase]) -> Result<Vec<Judgement>, Failure> {
         let log = self.from_the_beginning()?;
-        let fold =
-            |phase: &Phase| Fold::new(Options { judge_on, phase: Some(phase.name.clone()), ..Options::default() });
-        let mut folds: Vec<Fold> = phases.iter().map(fold).collect();
+        let names = phases.iter().map(|phase| Some(phase.name.clone()));
+        let mut folds: Vec<Fold> =
+            names.map(|phase| Fold::new(Options { judge_on, phase, ..Options::default() })).collect();
         let read = reading_ahead::each(&mut reading::reader(log), |item| {
             folds.iter_mut().for_each(|fold| fold.item(item));
             Ok::<(), Infallible>(())

@@ -27,23 +27,27 @@ pub fn reader<R: io::Read>(input: R) -> Reader<BufReader<R>> {
 
 /// Opens the file of a log.
 pub fn open(path: &Path) -> Result<File, Failure> {
-    let unreadable = |why: &dyn std::fmt::Display| {
-        // The given directory contains no log.
-        let within = path.parent().filter(|_| path.ends_with("run.jsonl")).and_then(|dir| runs_in(dir).pop());
-        let of_a_run =
-            within.map(|run| format!("a search or a curve has a log for each of its runs; name one: {}", shown(&run)));
-        let similar = || meant(path).map(|meant| format!("did you mean {}?", shown(&meant)));
-        let advice =
-            of_a_run.or_else(similar).unwrap_or_else(|| "name a run directory or the run.jsonl in it".to_owned());
-        Failure::workload(format!("the log {} cannot be read: {why}", shown(path))).advised(&advice)
-    };
-    let file = files::open(path).map_err(|e| unreadable(&e))?;
+    let file = files::open(path).map_err(|e| unreadable(path, &e))?;
     release_room(path, &file);
     match file.metadata() {
         // The log is read more than once, and its lock is tested; a pipe allows neither.
-        Ok(meta) if !meta.is_file() => Err(unreadable(&"it is not a regular file but a pipe")),
+        Ok(meta) if !meta.is_file() => Err(unreadable(path, &"it is not a regular file but a pipe")),
         _ => Ok(file),
     }
+}
+
+/// The refusal of a log that cannot be read, with what was probably meant.
+fn unreadable(path: &Path, why: &dyn std::fmt::Display) -> Failure {
+    // The given directory contains no log.
+    let within = path.parent().filter(|_| path.ends_with("run.jsonl")).and_then(|dir| runs_in(dir).pop());
+    let advice = if let Some(run) = within {
+        format!("a search or a curve has a log for each of its runs; name one: {}", shown(&run))
+    } else if let Some(meant) = meant(path) {
+        format!("did you mean {}?", shown(&meant))
+    } else {
+        "name a run directory or the run.jsonl in it".to_owned()
+    };
+    Failure::workload(format!("the log {} cannot be read: {why}", shown(path))).advised(&advice)
 }
 
 /// More than this many bytes of a file that are reserved and not used were left by a run that was killed.

@@ -20,7 +20,7 @@ pub(crate) fn each<R: BufRead + Send, E>(
     std::thread::scope(|scope| {
         // If either side drops its channels, the other side ends.
         let (receiver, give) = (receiver, give);
-        let body = move || {
+        crate::host::threads::builder("reader").spawn_scoped(scope, move || {
             loop {
                 let batch = next_batch(reader, given.try_iter().last().unwrap_or_default());
                 let over = batch.as_ref().map_or(true, Vec::is_empty);
@@ -28,8 +28,7 @@ pub(crate) fn each<R: BufRead + Send, E>(
                     return;
                 }
             }
-        };
-        crate::host::threads::builder("reader").spawn_scoped(scope, body)?;
+        })?;
         for batch in receiver {
             let batch = batch?;
             if let Err(stop) = batch.iter().try_for_each(&mut each) {

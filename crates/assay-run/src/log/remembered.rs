@@ -147,25 +147,22 @@ impl Memory {
     fn begin_phases(&mut self, header: &Header) {
         let judged: Vec<_> = header.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure).collect();
         if judged.len() > 1 && self.phases.is_empty() {
-            let options = |name: &String| Options { phase: Some(name.clone()), ..self.options.clone() };
-            self.phases =
-                judged.into_iter().map(|phase| (phase.name.clone(), Fold::new(options(&phase.name)))).collect();
+            for phase in judged {
+                let options = Options { phase: Some(phase.name.clone()), ..self.options.clone() };
+                self.phases.push((phase.name.clone(), Fold::new(options)));
+            }
         }
     }
 
     /// The judgements of the whole, and of these phases. `None` where there is nothing to judge.
     fn finish(self, phases: &[Phase], why: &str) -> Option<Judged> {
         let mut known = self.phases;
-        let of_phase = |phase: &Phase| {
+        let mut judged = Vec::new();
+        for phase in phases {
             let at = known.iter().position(|(name, _)| *name == phase.name)?;
-            known.swap_remove(at).1.finish().ok()
-        };
-        let phases: Option<Vec<Judgement>> = phases.iter().map(of_phase).collect();
-        let from_memory = |judgement| without_log(judgement, why);
-        Some(Judged {
-            whole: from_memory(self.fold.finish().ok()?),
-            phases: phases?.into_iter().map(from_memory).collect(),
-        })
+            judged.push(without_log(known.swap_remove(at).1.finish().ok()?, why));
+        }
+        Some(Judged { whole: without_log(self.fold.finish().ok()?, why), phases: judged })
     }
 
     /// The same after what a log holds already.

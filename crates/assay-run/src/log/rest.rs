@@ -25,11 +25,16 @@ const INDIFFERENT: [&str; 10] =
 /// The members of a plan that distinguish runs, whatever their length and seed. A member that a plan does not always have
 /// distinguishes them unless it is named above, so that a new one cannot be forgotten.
 pub(crate) fn decisive(plan: &serde_json::Value) -> Vec<serde_json::Value> {
-    let is_named = |key: &str| ALWAYS.contains(&key) || INDIFFERENT.contains(&key);
+    let members = plan.as_object().into_iter().flatten();
     let others: BTreeMap<&String, &serde_json::Value> =
-        plan.as_object().into_iter().flatten().filter(|(key, value)| !is_named(key) && !value.is_null()).collect();
+        members.filter(|(key, value)| !is_named(key) && !value.is_null()).collect();
     // In the order of their names, which earlier versions stored checksums of.
     ALWAYS.into_iter().map(|key| plan[key].clone()).chain(others.into_values().cloned()).collect()
+}
+
+/// True for a member of a plan that [`ALWAYS`] or [`INDIFFERENT`] names.
+fn is_named(key: &str) -> bool {
+    ALWAYS.contains(&key) || INDIFFERENT.contains(&key)
 }
 
 /// What remains of an interrupted step.
@@ -54,19 +59,21 @@ pub(crate) struct Asked<'a> {
     pub seed: bool,
 }
 
+fn step_in_words(step: Option<&StepHead>) -> String {
+    step.map_or("a run of its own".to_owned(), |step| format!("step {} of {}, {}", step.number, step.of, step.title))
+}
+
+/// The same step without the option to end when the verdict is certain, which does not distinguish steps.
+fn without_certainty(step: Option<&StepHead>) -> Option<StepHead> {
+    step.map(|step| StepHead { until_certain: false, ..step.clone() })
+}
+
 impl Asked<'_> {
     /// Refuses when the log in `dir` contains another run.
     pub(crate) fn same(&self, held: &Held, dir: &Path) -> Result<(), Failure> {
         let plan = self.plan;
-        let step = |head: Option<&StepHead>| {
-            head.map_or("a run of its own".to_owned(), |step| {
-                format!("step {} of {}, {}", step.number, step.of, step.title)
-            })
-        };
-        // The option to end when the verdict is certain does not distinguish steps.
-        let plain = |step: Option<&StepHead>| step.map(|step| StepHead { until_certain: false, ..step.clone() });
-        if plain(self.step) != plain(held.first.step.as_ref()) {
-            return Err(other(dir, &format!("it is {}", step(held.first.step.as_ref()))));
+        if without_certainty(self.step) != without_certainty(held.first.step.as_ref()) {
+            return Err(other(dir, &format!("it is {}", step_in_words(held.first.step.as_ref()))));
         }
         if decisive(&json_of(plan)?) != decisive(&held.first.plan) {
             return Err(other(dir, "its streams, load, targets or criteria differ"));

@@ -57,9 +57,8 @@ pub(crate) fn leave_judged(
         notify(&format!("error: {} cannot be removed: {e}", shown(&signature)));
     }
     let is_in_log = judgement.log.is_some();
-    let leave = |name, text: &str| leave_one(dir, name, text, is_in_log, notify);
-    let verdict = leave("verdict.json", &json(judgement)?);
-    let report = leave("report.html", &html(judgement)?);
+    let verdict = leave_one(dir, "verdict.json", &json(judgement)?, is_in_log, notify);
+    let report = leave_one(dir, "report.html", &html(judgement)?, is_in_log, notify);
     Ok((judged, unsigned.is_ok() && verdict && report))
 }
 
@@ -125,18 +124,20 @@ fn judge_with_phases(path: &Path, judge_on: Option<Measure>, phases: &[Phase]) -
 
 /// Refuses a file that is to be written later and could not be: something has its name, or its directory is not there.
 pub fn free(path: &Path) -> Result<(), Failure> {
-    let failed = |why: &dyn std::fmt::Display| Failure::host(format!("{} cannot be written: {why}", shown(path)));
-    files::check(path).map_err(|e| failed(&e))?;
+    files::check(path).map_err(|e| cannot_be_written(path, &e))?;
     match path.symlink_metadata() {
-        Ok(_) => Err(failed(&"it exists already, and nothing is overwritten; name another file")),
+        Ok(_) => Err(cannot_be_written(path, &"it exists already, and nothing is overwritten; name another file")),
         Err(_) => Ok(()),
     }
 }
 
 /// Writes a document to a new file. An existing file is never overwritten, and no partial file stays.
 pub fn write_new(path: &Path, text: &str) -> Result<(), Failure> {
-    let failed = |why: &dyn std::fmt::Display| Failure::host(format!("{} cannot be written: {why}", shown(path)));
-    files::create(path, text.as_bytes()).map_err(|e| failed(&e))
+    files::create(path, text.as_bytes()).map_err(|e| cannot_be_written(path, &e))
+}
+
+fn cannot_be_written(path: &Path, why: &dyn std::fmt::Display) -> Failure {
+    Failure::host(format!("{} cannot be written: {why}", shown(path)))
 }
 
 /// The table of all slices.

@@ -74,25 +74,27 @@ pub(crate) struct Scan {
 pub(crate) fn scan(file: &File, path: &Path) -> Result<Scan, Failure> {
     let mut reader = reading::reader(file);
     let mut scan = Scan::default();
-    let unreadable =
-        |e: &dyn std::fmt::Display| Failure::workload(format!("the log {} cannot be continued: {e}", shown(path)));
     let mut segment = Segment::default();
-    while let Some(item) = reader.next_entry().map_err(|e| unreadable(&e))? {
+    while let Some(item) = reader.next_entry().map_err(|e| unreadable(path, &e))? {
         match item {
             Ok(entry) => segment.take(entry, &mut scan.steps),
             Err(damage) if damage.torn_tail => {
                 scan.torn = reader.offset() - damage.offset;
                 break;
             }
-            Err(damage) => return Err(unreadable(&damage)),
+            Err(damage) => return Err(unreadable(path, &damage)),
         }
         scan.length = reader.offset();
         scan.next_seq = reader.next_seq();
     }
     if scan.steps.is_empty() {
-        return Err(unreadable(&"it holds no run"));
+        return Err(unreadable(path, &"it holds no run"));
     }
     Ok(scan)
+}
+
+fn unreadable(log: &Path, why: &dyn std::fmt::Display) -> Failure {
+    Failure::workload(format!("the log {} cannot be continued: {why}", shown(log)))
 }
 
 /// The segment being read.

@@ -56,11 +56,8 @@ pub fn create(planned: &Path, given: bool) -> Result<PathBuf, Failure> {
 /// As [`create`], but the directory is held only as long as the second value exists: one of several runs has files of its
 /// own open only while it goes on.
 pub fn create_held(planned: &Path, given: bool) -> Result<(PathBuf, Held), Failure> {
-    let failed = |path: &Path, e: std::io::Error| {
-        Failure::host(format!("the run directory {} cannot be made: {e}", shown(path)))
-    };
     if let Some(parent) = planned.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        files::make_directories(parent).map_err(|e| failed(parent, e))?;
+        files::make_directories(parent).map_err(|e| cannot_be_made(parent, e))?;
     }
     for attempt in 1..1000 {
         let path = if attempt == 1 { planned.to_path_buf() } else { numbered(planned, attempt) };
@@ -68,7 +65,7 @@ pub fn create_held(planned: &Path, given: bool) -> Result<(PathBuf, Held), Failu
             Ok(held) => return Ok((path, held)),
             Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists && !given => {}
             Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => return Err(taken(&path)),
-            Err(e) => return Err(failed(&path, e)),
+            Err(e) => return Err(cannot_be_made(&path, e)),
         }
     }
     Err(Failure::host(format!(
@@ -108,4 +105,8 @@ fn numbered(planned: &Path, number: u32) -> PathBuf {
 /// The log for a path that is a log or a run directory.
 pub fn log_in(path: &Path) -> PathBuf {
     if path.is_dir() { path.join("run.jsonl") } else { path.to_path_buf() }
+}
+
+fn cannot_be_made(path: &Path, why: std::io::Error) -> Failure {
+    Failure::host(format!("the run directory {} cannot be made: {why}", shown(path)))
 }

@@ -27,11 +27,7 @@ impl Unfinished {
         files::check(path).map_err(|e| cannot_go_on(path, &e))?;
         // A file that is not a log is refused with the same message as by every reader.
         reading::open(path)?;
-        let locked = || {
-            let file = files::go_on(path)?;
-            if mark_as_written(&file) { Ok(file) } else { Err(io::Error::other("another run is writing it")) }
-        };
-        let file = locked().map_err(|e| cannot_go_on(path, &e))?;
+        let file = open_locked(path).map_err(|e| cannot_go_on(path, &e))?;
         let scan = resume::scan(&file, path)?;
         Ok(Unfinished { path: path.to_path_buf(), file, scan })
     }
@@ -56,6 +52,11 @@ impl Unfinished {
 
 fn cannot_go_on(path: &Path, why: &io::Error) -> Failure {
     Failure::host(format!("the run log {} cannot be continued: {why}", shown(path)))
+}
+
+fn open_locked(log: &Path) -> io::Result<File> {
+    let file = files::go_on(log)?;
+    if mark_as_written(&file) { Ok(file) } else { Err(io::Error::other("another run is writing it")) }
 }
 
 #[cfg(test)]

@@ -105,14 +105,16 @@ pub(super) fn read(path: &Path, shape: Shape) -> Result<Option<Option<Kept>>, St
     parsed(&bytes, shape).map(|kept| Some(Some(kept)))
 }
 
+/// Why metadata cannot be used.
+const DAMAGED: &str = "it is damaged, or not a cache's metadata";
+
 fn parsed(bytes: &[u8], shape: Shape) -> Result<Kept, String> {
-    let damaged = || "it is damaged, or not a cache's metadata".to_owned();
-    let (content, sum) = bytes.split_at_checked(bytes.len().saturating_sub(SUM)).ok_or_else(damaged)?;
+    let (content, sum) = bytes.split_at_checked(bytes.len().saturating_sub(SUM)).ok_or(DAMAGED)?;
     if blake3::hash(content).as_bytes() != sum {
-        return Err(damaged());
+        return Err(DAMAGED.to_owned());
     }
-    let line = content.iter().position(|byte| *byte == b'\n').ok_or_else(damaged)?;
-    let head: Head = serde_json::from_slice(&content[..line]).map_err(|_| damaged())?;
+    let line = content.iter().position(|byte| *byte == b'\n').ok_or(DAMAGED)?;
+    let head: Head = serde_json::from_slice(&content[..line]).map_err(|_| DAMAGED)?;
     if head.assay_cache != VERSION {
         return Err(format!("it has version {}, and this program reads version {VERSION}", head.assay_cache));
     }
@@ -127,9 +129,9 @@ fn parsed(bytes: &[u8], shape: Shape) -> Result<Kept, String> {
         ));
     }
     let words = content[line + 1..].chunks(8).map(|word| word.try_into().map_or(0, u64::from_le_bytes));
-    let index = Index::from_words(shape, words).ok_or_else(damaged)?;
-    let range = |(target, start, end)| Range { target, start, end };
-    Ok(Kept { heads: head.targets, ranges: head.ranges.into_iter().map(range).collect(), traces: head.traces, index })
+    let index = Index::from_words(shape, words).ok_or(DAMAGED)?;
+    let ranges = head.ranges.into_iter().map(|(target, start, end)| Range { target, start, end }).collect();
+    Ok(Kept { heads: head.targets, ranges, traces: head.traces, index })
 }
 
 #[cfg(test)]
