@@ -82,8 +82,8 @@ pub fn prepare(
         let mut threads = Vec::new();
         for (real, record) in all.iter().zip(begun) {
             let (done, records) = (&done, records);
-            let body = move || Preparing { real, record, preparation, records, done, stop }.run();
-            threads.push(spawn(scope, "prepare".to_owned(), body)?);
+            let preparing = Preparing { real, record, preparation, records, done, stop };
+            threads.push(spawn(scope, "prepare".to_owned(), move || preparing.run())?);
         }
         while threads.iter().any(|thread| !thread.is_finished()) {
             observer.bytes("preparing", done.load(Ordering::Relaxed), total, clock.now().since(since));

@@ -104,18 +104,20 @@ impl Procedure {
         let stress = numerator.checked_mul(STRESS).and_then(|n| Multiple::ratio(n, denominator));
         let stress = stress.ok_or_else(|| Failure::usage(format!("twice {load} is too large")))?;
         let stress_time = measure.or(self.quick.then_some(QUICK_STRESS));
-        let pair = |targets: u16, on: &str| {
-            let step = |title: String, stress, load, measure| Step { title, stress, load, targets, measure };
-            let mut pair = vec![step(format!("load test at {load}, {on}"), false, load, measure)];
-            // A closed loop has no rate that could be doubled.
-            if self.workload.load.streams.iter().any(|stream| stream.arrival.rate().is_some()) {
-                pair.push(step(format!("stress test at {stress}, {on}"), true, stress, stress_time));
-            }
-            pair
-        };
-        let mut steps = pair(1, "one device");
+        // A closed loop has no rate that could be doubled.
+        let has_stress = self.workload.load.streams.iter().any(|stream| stream.arrival.rate().is_some());
+        let mut parts = vec![(1, "one device".to_owned())];
         if all > 1 {
-            steps.extend(pair(all, &format!("all {all} devices")));
+            parts.push((all, format!("all {all} devices")));
+        }
+        let mut steps = Vec::new();
+        for (targets, devices) in parts {
+            let title = format!("load test at {load}, {devices}");
+            steps.push(Step { title, stress: false, load, targets, measure });
+            if has_stress {
+                let title = format!("stress test at {stress}, {devices}");
+                steps.push(Step { title, stress: true, load: stress, targets, measure: stress_time });
+            }
         }
         Ok(steps)
     }

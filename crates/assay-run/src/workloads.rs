@@ -142,11 +142,17 @@ pub fn among<'a>(first: &'a str, rest: &'a [String]) -> (Vec<&'a str>, &'a [Stri
 pub fn is_one(name: &str) -> bool {
     let path = Path::new(name);
     let ends = path.extension().is_some_and(|end| end == "toml" || end == "conf" || end == "fio");
-    // A file as large as a target is not read.
-    let small = || path.metadata().is_ok_and(|meta| meta.is_file() && meta.len() <= workload::LONGEST as u64);
-    let known = |text: &str| conf::looks_like(text) || fio::looks_like(text);
-    let has_keys = || bytes_of(path).is_ok_and(|bytes| known(&String::from_utf8_lossy(&bytes)));
-    SHIPPED.iter().any(|(shipped, _)| *shipped == name) || ends || (small() && has_keys())
+    SHIPPED.iter().any(|(shipped, _)| *shipped == name) || ends || has_keys_of_a_workload(path)
+}
+
+/// True for a file with ACT's keys or fio's. One as large as a target is not read.
+fn has_keys_of_a_workload(path: &Path) -> bool {
+    let is_small = path.metadata().is_ok_and(|meta| meta.is_file() && meta.len() <= workload::LONGEST as u64);
+    is_small
+        && bytes_of(path).is_ok_and(|bytes| {
+            let text = String::from_utf8_lossy(&bytes);
+            conf::looks_like(&text) || fio::looks_like(&text)
+        })
 }
 
 /// Whether a file is an ACT configuration: decided by its keys, and if it has none of them, by its name.
@@ -175,13 +181,13 @@ fn read_act(file: &str, bytes: &[u8], reading: &Reading) -> Result<Workload, Fai
 /// The refusal of an ACT configuration that fits both of ACT's tests, with both commands.
 fn choose_model(file: &str, verb: &str) -> Failure {
     let verb = if verb.is_empty() { "run" } else { verb };
-    let command = |kind: Kind| format!("assay {verb} {} --model {}", assay_judge::for_a_shell(file), kind.model());
+    let command = format!("assay {verb} {} --model", assay_judge::for_a_shell(file));
     Failure::workload(format!(
         "{} fits both of ACT's tests, which are different loads: no key of it is for act_index or for act_storage alone\n  = \
-         the index test:   {}\n  = the storage test: {}",
+         the index test:   {command} {}\n  = the storage test: {command} {}",
         one_line(file),
-        command(Kind::Index),
-        command(Kind::Storage)
+        Kind::Index.model(),
+        Kind::Storage.model()
     ))
 }
 

@@ -10,7 +10,7 @@ use assay_device::safety::{DevNum, Examination, Inode, Marks, RuleId, Standing, 
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 use std::fs::{self, DirBuilder};
-use std::io::{self, Read};
+use std::io::Read;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -123,8 +123,7 @@ impl Given {
 
     /// The consent in the form that the gate takes, or why it is not valid at `now`.
     fn standing(&self, now: Timestamp) -> Result<Standing, String> {
-        let moment = |text: &str| text.parse::<Timestamp>().map_err(|_| format!("\"{text}\" in it is not a time"));
-        let (given, until) = (moment(&self.given)?, moment(&self.until)?);
+        let (given, until) = (moment_in(&self.given)?, moment_in(&self.until)?);
         if self.schema != 1 {
             return Err(format!("it is of version {}, which this program does not know", self.schema));
         }
@@ -134,11 +133,7 @@ impl Given {
         if now >= until {
             return Err(format!("it ended at {}", self.until));
         }
-        let rule = |it: &Override| match it.rule.parse::<RuleId>() {
-            Ok(rule) => Ok((rule, it.seen.clone())),
-            Err(_) => Err(format!("{} cannot be overridden in advance", it.rule)),
-        };
-        let overrides = self.overrides.iter().map(rule).collect::<Result<_, _>>()?;
+        let overrides = self.overrides.iter().map(Override::parsed).collect::<Result<_, _>>()?;
         let rules = if self.overrides.is_empty() { String::new() } else { format!(", overriding {}", self.rules()) };
         let words = format!("by the consent of {} until {}{rules}", self.given, self.until);
         let (marks, in_container) = (self.marks.clone(), self.in_container);
@@ -210,11 +205,14 @@ impl Consents {
         files.retain(|path| path.extension().is_some_and(|end| end == "json"));
         files.sort();
         let place = trusted(&self.dir);
-        let kept = |file: PathBuf| match place.clone().and_then(|()| read(&file)) {
-            Ok(given) => Kept { file, standing: given.standing(now), given: Some(given) },
-            Err(why) => Kept { file, given: None, standing: Err(why) },
-        };
-        files.into_iter().map(kept).collect()
+        let mut all = Vec::new();
+        for file in files {
+            all.push(match place.clone().and_then(|()| read(&file)) {
+                Ok(given) => Kept { file, standing: given.standing(now), given: Some(given) },
+                Err(why) => Kept { file, given: None, standing: Err(why) },
+            });
+        }
+        all
     }
 
     /// Locks the records of valid consents for as long as this process lives, and marks those consents so that runs which
@@ -234,18 +232,19 @@ impl Consents {
     /// Stores a consent and replaces one for the same device.
     pub fn keep(&self, token: &str, given: &Given) -> Result<PathBuf, Failure> {
         let path = self.dir.join(format!("{token}.json"));
-        let write = || -> Result<(), String> {
-            let in_words = |e: io::Error| e.to_string();
-            if !rustix::process::geteuid().is_root() {
-                return Err("only root keeps consents".to_owned());
-            }
-            DirBuilder::new().recursive(true).mode(0o700).create(&self.dir).map_err(in_words)?;
-            trusted(&self.dir)?;
-            let bytes = serde_json::to_vec_pretty(given).map_err(|e| e.to_string())?;
-            files::replace_with(&path, &bytes, 0o600).map_err(in_words)
-        };
-        write().map_err(|why| Failure::host(format!("the consent {} cannot be kept: {why}", shown(&path))))?;
+        self.write(&path, given)
+            .map_err(|why| Failure::host(format!("the consent {} cannot be kept: {why}", shown(&path))))?;
         Ok(path)
+    }
+
+    fn write(&self, path: &Path, given: &Given) -> Result<(), String> {
+        if !rustix::process::geteuid().is_root() {
+            return Err("only root keeps consents".to_owned());
+        }
+        DirBuilder::new().recursive(true).mode(0o700).create(&self.dir).map_err(|e| e.to_string())?;
+        trusted(&self.dir)?;
+        let bytes = serde_json::to_vec_pretty(given).map_err(|e| e.to_string())?;
+        files::replace_with(path, &bytes, 0o600).map_err(|e| e.to_string())
     }
 
     /// Revokes a consent.
@@ -286,6 +285,20 @@ fn read(path: &Path) -> Result<Given, String> {
     let mut text = String::new();
     file.take(LONGEST).read_to_string(&mut text).map_err(|e| format!("it cannot be read: {e}"))?;
     serde_json::from_str(&text).map_err(|e| format!("it is damaged: {e}"))
+}
+
+fn moment_in(text: &str) -> Result<Timestamp, String> {
+    text.parse().map_err(|_| format!("\"{text}\" in it is not a time"))
+}
+
+impl Override {
+    /// The rule, and what was seen when it was overridden.
+    fn parsed(&self) -> Result<(RuleId, String), String> {
+        match self.rule.parse() {
+            Ok(rule) => Ok((rule, self.seen.clone())),
+            Err(_) => Err(format!("{} cannot be overridden in advance", self.rule)),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -137,17 +137,15 @@ pub(crate) fn choose<E>(
         let why = "a device in memory works within the call, which the worker makes itself";
         chosen.facts.insert("engine chosen".to_owned(), why.to_owned());
     } else if by_uring && in_real_time {
-        let longest = |of: &[Paths]| of.iter().map(|paths| paths.uring).max().unwrap_or(Span::ZERO);
         let at_normal = measured(Priority::Normal)?;
-        let normal = longest(&at_normal);
         all += at_normal.first().map_or(0, |paths| paths.carried);
-        let slower = |of: &[Paths]| !at_normal.is_empty() && longest(of).saturating_sub(normal) > EXCESS;
-        if slower(&compared) {
+        if are_slower(&compared, &at_normal) {
             // Measured again: a moment in which the machine was busy is not a property of the target.
             let again = measured(Priority::Workers)?;
             all += again.first().map_or(0, |paths| paths.carried);
-            if slower(&again) {
-                let (real_time, normal) = (longest(&compared).min(longest(&again)).human(), normal.human());
+            if are_slower(&again, &at_normal) {
+                let real_time = longest_by_uring(&compared).min(longest_by_uring(&again)).human();
+                let normal = longest_by_uring(&at_normal).human();
                 let why = format!("at real-time priority a read takes {real_time} instead of {normal}");
                 chosen.normal = Some(why);
                 excess = at_normal.iter().map(Paths::excess).max().unwrap_or(Span::ZERO);
@@ -172,9 +170,9 @@ pub(crate) fn possible(plan: &Plan, asked: Choice, workers: Option<u16>) -> Resu
             "a load with a cache is carried by one worker, which has the cache: leave out --workers",
         ));
     }
-    let several =
-        |stream: &assay_model::Stream| matches!(stream.arrival, Arrival::Closed { in_flight, .. } if in_flight > 1);
-    let deep = plan.streams.iter().any(several) || plan.loops.iter().any(|it| it.slots() > 1);
+    let mut arrivals = plan.streams.iter().map(|stream| &stream.arrival);
+    let deep = arrivals.any(|arrival| matches!(arrival, Arrival::Closed { in_flight, .. } if *in_flight > 1))
+        || plan.loops.iter().any(|closed_loop| closed_loop.slots() > 1);
     if asked == Choice::Inline && deep {
         return Err(Failure::usage(
             "--engine inline carries one operation at a time, and the workload has a stream or a loop with more in_flight; use io_uring or threads",
@@ -192,13 +190,24 @@ pub(crate) fn in_memory(targets: &[Real]) -> bool {
 /// How many workers carry the load if each carries one operation at a time, when a page is read in `read`; `None` for a
 /// closed loop.
 fn one_by_one(plan: &Plan, read: Span) -> Option<usize> {
-    let share = |stream: &assay_model::Stream| {
-        let cost = if stream.writes() { WRITE } else { 1.0 };
-        let pages = stream.block().map_or(1.0, |block| (block.size.in_blocks(512).mean() / PAGE).ceil().max(1.0));
-        Some(stream.arrival.peak()? * pages * cost * read.as_secs_f64())
-    };
-    let busy: f64 = plan.streams.iter().map(share).sum::<Option<f64>>()?;
+    let busy: f64 = plan.streams.iter().map(|stream| time_of_worker(stream, read)).sum::<Option<f64>>()?;
     Some((busy / BUSY).ceil().max(1.0) as usize)
+}
+
+/// The share of its time for which a worker is busy with a stream; `None` for one without a rate.
+fn time_of_worker(stream: &assay_model::Stream, read: Span) -> Option<f64> {
+    let cost = if stream.writes() { WRITE } else { 1.0 };
+    let pages = stream.block().map_or(1.0, |block| (block.size.in_blocks(512).mean() / PAGE).ceil().max(1.0));
+    Some(stream.arrival.peak()? * pages * cost * read.as_secs_f64())
+}
+
+fn longest_by_uring(targets: &[Paths]) -> Span {
+    targets.iter().map(|paths| paths.uring).max().unwrap_or(Span::ZERO)
+}
+
+/// True if reads through io_uring take longer than they took at normal priority.
+fn are_slower(targets: &[Paths], at_normal: &[Paths]) -> bool {
+    !at_normal.is_empty() && longest_by_uring(targets).saturating_sub(longest_by_uring(at_normal)) > EXCESS
 }
 
 #[cfg(test)]

@@ -47,13 +47,7 @@ impl Schedulers {
     }
 
     fn set_one(&mut self, file: &Path, wanted: &str, target: &str) -> Result<(), Failure> {
-        let failed = |what: &str, e: std::io::Error| {
-            Failure::host(format!(
-                "the scheduler of {target} cannot be {what}: {}: {e}\n  = run as root, or remove `scheduler` from the workload",
-                shown(file)
-            ))
-        };
-        let offered = std::fs::read_to_string(file).map_err(|e| failed("read", e))?;
+        let offered = std::fs::read_to_string(file).map_err(|e| not_possible(target, "read", file, &e))?;
         let name = chosen_name(wanted, &offered).map_err(|list| {
             Failure::workload(format!(
                 "the kernel has no scheduler \"{}\" for {target}\n  = it offers {list}",
@@ -62,7 +56,7 @@ impl Schedulers {
         })?;
         let before = current(&offered);
         if before != name {
-            files::set(file, &name).map_err(|e| failed("set", e))?;
+            files::set(file, &name).map_err(|e| not_possible(target, "set", file, &e))?;
         }
         let old = if name == wanted { String::new() } else { format!(" ({wanted} in older kernels)") };
         self.notes.push(format!("scheduler of {target}: {name}{old} for this run, {before} before and after"));
@@ -108,6 +102,13 @@ fn chosen_name(wanted: &str, offered: &str) -> Result<String, String> {
 fn current(offered: &str) -> String {
     let bracketed = offered.split_whitespace().find_map(|name| name.strip_prefix('[')?.strip_suffix(']'));
     bracketed.unwrap_or(offered.trim()).to_owned()
+}
+
+fn not_possible(target: &str, done: &str, file: &Path, why: &std::io::Error) -> Failure {
+    Failure::host(format!(
+        "the scheduler of {target} cannot be {done}: {}: {why}\n  = run as root, or remove `scheduler` from the workload",
+        shown(file)
+    ))
 }
 
 #[cfg(test)]

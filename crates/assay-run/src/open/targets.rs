@@ -102,8 +102,8 @@ impl Targets {
             return Err(failure);
         }
         if needs.writes || needs.beside > 0 {
-            let written = |(at, _): &(usize, &Real)| needs.writes || *at >= own;
-            let devices = targets.real().iter().enumerate().filter(written).map(|(_, real)| real);
+            let written = targets.real().iter().enumerate().filter(|(at, _)| needs.writes || *at >= own);
+            let devices = written.map(|(_, real)| real);
             let devices = devices.filter(|real| real.disk.is_some());
             let devices: Vec<&Examination> = devices.map(|real| real.access.describe()).collect();
             if let Err(failure) = (allowed.confirm)(&devices) {

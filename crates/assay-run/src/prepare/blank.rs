@@ -66,9 +66,13 @@ pub(crate) fn blank(real: &Real) -> Vec<u64> {
     let Ok(mut device) = select(Choice::Inline, vec![real.target.clone()], slots, clock) else { return Vec::new() };
     let looks = LOOKS.min(blocks);
     let places = (0..looks).map(|look| look * (blocks - 1) / (looks - 1).max(1) * u64::from(len));
-    let is_blank = |offset: &u64| {
-        let completion = read(&mut device, clock, *offset, len, || false);
-        completion.is_some_and(|done| done.result == Ok(len)) && device.buffer(Ticket(0)).iter().all(|byte| *byte == 0)
-    };
-    places.filter(is_blank).collect()
+    let mut blank = Vec::new();
+    for offset in places {
+        let completion = read(&mut device, clock, offset, len, || false);
+        let is_read = completion.is_some_and(|done| done.result == Ok(len));
+        if is_read && device.buffer(Ticket(0)).iter().all(|byte| *byte == 0) {
+            blank.push(offset);
+        }
+    }
+    blank
 }

@@ -51,18 +51,23 @@ pub fn run_until_certain(
 /// (The last window of a step ends with the step.)
 pub(crate) fn has_failed(log: &LogFile, judge_on: Option<Measure>, ended: Ended, certain: &Cell<bool>) -> bool {
     // A log that cannot be read back does not decide; the end of the run says so.
-    let fails = || results::judge(log.path(), judge_on).is_ok_and(|judgement| judgement.verdict == Verdict::Fail);
-    certain.get() || ended.more && ended.reason == CloseReason::Completed && fails()
+    certain.get()
+        || ended.more
+            && ended.reason == CloseReason::Completed
+            && results::judge(log.path(), judge_on).is_ok_and(|judgement| judgement.verdict == Verdict::Fail)
 }
 
 /// Reads what a log already contains into `fold`.
 pub(crate) fn read_into(fold: &mut Fold, log: &Path) -> Result<(), Failure> {
     let mut reader = reading::read(log)?;
-    let unreadable = |e| Failure::workload(format!("the log {} cannot be read: {e}", shown(log)));
-    while let Some(item) = reader.next_entry().map_err(unreadable)? {
+    while let Some(item) = reader.next_entry().map_err(|why| unreadable(log, &why))? {
         fold.item(&item);
     }
     Ok(())
+}
+
+fn unreadable(log: &Path, why: &std::io::Error) -> Failure {
+    Failure::workload(format!("the log {} cannot be read: {why}", shown(log)))
 }
 
 /// Judges the log while it is written, and ends the run when nothing can change its verdict any more.

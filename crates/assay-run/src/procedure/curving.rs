@@ -134,9 +134,9 @@ impl<'a> Curving<'a> {
 
     /// The loads of the shares that were asked for, in the order of the ramp: the highest first.
     fn loads(&self) -> Vec<(Share, Multiple)> {
-        let maximum = self.curve.scale.maximum;
-        let load = |share: &Share| Some((*share, part(maximum?, *share).ok()?));
-        self.curve.asked.iter().rev().filter_map(load).collect()
+        let Some(maximum) = self.curve.scale.maximum else { return Vec::new() };
+        let shares = self.curve.asked.iter().rev();
+        shares.filter_map(|share| Some((*share, part(maximum, *share).ok()?))).collect()
     }
 
     fn maximum(&self) -> Result<Multiple, Failure> {
@@ -216,12 +216,10 @@ impl Series for Curving<'_> {
     }
 
     fn known(&self) -> Vec<(Spot, Evidence)> {
-        let known = || self.curve.known();
+        let known = self.curve.known();
         match self.ramp {
-            None => known().map(|(share, evidence)| (Spot::At(share), evidence)).collect(),
-            Some(_) => {
-                known().max_by_key(|(_, run)| run.verdict).map(|(_, run)| (Spot::All, run)).into_iter().collect()
-            }
+            None => known.map(|(share, evidence)| (Spot::At(share), evidence)).collect(),
+            Some(_) => known.max_by_key(|(_, run)| run.verdict).map(|(_, run)| (Spot::All, run)).into_iter().collect(),
         }
     }
 

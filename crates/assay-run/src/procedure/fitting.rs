@@ -276,8 +276,10 @@ fn notes(several: &Several<'_>, production: &Production) -> Vec<String> {
 fn earlier(dir: &Path, ours: &Trail, several: &Several<'_>) -> Result<Trail, Failure> {
     let asked_seed = several.asks_for_a_seed();
     let trail = kept(&dir.join(FILE), |kept: &Trail| {
-        let of = |trail: &Trail| (trail.profile_blake3.clone(), trail.target.clone(), trail.round_ns);
-        of(kept) == of(ours) && (!asked_seed || kept.seed == ours.seed)
+        kept.profile_blake3 == ours.profile_blake3
+            && kept.target == ours.target
+            && kept.round_ns == ours.round_ns
+            && (!asked_seed || kept.seed == ours.seed)
     })?;
     // The number of rounds and the tolerance may differ from those before.
     Ok(Trail { tolerance: ours.tolerance, rounds_max: ours.rounds_max, ..trail })

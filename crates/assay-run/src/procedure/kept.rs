@@ -13,8 +13,10 @@ const LARGEST: u64 = 256 << 20;
 
 /// Writes a document completely or not at all.
 pub fn keep<T: Serialize>(file: &Path, document: &T) -> Result<(), Failure> {
-    let write = || files::replace(file, &serde_json::to_vec_pretty(document)?);
-    write().map_err(|e| Failure::host(format!("{} cannot be written: {e}", shown(file))))
+    let written = serde_json::to_vec_pretty(document).map_err(std::io::Error::from);
+    written
+        .and_then(|bytes| files::replace(file, &bytes))
+        .map_err(|e| Failure::host(format!("{} cannot be written: {e}", shown(file))))
 }
 
 /// Writes a page or another text completely or not at all; `draw` makes it.
@@ -31,13 +33,16 @@ pub fn below(dir: &Path, run: &Path) -> String {
 
 /// Reads what an earlier call stored; `same` says whether it belongs to the same task.
 pub fn kept<T: DeserializeOwned>(file: &Path, same: impl Fn(&T) -> bool) -> Result<T, Failure> {
-    let unusable = |why: &dyn std::fmt::Display| Failure::usage(format!("{} cannot be continued: {why}", shown(file)));
-    files::check(file).map_err(|e| unusable(&e))?;
-    let text = files::text(file, LARGEST).map_err(|e| unusable(&e))?;
-    let kept: T = serde_json::from_str(&text).map_err(|e| unusable(&e))?;
+    files::check(file).map_err(|e| unusable(file, &e))?;
+    let text = files::text(file, LARGEST).map_err(|e| unusable(file, &e))?;
+    let kept: T = serde_json::from_str(&text).map_err(|e| unusable(file, &e))?;
     if !same(&kept) {
         let why = "it is of another workload, other targets or criteria, another length or seed; repeat the command it was started with";
-        return Err(unusable(&why));
+        return Err(unusable(file, &why));
     }
     Ok(kept)
+}
+
+fn unusable(file: &Path, why: &dyn fmt::Display) -> Failure {
+    Failure::usage(format!("{} cannot be continued: {why}", shown(file)))
 }

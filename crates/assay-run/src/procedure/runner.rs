@@ -124,12 +124,15 @@ pub(crate) fn carry_out<S: Series>(
 
 /// The one of `places` whose runs have this directory: its name, or the name with a number where the run was repeated.
 pub(crate) fn place_named<P: Clone>(places: &[P], directory: &str, name: impl Fn(&P) -> String) -> Option<P> {
-    let is_of = |place: &&P| match directory.strip_prefix(name(place).as_str()) {
+    places.iter().find(|place| is_directory_of(directory, &name(place))).cloned()
+}
+
+fn is_directory_of(directory: &str, name: &str) -> bool {
+    match directory.strip_prefix(name) {
         Some("") => true,
         Some(rest) => rest.strip_prefix('-').is_some_and(|number| number.parse::<u32>().is_ok()),
         None => false,
-    };
-    places.iter().find(is_of).cloned()
+    }
 }
 
 /// What a run of an earlier call showed; `None` where its log shows nothing, because the call was killed before the first line
@@ -145,18 +148,14 @@ fn earlier(several: &Several<'_>, phases: &[Phase], dir: &Path, path: PathBuf) -
 /// The header of a run. A log whose beginning is damaged may hold failures that nobody can read: it cannot be passed over.
 fn head(path: &Path) -> Result<Option<Header>, Failure> {
     let log = path.join("run.jsonl");
-    let unusable = |why: &dyn std::fmt::Display| {
-        let text = format!("the log {} cannot be taken over: {why}", shown(&log));
-        Failure::workload(text).advised("start again with another directory")
-    };
     if reading::is_being_written(&reading::open(&log)?) {
         return Err(Failure::host(format!("the log {} is being written by another run", shown(&log))));
     }
-    match reading::read(&log)?.next_entry().map_err(|e| unusable(&e))? {
+    match reading::read(&log)?.next_entry().map_err(|e| unusable(&log, &e))? {
         None | Some(Err(Damage { torn_tail: true, .. })) => Ok(None),
         Some(Ok(Entry::Header(head))) => Ok(Some(*head)),
-        Some(Ok(_)) => Err(unusable(&"it does not begin with a header")),
-        Some(Err(damage)) => Err(unusable(&damage)),
+        Some(Ok(_)) => Err(unusable(&log, &"it does not begin with a header")),
+        Some(Err(damage)) => Err(unusable(&log, &damage)),
     }
 }
 
@@ -187,4 +186,9 @@ fn with_losses(
         losses => losses?,
     };
     Ok(if losses.is_empty() { evidence } else { evidence.with_failure(losses.join("; ")) })
+}
+
+fn unusable(log: &Path, why: &dyn std::fmt::Display) -> Failure {
+    let text = format!("the log {} cannot be taken over: {why}", shown(log));
+    Failure::workload(text).advised("start again with another directory")
 }

@@ -55,14 +55,13 @@ impl<'a> Several<'a> {
         targets: &[String],
         settings: Settings<'a>,
     ) -> Result<Several<'a>, Failure> {
-        let can_be_scaled = |plan: &Plan| {
+        Several::checked(verb, workload, targets, settings, &|plan| {
             if plan.can_be_scaled() {
                 Ok(())
             } else {
                 Err(Failure::workload(format!("{verb} offers one load after another: {}", Plan::ONLY_CLOSED_LOOPS)))
             }
-        };
-        Several::checked(verb, workload, targets, settings, &can_be_scaled)
+        })
     }
 
     /// The same for runs that differ by their workloads, and not by their load.

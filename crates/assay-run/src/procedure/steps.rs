@@ -59,10 +59,9 @@ pub fn of(
     let first = seed(pace.seed.or(workload.seed), named);
     let parts = workload.in_steps();
     let of = parts.len() as u32;
-    let known = |criterion: &Criterion| workload.load.streams.iter().any(|stream| stream.name == criterion.stream);
     for text in criteria {
         let criterion = Criterion::typed(text, workload.timing.slice).map_err(Failure::workload)?;
-        if !known(&criterion) {
+        if !has_stream(workload, &criterion.stream) {
             let names: Vec<&str> = workload.load.streams.iter().map(|stream| stream.name.as_str()).collect();
             return Err(Failure::workload(format!(
                 "criterion \"{}\": no stream is called {}\n  = the streams are {}",
@@ -72,23 +71,35 @@ pub fn of(
             )));
         }
     }
-    let task = |(part, number): (Workload, u32)| {
+    let mut tasks = Vec::new();
+    for (part, number) in parts.into_iter().zip(1..) {
         let pace = Pace { seed: Some(first.wrapping_add(u64::from(number - 1))), ..pace.clone() };
         let mut plan = pace.plan(&part, named, load)?;
         if !criteria.is_empty() {
-            let is_here = |text: &&String| {
-                let typed = Criterion::typed(text, plan.slice);
-                typed.is_ok_and(|criterion| part.load.streams.iter().any(|stream| stream.name == criterion.stream))
-            };
-            let own: Vec<String> = criteria.iter().filter(is_here).cloned().collect();
+            let own = criteria_for(&part, criteria, plan.slice);
             plan.criteria.clear();
             plan = plan.judged_by(&own).map_err(Failure::workload)?;
         }
         let head = StepHead { number, of, title: title(&part), stress: false, until_certain: false, of_workload: true };
         let (whole, committed_before) = (Some(part.whole()), Vec::new());
-        Ok(Task { head: Some(head), plan, whole, measured_before_ns: None, committed_before })
-    };
-    parts.into_iter().zip(1..).map(task).collect()
+        tasks.push(Task { head: Some(head), plan, whole, measured_before_ns: None, committed_before });
+    }
+    Ok(tasks)
+}
+
+fn has_stream(workload: &Workload, name: &str) -> bool {
+    workload.load.streams.iter().any(|stream| stream.name == name)
+}
+
+/// Those of `criteria` that are about a stream of this step.
+fn criteria_for(step: &Workload, criteria: &[String], slice: Span) -> Vec<String> {
+    let mut own = Vec::new();
+    for text in criteria {
+        if Criterion::typed(text, slice).is_ok_and(|criterion| has_stream(step, &criterion.stream)) {
+            own.push(text.clone());
+        }
+    }
+    own
 }
 
 /// The names of its streams, or of their loops.

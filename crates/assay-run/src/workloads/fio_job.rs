@@ -20,15 +20,16 @@ pub(crate) fn read(file: &str, text: &str, choice: &Choice) -> Result<Lowered, F
 
 /// Refuses the page cache on what is a block device, before anything is opened. The safety gate refuses it too.
 fn files_only(workload: &Workload) -> Result<(), Failure> {
-    let cached = workload.caches.page.iter().filter_map(|it| workload.targets.paths.get(usize::from(it.target)));
-    let device = |name: &&String| Path::new(name).metadata().is_ok_and(|found| found.file_type().is_block_device());
-    match { cached }.find(device) {
-        Some(name) => Err(Failure::refused(format!(
-            "{} is a block device, and only files are used through the page cache; leave out --page-cache, or map a file; nothing was opened",
-            one_line(name)
-        ))),
-        None => Ok(()),
+    for cached in &workload.caches.page {
+        let Some(name) = workload.targets.paths.get(usize::from(cached.target)) else { continue };
+        if Path::new(name).metadata().is_ok_and(|found| found.file_type().is_block_device()) {
+            return Err(Failure::refused(format!(
+                "{} is a block device, and only files are used through the page cache; leave out --page-cache, or map a file; nothing was opened",
+                one_line(name)
+            )));
+        }
     }
+    Ok(())
 }
 
 /// This machine.

@@ -26,14 +26,13 @@ impl Known {
     /// What stands in a file with this content, if it is one of these.
     fn in_text(text: &str) -> Option<Known> {
         let first = text.lines().next()?;
-        let any = |is: fn(&str) -> bool| text.lines().take(LINES).any(is);
         let signs = [
             (first.starts_with("{\"crc\":"), Known::RunLog),
             (first.starts_with("fio version ") && first.contains("iolog"), Known::FioIolog),
             (import::looks_like(text.as_bytes()), Known::ActLog),
-            (any(|line| line.starts_with("'ACCESS SPECIFICATIONS")), Known::Iometer),
-            (first.starts_with("Linux ") && any(|line| line.starts_with("Device")), Known::Iostat),
-            (any(|line| line.starts_with("TIME(s) ")), Known::Biosnoop),
+            (has_line(text, "'ACCESS SPECIFICATIONS"), Known::Iometer),
+            (first.starts_with("Linux ") && has_line(text, "Device"), Known::Iostat),
+            (has_line(text, "TIME(s) "), Known::Biosnoop),
             (latency::is_table(text.as_bytes()), Known::ActTable),
         ];
         signs.into_iter().find(|(is_there, _)| *is_there).map(|(_, known)| known)
@@ -87,6 +86,11 @@ pub(crate) fn refuse_other_files(path: &Path, content: &[u8]) -> Result<(), Fail
 fn refusal(path: &Path, known: Known) -> Failure {
     let remedy = known.remedy(&for_a_shell(&shown(path).to_string()));
     Failure::workload(format!("{} is {}, not a workload\n  = {remedy}", shown(path), known.name()))
+}
+
+/// True if one of the first lines begins like this.
+fn has_line(text: &str, beginning: &str) -> bool {
+    text.lines().take(LINES).any(|line| line.starts_with(beginning))
 }
 
 #[cfg(test)]

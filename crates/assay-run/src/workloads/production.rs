@@ -3,9 +3,9 @@
 
 use crate::failure::{Failure, one_line, shown};
 use crate::files;
-use assay_base::{Bytes, Knobs, Rate};
+use assay_base::Knobs;
 use assay_judge::fit::{Expected, Figures, Load};
-use assay_model::profile::{Asked, Drive, Profile, Sourced};
+use assay_model::profile::{Asked, Drive, Profile};
 use assay_model::workload::{self, Workload};
 use std::path::Path;
 
@@ -32,13 +32,7 @@ impl Production {
     /// The file cannot be read, is not a profile, or has no figures to compare with.
     pub fn read(file: &str) -> Result<Production, Failure> {
         let path = Path::new(file);
-        let unreadable = |why: &dyn std::fmt::Display| {
-            Failure::workload(format!(
-                "the profile {} cannot be read: {why}\n  = make one of what was collected in production with assay import",
-                shown(path)
-            ))
-        };
-        let text = files::text(path, workload::LONGEST as u64).map_err(|e| unreadable(&e))?;
+        let text = files::text(path, workload::LONGEST as u64).map_err(|e| unreadable(path, &e))?;
         let name = one_line(file);
         let profile = workload::profile_of(&name, &text).map_err(Failure::workload)?;
         let workload = workload::read(&name, &text).map_err(Failure::workload)?;
@@ -73,8 +67,8 @@ impl Production {
     /// What a reader should know about a fit of it.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
-        let missing = |at: usize| assay_judge::fit::Figure::ALL[at].name();
-        let absent: Vec<&str> = (0..4).filter(|at| self.figures()[*at].is_none()).map(missing).collect();
+        let figures = assay_judge::fit::Figure::ALL.iter().zip(self.figures());
+        let absent: Vec<&str> = figures.filter(|(_, value)| value.is_none()).map(|(figure, _)| figure.name()).collect();
         if !absent.is_empty() {
             notes.push(format!("the profile's iostat has no {}, which is not fitted", absent.join(", ")));
         }
@@ -147,20 +141,32 @@ impl Load for ProductionLoad<'_> {
 }
 
 fn figures(drive: &Drive) -> [Option<f64>; 4] {
-    let rate = |rate: &Option<Sourced<Rate>>| rate.as_ref().map(|rate| rate.value.as_f64());
-    let bytes = |bytes: &Option<Sourced<Bytes>>| bytes.as_ref().map(|bytes| bytes.value.get() as f64);
-    [rate(&drive.reads), rate(&drive.writes), bytes(&drive.read_bytes), bytes(&drive.write_bytes)]
+    let [reads, writes] = [&drive.reads, &drive.writes].map(|rate| rate.as_ref().map(|rate| rate.value.as_f64()));
+    let [read, written] =
+        [&drive.read_bytes, &drive.write_bytes].map(|bytes| bytes.as_ref().map(|bytes| bytes.value.get() as f64));
+    [reads, writes, read, written]
 }
 
 /// Arrivals are independent, so counts vary like those of a Poisson process, and bytes like those of a compound one.
 fn expected(asked: &Asked) -> Expected {
     let Asked { operations, bytes, unrounded, squares } = *asked;
-    let share = |variance: f64, mean: f64| if mean > 0.0 { variance.sqrt() / mean } else { 0.0 };
     let figures: Figures = [operations[0], operations[1], bytes[0], bytes[1]];
     let variances = [operations[0], operations[1], squares[0], squares[1]];
     Expected {
         figures,
-        spread: std::array::from_fn(|at| share(variances[at], figures[at])),
+        spread: std::array::from_fn(|at| relative_deviation(variances[at], figures[at])),
         rounding: [0, 1].map(|at| if unrounded[at] > 0.0 { bytes[at] / unrounded[at] } else { 1.0 }),
     }
+}
+
+fn unreadable(profile: &Path, why: &dyn std::fmt::Display) -> Failure {
+    Failure::workload(format!(
+        "the profile {} cannot be read: {why}\n  = make one of what was collected in production with assay import",
+        shown(profile)
+    ))
+}
+
+/// The standard deviation as a share of the mean; 0 where the mean is.
+fn relative_deviation(variance: f64, mean: f64) -> f64 {
+    if mean > 0.0 { variance.sqrt() / mean } else { 0.0 }
 }

@@ -22,8 +22,7 @@ pub(crate) fn play(workload: &mut Workload, file: &Path) -> Result<(), Failure> 
 
 /// A recording that a job file names, which is looked for as that of a workload is. The error is the reason.
 pub(crate) fn of_job(name: &str, file: &Path) -> Result<Played, String> {
-    let text = |message: String| message.lines().next().unwrap_or_default().to_owned();
-    read(&found(name, file)).map_err(text)
+    read(&found(name, file)).map_err(|message| message.lines().next().unwrap_or_default().to_owned())
 }
 
 fn found(name: &str, file: &Path) -> PathBuf {
@@ -32,26 +31,27 @@ fn found(name: &str, file: &Path) -> PathBuf {
 }
 
 fn read(path: &Path) -> Result<Played, String> {
-    let unreadable = |why: &dyn std::fmt::Display| {
-        format!(
-            "the recording {} cannot be read: {why}\n  = name a file of blkparse, biosnoop or an iolog of fio, from here or beside the workload",
-            shown(path)
-        )
-    };
-    let mut input = BufReader::new(crate::files::open(path).map_err(|e| unreadable(&e))?);
+    let mut input = BufReader::new(crate::files::open(path).map_err(|e| unreadable(path, &e))?);
     let (mut recorder, mut line, mut number) = (Recorder::default(), Vec::new(), 0u64);
     loop {
         line.clear();
         number += 1;
-        let length = (&mut input).take(LINE_MAX).read_until(b'\n', &mut line).map_err(|e| unreadable(&e))?;
+        let length = (&mut input).take(LINE_MAX).read_until(b'\n', &mut line).map_err(|e| unreadable(path, &e))?;
         if length == 0 {
             break;
         }
         if length as u64 == LINE_MAX {
-            return Err(unreadable(&format!("line {number} is longer than any operation's")));
+            return Err(unreadable(path, &format!("line {number} is longer than any operation's")));
         }
         let text = String::from_utf8_lossy(&line);
         recorder.line(text.trim_end_matches(['\n', '\r'])).map_err(|why| format!("{}:{number}: {why}", shown(path)))?;
     }
     recorder.end().map_err(|why| format!("the recording {}: {why}", shown(path)))
+}
+
+fn unreadable(recording: &Path, why: &dyn std::fmt::Display) -> String {
+    format!(
+        "the recording {} cannot be read: {why}\n  = name a file of blkparse, biosnoop or an iolog of fio, from here or beside the workload",
+        shown(recording)
+    )
 }

@@ -8,6 +8,7 @@ use assay_device::safety::{self, Roots};
 use assay_device::sim::Spec;
 use assay_model::cache::CacheDevice;
 use std::collections::BTreeMap;
+use std::mem::discriminant;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
@@ -89,40 +90,38 @@ pub fn named(names: &[String]) -> Result<Vec<(String, Named)>, Failure> {
     any_named(names)
 }
 
+/// Parses the name of a target.
+fn one(name: &str) -> Result<(String, Named), Failure> {
+    let shown = one_line(name);
+    let named = if name.starts_with("sim:") {
+        Named::Simulated(name.parse().map_err(|e| Failure::usage(format!("{e}")))?)
+    } else if let Some(size) = name.strip_prefix("null:") {
+        let size: Bytes = size.parse().map_err(|e| Failure::usage(format!("target {shown}: {e}")))?;
+        if size.get() < u64::from(NULL_BLOCK) {
+            return Err(Failure::usage(format!("target {shown} is smaller than a block of {NULL_BLOCK} bytes")));
+        }
+        Named::Null(Geometry { size: size.get() / u64::from(NULL_BLOCK) * u64::from(NULL_BLOCK), block: NULL_BLOCK })
+    } else if assay_sql::Url::is_one(name) {
+        Named::Database(NamedDatabase::read(name)?)
+    } else {
+        Named::Path(PathBuf::from(name))
+    };
+    // A URL is shown as its parts say: nothing that must stay secret is repeated.
+    let name = match &named {
+        Named::Database(database) => database.to_string(),
+        _ => name.to_owned(),
+    };
+    Ok((name, named))
+}
+
 /// Parses the names of targets, which may be databases. Targets of different kinds cannot be mixed.
 pub fn any_named(names: &[String]) -> Result<Vec<(String, Named)>, Failure> {
-    let read = |name: &String| -> Result<(String, Named), Failure> {
-        let shown = one_line(name);
-        let named = if name.starts_with("sim:") {
-            Named::Simulated(name.parse().map_err(|e| Failure::usage(format!("{e}")))?)
-        } else if let Some(size) = name.strip_prefix("null:") {
-            let size: Bytes = size.parse().map_err(|e| Failure::usage(format!("target {shown}: {e}")))?;
-            if size.get() < u64::from(NULL_BLOCK) {
-                return Err(Failure::usage(format!("target {shown} is smaller than a block of {NULL_BLOCK} bytes")));
-            }
-            Named::Null(Geometry {
-                size: size.get() / u64::from(NULL_BLOCK) * u64::from(NULL_BLOCK),
-                block: NULL_BLOCK,
-            })
-        } else if assay_sql::Url::is_one(name) {
-            Named::Database(NamedDatabase::read(name)?)
-        } else {
-            Named::Path(PathBuf::from(name))
-        };
-        // A URL is shown as its parts say: nothing that must stay secret is repeated.
-        let name = match &named {
-            Named::Database(database) => database.to_string(),
-            _ => name.clone(),
-        };
-        Ok((name, named))
-    };
-    let all: Vec<(String, Named)> = names.iter().map(read).collect::<Result<_, _>>()?;
-    let family = |named: &Named| std::mem::discriminant(named);
+    let all: Vec<(String, Named)> = names.iter().map(|name| one(name)).collect::<Result<_, _>>()?;
     let databases = all.iter().filter(|(_, named)| matches!(named, Named::Database(_))).count();
     if databases > 0 && databases < all.len() {
         return Err(Failure::usage("a run drives databases or other targets, and not both: use two commands"));
     }
-    if all.windows(2).any(|pair| family(&pair[0].1) != family(&pair[1].1)) {
+    if all.windows(2).any(|pair| discriminant(&pair[0].1) != discriminant(&pair[1].1)) {
         return Err(Failure::usage(
             "simulated, null and real targets use different clocks and cannot be mixed in one run",
         ));

@@ -165,26 +165,24 @@ impl Real {
     pub(super) fn facts(&self) -> (String, BTreeMap<String, String>) {
         let exam = self.access.describe();
         let print = probe::target(&Roots::host(), &exam.real);
-        let text = |n: Option<u64>| n.map(|n| n.to_string());
-        let flag = |b: Option<bool>| b.map(|b| if b { "yes".to_owned() } else { "no".to_owned() });
         let facts = [
             ("path", Some(exam.real.to_string_lossy().into_owned())),
             ("model", print.model),
             ("serial", print.serial),
             ("wwid", print.wwid),
             ("firmware", print.firmware),
-            ("diskseq", text(print.diskseq)),
+            ("diskseq", print.diskseq.map(|number| number.to_string())),
             ("file", self.file()),
             ("file system", print.file_system),
             ("device", print.device),
             ("partition", print.partition),
-            ("physical block", text(print.physical_block)),
+            ("physical block", print.physical_block.map(|number| number.to_string())),
             ("scheduler", print.scheduler),
-            ("nr_requests", text(print.nr_requests)),
+            ("nr_requests", print.nr_requests.map(|number| number.to_string())),
             ("write cache", print.write_cache),
-            ("fua", flag(print.fua)),
+            ("fua", print.fua.map(yes_or_no)),
             ("durable write", self.target.is_writable().then(|| self.target.durable().to_string())),
-            ("rotational", flag(print.rotational)),
+            ("rotational", print.rotational.map(yes_or_no)),
             ("pci link", print.pci_link),
         ];
         let consent = consent(exam).map(|words| ("consent".to_owned(), words.to_owned()));
@@ -276,4 +274,8 @@ impl Real {
         let made = made.map(|made| format!(" of {}.{:09}", made.as_secs(), made.subsec_nanos())).unwrap_or_default();
         Some(format!("inode {}{made}", found.ino()))
     }
+}
+
+fn yes_or_no(answer: bool) -> String {
+    if answer { "yes".to_owned() } else { "no".to_owned() }
 }
