@@ -19,8 +19,8 @@ pub(crate) fn command(dir: &Path) -> String {
 /// These words of a command line with `--resume`; `dir` is quoted for a shell. `None` if they must not be repeated, or if
 /// something stands behind `--`, where no option can follow.
 fn resuming(words: &[String], dir: &str) -> Option<String> {
-    let must_stay_hidden = |word: &String| *without_passwords(word) != **word;
-    if words.iter().any(|word| must_stay_hidden(word) || word == "--") {
+    // A password must stay hidden.
+    if words.iter().any(|word| *without_passwords(word) != **word || word == "--") {
         return None;
     }
     let mut kept: Vec<String> = Vec::new();

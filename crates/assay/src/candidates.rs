@@ -20,11 +20,12 @@ pub(crate) const CERTIFY: &str = "certify";
 
 /// Names of the workloads that come with the program.
 pub(crate) fn shipped() -> Vec<CompletionCandidate> {
-    let candidate = |name: &str| {
-        let described = workloads::find(name).map(|workload| workload.description).unwrap_or_default();
-        CompletionCandidate::new(name).help(Some(described.into()))
-    };
-    SHIPPED.iter().map(|(name, _)| candidate(name)).collect()
+    SHIPPED.iter().map(|(name, _)| shipped_workload(name)).collect()
+}
+
+fn shipped_workload(name: &str) -> CompletionCandidate {
+    let described = workloads::find(name).map(|workload| workload.description).unwrap_or_default();
+    CompletionCandidate::new(name).help(Some(described.into()))
 }
 
 /// A shipped workload, or a file.
@@ -62,11 +63,10 @@ pub(crate) fn devices(current: &OsStr) -> Vec<CompletionCandidate> {
     listed.into_iter().chain(files(current, |_| true)).collect()
 }
 
-fn beginning(current: &OsStr, candidates: Vec<CompletionCandidate>) -> Vec<CompletionCandidate> {
-    let begins = |candidate: &CompletionCandidate| {
-        candidate.get_value().as_encoded_bytes().starts_with(current.as_encoded_bytes())
-    };
-    candidates.into_iter().filter(begins).collect()
+fn beginning(current: &OsStr, mut candidates: Vec<CompletionCandidate>) -> Vec<CompletionCandidate> {
+    let current = current.as_encoded_bytes();
+    candidates.retain(|candidate| candidate.get_value().as_encoded_bytes().starts_with(current));
+    candidates
 }
 
 fn files(current: &OsStr, which: fn(&Path) -> bool) -> Vec<CompletionCandidate> {

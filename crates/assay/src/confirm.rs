@@ -111,30 +111,31 @@ struct Question {
 
 /// For a device without a serial number, the question is about its token.
 fn question(device: &Examination) -> Question {
-    let last = |text: &String| {
-        let letters: Vec<char> = text.chars().filter(|c| c.is_ascii_graphic()).collect();
-        letters[letters.len().saturating_sub(ASKED)..].iter().collect::<String>()
-    };
-    let serial = device.serial.as_ref().map(last).filter(|answer| !answer.is_empty());
+    let serial = device.serial.as_ref().map(|serial| last_characters(serial)).filter(|answer| !answer.is_empty());
     match (serial, &device.token) {
         (Some(answer), _) => Question { of: "the serial number", answer },
-        (None, Some(token)) => Question { of: "the token", answer: last(token) },
-        (None, None) => Question { of: "the path", answer: last(&device.real.to_string_lossy().into_owned()) },
+        (None, Some(token)) => Question { of: "the token", answer: last_characters(token) },
+        (None, None) => Question { of: "the path", answer: last_characters(&device.real.to_string_lossy()) },
     }
+}
+
+/// The last printable characters of a text.
+fn last_characters(text: &str) -> String {
+    let letters: Vec<char> = text.chars().filter(|c| c.is_ascii_graphic()).collect();
+    letters[letters.len().saturating_sub(ASKED)..].iter().collect()
 }
 
 /// Reads lines from the keyboard in a separate thread, so that a signal is noticed meanwhile.
 fn typing() -> Receiver<String> {
     let (sender, receiver) = channel();
-    let body = move || {
+    // Without the thread there is no answer, which counts as no consent.
+    drop(assay_run::host::threads::builder("typing").spawn(move || {
         for line in std::io::stdin().lock().lines().map_while(Result::ok) {
             if sender.send(line).is_err() {
                 break;
             }
         }
-    };
-    // Without the thread there is no answer, which counts as no consent.
-    drop(assay_run::host::threads::builder("typing").spawn(body));
+    }));
     receiver
 }
 

@@ -71,21 +71,25 @@ fn try_parse() -> Result<Cli, clap::Error> {
 
 /// The same error, in which the user's words cannot begin new lines.
 fn tame(mut error: clap::Error) -> clap::Error {
-    let tamed = |(kind, value): (ContextKind, &ContextValue)| match value {
-        ContextValue::String(text) => Some((kind, ContextValue::String(one_line(text)))),
-        ContextValue::Strings(texts) => Some((kind, ContextValue::Strings(texts.iter().map(one_line).collect()))),
-        // Texts without such characters keep their colours.
-        ContextValue::StyledStrs(texts) if texts.iter().any(|text| one_line(text) != text.to_string()) => {
-            let tamed = texts.iter().map(|text| one_line(text).into());
-            Some((kind, ContextValue::StyledStrs(tamed.collect())))
-        }
-        _ => None,
-    };
-    let tamed: Vec<(ContextKind, ContextValue)> = error.context().filter_map(tamed).collect();
+    let tamed: Vec<(ContextKind, ContextValue)> =
+        error.context().filter_map(|(kind, value)| Some((kind, tamed(value)?))).collect();
     for (kind, value) in tamed {
         error.insert(kind, value);
     }
     error
+}
+
+/// The value without characters that could begin a line; `None` where it stays as it is.
+fn tamed(value: &ContextValue) -> Option<ContextValue> {
+    match value {
+        ContextValue::String(text) => Some(ContextValue::String(one_line(text))),
+        ContextValue::Strings(texts) => Some(ContextValue::Strings(texts.iter().map(one_line).collect())),
+        // Texts without such characters keep their colours.
+        ContextValue::StyledStrs(texts) if texts.iter().any(|text| one_line(text) != text.to_string()) => {
+            Some(ContextValue::StyledStrs(texts.iter().map(|text| one_line(text).into()).collect()))
+        }
+        _ => None,
+    }
 }
 
 /// Our equivalent of an unknown option.

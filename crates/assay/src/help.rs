@@ -141,8 +141,8 @@ fn with_common_options(verb: Command) -> Command {
     if verb.has_subcommands() {
         return verb;
     }
-    let is_option = |arg: &&Arg| !arg.is_positional() && !arg.is_hide_set();
-    let has_few = verb.get_arguments().filter(is_option).count() <= FEW;
+    let options = verb.get_arguments().filter(|arg| !arg.is_positional() && !arg.is_hide_set());
+    let has_few = options.count() <= FEW;
     let name = verb.get_name().to_owned();
     verb.mut_args(|arg| shortened_option(arg, &name, has_few)).after_help(MORE)
 }

@@ -15,6 +15,7 @@ mod complete;
 mod confirm;
 mod detach;
 mod elsewhere;
+mod environment;
 mod help;
 mod pblio;
 mod progress;

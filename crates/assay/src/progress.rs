@@ -115,11 +115,16 @@ impl Progress {
 fn lines(stage: &Stage<'_>, columns: usize) -> [String; 2] {
     let width = columns.saturating_sub(BESIDE_BAR).min(BAR);
     let total = stage.total.max(1);
-    let of_total = |whole: usize| (u128::from(stage.done.min(total)) * whole as u128 / u128::from(total)) as usize;
-    let head = if of_total(width) < width { ">" } else { "" };
-    let bar = format!("{}{head}", "=".repeat(of_total(width)));
-    let first = format!("{:12} [{bar:width$}] {:>3}%", stage.name, of_total(100));
+    let done = part_of(width, stage.done, total);
+    let head = if done < width { ">" } else { "" };
+    let bar = format!("{}{head}", "=".repeat(done));
+    let first = format!("{:12} [{bar:width$}] {:>3}%", stage.name, part_of(100, stage.done, total));
     [first, format!("  {}", as_many_as_fit(&stage.figures, columns.saturating_sub(2)))]
+}
+
+/// The part of `whole` that `done` is of `total`.
+fn part_of(whole: usize, done: u64, total: u64) -> usize {
+    (u128::from(done.min(total)) * whole as u128 / u128::from(total)) as usize
 }
 
 /// The first of the figures, as many as stand in one line; the very first always.

@@ -1,6 +1,7 @@
 //! Lines for the user on standard error, and the properties of standard output: a terminal with a width and perhaps
 //! colours, or another program that needs plain text.
 
+use crate::environment::variable;
 use crate::terminal;
 use assay_base::text::{printable, without_passwords};
 use assay_judge::render::Reader;
@@ -48,10 +49,8 @@ pub(crate) fn coloured(text: &str) -> String {
 }
 
 /// NO_COLOR with any value switches colours off (no-color.org); a dumb terminal has none.
-#[allow(clippy::disallowed_methods, reason = "the binary reads the environment")]
 fn wanted() -> bool {
-    let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-    set("NO_COLOR").is_none() && set("TERM").is_some_and(|term| term != "dumb")
+    variable("NO_COLOR").is_none() && variable("TERM").is_some_and(|term| term != "dumb")
 }
 
 fn paint(text: &str) -> String {

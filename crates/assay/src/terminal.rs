@@ -135,14 +135,18 @@ fn erased(lines: &[String]) -> String {
 
 /// `line` cut to `room` columns. A character outside the scripts of Europe may take two.
 fn cut(line: &str, room: usize) -> Cow<'_, str> {
-    let width = |c: char| if c < '\u{1100}' { 1 } else { 2 };
-    if line.chars().map(width).sum::<usize>() <= room {
+    if line.chars().map(width_of).sum::<usize>() <= room {
         return Cow::Borrowed(line);
     }
     let mut used = 1;
     let kept = line.chars().take_while(|c| {
-        used += width(*c);
+        used += width_of(*c);
         used <= room
     });
     Cow::Owned(kept.collect::<String>() + "…")
+}
+
+/// How many columns a character may take.
+fn width_of(character: char) -> usize {
+    if character < '\u{1100}' { 1 } else { 2 }
 }

@@ -3,6 +3,7 @@
 
 use crate::args::Access;
 use crate::confirm::{Seat, seat};
+use crate::environment::variable;
 use crate::screen::{complain, tell};
 use crate::terminal;
 use assay_device::safety::{Gate, Refusal, RuleId};
@@ -102,8 +103,9 @@ fn in_a_drop_ins_words(refusal: &Refusal, kept: &[Kept]) -> Failure {
 
 /// The rules that a consent has to override.
 fn overridden(refusal: &Refusal) -> Vec<String> {
-    let is_confirmed_otherwise = |rule: &RuleId| *rule == RuleId::S6 && refusal.is_in_container;
-    let rules = refusal.rules().filter(|rule| rule.overridable() && !is_confirmed_otherwise(rule));
+    let rules = refusal.rules().filter(|rule| rule.overridable());
+    // In a container this rule is confirmed by another option.
+    let rules = rules.filter(|rule| *rule != RuleId::S6 || !refusal.is_in_container);
     rules.map(|rule| rule.to_string()).collect()
 }
 
@@ -132,11 +134,6 @@ fn in_a_script(in_container: bool) -> String {
 /// The run directory that was asked for.
 pub(crate) fn run_dir() -> Option<std::path::PathBuf> {
     variable(RUN_DIR).map(Into::into)
-}
-
-#[allow(clippy::disallowed_methods, reason = "the binary reads the environment")]
-pub(super) fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 fn tokens(text: &str) -> Vec<String> {

@@ -2,7 +2,7 @@
 //! written for the original, with the original's.
 
 use super::common::MINUS_ONE;
-use super::consent::variable;
+use crate::environment::variable;
 use crate::screen::complain;
 use assay_run::failure::{Failure, code};
 use assay_run::host::signals;

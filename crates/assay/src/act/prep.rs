@@ -48,8 +48,9 @@ fn prepared(device: &str, args: &[String]) -> Result<u8, Failure> {
     let mut progress = Progress::shared(done.clone());
     let how = prepare::Preparation { zero: true, afresh: false, engine: Choice::Auto, run: seed(None, &named) as u32 };
     std::thread::scope(|scope| {
-        let body = || prepare(opened.real(), args, how, Some(&records), &mut progress, &stop);
-        let work = spawn(scope, "prepare".to_owned(), body)?;
+        let work = spawn(scope, "prepare".to_owned(), || {
+            prepare(opened.real(), args, how, Some(&records), &mut progress, &stop)
+        })?;
         let mut dots = Dots { device, row: text::dots(size), printed: 0 };
         watch(&work, &done, &mut dots);
         let result = work.join().unwrap_or_else(|_| Err(Failure::bug("preparing panicked")));

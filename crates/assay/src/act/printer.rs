@@ -133,16 +133,15 @@ impl Printer {
     }
 
     fn event(&mut self, event: &Event) {
-        let number = |key: &str| event.details.get(key).and_then(|text| text.parse::<usize>().ok());
         let Some(header) = &self.header else { return };
-        let flow = number("flow").and_then(|flow| header.flows.get(flow));
+        let flow = number_in(event, "flow").and_then(|flow| header.flows.get(flow));
         let stream = flow.and_then(|flow| header.streams.get(usize::from(flow.stream)));
         let device = flow.and_then(|flow| header.targets.get(usize::from(flow.target)));
         let (Some(stream), Some(device)) = (stream, device) else { return };
         let write = stream.direction == Some(Direction::Write);
         let text = match event.what {
             EventKind::IoError => {
-                let errno = number("errno").unwrap_or(0) as i32;
+                let errno = number_in(event, "errno").unwrap_or(0) as i32;
                 let (_, text) = super::common::errno(&std::io::Error::from_raw_os_error(errno));
                 self.named += 1;
                 write::io_failed(write, &device.name, errno, &text)
@@ -206,4 +205,9 @@ fn lagging(kind: Kind, stream: &str) -> Stop {
         (Kind::Index, "reads") => Stop::Generator,
         (Kind::Index, _) => Stop::Cache,
     }
+}
+
+/// The number that an event has under this key.
+fn number_in(event: &Event, key: &str) -> Option<usize> {
+    event.details.get(key).and_then(|text| text.parse().ok())
 }

@@ -108,8 +108,7 @@ impl Running {
     }
 
     fn failed(&self, interval: &Interval) -> Option<String> {
-        let each = |flow: &FlowInterval| flow.errors.values().fold(flow.short, |sum, n| sum.saturating_add(*n));
-        let failed = sum(interval, each);
+        let failed = sum(interval, |flow| flow.errors.values().fold(flow.short, |sum, n| sum.saturating_add(*n)));
         (failed > 0).then(|| format!("FAILED {failed}"))
     }
 
@@ -119,8 +118,8 @@ impl Running {
 
     fn rate(&self, interval: &Interval) -> String {
         let seconds = Span::from_ns(interval.end_ns.saturating_sub(interval.start_ns)).as_secs_f64().max(1e-9);
-        let rate = |of: fn(&FlowInterval) -> u64| sum(interval, of) as f64 / seconds;
-        format!("{:.0}/s of {:.0}/s", rate(|flow| flow.ok), rate(|flow| flow.scheduled))
+        let (done, scheduled) = (sum(interval, |flow| flow.ok), sum(interval, |flow| flow.scheduled));
+        format!("{:.0}/s of {:.0}/s", done as f64 / seconds, scheduled as f64 / seconds)
     }
 
     fn over(&self, interval: &Interval) -> Option<String> {

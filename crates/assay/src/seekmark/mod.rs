@@ -26,7 +26,7 @@ use assay_run::open::seed::seed;
 use assay_run::open::targets::{self, SmallestTarget, TargetNeeds};
 use printer::{Ended, Printer};
 use std::os::unix::fs::FileTypeExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A path that no target can have; it stands for the log directory of a run whose log is not kept.
 const NOWHERE: &str = "/proc";
@@ -69,9 +69,12 @@ fn each(runs: Vec<Asked>) -> Result<u8, Failure> {
 /// What each number of threads gains over the first.
 fn gains(rates: &[(u32, f64)]) -> String {
     let first = rates.first().map_or(0.0, |(_, rate)| *rate);
-    let gain = |rate: f64| if first > 0.0 { rate / first } else { 0.0 };
-    let one = |(threads, rate): &(u32, f64)| format!("-t {threads}: {rate:.2}/s ({:.2}x)", gain(*rate));
-    format!("assay: total seeks per sec of {}", rates.iter().map(one).collect::<Vec<_>>().join(", "))
+    let mut gains = Vec::new();
+    for (threads, rate) in rates {
+        let gain = if first > 0.0 { rate / first } else { 0.0 };
+        gains.push(format!("-t {threads}: {rate:.2}/s ({gain:.2}x)"));
+    }
+    format!("assay: total seeks per sec of {}", gains.join(", "))
 }
 
 fn benchmark(asked: Asked, is_one_of_several: bool) -> Result<Ended, Failure> {
@@ -80,9 +83,10 @@ fn benchmark(asked: Asked, is_one_of_several: bool) -> Result<Ended, Failure> {
     let plan = workload
         .plan(&Adjust { seed: seed(None, &named), targets: 1, ..Adjust::default() })
         .map_err(Failure::workload)?;
-    let threads = asked.threads;
-    let own_dir = |dir: PathBuf| if is_one_of_several { dir.join(format!("threads-{threads}")) } else { dir };
-    let run_dir = consent::run_dir().map(own_dir);
+    let mut run_dir = consent::run_dir();
+    if let Some(dir) = run_dir.as_mut().filter(|_| is_one_of_several) {
+        dir.push(format!("threads-{}", asked.threads));
+    }
     // A target that is too small is refused below, in SeekMark's words.
     let needs = TargetNeeds {
         smallest: SmallestTarget::Any,
