@@ -90,14 +90,14 @@ pub(crate) fn cache_curve(args: &CacheCurveArgs) -> Result<u8, Failure> {
     let plan = asked.plan(&named, args.load, &pace, &Judged::default())?;
     let sizes = sizes_of(&named)?;
     let usual = block(&sizes);
-    let geometry = |(name, size): (&String, &Option<(u64, u32)>)| match size {
-        Some((size, block)) => Ok(Geometry { size: *size, block: *block }),
-        None => {
-            Err(Failure::usage(format!("the size of {} is not known: name a target that has one", name.escape_debug())))
-        }
-    };
     let names: Vec<String> = named.iter().map(|(name, _)| name.clone()).collect();
-    let geometries: Vec<Geometry> = names.iter().zip(&sizes).map(geometry).collect::<Result<_, _>>()?;
+    let mut geometries = Vec::new();
+    for (name, size) in names.iter().zip(&sizes) {
+        let (size, block) = size.ok_or_else(|| {
+            Failure::usage(format!("the size of {} is not known: name a target that has one", name.escape_debug()))
+        })?;
+        geometries.push(Geometry { size, block });
+    }
     let taken = taken(&plan, &geometries, args.block)?;
     let trace = Trace::new(&plan, &geometries)
         .map_err(|why| Failure::workload(format!("the workload {} has no order of its own: {why}", plan.name)))?;
@@ -159,8 +159,8 @@ fn followed(
     let (block, all) = (args.block.get(), taken.blocks());
     // Four sizes for each doubling, where they cost nothing.
     let steps = if settings.policy == Policy::Lru { 4.0 } else { 1.0 };
-    let size = |step: u32| (SMALLEST as f64 * (f64::from(step) / steps).exp2()).round() as u64;
-    let sizes: Vec<u64> = (0..).map(size).take_while(|size| *size < all).chain([all]).collect();
+    let sizes = (0u32..).map(|step| (SMALLEST as f64 * (f64::from(step) / steps).exp2()).round() as u64);
+    let sizes: Vec<u64> = sizes.take_while(|size| *size < all).chain([all]).collect();
     let mut curve = cache::CacheCurve::new(settings, sizes);
     let mut operations = 0;
     for op in trace.take(usize::try_from(args.operations).unwrap_or(usize::MAX)) {

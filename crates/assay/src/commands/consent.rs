@@ -136,12 +136,9 @@ fn admissible(target: &str, args: &Consent) -> Result<Examination, Failure> {
 /// Asks at a terminal; otherwise requires the tokens.
 fn agreed(exams: &[Examination], args: &Consent) -> Result<(), Failure> {
     let all: Vec<&Examination> = exams.iter().collect();
-    let named = |exam: &&Examination| {
-        exam.token.as_ref().is_some_and(|token| args.destroy_data.iter().any(|given| given.eq_ignore_ascii_case(token)))
-    };
     match seat() {
         Seat::Person => agree(&all),
-        _ => match all.iter().find(|exam| !named(exam)) {
+        _ => match all.iter().find(|exam| !is_token_given(exam, args)) {
             None => Ok(()),
             Some(exam) => Err(Failure::refused(format!(
                 "there is no terminal to ask whether {} may be overwritten, and no token given is for it; no consent was recorded\n  = \
@@ -151,6 +148,10 @@ fn agreed(exams: &[Examination], args: &Consent) -> Result<(), Failure> {
             ))),
         },
     }
+}
+
+fn is_token_given(exam: &Examination, args: &Consent) -> bool {
+    exam.token.as_ref().is_some_and(|token| args.destroy_data.iter().any(|given| given.eq_ignore_ascii_case(token)))
 }
 
 fn until(length: Span) -> Result<(Timestamp, Timestamp), Failure> {
@@ -199,18 +200,8 @@ fn name(kept: &Kept) -> String {
 }
 
 fn listed(all: &[Kept], json: bool) -> Result<u8, Failure> {
-    let state = |kept: &Kept| match (&kept.standing, &kept.given) {
-        (Err(why), _) => Err(why.clone()),
-        // The path may name another device by now.
-        (Ok(_), Some(given)) => match Gate::host().introduce(&given.path) {
-            exam if exam.marks.is_empty() => Err(format!("{} is not there now", shown(&given.path))),
-            exam => kept.why_not(&exam).map_or(Ok(()), Err),
-        },
-        (Ok(_), None) => Ok(()),
-    };
     if json {
-        let row = |kept: &Kept| serde_json::json!({ "file": kept.file, "consent": kept.given, "counts": state(kept).is_ok(), "why": state(kept).err() });
-        print_json(&all.iter().map(row).collect::<Vec<_>>())?;
+        print_json(&all.iter().map(as_json).collect::<Vec<_>>())?;
         return Ok(code::DONE);
     }
     if all.is_empty() {
@@ -222,9 +213,27 @@ fn listed(all: &[Kept], json: bool) -> Result<u8, Failure> {
             .as_ref()
             .map(|given| format!("from {} until {}, overrides {}", given.given, given.until, given.rules()));
         show(&format!("{}  {}\n", name(kept), of.unwrap_or_else(|| "cannot be read".to_owned())));
-        if let Err(why) = state(kept) {
+        if let Err(why) = state_of(kept) {
             show(&format!("    not valid: {why}\n"));
         }
     }
     Ok(code::DONE)
+}
+
+/// Whether a consent counts now; the error is why it does not.
+fn state_of(kept: &Kept) -> Result<(), String> {
+    match (&kept.standing, &kept.given) {
+        (Err(why), _) => Err(why.clone()),
+        // The path may name another device by now.
+        (Ok(_), Some(given)) => match Gate::host().introduce(&given.path) {
+            exam if exam.marks.is_empty() => Err(format!("{} is not there now", shown(&given.path))),
+            exam => kept.why_not(&exam).map_or(Ok(()), Err),
+        },
+        (Ok(_), None) => Ok(()),
+    }
+}
+
+fn as_json(kept: &Kept) -> serde_json::Value {
+    let state = state_of(kept);
+    serde_json::json!({ "file": kept.file, "consent": kept.given, "counts": state.is_ok(), "why": state.err() })
 }

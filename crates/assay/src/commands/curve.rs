@@ -86,11 +86,16 @@ pub(crate) enum Maximum {
 impl std::str::FromStr for Maximum {
     type Err = String;
     fn from_str(text: &str) -> Result<Maximum, String> {
-        let load = text.parse().map(Maximum::Load).ok();
-        let rate = || text.parse().map(Maximum::Rate).ok().filter(|rate| !matches!(rate, Maximum::Rate(Rate::ZERO)));
-        load.or_else(rate).ok_or_else(|| {
-            format!("\"{}\" is neither a multiple nor a rate; write it like 30x or 60000/s", text.escape_debug())
-        })
+        if let Ok(load) = text.parse() {
+            return Ok(Maximum::Load(load));
+        }
+        match text.parse() {
+            Ok(rate) if rate != Rate::ZERO => Ok(Maximum::Rate(rate)),
+            _ => Err(format!(
+                "\"{}\" is neither a multiple nor a rate; write it like 30x or 60000/s",
+                text.escape_debug()
+            )),
+        }
     }
 }
 
@@ -192,21 +197,24 @@ fn shares(points: &[Share]) -> Result<Vec<Share>, Failure> {
 /// The stream whose throughput and response are shown. It must have a rate, because loads multiply rates.
 fn stream(plan: &Plan, asked: Option<&str>) -> Result<String, Failure> {
     let judged = plan.criteria.first().map(|criterion| criterion.stream.as_str());
-    let all = |name: &str| name == Criterion::ALL && plan.criteria.iter().any(|criterion| criterion.stream == name);
-    let open = |name: &str| all(name) || plan.streams.iter().any(|it| it.name == name && it.arrival.rate().is_some());
-    let first = || plan.streams.iter().find(|it| it.arrival.rate().is_some()).map(|it| it.name.as_str());
-    let name = asked.or(judged.filter(|name| open(name))).or_else(first);
-    let with_rate = || plan.streams.iter().filter(|it| it.arrival.rate().is_some());
-    let names = || with_rate().map(|it| it.name.clone()).collect::<Vec<_>>().join(", ");
+    let with_rate = plan.streams.iter().filter(|stream| stream.arrival.rate().is_some());
+    let with_rate: Vec<&str> = with_rate.map(|stream| stream.name.as_str()).collect();
+    let name = asked.or(judged.filter(|name| has_rate(plan, name))).or(with_rate.first().copied());
     match name {
-        Some(name) if open(name) => Ok(name.to_owned()),
+        Some(name) if has_rate(plan, name) => Ok(name.to_owned()),
         Some(name) => Err(Failure::usage(format!(
             "there is no stream {} with a rate; there are: {}",
             one_line(name),
-            one_line(names())
+            one_line(with_rate.join(", "))
         ))),
         None => Err(Failure::workload(Plan::ONLY_CLOSED_LOOPS)),
     }
+}
+
+/// True for a stream with a rate, and for the name of all streams where a criterion is about all.
+fn has_rate(plan: &Plan, name: &str) -> bool {
+    name == Criterion::ALL && plan.criteria.iter().any(|criterion| criterion.stream == name)
+        || plan.streams.iter().any(|stream| stream.name == name && stream.arrival.rate().is_some())
 }
 
 /// The load at which the stream has the given rate.

@@ -56,7 +56,6 @@ fn backing_file(exam: &Examination) -> Option<PathBuf> {
 }
 
 fn json(exam: &Examination) -> serde_json::Value {
-    let rule = |answer: &RuleAnswer| serde_json::json!({ "id": answer.id.to_string(), "ok": answer.ok, "overridable": answer.overridable, "evidence": answer.evidence });
     serde_json::json!({
         "path": exam.given,
         "token": exam.token,
@@ -66,7 +65,7 @@ fn json(exam: &Examination) -> serde_json::Value {
         "serial": exam.serial,
         "wwid": exam.wwid,
         "by_id": exam.by_id,
-        "rules": exam.rules.iter().map(rule).collect::<Vec<_>>(),
+        "rules": exam.rules.iter().map(rule_as_json).collect::<Vec<_>>(),
         "watermarks": exam.watermarks.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "accepted": exam.accepted,
     })
@@ -87,4 +86,8 @@ fn lines_of(exam: &Examination, all: bool) -> String {
         text += &format!("    not certifiable: {}\n", one_line(mark));
     }
     text
+}
+
+fn rule_as_json(answer: &RuleAnswer) -> serde_json::Value {
+    serde_json::json!({ "id": answer.id.to_string(), "ok": answer.ok, "overridable": answer.overridable, "evidence": answer.evidence })
 }

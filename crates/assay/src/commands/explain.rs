@@ -14,14 +14,12 @@ use assay_device::probe;
 use assay_device::safety::Roots;
 use assay_judge::for_a_shell;
 use assay_model::arrival::{Bursts, Pauses, SharedSchedule};
-use assay_model::closed_loops::ClosedLoop;
-use assay_model::mix::{Line, Loop, Spread};
+use assay_model::mix::{Loop, Spread};
 use assay_model::oltp::{Oltp, Storage};
 use assay_model::{Address, Arrival, Block, PhaseKind, Plan, Stream};
 use assay_run::drive::integrity;
 use assay_run::failure::{Failure, code};
 use assay_run::open::targets::{self, Named};
-use assay_run::procedure::steps::Task;
 use clap_complete::engine::ArgValueCompleter;
 
 /// `assay explain`
@@ -79,17 +77,7 @@ pub(crate) fn explain(args: &Explain) -> Result<u8, Failure> {
         fits(&task.plan, &sizes)?;
     }
     if args.json {
-        let one = |plan: &Plan| {
-            let mut value =
-                serde_json::to_value(plan).map_err(|e| Failure::bug(format!("a plan that is not JSON: {e}")))?;
-            value["targets_named"] = serde_json::json!(named.iter().map(|(name, _)| name).collect::<Vec<_>>());
-            value["derived"] = derived(plan, block(&sizes));
-            if let Some(both) = behind::both(plan, &sizes) {
-                value["cache_sides"] = behind::json(plan, &both?);
-            }
-            Ok(value)
-        };
-        let all = tasks.iter().map(|task| one(&task.plan)).collect::<Result<Vec<_>, Failure>>()?;
+        let all = tasks.iter().map(|task| json(&task.plan, &named, &sizes)).collect::<Result<Vec<_>, Failure>>()?;
         let mut value = match tasks.as_slice() {
             [task] if task.head.is_none() => all.into_iter().collect::<Vec<_>>().remove(0),
             _ => serde_json::json!({ "steps": all }),
@@ -99,19 +87,30 @@ pub(crate) fn explain(args: &Explain) -> Result<u8, Failure> {
         }
         print_json(&value)?;
     } else {
-        let one = |task: &Task| {
+        let mut all = String::new();
+        for task in &tasks {
             let plan = text(&task.plan, &named, &sizes, unknown.as_deref());
             let sides = behind::both(&task.plan, &sizes).transpose()?;
             let plan = plan + &sides.map_or_else(String::new, |both| behind::text(&task.plan, &sizes, &both));
-            Ok(match &task.head {
+            all += &match &task.head {
                 Some(head) => format!("step {} of {}, {}\n{plan}\n", head.number, head.of, head.title),
                 None => plan,
-            })
-        };
-        let all = tasks.iter().map(one).collect::<Result<Vec<String>, Failure>>()?;
-        show_lines(&(all.concat() + &job::text(&asked.keys)));
+            };
+        }
+        show_lines(&(all + &job::text(&asked.keys)));
     }
     Ok(code::DONE)
+}
+
+/// A plan with what follows from it for these targets.
+fn json(plan: &Plan, named: &[(String, Named)], sizes: &[Known]) -> Result<serde_json::Value, Failure> {
+    let mut value = serde_json::to_value(plan).map_err(|e| Failure::bug(format!("a plan that is not JSON: {e}")))?;
+    value["targets_named"] = serde_json::json!(named.iter().map(|(name, _)| name).collect::<Vec<_>>());
+    value["derived"] = derived(plan, block(sizes));
+    if let Some(both) = behind::both(plan, sizes) {
+        value["cache_sides"] = behind::json(plan, &both?);
+    }
+    Ok(value)
 }
 
 /// Refuses an OLTP load, or parts that are laid out together, on targets that are too small for them, where the sizes of all are known.
@@ -152,23 +151,25 @@ const UNKNOWN: u64 = 1 << 40;
 fn derived(plan: &Plan, block: u32) -> serde_json::Value {
     let (read, written, total) = totals(plan, block);
     // A closed loop moves as much as the target takes: no figure exists in advance.
-    let bounded = |direction, value: f64| plan.unbounded(direction).next().is_none().then_some(value);
-    let stream = |stream: &Stream| {
-        serde_json::json!({
-            "name": stream.name,
-            "operations_per_second": stream.arrival.rate().map(|rate| rate.as_f64()),
-            "bytes_per_second": Plan::bytes_per_second(stream, block),
-            "size_done": stream.block().and_then(|own| own.size.done(block)).map(|done| done.to_string()),
-        })
-    };
+    let [bounds_reads, bounds_writes] =
+        [Direction::Read, Direction::Write].map(|direction| plan.unbounded(direction).next().is_none());
     serde_json::json!({
         "block_bytes": block,
-        "read_bytes_per_second": bounded(Direction::Read, read),
-        "written_bytes_per_second": bounded(Direction::Write, written),
-        "written_bytes": bounded(Direction::Write, total),
+        "read_bytes_per_second": bounds_reads.then_some(read),
+        "written_bytes_per_second": bounds_writes.then_some(written),
+        "written_bytes": bounds_writes.then_some(total),
         "duration_seconds": plan.length().as_secs_f64(),
         "destroys_data": plan.writes(),
-        "streams": plan.streams.iter().map(stream).collect::<Vec<_>>(),
+        "streams": plan.streams.iter().map(|stream| derived_of_stream(stream, block)).collect::<Vec<_>>(),
+    })
+}
+
+fn derived_of_stream(stream: &Stream, block: u32) -> serde_json::Value {
+    serde_json::json!({
+        "name": stream.name,
+        "operations_per_second": stream.arrival.rate().map(|rate| rate.as_f64()),
+        "bytes_per_second": Plan::bytes_per_second(stream, block),
+        "size_done": stream.block().and_then(|own| own.size.done(block)).map(|done| done.to_string()),
     })
 }
 
@@ -241,13 +242,14 @@ fn oltp_in_words(oltp: &Oltp, out: &mut Lines) {
         oltp.rate.as_f64()
     ));
     for (asu, (name, storage)) in (1..).zip(["data store", "user store", "log"].iter().zip(&oltp.asus)) {
-        let piece = |it: &Storage| {
-            let part = it.extent.map_or_else(String::new, |extent| format!(" ({extent})"));
-            format!("target {}{part}", it.target + 1)
-        };
-        let pieces: Vec<String> = storage.iter().map(piece).collect();
+        let pieces: Vec<String> = storage.iter().map(piece_in_words).collect();
         out.add(format_args!("  ASU {asu}, the {name}: {}", pieces.join(", ")));
     }
+}
+
+fn piece_in_words(piece: &Storage) -> String {
+    let part = piece.extent.map_or_else(String::new, |extent| format!(" ({extent})"));
+    format!("target {}{part}", piece.target + 1)
 }
 
 fn streams(plan: &Plan, block: u32, out: &mut Lines) {
@@ -258,8 +260,7 @@ fn streams(plan: &Plan, block: u32, out: &mut Lines) {
     out.add(format_args!("  {:wide$} {:9} {:>14} {:>long$} {:>12}  address", "name", "", "rate", "size", "bytes/s"));
     for stream in &plan.streams {
         let rate = stream.arrival.rate().map(|rate| format!("{:.3}/s", rate.as_f64()));
-        let of_mix = || transactions::share(plan, stream);
-        let rate = rate.or_else(of_mix).unwrap_or_else(|| closed(stream));
+        let rate = rate.or_else(|| transactions::share(plan, stream)).unwrap_or_else(|| closed(stream));
         let bytes =
             Plan::bytes_per_second(stream, block).map_or_else(|| "-".into(), |bytes| Bytes::new(bytes as u64).human());
         let name = &stream.name;
@@ -312,12 +313,26 @@ fn lives(plan: &Plan, out: &mut Lines) {
     let streams = plan.streams.iter().map(|stream| (&stream.name, &stream.life));
     for (name, life) in streams.chain(plan.loops.iter().map(|it| (&it.name, &it.life))) {
         // The number of operations of a closed loop stands beside its number in flight.
-        let closed = |stream: &Stream| matches!(stream.arrival, Arrival::Closed { .. } | Arrival::Paced { .. });
-        let told = plan.streams.iter().any(|stream| stream.name == *name && closed(stream));
-        if !(life.is_whole() || told && life.is_by_operations()) {
+        let is_closed = plan.streams.iter().any(|stream| {
+            stream.name == *name && matches!(stream.arrival, Arrival::Closed { .. } | Arrival::Paced { .. })
+        });
+        if !(life.is_whole() || is_closed && life.is_by_operations()) {
             out.add(format_args!("  {name}: {life}"));
         }
     }
+}
+
+/// The streams of a loop that draw in this line of it, each with its share.
+fn members_in_words(streams: &[&Stream], line: Option<&str>) -> String {
+    let mut members = Vec::new();
+    for stream in streams {
+        if matches!(&stream.arrival, Arrival::Looped { line: own, .. } if own.as_deref() == line) {
+            members.push((&stream.name, stream.arrival.share().map_or(0, Share::as_ppb) as f64));
+        }
+    }
+    let all: f64 = members.iter().map(|(_, share)| share).sum();
+    let members = members.iter().map(|(name, share)| format!("{name} {:.1}%", share / all.max(1.0) * 100.0));
+    members.collect::<Vec<_>>().join(", ")
 }
 
 /// A closed loop over several streams: what is in flight, who draws how often, and its pauses.
@@ -337,21 +352,12 @@ fn looped(plan: &Plan, it: &Loop) -> String {
     let own = plan.streams.iter().filter(|stream| stream.arrival.loop_name() == Some(&it.name));
     let own = own.filter(|stream| stream.flush().is_none());
     let own: Vec<&Stream> = own.collect();
-    let of = |line: Option<&str>| {
-        let within =
-            |stream: &&&Stream| matches!(&stream.arrival, Arrival::Looped { line: own, .. } if own.as_deref() == line);
-        let members: Vec<&&Stream> = own.iter().filter(within).collect();
-        let share = |stream: &&&Stream| stream.arrival.share().map_or(0, Share::as_ppb) as f64;
-        let all: f64 = members.iter().map(share).sum();
-        let one = |stream: &&&Stream| format!("{} {:.1}%", stream.name, share(stream) / all.max(1.0) * 100.0);
-        members.iter().map(one).collect::<Vec<_>>().join(", ")
-    };
-    let line = |line: &Line| {
+    let mut lines = if it.lines.is_empty() { format!(": {}", members_in_words(&own, None)) } else { String::new() };
+    for line in &it.lines {
         let delay = if line.delay.is_zero() { String::new() } else { format!(" after {}", line.delay) };
-        format!("; {} of the bursts of {}{delay}: {}", Share::from_ppb(line.weight), line.burst, of(Some(&line.name)))
-    };
-    let lines: String =
-        if it.lines.is_empty() { format!(": {}", of(None)) } else { it.lines.iter().map(line).collect() };
+        let (weight, members) = (Share::from_ppb(line.weight), members_in_words(&own, Some(&line.name)));
+        lines += &format!("; {weight} of the bursts of {}{delay}: {members}", line.burst);
+    }
     let over =
         it.turns.map_or_else(|| "on each target".to_owned(), |turns| format!("on all its targets together, {turns}"));
     format!("loop {}: {} in flight {over}{copies}{}{lines}", it.name, it.in_flight, think.unwrap_or_default())
@@ -450,13 +456,17 @@ fn bytes(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>], o
 fn tags(plan: &Plan, named: &[(String, Named)], roots: &Roots) -> Vec<String> {
     let flows: Vec<(u16, u16)> = plan.flows().collect();
     let loops = plan.closed_loops();
-    let said = |(target, (name, named)): (usize, &(String, Named))| {
-        let Named::Path(path) = named else { return None };
-        let is_here = |looped: &&ClosedLoop| looped.flows.iter().all(|flow| usize::from(flows[*flow].1) == target);
-        let asked = loops.iter().filter(is_here).map(|looped| u64::from(looped.slots)).sum();
-        more_than_tags(name, probe::target(roots, path).nr_requests?, asked)
-    };
-    named.iter().enumerate().filter_map(said).collect()
+    let mut lines = Vec::new();
+    for (target, (name, named)) in named.iter().enumerate() {
+        let Named::Path(path) = named else { continue };
+        let here = loops
+            .iter()
+            .filter(|closed_loop| closed_loop.flows.iter().all(|flow| usize::from(flows[*flow].1) == target));
+        let asked = here.map(|closed_loop| u64::from(closed_loop.slots)).sum();
+        let Some(tags) = probe::target(roots, path).nr_requests else { continue };
+        lines.extend(more_than_tags(name, tags, asked));
+    }
+    lines
 }
 
 /// How long there are blocks which a stream has never seen, where it goes to such.

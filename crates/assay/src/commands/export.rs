@@ -14,7 +14,7 @@ use assay_record::{Entry, Header};
 use assay_run::failure::{Failure, code, shown};
 use assay_run::log::{reading, results, rundir};
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// `assay export`
 #[derive(clap::Args, Debug)]
@@ -154,12 +154,11 @@ fn sink(args: &Export, verdict: &[String], header: &Header) -> Box<dyn Sink> {
 
 fn of_log(args: &Export, verdict: Vec<String>) -> Result<u8, Failure> {
     let path = rundir::log_in(&args.log);
-    let wrong = |why: String| Failure::workload(format!("{}: {why}", shown(&path)));
     // A distribution or a time line belongs to one step; a table and a list of jobs can contain several.
     let one_step = matches!(args.to, Format::Hgrm | Format::Hlog | Format::PblioData | Format::JetstressLike);
     let mut reader = reading::read(&path)?;
     let (mut found, mut inside, mut step, mut text) = (None::<Box<dyn Sink>>, false, None, String::new());
-    while let Some(entry) = reader.next_entry().map_err(|e| wrong(e.to_string()))? {
+    while let Some(entry) = reader.next_entry().map_err(|e| unfit(&path, e))? {
         let written = match entry {
             Ok(Entry::Header(header)) => {
                 let number = header.step.as_ref().map_or(1, |step| step.number);
@@ -168,7 +167,7 @@ fn of_log(args: &Export, verdict: Vec<String>) -> Result<u8, Failure> {
                     continue;
                 }
                 if one_step && step.replace(number).is_some_and(|before| before != number) {
-                    return Err(wrong("it holds several steps\n  = name one with --step N".into()));
+                    return Err(unfit(&path, "it holds several steps\n  = name one with --step N"));
                 }
                 found.get_or_insert_with(|| sink(args, &verdict, &header)).header(&header, &mut text)
             }
@@ -180,16 +179,20 @@ fn of_log(args: &Export, verdict: Vec<String>) -> Result<u8, Failure> {
             Err(damage) if damage.torn_tail => break,
             Err(damage) => Err(format!("the log is damaged: {damage}")),
         };
-        written.map_err(&wrong)?;
+        written.map_err(|why| unfit(&path, why))?;
         if text.len() > 1 << 16 {
             print(&std::mem::take(&mut text));
         }
     }
     let mut sink = found.ok_or_else(|| {
         let step = args.step.map_or_else(|| "a run".to_owned(), |step| format!("step {step}"));
-        wrong(format!("there is no {step} in it"))
+        unfit(&path, format!("there is no {step} in it"))
     })?;
-    sink.end(&mut text).map_err(&wrong)?;
+    sink.end(&mut text).map_err(|why| unfit(&path, why))?;
     print(&text);
     Ok(code::DONE)
+}
+
+fn unfit(log: &Path, why: impl std::fmt::Display) -> Failure {
+    Failure::workload(format!("{}: {why}", shown(log)))
 }

@@ -71,26 +71,25 @@ fn logs_below(dir: &Path, depth: u32, found: &mut Vec<PathBuf>) {
 
 /// Prints the result that a procedure has left.
 fn result(dir: &Path) -> Result<u8, Failure> {
-    let at = |file: &str| Some(dir.join(file)).filter(|path| path.is_file());
-    let verdict = if let Some(path) = at(searching::FILE) {
+    let verdict = if let Some(path) = file_in(dir, searching::FILE) {
         limit::show_kept(&kept(&path, |_| true)?)?
-    } else if let Some(path) = at(curving::FILE) {
+    } else if let Some(path) = file_in(dir, curving::FILE) {
         let curve: assay_judge::curve::Curve = kept(&path, |_| true)?;
         show(&rendered(|out| assay_judge::curve::text(&curve, out))?);
         curve.verdict()
-    } else if let Some(path) = at(by_sessions::FILE) {
+    } else if let Some(path) = file_in(dir, by_sessions::FILE) {
         let curve: assay_judge::sessions::SessionsCurve = kept(&path, |_| true)?;
         show(&rendered(|out| assay_judge::sessions::text(&curve, out))?);
         curve.verdict()
-    } else if let Some(path) = at(fitting::FILE) {
+    } else if let Some(path) = file_in(dir, fitting::FILE) {
         let trail: assay_judge::fit::Trail = kept(&path, |_| true)?;
         show(&rendered(|out| assay_judge::fit::text(&trail, out))?);
         trail.outcome.as_ref().map_or(Verdict::Incomplete, |outcome| outcome.verdict())
-    } else if let Some(path) = at(sizing::FILE) {
+    } else if let Some(path) = file_in(dir, sizing::FILE) {
         let sizing: assay_judge::sizing::Sizing = kept(&path, |_| true)?;
         show(&rendered(|out| assay_judge::sizing::text(&sizing, out))?);
         sizing.verdict()
-    } else if let Some(path) = at(matrix::FILE) {
+    } else if let Some(path) = file_in(dir, matrix::FILE) {
         let matrix: assay_judge::matrix::Matrix = kept(&path, |_| true)?;
         show_lines(&rendered(|out| assay_judge::matrix::text(&matrix, out))?);
         matrix.verdict()
@@ -100,4 +99,9 @@ fn result(dir: &Path) -> Result<u8, Failure> {
         Verdict::Incomplete
     };
     Ok(verdict.exit_code())
+}
+
+/// The path of a file in the directory, if it is there.
+fn file_in(dir: &Path, name: &str) -> Option<PathBuf> {
+    Some(dir.join(name)).filter(|path| path.is_file())
 }

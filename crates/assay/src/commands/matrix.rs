@@ -109,7 +109,6 @@ fn places(args: &Orion) -> Result<Vec<Place>, Failure> {
 }
 
 fn show(matrix: &Matrix, dir: &Path, json: bool, progress: &Progress) -> Result<(), Failure> {
-    let bug = |_| Failure::bug("a matrix that cannot be shown");
     if let Err(why) = page(&dir.join(PAGE), |text| html(matrix, text)) {
         progress.warn(&format!("error: {}", why.message()));
     }
@@ -117,7 +116,7 @@ fn show(matrix: &Matrix, dir: &Path, json: bool, progress: &Progress) -> Result<
         return print_json(matrix);
     }
     let mut printed = String::new();
-    text(matrix, &mut printed).map_err(bug)?;
+    text(matrix, &mut printed).map_err(|_| Failure::bug("a matrix that cannot be shown"))?;
     crate::stdout::show(&printed);
     if !matrix.is_whole() {
         progress.say(&format!("cut short; next: {}", crate::again::command(dir)));

@@ -211,12 +211,15 @@ fn criterion(args: &New, part: &Side, text: &mut String) {
 
 /// `80/20`: whole percentages of operations and of space.
 fn hot(text: &str) -> Result<(u64, u64), Failure> {
-    let percent = |text: &str| text.trim().trim_end_matches('%').parse().ok().filter(|n| (1..=99).contains(n));
-    let both = text.split_once('/').and_then(|(operations, space)| percent(operations).zip(percent(space)));
+    let both = text.split_once('/').and_then(|(operations, space)| percent_in(operations).zip(percent_in(space)));
     both.ok_or_else(|| {
         let shown: String = text.chars().take(40).collect();
         Failure::usage(format!("--hot {}: write two whole percentages, such as 80/20", shown.escape_debug()))
     })
+}
+
+fn percent_in(text: &str) -> Option<u64> {
+    text.trim().trim_end_matches('%').parse().ok().filter(|percent| (1..=99).contains(percent))
 }
 
 #[cfg(test)]

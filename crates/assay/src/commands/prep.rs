@@ -132,12 +132,11 @@ fn devices(args: &Prep) -> Result<u8, Failure> {
         print_json(&records)?;
     } else {
         for record in &records {
-            let human = |bytes| Bytes::new(bytes).human();
             print(&format!(
                 "{}: {} zeroed, {} salted, {} sampled blocks verified\n",
                 one_line(&record.target),
-                human(record.zeroed_bytes),
-                human(record.salted_bytes),
+                Bytes::new(record.zeroed_bytes).human(),
+                Bytes::new(record.salted_bytes).human(),
                 record.verified_blocks
             ));
         }

@@ -76,12 +76,12 @@ pub(crate) fn size(args: &Size) -> Result<u8, Failure> {
     let production = Production::read(&args.profile)?;
     let mut start = production.at(&production.knobs())?;
     start.verification.verify = false;
-    let open = |target: &String| {
+    let mut opened = Vec::new();
+    for target in &args.targets {
         let mut settings = args.output.settings(&args.access, &args.pace, &args.judged.criteria);
         (settings.pace.measure, settings.pace.verify) = (Some(args.fit_for), false);
-        Several::open("size", start.clone(), std::slice::from_ref(target), settings)
-    };
-    let opened = args.targets.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+        opened.push(Several::open("size", start.clone(), std::slice::from_ref(target), settings)?);
+    }
     let dir = opened[0].directory()?;
     let mut progress = Progress::new(false);
     let testing = Testing { production: &production, aim: args.aim.aim(), search, pace: args.pace.asked() };

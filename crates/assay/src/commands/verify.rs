@@ -66,12 +66,12 @@ fn answer(certificate: &Path, log: &Path, key: Option<&signing::PublicKey>, sign
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let unreadable = |why: &dyn std::fmt::Display| format!("{}: {why}", shown(path));
     files::read(path, LARGEST).map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => unreadable(
-            &"there is no certificate: an interrupted run has none until it is resumed; `assay judge` reads its log",
+        std::io::ErrorKind::NotFound => format!(
+            "{}: there is no certificate: an interrupted run has none until it is resumed; `assay judge` reads its log",
+            shown(path)
         ),
-        _ => unreadable(&e),
+        _ => format!("{}: {e}", shown(path)),
     })
 }
 

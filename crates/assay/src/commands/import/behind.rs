@@ -67,12 +67,12 @@ pub(super) fn import(args: &Behind) -> Result<u8, Failure> {
         )));
     };
     let block = block(&sizes);
-    let warmed = |cache: Caching| {
+    let warmed = plan.cache.map(|cache| {
         let blocks = cache.blocks(block).min(size / cache.block.get().max(1));
         let filled = blocks.saturating_mul(2).clamp(args.operations.min(MOST_WARM), MOST_WARM);
         Caching { warm: args.warm.unwrap_or(cache.warm.max(filled)), ..cache }
-    };
-    let plan = Plan { cache: plan.cache.map(warmed), ..plan };
+    });
+    let plan = Plan { cache: warmed, ..plan };
     let both = sides(&plan, &[Geometry { size, block }], args.operations).map_err(Failure::workload)?;
     let text = workload(&plan, &both, args)?;
     match &args.out {
@@ -158,10 +158,12 @@ fn places(did: &Did) -> String {
 fn whole(counts: &[u64]) -> Vec<Share> {
     let all: u128 = counts.iter().map(|count| u128::from(*count)).sum::<u128>().max(1);
     let (mut before, mut given) = (0u128, 0u64);
-    let share = |count: &u64| {
+    let mut shares = Vec::new();
+    for count in counts {
         before += u128::from(*count);
         let until = (before * 10_000 / all) as u64;
-        Share::from_ppb((until - std::mem::replace(&mut given, until)) * 100_000)
-    };
-    counts.iter().map(share).collect()
+        shares.push(Share::from_ppb((until - given) * 100_000));
+        given = until;
+    }
+    shares
 }

@@ -140,21 +140,25 @@ fn below(path: &Path, node: &str, depth: u32, all: &mut Vec<Named>) -> Result<()
     if depth == DEPTH_MAX {
         return Err(Failure::usage(format!("{} is nested too deeply; name the files themselves", shown(path))));
     }
-    let unreadable = |e: std::io::Error| Failure::host(format!("{} cannot be read: {e}", shown(path)));
-    let entries = path.read_dir().map_err(unreadable)?;
-    let mut names =
-        entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>().map_err(unreadable)?;
+    let mut names = paths_in(path).map_err(|e| Failure::host(format!("{} cannot be read: {e}", shown(path))))?;
     names.sort();
     names.iter().try_for_each(|name| below(name, node, depth + 1, all))
 }
 
+fn paths_in(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
+    dir.read_dir()?.map(|entry| Ok(entry?.path())).collect()
+}
+
+fn unreadable(file: &Path, why: &std::io::Error) -> Failure {
+    Failure::workload(format!("{} cannot be read: {why}", shown(file)))
+}
+
 fn read(path: &Path, collector: &mut Collector) -> Result<(), Failure> {
-    let unreadable = |e: std::io::Error| Failure::workload(format!("{} cannot be read: {e}", shown(path)));
-    let mut file = files::open(path).map_err(unreadable)?;
+    let mut file = files::open(path).map_err(|e| unreadable(path, &e))?;
     let mut piece = vec![0; PIECE];
     let mut first = true;
     loop {
-        let n = file.read(&mut piece).map_err(unreadable)?;
+        let n = file.read(&mut piece).map_err(|e| unreadable(path, &e))?;
         if n == 0 {
             return Ok(());
         }
@@ -257,20 +261,21 @@ fn report(found: &Findings, assembled: &Assembled) {
 }
 
 fn json(found: &Findings, assembled: &Assembled, text: &str) -> serde_json::Value {
-    let file = |file: &FileSeen| {
-        serde_json::json!({
-            "name": file.name, "host": file.host, "lines": file.lines, "other_lines": file.other, "recognised": file.kinds,
-        })
-    };
     let missing = assembled.missing.iter().map(|one| serde_json::json!({ "what": one.what, "command": one.command }));
     let contradictions =
         assembled.contradictions.iter().map(|one| serde_json::json!({ "what": one.what, "places": one.places }));
     serde_json::json!({
         "schema": 1,
         "profile": text,
-        "files": found.files.iter().map(file).collect::<Vec<_>>(),
+        "files": found.files.iter().map(file_as_json).collect::<Vec<_>>(),
         "missing": missing.collect::<Vec<_>>(),
         "contradictions": contradictions.collect::<Vec<_>>(),
         "remarks": remarks(found, assembled),
+    })
+}
+
+fn file_as_json(file: &FileSeen) -> serde_json::Value {
+    serde_json::json!({
+        "name": file.name, "host": file.host, "lines": file.lines, "other_lines": file.other, "recognised": file.kinds,
     })
 }
