@@ -185,7 +185,7 @@ pub enum Rescue {
 ///
 /// # Errors
 /// `path` is not a regular file with one name, or the kernel's error.
-pub fn go_on(path: &Path) -> io::Result<File> {
+pub fn open_to_append(path: &Path) -> io::Result<File> {
     let file = existing(path)?;
     held::begin(path, &file)?;
     Ok(file)

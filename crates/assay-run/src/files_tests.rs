@@ -38,9 +38,9 @@ fn a_new_file_is_made_over_nothing() {
     assert_eq!(std::fs::read(&path).unwrap(), b"one");
     remove(&path).unwrap();
     remove(&path).unwrap();
-    assert!(go_on(&path).is_err() && !path.exists());
+    assert!(open_to_append(&path).is_err() && !path.exists());
     begin(&path).unwrap().write_all(b"one").unwrap();
-    go_on(&path).unwrap().write_all(b" two").unwrap();
+    open_to_append(&path).unwrap().write_all(b" two").unwrap();
     assert_eq!((std::fs::read(&path).unwrap(), names(dir.path())), (b"one two".to_vec(), vec!["a".to_owned()]));
 }
 

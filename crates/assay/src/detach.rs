@@ -99,7 +99,7 @@ fn open_output(file: &Path, fresh: bool) -> std::io::Result<File> {
         std::fs::create_dir_all(parent)?;
     }
     match file.symlink_metadata() {
-        Ok(_) if !fresh => files::go_on(file),
+        Ok(_) if !fresh => files::open_to_append(file),
         _ => files::begin(file),
     }
 }

@@ -55,7 +55,7 @@ fn cannot_go_on(path: &Path, why: &io::Error) -> Failure {
 }
 
 fn open_locked(log: &Path) -> io::Result<File> {
-    let file = files::go_on(log)?;
+    let file = files::open_to_append(log)?;
     if mark_as_written(&file) { Ok(file) } else { Err(io::Error::other("another run is writing it")) }
 }
 
