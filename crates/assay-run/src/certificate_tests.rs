@@ -20,7 +20,7 @@ fn pair() -> (Vec<u8>, Vec<u8>) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("run.jsonl");
     let names = vec!["sim:flash".to_owned()];
-    let Named::Simulated(spec) = crate::open::targets::named(&names).unwrap().remove(0).1 else {
+    let Named::Simulated(spec) = crate::open::targets::parse_block_targets(&names).unwrap().remove(0).1 else {
         panic!("a simulation")
     };
     let targets = Targets::Simulated(vec![(names[0].clone(), spec)]);

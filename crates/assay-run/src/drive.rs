@@ -45,18 +45,18 @@ pub fn drive(
     observer: &mut dyn Observer,
     stop: &StopCell,
 ) -> Result<CloseReason, Failure> {
-    let ready = integrity::possible(plan, targets)
-        .and_then(|()| caching::possible(plan, targets))
+    let ready = integrity::refuse_impossible(plan, targets)
+        .and_then(|()| caching::refuse_impossible(plan, targets))
         .and_then(|()| log.reserve(room(plan, how)))
         .and_then(|()| targets.recheck())
-        .and_then(|()| unseen(plan, targets));
+        .and_then(|()| with_unseen_blocks(plan, targets));
     let plan = ready.inspect_err(|_| log.forget_unbegun())?;
     let plan = plan.as_ref();
     let cache = lookaside::begin(plan, targets).inspect_err(|_| log.forget_unbegun())?;
     if let Some(cache) = &cache {
         lookaside::announce(cache, |line| observer.warn(line));
     }
-    let marks: Vec<Option<Mark>> = targets.real().iter().map(Mark::of).collect();
+    let marks: Vec<Option<Mark>> = targets.real().iter().map(Mark::from_target).collect();
     if !matches!(targets, Targets::Simulated(_)) {
         log.remember(how.manner.judge_on);
     }
@@ -95,9 +95,9 @@ pub fn drive(
 }
 
 /// The plan with its place among all that was ever seen, where it has one.
-fn unseen<'a>(plan: &'a Plan, targets: &Targets) -> Result<Cow<'a, Plan>, Failure> {
+fn with_unseen_blocks<'a>(plan: &'a Plan, targets: &Targets) -> Result<Cow<'a, Plan>, Failure> {
     if plan.streams.iter().any(Stream::goes_once) {
-        Records::host().unseen(plan, targets.real()).map(Cow::Owned)
+        Records::host().with_unseen_blocks(plan, targets.real()).map(Cow::Owned)
     } else {
         Ok(Cow::Borrowed(plan))
     }

@@ -87,7 +87,7 @@ pub fn prepare(
         }
         while threads.iter().any(|thread| !thread.is_finished()) {
             observer.bytes("preparing", done.load(Ordering::Relaxed), total, clock.now().since(since));
-            rest();
+            wait_a_moment();
         }
         observer.finish();
         threads
@@ -99,7 +99,7 @@ pub fn prepare(
 
 /// Time between two updates of the progress display.
 #[allow(clippy::disallowed_methods, reason = "the display's own pace, not an operation's")]
-fn rest() {
+fn wait_a_moment() {
     std::thread::sleep(std::time::Duration::from_millis(100));
 }
 
@@ -122,7 +122,7 @@ fn interrupted(target: &str, goes_on: bool) -> Failure {
 
 /// The record to continue from: the unfinished one of this target, or a new one.
 fn begin(real: &Real, name: &str, preparation: Preparation, records: Option<&Records>) -> Record {
-    let kept = records.filter(|_| !preparation.afresh).and_then(|records| records.of(real));
+    let kept = records.filter(|_| !preparation.afresh).and_then(|records| records.record_of(real));
     let unfinished = kept.filter(|record| record.finished.is_none() && record.zeroed_bytes + record.salted_bytes > 0);
     unfinished.unwrap_or_else(|| Record {
         identity: real.identity(),
@@ -163,7 +163,7 @@ impl Preparing<'_> {
         self.pass(&mut device, clock, Some(content))?;
         self.record.verified_blocks = self.verify(&mut device, clock)?;
         self.record.finished = Some(rundir::timestamp());
-        self.record.mark = Mark::of(self.real);
+        self.record.mark = Mark::from_target(self.real);
         self.keep()?;
         Ok(self.record)
     }

@@ -64,13 +64,13 @@ pub struct Step {
 impl Procedure {
     /// From the words of a command line: an optional workload, and targets, which an ACT configuration may name too. `model`
     /// is the test that a configuration is for, where its keys do not say.
-    pub fn of(
+    pub fn parse(
         words: &[String],
         quick: bool,
         at: Option<Multiple>,
         model: Option<Kind>,
     ) -> Result<(Procedure, Vec<String>), Failure> {
-        let named = words.first().filter(|word| workloads::is_one(word));
+        let named = words.first().filter(|word| workloads::is_workload(word));
         let targets = &words[usize::from(named.is_some())..];
         if let Some(name) = named.filter(|_| quick) {
             return Err(Failure::usage(format!(
@@ -82,7 +82,7 @@ impl Procedure {
         let profile = if quick { "act-storage-quick" } else { "act-storage" };
         let name = named.map_or(profile, String::as_str);
         let reading = Reading { model, verb: "certify", ..Reading::default() };
-        let found = workloads::all_asked(&[name], &reading)?;
+        let found = workloads::read_all(&[name], &reading)?;
         let workload = found.into_iter().map(|found| found.workload).next().expect("each name is one workload");
         let targets = if targets.is_empty() { workload.targets.paths.clone() } else { targets.to_vec() };
         let workload = for_each(workload, targets.len())?;

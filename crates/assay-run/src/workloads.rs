@@ -45,7 +45,7 @@ pub const SHIPPED: [(&str, &str); 24] = [
 
 /// Reads a workload: a file if there is one with that name, otherwise a shipped one.
 pub fn find(name: &str) -> Result<Workload, Failure> {
-    asked(name, &Reading::default()).map(|found| found.workload)
+    read_named(name, &Reading::default()).map(|found| found.workload)
 }
 
 /// What the command line says about the files of workloads.
@@ -70,12 +70,12 @@ pub struct Found {
     pub is_act: bool,
 }
 
-/// Reads several workloads, as [`asked`] does.
+/// Reads several workloads, as [`read_named`] does.
 ///
 /// # Errors
 /// Also if a model is named and none of them is an ACT configuration.
-pub fn all_asked(names: &[&str], reading: &Reading) -> Result<Vec<Found>, Failure> {
-    let found = names.iter().map(|name| asked(name, reading)).collect::<Result<Vec<_>, _>>()?;
+pub fn read_all(names: &[&str], reading: &Reading) -> Result<Vec<Found>, Failure> {
+    let found = names.iter().map(|name| read_named(name, reading)).collect::<Result<Vec<_>, _>>()?;
     if reading.model.is_some() && !found.iter().any(|found| found.is_act) {
         let names: Vec<String> = names.iter().map(|name| one_line(name).to_string()).collect();
         return Err(Failure::usage(format!("--model is for ACT configurations, and {} is none", names.join(", "))));
@@ -84,7 +84,7 @@ pub fn all_asked(names: &[&str], reading: &Reading) -> Result<Vec<Found>, Failur
 }
 
 /// Like [`find`], as the command line asks for. A file is read once: it may be a pipe.
-pub fn asked(name: &str, reading: &Reading) -> Result<Found, Failure> {
+pub fn read_named(name: &str, reading: &Reading) -> Result<Found, Failure> {
     let choice = &reading.jobs;
     let path = Path::new(name);
     let shipped = SHIPPED.iter().find(|(shipped, _)| *shipped == name);
@@ -120,7 +120,7 @@ pub fn asked(name: &str, reading: &Reading) -> Result<Found, Failure> {
         None if is_act => read_act(name, &bytes, reading)?,
         None => read(name, &String::from_utf8(bytes).map_err(|_| unreadable(path, &"it is not text"))?)?,
     };
-    crate::workloads::recordings::play(&mut workload, path)?;
+    crate::workloads::recordings::add_recording(&mut workload, path)?;
     Ok(Found { workload, keys: Vec::new(), is_act })
 }
 
@@ -132,14 +132,14 @@ fn is_job_file(path: &Path, bytes: &[u8]) -> bool {
 
 /// Divides the words of a command line into workloads and targets: `first` is a workload, and so are the words directly
 /// after it that look like one. A word that is mistaken for a workload is never written to.
-pub fn among<'a>(first: &'a str, rest: &'a [String]) -> (Vec<&'a str>, &'a [String]) {
-    let more = rest.iter().take_while(|word| is_one(word)).count();
+pub fn split_workloads_and_targets<'a>(first: &'a str, rest: &'a [String]) -> (Vec<&'a str>, &'a [String]) {
+    let more = rest.iter().take_while(|word| is_workload(word)).count();
     (std::iter::once(first).chain(rest[..more].iter().map(String::as_str)).collect(), &rest[more..])
 }
 
 /// Whether the first word of a command line that may begin with a workload is one: a shipped name, a name with the
 /// ending of workloads and configurations, or a file with ACT's keys or fio's. Anything else is a target.
-pub fn is_one(name: &str) -> bool {
+pub fn is_workload(name: &str) -> bool {
     let path = Path::new(name);
     let ends = path.extension().is_some_and(|end| end == "toml" || end == "conf" || end == "fio");
     SHIPPED.iter().any(|(shipped, _)| *shipped == name) || ends || has_keys_of_a_workload(path)
@@ -206,7 +206,7 @@ fn bytes_of(path: &Path) -> Result<Vec<u8>, Failure> {
 
 fn unreadable(path: &Path, why: &dyn std::fmt::Display) -> Failure {
     let names: Vec<&str> = SHIPPED.iter().map(|(name, _)| *name).collect();
-    let remedy = match meant(path, &names) {
+    let remedy = match similar_workload(path, &names) {
         Some(meant) => {
             format!("did you mean {}? (assay workloads lists those that come with the program)", shown(&meant))
         }
@@ -216,12 +216,12 @@ fn unreadable(path: &Path, why: &dyn std::fmt::Display) -> Failure {
 }
 
 /// What was probably meant by a name that leads nowhere: a workload that comes with the program, or a file beside it.
-fn meant(path: &Path, shipped: &[&str]) -> Option<PathBuf> {
+fn similar_workload(path: &Path, shipped: &[&str]) -> Option<PathBuf> {
     if path.symlink_metadata().is_ok() {
         return None;
     }
     let bare = path.to_str().filter(|name| !name.contains('/'));
-    bare.and_then(|name| nearest(name, shipped)).map(PathBuf::from).or_else(|| meant::meant(path))
+    bare.and_then(|name| nearest(name, shipped)).map(PathBuf::from).or_else(|| meant::similar_file(path))
 }
 
 #[cfg(test)]

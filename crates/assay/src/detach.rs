@@ -35,7 +35,7 @@ pub(crate) fn detach(dir: &Path, chosen: bool, json: bool) -> Result<u8, Failure
             break;
         }
         if let Some(status) = ended {
-            return over(status, &said, spoken);
+            return report_early_end(status, &said, spoken);
         }
         std::thread::park_timeout(LOOK);
     }
@@ -105,7 +105,7 @@ fn open_output(file: &Path, fresh: bool) -> std::io::Result<File> {
 }
 
 /// The run ended before it began, or too early to be followed. Output that had been `spoken` before is not its own.
-fn over(status: ExitStatus, said: &Path, spoken: Option<u64>) -> Result<u8, Failure> {
+fn report_early_end(status: ExitStatus, said: &Path, spoken: Option<u64>) -> Result<u8, Failure> {
     let bytes = files::read(said, SAID_AT_MOST).unwrap_or_default();
     let text = String::from_utf8_lossy(bytes.get(spoken.unwrap_or(0) as usize..).unwrap_or_default());
     if spoken.is_none() {

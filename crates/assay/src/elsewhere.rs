@@ -48,8 +48,8 @@ const OPTIONS: [(&str, &str); 22] = [
 /// Parses the command line; where it cannot be parsed, the program ends with a message about what to write.
 #[allow(clippy::disallowed_methods, clippy::exit, reason = "it stands for clap's own way to end")]
 pub(crate) fn parse() -> Cli {
-    try_parse().map_err(tame).unwrap_or_else(|error| {
-        let error = advice(&error).map(|advice| error_with(&error, advice)).unwrap_or(error);
+    try_parse().map_err(without_new_lines).unwrap_or_else(|error| {
+        let error = advice_for_option(&error).map(|advice| error_with(&error, advice)).unwrap_or(error);
         // The reason why a value is refused repeats the value, and has no context that could be tamed.
         let text = error.render().to_string();
         if let Cow::Owned(shown) = without_passwords(&text) {
@@ -70,9 +70,9 @@ fn try_parse() -> Result<Cli, clap::Error> {
 }
 
 /// The same error, in which the user's words cannot begin new lines.
-fn tame(mut error: clap::Error) -> clap::Error {
+fn without_new_lines(mut error: clap::Error) -> clap::Error {
     let tamed: Vec<(ContextKind, ContextValue)> =
-        error.context().filter_map(|(kind, value)| Some((kind, tamed(value)?))).collect();
+        error.context().filter_map(|(kind, value)| Some((kind, value_without_new_lines(value)?))).collect();
     for (kind, value) in tamed {
         error.insert(kind, value);
     }
@@ -80,7 +80,7 @@ fn tame(mut error: clap::Error) -> clap::Error {
 }
 
 /// The value without characters that could begin a line; `None` where it stays as it is.
-fn tamed(value: &ContextValue) -> Option<ContextValue> {
+fn value_without_new_lines(value: &ContextValue) -> Option<ContextValue> {
     match value {
         ContextValue::String(text) => Some(ContextValue::String(one_line(text))),
         ContextValue::Strings(texts) => Some(ContextValue::Strings(texts.iter().map(one_line).collect())),
@@ -93,7 +93,7 @@ fn tamed(value: &ContextValue) -> Option<ContextValue> {
 }
 
 /// Our equivalent of an unknown option.
-fn advice(error: &clap::Error) -> Option<&'static str> {
+fn advice_for_option(error: &clap::Error) -> Option<&'static str> {
     let Some(ContextValue::String(found)) = error.get(ContextKind::InvalidArg) else { return None };
     let name = found.trim_start_matches('-').split(['=', ' ']).next()?;
     let known = OPTIONS.iter().find(|(option, _)| *option == name)?;

@@ -3,7 +3,7 @@
 
 mod running;
 
-use crate::screen::{harmless, tell};
+use crate::screen::{tell, without_control_characters};
 use crate::terminal;
 use assay_base::{Bytes, Instant, Span};
 use assay_device::clock::Clock;
@@ -130,7 +130,7 @@ fn part_of(whole: usize, done: u64, total: u64) -> usize {
 /// The first of the figures, as many as stand in one line; the very first always.
 fn as_many_as_fit(figures: &[String], columns: usize) -> String {
     let mut line = String::new();
-    for figure in figures.iter().map(|figure| harmless(&one_line(figure))) {
+    for figure in figures.iter().map(|figure| without_control_characters(&one_line(figure))) {
         if !line.is_empty() && line.chars().count() + 2 + figure.chars().count() > columns {
             break;
         }

@@ -29,8 +29,8 @@ pub(crate) fn unwritten() -> Option<&'static std::io::Error> {
 
 /// Prints text for people: as ASCII where the locale supports nothing else.
 pub(crate) fn show(text: &str) {
-    let text = screen::harmless(text);
-    print(&screen::coloured(&if is_utf8() { text } else { plain(&text) }));
+    let text = screen::without_control_characters(text);
+    print(&screen::coloured(&if is_utf8() { text } else { in_ascii_signs(&text) }));
 }
 
 /// Prints a result for people whose lines have not been made for a certain width: a terminal gets them continued on
@@ -53,7 +53,7 @@ fn is_utf8() -> bool {
 }
 
 /// Our own signs in ASCII, each with the same width; other characters are replaced by a mark.
-fn plain(text: &str) -> String {
+fn in_ascii_signs(text: &str) -> String {
     text.chars().map(in_ascii).collect()
 }
 

@@ -12,7 +12,7 @@ const SHARE_OF_MEMORY: u64 = 2;
 
 /// Refuses targets that the parts of a plan or an OLTP load do not fit on, and a cache that would take the memory of this machine, before anything is issued: a
 /// run that the kernel kills measures nothing.
-pub(crate) fn possible(plan: &Plan, targets: &Targets) -> Result<(), Failure> {
+pub(crate) fn refuse_impossible(plan: &Plan, targets: &Targets) -> Result<(), Failure> {
     let geometries: Vec<Geometry> = (0..usize::from(plan.targets)).map(|index| targets.geometry(index)).collect();
     plan.fits(&geometries).map_err(Failure::workload)?;
     if let Some(oltp) = &plan.oltp {

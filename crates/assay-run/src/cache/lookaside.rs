@@ -15,7 +15,7 @@ use assay_cache::{Cached, Counted, Counters, Index, Range, Setup, Shape};
 use assay_model::Plan;
 use assay_model::cache::CacheDevice;
 use assay_record::{CacheCounters, CacheHead, Event, EventKind, Moved, OnwardReads};
-use kept::{Kept, Trace};
+use kept::{KeptCache, Trace};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -70,7 +70,7 @@ pub(crate) fn begin(plan: &Plan, targets: &Targets) -> Result<Option<Lookaside>,
     let (index, emptied) = match &path {
         None => (None, None),
         Some(path) => {
-            let is = Kept {
+            let is = KeptCache {
                 heads: heads.clone(),
                 ranges: ranges.clone(),
                 traces: traces(targets, at),
@@ -115,12 +115,12 @@ fn shape(device: &CacheDevice, Geometry { size, block }: Geometry) -> Result<Sha
 
 /// The traces that show whether somebody wrote to the targets or to the device of the cache.
 fn traces(targets: &Targets, at: usize) -> Vec<Option<Trace>> {
-    targets.real().iter().take(at + 1).map(Trace::of).collect()
+    targets.real().iter().take(at + 1).map(Trace::from_target).collect()
 }
 
 /// The index that an earlier run kept, if it is certainly still true; otherwise the reason why the cache begins empty.
 /// Both are `None` if there is no file.
-fn take_over(path: &Path, is: Kept) -> Result<(Option<Index>, Option<String>), Failure> {
+fn take_over(path: &Path, is: KeptCache) -> Result<(Option<Index>, Option<String>), Failure> {
     let Some(found) = kept::read(path, is.index.shape()).map_err(|what| refusal(path, &what))? else {
         return Ok((None, None));
     };
@@ -206,7 +206,7 @@ impl Lookaside {
         };
         let at = usize::from(self.target);
         let synced = targets.real().iter().take(at + 1).try_for_each(Real::sync);
-        let kept = Kept { heads: targets.heads(at + 1), ranges: self.ranges, traces: traces(targets, at), index };
+        let kept = KeptCache { heads: targets.heads(at + 1), ranges: self.ranges, traces: traces(targets, at), index };
         let written = synced.and_then(|()| files::replace(&path, &kept.bytes()?));
         if let Err(e) = written {
             tell(&format!(

@@ -12,7 +12,7 @@ use assay_record::{CloseReason, Header, PhaseKind, TargetHead};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Why the log is not a certification, if it is not.
-pub(super) fn lacks(judgement: &Judgement, heads: &[Header]) -> Option<String> {
+pub(super) fn missing_for_certificate(judgement: &Judgement, heads: &[Header]) -> Option<String> {
     let mut marks: Vec<&str> = judgement.watermarks.iter().map(String::as_str).collect();
     marks.extend(heads.iter().flat_map(|head| &head.watermarks).map(String::as_str));
     marks.sort_unstable();
@@ -24,7 +24,7 @@ pub(super) fn lacks(judgement: &Judgement, heads: &[Header]) -> Option<String> {
         return Some(format!("it was judged on {measure} by request, not on what the criteria ask for"));
     }
     let steps: Vec<&Header> = heads.iter().filter(|head| !head.continues).collect();
-    if let Some(why) = steps.iter().enumerate().find_map(|(index, head)| of_step(index, head, &steps)) {
+    if let Some(why) = steps.iter().enumerate().find_map(|(index, head)| fault_of_step(index, head, &steps)) {
         return Some(why);
     }
     let Some(first) = steps.first() else {
@@ -39,7 +39,7 @@ pub(super) fn lacks(judgement: &Judgement, heads: &[Header]) -> Option<String> {
         steps => steps.iter().map(|step| &step.part).collect(),
     };
     let numbered = (1..).zip(parts.into_iter().zip(&steps));
-    untouched(&steps).or_else(|| exchanged(heads)).or_else(|| {
+    untouched(&steps).or_else(|| exchanged_target(heads)).or_else(|| {
         numbered.into_iter().find_map(|(number, (part, head))| {
             let why = surroundings(part).or_else(|| schedule(part, head))?;
             Some(format!("step {number}: {why}"))
@@ -48,7 +48,7 @@ pub(super) fn lacks(judgement: &Judgement, heads: &[Header]) -> Option<String> {
 }
 
 /// Whether a target in one step differs from that of an earlier step, or from that before an interruption.
-fn exchanged(heads: &[Header]) -> Option<String> {
+fn exchanged_target(heads: &[Header]) -> Option<String> {
     let mut seen: BTreeMap<&str, &TargetHead> = BTreeMap::new();
     heads.iter().flat_map(|head| &head.targets).find_map(|target| {
         let first = seen.entry(&target.name).or_insert(target);
@@ -111,7 +111,7 @@ pub(super) fn schedule(part: &StepFigures, head: &Header) -> Option<String> {
 }
 
 /// Why a step is not the one that the procedure has at this place.
-fn of_step(index: usize, head: &Header, steps: &[&Header]) -> Option<String> {
+fn fault_of_step(index: usize, head: &Header, steps: &[&Header]) -> Option<String> {
     let number = index + 1;
     let other = |what: &str| Some(format!("step {number} is not that of a certification: {what}"));
     let Some(step) = &head.step else {
@@ -146,7 +146,7 @@ fn of_step(index: usize, head: &Header, steps: &[&Header]) -> Option<String> {
         return other(&format!("{} was not written full before it", target.name));
     }
     match published(head, steps[0].load.as_str(), step.stress) {
-        Ok(plan) => unlike(&plan, head).and_then(|what| other(&what)),
+        Ok(plan) => difference_from_published(&plan, head).and_then(|what| other(&what)),
         Err(why) => other(&why),
     }
 }
@@ -176,7 +176,7 @@ fn published(head: &Header, first_load: &str, stress: bool) -> Result<Plan, Stri
 }
 
 /// The difference between a step's header and the published plan.
-fn unlike(plan: &Plan, head: &Header) -> Option<String> {
+fn difference_from_published(plan: &Plan, head: &Header) -> Option<String> {
     let published = serde_json::to_value(plan).ok()?;
     for key in ["model", "streams", "criteria", "targets", "load", "slice", "interval", "max_lag", "in_flight_bound"] {
         if published[key] != head.plan[key] {

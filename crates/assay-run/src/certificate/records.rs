@@ -68,7 +68,7 @@ pub struct Mark {
 
 impl Mark {
     /// The current counter of a block device; `None` where there is none.
-    pub fn of(real: &Real) -> Option<Mark> {
+    pub fn from_target(real: &Real) -> Option<Mark> {
         let stat = disk_stat(&Roots::host(), real.disk?)?;
         let written_bytes = stat.write_sectors.checked_add(stat.discard_sectors.unwrap_or(0))?.checked_mul(512)?;
         let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?.trim().to_owned();
@@ -76,7 +76,7 @@ impl Mark {
     }
 
     /// Bytes written between this mark and a later one; `None` where the two do not belong to the same counter.
-    fn until(&self, later: &Mark) -> Option<u64> {
+    fn bytes_written_until(&self, later: &Mark) -> Option<u64> {
         let same = (&self.boot, self.diskseq) == (&later.boot, later.diskseq);
         same.then(|| later.written_bytes.checked_sub(self.written_bytes)).flatten()
     }
@@ -128,7 +128,7 @@ impl Records {
     }
 
     /// The record of a target, if there is one.
-    pub fn of(&self, real: &Real) -> Option<Record> {
+    pub fn record_of(&self, real: &Real) -> Option<Record> {
         self.find(&real.identity(), real.file().as_deref(), real.target.geometry().size)
     }
 
@@ -143,7 +143,7 @@ impl Records {
     /// the target agrees with it: everything that this program writes to a prepared target begins with a stamp, so a
     /// block of zeros was discarded or zeroed by somebody; then `tell` gets a message.
     pub fn preparation(&self, real: &Real, notify: Tell) -> Option<Preparation> {
-        let record = self.of(real)?;
+        let record = self.record_of(real)?;
         let preparation = record.preparation()?;
         let blank = blank::blank(real);
         if let Some(at) = blank.first() {
@@ -157,7 +157,7 @@ impl Records {
             ));
             return None;
         }
-        let foreign_bytes = record.mark.as_ref().and_then(|mark| mark.until(&Mark::of(real)?));
+        let foreign_bytes = record.mark.as_ref().and_then(|mark| mark.bytes_written_until(&Mark::from_target(real)?));
         Some(Preparation { foreign_bytes, ..preparation })
     }
 
@@ -169,8 +169,8 @@ impl Records {
     /// What this program writes itself must not count as written by others: adds what a run wrote since `before` to the
     /// record of a target. Without a record nothing happens.
     pub fn wrote(&self, real: &Real, before: Option<&Mark>) {
-        let Some(mut record) = self.of(real) else { return };
-        let since = before.zip(Mark::of(real)).and_then(|(before, now)| before.until(&now));
+        let Some(mut record) = self.record_of(real) else { return };
+        let since = before.zip(Mark::from_target(real)).and_then(|(before, now)| before.bytes_written_until(&now));
         let (Some(mark), Some(since)) = (&mut record.mark, since) else { return };
         mark.written_bytes = mark.written_bytes.saturating_add(since);
         // If the record cannot be stored, the next run will find writes by others, which is the safe side.
@@ -179,9 +179,9 @@ impl Records {
 
     /// A plan that goes to blocks which were never seen goes on behind those of the runs before it. What it may see is taken down
     /// before it begins, so that it counts also when the run is cut short.
-    pub fn unseen(&self, plan: &Plan, all: &[Real]) -> Result<Plan, Failure> {
+    pub fn with_unseen_blocks(&self, plan: &Plan, all: &[Real]) -> Result<Plan, Failure> {
         let all = all.iter().take(usize::from(plan.targets));
-        let known: Vec<(&Real, Record)> = all.filter_map(|real| Some((real, self.of(real)?))).collect();
+        let known: Vec<(&Real, Record)> = all.filter_map(|real| Some((real, self.record_of(real)?))).collect();
         let seen = known.iter().filter_map(|(_, record)| record.seen_bytes).max();
         let plan = seen.map_or(plan.clone(), |seen| plan.behind(Bytes::new(seen), Span::ZERO));
         for (real, record) in known {
@@ -320,10 +320,10 @@ mod tests {
     fn bytes_are_counted_by_one_counter_only() {
         let mark = |boot: &str, diskseq, written_bytes| Mark { boot: boot.into(), diskseq, written_bytes };
         let first = mark("a", Some(1), 4096);
-        assert_eq!(first.until(&mark("a", Some(1), 8192)), Some(4096));
+        assert_eq!(first.bytes_written_until(&mark("a", Some(1), 8192)), Some(4096));
         for other in [mark("b", Some(1), 8192), mark("a", Some(2), 8192), mark("a", None, 8192), mark("a", Some(1), 0)]
         {
-            assert_eq!(first.until(&other), None, "{other:?}");
+            assert_eq!(first.bytes_written_until(&other), None, "{other:?}");
         }
     }
 }

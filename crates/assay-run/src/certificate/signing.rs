@@ -20,7 +20,7 @@ pub struct Signer {
 
 impl Signer {
     /// The key that was asked for, if any.
-    pub fn asked(path: Option<&Path>) -> Result<Option<Signer>, Failure> {
+    pub fn load_if_given(path: Option<&Path>) -> Result<Option<Signer>, Failure> {
         path.map(Signer::load).transpose()
     }
 

@@ -203,8 +203,8 @@ fn compare<R: Read>(
 
 /// Compares the ledger at a path with what a database has kept.
 pub(super) fn compared(path: &Path, kept: &Kept, now: &Totals) -> Result<After, Failure> {
-    let found = found(ledger(path)?).map_err(|why| bad(path, &why))?;
-    compare(ledger(path)?, found, kept, now).map_err(|why| bad(path, &why))
+    let found = found(ledger(path)?).map_err(|why| unusable_ledger(path, &why))?;
+    compare(ledger(path)?, found, kept, now).map_err(|why| unusable_ledger(path, &why))
 }
 
 /// Opens the ledger at a path.
@@ -213,10 +213,10 @@ fn ledger(path: &Path) -> Result<CommitsReader<BufReader<File>>, Failure> {
         let text = format!("{} cannot be read: {why}", shown(path));
         Failure::workload(text).advised("name the directory of a run that was made with --verify or --crash-test")
     })?;
-    CommitsReader::open(BufReader::with_capacity(1 << 20, file)).map_err(|why| bad(path, &why))
+    CommitsReader::open(BufReader::with_capacity(1 << 20, file)).map_err(|why| unusable_ledger(path, &why))
 }
 
-fn bad(path: &Path, why: &BadLedger) -> Failure {
+fn unusable_ledger(path: &Path, why: &BadLedger) -> Failure {
     Failure::invalid(format!("{} {why}: it proves nothing", shown(path)))
 }
 
@@ -239,7 +239,7 @@ impl Logged {
     }
 
     /// Refuses a ledger that is not the one of this log.
-    fn has(&self, path: &Path, head: &CommitsHead) -> Result<(), Failure> {
+    fn refuse_other_ledger(&self, path: &Path, head: &CommitsHead) -> Result<(), Failure> {
         match &self.run {
             Some(run) if *run != head.run => Err(Failure::invalid(format!(
                 "{} belongs to the run {}, and the log beside it to the run {}: it proves nothing",
@@ -275,10 +275,10 @@ pub fn check_after(url: &Url, dir: &Path) -> Result<(Checked, After), Failure> {
     let path = dir.join(FILE);
     let logged = logged(dir)?;
     let head = ledger(&path)?.head().clone();
-    logged.has(&path, &head)?;
+    logged.refuse_other_ledger(&path, &head)?;
     let (mut opened, marker) = open(url, For::Check).map_err(Failure::from_trouble)?;
-    belongs(&head, &marker, &path, &one_line(url))?;
-    let kept = opened.kept(&head.run).map_err(Failure::from_trouble)?;
+    refuse_other_database(&head, &marker, &path, &one_line(url))?;
+    let kept = opened.kept_commits(&head.run).map_err(Failure::from_trouble)?;
     let totals = opened.totals().map_err(Failure::from_trouble)?;
     let after = compared(&path, &kept, &totals)?;
     if logged.closed && !after.ended {
@@ -286,7 +286,7 @@ pub fn check_after(url: &Url, dir: &Path) -> Result<(Checked, After), Failure> {
         return Err(Failure::invalid(format!("{text}; it proves nothing")));
     }
     let violations = opened.check().map_err(Failure::from_trouble)?;
-    Ok((Checked { loaded: Loaded::of(url, &marker), violations }, after))
+    Ok((Checked { loaded: Loaded::new(url, &marker), violations }, after))
 }
 
 /// What a database that this program holds open has lost since it acknowledged it to the run in `dir`: a sentence for each loss; none
@@ -297,16 +297,16 @@ pub(crate) fn lost_commits(database: &Database, dir: &Path) -> Result<Vec<String
         return Ok(Vec::new());
     }
     let head = ledger(&path)?.head().clone();
-    logged(dir)?.has(&path, &head)?;
-    belongs(&head, database.marker(), &path, database.name())?;
+    logged(dir)?.refuse_other_ledger(&path, &head)?;
+    refuse_other_database(&head, database.marker(), &path, database.name())?;
     let mut opened = database.opened();
-    let kept = opened.kept(&head.run).map_err(Failure::from_trouble)?;
+    let kept = opened.kept_commits(&head.run).map_err(Failure::from_trouble)?;
     let totals = opened.totals().map_err(Failure::from_trouble)?;
     Ok(compared(&path, &kept, &totals)?.losses())
 }
 
 /// Refuses a ledger of another database.
-fn belongs(head: &CommitsHead, marker: &Marker, path: &Path, database: &str) -> Result<(), Failure> {
+fn refuse_other_database(head: &CommitsHead, marker: &Marker, path: &Path, database: &str) -> Result<(), Failure> {
     if head.load == marker.run {
         return Ok(());
     }

@@ -12,9 +12,9 @@ const MANY_COMMITS: u64 = 100;
 /// All changes of settings between the beginning of a run and its end, each as a part of a sentence. `seen` is what
 /// connections were found with during the run: a change that was taken back before the end shows only there.
 pub(super) fn all_changed(before: &Settings, seen: &[Settings], after: &Settings) -> Vec<String> {
-    let mut all = changed(before, after, "is", "at the end");
+    let mut all = changed_settings(before, after, "is", "at the end");
     for other in seen.iter().filter(|other| *other != after) {
-        let new = changed(before, other, "was", "for a time");
+        let new = changed_settings(before, other, "was", "for a time");
         all.extend(new.into_iter().filter(|text| !all.contains(text)).collect::<Vec<_>>());
     }
     all
@@ -22,7 +22,7 @@ pub(super) fn all_changed(before: &Settings, seen: &[Settings], after: &Settings
 
 /// The changes of settings. They include settings that exist only before or only after, and new reasons why a commit may
 /// be lost.
-fn changed(before: &Settings, after: &Settings, is: &str, when: &str) -> Vec<String> {
+fn changed_settings(before: &Settings, after: &Settings, is: &str, when: &str) -> Vec<String> {
     let names: BTreeSet<&String> = before.named.keys().chain(after.named.keys()).collect();
     let mut changed = Vec::new();
     for name in names {
@@ -85,7 +85,7 @@ impl Sum {
 
 /// Reports what others wrote, according to the sums that transactions raise: one has risen by more than this run
 /// committed, with its transactions of unknown outcome.
-pub(super) fn disturbed(before: &Totals, after: &Totals, tally: &Tally) -> Option<String> {
+pub(super) fn disturbance(before: &Totals, after: &Totals, tally: &Tally) -> Option<String> {
     let sums = Sum::all(before, after, tally);
     let wrong: Vec<String> =
         sums.iter().filter(|sum| sum.rose > sum.committed + sum.unknown).map(Sum::in_words).collect();
@@ -141,16 +141,16 @@ mod tests {
         let before = Totals { next_orders: 100, payments: 50, ytd: 1_000 };
         let after = Totals { next_orders: 103, payments: 52, ytd: 1_700 };
         let tally = Tally { orders: 3, payments: 2, paid: 700, ..Tally::default() };
-        assert_eq!((disturbed(&before, &after, &tally), lost(&before, &after, &tally)), (None, None));
+        assert_eq!((disturbance(&before, &after, &tally), lost(&before, &after, &tally)), (None, None));
         for (other, says) in [
             (Tally { orders: 2, ..tally.clone() }, "the sum of D_NEXT_O_ID rose by 3, and this run committed 2;"),
             (Tally { payments: 1, ..tally.clone() }, "C_PAYMENT_CNT rose by 2"),
             (Tally { paid: 699, ..tally.clone() }, "W_YTD, in cents, rose by 700"),
         ] {
-            let text = disturbed(&before, &after, &other).unwrap();
+            let text = disturbance(&before, &after, &other).unwrap();
             assert!(text.contains(says) && text.contains("somebody else wrote"), "{text}");
             let unknown = Unknown { orders: 1, payments: 1, paid: 1 };
-            assert_eq!(disturbed(&before, &after, &Tally { unknown, ..other }), None, "it may have been ours");
+            assert_eq!(disturbance(&before, &after, &Tally { unknown, ..other }), None, "it may have been ours");
         }
     }
 
@@ -171,7 +171,7 @@ mod tests {
                     text.contains(says) && text.starts_with("commits that were acknowledged are not there"),
                     "{text}"
                 );
-                assert_eq!(disturbed(&before, &after, &committed), None);
+                assert_eq!(disturbance(&before, &after, &committed), None);
             }
         }
     }

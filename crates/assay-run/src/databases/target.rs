@@ -32,7 +32,7 @@ pub struct NamedDatabase {
 impl NamedDatabase {
     /// Reads a URL.
     pub fn read(name: &str) -> Result<NamedDatabase, Failure> {
-        Ok(NamedDatabase { url: super::named(name)?, looked: Arc::default() })
+        Ok(NamedDatabase { url: super::parse_url(name)?, looked: Arc::default() })
     }
 
     /// Reads the marker, unless it was read before. The error says why the database cannot be used.

@@ -14,7 +14,7 @@ use std::sync::Arc;
 const SHARE_OF_MEMORY: u64 = 4;
 
 /// Refuses what cannot be verified, before anything is written.
-pub fn possible(plan: &Plan, targets: &Targets) -> Result<(), Failure> {
+pub fn refuse_impossible(plan: &Plan, targets: &Targets) -> Result<(), Failure> {
     let why = match targets {
         _ if !plan.verify => return Ok(()),
         Targets::Simulated(_) => "a simulated device has times and no data",

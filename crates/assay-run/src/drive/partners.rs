@@ -37,15 +37,15 @@ pub(crate) struct Partners {
 impl Partners {
     /// Begins to watch. Where the kernel cannot report, every interval is looked at.
     pub(crate) fn new(targets: &Targets) -> Partners {
-        let shared: Vec<Shared> = targets.real().iter().filter_map(Shared::of).collect();
+        let shared: Vec<Shared> = targets.real().iter().filter_map(Shared::from_target).collect();
         let opened = if shared.is_empty() { None } else { watched(&crate::open::consents::locked_paths()).ok() };
         let company = targets.company().filter(|(_, mark)| matches!(mark, Watermark::SharedDevice(_)));
-        let known = company.map(|(name, mark)| worded(name, mark)).collect();
+        let known = company.map(|(name, mark)| in_words(name, mark)).collect();
         Partners { shared, opened, looks: LOOKS, known }
     }
 
     /// A watermark for each run that has joined since the last time.
-    pub(crate) fn joined(&mut self, gate: &Gate, at: Instant) -> Vec<Event> {
+    pub(crate) fn events_of_new_partners(&mut self, gate: &Gate, at: Instant) -> Vec<Event> {
         if self.shared.is_empty() {
             return Vec::new();
         }
@@ -67,19 +67,19 @@ impl Partners {
         let mut marks = Vec::new();
         for shared in &self.shared {
             for run in gate.partners(shared.device, shared.record).unwrap_or_default() {
-                marks.push(worded(&shared.name, &Watermark::SharedDevice(run)));
+                marks.push(in_words(&shared.name, &Watermark::SharedDevice(run)));
             }
         }
         marks
     }
 }
 
-fn worded(target: &str, mark: &Watermark) -> String {
+fn in_words(target: &str, mark: &Watermark) -> String {
     format!("{}: {target}: {mark}", mark.word())
 }
 
 impl Shared {
-    fn of(real: &crate::open::targets::Real) -> Option<Shared> {
+    fn from_target(real: &crate::open::targets::Real) -> Option<Shared> {
         let record = real.shared_under()?;
         Some(Shared { name: real.name.clone(), device: real.disk?, record })
     }
@@ -123,6 +123,6 @@ mod tests {
         let targets = Targets::Simulated(Vec::new());
         let gate = Gate::host();
         let mut partners = Partners::new(&targets);
-        assert!(partners.opened.is_none() && partners.joined(&gate, Instant::ZERO).is_empty());
+        assert!(partners.opened.is_none() && partners.events_of_new_partners(&gate, Instant::ZERO).is_empty());
     }
 }

@@ -9,7 +9,7 @@ use crate::drive::drive;
 use crate::failure::code;
 use crate::log::logfile::Listen;
 use crate::observer::Unobserved;
-use crate::open::targets::{self, Named, named};
+use crate::open::targets::{self, Named, parse_block_targets};
 use assay_base::Bytes;
 use assay_engine::Totals;
 use assay_judge::{Options, Verdict};
@@ -19,7 +19,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// An hour of a light load on the null device.
 fn hour() -> (Plan, Targets) {
-    let Named::Null(geometry) = named(&["null:1GiB".to_owned()]).unwrap().remove(0).1 else { panic!("nothing") };
+    let Named::Null(geometry) = parse_block_targets(&["null:1GiB".to_owned()]).unwrap().remove(0).1 else {
+        panic!("nothing")
+    };
     let (measure, load) = (Some(Span::from_secs(3600)), "0.01x".parse().ok());
     let adjust = Adjust { measure, load, targets: 1, seed: 1, ..Adjust::default() };
     let plan = crate::workloads::find("random-read").unwrap().plan(&adjust).unwrap();
@@ -108,7 +110,7 @@ fn what_was_measured_before_a_worker_died_is_closed_and_judged() {
 fn a_worker_that_dies_before_it_is_ready_is_not_waited_for() {
     let (sender, receiver) = channel();
     tell_of_death(1, Clock::start(), &sender, || panic!("on purpose"));
-    let failure = ready(&receiver, &mut Coordinator::new(2)).unwrap_err();
+    let failure = wait_until_ready(&receiver, &mut Coordinator::new(2)).unwrap_err();
     assert_eq!(failure.code, code::BUG);
     drop(sender);
 }

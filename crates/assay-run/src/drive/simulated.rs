@@ -79,7 +79,7 @@ impl Simulated<'_> {
             ("in-flight bound".to_owned(), format!("{}{}", plan.in_flight_bound, plan.lanes_in_words())),
         ]);
         let header = header::header(plan, header_facts(plan, targets, cache, how, engine, None));
-        let rest = Rest { plan, header, cache, log, observer, stop };
+        let rest = VirtualRun { plan, header, cache, log, observer, stop };
         match cache {
             None => Ok(rest.run(Worker::new(plan, bank, setup).ok_or_else(too_large)?.foretelling())),
             Some(cache) => {
@@ -92,7 +92,7 @@ impl Simulated<'_> {
 }
 
 /// What a run in virtual time needs beside its worker.
-struct Rest<'a> {
+struct VirtualRun<'a> {
     plan: &'a Plan,
     header: Header,
     cache: Option<&'a Lookaside>,
@@ -101,9 +101,9 @@ struct Rest<'a> {
     stop: &'a StopCell,
 }
 
-impl Rest<'_> {
+impl VirtualRun<'_> {
     fn run<D: BlockDevice>(self, mut worker: Worker<D, Blocks, Data>) -> CloseReason {
-        let Rest { plan, header, cache, log, observer, stop } = self;
+        let VirtualRun { plan, header, cache, log, observer, stop } = self;
         let mut collector = Collector::begin(plan, header, log, observer);
         let cached = Meter::default();
         let mut sink = Direct { collector: &mut collector, cache, cached, spent: Vec::new(), last: Instant::ZERO };

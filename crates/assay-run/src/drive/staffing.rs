@@ -4,7 +4,7 @@
 use super::how::Drive;
 use crate::failure::Failure;
 use crate::host::threads::spawn;
-use crate::open::engine::{self, Case, Chosen, Priority, Workers, choose, in_memory, measured};
+use crate::open::engine::{self, Case, Chosen, Priority, Workers, choose_engine, in_memory, measured};
 use crate::open::targets;
 use assay_base::Span;
 use assay_device::clock::Clock;
@@ -70,14 +70,21 @@ impl Staffing<'_> {
         }
         let bound = self.plan.in_flight_bound as usize;
         match self.how.manner.workers {
-            Some(asked) => Workers { usual: allowed(asked.into(), bound), most: allowed(asked.into(), bound) },
-            None => Workers { usual: allowed(needed, bound), most: allowed(processors, bound) },
+            Some(asked) => {
+                Workers { usual: allowed_workers(asked.into(), bound), most: allowed_workers(asked.into(), bound) }
+            }
+            None => Workers { usual: allowed_workers(needed, bound), most: allowed_workers(processors, bound) },
         }
     }
 
     /// Compares the paths to the targets, in threads with the priority of a worker: the kernel threads that carry its
     /// operations inherit its priority or wait behind it, which decides how fast they wake.
-    pub(super) fn choose(&self, targets: &[targets::Real], workers: Workers, clock: Clock) -> Result<Chosen, Failure> {
+    pub(super) fn choose_engine(
+        &self,
+        targets: &[targets::Real],
+        workers: Workers,
+        clock: Clock,
+    ) -> Result<Chosen, Failure> {
         let case = Case {
             plan: self.plan,
             asked: self.how.manner.engine,
@@ -86,7 +93,7 @@ impl Staffing<'_> {
             in_real_time: self.normal_by_load(workers.usual).is_none(),
         };
         let mut granted = true;
-        choose(case, |priority| {
+        choose_engine(case, |priority| {
             // Where real-time priority is refused there is only the normal one.
             if priority == Priority::Normal && !granted {
                 return Ok(Vec::new());
@@ -120,7 +127,7 @@ impl Staffing<'_> {
     }
 
     pub(super) fn is_sleepless(&self, workers: usize) -> bool {
-        engine::gap(self.plan, workers).is_some_and(|gap| gap < SLEEPLESS)
+        engine::time_between_operations(self.plan, workers).is_some_and(|gap| gap < SLEEPLESS)
     }
 
     /// Gives the calling thread the priority of a worker; `normal` is the reason for normal priority.
@@ -153,7 +160,7 @@ impl Staffing<'_> {
 
     /// The plan as an engine carries it: with an engine that carries one operation at a time, all streams share one
     /// slot.
-    pub(super) fn carried(&self, choice: Choice) -> Cow<'_, Plan> {
+    pub(super) fn plan_as_carried(&self, choice: Choice) -> Cow<'_, Plan> {
         if choice == Choice::Inline { Cow::Owned(self.plan.in_one_lane()) } else { Cow::Borrowed(self.plan) }
     }
 
@@ -167,6 +174,6 @@ impl Staffing<'_> {
 }
 
 /// A number of workers that each have at least one of the `bound` operations in flight; one at least.
-fn allowed(workers: usize, bound: usize) -> usize {
+fn allowed_workers(workers: usize, bound: usize) -> usize {
     workers.min(bound).max(1)
 }

@@ -137,7 +137,7 @@ impl Recruit<'_> {
         let Recruit { shared, part, chosen, marked, notices, going, spent } = self;
         let Shared { staffing, clock, .. } = shared;
         let (index, choice) = (part.index as usize, chosen.choice);
-        let carried = staffing.carried(choice);
+        let carried = staffing.plan_as_carried(choice);
         let bound = staffing.bound(part, choice);
         let slots = assay_engine::slots(&carried, part, bound);
         let device = match shared.device(slots, part, marked.ledger.is_some(), choice) {

@@ -24,12 +24,12 @@ pub(super) struct Dir {
 
 impl Dir {
     /// The directory of a path, and the name in it.
-    pub(super) fn of(path: &Path) -> io::Result<(Dir, &OsStr)> {
-        Ok((Dir::at(held::parent(path))?, held::name(path)?))
+    pub(super) fn open_parent(path: &Path) -> io::Result<(Dir, &OsStr)> {
+        Ok((Dir::open_directory(held::parent(path))?, held::name(path)?))
     }
 
     /// The directory with this path: the one that this process holds, or is below it, or the one that is there now.
-    pub(super) fn at(path: &Path) -> io::Result<Dir> {
+    pub(super) fn open_directory(path: &Path) -> io::Result<Dir> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = match held::open(path) {
             Some(opened) => opened?,
@@ -88,7 +88,7 @@ impl Dir {
             .is_ok_and(|stat| stat.is_some_and(|stat| kind(&stat) == FileType::RegularFile))
     }
 
-    pub(super) fn taken(&self, name: &OsStr, stat: &Stat) -> io::Error {
+    pub(super) fn name_is_taken(&self, name: &OsStr, stat: &Stat) -> io::Error {
         let what = obstacle(stat, self.target(name)).map_or(String::new(), |what| format!(", as {what}"));
         let text = format!("it is there already{what}, and existing files are never overwritten");
         io::Error::new(io::ErrorKind::AlreadyExists, text)
@@ -104,7 +104,7 @@ impl Dir {
     }
 
     /// Writes to a temporary name and renames when all data are durable; `over` says whether an existing file may be replaced.
-    pub(super) fn put(&self, name: &OsStr, bytes: &[u8], mode: Option<Mode>, over: bool) -> io::Result<()> {
+    pub(super) fn write_file(&self, name: &OsStr, bytes: &[u8], mode: Option<Mode>, over: bool) -> io::Result<()> {
         let mut half = Half::new(self)?;
         if let Some(mode) = mode {
             rustix::fs::fchmod(&half.file, mode)?;

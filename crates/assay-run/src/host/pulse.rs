@@ -51,7 +51,7 @@ impl Pulse {
     }
 
     #[inline]
-    fn late(&self) -> Span {
+    fn latest_beat(&self) -> Span {
         Span::from_ns(self.late.load(Ordering::Relaxed))
     }
 
@@ -59,7 +59,7 @@ impl Pulse {
     pub(crate) fn run(&self, now: impl Fn() -> Instant) {
         self.beat(now());
         while !self.over.load(Ordering::Relaxed) {
-            std::thread::park_timeout(Duration::from_nanos(self.late().as_ns() / BEATS));
+            std::thread::park_timeout(Duration::from_nanos(self.latest_beat().as_ns() / BEATS));
             self.beat(now());
         }
     }
@@ -71,7 +71,7 @@ impl Pulse {
 
     fn beat(&self, now: Instant) {
         let last = self.last.load(Ordering::Relaxed);
-        if last > 0 && now.as_ns().saturating_sub(last) > self.late().as_ns() {
+        if last > 0 && now.as_ns().saturating_sub(last) > self.latest_beat().as_ns() {
             self.still_from.store(last, Ordering::Relaxed);
             self.still_to.store(now.as_ns(), Ordering::Relaxed);
         }
@@ -82,7 +82,7 @@ impl Pulse {
     /// The part of the time from `from` to `to` in which a beat was due and did not come.
     #[inline]
     pub(crate) fn stood_still(&self, from: Instant, to: Instant) -> Option<(Instant, Instant)> {
-        if to.since(from) <= self.late() { None } else { self.still_within(from, to) }
+        if to.since(from) <= self.latest_beat() { None } else { self.still_within(from, to) }
     }
 
     #[cold]
@@ -90,7 +90,7 @@ impl Pulse {
         let last = Instant::from_ns(self.last.load(Ordering::Acquire));
         let known = [&self.still_from, &self.still_to].map(|ns| Instant::from_ns(ns.load(Ordering::Relaxed)));
         // This thread woke before the beating thread: the next beat has not come yet.
-        let open = [last, if to.since(last) > self.late() { to } else { last }];
+        let open = [last, if to.since(last) > self.latest_beat() { to } else { last }];
         let within = [known, open].map(|[begin, end]| (begin.max(from), end.min(to)));
         let longest = within.into_iter().max_by_key(|(begin, end)| end.since(*begin))?;
         (longest.0 < longest.1).then_some(longest)

@@ -44,7 +44,7 @@ impl Watch {
     pub(crate) fn changes(&mut self) -> Vec<Event> {
         let now = self.facts();
         let before = std::mem::replace(&mut self.before, now);
-        changed(&before, &self.before, self.clock.now().as_ns())
+        events_of_changes(&before, &self.before, self.clock.now().as_ns())
     }
 
     fn facts(&self) -> BTreeMap<String, String> {
@@ -57,7 +57,7 @@ impl Watch {
     }
 }
 
-fn changed(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>, at_ns: u64) -> Vec<Event> {
+fn events_of_changes(before: &BTreeMap<String, String>, now: &BTreeMap<String, String>, at_ns: u64) -> Vec<Event> {
     let names: std::collections::BTreeSet<&String> = before.keys().chain(now.keys()).collect();
     let mut events = Vec::new();
     for name in names.into_iter().filter(|name| before.get(*name) != now.get(*name)) {
@@ -82,7 +82,7 @@ mod tests {
     use crate::host::signals::StopCell;
     use crate::log::logfile::LogFile;
     use crate::observer::Unobserved;
-    use crate::open::targets::{Named, Targets, named};
+    use crate::open::targets::{Named, Targets, parse_block_targets};
     use assay_base::Span;
     use assay_judge::{Judgement, Options, Verdict};
     use assay_model::workload::Adjust;
@@ -92,7 +92,9 @@ mod tests {
     fn run(readings: Readings) -> Judgement {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("run.jsonl");
-        let Named::Null(geometry) = named(&["null:1GiB".to_owned()]).unwrap().remove(0).1 else { panic!("nothing") };
+        let Named::Null(geometry) = parse_block_targets(&["null:1GiB".to_owned()]).unwrap().remove(0).1 else {
+            panic!("nothing")
+        };
         let targets = Targets::Null(vec![("null".to_owned(), geometry)]);
         let (measure, slice) = (Some(Span::from_secs(3)), Some(Span::from_secs(1)));
         let load = "0.01x".parse().ok();
@@ -147,7 +149,7 @@ mod tests {
         let before =
             of(&[("the clock source", "tsc"), ("scheduler of sda", "none"), ("write cache of sda", "write back")]);
         let now = of(&[("the clock source", "hpet"), ("scheduler of sda", "none"), ("queue length of sda", "64")]);
-        let told: Vec<String> = changed(&before, &now, 5).into_iter().map(|event| event.text).collect();
+        let told: Vec<String> = events_of_changes(&before, &now, 5).into_iter().map(|event| event.text).collect();
         assert_eq!(
             told,
             [
@@ -156,6 +158,6 @@ mod tests {
                 "write cache of sda was write back and is absent now",
             ]
         );
-        assert!(changed(&before, &before, 5).is_empty());
+        assert!(events_of_changes(&before, &before, 5).is_empty());
     }
 }

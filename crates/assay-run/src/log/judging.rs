@@ -59,7 +59,7 @@ impl Log {
     /// # Errors
     /// The kernel's error.
     pub fn from_the_beginning(&self) -> Result<&File, Failure> {
-        (&self.file).rewind().map_err(|e| self.wrong(&e))?;
+        (&self.file).rewind().map_err(|e| self.unusable(&e))?;
         Ok(&self.file)
     }
 
@@ -99,7 +99,7 @@ impl Log {
         if self.of_act {
             return act_log::judge(&shown(&self.path), log, options, &mut |_| Ok(()));
         }
-        Ok(certificate::judge(log, &options).map_err(|e| self.wrong(&e))?.judgement)
+        Ok(certificate::judge(log, &options).map_err(|e| self.unusable(&e))?.judgement)
     }
 
     /// Judges it, and takes the samples that a comparison needs.
@@ -115,15 +115,15 @@ impl Log {
             return Ok((judgement, sampled));
         }
         let (mut fold, mut sampled) = (Fold::new(Options::default()), Sampled::default());
-        let read = reading_ahead::each(&mut reading::reader(log), |item| {
+        let read = reading_ahead::for_each_entry(&mut reading::reader(log), |item| {
             if let Ok(entry) = item {
                 sampled.entry(entry)?;
             }
             fold.item(item);
             Ok::<(), String>(())
         });
-        read.map_err(|e| self.wrong(&e))?.map_err(|why| self.wrong(&why))?;
-        Ok((fold.finish().map_err(|e| self.wrong(&e))?, sampled))
+        read.map_err(|e| self.unusable(&e))?.map_err(|why| self.unusable(&why))?;
+        Ok((fold.finish().map_err(|e| self.unusable(&e))?, sampled))
     }
 
     /// Judges each of these measured phases by itself. The log, which is our own, is read once.
@@ -132,15 +132,15 @@ impl Log {
         let names = phases.iter().map(|phase| Some(phase.name.clone()));
         let mut folds: Vec<Fold> =
             names.map(|phase| Fold::new(Options { judge_on, phase, ..Options::default() })).collect();
-        let read = reading_ahead::each(&mut reading::reader(log), |item| {
+        let read = reading_ahead::for_each_entry(&mut reading::reader(log), |item| {
             folds.iter_mut().for_each(|fold| fold.item(item));
             Ok::<(), Infallible>(())
         });
-        let Ok(()) = read.map_err(|e| self.wrong(&e))?;
-        folds.into_iter().map(|fold| fold.finish().map_err(|e| self.wrong(&e))).collect()
+        let Ok(()) = read.map_err(|e| self.unusable(&e))?;
+        folds.into_iter().map(|fold| fold.finish().map_err(|e| self.unusable(&e))).collect()
     }
 
-    fn wrong(&self, why: &dyn std::fmt::Display) -> Failure {
+    fn unusable(&self, why: &dyn std::fmt::Display) -> Failure {
         Failure::workload(format!("{}: {why}", shown(&self.path)))
     }
 }

@@ -166,7 +166,7 @@ impl LogFile {
     }
 
     /// A log that is not stored.
-    pub fn unkept() -> LogFile {
+    pub fn without_file() -> LogFile {
         LogFile::new(Path::new("(not kept)"), None)
     }
 

@@ -430,7 +430,7 @@ fn where_space_cannot_be_reserved_the_free_space_counts() {
         assert_eq!(refused.is_none(), begins, "{kind:?} {bytes}: {refused:?}");
         assert!(refused.is_none_or(|why| why.contains("cannot be reserved")), "{kind:?} {bytes}");
     }
-    assert!(LogFile::unkept().reserve(u64::MAX).is_ok(), "nothing is stored");
+    assert!(LogFile::without_file().reserve(u64::MAX).is_ok(), "nothing is stored");
 }
 
 #[test]
@@ -455,7 +455,7 @@ fn a_log_without_a_line_is_empty_and_is_forgotten_with_its_directory() {
     assert!(dir.path().join("assay-runs/two").exists() && !dir.path().join("assay-runs/one").exists());
     made(true);
     assert!(path.exists(), "a log with a line is a run");
-    let unkept = LogFile::unkept();
+    let unkept = LogFile::without_file();
     assert!(unkept.is_empty());
     unkept.forget_unbegun();
 }

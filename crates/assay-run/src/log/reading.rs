@@ -3,7 +3,7 @@
 use crate::failure::{Failure, shown};
 use crate::files;
 use crate::log::lock::mark_as_written;
-use crate::workloads::meant::meant;
+use crate::workloads::meant::similar_file;
 use assay_record::Reader;
 use std::fs::File;
 use std::io::{self, BufReader};
@@ -42,7 +42,7 @@ fn unreadable(path: &Path, why: &dyn std::fmt::Display) -> Failure {
     let within = path.parent().filter(|_| path.ends_with("run.jsonl")).and_then(|dir| runs_in(dir).pop());
     let advice = if let Some(run) = within {
         format!("a search or a curve has a log for each of its runs; name one: {}", shown(&run))
-    } else if let Some(meant) = meant(path) {
+    } else if let Some(meant) = similar_file(path) {
         format!("did you mean {}?", shown(&meant))
     } else {
         "name a run directory or the run.jsonl in it".to_owned()
@@ -61,7 +61,7 @@ fn release_room(path: &Path, file: &File) {
     if !is_reserved || path.file_name().is_none_or(|name| name != "run.jsonl") || is_being_written(file) {
         return;
     }
-    if let Ok(writable) = files::existing(path) {
+    if let Ok(writable) = files::open_existing(path) {
         // Only as long as it is the file that was examined, and nobody writes it.
         let is_same = writable.metadata().is_ok_and(|it| (it.dev(), it.ino()) == (found.dev(), found.ino()));
         if is_same && mark_as_written(&writable) {

@@ -11,7 +11,7 @@ const BATCHES: usize = 2;
 
 /// Calls `each` with all following entries in order, while a second thread reads ahead, because reading takes about as long as
 /// processing. The second thread also frees the processed entries: freeing is fastest in the thread that allocated.
-pub(crate) fn each<R: BufRead + Send, E>(
+pub(crate) fn for_each_entry<R: BufRead + Send, E>(
     reader: &mut Reader<R>,
     mut each: impl FnMut(&Result<Entry, Damage>) -> Result<(), E>,
 ) -> io::Result<Result<(), E>> {
@@ -79,7 +79,7 @@ mod tests {
         assert!(log.len() as u64 > BATCH * (BATCHES as u64 + 2), "several batches: {} bytes", log.len());
         let (mut reader, mut one_by_one) = (Reader::new(&log[..]), Reader::new(&log[..]));
         let mut shown = 0;
-        let ended = each(&mut reader, |item| {
+        let ended = for_each_entry(&mut reader, |item| {
             assert_eq!(Some(item), one_by_one.next_entry().unwrap().as_ref());
             shown += 1;
             Ok::<(), ()>(())
@@ -92,7 +92,7 @@ mod tests {
     fn reading_ahead_stops_where_it_is_told_to() {
         let log = long(10_000);
         let mut shown = 0;
-        let ended = each(&mut Reader::new(&log[..]), |_| {
+        let ended = for_each_entry(&mut Reader::new(&log[..]), |_| {
             shown += 1;
             if shown == 7 { Err("enough") } else { Ok(()) }
         });
@@ -109,7 +109,7 @@ mod tests {
         }
         let log = long(10_000);
         let input = io::BufReader::new(io::Read::chain(&log[..], Broken));
-        let ended = each(&mut Reader::new(input), |_| Ok::<(), ()>(()));
+        let ended = for_each_entry(&mut Reader::new(input), |_| Ok::<(), ()>(()));
         assert_eq!(ended.unwrap_err().to_string(), "the disk is gone");
     }
 }

@@ -1,7 +1,7 @@
 //! What remains of an interrupted run: the plan that was asked for, compared with what its log contains.
 
 use crate::failure::{Failure, shown};
-use crate::log::resume::Held;
+use crate::log::resume::LoggedStep;
 use crate::open::targets::Targets;
 use assay_base::{Bytes, Span};
 use assay_judge::for_a_shell;
@@ -24,7 +24,7 @@ const INDIFFERENT: [&str; 10] =
 
 /// The members of a plan that distinguish runs, whatever their length and seed. A member that a plan does not always have
 /// distinguishes them unless it is named above, so that a new one cannot be forgotten.
-pub(crate) fn decisive(plan: &serde_json::Value) -> Vec<serde_json::Value> {
+pub(crate) fn decisive_members(plan: &serde_json::Value) -> Vec<serde_json::Value> {
     let members = plan.as_object().into_iter().flatten();
     let others: BTreeMap<&String, &serde_json::Value> =
         members.filter(|(key, value)| !is_named(key) && !value.is_null()).collect();
@@ -39,7 +39,7 @@ fn is_named(key: &str) -> bool {
 
 /// What remains of an interrupted step.
 #[derive(Debug)]
-pub(crate) struct Rest {
+pub(crate) struct RemainingStep {
     /// The plan of the segment that continues it.
     pub plan: Plan,
     /// Measured time before it.
@@ -48,7 +48,7 @@ pub(crate) struct Rest {
 
 /// What a command would run, to be compared with what a log contains.
 #[derive(Debug)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct RequestedStep<'a> {
     /// The plan of the whole step.
     pub plan: &'a Plan,
     /// Step of a certification.
@@ -68,33 +68,33 @@ fn without_certainty(step: Option<&StepHead>) -> Option<StepHead> {
     step.map(|step| StepHead { until_certain: false, ..step.clone() })
 }
 
-impl Asked<'_> {
+impl RequestedStep<'_> {
     /// Refuses when the log in `dir` contains another run.
-    pub(crate) fn same(&self, held: &Held, dir: &Path) -> Result<(), Failure> {
+    pub(crate) fn refuse_other_run(&self, held: &LoggedStep, dir: &Path) -> Result<(), Failure> {
         let plan = self.plan;
         if without_certainty(self.step) != without_certainty(held.first.step.as_ref()) {
-            return Err(other(dir, &format!("it is {}", step_in_words(held.first.step.as_ref()))));
+            return Err(belongs_to_other_run(dir, &format!("it is {}", step_in_words(held.first.step.as_ref()))));
         }
-        if decisive(&json_of(plan)?) != decisive(&held.first.plan) {
-            return Err(other(dir, "its streams, load, targets or criteria differ"));
+        if decisive_members(&json_of(plan)?) != decisive_members(&held.first.plan) {
+            return Err(belongs_to_other_run(dir, "its streams, load, targets or criteria differ"));
         }
         if self.seed && plan.seed != held.first.seed {
-            return Err(other(dir, &format!("its seed is {}", held.first.seed)));
+            return Err(belongs_to_other_run(dir, &format!("its seed is {}", held.first.seed)));
         }
         if plan.measured().as_ns() != held.planned_ns {
-            return Err(other(dir, &format!("it measures {}", Span::from_ns(held.planned_ns))));
+            return Err(belongs_to_other_run(dir, &format!("it measures {}", Span::from_ns(held.planned_ns))));
         }
-        self.targets.differ_from(&held.first.targets).map_or(Ok(()), |what| Err(other(dir, &what)))
+        self.targets.differ_from(&held.first.targets).map_or(Ok(()), |what| Err(belongs_to_other_run(dir, &what)))
     }
 
     /// The rest of the plan, of which the log in `dir` already contains `held`. Its seed is derived from that of the
     /// first segment.
-    pub(crate) fn rest(&self, held: Option<&Held>, dir: &Path) -> Result<Rest, Failure> {
-        let held = held.ok_or_else(|| other(dir, "it is empty"))?;
+    pub(crate) fn remaining(&self, held: Option<&LoggedStep>, dir: &Path) -> Result<RemainingStep, Failure> {
+        let held = held.ok_or_else(|| belongs_to_other_run(dir, "it is empty"))?;
         if held.is_over() {
-            return Err(complete(dir));
+            return Err(nothing_remains(dir));
         }
-        self.same(held, dir)?;
+        self.refuse_other_run(held, dir)?;
         if self.plan.cache.is_some() {
             return Err(Failure::usage(format!(
                 "{} cannot be continued: what the simulated cache held when it was interrupted is in no log; start it again",
@@ -110,12 +110,12 @@ impl Asked<'_> {
         let phases = left.into_iter().chain(read_back).collect();
         // The same seed would repeat the operations that were already measured.
         let seed = held.first.seed.wrapping_add(held.segments.wrapping_mul(1_000_003));
-        let plan = Plan { phases, seed, ..self.plan.behind(self.seen(held), Span::from_ns(at_ns)) };
-        Ok(Rest { plan, at_ns })
+        let plan = Plan { phases, seed, ..self.plan.behind(self.may_have_seen(held), Span::from_ns(at_ns)) };
+        Ok(RemainingStep { plan, at_ns })
     }
 
     /// What the segments that the log holds may have seen of what is seen once: each as much as the whole plan.
-    fn seen(&self, held: &Held) -> Bytes {
+    fn may_have_seen(&self, held: &LoggedStep) -> Bytes {
         let before: Option<Before> = serde_json::from_value(held.first.plan["before"].clone()).ok();
         let before = before.unwrap_or(self.plan.before);
         let blocks = (0..usize::from(self.plan.targets)).map(|target| self.targets.geometry(target).block);
@@ -126,13 +126,13 @@ impl Asked<'_> {
 }
 
 /// The failure when nothing of the run in `dir` remains.
-pub(crate) fn complete(dir: &Path) -> Failure {
+pub(crate) fn nothing_remains(dir: &Path) -> Failure {
     let typed = for_a_shell(&dir.to_string_lossy());
     Failure::usage(format!("{} is complete: there is nothing to resume; see assay judge {typed}", shown(dir)))
 }
 
 /// The failure for a directory that cannot be continued.
-pub(crate) fn other(dir: &Path, what: &str) -> Failure {
+pub(crate) fn belongs_to_other_run(dir: &Path, what: &str) -> Failure {
     let dir = shown(dir);
     Failure::usage(format!("{dir} holds another run: {what}; repeat the command it was started with"))
 }
@@ -150,16 +150,16 @@ mod tests {
         let with = |key: &str, value: serde_json::Value| {
             let mut other = plan.clone();
             other[key] = value;
-            decisive(&other)
+            decisive_members(&other)
         };
         for key in ["streams", "verify", "load", "loops", "page_cache", "sealed_only", "check_all", "what_comes_next"] {
-            assert_ne!(with(key, json!("other")), decisive(&plan), "{key}");
+            assert_ne!(with(key, json!("other")), decisive_members(&plan), "{key}");
         }
         for key in INDIFFERENT {
-            assert_eq!(with(key, json!("other")), decisive(&plan), "{key}");
+            assert_eq!(with(key, json!("other")), decisive_members(&plan), "{key}");
         }
         assert_eq!(
-            decisive(&plan),
+            decisive_members(&plan),
             [json!([1]), json!(null), json!(2), json!(null), json!(null), json!(null), json!(null)]
         );
         assert_eq!(with("oltp", json!(7))[7..], [json!(7)]);

@@ -19,7 +19,7 @@ const LEFT: [&str; 3] = ["verdict.json", "verdict.json.minisig", "report.html"];
 const RESCUED: &str = "run-rescued.jsonl";
 
 /// Refuses a directory in which the end of the run could not write its files, before the run continues.
-pub fn may_be_left(dir: &Path) -> Result<(), Failure> {
+pub fn refuse_unwritable_results(dir: &Path) -> Result<(), Failure> {
     replaceable(dir, &LEFT)
 }
 
@@ -33,14 +33,14 @@ pub fn replaceable(dir: &Path, names: &[&str]) -> Result<(), Failure> {
 /// Judges the log in `dir` and writes verdict.json and report.html beside it; false where they could not be written,
 /// which `tell` gets a message about. Those of an interrupted run are replaced when it was continued: they are computed
 /// from the log, which is only ever appended to.
-pub fn leave(dir: &Path, judge_on: Option<Measure>, notify: Tell) -> Result<(Judgement, bool), Failure> {
-    let (judged, written) = leave_judged(dir, judge_on, &[], notify)?;
+pub fn write_results(dir: &Path, judge_on: Option<Measure>, notify: Tell) -> Result<(Judgement, bool), Failure> {
+    let (judged, written) = write_judged_results(dir, judge_on, &[], notify)?;
     Ok((judged.whole, written))
 }
 
 /// The same, with the judgements of these phases of the run, each by itself. What any procedure says of a run that it made
 /// comes from here, so that all have it from memory where the log cannot be read back.
-pub(crate) fn leave_judged(
+pub(crate) fn write_judged_results(
     dir: &Path,
     judge_on: Option<Measure>,
     phases: &[Phase],
@@ -57,8 +57,8 @@ pub(crate) fn leave_judged(
         notify(&format!("error: {} cannot be removed: {e}", shown(&signature)));
     }
     let is_in_log = judgement.log.is_some();
-    let verdict = leave_one(dir, "verdict.json", &json(judgement)?, is_in_log, notify);
-    let report = leave_one(dir, "report.html", &html(judgement)?, is_in_log, notify);
+    let verdict = write_result(dir, "verdict.json", &json(judgement)?, is_in_log, notify);
+    let report = write_result(dir, "report.html", &html(judgement)?, is_in_log, notify);
     Ok((judged, unsigned.is_ok() && verdict && report))
 }
 
@@ -97,7 +97,7 @@ fn tell_where(dir: &Path, log: &Path, notify: Tell) {
 
 /// Writes a result completely or not at all: neither a partial file nor that of an earlier part of the run may be
 /// mistaken for it. Where the log does not hold what was measured, nothing can be made of it later.
-fn leave_one(dir: &Path, name: &str, text: &str, is_in_log: bool, notify: Tell) -> bool {
+fn write_result(dir: &Path, name: &str, text: &str, is_in_log: bool, notify: Tell) -> bool {
     let path = dir.join(name);
     let Err(e) = files::replace(&path, text.as_bytes()) else { return true };
     let _ = files::remove(&path);
@@ -123,7 +123,7 @@ fn judge_with_phases(path: &Path, judge_on: Option<Measure>, phases: &[Phase]) -
 }
 
 /// Refuses a file that is to be written later and could not be: something has its name, or its directory is not there.
-pub fn free(path: &Path) -> Result<(), Failure> {
+pub fn refuse_taken_path(path: &Path) -> Result<(), Failure> {
     files::check(path).map_err(|e| cannot_be_written(path, &e))?;
     match path.symlink_metadata() {
         Ok(_) => Err(cannot_be_written(path, &"it exists already, and nothing is overwritten; name another file")),

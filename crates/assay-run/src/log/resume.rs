@@ -14,7 +14,7 @@ use std::path::Path;
 
 /// One step, as far as a log contains it.
 #[derive(Clone, Debug)]
-pub struct Held {
+pub struct LoggedStep {
     /// Header of its first segment.
     pub first: Header,
     /// Measured time planned for the whole step, nanoseconds.
@@ -29,7 +29,7 @@ pub struct Held {
     pub committed: Vec<LoggedCommits>,
 }
 
-impl Held {
+impl LoggedStep {
     /// True when nothing of it remains to be run: it was completed, or ended with a verdict that more time cannot
     /// change.
     pub fn is_over(&self) -> bool {
@@ -61,7 +61,7 @@ fn common_multiple(a: u64, b: u64) -> Option<u64> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scan {
     /// Its steps in order; a plain run is one.
-    pub steps: Vec<Held>,
+    pub steps: Vec<LoggedStep>,
     /// Number of the line that would follow.
     pub next_seq: u64,
     /// Bytes up to the end of the last whole line.
@@ -71,7 +71,7 @@ pub(crate) struct Scan {
 }
 
 /// Reads a log that was opened at `path` and not read yet. A log that is damaged in the middle cannot be continued.
-pub(crate) fn scan(file: &File, path: &Path) -> Result<Scan, Failure> {
+pub(crate) fn scan_log(file: &File, path: &Path) -> Result<Scan, Failure> {
     let mut reader = reading::reader(file);
     let mut scan = Scan::default();
     let mut segment = Segment::default();
@@ -106,7 +106,7 @@ struct Segment {
 }
 
 impl Segment {
-    fn take(&mut self, entry: Entry, steps: &mut Vec<Held>) {
+    fn take(&mut self, entry: Entry, steps: &mut Vec<LoggedStep>) {
         match entry {
             Entry::Header(header) => self.open(*header, steps),
             Entry::Interval(interval) => {
@@ -129,7 +129,7 @@ impl Segment {
         }
     }
 
-    fn open(&mut self, header: Header, steps: &mut Vec<Held>) {
+    fn open(&mut self, header: Header, steps: &mut Vec<LoggedStep>) {
         self.phases = header.phases.iter().map(|phase| phase.kind).collect();
         self.before_ns = header.measured_before_ns;
         self.measure_start = None;
@@ -144,7 +144,14 @@ impl Segment {
                 let measured = header.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure);
                 let planned_ns = measured.map(|phase| phase.span_ns).sum();
                 let committed = LoggedCommits::of_header(&header);
-                steps.push(Held { first: header, planned_ns, measured_ns: 0, closed: None, segments: 1, committed });
+                steps.push(LoggedStep {
+                    first: header,
+                    planned_ns,
+                    measured_ns: 0,
+                    closed: None,
+                    segments: 1,
+                    committed,
+                });
             }
         }
     }
@@ -198,7 +205,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("run.jsonl");
         std::fs::write(&path, bytes).unwrap();
-        scan(&File::open(&path).unwrap(), &path)
+        scan_log(&File::open(&path).unwrap(), &path)
     }
 
     #[test]
@@ -269,8 +276,14 @@ mod tests {
             (Some(CloseReason::TargetLost), true),
             (Some(CloseReason::DeviceLag), true),
         ] {
-            let held =
-                Held { first: header(), planned_ns: 1, measured_ns: 0, closed, segments: 1, committed: Vec::new() };
+            let held = LoggedStep {
+                first: header(),
+                planned_ns: 1,
+                measured_ns: 0,
+                closed,
+                segments: 1,
+                committed: Vec::new(),
+            };
             assert_eq!(held.is_over(), over, "{closed:?}");
         }
     }
@@ -294,7 +307,7 @@ mod tests {
             let criteria = windows.iter().map(criterion).collect();
             let first = Header { slice_ns: slice * second, criteria, ..header.clone() };
             let (planned_ns, measured_ns) = (240 * second, measured * second);
-            let held = Held { first, planned_ns, measured_ns, closed: None, segments: 1, committed: Vec::new() };
+            let held = LoggedStep { first, planned_ns, measured_ns, closed: None, segments: 1, committed: Vec::new() };
             assert_eq!(held.resume_at_ns(), at * second, "{slice} {windows:?} {measured}");
         }
     }

@@ -1,7 +1,7 @@
 //! The run directory: created once, never overwritten.
 
 use crate::failure::{Failure, shown};
-use crate::files::{self, Held};
+use crate::files::{self, HeldDirectory};
 use crate::workloads::meant::did_you_mean;
 use assay_device::clock;
 use std::path::{Path, PathBuf};
@@ -21,24 +21,24 @@ fn written(moment: jiff::Timestamp) -> String {
 }
 
 /// The directory in which a run called `name` will store its results, unless `out` gives one.
-pub fn planned(out: Option<&Path>, name: &str) -> PathBuf {
-    let safe = safe(name);
+pub fn planned_directory(out: Option<&Path>, name: &str) -> PathBuf {
+    let safe = safe_file_name(name);
     let now = jiff::Zoned::try_from(clock::wall())
         .map_or_else(|_| "now".into(), |now| now.strftime("%Y%m%d-%H%M%S").to_string());
     out.map_or_else(|| PathBuf::from("assay-runs").join(format!("{safe}-{now}")), Path::to_path_buf)
 }
 
 /// A name with nothing in it that a shell or a path takes for its own.
-pub fn safe(name: &str) -> String {
+pub fn safe_file_name(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect()
 }
 
 /// Refuses a directory that the user named and that exists, before anything else is done.
 pub fn refuse_taken(out: Option<&Path>) -> Result<(), Failure> {
-    out.filter(|path| path.symlink_metadata().is_ok()).map_or(Ok(()), |path| Err(taken(path)))
+    out.filter(|path| path.symlink_metadata().is_ok()).map_or(Ok(()), |path| Err(exists_already(path)))
 }
 
-fn taken(path: &Path) -> Failure {
+fn exists_already(path: &Path) -> Failure {
     Failure::usage(format!(
         "{} exists already and is never overwritten; give another directory with --out",
         shown(path)
@@ -55,7 +55,7 @@ pub fn create(planned: &Path, given: bool) -> Result<PathBuf, Failure> {
 
 /// As [`create`], but the directory is held only as long as the second value exists: one of several runs has files of its
 /// own open only while it goes on.
-pub fn create_held(planned: &Path, given: bool) -> Result<(PathBuf, Held), Failure> {
+pub fn create_held(planned: &Path, given: bool) -> Result<(PathBuf, HeldDirectory), Failure> {
     if let Some(parent) = planned.parent().filter(|parent| !parent.as_os_str().is_empty()) {
         files::make_directories(parent).map_err(|e| cannot_be_made(parent, e))?;
     }
@@ -64,7 +64,7 @@ pub fn create_held(planned: &Path, given: bool) -> Result<(PathBuf, Held), Failu
         match files::make_directory(&path) {
             Ok(held) => return Ok((path, held)),
             Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists && !given => {}
-            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => return Err(taken(&path)),
+            Err(e) if e.kind() == std::io::ErrorKind::AlreadyExists => return Err(exists_already(&path)),
             Err(e) => return Err(cannot_be_made(&path, e)),
         }
     }
@@ -76,7 +76,7 @@ pub fn create_held(planned: &Path, given: bool) -> Result<(PathBuf, Held), Failu
 
 /// Holds the directory of an earlier call, which is continued, until the process ends. One in which another run works is
 /// refused.
-pub fn go_on_in(path: &Path) -> Result<(), Failure> {
+pub fn refuse_used_directory(path: &Path) -> Result<(), Failure> {
     if path.symlink_metadata().is_err_and(|e| e.kind() == std::io::ErrorKind::NotFound) {
         return Err(Failure::usage(format!(
             "there is no run directory {} to continue{}\n  = give the one that the earlier call named at its end, or leave out --resume to begin",

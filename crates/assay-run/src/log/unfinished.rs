@@ -5,7 +5,7 @@ use crate::files;
 use crate::log::lock::mark_as_written;
 use crate::log::logfile::LogFile;
 use crate::log::reading;
-use crate::log::resume::{self, Held, Scan};
+use crate::log::resume::{self, LoggedStep, Scan};
 use assay_record::{Entry, Event, EventKind};
 use std::fs::File;
 use std::io;
@@ -28,17 +28,17 @@ impl Unfinished {
         // A file that is not a log is refused with the same message as by every reader.
         reading::open(path)?;
         let file = open_locked(path).map_err(|e| cannot_go_on(path, &e))?;
-        let scan = resume::scan(&file, path)?;
+        let scan = resume::scan_log(&file, path)?;
         Ok(Unfinished { path: path.to_path_buf(), file, scan })
     }
 
     /// Its content.
-    pub fn steps(&self) -> &[Held] {
+    pub fn steps(&self) -> &[LoggedStep] {
         &self.scan.steps
     }
 
     /// The log, continued after its last complete line; an incomplete one is cut off.
-    pub fn go_on(self) -> Result<LogFile, Failure> {
+    pub fn continue_log(self) -> Result<LogFile, Failure> {
         let Unfinished { path, file, scan } = self;
         file.set_len(scan.length).map_err(|e| cannot_go_on(&path, &e))?;
         let mut log = LogFile::behind(&path, file, scan.next_seq);
@@ -81,7 +81,7 @@ mod tests {
             let unfinished = Unfinished::open(&path).unwrap();
             assert_eq!(unfinished.steps().len(), 1);
             assert!(Unfinished::open(&path).is_err(), "only one run goes on with it");
-            let mut log = unfinished.go_on().unwrap();
+            let mut log = unfinished.continue_log().unwrap();
             log.write(&Entry::Interval(Interval { index: 1, ..Interval::default() }));
             assert_eq!(log.failure(), None);
             drop(log);

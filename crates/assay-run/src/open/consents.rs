@@ -93,7 +93,7 @@ pub struct Override {
 
 impl Given {
     /// A consent for an examined device, from `now` until `until`.
-    pub fn of(exam: &Examination, terms: Terms, now: Timestamp, until: Timestamp) -> Given {
+    pub fn new(exam: &Examination, terms: Terms, now: Timestamp, until: Timestamp) -> Given {
         let overridden = exam.rules.iter().filter(|answer| answer.overridden);
         Given {
             schema: 1,
@@ -153,7 +153,7 @@ pub fn now() -> Timestamp {
 
 /// A file of the store.
 #[derive(Debug)]
-pub struct Kept {
+pub struct StoredConsent {
     /// Its path.
     pub file: PathBuf,
     /// Its content, if it could be read.
@@ -162,7 +162,7 @@ pub struct Kept {
     pub standing: Result<Standing, String>,
 }
 
-impl Kept {
+impl StoredConsent {
     /// Why it does not apply to this device, if it seems to be meant for it: it has the device's path or serial number.
     pub fn why_not(&self, exam: &Examination) -> Option<String> {
         let given = self.given.as_ref()?;
@@ -199,17 +199,17 @@ impl Consents {
 
     /// All stored consents, in the order of their names; none where the directory does not exist. One that somebody
     /// other than root could have made is listed without its content.
-    pub fn all(&self, now: Timestamp) -> Vec<Kept> {
+    pub fn all(&self, now: Timestamp) -> Vec<StoredConsent> {
         let Ok(entries) = fs::read_dir(&self.dir) else { return Vec::new() };
         let mut files: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
         files.retain(|path| path.extension().is_some_and(|end| end == "json"));
         files.sort();
-        let place = trusted(&self.dir);
+        let place = require_trusted(&self.dir);
         let mut all = Vec::new();
         for file in files {
             all.push(match place.clone().and_then(|()| read(&file)) {
-                Ok(given) => Kept { file, standing: given.standing(now), given: Some(given) },
-                Err(why) => Kept { file, given: None, standing: Err(why) },
+                Ok(given) => StoredConsent { file, standing: given.standing(now), given: Some(given) },
+                Err(why) => StoredConsent { file, given: None, standing: Err(why) },
             });
         }
         all
@@ -217,7 +217,7 @@ impl Consents {
 
     /// Locks the records of valid consents for as long as this process lives, and marks those consents so that runs which
     /// have done the same may share their devices with each other. One that cannot be locked is not shared.
-    pub fn share(kept: &mut [Kept]) {
+    pub fn share(kept: &mut [StoredConsent]) {
         for kept in kept {
             let Ok(standing) = &mut kept.standing else { continue };
             let Ok(file) = files::look(&kept.file) else { continue };
@@ -242,13 +242,13 @@ impl Consents {
             return Err("only root keeps consents".to_owned());
         }
         DirBuilder::new().recursive(true).mode(0o700).create(&self.dir).map_err(|e| e.to_string())?;
-        trusted(&self.dir)?;
+        require_trusted(&self.dir)?;
         let bytes = serde_json::to_vec_pretty(given).map_err(|e| e.to_string())?;
         files::replace_with(path, &bytes, 0o600).map_err(|e| e.to_string())
     }
 
     /// Revokes a consent.
-    pub fn revoke(&self, kept: &Kept) -> Result<(), Failure> {
+    pub fn revoke(&self, kept: &StoredConsent) -> Result<(), Failure> {
         let done = files::remove(&kept.file);
         done.map_err(|e| Failure::host(format!("the consent {} cannot be removed: {e}", shown(&kept.file))))
     }
@@ -256,7 +256,7 @@ impl Consents {
 
 /// Checks that only root can change entries of `dir`: it and all directories above it belong to root, and others may
 /// not write there, or may only add entries.
-fn trusted(dir: &Path) -> Result<(), String> {
+fn require_trusted(dir: &Path) -> Result<(), String> {
     if !rustix::process::geteuid().is_root() {
         return Err("consents apply only to runs by root, and this one is not run by root".to_owned());
     }

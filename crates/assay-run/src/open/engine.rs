@@ -45,7 +45,7 @@ pub(crate) struct Chosen {
 
 impl Chosen {
     /// What was asked for, without anything to report.
-    pub(crate) fn asked(choice: Choice, workers: usize) -> Chosen {
+    pub(crate) fn by_request(choice: Choice, workers: usize) -> Chosen {
         Chosen { choice, workers, normal: None, facts: BTreeMap::new(), warning: None }
     }
 }
@@ -99,7 +99,7 @@ pub(crate) fn rate(plan: &Plan) -> f64 {
 }
 
 /// The mean time between operations of one worker; `None` for a load without a rate.
-pub(crate) fn gap(plan: &Plan, workers: usize) -> Option<Span> {
+pub(crate) fn time_between_operations(plan: &Plan, workers: usize) -> Option<Span> {
     let rate = rate(plan);
     (rate > 0.0).then(|| Span::from_ns((workers as f64 / rate * 1e9) as u64))
 }
@@ -107,17 +107,17 @@ pub(crate) fn gap(plan: &Plan, workers: usize) -> Option<Span> {
 /// The pause before each read of the comparison: a device with frequent requests often answers with threads that are
 /// still awake.
 fn pause(plan: &Plan, workers: usize) -> Span {
-    gap(plan, workers).map_or(PAUSE, |gap| gap.min(PAUSE))
+    time_between_operations(plan, workers).map_or(PAUSE, |gap| gap.min(PAUSE))
 }
 
 /// Decides what `auto` means and which priority the workers have, from what `measured` finds out about the paths to the
 /// targets.
-pub(crate) fn choose<E>(
+pub(crate) fn choose_engine<E>(
     case: Case<'_>,
     mut measured: impl FnMut(Priority) -> Result<Vec<Paths>, E>,
 ) -> Result<Chosen, E> {
     let Case { plan, asked, workers, in_memory, in_real_time } = case;
-    let mut chosen = Chosen::asked(asked, workers.usual);
+    let mut chosen = Chosen::by_request(asked, workers.usual);
     let compared = measured(Priority::Workers)?;
     let Some(worst) = compared.iter().max_by_key(|paths| paths.excess()) else { return Ok(chosen) };
     let Paths { uring, pread, reads, carried, bytes } = worst;
@@ -163,7 +163,7 @@ pub(crate) fn choose<E>(
 }
 
 /// The engine `inline` carries one operation at a time, so no stream may ask for more.
-pub(crate) fn possible(plan: &Plan, asked: Choice, workers: Option<u16>) -> Result<(), Failure> {
+pub(crate) fn refuse_impossible(plan: &Plan, asked: Choice, workers: Option<u16>) -> Result<(), Failure> {
     let cached = plan.cache.is_some() || plan.cache_device.is_some();
     if cached && workers.is_some_and(|workers| workers > 1) {
         return Err(Failure::usage(
@@ -233,9 +233,10 @@ mod tests {
 
     #[test]
     fn inline_is_refused_for_more_than_one_at_a_time() {
-        let refusal = possible(&plan("direction = \"read\"\nin_flight = 4"), Choice::Inline, None).err().unwrap();
+        let refusal =
+            refuse_impossible(&plan("direction = \"read\"\nin_flight = 4"), Choice::Inline, None).err().unwrap();
         assert!(format!("{refusal:?}").contains("one operation at a time"), "{refusal:?}");
-        assert!(possible(&plan("direction = \"read\"\nin_flight = 1"), Choice::Inline, None).is_ok());
+        assert!(refuse_impossible(&plan("direction = \"read\"\nin_flight = 1"), Choice::Inline, None).is_ok());
     }
 
     /// The choice for 1000 reads per second, given microseconds through io_uring and by pread, at both priorities.
@@ -256,7 +257,8 @@ mod tests {
             let (uring, pread) = (Span::from_us(uring), Span::from_us(pread));
             Ok::<_, ()>(vec![Paths { uring, pread, reads: 64, carried: 144, bytes: 4096 }])
         };
-        let chosen = choose(Case { plan: &plan, asked, workers, in_memory, in_real_time: true }, measured).unwrap();
+        let chosen =
+            choose_engine(Case { plan: &plan, asked, workers, in_memory, in_real_time: true }, measured).unwrap();
         (chosen, asked_for)
     }
 

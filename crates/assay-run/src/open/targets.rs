@@ -6,7 +6,9 @@ mod needs;
 mod real;
 
 pub(crate) use altered::{Altered, FileStamp};
-pub use named::{Named, USUAL_BLOCK, any_named, beside, databases, named, with_cache_device};
+pub use named::{
+    Named, USUAL_BLOCK, databases, parse_block_targets, parse_targets, parse_with_cache_device, with_cache_device,
+};
 pub use needs::{Allowed, SmallestTarget, TargetNeeds};
 pub use real::{Pass, Real};
 

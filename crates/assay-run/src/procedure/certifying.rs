@@ -56,7 +56,7 @@ impl Certifying<'_> {
                 let log = LogFile::create(&dir.join("run.jsonl"))?;
                 (dir, log, tasks, self.fold())
             }
-            Some(dir) => match self.continued(dir, tasks, observer)? {
+            Some(dir) => match self.open_continued(dir, tasks, observer)? {
                 Some((log, tasks, so_far)) => (dir.clone(), log, tasks, so_far),
                 None => return Ok(dir.clone()),
             },
@@ -83,15 +83,15 @@ impl Certifying<'_> {
 
     /// The log of an earlier call, to be continued with the steps that are left, and the judgement of what it already contains.
     /// `None` where that decides.
-    fn continued(
+    fn open_continued(
         &self,
         dir: &Path,
         tasks: Vec<Task>,
         observer: &dyn Observer,
     ) -> Result<Option<(LogFile, Vec<Task>, Fold)>, Failure> {
-        results::may_be_left(dir)?;
+        results::refuse_unwritable_results(dir)?;
         let log = Unfinished::open(&rundir::log_in(dir))?;
-        let tasks = steps::left(tasks, log.steps(), self.opened, self.settings.pace.seed.is_some(), dir)?;
+        let tasks = steps::remaining_tasks(tasks, log.steps(), self.opened, self.settings.pace.seed.is_some(), dir)?;
         let mut fold = self.fold();
         if !self.to_the_end {
             read_into(&mut fold, &rundir::log_in(dir))?;
@@ -103,7 +103,7 @@ impl Certifying<'_> {
                 return Ok(None);
             }
         }
-        Ok(Some((log.go_on()?, tasks, fold)))
+        Ok(Some((log.continue_log()?, tasks, fold)))
     }
 
     /// Whether the steps that remain cannot change the verdict, or could only make a result of nothing worse.

@@ -8,8 +8,8 @@ use crate::failure::{Failure, shown};
 use crate::files;
 use crate::log::results;
 use crate::observer::Observer;
-use crate::procedure::kept::{keep, kept, page};
-use crate::procedure::runner::{self, Made, Series};
+use crate::procedure::kept::{read_document, write_document, write_page};
+use crate::procedure::runner::{self, FinishedRun, Series};
 use crate::procedure::searching::{Bounds, FILE as PATH, Searching};
 use crate::procedure::several::{PlannedRun, Ramp, Several};
 use assay_base::{Multiple, Share};
@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 
 /// What a curve shows.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct CurveRequest {
     /// The shares of the maximum, ascending.
     pub shares: Vec<Share>,
     /// The stream whose throughput and response are shown.
@@ -42,7 +42,7 @@ const RAMP: &str = "ramp";
 
 /// What a run of a curve measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Spot {
+pub(crate) enum CurvePlace {
     /// All points, because points from different runs are not an uninterrupted ramp.
     All,
     /// The point at a share.
@@ -59,31 +59,31 @@ pub struct Curving<'a> {
     /// The run that has all points, where one run has them.
     ramp: Option<Ramp>,
     /// What is measured.
-    spots: Vec<Spot>,
-    attempts: Attempts<Spot>,
+    spots: Vec<CurvePlace>,
+    attempts: Attempts<CurvePlace>,
 }
 
 impl<'a> Curving<'a> {
     /// Begins in `dir`, or continues the curve that an earlier call left there.
     pub fn begin(
         several: &'a Several<'a>,
-        asked: &Asked,
+        asked: &CurveRequest,
         bounds: Bounds,
         dir: PathBuf,
         resumed: bool,
     ) -> Result<Curving<'a>, Failure> {
-        let fresh = fresh(several, asked);
+        let fresh = new_curve(several, asked);
         let falling: Vec<Share> = asked.shares.iter().rev().copied().collect();
         let ramp = asked.in_one_run.then(|| several.ramp(&falling)).transpose()?;
-        let curve = if resumed { earlier(&dir, &fresh, several)? } else { fresh };
+        let curve = if resumed { read_earlier(&dir, &fresh, several)? } else { fresh };
         results::replaceable(&dir, &[FILE, PAGE])?;
         let spots = match ramp {
-            Some(_) => vec![Spot::All],
-            None => asked.shares.iter().copied().map(Spot::At).collect(),
+            Some(_) => vec![CurvePlace::All],
+            None => asked.shares.iter().copied().map(CurvePlace::At).collect(),
         };
         let attempts = Attempts::new(AfterFailure::GoOn);
         let curving = Curving { several, bounds, dir, curve, ramp, spots, attempts };
-        curving.keep()?;
+        curving.write_document()?;
         Ok(curving)
     }
 
@@ -109,7 +109,7 @@ impl<'a> Curving<'a> {
     fn search(&mut self, observer: &mut dyn Observer) -> Result<(), Failure> {
         let below = self.dir.join(SEARCH);
         let resumed = below.join(PATH).exists();
-        directory(&below)?;
+        make_directory(&below)?;
         let mut searching = Searching::begin(self.several, self.bounds, below, resumed)?;
         if self.curve.scale.maximum.is_none() {
             let outcome = searching.run(observer)?;
@@ -120,7 +120,7 @@ impl<'a> Curving<'a> {
             }
         }
         self.curve.aside = searching.path().aside.clone().in_directory(SEARCH).and(self.own_aside());
-        self.several.tell_if_lost(self.keep());
+        self.several.tell_if_lost(self.write_document());
         Ok(())
     }
 
@@ -136,7 +136,7 @@ impl<'a> Curving<'a> {
     fn loads(&self) -> Vec<(Share, Multiple)> {
         let Some(maximum) = self.curve.scale.maximum else { return Vec::new() };
         let shares = self.curve.asked.iter().rev();
-        shares.filter_map(|share| Some((*share, part(maximum, *share).ok()?))).collect()
+        shares.filter_map(|share| Some((*share, share_of_load(maximum, *share).ok()?))).collect()
     }
 
     fn maximum(&self) -> Result<Multiple, Failure> {
@@ -144,22 +144,22 @@ impl<'a> Curving<'a> {
     }
 
     /// The name of the directory of a run.
-    fn name_of(&self, spot: Spot) -> Result<String, Failure> {
-        let Spot::At(share) = spot else { return Ok(RAMP.to_owned()) };
+    fn name_of(&self, spot: CurvePlace) -> Result<String, Failure> {
+        let CurvePlace::At(share) = spot else { return Ok(RAMP.to_owned()) };
         let number = self.curve.asked.iter().position(|asked| *asked == share).map_or(0, |index| index + 1);
-        Ok(format!("{number:02}-{}", part(self.maximum()?, share)?))
+        Ok(format!("{number:02}-{}", share_of_load(self.maximum()?, share)?))
     }
 
     /// Shows a run as the points that it decides.
-    fn show(&mut self, spot: Spot, directory: &str, made: &Made) {
+    fn show(&mut self, spot: CurvePlace, directory: &str, made: &FinishedRun) {
         let decides = self.attempts.deciding(&spot).is_some_and(|run| run.directory == directory);
         match spot {
             _ if !decides => {}
-            Spot::All => {
+            CurvePlace::All => {
                 let loads = self.loads();
                 self.curve.add_ramp(&loads, &made.judgement, &made.phases, directory);
             }
-            Spot::At(share) => {
+            CurvePlace::At(share) => {
                 let load = self.loads().into_iter().find_map(|(of, load)| (of == share).then_some(load));
                 if let Some(load) = load {
                     self.curve.add_run(share, load, &made.judgement, directory.to_owned());
@@ -169,33 +169,33 @@ impl<'a> Curving<'a> {
     }
 
     /// What failed and what was repeated, in the search too.
-    fn learnt(&mut self) {
+    fn update_aside(&mut self) {
         let search = std::mem::take(&mut self.curve.aside).only_in(SEARCH);
         self.curve.aside = search.and(self.attempts.aside());
     }
 }
 
 impl Series for Curving<'_> {
-    type Place = Spot;
+    type Place = CurvePlace;
 
-    fn next(&self) -> Option<Spot> {
+    fn next(&self) -> Option<CurvePlace> {
         self.attempts.next_of(&self.spots)
     }
 
-    fn planned(&self, several: &Several<'_>, spot: &Spot) -> Result<PlannedRun, Failure> {
+    fn plan_run(&self, several: &Several<'_>, spot: &CurvePlace) -> Result<PlannedRun, Failure> {
         let maximum = self.maximum()?;
-        self.curve.asked.iter().try_for_each(|share| part(maximum, *share).map(drop))?;
+        self.curve.asked.iter().try_for_each(|share| share_of_load(maximum, *share).map(drop))?;
         let (name, seed) = (self.name_of(*spot)?, self.curve.of.seed);
         Ok(match (spot, &self.ramp) {
-            (Spot::At(share), _) => PlannedRun {
+            (CurvePlace::At(share), _) => PlannedRun {
                 name,
                 title: share.to_string(),
                 workload: several.workload().clone(),
                 pace: several.pace().clone(),
-                load: part(maximum, *share)?,
+                load: share_of_load(maximum, *share)?,
                 seed,
             },
-            (Spot::All, Some(ramp)) => PlannedRun {
+            (CurvePlace::All, Some(ramp)) => PlannedRun {
                 name,
                 title: "all points".to_owned(),
                 workload: ramp.workload.clone(),
@@ -203,7 +203,7 @@ impl Series for Curving<'_> {
                 load: maximum,
                 seed,
             },
-            (Spot::All, None) => return Err(Failure::bug("a curve of several runs asks for one")),
+            (CurvePlace::All, None) => return Err(Failure::bug("a curve of several runs asks for one")),
         })
     }
 
@@ -211,62 +211,64 @@ impl Series for Curving<'_> {
         self.ramp.as_ref().map_or(&[], |ramp| &ramp.workload.timing.phases)
     }
 
-    fn failures(&self) -> Vec<Evidence> {
+    fn known_failures(&self) -> Vec<Evidence> {
         self.own_aside().failures
     }
 
-    fn known(&self) -> Vec<(Spot, Evidence)> {
+    fn known_runs(&self) -> Vec<(CurvePlace, Evidence)> {
         let known = self.curve.known();
         match self.ramp {
-            None => known.map(|(share, evidence)| (Spot::At(share), evidence)).collect(),
-            Some(_) => known.max_by_key(|(_, run)| run.verdict).map(|(_, run)| (Spot::All, run)).into_iter().collect(),
+            None => known.map(|(share, evidence)| (CurvePlace::At(share), evidence)).collect(),
+            Some(_) => {
+                known.max_by_key(|(_, run)| run.verdict).map(|(_, run)| (CurvePlace::All, run)).into_iter().collect()
+            }
         }
     }
 
-    fn place_of(&self, made: &Made) -> Option<Spot> {
+    fn place_of(&self, made: &FinishedRun) -> Option<CurvePlace> {
         runner::place_named(&self.spots, &made.evidence.directory, |spot| self.name_of(*spot).unwrap_or_default())
     }
 
-    fn take_over(&mut self, spot: Option<Spot>, evidence: Evidence, made: Option<&Made>) {
+    fn take_over(&mut self, spot: Option<CurvePlace>, evidence: Evidence, made: Option<&FinishedRun>) {
         let directory = evidence.directory.clone();
         self.attempts.take_over(spot, evidence);
         if let (Some(spot), Some(made)) = (spot, made) {
             self.show(spot, &directory, made);
         }
-        self.learnt();
+        self.update_aside();
     }
 
-    fn observe(&mut self, spot: Spot, evidence: Evidence, made: &Made, observer: &mut dyn Observer) {
+    fn observe(&mut self, spot: CurvePlace, evidence: Evidence, made: &FinishedRun, observer: &mut dyn Observer) {
         let directory = evidence.directory.clone();
         self.attempts.observe(spot, evidence);
         self.show(spot, &directory, made);
         for point in self.curve.points.iter().rev().filter(|point| point.directory == directory) {
-            if spot == Spot::All || spot == Spot::At(point.share) {
+            if spot == CurvePlace::All || spot == CurvePlace::At(point.share) {
                 observer.say(&format!("{}: {} {}", point.share, point.load, point.verdict));
             }
         }
-        self.learnt();
+        self.update_aside();
     }
 
-    fn keep(&self) -> Result<(), Failure> {
-        keep(&self.dir.join(FILE), &self.curve)
+    fn write_document(&self) -> Result<(), Failure> {
+        write_document(&self.dir.join(FILE), &self.curve)
     }
 }
 
 /// Stores a curve in `dir` with the page that shows it.
-pub fn leave(curve: &Curve, dir: &Path) -> Result<(), Failure> {
-    keep(&dir.join(FILE), curve)?;
-    page(&dir.join(PAGE), |text| html(curve, text))
+pub fn write_curve(curve: &Curve, dir: &Path) -> Result<(), Failure> {
+    write_document(&dir.join(FILE), curve)?;
+    write_page(&dir.join(PAGE), |text| html(curve, text))
 }
 
 /// Makes a directory below that of the curve, unless it exists.
-pub fn directory(below: &Path) -> Result<(), Failure> {
+pub fn make_directory(below: &Path) -> Result<(), Failure> {
     files::directory(below)
         .map_err(|e| Failure::host(format!("the run directory {} cannot be made: {e}", shown(below))))
 }
 
 /// A curve of which nothing was measured.
-fn fresh(several: &Several<'_>, asked: &Asked) -> Curve {
+fn new_curve(several: &Several<'_>, asked: &CurveRequest) -> Curve {
     Curve {
         schema: SCHEMA,
         of: Measured {
@@ -296,8 +298,8 @@ fn fresh(several: &Several<'_>, asked: &Asked) -> Curve {
 }
 
 /// The curve that an earlier call left, which must belong to the same task.
-fn earlier(dir: &Path, ours: &Curve, several: &Several<'_>) -> Result<Curve, Failure> {
-    let curve = kept(&dir.join(FILE), |kept: &Curve| {
+fn read_earlier(dir: &Path, ours: &Curve, several: &Several<'_>) -> Result<Curve, Failure> {
+    let curve = read_document(&dir.join(FILE), |kept: &Curve| {
         let Measured { workload, targets, run_ns, plan_blake3, seed, .. } = &kept.of;
         let same = several.is_of_same_task(workload, targets, *run_ns, plan_blake3.as_deref(), *seed);
         let maximum = kept.scale.searched == ours.scale.searched
@@ -310,7 +312,7 @@ fn earlier(dir: &Path, ours: &Curve, several: &Several<'_>) -> Result<Curve, Fai
 }
 
 /// A share of a load, to the millionth.
-fn part(maximum: Multiple, share: Share) -> Result<Multiple, Failure> {
+fn share_of_load(maximum: Multiple, share: Share) -> Result<Multiple, Failure> {
     let millionths = u128::from(maximum.as_millionths()) * u128::from(share.as_ppb()) / 1_000_000_000;
     u64::try_from(millionths).ok().and_then(Multiple::from_millionths).ok_or_else(|| {
         Failure::usage(format!("{share} of {maximum} is too small to be a load; give larger shares with --points"))

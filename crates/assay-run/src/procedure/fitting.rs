@@ -7,8 +7,8 @@ use crate::failure::Failure;
 use crate::log::results;
 use crate::observer::Observer;
 use crate::open::targets::Named;
-use crate::procedure::kept::{keep, kept, page};
-use crate::procedure::runner::{self, Made, Series};
+use crate::procedure::kept::{read_document, write_document, write_page};
+use crate::procedure::runner::{self, FinishedRun, Series};
 use crate::procedure::several::{PlannedRun, Several};
 use crate::workloads::production::{Production, ProductionLoad};
 use assay_base::{Knobs, Multiple, Share, Span};
@@ -77,7 +77,7 @@ impl<'a> Fitting<'a> {
             rounds: Vec::new(),
             aside: Aside::default(),
         };
-        let mut trail = if resumed { earlier(&dir, &fresh, several)? } else { fresh };
+        let mut trail = if resumed { read_earlier(&dir, &fresh, several)? } else { fresh };
         trail.outcome = None;
         let goal = Goal {
             production: production.figures(),
@@ -88,7 +88,7 @@ impl<'a> Fitting<'a> {
         let counts = trail.known().map(|(_, measured, run)| (run.directory, measured)).collect();
         let mut fitting = Fitting { production, dir: dir.clone(), machine, counts, trail };
         runner::take_over(several, &mut fitting, &dir)?;
-        fitting.noise();
+        fitting.note_noise();
         Ok(fitting)
     }
 
@@ -101,14 +101,14 @@ impl<'a> Fitting<'a> {
             Next::RunAt(_) => return Err(Failure::bug("a fit that ended before it was done")),
         };
         self.trail.outcome = Some(outcome.clone());
-        self.split(&outcome, several);
-        self.uncounted(&outcome);
-        several.tell_if_lost(self.keep());
+        self.note_split_requests(&outcome, several);
+        self.note_uncounted(&outcome);
+        several.tell_if_lost(self.write_document());
         Ok(outcome)
     }
 
     /// Adds a note where rounds are so short that counting noise decides.
-    fn noise(&mut self) {
+    fn note_noise(&mut self) {
         let quiet = self.machine.quiet_seconds();
         let round = Span::from_ns(self.trail.round_ns);
         let longer = Span::from_secs((quiet / 60.0).ceil().clamp(1.0, 1e7) as u64 * 60);
@@ -123,7 +123,7 @@ impl<'a> Fitting<'a> {
     }
 
     /// Says at which size the kernel splits, where it does.
-    fn split(&mut self, outcome: &Outcome, several: &Several<'_>) {
+    fn note_split_requests(&mut self, outcome: &Outcome, several: &Several<'_>) {
         let Outcome::Apart { figures, .. } = outcome else { return };
         let splits = figures.iter().any(|short| matches!(short.why, Why::Split { .. }));
         let note = several.largest_request().filter(|_| splits).map(|kib| {
@@ -136,19 +136,19 @@ impl<'a> Fitting<'a> {
     }
 
     /// Says what is offered that the profile does not count.
-    fn uncounted(&mut self, outcome: &Outcome) {
+    fn note_uncounted(&mut self, outcome: &Outcome) {
         let round = outcome.result().and_then(|round| self.trail.rounds.get(round.checked_sub(1)?));
         let note = round.and_then(|round| self.production.uncounted(&round.knobs));
         self.trail.notes.extend(note.filter(|note| !self.trail.notes.contains(note)));
     }
 
     /// Lists a round that the machine has taken, with what its log says.
-    fn list(&mut self, knobs: Knobs, made: &Made) {
+    fn list(&mut self, knobs: Knobs, made: &FinishedRun) {
         let figures = self.machine.compared(self.machine.rounds());
         self.trail.add(knobs, &made.judgement, figures, made.evidence.directory.clone());
     }
 
-    fn learnt(&mut self) {
+    fn update_aside(&mut self) {
         self.trail.aside = self.machine.aside();
     }
 
@@ -156,7 +156,7 @@ impl<'a> Fitting<'a> {
     pub fn fitted(&self) -> Result<Option<String>, Failure> {
         let Some(round) = self.trail.result() else { return Ok(None) };
         let text = self.production.text(&round.knobs, &self.head())?;
-        page(&self.dir.join(FITTED), |out| out.write_str(&text))?;
+        write_page(&self.dir.join(FITTED), |out| out.write_str(&text))?;
         Ok(Some(text))
     }
 
@@ -197,10 +197,10 @@ impl Series for Fitting<'_> {
         }
     }
 
-    fn planned(&self, several: &Several<'_>, knobs: &Knobs) -> Result<PlannedRun, Failure> {
+    fn plan_run(&self, several: &Several<'_>, knobs: &Knobs) -> Result<PlannedRun, Failure> {
         let number = self.trail.rounds.len() + 1;
         // What is read back would be counted as load.
-        let mut workload = self.production.at(knobs)?;
+        let mut workload = self.production.workload_at(knobs)?;
         workload.verification.verify = false;
         Ok(PlannedRun {
             name: format!("{number:02}"),
@@ -213,19 +213,19 @@ impl Series for Fitting<'_> {
         })
     }
 
-    fn failures(&self) -> Vec<Evidence> {
+    fn known_failures(&self) -> Vec<Evidence> {
         self.trail.aside.failures.clone()
     }
 
-    fn known(&self) -> Vec<(Knobs, Evidence)> {
+    fn known_runs(&self) -> Vec<(Knobs, Evidence)> {
         self.trail.known().map(|(knobs, _, evidence)| (knobs, evidence)).collect()
     }
 
-    fn place_of(&self, _: &Made) -> Option<Knobs> {
+    fn place_of(&self, _: &FinishedRun) -> Option<Knobs> {
         None
     }
 
-    fn take_over(&mut self, knobs: Option<Knobs>, evidence: Evidence, made: Option<&Made>) {
+    fn take_over(&mut self, knobs: Option<Knobs>, evidence: Evidence, made: Option<&FinishedRun>) {
         let known = self.counts.get(&evidence.directory).cloned();
         let measured = made.map(|made| Measured::of(&made.judgement)).or(known);
         match (knobs, measured) {
@@ -237,28 +237,28 @@ impl Series for Fitting<'_> {
             }
             _ => self.machine.take_over_unknown(evidence),
         }
-        self.learnt();
+        self.update_aside();
     }
 
-    fn observe(&mut self, knobs: Knobs, evidence: Evidence, made: &Made, observer: &mut dyn Observer) {
+    fn observe(&mut self, knobs: Knobs, evidence: Evidence, made: &FinishedRun, observer: &mut dyn Observer) {
         self.machine.observe(knobs, Measured::of(&made.judgement), evidence);
         self.list(knobs, made);
         let number = self.machine.rounds();
         let figures = self.machine.compared(number);
         let agree = figures.iter().filter(|one| one.agrees()).count();
         observer.say(&format!("round {number}: {agree} of {} figures agree", figures.len()));
-        self.learnt();
+        self.update_aside();
     }
 
-    fn keep(&self) -> Result<(), Failure> {
-        keep(&self.dir.join(FILE), &self.trail)
+    fn write_document(&self) -> Result<(), Failure> {
+        write_document(&self.dir.join(FILE), &self.trail)
     }
 }
 
 /// What a reader should know from the start.
 fn notes(several: &Several<'_>, production: &Production) -> Vec<String> {
     let mut notes = production.notes();
-    let own = match several.first() {
+    let own = match several.first_target() {
         Named::Simulated(_) => {
             Some("a simulated device takes every request as it is: what it completed is its counter")
         }
@@ -273,9 +273,9 @@ fn notes(several: &Several<'_>, production: &Production) -> Vec<String> {
 }
 
 /// The rounds that an earlier fit left, which must be of the same fit.
-fn earlier(dir: &Path, ours: &Trail, several: &Several<'_>) -> Result<Trail, Failure> {
+fn read_earlier(dir: &Path, ours: &Trail, several: &Several<'_>) -> Result<Trail, Failure> {
     let asked_seed = several.asks_for_a_seed();
-    let trail = kept(&dir.join(FILE), |kept: &Trail| {
+    let trail = read_document(&dir.join(FILE), |kept: &Trail| {
         kept.profile_blake3 == ours.profile_blake3
             && kept.target == ours.target
             && kept.round_ns == ours.round_ns

@@ -12,7 +12,7 @@ use std::path::Path;
 const LARGEST: u64 = 256 << 20;
 
 /// Writes a document completely or not at all.
-pub fn keep<T: Serialize>(file: &Path, document: &T) -> Result<(), Failure> {
+pub fn write_document<T: Serialize>(file: &Path, document: &T) -> Result<(), Failure> {
     let written = serde_json::to_vec_pretty(document).map_err(std::io::Error::from);
     written
         .and_then(|bytes| files::replace(file, &bytes))
@@ -20,19 +20,19 @@ pub fn keep<T: Serialize>(file: &Path, document: &T) -> Result<(), Failure> {
 }
 
 /// Writes a page or another text completely or not at all; `draw` makes it.
-pub fn page(file: &Path, draw: impl FnOnce(&mut dyn fmt::Write) -> fmt::Result) -> Result<(), Failure> {
+pub fn write_page(file: &Path, draw: impl FnOnce(&mut dyn fmt::Write) -> fmt::Result) -> Result<(), Failure> {
     let mut text = String::new();
     draw(&mut text).map_err(|_| Failure::bug(format!("{} cannot be drawn", shown(file))))?;
     files::replace(file, text.as_bytes()).map_err(|e| Failure::host(format!("{} cannot be written: {e}", shown(file))))
 }
 
 /// The directory of a run as documents in `dir` name it: relative to them, so that they can be moved together.
-pub fn below(dir: &Path, run: &Path) -> String {
+pub fn relative_to(dir: &Path, run: &Path) -> String {
     run.strip_prefix(dir).unwrap_or(run).to_string_lossy().into_owned()
 }
 
 /// Reads what an earlier call stored; `same` says whether it belongs to the same task.
-pub fn kept<T: DeserializeOwned>(file: &Path, same: impl Fn(&T) -> bool) -> Result<T, Failure> {
+pub fn read_document<T: DeserializeOwned>(file: &Path, same: impl Fn(&T) -> bool) -> Result<T, Failure> {
     files::check(file).map_err(|e| unusable(file, &e))?;
     let text = files::text(file, LARGEST).map_err(|e| unusable(file, &e))?;
     let kept: T = serde_json::from_str(&text).map_err(|e| unusable(file, &e))?;

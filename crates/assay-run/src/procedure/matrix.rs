@@ -6,8 +6,8 @@
 use crate::failure::Failure;
 use crate::log::results;
 use crate::observer::Observer;
-use crate::procedure::kept::{keep, kept};
-use crate::procedure::runner::{self, Made, Series};
+use crate::procedure::kept::{read_document, write_document};
+use crate::procedure::runner::{self, FinishedRun, Series};
 use crate::procedure::several::{PlannedRun, Several};
 use assay_base::{Multiple, Share, Span};
 use assay_judge::matrix::{Figures, Matrix, Place, Point, SCHEMA};
@@ -111,7 +111,7 @@ impl<'a> Measuring<'a> {
             aside: Aside::default(),
         };
         results::replaceable(dir, &[FILE, PAGE])?;
-        let matrix = if resumed { earlier(dir, &fresh, several)? } else { fresh };
+        let matrix = if resumed { read_earlier(dir, &fresh, several)? } else { fresh };
         let attempts = Attempts::new(AfterFailure::GoOn);
         let mut measuring = Measuring { several, orion, matrix, attempts, dir: dir.to_path_buf() };
         runner::take_over(several, &mut measuring, dir)?;
@@ -119,7 +119,7 @@ impl<'a> Measuring<'a> {
     }
 
     /// How many points are left to measure.
-    pub fn left(&self) -> usize {
+    pub fn points_left(&self) -> usize {
         self.attempts.open(&self.matrix.asked)
     }
 
@@ -131,7 +131,7 @@ impl<'a> Measuring<'a> {
     }
 
     /// Puts a run among the points if it is the one that decides there.
-    fn show(&mut self, place: Place, directory: &str, made: &Made) {
+    fn show(&mut self, place: Place, directory: &str, made: &FinishedRun) {
         if self.attempts.deciding(&place).is_some_and(|run| run.directory == directory) {
             self.matrix.add_run(place, &made.judgement, directory.to_owned());
         }
@@ -146,7 +146,7 @@ impl Series for Measuring<'_> {
         self.attempts.next_of(&self.matrix.asked)
     }
 
-    fn planned(&self, several: &Several<'_>, place: &Place) -> Result<PlannedRun, Failure> {
+    fn plan_run(&self, several: &Several<'_>, place: &Place) -> Result<PlannedRun, Failure> {
         Ok(PlannedRun {
             name: name_of(*place),
             title: format!("{} small, {} large", place.small, place.large),
@@ -157,20 +157,20 @@ impl Series for Measuring<'_> {
         })
     }
 
-    fn known(&self) -> Vec<(Place, Evidence)> {
+    fn known_runs(&self) -> Vec<(Place, Evidence)> {
         self.matrix.known().collect()
     }
 
-    fn failures(&self) -> Vec<Evidence> {
+    fn known_failures(&self) -> Vec<Evidence> {
         self.matrix.aside.failures.clone()
     }
 
-    fn place_of(&self, made: &Made) -> Option<Place> {
+    fn place_of(&self, made: &FinishedRun) -> Option<Place> {
         runner::place_named(&self.matrix.asked, &made.evidence.directory, |place| name_of(*place))
     }
 
     /// A point that the generator distorted proves nothing, though its run passed.
-    fn weighed(&self, place: &Place, made: &Made) -> Evidence {
+    fn evidence_of(&self, place: &Place, made: &FinishedRun) -> Evidence {
         let Point { verdict, reason, .. } = Point::of(*place, &made.judgement, String::new());
         if made.evidence.failed() {
             made.evidence.clone()
@@ -179,7 +179,7 @@ impl Series for Measuring<'_> {
         }
     }
 
-    fn take_over(&mut self, place: Option<Place>, evidence: Evidence, made: Option<&Made>) {
+    fn take_over(&mut self, place: Option<Place>, evidence: Evidence, made: Option<&FinishedRun>) {
         let directory = evidence.directory.clone();
         self.attempts.take_over(place, evidence);
         if let (Some(place), Some(made)) = (place, made) {
@@ -188,21 +188,21 @@ impl Series for Measuring<'_> {
         self.matrix.aside = self.attempts.aside();
     }
 
-    fn observe(&mut self, place: Place, evidence: Evidence, made: &Made, observer: &mut dyn Observer) {
+    fn observe(&mut self, place: Place, evidence: Evidence, made: &FinishedRun, observer: &mut dyn Observer) {
         observer.say(&in_words(&Point::of(place, &made.judgement, String::new())));
         let directory = evidence.directory.clone();
         self.attempts.observe(place, evidence);
         self.show(place, &directory, made);
     }
 
-    fn keep(&self) -> Result<(), Failure> {
-        keep(&self.dir.join(FILE), &self.matrix)
+    fn write_document(&self) -> Result<(), Failure> {
+        write_document(&self.dir.join(FILE), &self.matrix)
     }
 }
 
 /// The matrix that an earlier call left, which must belong to the same task.
-fn earlier(dir: &Path, ours: &Matrix, several: &Several<'_>) -> Result<Matrix, Failure> {
-    kept(&dir.join(FILE), |kept: &Matrix| {
+fn read_earlier(dir: &Path, ours: &Matrix, several: &Several<'_>) -> Result<Matrix, Failure> {
+    read_document(&dir.join(FILE), |kept: &Matrix| {
         several.is_of_same_task(&kept.workload, &kept.targets, kept.run_ns, Some(&kept.plan_blake3), kept.seed)
             && kept.asked == ours.asked
     })

@@ -9,7 +9,7 @@ use crate::failure::{Failure, shown};
 use crate::log::reading;
 use crate::log::remembered::Judged;
 use crate::observer::Observer;
-use crate::procedure::kept::below;
+use crate::procedure::kept::relative_to;
 use crate::procedure::several::{PlannedRun, Several};
 use assay_judge::Judgement;
 use assay_judge::procedure::Evidence;
@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 
 /// A run that was made, by this call or by an earlier one.
 #[derive(Debug)]
-pub(crate) struct Made {
+pub(crate) struct FinishedRun {
     /// Its directory.
     pub(crate) path: PathBuf,
     /// The judgement of its log.
@@ -39,7 +39,7 @@ pub(crate) trait Series {
     fn next(&self) -> Option<Self::Place>;
 
     /// The run that measures a place.
-    fn planned(&self, several: &Several<'_>, place: &Self::Place) -> Result<PlannedRun, Failure>;
+    fn plan_run(&self, several: &Several<'_>, place: &Self::Place) -> Result<PlannedRun, Failure>;
 
     /// The phases of its runs that are judged one by one.
     fn phases(&self) -> &[Phase] {
@@ -47,56 +47,56 @@ pub(crate) trait Series {
     }
 
     /// The runs that its document knows, in their order.
-    fn known(&self) -> Vec<(Self::Place, Evidence)>;
+    fn known_runs(&self) -> Vec<(Self::Place, Evidence)>;
 
     /// The runs in which its document says that something failed.
-    fn failures(&self) -> Vec<Evidence>;
+    fn known_failures(&self) -> Vec<Evidence>;
 
     /// The place that an earlier run measured which its document does not know; `None` where that is not known.
-    fn place_of(&self, made: &Made) -> Option<Self::Place>;
+    fn place_of(&self, made: &FinishedRun) -> Option<Self::Place>;
 
     /// What a run showed about its place, where that is more than its log says.
-    fn weighed(&self, _place: &Self::Place, made: &Made) -> Evidence {
+    fn evidence_of(&self, _place: &Self::Place, made: &FinishedRun) -> Evidence {
         made.evidence.clone()
     }
 
     /// Takes over an earlier run, whose log is there if `made` is given.
-    fn take_over(&mut self, place: Option<Self::Place>, evidence: Evidence, made: Option<&Made>);
+    fn take_over(&mut self, place: Option<Self::Place>, evidence: Evidence, made: Option<&FinishedRun>);
 
     /// Takes a run that this call made.
-    fn observe(&mut self, place: Self::Place, evidence: Evidence, made: &Made, observer: &mut dyn Observer);
+    fn observe(&mut self, place: Self::Place, evidence: Evidence, made: &FinishedRun, observer: &mut dyn Observer);
 
     /// Keeps its document.
-    fn keep(&self) -> Result<(), Failure>;
+    fn write_document(&self) -> Result<(), Failure>;
 }
 
 /// Takes over what earlier calls measured in `dir`. The document of the procedure is kept before the first run, so that it can be
 /// continued whenever it is killed.
 pub(crate) fn take_over<S: Series>(several: &Several<'_>, series: &mut S, dir: &Path) -> Result<(), Failure> {
     let mut runs = reading::runs_in(dir);
-    let (known, mut failures) = (series.known(), series.failures());
+    let (known, mut failures) = (series.known_runs(), series.known_failures());
     failures.retain(|run| known.iter().all(|(_, other)| other.directory != run.directory));
-    failures.retain(|failure| runs.iter().all(|run| below(dir, run) != failure.directory));
+    failures.retain(|failure| runs.iter().all(|run| relative_to(dir, run) != failure.directory));
     // What failed stays, whoever removes its log.
     failures.into_iter().for_each(|failure| series.take_over(None, failure, None));
     for (place, evidence) in known {
-        let at = runs.iter().position(|run| below(dir, run) == evidence.directory);
-        let made = at.map(|at| earlier(several, series.phases(), dir, runs.remove(at))).transpose()?.flatten();
+        let at = runs.iter().position(|run| relative_to(dir, run) == evidence.directory);
+        let made = at.map(|at| judge_earlier(several, series.phases(), dir, runs.remove(at))).transpose()?.flatten();
         match made {
             Some(made) => {
-                let evidence = series.weighed(&place, &made);
+                let evidence = series.evidence_of(&place, &made);
                 series.take_over(Some(place), evidence, Some(&made));
             }
             None => series.take_over(Some(place), evidence, None),
         }
     }
     for run in runs {
-        let Some(made) = earlier(several, series.phases(), dir, run)? else { continue };
+        let Some(made) = judge_earlier(several, series.phases(), dir, run)? else { continue };
         let place = series.place_of(&made);
-        let evidence = place.as_ref().map_or_else(|| made.evidence.clone(), |place| series.weighed(place, &made));
+        let evidence = place.as_ref().map_or_else(|| made.evidence.clone(), |place| series.evidence_of(place, &made));
         series.take_over(place, evidence, Some(&made));
     }
-    series.keep()
+    series.write_document()
 }
 
 /// Makes the runs of a procedure until it needs none, or none may follow.
@@ -107,13 +107,13 @@ pub(crate) fn carry_out<S: Series>(
     observer: &mut dyn Observer,
 ) -> Result<(), Failure> {
     while let Some(place) = series.next() {
-        let planned = series.planned(several, &place)?;
+        let planned = series.plan_run(several, &place)?;
         observer.title(&planned.title);
         let (judged, path) = several.make_run(dir, &planned, series.phases(), observer)?;
-        let made = made(several, dir, path, judged)?;
-        let evidence = series.weighed(&place, &made);
+        let made = finished_run(several, dir, path, judged)?;
+        let evidence = series.evidence_of(&place, &made);
         series.observe(place, evidence, &made, observer);
-        match series.keep() {
+        match series.write_document() {
             // Another run has no place for its log either.
             Err(why) if series.next().is_some() => return Err(why),
             kept => several.tell_if_lost(kept),
@@ -137,16 +137,21 @@ fn is_directory_of(directory: &str, name: &str) -> bool {
 
 /// What a run of an earlier call showed; `None` where its log shows nothing, because the call was killed before the first line
 /// was complete.
-fn earlier(several: &Several<'_>, phases: &[Phase], dir: &Path, path: PathBuf) -> Result<Option<Made>, Failure> {
-    let Some(head) = head(&path)? else { return Ok(None) };
-    several.began_on(&head, &path)?;
+fn judge_earlier(
+    several: &Several<'_>,
+    phases: &[Phase],
+    dir: &Path,
+    path: PathBuf,
+) -> Result<Option<FinishedRun>, Failure> {
+    let Some(head) = read_header(&path)? else { return Ok(None) };
+    several.refuse_other_devices(&head, &path)?;
     let whole = several.judged(&path)?;
     let phases = if phases.is_empty() { Vec::new() } else { several.judged_by_phases(&path, phases)? };
-    made(several, dir, path, Judged { whole, phases }).map(Some)
+    finished_run(several, dir, path, Judged { whole, phases }).map(Some)
 }
 
 /// The header of a run. A log whose beginning is damaged may hold failures that nobody can read: it cannot be passed over.
-fn head(path: &Path) -> Result<Option<Header>, Failure> {
+fn read_header(path: &Path) -> Result<Option<Header>, Failure> {
     let log = path.join("run.jsonl");
     if reading::is_being_written(&reading::open(&log)?) {
         return Err(Failure::host(format!("the log {} is being written by another run", shown(&log))));
@@ -159,11 +164,11 @@ fn head(path: &Path) -> Result<Option<Header>, Failure> {
     }
 }
 
-fn made(several: &Several<'_>, dir: &Path, path: PathBuf, judged: Judged) -> Result<Made, Failure> {
+fn finished_run(several: &Several<'_>, dir: &Path, path: PathBuf, judged: Judged) -> Result<FinishedRun, Failure> {
     let Judged { whole: judgement, phases } = judged;
-    let evidence = Evidence::new(&judgement, below(dir, &path)).with_phases(&phases);
+    let evidence = Evidence::new(&judgement, relative_to(dir, &path)).with_phases(&phases);
     let evidence = with_losses(several, &path, &judgement, evidence)?;
-    Ok(Made { path, judgement, phases, evidence })
+    Ok(FinishedRun { path, judgement, phases, evidence })
 }
 
 /// The same with the commits that a database has lost since it acknowledged them to this run. At the end of a whole run they were

@@ -4,8 +4,8 @@
 use crate::failure::Failure;
 use crate::log::results;
 use crate::observer::Observer;
-use crate::procedure::kept::{keep, kept, page};
-use crate::procedure::runner::{self, Made, Series};
+use crate::procedure::kept::{read_document, write_document, write_page};
+use crate::procedure::runner::{self, FinishedRun, Series};
 use crate::procedure::several::{PlannedRun, Several};
 use assay_base::Multiple;
 use assay_judge::limit::{Next, Outcome, SCHEMA, Search, Trail, html};
@@ -27,7 +27,7 @@ impl Bounds {
     /// The search between them, before its first run.
     fn search(&self, several: &Several<'_>) -> Result<Search, Failure> {
         let (usual, exact) = several.plan.search();
-        let search = Search::start(beginning(self, usual)?, self.resolution.unwrap_or(exact));
+        let search = Search::start(first_load(self, usual)?, self.resolution.unwrap_or(exact));
         Ok(match self.to {
             Some(to) => search.up_to(to),
             None => search,
@@ -36,7 +36,7 @@ impl Bounds {
 }
 
 /// The load of the first run; `usual` unless an option says otherwise.
-pub fn beginning(search: &Bounds, usual: Multiple) -> Result<Multiple, Failure> {
+pub fn first_load(search: &Bounds, usual: Multiple) -> Result<Multiple, Failure> {
     match (search.from, search.to) {
         (Some(from), Some(to)) if from > to => {
             Err(Failure::usage(format!("--to {to} is below --from {from}, where the search begins")))
@@ -86,7 +86,7 @@ impl<'a> Searching<'a> {
         };
         results::replaceable(&dir, &[FILE, PAGE])?;
         let path = if resumed {
-            kept(&dir.join(FILE), |kept: &Trail| {
+            read_document(&dir.join(FILE), |kept: &Trail| {
                 several.is_of_same_task(
                     &kept.workload,
                     &kept.targets,
@@ -118,11 +118,11 @@ impl<'a> Searching<'a> {
             Next::RunAt(_) => return Err(Failure::bug("a search that ended before it was done")),
         };
         self.path.outcome = Some(outcome);
-        several.tell_if_lost(self.keep());
+        several.tell_if_lost(self.write_document());
         Ok(outcome)
     }
 
-    fn learnt(&mut self) {
+    fn update_aside(&mut self) {
         self.path.aside = self.search.aside();
     }
 }
@@ -137,7 +137,7 @@ impl Series for Searching<'_> {
         }
     }
 
-    fn planned(&self, several: &Several<'_>, load: &Multiple) -> Result<PlannedRun, Failure> {
+    fn plan_run(&self, several: &Several<'_>, load: &Multiple) -> Result<PlannedRun, Failure> {
         let number = self.path.runs.len() + 1;
         Ok(PlannedRun {
             name: format!("{number:02}-{load}"),
@@ -149,19 +149,19 @@ impl Series for Searching<'_> {
         })
     }
 
-    fn failures(&self) -> Vec<Evidence> {
+    fn known_failures(&self) -> Vec<Evidence> {
         self.path.aside.failures.clone()
     }
 
-    fn known(&self) -> Vec<(Multiple, Evidence)> {
+    fn known_runs(&self) -> Vec<(Multiple, Evidence)> {
         self.path.known().collect()
     }
 
-    fn place_of(&self, made: &Made) -> Option<Multiple> {
+    fn place_of(&self, made: &FinishedRun) -> Option<Multiple> {
         made.judgement.load.parse().ok()
     }
 
-    fn take_over(&mut self, load: Option<Multiple>, evidence: Evidence, made: Option<&Made>) {
+    fn take_over(&mut self, load: Option<Multiple>, evidence: Evidence, made: Option<&FinishedRun>) {
         // A run that the path does not know and that proves nothing is no part of it.
         if let (Some(load), Some(made)) = (load, made)
             && (evidence.proves() || self.path.has(&evidence.directory))
@@ -169,20 +169,20 @@ impl Series for Searching<'_> {
             self.path.add(load, &made.judgement, made.path.clone());
         }
         self.search.take_over(load, evidence);
-        self.learnt();
+        self.update_aside();
     }
 
-    fn observe(&mut self, load: Multiple, evidence: Evidence, made: &Made, observer: &mut dyn Observer) {
+    fn observe(&mut self, load: Multiple, evidence: Evidence, made: &FinishedRun, observer: &mut dyn Observer) {
         self.path.add(load, &made.judgement, made.path.clone());
         observer.say(&format!("run {}: {load} {}", self.path.runs.len(), evidence.verdict));
         self.search.observe(load, evidence);
-        self.learnt();
+        self.update_aside();
     }
 
     /// A search continues from the path; the page only shows it, so the search does not end if it cannot be written.
-    fn keep(&self) -> Result<(), Failure> {
-        keep(&self.dir.join(FILE), &self.path)?;
-        page(&self.dir.join(PAGE), |text| html(&self.path, text)).unwrap_or_else(|failure| {
+    fn write_document(&self) -> Result<(), Failure> {
+        write_document(&self.dir.join(FILE), &self.path)?;
+        write_page(&self.dir.join(PAGE), |text| html(&self.path, text)).unwrap_or_else(|failure| {
             self.several.tell(&format!("error: {}\n  = {FILE} beside it holds the path", failure.message()));
         });
         Ok(())

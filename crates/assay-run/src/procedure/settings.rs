@@ -48,8 +48,8 @@ impl Place {
     /// that is continued while another run works in it, before anything else is done.
     pub fn planned(&self, name: &str) -> Result<PathBuf, Failure> {
         rundir::refuse_taken(self.out.as_deref())?;
-        self.resume.as_deref().map_or(Ok(()), rundir::go_on_in)?;
-        Ok(rundir::planned(self.resume.as_deref().or(self.out.as_deref()), name))
+        self.resume.as_deref().map_or(Ok(()), rundir::refuse_used_directory)?;
+        Ok(rundir::planned_directory(self.resume.as_deref().or(self.out.as_deref()), name))
     }
 
     /// Creates a planned directory.

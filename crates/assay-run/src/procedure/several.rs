@@ -9,7 +9,7 @@ use crate::log::header;
 use crate::log::judging::Log;
 use crate::log::logfile::LogFile;
 use crate::log::remembered::Judged;
-use crate::log::rest::{decisive, json_of, other};
+use crate::log::rest::{belongs_to_other_run, decisive_members, json_of};
 use crate::log::results;
 use crate::log::rundir;
 use crate::observer::Observer;
@@ -55,7 +55,7 @@ impl<'a> Several<'a> {
         targets: &[String],
         settings: Settings<'a>,
     ) -> Result<Several<'a>, Failure> {
-        Several::checked(verb, workload, targets, settings, &|plan| {
+        Several::open_checked(verb, workload, targets, settings, &|plan| {
             if plan.can_be_scaled() {
                 Ok(())
             } else {
@@ -71,10 +71,10 @@ impl<'a> Several<'a> {
         targets: &[String],
         settings: Settings<'a>,
     ) -> Result<Several<'a>, Failure> {
-        Several::checked(verb, workload, targets, settings, &|_| Ok(()))
+        Several::open_checked(verb, workload, targets, settings, &|_| Ok(()))
     }
 
-    fn checked(
+    fn open_checked(
         verb: &str,
         workload: Workload,
         targets: &[String],
@@ -85,11 +85,11 @@ impl<'a> Several<'a> {
         if names.is_empty() {
             return Err(Failure::usage(format!("{verb} needs a target: a device, a file or sim:flash")));
         }
-        let named = targets::any_named(&names)?;
+        let named = targets::parse_targets(&names)?;
         let names = named.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
         settings.manner.suits(&named)?;
-        settings.pace = bounded(settings.pace, &workload);
-        let (plan, plan_sum) = planned(&workload, &named, &settings)?;
+        settings.pace = with_length(settings.pace, &workload);
+        let (plan, plan_sum) = plan_with_checksum(&workload, &named, &settings)?;
         check(&plan)?;
         let planned = settings.place.planned(&format!("{verb}-{}", plan.name))?;
         let all = targets::with_cache_device(&names, &named, workload.caches.device.as_ref())?;
@@ -101,9 +101,9 @@ impl<'a> Several<'a> {
     }
 
     /// From now on runs this workload on the same targets, at this pace.
-    pub fn now_runs(&mut self, workload: Workload, pace: Pace) -> Result<(), Failure> {
-        self.settings.pace = bounded(pace, &workload);
-        let (plan, plan_sum) = planned(&workload, &self.named, &self.settings)?;
+    pub fn change_workload(&mut self, workload: Workload, pace: Pace) -> Result<(), Failure> {
+        self.settings.pace = with_length(pace, &workload);
+        let (plan, plan_sum) = plan_with_checksum(&workload, &self.named, &self.settings)?;
         self.has_room_for(&plan)?;
         (self.workload, self.plan, self.plan_sum) = (workload, plan, plan_sum);
         Ok(())
@@ -128,7 +128,7 @@ impl<'a> Several<'a> {
     pub fn without_cache(&mut self) -> Result<(), Failure> {
         let mut workload = self.workload.clone();
         workload.caches.device = None;
-        self.now_runs(workload, self.settings.pace.clone())
+        self.change_workload(workload, self.settings.pace.clone())
     }
 
     /// Whether there is a cache before its targets.
@@ -172,7 +172,7 @@ impl<'a> Several<'a> {
     }
 
     /// What the first target is.
-    pub fn first(&self) -> &Named {
+    pub fn first_target(&self) -> &Named {
         &self.named[0].1
     }
 
@@ -203,8 +203,8 @@ impl<'a> Several<'a> {
     }
 
     /// Refuses a run in `dir` that began on other devices than those that the names now stand for.
-    pub(crate) fn began_on(&self, head: &Header, dir: &Path) -> Result<(), Failure> {
-        self.prepared.targets.differ_from(&head.targets).map_or(Ok(()), |what| Err(other(dir, &what)))
+    pub(crate) fn refuse_other_devices(&self, head: &Header, dir: &Path) -> Result<(), Failure> {
+        self.prepared.targets.differ_from(&head.targets).map_or(Ok(()), |what| Err(belongs_to_other_run(dir, &what)))
     }
 
     /// The directory of all runs: the one to be continued, or a new one.
@@ -218,7 +218,7 @@ impl<'a> Several<'a> {
     pub(crate) fn judged(&self, run: &Path) -> Result<Judgement, Failure> {
         match run.join("verdict.json").symlink_metadata() {
             Ok(_) => results::judge(&run.join("run.jsonl"), self.settings.judge_on),
-            Err(_) => Ok(results::leave(run, self.settings.judge_on, self.settings.tell)?.0),
+            Err(_) => Ok(results::write_results(run, self.settings.judge_on, self.settings.tell)?.0),
         }
     }
 
@@ -281,7 +281,7 @@ impl<'a> Several<'a> {
             ..Drive::default()
         };
         drive(&plan, &self.prepared.targets, &how, &mut log, observer, &self.prepared.stop)?;
-        let (judged, _) = results::leave_judged(&dir, *judge_on, phases, *tell)?;
+        let (judged, _) = results::write_judged_results(&dir, *judge_on, phases, *tell)?;
         Ok((judged, dir))
     }
 }
@@ -313,15 +313,19 @@ pub(crate) struct Ramp {
 }
 
 /// A pace with a length: the workload's duration, at most six hours, where none was asked for.
-fn bounded(pace: Pace, workload: &Workload) -> Pace {
+fn with_length(pace: Pace, workload: &Workload) -> Pace {
     Pace { measure: Some(pace.measure.unwrap_or(workload.timing.duration.min(RUN))), ..pace }
 }
 
 /// The plan of a workload at 1x, and the checksum of what distinguishes it from others.
-fn planned(workload: &Workload, named: &[(String, Named)], settings: &Settings<'_>) -> Result<(Plan, String), Failure> {
+fn plan_with_checksum(
+    workload: &Workload,
+    named: &[(String, Named)],
+    settings: &Settings<'_>,
+) -> Result<(Plan, String), Failure> {
     let plan = settings.pace.plan(workload, named, Some(Multiple::ONE))?;
     let plan = plan.judged_by(settings.criteria).map_err(Failure::workload)?;
-    let decisive = serde_json::json!(decisive(&json_of(&plan)?));
+    let decisive = serde_json::json!(decisive_members(&json_of(&plan)?));
     let sum = blake3::hash(decisive.to_string().as_bytes()).to_hex().to_string();
     Ok((plan, sum))
 }

@@ -9,7 +9,7 @@ use crate::log::results;
 use crate::log::rundir;
 use crate::observer::Observer;
 use crate::procedure::fitting::{self, Aim, Fitting};
-use crate::procedure::kept::{keep, kept, page};
+use crate::procedure::kept::{read_document, write_document, write_page};
 use crate::procedure::pace::Pace;
 use crate::procedure::searching::{self, Bounds, Searching};
 use crate::procedure::several::Several;
@@ -65,7 +65,7 @@ impl<'a> Comparing<'a> {
         };
         results::replaceable(dir, &[FILE, PAGE])?;
         if resumed {
-            kept(&dir.join(FILE), |kept: &Sizing| {
+            read_document(&dir.join(FILE), |kept: &Sizing| {
                 kept.profile_blake3 == sizing.profile_blake3 && kept.targets == sizing.targets
             })?;
         }
@@ -81,7 +81,7 @@ impl<'a> Comparing<'a> {
             let name = several.names[0].clone();
             observer.say(&format!("candidate {} of {of}: {}", index + 1, one_line(&name)));
             let directory = directory_of(index, &name);
-            let tested = self.one(several, &self.dir.join(&directory), observer)?;
+            let tested = self.test_candidate(several, &self.dir.join(&directory), observer)?;
             let cut = tested.candidate.is_cut_short();
             self.sizing.add(Candidate { directory, ..tested.candidate }, &tested.watermarks);
             if let Err(why) = self.keep(|line| observer.warn(line)) {
@@ -95,9 +95,14 @@ impl<'a> Comparing<'a> {
     }
 
     /// Fits a candidate and searches its limit. A failure is reported in its row.
-    fn one(&self, mut several: Several<'_>, dir: &Path, observer: &mut dyn Observer) -> Result<Tested, Failure> {
+    fn test_candidate(
+        &self,
+        mut several: Several<'_>,
+        dir: &Path,
+        observer: &mut dyn Observer,
+    ) -> Result<Tested, Failure> {
         let production = self.testing.production;
-        let (in_fit, in_limit) = (made(dir, FIT)?, made(dir, LIMIT)?);
+        let (in_fit, in_limit) = (directory_below(dir, FIT)?, directory_below(dir, LIMIT)?);
         let resumed = in_fit.join(fitting::FILE).exists();
         let mut fitting = Fitting::begin(&several, production, self.testing.aim, in_fit, resumed)?;
         let fitted = fitting.run(&several, observer).and_then(|_| fitting.fitted());
@@ -110,7 +115,7 @@ impl<'a> Comparing<'a> {
         // Where nothing could be fitted, the device does not carry the load; the search with the unchanged profile
         // finds how much it does.
         let knobs = fitting.trail.result().map_or_else(|| production.knobs(), |round| round.knobs);
-        several.now_runs(production.at(&knobs)?, self.testing.pace.clone())?;
+        several.change_workload(production.workload_at(&knobs)?, self.testing.pace.clone())?;
         let resumed = in_limit.join(searching::FILE).exists();
         let mut searching = Searching::begin(&several, self.testing.search, in_limit, resumed)?;
         let failure = searching.run(observer).err();
@@ -136,8 +141,8 @@ impl<'a> Comparing<'a> {
 
     /// Writes the comparison so far; a failure to write the page does not end a sizing.
     fn keep(&self, warn: impl Fn(&str)) -> Result<(), Failure> {
-        keep(&self.dir.join(FILE), &self.sizing)?;
-        page(&self.dir.join(PAGE), |text| html(&self.sizing, text)).unwrap_or_else(|failure| {
+        write_document(&self.dir.join(FILE), &self.sizing)?;
+        write_page(&self.dir.join(PAGE), |text| html(&self.sizing, text)).unwrap_or_else(|failure| {
             warn(&format!("error: {}\n  = {FILE} beside it holds the comparison", failure.message()));
         });
         Ok(())
@@ -152,13 +157,13 @@ struct Tested {
 
 /// The directory of a candidate, such as `01-dev-sdb`.
 fn directory_of(index: usize, name: &str) -> String {
-    let stem = rundir::safe(name);
+    let stem = rundir::safe_file_name(name);
     let stem: String = stem.trim_matches('-').chars().take(40).collect();
     format!("{:02}-{stem}", index + 1)
 }
 
 /// A directory below that of a candidate, created if needed.
-fn made(dir: &Path, name: &str) -> Result<PathBuf, Failure> {
+fn directory_below(dir: &Path, name: &str) -> Result<PathBuf, Failure> {
     let path = dir.join(name);
     files::directory(dir)
         .and_then(|()| files::directory(&path))

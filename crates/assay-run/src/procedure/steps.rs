@@ -10,8 +10,8 @@ use crate::failure::Failure;
 use crate::host::signals::StopCell;
 use crate::log::header;
 use crate::log::logfile::LogFile;
-use crate::log::rest::{Asked, complete, other};
-use crate::log::resume::Held;
+use crate::log::rest::{RequestedStep, belongs_to_other_run, nothing_remains};
+use crate::log::resume::LoggedStep;
 use crate::observer::Observer;
 use crate::open::seed::seed;
 use crate::open::targets::{Named, Targets};
@@ -43,13 +43,13 @@ const LISTED: usize = 4;
 
 impl Task {
     /// A run that is no step.
-    pub fn only(plan: Plan, whole: Span) -> Task {
+    pub fn single_run(plan: Plan, whole: Span) -> Task {
         Task { head: None, plan, whole: Some(whole), measured_before_ns: None, committed_before: Vec::new() }
     }
 }
 
 /// The steps of a workload, each with its plan; `criteria` replace those of the workload, where there are any.
-pub fn of(
+pub fn plan_steps(
     workload: &Workload,
     named: &[(String, Named)],
     load: Option<Multiple>,
@@ -116,23 +116,23 @@ fn title(part: &Workload) -> String {
 }
 
 /// What is left of `tasks`, of which the log in `dir` holds some; `own_seed`: the user gave the seed.
-pub fn left(
+pub fn remaining_tasks(
     tasks: Vec<Task>,
-    held: &[Held],
+    held: &[LoggedStep],
     targets: &Targets,
     own_seed: bool,
     dir: &Path,
 ) -> Result<Vec<Task>, Failure> {
     if held.len() > tasks.len() {
-        return Err(other(dir, &format!("it has {} steps", held.len())));
+        return Err(belongs_to_other_run(dir, &format!("it has {} steps", held.len())));
     }
     let mut left = Vec::new();
     for (index, mut task) in tasks.into_iter().enumerate() {
-        let asked = Asked { plan: &task.plan, step: task.head.as_ref(), targets, seed: own_seed };
+        let asked = RequestedStep { plan: &task.plan, step: task.head.as_ref(), targets, seed: own_seed };
         match held.get(index) {
-            Some(held) if held.is_over() => asked.same(held, dir)?,
+            Some(held) if held.is_over() => asked.refuse_other_run(held, dir)?,
             Some(held) => {
-                let rest = asked.rest(Some(held), dir)?;
+                let rest = asked.remaining(Some(held), dir)?;
                 // A step keeps the value that it began with, also when it now continues to its end.
                 if let (Some(head), Some(first)) = (&mut task.head, &held.first.step) {
                     head.until_certain = first.until_certain;
@@ -144,7 +144,7 @@ pub fn left(
             None => left.push(task),
         }
     }
-    if left.is_empty() { Err(complete(dir)) } else { Ok(left) }
+    if left.is_empty() { Err(nothing_remains(dir)) } else { Ok(left) }
 }
 
 /// What steps are carried out with.

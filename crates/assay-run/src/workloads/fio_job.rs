@@ -67,7 +67,7 @@ impl Surroundings for Here {
     }
 
     fn size_of(&self, target: &str) -> Option<u64> {
-        let named = targets::named(&[target.to_owned()]).ok()?;
+        let named = targets::parse_block_targets(&[target.to_owned()]).ok()?;
         named.first()?.1.geometry().map(|(size, _)| size)
     }
 }

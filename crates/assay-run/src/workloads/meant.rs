@@ -10,7 +10,7 @@ const DEVICES: &str = "/dev";
 
 /// The file or directory beside `path` that was probably meant; `None` where there is something at `path`, where nothing is
 /// like it, and for devices.
-pub(crate) fn meant(path: &Path) -> Option<PathBuf> {
+pub(crate) fn similar_file(path: &Path) -> Option<PathBuf> {
     if path.symlink_metadata().is_ok() || path.starts_with(DEVICES) {
         return None;
     }
@@ -25,7 +25,7 @@ pub(crate) fn meant(path: &Path) -> Option<PathBuf> {
 
 /// ` (did you mean disk.img?)`; empty where nothing is like it.
 pub(crate) fn did_you_mean(path: &Path) -> String {
-    meant(path).map_or_else(String::new, |meant| format!(" (did you mean {}?)", crate::failure::shown(&meant)))
+    similar_file(path).map_or_else(String::new, |meant| format!(" (did you mean {}?)", crate::failure::shown(&meant)))
 }
 
 #[cfg(test)]
@@ -37,9 +37,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("disk.img"), "").unwrap();
         for (typed, expected) in [("dsik.img", Some("disk.img")), ("disk.img", None), ("orders.toml", None)] {
-            assert_eq!(meant(&dir.path().join(typed)), expected.map(|name| dir.path().join(name)), "{typed}");
+            assert_eq!(similar_file(&dir.path().join(typed)), expected.map(|name| dir.path().join(name)), "{typed}");
         }
-        assert_eq!(meant(&dir.path().join("nowhere/disk.img")), None);
-        assert_eq!(meant(Path::new("/dev/nul")), None);
+        assert_eq!(similar_file(&dir.path().join("nowhere/disk.img")), None);
+        assert_eq!(similar_file(Path::new("/dev/nul")), None);
     }
 }

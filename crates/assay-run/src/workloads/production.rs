@@ -116,7 +116,7 @@ impl Production {
     ///
     /// # Errors
     /// As for [`text`](Production::text).
-    pub fn at(&self, knobs: &Knobs) -> Result<Workload, Failure> {
+    pub fn workload_at(&self, knobs: &Knobs) -> Result<Workload, Failure> {
         workload::read(&self.file, &self.text(knobs, &[])?).map_err(Failure::workload)
     }
 }

@@ -10,9 +10,9 @@ use std::path::{Path, PathBuf};
 const LINE_MAX: u64 = 64 << 10;
 
 /// Gives a workload the recordings that it names, which are looked for from here, and then beside the workload file.
-pub(crate) fn play(workload: &mut Workload, file: &Path) -> Result<(), Failure> {
+pub(crate) fn add_recording(workload: &mut Workload, file: &Path) -> Result<(), Failure> {
     for name in workload.recordings() {
-        let path = found(&name, file);
+        let path = path_of_recording(&name, file);
         let Played { lines, notes, .. } = read(&path).map_err(Failure::workload)?;
         workload.play(&name, &lines).map_err(Failure::workload)?;
         workload.notes.extend(notes.into_iter().map(|note| format!("{name}: {note}")));
@@ -22,10 +22,10 @@ pub(crate) fn play(workload: &mut Workload, file: &Path) -> Result<(), Failure> 
 
 /// A recording that a job file names, which is looked for as that of a workload is. The error is the reason.
 pub(crate) fn of_job(name: &str, file: &Path) -> Result<Played, String> {
-    read(&found(name, file)).map_err(|message| message.lines().next().unwrap_or_default().to_owned())
+    read(&path_of_recording(name, file)).map_err(|message| message.lines().next().unwrap_or_default().to_owned())
 }
 
-fn found(name: &str, file: &Path) -> PathBuf {
+fn path_of_recording(name: &str, file: &Path) -> PathBuf {
     let here = PathBuf::from(name);
     if here.exists() { here } else { file.parent().unwrap_or(Path::new("")).join(name) }
 }

@@ -9,7 +9,7 @@ use crate::terminal;
 use assay_device::safety::{Gate, Refusal, RuleId};
 use assay_judge::for_a_shell;
 use assay_run::failure::Failure;
-use assay_run::open::consents::{self, Consents, Kept};
+use assay_run::open::consents::{self, Consents, StoredConsent};
 use assay_run::open::targets::{Named, TargetNeeds, Targets};
 use std::io::BufRead;
 
@@ -79,7 +79,7 @@ fn is_confirmed(value: Option<&str>) -> Result<bool, Failure> {
 }
 
 /// The refusal with advice that can be followed in a drop-in, which has no options.
-fn in_a_drop_ins_words(refusal: &Refusal, kept: &[Kept]) -> Failure {
+fn in_a_drop_ins_words(refusal: &Refusal, kept: &[StoredConsent]) -> Failure {
     let for_good = refusal.rules().find(|rule| *rule != RuleId::Consent && !rule.overridable());
     let to_do = for_good.map_or_else(|| how_to_agree(refusal), |rule| rule.remedy().to_owned());
     let mut failure = Failure::refused(format!("{}\n  to do: {to_do}; nothing was written", refusal.found()));

@@ -29,12 +29,12 @@ pub(super) fn run(args: &[String]) -> Result<u8, Failure> {
         say(&text::open_failed(device));
         return Ok(MINUS_ONE);
     }
-    exit::with(exit::chosen(args)?, prepared(device, args))
+    exit::with_exit_codes(exit::exit_codes_for(args)?, prepare_device(device, args))
 }
 
 /// Prepares the device, whose name is the only one of `args`.
-fn prepared(device: &str, args: &[String]) -> Result<u8, Failure> {
-    let named = targets::named(args)?;
+fn prepare_device(device: &str, args: &[String]) -> Result<u8, Failure> {
+    let named = targets::parse_block_targets(args)?;
     let records = Records::host();
     let opened = consent::open(&named, TargetNeeds::for_preparation(records.dir()), Access::default(), Company::None)?;
     if opened.real().is_empty() {
@@ -55,7 +55,7 @@ fn prepared(device: &str, args: &[String]) -> Result<u8, Failure> {
         watch(&work, &done, &mut dots);
         let result = work.join().unwrap_or_else(|_| Err(Failure::bug("preparing panicked")));
         if result.is_ok() {
-            dots.upto(2 * dots.row);
+            dots.print_up_to(2 * dots.row);
         } else {
             say("\n");
         }
@@ -66,7 +66,7 @@ fn prepared(device: &str, args: &[String]) -> Result<u8, Failure> {
 #[allow(clippy::disallowed_methods, reason = "the display's own pace, not an operation's")]
 fn watch<T>(work: &ScopedJoinHandle<'_, T>, done: &AtomicU64, dots: &mut Dots<'_>) {
     while !work.is_finished() {
-        dots.upto(done.load(Ordering::Relaxed) * 2 * dots.row / 1000);
+        dots.print_up_to(done.load(Ordering::Relaxed) * 2 * dots.row / 1000);
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
 }
@@ -80,7 +80,7 @@ struct Dots<'a> {
 
 impl Dots<'_> {
     /// Continues up to `dots` in both rows together.
-    fn upto(&mut self, dots: u64) {
+    fn print_up_to(&mut self, dots: u64) {
         while self.printed < dots.min(2 * self.row) {
             if self.printed == 0 {
                 say(&text::cleaning_line(self.device));

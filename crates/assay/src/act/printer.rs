@@ -151,7 +151,7 @@ impl Printer {
                 let verb = if write { "writing" } else { "reading" };
                 format!("ERROR: {verb} {}: {}\n", device.name, event.text)
             }
-            EventKind::LagStop => lagging(self.conf.kind, &stream.name).text().to_owned(),
+            EventKind::LagStop => stop_for_lag(self.conf.kind, &stream.name).text().to_owned(),
             _ => return,
         };
         self.print(&text);
@@ -197,7 +197,7 @@ impl Listen for Printer {
 }
 
 /// ACT's words for a stream that falls behind.
-fn lagging(kind: Kind, stream: &str) -> Stop {
+fn stop_for_lag(kind: Kind, stream: &str) -> Stop {
     match (kind, stream) {
         (Kind::Storage, "large-block-reads" | "tomb-raider-reads") => Stop::LargeBlockReads,
         (Kind::Storage, "large-block-writes") => Stop::LargeBlockWrites,

@@ -37,23 +37,23 @@ const NOWHERE: &str = "/proc";
 /// Does what the program of `kind` does with these arguments.
 pub(super) fn run(kind: Kind, args: &[String]) -> Result<u8, Failure> {
     let cpus = processors();
-    let conf = match config(kind, args, cpus) {
+    let conf = match read_config(kind, args, cpus) {
         Ok(conf) => conf,
         Err((text, exit)) => {
             say(&text);
             return Ok(exit);
         }
     };
-    if let Some(complaint) = unusable(&conf) {
+    if let Some(complaint) = complaint_about_devices(&conf) {
         say(&complaint);
         return Ok(MINUS_ONE);
     }
-    let codes = exit::chosen(&conf.device_names)?;
-    exit::with(codes, test(&conf, cpus))
+    let codes = exit::exit_codes_for(&conf.device_names)?;
+    exit::with_exit_codes(codes, run_test(&conf, cpus))
 }
 
 /// The config, after printing everything that precedes the devices; or the last words and the exit code.
-fn config(kind: Kind, args: &[String], cpus: u32) -> Result<Box<Conf>, (String, u8)> {
+fn read_config(kind: Kind, args: &[String], cpus: u32) -> Result<Box<Conf>, (String, u8)> {
     let mut banner = String::new();
     let _ = conf::write_banner(kind, &mut banner);
     let [path] = args else {
@@ -79,7 +79,7 @@ fn config(kind: Kind, args: &[String], cpus: u32) -> Result<Box<Conf>, (String, 
 }
 
 /// ACT's words for the first device that cannot be used. A config with file-size-mbytes is for files.
-fn unusable(conf: &Conf) -> Option<String> {
+fn complaint_about_devices(conf: &Conf) -> Option<String> {
     if conf.file_size.is_some() {
         return None;
     }
@@ -96,9 +96,9 @@ fn unusable(conf: &Conf) -> Option<String> {
     })
 }
 
-fn test(conf: &Conf, cpus: u32) -> Result<u8, Failure> {
+fn run_test(conf: &Conf, cpus: u32) -> Result<u8, Failure> {
     let workload = lower::like_act(conf, cpus).map_err(Failure::workload)?;
-    let named = targets::named(&workload.targets.paths)?;
+    let named = targets::parse_block_targets(&workload.targets.paths)?;
     let adjust = Adjust { seed: seed(None, &named), targets: named.len() as u16, ..Adjust::default() };
     let plan = workload.plan(&adjust).map_err(Failure::workload)?;
     let run_dir = consent::run_dir();
@@ -109,7 +109,7 @@ fn test(conf: &Conf, cpus: u32) -> Result<u8, Failure> {
     let stop = signals::watch()?;
     let log = match &run_dir {
         Some(dir) => LogFile::create(&rundir::create(dir, true)?.join("run.jsonl"))?,
-        None => LogFile::unkept(),
+        None => LogFile::without_file(),
     };
     let (printer, ended) = Printer::new(conf, plan.length().as_ns() / 1_000_000_000, &stop);
     let mut log = log.heard_by(Box::new(printer));

@@ -72,7 +72,7 @@ impl Output {
     /// What these options and those of other groups settle about runs.
     pub(crate) fn settings<'a>(&self, access: &'a Access, pace: &Pace, criteria: &'a [String]) -> Settings<'a> {
         Settings {
-            pace: pace.asked(),
+            pace: pace.to_pace(),
             criteria,
             manner: self.manner(access.engine),
             judge_on: self.judge_on,

@@ -31,7 +31,7 @@ pub(crate) struct Pace {
 
 impl Pace {
     /// The same without its options.
-    pub(crate) fn asked(&self) -> pace::Pace {
+    pub(crate) fn to_pace(&self) -> pace::Pace {
         let Pace { measure, warm_up, until_steady, slice, seed, verify } = *self;
         pace::Pace { measure, warm_up, until_steady, slice, seed, verify }
     }

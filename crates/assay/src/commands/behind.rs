@@ -10,7 +10,7 @@ use assay_run::failure::Failure;
 const FOLLOWED: u64 = 1_000_000;
 
 /// Both sides of the plan's cache before the first target, where there is one and the target has a size.
-pub(super) fn both(plan: &Plan, sizes: &[Option<(u64, u32)>]) -> Option<Result<Sides, Failure>> {
+pub(super) fn both_sides(plan: &Plan, sizes: &[Option<(u64, u32)>]) -> Option<Result<Sides, Failure>> {
     plan.cache?;
     let known = sizes.iter().map_while(|known| *known);
     let geometries: Vec<Geometry> = known.map(|(size, block)| Geometry { size, block }).collect();

@@ -1,7 +1,7 @@
 //! `assay cache-curve`: the share of a workload's reads that a cache would answer, for each size of the cache. No I/O.
 
 use super::outline::{block, sizes_of};
-use super::run::Asking;
+use super::run::RunRequest;
 use crate::args::{ActTest, Jobs, Judged, Pace};
 use crate::candidates;
 use crate::screen::tell;
@@ -13,7 +13,7 @@ use assay_model::Plan;
 use assay_model::cache::{self, Policy, Settings, Trace, Writes};
 use assay_run::failure::{Failure, code, shown};
 use assay_run::open::targets;
-use assay_run::procedure::kept::page;
+use assay_run::procedure::kept::write_page;
 use clap::ValueEnum;
 use clap_complete::engine::ArgValueCompleter;
 use std::path::PathBuf;
@@ -81,8 +81,8 @@ pub(crate) fn cache_curve(args: &CacheCurveArgs) -> Result<u8, Failure> {
         return Err(Failure::usage("--operations must be at least 1"));
     }
     let jobs = Jobs { test: args.test, ..Jobs::default() };
-    let asked = Asking::of("cache-curve", &args.workload, &args.targets, &jobs, &Pace::default())?;
-    let named = targets::named(&asked.names)?;
+    let asked = RunRequest::parse("cache-curve", &args.workload, &args.targets, &jobs, &Pace::default())?;
+    let named = targets::parse_block_targets(&asked.names)?;
     if named.is_empty() {
         return Err(Failure::usage("name a target, for its size: assay cache-curve WORKLOAD null:1TiB"));
     }
@@ -98,7 +98,7 @@ pub(crate) fn cache_curve(args: &CacheCurveArgs) -> Result<u8, Failure> {
         })?;
         geometries.push(Geometry { size, block });
     }
-    let taken = taken(&plan, &geometries, args.block)?;
+    let taken = cacheable_ranges(&plan, &geometries, args.block)?;
     let trace = Trace::new(&plan, &geometries)
         .map_err(|why| Failure::workload(format!("the workload {} has no order of its own: {why}", plan.name)))?;
     let settings = Settings {
@@ -107,9 +107,9 @@ pub(crate) fn cache_curve(args: &CacheCurveArgs) -> Result<u8, Failure> {
         one_of: one_of(&plan, usual, args),
         segment: u64::from(SEGMENT).div_ceil(block_bytes),
     };
-    let curve = followed(trace, &plan, &taken, settings, args, names);
+    let curve = follow_trace(trace, &plan, &taken, settings, args, names);
     if let Some(file) = &args.html {
-        page(file, |text| html(&curve, text))?;
+        write_page(file, |text| html(&curve, text))?;
         tell(&format!("the page is in {}", shown(file)));
     }
     if args.json {
@@ -124,7 +124,7 @@ pub(crate) fn cache_curve(args: &CacheCurveArgs) -> Result<u8, Failure> {
 }
 
 /// What of the targets a cache takes.
-fn taken(plan: &Plan, geometries: &[Geometry], block: Bytes) -> Result<Ranges, Failure> {
+fn cacheable_ranges(plan: &Plan, geometries: &[Geometry], block: Bytes) -> Result<Ranges, Failure> {
     if geometries.iter().any(|geometry| geometry.size / block.get() >= Place::MOST) {
         return Err(Failure::usage(format!(
             "a target has more than {} blocks of {}: name a smaller target, or give --block a larger size",
@@ -148,7 +148,7 @@ fn one_of(plan: &Plan, block: u32, args: &CacheCurveArgs) -> u64 {
     }
 }
 
-fn followed(
+fn follow_trace(
     trace: Trace,
     plan: &Plan,
     taken: &Ranges,
@@ -211,8 +211,9 @@ mod tests {
         for (operations, one) in [("1000000", 1), ("100000000", 1), ("100000001", 2), ("300000000", 4)] {
             let args = Alone::parse_from(["x", "random-read", "null:1GiB", "--operations", operations]).args;
             let jobs = Jobs { test: args.test, ..Jobs::default() };
-            let asked = Asking::of("cache-curve", &args.workload, &args.targets, &jobs, &Pace::default()).unwrap();
-            let named = targets::named(&asked.names).unwrap();
+            let asked =
+                RunRequest::parse("cache-curve", &args.workload, &args.targets, &jobs, &Pace::default()).unwrap();
+            let named = targets::parse_block_targets(&asked.names).unwrap();
             let plan = asked.plan(&named, None, &crate::args::Pace::default(), &Judged::default()).unwrap();
             assert_eq!(one_of(&plan, 512, &args), one, "{operations}");
         }

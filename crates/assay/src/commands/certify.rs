@@ -60,13 +60,13 @@ const KEPT_FREE: u64 = 512 << 20;
 
 /// Runs the procedure.
 pub(crate) fn certify(args: &Certify) -> Result<u8, Failure> {
-    let (procedure, targets) = Procedure::of(&args.targets, args.quick, args.at, args.test.kind())?;
+    let (procedure, targets) = Procedure::parse(&args.targets, args.quick, args.at, args.test.kind())?;
     if targets.is_empty() && !args.quick {
         return Err(Failure::usage(
             "certify needs a device; without one: assay certify --quick looks a scratch file here",
         ));
     }
-    let signer = Signer::asked(args.sign.as_deref())?;
+    let signer = Signer::load_if_given(args.sign.as_deref())?;
     if args.quick && args.output.resume.is_some() {
         return Err(Failure::usage("a quick look takes only a minute and cannot be resumed; start it again"));
     }
@@ -74,7 +74,7 @@ pub(crate) fn certify(args: &Certify) -> Result<u8, Failure> {
     let planned = settings.place.planned(if args.quick { "quick" } else { "certify" })?;
     let stop = signals::watch()?;
     let mut progress = Progress::new(false);
-    let named = targets::named(&targets)?;
+    let named = targets::parse_block_targets(&targets)?;
     // Restored after everything else: setting a scheduler waits for operations in flight, for ever where a disk hangs.
     let scheduler;
     let opened = open(&settings, &named, &procedure.workload, &planned)?;

@@ -10,8 +10,8 @@ use assay_model::Plan;
 use assay_run::databases::by_sessions::{self, with_sessions};
 use assay_run::failure::{Failure, one_line, shown};
 use assay_run::observer::Observer;
-use assay_run::procedure::curving::{Asked, Curving, FILE, PAGE, directory, leave};
-use assay_run::procedure::searching::beginning;
+use assay_run::procedure::curving::{CurveRequest, Curving, FILE, PAGE, make_directory, write_curve};
+use assay_run::procedure::searching::first_load;
 use assay_run::procedure::several::Several;
 use std::path::Path;
 
@@ -108,7 +108,7 @@ pub(crate) fn curve(args: &Curve) -> Result<u8, Failure> {
         return by_sessions(args);
     }
     let shares = shares(&args.points)?;
-    beginning(&args.search.bounds(), Multiple::ONE)?;
+    first_load(&args.search.bounds(), Multiple::ONE)?;
     let settings = args.output.settings(&args.access, &args.pace, &args.judged.criteria);
     let mut several = args.subject.open("curve", settings)?;
     if args.beside.is_some() && !several.has_cache() {
@@ -119,7 +119,7 @@ pub(crate) fn curve(args: &Curve) -> Result<u8, Failure> {
     let given = args.max.map(|max| maximum(max, &several.plan, &stream)).transpose()?;
     let usual = if several.plan.oltp.is_some() { Runs::One } else { Runs::Each };
     let in_one_run = args.runs.unwrap_or(usual) == Runs::One;
-    let asked = Asked { shares, stream, maximum: given, in_one_run };
+    let asked = CurveRequest { shares, stream, maximum: given, in_one_run };
     let dir = several.directory()?;
     let mut progress = Progress::new(false);
     progress.say(&several.length());
@@ -129,11 +129,11 @@ pub(crate) fn curve(args: &Curve) -> Result<u8, Failure> {
         several.without_cache()?;
         let below = dir.join(BESIDE);
         let resumed = below.join(FILE).exists();
-        directory(&below)?;
+        make_directory(&below)?;
         progress.say("the same without the cache");
         curve.put_beside(measure(args, &several, &asked, &below, resumed, &mut progress)?);
     }
-    several.tell_if_lost(leave(&curve, &dir));
+    several.tell_if_lost(write_curve(&curve, &dir));
     show(&curve, &dir, args.output.json, &progress)?;
     Ok(curve.verdict().exit_code())
 }
@@ -171,7 +171,7 @@ fn by_sessions(args: &Curve) -> Result<u8, Failure> {
 fn measure(
     args: &Curve,
     several: &Several<'_>,
-    asked: &Asked,
+    asked: &CurveRequest,
     dir: &Path,
     resumed: bool,
     progress: &mut Progress,
@@ -179,7 +179,7 @@ fn measure(
     let mut curving = Curving::begin(several, asked, args.search.bounds(), dir.to_path_buf(), resumed)?;
     curving.run(progress)?;
     let curve = curving.curve();
-    several.tell_if_lost(leave(&curve, dir));
+    several.tell_if_lost(write_curve(&curve, dir));
     Ok(curve)
 }
 

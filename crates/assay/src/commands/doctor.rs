@@ -31,7 +31,7 @@ pub(crate) struct Doctor {
 pub(crate) fn doctor(args: &Doctor) -> Result<u8, Failure> {
     let roots = Roots::host();
     let mut checks = doctor::host(&roots, &doctor::try_out(args.out.as_deref().unwrap_or(Path::new("."))));
-    checks.extend(targets::named(&args.targets)?.into_iter().flat_map(|(name, named)| match named {
+    checks.extend(targets::parse_block_targets(&args.targets)?.into_iter().flat_map(|(name, named)| match named {
         Named::Path(path) => doctor::target(&roots, &path),
         Named::Simulated(_) | Named::Null(_) | Named::Database(_) => vec![Check {
             id: "target",

@@ -4,7 +4,7 @@
 use super::behind;
 use super::job;
 use super::outline::{Lines, block, in_words, refusal, sizes_of, totals};
-use super::run::Asking;
+use super::run::RunRequest;
 use super::{steps, transactions};
 use crate::args::{BehindCache, Jobs, Judged, Lookaside, Pace};
 use crate::candidates;
@@ -61,9 +61,9 @@ pub(crate) fn explain(args: &Explain) -> Result<u8, Failure> {
         }
         return steps::explain(&args.targets, args.load, args.jobs.test.kind(), &args.pace, args.json);
     }
-    let asked = Asking::of("explain", &args.workload, &args.targets, &args.jobs, &args.pace)?;
-    let asked = asked.behind(&args.behind).beside(&args.lookaside)?;
-    let named = targets::any_named(&asked.names)?;
+    let asked = RunRequest::parse("explain", &args.workload, &args.targets, &args.jobs, &args.pace)?;
+    let asked = asked.behind_simulated_cache(&args.behind).with_cache_device(&args.lookaside)?;
+    let named = targets::parse_targets(&asked.names)?;
     let unknown = transactions::unknown(&named);
     let tasks = asked.tasks(&named, args.load, &args.pace, &args.judged)?;
     // A job's own files may be made by the run, and the drives of a configuration may be in another machine.
@@ -74,7 +74,7 @@ pub(crate) fn explain(args: &Explain) -> Result<u8, Failure> {
     };
     let sizes = through_page_cache(tasks.first().map(|task| &task.plan), sizes);
     for task in &tasks {
-        fits(&task.plan, &sizes)?;
+        refuse_too_small(&task.plan, &sizes)?;
     }
     if args.json {
         let all = tasks.iter().map(|task| json(&task.plan, &named, &sizes)).collect::<Result<Vec<_>, Failure>>()?;
@@ -90,7 +90,7 @@ pub(crate) fn explain(args: &Explain) -> Result<u8, Failure> {
         let mut all = String::new();
         for task in &tasks {
             let plan = text(&task.plan, &named, &sizes, unknown.as_deref());
-            let sides = behind::both(&task.plan, &sizes).transpose()?;
+            let sides = behind::both_sides(&task.plan, &sizes).transpose()?;
             let plan = plan + &sides.map_or_else(String::new, |both| behind::text(&task.plan, &sizes, &both));
             all += &match &task.head {
                 Some(head) => format!("step {} of {}, {}\n{plan}\n", head.number, head.of, head.title),
@@ -107,14 +107,14 @@ fn json(plan: &Plan, named: &[(String, Named)], sizes: &[Known]) -> Result<serde
     let mut value = serde_json::to_value(plan).map_err(|e| Failure::bug(format!("a plan that is not JSON: {e}")))?;
     value["targets_named"] = serde_json::json!(named.iter().map(|(name, _)| name).collect::<Vec<_>>());
     value["derived"] = derived(plan, block(sizes));
-    if let Some(both) = behind::both(plan, sizes) {
+    if let Some(both) = behind::both_sides(plan, sizes) {
         value["cache_sides"] = behind::json(plan, &both?);
     }
     Ok(value)
 }
 
 /// Refuses an OLTP load, or parts that are laid out together, on targets that are too small for them, where the sizes of all are known.
-fn fits(plan: &Plan, sizes: &[Option<(u64, u32)>]) -> Result<(), Failure> {
+fn refuse_too_small(plan: &Plan, sizes: &[Option<(u64, u32)>]) -> Result<(), Failure> {
     let known: Option<Vec<Geometry>> =
         sizes.iter().map(|it| it.map(|(size, block)| Geometry { size, block })).collect();
     if let Some(geometries) = &known {
@@ -137,7 +137,7 @@ fn through_page_cache(plan: Option<&Plan>, mut sizes: Vec<Option<(u64, u32)>>) -
 }
 
 /// The first target; one whose size is not known is large enough for all parts.
-fn first(sizes: &[Option<(u64, u32)>]) -> Geometry {
+fn first_target(sizes: &[Option<(u64, u32)>]) -> Geometry {
     let (size, block) = sizes.first().copied().flatten().unwrap_or((UNKNOWN, block(sizes)));
     Geometry { size, block }
 }
@@ -186,7 +186,7 @@ fn text(plan: &Plan, named: &[(String, Named)], sizes: &[Known], unknown: Option
         plan.seed
     ));
     streams(plan, block, &mut out);
-    enlarged(plan, named, sizes, &mut out);
+    enlarged_sizes(plan, named, sizes, &mut out);
     if !plan.derivation.is_empty() {
         out.head("how the numbers came about, for one target at 1x, with the place of each in [brackets]");
         plan.derivation.iter().for_each(|step| out.add(format_args!("  {step}")));
@@ -205,8 +205,8 @@ fn text(plan: &Plan, named: &[(String, Named)], sizes: &[Known], unknown: Option
         Some(load) => transactions::lines(load, plan.targets, unknown, &mut out),
         None => bytes(plan, named, sizes, &mut out),
     }
-    tags(plan, named, &Roots::host()).iter().for_each(|line| out.add(line));
-    if let Some(how) = integrity::describe(plan, first(sizes)) {
+    loops_beyond_queues(plan, named, &Roots::host()).iter().for_each(|line| out.add(line));
+    if let Some(how) = integrity::describe(plan, first_target(sizes)) {
         out.add(format_args!("verify: {how}"));
     }
     out.head("criteria, each in every slice");
@@ -260,7 +260,7 @@ fn streams(plan: &Plan, block: u32, out: &mut Lines) {
     out.add(format_args!("  {:wide$} {:9} {:>14} {:>long$} {:>12}  address", "name", "", "rate", "size", "bytes/s"));
     for stream in &plan.streams {
         let rate = stream.arrival.rate().map(|rate| format!("{:.3}/s", rate.as_f64()));
-        let rate = rate.or_else(|| transactions::share(plan, stream)).unwrap_or_else(|| closed(stream));
+        let rate = rate.or_else(|| transactions::share(plan, stream)).unwrap_or_else(|| closed_loop_in_words(stream));
         let bytes =
             Plan::bytes_per_second(stream, block).map_or_else(|| "-".into(), |bytes| Bytes::new(bytes as u64).human());
         let name = &stream.name;
@@ -280,18 +280,18 @@ fn streams(plan: &Plan, block: u32, out: &mut Lines) {
     let arrivals: std::collections::BTreeSet<&str> = plan.streams.iter().map(|stream| stream.arrival.name()).collect();
     let arrivals = arrivals.into_iter().collect::<Vec<_>>().join(", ");
     out.add(format_args!("  arrival: {arrivals}; (D) durable, on stable media when complete"));
-    plan.loops.iter().for_each(|it| out.add(format_args!("  {}", looped(plan, it))));
+    plan.loops.iter().for_each(|it| out.add(format_args!("  {}", loop_in_words(plan, it))));
     plan.oltp.iter().for_each(|oltp| oltp_in_words(oltp, out));
-    lives(plan, out);
+    lifetimes(plan, out);
     for stream in &plan.streams {
-        if let Some(how) = changes(&stream.arrival) {
+        if let Some(how) = changes_in_words(&stream.arrival) {
             out.add(format_args!("  {}: {how}", stream.name));
         }
     }
 }
 
 /// Which sizes become others, because a target takes whole blocks only.
-fn enlarged(plan: &Plan, named: &[(String, Named)], sizes: &[Known], out: &mut Lines) {
+fn enlarged_sizes(plan: &Plan, named: &[(String, Named)], sizes: &[Known], out: &mut Lines) {
     for (index, stream) in plan.streams.iter().enumerate() {
         let Some(size) = stream.block().map(|block| &block.size) else { continue };
         let own = plan.flows().filter(|(stream, _)| usize::from(*stream) == index);
@@ -309,7 +309,7 @@ fn enlarged(plan: &Plan, named: &[(String, Named)], sizes: &[Known], out: &mut L
 }
 
 /// When streams and loops begin and end, where that differs from the run.
-fn lives(plan: &Plan, out: &mut Lines) {
+fn lifetimes(plan: &Plan, out: &mut Lines) {
     let streams = plan.streams.iter().map(|stream| (&stream.name, &stream.life));
     for (name, life) in streams.chain(plan.loops.iter().map(|it| (&it.name, &it.life))) {
         // The number of operations of a closed loop stands beside its number in flight.
@@ -336,7 +336,7 @@ fn members_in_words(streams: &[&Stream], line: Option<&str>) -> String {
 }
 
 /// A closed loop over several streams: what is in flight, who draws how often, and its pauses.
-fn looped(plan: &Plan, it: &Loop) -> String {
+fn loop_in_words(plan: &Plan, it: &Loop) -> String {
     let copies = if it.copies > 1 { format!(" in each of {} copies", it.copies) } else { String::new() };
     let think = it.think.as_ref().map(|think| {
         let spread = if think.spread == Spread::Exponential { ", exponential" } else { "" };
@@ -364,7 +364,7 @@ fn looped(plan: &Plan, it: &Loop) -> String {
 }
 
 /// How a rate changes, where it does.
-fn changes(arrival: &Arrival) -> Option<String> {
+fn changes_in_words(arrival: &Arrival) -> Option<String> {
     match arrival {
         Arrival::Varying { rate, curve, even } => {
             let spaced = if *even { "evenly spaced" } else { "independent" };
@@ -448,12 +448,15 @@ fn bytes(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>], o
                 "  nothing was ever written to it, and reads of it prove nothing: fill it with assay prep {typed}, or with run --prep"
             ));
         }
-        plan.streams.iter().filter_map(|stream| lasts(plan, stream, *size, *block)).for_each(|line| out.add(line));
+        plan.streams
+            .iter()
+            .filter_map(|stream| time_until_all_seen(plan, stream, *size, *block))
+            .for_each(|line| out.add(line));
     }
 }
 
 /// For each target: that its closed loops ask for more in flight than its disk takes at a time.
-fn tags(plan: &Plan, named: &[(String, Named)], roots: &Roots) -> Vec<String> {
+fn loops_beyond_queues(plan: &Plan, named: &[(String, Named)], roots: &Roots) -> Vec<String> {
     let flows: Vec<(u16, u16)> = plan.flows().collect();
     let loops = plan.closed_loops();
     let mut lines = Vec::new();
@@ -470,7 +473,7 @@ fn tags(plan: &Plan, named: &[(String, Named)], roots: &Roots) -> Vec<String> {
 }
 
 /// How long there are blocks which a stream has never seen, where it goes to such.
-fn lasts(plan: &Plan, stream: &Stream, size: u64, block: u32) -> Option<String> {
+fn time_until_all_seen(plan: &Plan, stream: &Stream, size: u64, block: u32) -> Option<String> {
     let Address::NeverSeen { unit, reread } = &stream.block()?.address else { return None };
     let length = stream.block()?.extent.map_or(size, |extent| extent.within(size, block).1);
     let new = 1.0 - reread.map_or(0.0, |reread| reread.share.as_f64());
@@ -493,7 +496,7 @@ fn per_second(plan: &Plan, direction: Direction, rate: f64) -> String {
     }
 }
 
-fn closed(stream: &Stream) -> String {
+fn closed_loop_in_words(stream: &Stream) -> String {
     let times = stream.life.operations.map_or_else(String::new, |operations| format!(", {operations} times"));
     match &stream.arrival {
         Arrival::Closed { in_flight } => format!("{in_flight} in flight{times}"),

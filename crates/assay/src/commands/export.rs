@@ -95,7 +95,7 @@ pub(crate) fn export(args: &Export) -> Result<u8, Failure> {
         Format::Junit => judged(args, render::junit),
         Format::Markdown => judged(args, render::markdown),
         Format::Csv | Format::Hgrm | Format::Hlog | Format::FioJson | Format::PblioData => of_log(args, Vec::new()),
-        Format::JetstressLike => of_log(args, told(args)?),
+        Format::JetstressLike => of_log(args, verdict_lines(args)?),
     }
 }
 
@@ -113,7 +113,7 @@ fn judged(args: &Export, render: impl FnOnce(&Judgement, &mut dyn Write) -> std:
 
 /// The lines about the verdict of a report that is made of the log: by the response, which counts from when an operation was due, and by the
 /// service, which is what Jetstress times.
-fn told(args: &Export) -> Result<Vec<String>, Failure> {
+fn verdict_lines(args: &Export) -> Result<Vec<String>, Failure> {
     let path = rundir::log_in(&args.log);
     let mut lines = vec![String::new()];
     for (judge_on, name) in
@@ -124,13 +124,13 @@ fn told(args: &Export) -> Result<Vec<String>, Failure> {
         for criterion in judgement.part.criteria.iter().filter(|it| it.asked.stream.is_some()) {
             let measured = criterion.measured.as_ref().map_or("-", |figure| figure.text.as_str());
             let Asked { title, bound, .. } = &criterion.asked;
-            lines.push(format!("  {title:50} {bound:>12} {measured:>12}  {}", word(criterion.outcome)));
+            lines.push(format!("  {title:50} {bound:>12} {measured:>12}  {}", outcome_in_words(criterion.outcome)));
         }
     }
     Ok(lines)
 }
 
-fn word(outcome: Outcome) -> &'static str {
+fn outcome_in_words(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Pass => "pass",
         Outcome::Fail => "FAIL",

@@ -13,7 +13,7 @@ use assay_run::log::judging::Log;
 use assay_run::log::results::rendered;
 use assay_run::log::rundir;
 use assay_run::observer::Observer;
-use assay_run::procedure::kept::kept;
+use assay_run::procedure::kept::read_document;
 use assay_run::procedure::{curving, fitting, matrix, searching, sizing};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -72,25 +72,25 @@ fn logs_below(dir: &Path, depth: u32, found: &mut Vec<PathBuf>) {
 /// Prints the result that a procedure has left.
 fn result(dir: &Path) -> Result<u8, Failure> {
     let verdict = if let Some(path) = file_in(dir, searching::FILE) {
-        limit::show_kept(&kept(&path, |_| true)?)?
+        limit::show_kept(&read_document(&path, |_| true)?)?
     } else if let Some(path) = file_in(dir, curving::FILE) {
-        let curve: assay_judge::curve::Curve = kept(&path, |_| true)?;
+        let curve: assay_judge::curve::Curve = read_document(&path, |_| true)?;
         show(&rendered(|out| assay_judge::curve::text(&curve, out))?);
         curve.verdict()
     } else if let Some(path) = file_in(dir, by_sessions::FILE) {
-        let curve: assay_judge::sessions::SessionsCurve = kept(&path, |_| true)?;
+        let curve: assay_judge::sessions::SessionsCurve = read_document(&path, |_| true)?;
         show(&rendered(|out| assay_judge::sessions::text(&curve, out))?);
         curve.verdict()
     } else if let Some(path) = file_in(dir, fitting::FILE) {
-        let trail: assay_judge::fit::Trail = kept(&path, |_| true)?;
+        let trail: assay_judge::fit::Trail = read_document(&path, |_| true)?;
         show(&rendered(|out| assay_judge::fit::text(&trail, out))?);
         trail.outcome.as_ref().map_or(Verdict::Incomplete, |outcome| outcome.verdict())
     } else if let Some(path) = file_in(dir, sizing::FILE) {
-        let sizing: assay_judge::sizing::Sizing = kept(&path, |_| true)?;
+        let sizing: assay_judge::sizing::Sizing = read_document(&path, |_| true)?;
         show(&rendered(|out| assay_judge::sizing::text(&sizing, out))?);
         sizing.verdict()
     } else if let Some(path) = file_in(dir, matrix::FILE) {
-        let matrix: assay_judge::matrix::Matrix = kept(&path, |_| true)?;
+        let matrix: assay_judge::matrix::Matrix = read_document(&path, |_| true)?;
         show_lines(&rendered(|out| assay_judge::matrix::text(&matrix, out))?);
         matrix.verdict()
     } else {

@@ -10,7 +10,7 @@ use assay_judge::Verdict;
 use assay_judge::limit::{Outcome, Run, Trail};
 use assay_run::failure::{Failure, one_line, shown};
 use assay_run::observer::Observer;
-use assay_run::procedure::searching::{FILE, PAGE, Searching, beginning};
+use assay_run::procedure::searching::{FILE, PAGE, Searching, first_load};
 use std::fmt::Write;
 
 /// `assay limit`
@@ -37,7 +37,7 @@ const BAR: usize = 40;
 /// 10 when even the lowest fails or an operation failed, otherwise that of the run that proved nothing.
 pub(crate) fn limit(args: &Limit) -> Result<u8, Failure> {
     let bounds = args.search.bounds();
-    beginning(&bounds, Multiple::ONE)?;
+    first_load(&bounds, Multiple::ONE)?;
     let settings = args.output.settings(&args.access, &args.pace, &args.judged.criteria);
     let several = args.subject.open("limit", settings)?;
     let dir = several.directory()?;

@@ -10,7 +10,7 @@ use assay_base::{Share, Span};
 use assay_judge::matrix::{Matrix, Place, html, text};
 use assay_run::failure::{Failure, shown};
 use assay_run::observer::Observer;
-use assay_run::procedure::kept::page;
+use assay_run::procedure::kept::write_page;
 use assay_run::procedure::matrix::{self, FILE, Measuring, PAGE};
 use assay_run::procedure::several::Several;
 use clap_complete::engine::ArgValueCompleter;
@@ -21,12 +21,12 @@ use std::path::Path;
 pub(crate) struct MatrixArgs {
     /// Which matrix
     #[command(subcommand)]
-    pub kind: What,
+    pub kind: MatrixKind,
 }
 
 /// The matrices.
 #[derive(clap::Subcommand, Debug)]
-pub(crate) enum What {
+pub(crate) enum MatrixKind {
     /// Orion-like, not comparable: 8 KiB and 1 MiB operations, each at growing numbers in flight, or all pairs of them
     Orion(Orion),
 }
@@ -67,7 +67,7 @@ const MOST_POINTS: u64 = 20_000;
 
 /// Runs the points that are missing, and shows the matrix.
 pub(crate) fn matrix(args: &MatrixArgs) -> Result<u8, Failure> {
-    let What::Orion(args) = &args.kind;
+    let MatrixKind::Orion(args) = &args.kind;
     let places = places(args)?;
     let orion = matrix::Orion { disks: args.disks, writes: args.write, sequential: args.streams };
     let largest = Place { small: 5 * args.disks, large: 2 * args.disks };
@@ -77,8 +77,8 @@ pub(crate) fn matrix(args: &MatrixArgs) -> Result<u8, Failure> {
     let mut progress = Progress::new(false);
     let measuring = Measuring::begin(&several, orion, places, &dir, args.output.resume.is_some())?;
     let each = several.plan.length();
-    let all = Span::from_ns(each.as_ns().saturating_mul(measuring.left() as u64));
-    progress.say(&format!("{} points of {each}: {} in all", measuring.left(), all.human()));
+    let all = Span::from_ns(each.as_ns().saturating_mul(measuring.points_left() as u64));
+    progress.say(&format!("{} points of {each}: {} in all", measuring.points_left(), all.human()));
     let matrix = measuring.run(&mut progress)?;
     show(&matrix, &dir, args.output.json, &progress)?;
     Ok(matrix.verdict().exit_code())
@@ -109,7 +109,7 @@ fn places(args: &Orion) -> Result<Vec<Place>, Failure> {
 }
 
 fn show(matrix: &Matrix, dir: &Path, json: bool, progress: &Progress) -> Result<(), Failure> {
-    if let Err(why) = page(&dir.join(PAGE), |text| html(matrix, text)) {
+    if let Err(why) = write_page(&dir.join(PAGE), |text| html(matrix, text)) {
         progress.warn(&format!("error: {}", why.message()));
     }
     if json {

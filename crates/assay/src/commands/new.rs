@@ -146,7 +146,7 @@ fn places(args: &New) -> Result<String, Failure> {
              address   = {{ zipf = {exponent}, scatter = true }}\nplaces    = \"hot\"\n"
         ));
     }
-    let Some((operations, space)) = args.hot.as_deref().map(hot).transpose()? else {
+    let Some((operations, space)) = args.hot.as_deref().map(hot_share_in).transpose()? else {
         let hint = "Hot data: { hotspot = [\"80%\", \"20%\"] } or { zipf = 1.1 }";
         return Ok(format!("# All places alike. {hint}\naddress   = \"uniform\"\n"));
     };
@@ -210,7 +210,7 @@ fn criterion(args: &New, part: &Side, text: &mut String) {
 }
 
 /// `80/20`: whole percentages of operations and of space.
-fn hot(text: &str) -> Result<(u64, u64), Failure> {
+fn hot_share_in(text: &str) -> Result<(u64, u64), Failure> {
     let both = text.split_once('/').and_then(|(operations, space)| percent_in(operations).zip(percent_in(space)));
     both.ok_or_else(|| {
         let shown: String = text.chars().take(40).collect();

@@ -8,7 +8,7 @@ use assay_base::Bytes;
 use assay_device::select::Choice;
 use assay_model::tpcc::DERIVED;
 use assay_run::certificate::records::Records;
-use assay_run::databases::{self, Asked, Loaded};
+use assay_run::databases::{self, LoadRequest, Loaded};
 use assay_run::failure::{Failure, code, one_line};
 use assay_run::host::signals;
 use assay_run::open::seed::seed;
@@ -88,8 +88,8 @@ fn load(args: &Prep) -> Result<u8, Failure> {
     let Some(warehouses) = warehouses else {
         return Err(Failure::usage("a database needs --warehouses: the number to load, such as --warehouses 10"));
     };
-    let asked = Asked { warehouses, seed: seed.unwrap_or(1), loaders: loaders.map(usize::from), clear };
-    let urls = args.targets.iter().map(|name| databases::named(name)).collect::<Result<Vec<_>, _>>()?;
+    let asked = LoadRequest { warehouses, seed: seed.unwrap_or(1), loaders: loaders.map(usize::from), clear };
+    let urls = args.targets.iter().map(|name| databases::parse_url(name)).collect::<Result<Vec<_>, _>>()?;
     let stop = signals::watch()?;
     let mut progress = Progress::new(false);
     let loaded = urls.iter().map(|url| databases::load(url, asked, &mut progress, &stop));
@@ -110,7 +110,7 @@ fn load(args: &Prep) -> Result<u8, Failure> {
 fn devices(args: &Prep) -> Result<u8, Failure> {
     // From the beginning: discarding takes minutes, and a Ctrl-C during it must end the whole command.
     let stop = signals::watch()?;
-    let named = targets::named(&args.targets)?;
+    let named = targets::parse_block_targets(&args.targets)?;
     let kept = Records::host();
     kept.check()?;
     let opened = args.access.open(&named, TargetNeeds::for_preparation(kept.dir()))?;

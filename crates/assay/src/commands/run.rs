@@ -82,30 +82,30 @@ const GOES_ON: &str = "; the run goes on (Ctrl-C ends it, and --stop-when-certai
 
 /// Runs a workload, judges it, and leaves log, verdict and report in the run directory.
 pub(crate) fn run(args: &Run) -> Result<u8, Failure> {
-    let signer = Signer::asked(args.sign.as_deref())?;
-    let asked = Asking::of("run", &args.workload, &args.targets, &args.jobs, &args.pace)?;
-    let asked = asked.behind(&args.behind).beside(&args.lookaside)?;
+    let signer = Signer::load_if_given(args.sign.as_deref())?;
+    let asked = RunRequest::parse("run", &args.workload, &args.targets, &args.jobs, &args.pace)?;
+    let asked = asked.behind_simulated_cache(&args.behind).with_cache_device(&args.lookaside)?;
     if asked.names.is_empty() {
         return Err(Failure::usage("run needs a target: a device, a file, sim:flash or null:1GiB"));
     }
-    let named = targets::any_named(&asked.names)?;
+    let named = targets::parse_targets(&asked.names)?;
     args.output.manner(args.access.engine).suits(&named)?;
     let mut tasks = asked.tasks(&named, args.load, &args.pace, &args.judged)?;
     if args.crash_test && args.output.no_check {
         return Err(Failure::usage("--crash-test compares the database with what it acknowledged: remove --no-check"));
     }
     if args.crash_test {
-        tasks.iter_mut().try_for_each(|task| expects_a_crash(&named, &mut task.plan))?;
+        tasks.iter_mut().try_for_each(|task| make_crash_test(&named, &mut task.plan))?;
     }
     let place = args.output.place();
     refuse_resume_with_ledger(place.resume.is_some(), &tasks)?;
     let planned = place.planned(&tasks[0].plan.name)?;
-    let mut prepared = open(args, &asked, &named, &tasks, &planned)?;
+    let mut prepared = open_targets(args, &asked, &named, &tasks, &planned)?;
     let notes = prepared.set_scheduler(asked.scheduler()?, tell)?;
     tasks.iter_mut().for_each(|task| task.plan.notes.extend(notes.clone()));
     let mut progress = Progress::for_one_run(if args.stop_when_certain { "" } else { GOES_ON });
     if args.prep && place.resume.is_none() {
-        fill(args, &prepared, &named, &mut progress)?;
+        fill_targets(args, &prepared, &named, &mut progress)?;
     } else {
         warn_of_blank(&named, &tasks);
     }
@@ -115,9 +115,9 @@ pub(crate) fn run(args: &Run) -> Result<u8, Failure> {
         signer: signer.as_ref().map(Signer::id),
         ..Drive::default()
     };
-    let Begun { dir, mut log, tasks } = match &place.resume {
-        None => begin(place.create(&planned)?, tasks)?,
-        Some(dir) => resume(dir, tasks, &prepared.targets, args.pace.seed.is_some())?,
+    let OpenRun { dir, mut log, tasks } = match &place.resume {
+        None => begin_log(place.create(&planned)?, tasks)?,
+        Some(dir) => resume_log(dir, tasks, &prepared.targets, args.pace.seed.is_some())?,
     };
     let course = Course { targets: &prepared.targets, how: &how, stop: &prepared.stop };
     if args.stop_when_certain {
@@ -129,9 +129,9 @@ pub(crate) fn run(args: &Run) -> Result<u8, Failure> {
 }
 
 /// Opens the targets for all tasks, and the cache device.
-fn open(
+fn open_targets(
     args: &Run,
-    asked: &Asking,
+    asked: &RunRequest,
     named: &[(String, Named)],
     tasks: &[Task],
     log_dir: &Path,
@@ -150,7 +150,7 @@ fn open(
 }
 
 /// A run whose log is open.
-struct Begun {
+struct OpenRun {
     /// The directory of the run.
     dir: PathBuf,
     log: LogFile,
@@ -159,21 +159,26 @@ struct Begun {
 }
 
 /// Begins a log in a new directory.
-fn begin(dir: PathBuf, tasks: Vec<Task>) -> Result<Begun, Failure> {
+fn begin_log(dir: PathBuf, tasks: Vec<Task>) -> Result<OpenRun, Failure> {
     let log = LogFile::create(&dir.join("run.jsonl"))?;
-    Ok(Begun { dir, log, tasks })
+    Ok(OpenRun { dir, log, tasks })
 }
 
 /// Continues the log in a directory with what is left of the tasks.
-fn resume(dir: &Path, tasks: Vec<Task>, targets: &Targets, own_seed: bool) -> Result<Begun, Failure> {
-    results::may_be_left(dir)?;
+fn resume_log(dir: &Path, tasks: Vec<Task>, targets: &Targets, own_seed: bool) -> Result<OpenRun, Failure> {
+    results::refuse_unwritable_results(dir)?;
     let log = Unfinished::open(&rundir::log_in(dir))?;
-    let tasks = steps::left(tasks, log.steps(), targets, own_seed, dir)?;
-    Ok(Begun { dir: dir.to_owned(), log: log.go_on()?, tasks })
+    let tasks = steps::remaining_tasks(tasks, log.steps(), targets, own_seed, dir)?;
+    Ok(OpenRun { dir: dir.to_owned(), log: log.continue_log()?, tasks })
 }
 
 /// Fills the targets with data, unless all of them are prepared.
-fn fill(args: &Run, opened: &Prepared, named: &[(String, Named)], progress: &mut Progress) -> Result<(), Failure> {
+fn fill_targets(
+    args: &Run,
+    opened: &Prepared,
+    named: &[(String, Named)],
+    progress: &mut Progress,
+) -> Result<(), Failure> {
     let Prepared { targets, stop, .. } = opened;
     // A cache device, which is opened behind the targets, is filled by what passes it.
     let all = &targets.real()[..targets.real().len().min(named.len())];
@@ -211,7 +216,7 @@ fn warn_of_blank(named: &[(String, Named)], tasks: &[Task]) {
 }
 
 /// Makes a run on a database a crash test.
-fn expects_a_crash(named: &[(String, Named)], plan: &mut Plan) -> Result<(), Failure> {
+fn make_crash_test(named: &[(String, Named)], plan: &mut Plan) -> Result<(), Failure> {
     match databases(named)[..] {
         [database] => database.expects_a_crash(plan),
         [_, _, ..] => Err(Failure::usage("--crash-test is for a run on one database")),
@@ -238,7 +243,7 @@ fn name_the_same_targets(one: &Workload, other: &Workload) -> bool {
 
 /// Workloads and the targets to run them on, as named on a command line.
 #[derive(Debug)]
-pub(crate) struct Asking {
+pub(crate) struct RunRequest {
     workloads: Vec<Workload>,
     /// The targets: those that are named, or the workload's own.
     pub names: Vec<String>,
@@ -246,9 +251,9 @@ pub(crate) struct Asking {
     pub keys: Vec<Line>,
 }
 
-impl Asking {
+impl RunRequest {
     /// The same behind a simulated cache, where one is asked for.
-    pub(crate) fn behind(mut self, asked: &BehindCache) -> Asking {
+    pub(crate) fn behind_simulated_cache(mut self, asked: &BehindCache) -> RunRequest {
         for workload in &mut self.workloads {
             let Some(size) = asked.behind else { continue };
             let cache = workload.caches.simulated.unwrap_or_else(|| Caching::of(size));
@@ -258,7 +263,7 @@ impl Asking {
     }
 
     /// The same with a cache on a device of its own, where one is asked for.
-    pub(crate) fn beside(mut self, asked: &Lookaside) -> Result<Asking, Failure> {
+    pub(crate) fn with_cache_device(mut self, asked: &Lookaside) -> Result<RunRequest, Failure> {
         self.workloads.iter_mut().try_for_each(|workload| asked.apply(workload))?;
         Ok(self)
     }
@@ -269,17 +274,17 @@ impl Asking {
     }
 
     /// Parses the workloads, of which there may be several before the targets.
-    pub(crate) fn of(
+    pub(crate) fn parse(
         verb: &'static str,
         first: &str,
         rest: &[String],
         jobs: &Jobs,
         pace: &Pace,
-    ) -> Result<Asking, Failure> {
-        let (words, targets) = workloads::among(first, rest);
+    ) -> Result<RunRequest, Failure> {
+        let (words, targets) = workloads::split_workloads_and_targets(first, rest);
         // Of several workloads none knows which of the targets take the places of its files.
         let reading = jobs.reading(verb, if words.len() == 1 { targets } else { &[] }, pace.measure)?;
-        let found = workloads::all_asked(&words, &reading)?;
+        let found = workloads::read_all(&words, &reading)?;
         let (workloads, keys): (Vec<_>, Vec<_>) = found.into_iter().map(|found| (found.workload, found.keys)).unzip();
         let names = if targets.is_empty() { workloads[0].targets.paths.clone() } else { targets.to_vec() };
         if targets.is_empty() && !workloads.iter().all(|workload| name_the_same_targets(workload, &workloads[0])) {
@@ -287,7 +292,7 @@ impl Asking {
                 "the workloads name different devices\n  = give the targets for all workloads after them on the command line, or start one run per workload",
             ));
         }
-        Ok(Asking { workloads, names, keys: keys.concat() })
+        Ok(RunRequest { workloads, names, keys: keys.concat() })
     }
 
     /// What is run, one after another: all workloads together, or the steps of a single one.
@@ -300,9 +305,9 @@ impl Asking {
     ) -> Result<Vec<Task>, Failure> {
         match self.workloads.as_slice() {
             [workload] if !workload.timing.steps.is_empty() => {
-                steps::of(workload, named, load, &pace.asked(), &judged.criteria)
+                steps::plan_steps(workload, named, load, &pace.to_pace(), &judged.criteria)
             }
-            _ => Ok(vec![Task::only(self.plan(named, load, pace, judged)?, self.duration())]),
+            _ => Ok(vec![Task::single_run(self.plan(named, load, pace, judged)?, self.duration())]),
         }
     }
 
@@ -314,17 +319,17 @@ impl Asking {
         pace: &Pace,
         judged: &Judged,
     ) -> Result<Plan, Failure> {
-        self.merged(named, load, pace)?.judged_by(&judged.criteria).map_err(Failure::workload)
+        self.merged_plan(named, load, pace)?.judged_by(&judged.criteria).map_err(Failure::workload)
     }
 
-    fn merged(
+    fn merged_plan(
         &self,
         named: &[(String, Named)],
         load: Option<assay_base::Multiple>,
         pace: &Pace,
     ) -> Result<Plan, Failure> {
         if let [workload] = self.workloads.as_slice() {
-            return pace.asked().plan(workload, named, load);
+            return pace.to_pace().plan(workload, named, load);
         }
         if load.is_some() {
             return Err(Failure::usage(
@@ -332,7 +337,7 @@ impl Asking {
             ));
         }
         let seed = seed(pace.seed.or(self.workloads[0].seed), named);
-        let pace = pace::Pace { seed: Some(seed), ..pace.asked() };
+        let pace = pace::Pace { seed: Some(seed), ..pace.to_pace() };
         let plans = self.workloads.iter().map(|workload| pace.plan(workload, named, None));
         merge(plans.collect::<Result<_, _>>()?).map_err(Failure::workload)
     }

@@ -71,10 +71,10 @@ fn headroom(text: &str) -> Result<Share, String> {
 
 /// Tests all candidates, shows the comparison, writes it to the run directory.
 pub(crate) fn size(args: &Size) -> Result<u8, Failure> {
-    let search = Bounds { from: Some(first(args.to)), to: args.to, resolution: Some(args.resolution) };
-    distinct(&args.targets)?;
+    let search = Bounds { from: Some(first_load(args.to)), to: args.to, resolution: Some(args.resolution) };
+    refuse_duplicates(&args.targets)?;
     let production = Production::read(&args.profile)?;
-    let mut start = production.at(&production.knobs())?;
+    let mut start = production.workload_at(&production.knobs())?;
     start.verification.verify = false;
     let mut opened = Vec::new();
     for target in &args.targets {
@@ -84,7 +84,7 @@ pub(crate) fn size(args: &Size) -> Result<u8, Failure> {
     }
     let dir = opened[0].directory()?;
     let mut progress = Progress::new(false);
-    let testing = Testing { production: &production, aim: args.aim.aim(), search, pace: args.pace.asked() };
+    let testing = Testing { production: &production, aim: args.aim.to_aim(), search, pace: args.pace.to_pace() };
     let comparing =
         Comparing::begin(testing, &args.targets, demand(args, &production), &dir, args.output.resume.is_some())?;
     let sizing = comparing.run(opened, &mut progress)?;
@@ -101,15 +101,15 @@ pub(crate) fn size(args: &Size) -> Result<u8, Failure> {
 }
 
 /// The first load of a search: production's own.
-fn first(to: Option<Multiple>) -> Multiple {
+fn first_load(to: Option<Multiple>) -> Multiple {
     to.map_or(Multiple::ONE, |to| to.min(Multiple::ONE))
 }
 
 /// Refuses a target that is given twice, even by different names.
-fn distinct(names: &[String]) -> Result<(), Failure> {
+fn refuse_duplicates(names: &[String]) -> Result<(), Failure> {
     let paths: Vec<String> =
         names.iter().filter(|name| !name.starts_with("sim:") && !name.starts_with("null:")).cloned().collect();
-    targets::named(&paths)?;
+    targets::parse_block_targets(&paths)?;
     let twice = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name));
     match twice {
         Some((_, name)) => Err(Failure::usage(format!("{} is given twice; give each candidate once", one_line(name)))),

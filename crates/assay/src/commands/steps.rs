@@ -33,12 +33,12 @@ pub(crate) fn explain(
     pace: &Pace,
     json: bool,
 ) -> Result<u8, Failure> {
-    let (procedure, names) = Procedure::of(words, false, load, model)?;
-    let named = targets::named(&names)?;
+    let (procedure, names) = Procedure::parse(words, false, load, model)?;
+    let named = targets::parse_block_targets(&names)?;
     let sizes = sizes_of(&named)?;
     let seed = assay_run::open::seed::seed(pace.seed.or(procedure.workload.seed), &[]);
     let steps = procedure.steps(named.len().max(1) as u16, pace.measure)?;
-    let pace = pace.asked();
+    let pace = pace.to_pace();
     let mut planned = Vec::new();
     for step in steps {
         let plan = procedure.plan(&step, pace.adjust(&procedure.workload, seed, step.targets))?;

@@ -21,12 +21,12 @@ pub(crate) fn share(plan: &Plan, stream: &Stream) -> Option<String> {
 
 /// The pace of a load, the database that it needs, and what this is not.
 pub(crate) fn lines(load: &Load, targets: u16, unknown: Option<&str>, out: &mut Lines) {
-    let sessions = counted(load.sessions(), "session");
+    let sessions = number_of(load.sessions(), "session");
     let pace = match (load.pace, load.rate()) {
         (Pace::Closed, _) => format!("{sessions}, each of which asks again as soon as it is answered (closed loop)"),
         (Pace::Keyed, _) => format!(
             "{}, at which people think and type (closed loop); their transactions share {sessions}",
-            counted(load.terminals().unwrap_or_default(), "terminal")
+            number_of(load.terminals().unwrap_or_default(), "terminal")
         ),
         (_, rate) => format!(
             "{} whatever is answered (open loop), on at most {sessions}; one that finds all busy waits, and its wait counts",
@@ -46,7 +46,7 @@ pub(crate) fn lines(load: &Load, targets: u16, unknown: Option<&str>, out: &mut 
     match (load.warehouses, unknown) {
         (Some(warehouses), _) => {
             let database = if targets > 1 { "each database" } else { "the database" };
-            out.add(format_args!("  {database} has {}", counted(warehouses, "warehouse")));
+            out.add(format_args!("  {database} has {}", number_of(warehouses, "warehouse")));
         }
         (None, Some(why)) => {
             out.add(format_args!("  these are figures for one warehouse, because the database cannot be looked at: {why}"));
@@ -64,6 +64,6 @@ pub(crate) fn lines(load: &Load, targets: u16, unknown: Option<&str>, out: &mut 
 }
 
 /// `1 session`, `2 sessions`.
-fn counted(number: u32, noun: &str) -> String {
+fn number_of(number: u32, noun: &str) -> String {
     format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }

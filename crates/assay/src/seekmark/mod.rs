@@ -44,30 +44,30 @@ pub(crate) fn run(args: &[String]) -> Result<u8, Failure> {
             say(USAGE);
             Ok(code::DONE)
         }
-        Command::Run(runs) => each(runs),
+        Command::Run(runs) => run_one_after_another(runs),
     }
 }
 
 /// Runs one after another, until one of them does not end as it should.
-fn each(runs: Vec<Asked>) -> Result<u8, Failure> {
+fn run_one_after_another(runs: Vec<Asked>) -> Result<u8, Failure> {
     let are_several = runs.len() > 1;
     let mut rates = Vec::new();
     for asked in runs {
         let threads = asked.threads;
-        let Ended { code, seeks_per_second } = benchmark(asked, are_several)?;
+        let Ended { code, seeks_per_second } = run_benchmark(asked, are_several)?;
         if code != code::DONE {
             return Ok(code);
         }
         rates.push((threads, seeks_per_second));
     }
     if are_several {
-        tell(&gains(&rates));
+        tell(&gains_in_words(&rates));
     }
     Ok(code::DONE)
 }
 
 /// What each number of threads gains over the first.
-fn gains(rates: &[(u32, f64)]) -> String {
+fn gains_in_words(rates: &[(u32, f64)]) -> String {
     let first = rates.first().map_or(0.0, |(_, rate)| *rate);
     let mut gains = Vec::new();
     for (threads, rate) in rates {
@@ -77,8 +77,8 @@ fn gains(rates: &[(u32, f64)]) -> String {
     format!("assay: total seeks per sec of {}", gains.join(", "))
 }
 
-fn benchmark(asked: Asked, is_one_of_several: bool) -> Result<Ended, Failure> {
-    let named = targets::named(std::slice::from_ref(&asked.file))?;
+fn run_benchmark(asked: Asked, is_one_of_several: bool) -> Result<Ended, Failure> {
+    let named = targets::parse_block_targets(std::slice::from_ref(&asked.file))?;
     let workload = workload(&asked)?;
     let plan = workload
         .plan(&Adjust { seed: seed(None, &named), targets: 1, ..Adjust::default() })
@@ -93,12 +93,13 @@ fn benchmark(asked: Asked, is_one_of_several: bool) -> Result<Ended, Failure> {
         ..TargetNeeds::for_plan(&plan, run_dir.as_deref().unwrap_or(Path::new(NOWHERE)))
     };
     let access = Access { destroy_data: asked.tokens.clone(), engine: Choice::Auto, ..Access::default() };
-    let opened = consent::open(&named, needs, access, Company::None).map_err(|failure| advised(failure, &asked))?;
-    fits(&asked, &plan, opened.geometry(0))?;
+    let opened = consent::open(&named, needs, access, Company::None)
+        .map_err(|failure| with_advice_on_consent(failure, &asked))?;
+    refuse_too_small(&asked, &plan, opened.geometry(0))?;
     let stop = signals::watch()?;
     let log = match &run_dir {
         Some(dir) => LogFile::create(&rundir::create(dir, true)?.join("run.jsonl"))?,
-        None => LogFile::unkept(),
+        None => LogFile::without_file(),
     };
     let (printer, ended) = Printer::new(asked, &stop);
     let mut log = log.heard_by(Box::new(printer));
@@ -136,7 +137,7 @@ fn workload(asked: &Asked) -> Result<Workload, Failure> {
 /// Refuses a target that is too small for an operation, or smaller than the requested part of it. Tells the user if
 /// sizes are
 /// rounded up to blocks of the target.
-fn fits(asked: &Asked, plan: &Plan, Geometry { size, block }: Geometry) -> Result<(), Failure> {
+fn refuse_too_small(asked: &Asked, plan: &Plan, Geometry { size, block }: Geometry) -> Result<(), Failure> {
     let file = assay_run::failure::one_line(&asked.file);
     let largest = plan.largest_operation(block);
     let used = asked.limit.unwrap_or(size);
@@ -157,7 +158,7 @@ fn fits(asked: &Asked, plan: &Plan, Geometry { size, block }: Geometry) -> Resul
 }
 
 /// Adds to the refusal of a device how to give consent with this command line.
-fn advised(failure: Failure, asked: &Asked) -> Failure {
+fn with_advice_on_consent(failure: Failure, asked: &Asked) -> Failure {
     let is_device = std::fs::metadata(&asked.file).is_ok_and(|found| found.file_type().is_block_device());
     if failure.code != code::REFUSED || asked.mode == Mode::Read || !is_device {
         return failure;

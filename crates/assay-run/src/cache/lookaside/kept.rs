@@ -36,9 +36,9 @@ pub(super) enum Trace {
 
 impl Trace {
     /// The trace of a target; `None` if nothing shows whether somebody wrote to it.
-    pub(super) fn of(real: &Real) -> Option<Trace> {
+    pub(super) fn from_target(real: &Real) -> Option<Trace> {
         match real.disk {
-            Some(_) => Mark::of(real).map(Trace::Device),
+            Some(_) => Mark::from_target(real).map(Trace::Device),
             None => real.changed().map(|(seconds, nanoseconds)| Trace::Changed(seconds, nanoseconds)),
         }
     }
@@ -46,7 +46,7 @@ impl Trace {
 
 /// The contents of the file.
 #[derive(Clone, Debug)]
-pub(super) struct Kept {
+pub(super) struct KeptCache {
     /// The targets, and after them the device of the cache.
     pub heads: Vec<TargetHead>,
     /// The parts of the targets that are cached.
@@ -68,7 +68,7 @@ struct Head {
     segments: u32,
 }
 
-impl Kept {
+impl KeptCache {
     /// The file's bytes.
     pub(super) fn bytes(&self) -> io::Result<Vec<u8>> {
         let Shape { block, blocks, segments } = self.index.shape();
@@ -91,7 +91,7 @@ impl Kept {
 
 /// What the file says about a cache of this shape. `None` means that there is no file; `Some(None)` means that a run is
 /// using the cache, or was using it when that run was killed. The error says what is wrong with the file.
-pub(super) fn read(path: &Path, shape: Shape) -> Result<Option<Option<Kept>>, String> {
+pub(super) fn read(path: &Path, shape: Shape) -> Result<Option<Option<KeptCache>>, String> {
     let file = match files::look(path) {
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
         other => other.map_err(|e| format!("it cannot be read: {e}"))?,
@@ -102,13 +102,13 @@ pub(super) fn read(path: &Path, shape: Shape) -> Result<Option<Option<Kept>>, St
     if bytes == IN_USE {
         return Ok(Some(None));
     }
-    parsed(&bytes, shape).map(|kept| Some(Some(kept)))
+    parse(&bytes, shape).map(|kept| Some(Some(kept)))
 }
 
 /// Why metadata cannot be used.
 const DAMAGED: &str = "it is damaged, or not a cache's metadata";
 
-fn parsed(bytes: &[u8], shape: Shape) -> Result<Kept, String> {
+fn parse(bytes: &[u8], shape: Shape) -> Result<KeptCache, String> {
     let (content, sum) = bytes.split_at_checked(bytes.len().saturating_sub(SUM)).ok_or(DAMAGED)?;
     if blake3::hash(content).as_bytes() != sum {
         return Err(DAMAGED.to_owned());
@@ -131,7 +131,7 @@ fn parsed(bytes: &[u8], shape: Shape) -> Result<Kept, String> {
     let words = content[line + 1..].chunks(8).map(|word| word.try_into().map_or(0, u64::from_le_bytes));
     let index = Index::from_words(shape, words).ok_or(DAMAGED)?;
     let ranges = head.ranges.into_iter().map(|(target, start, end)| Range { target, start, end }).collect();
-    Ok(Kept { heads: head.targets, ranges, traces: head.traces, index })
+    Ok(KeptCache { heads: head.targets, ranges, traces: head.traces, index })
 }
 
 #[cfg(test)]
@@ -143,7 +143,7 @@ mod tests {
     fn what_is_kept_reads_back_and_no_changed_byte_does() {
         let shape = Shape::of(2 << 20, 4096, 512).unwrap();
         let words = (0..=shape.slots()).map(|n| if n == 0 { 3 } else { u64::from(n) * 7 });
-        let kept = Kept {
+        let kept = KeptCache {
             heads: vec![TargetHead { name: "a".into(), ..TargetHead::default() }],
             ranges: vec![Range { target: 0, start: 0, end: 8192 }],
             traces: vec![Some(Trace::Changed(5, 6)), None],
@@ -162,10 +162,10 @@ mod tests {
         for at in (0..bytes.len()).step_by(97) {
             let mut wrong = bytes.clone();
             wrong[at] ^= 1;
-            assert!(parsed(&wrong, shape).is_err(), "byte {at}");
+            assert!(parse(&wrong, shape).is_err(), "byte {at}");
         }
         for length in [0, 7, SUM, bytes.len() - 1] {
-            assert!(parsed(&bytes[..length], shape).is_err(), "{length} bytes");
+            assert!(parse(&bytes[..length], shape).is_err(), "{length} bytes");
         }
         files::replace(&path, IN_USE).unwrap();
         assert!(matches!(read(&path, shape), Ok(Some(None))));

@@ -46,7 +46,7 @@ const SECOND: u64 = 1_000_000_000;
 const LOOK_NS: u64 = 1_000_000;
 
 /// What the run did in an interval.
-pub(super) struct Made<'a> {
+pub(super) struct IntervalWork<'a> {
     pub(super) interval: &'a Interval,
     pub(super) cache: Option<&'a CacheCounters>,
     pub(super) log_bytes: u64,
@@ -54,7 +54,7 @@ pub(super) struct Made<'a> {
     pub(super) late_ns: u64,
 }
 
-impl Made<'_> {
+impl IntervalWork<'_> {
     fn length_ns(&self) -> u64 {
         self.interval.end_ns.saturating_sub(self.interval.start_ns).max(1)
     }
@@ -128,7 +128,7 @@ impl Flows {
     }
 
     /// What the operations on a target made its disks do.
-    pub(super) fn on_target(&self, target: u16, served: &Served, made: &Made<'_>) -> OwnWork {
+    pub(super) fn on_target(&self, target: u16, served: &Served, made: &IntervalWork<'_>) -> OwnWork {
         let mut own = nothing();
         for (flow, counted) in self.each.iter().zip(&made.interval.flows).filter(|(flow, _)| flow.target == target) {
             // The cache says what of the reads went on to the target.
@@ -148,11 +148,11 @@ impl Flows {
         let rounded = ROUNDED_NS * served.disks.len() as u64;
         own.open.time_ns = own.open.time_ns.saturating_add(rounded);
         own.likely.time_ns = own.likely.time_ns.saturating_add(rounded);
-        through(own, served, made)
+        through_memory_and_file_system(own, served, made)
     }
 
     /// What the cache made its own device do.
-    pub(super) fn of_cache(&self, served: &Served, made: &Made<'_>) -> OwnWork {
+    pub(super) fn of_cache(&self, served: &Served, made: &IntervalWork<'_>) -> OwnWork {
         let Some(cache) = made.cache else { return nothing() };
         let (block, segment) = (self.cache_block, self.cache_segment);
         let hits = cache.read_hits.saturating_sub(cache.ram_hits).max(cache.device_reads.count);
@@ -171,7 +171,7 @@ impl Flows {
         let few = work(Does::Read, served, blocks(4, segment, made.length_ns()));
         let few = few.plus(work(Does::Write { durable: false }, served, blocks(4, segment, made.length_ns())));
         let open = completed.plus(few);
-        through(OwnWork { completed, open, likely: open, ..nothing() }, served, made)
+        through_memory_and_file_system(OwnWork { completed, open, likely: open, ..nothing() }, served, made)
     }
 }
 
@@ -191,22 +191,22 @@ fn completed(flow: &Flow, counted: &FlowInterval) -> Operations {
 }
 
 /// What the disk may have done at most for operations that the run has not found completed.
-fn open(flow: &Flow, counted: &FlowInterval, made: &Made<'_>) -> Operations {
+fn open(flow: &Flow, counted: &FlowInterval, made: &IntervalWork<'_>) -> Operations {
     let late = made.late(counted.ended(), made.late_ns);
     let open = counted.in_flight.saturating_add(counted.stuck);
-    some(open.saturating_add(late), flow, counted)
+    share_of_flow(open.saturating_add(late), flow, counted)
 }
 
 /// What of that is likely: a worker looks for completions all the time, unless it overslept.
-fn unfound(flow: &Flow, counted: &FlowInterval, made: &Made<'_>) -> Operations {
+fn unfound(flow: &Flow, counted: &FlowInterval, made: &IntervalWork<'_>) -> Operations {
     let late = made.interval.lateness.iter().find(|late| late.target == flow.target);
     let unseen_ns = LOOK_NS.saturating_add(late.map_or(0, |late| late.overslept.max_ns));
     let unfound = made.late(counted.ended(), unseen_ns).min(counted.in_flight);
-    some(unfound.saturating_add(made.late(counted.ended(), made.late_ns)), flow, counted)
+    share_of_flow(unfound.saturating_add(made.late(counted.ended(), made.late_ns)), flow, counted)
 }
 
 /// Operations of a flow, each of which is as large as it can be, and took as long as the longest did.
-fn some(count: u64, flow: &Flow, counted: &FlowInterval) -> Operations {
+fn share_of_flow(count: u64, flow: &Flow, counted: &FlowInterval) -> Operations {
     let longest = counted.service.max_ns.max(MILLISECOND);
     Operations {
         count,
@@ -255,7 +255,7 @@ fn work(does: Does, served: &Served, operations: Operations) -> DiskWork {
 }
 
 /// Adds what a file system and the kernel's memory between the run and the disks make of it.
-fn through(own: OwnWork, served: &Served, made: &Made<'_>) -> OwnWork {
+fn through_memory_and_file_system(own: OwnWork, served: &Served, made: &IntervalWork<'_>) -> OwnWork {
     let mut own = own;
     if served.through_file_system {
         own.caused = own.caused.plus(made.journal()).plus(journal_of(own.completed.flushes));
@@ -281,7 +281,7 @@ fn journal_of(syncs: u64) -> DiskWork {
 }
 
 /// What the lines of the log make its disk do: they pass through memory, and are synced now and then.
-pub(super) fn of_log(made: &Made<'_>) -> OwnWork {
+pub(super) fn of_log(made: &IntervalWork<'_>) -> OwnWork {
     let syncs = u64::from(made.log_bytes > 0);
     let lines = DiskWork {
         writes: made.log_bytes.div_ceil(PAGE),

@@ -25,7 +25,7 @@ pub(crate) struct FileStamp {
 }
 
 impl FileStamp {
-    fn of(found: &Stat) -> FileStamp {
+    fn from_stat(found: &Stat) -> FileStamp {
         FileStamp {
             size: found.st_size,
             names: found.st_nlink,
@@ -39,7 +39,7 @@ impl Real {
     /// What a file is now; `None` for a device, or where the kernel does not say.
     pub(crate) fn file_stamp(&self) -> Option<FileStamp> {
         match self.access.describe().kind {
-            Kind::File(_) => fstat(self.as_fd()).ok().map(|found| FileStamp::of(&found)),
+            Kind::File(_) => fstat(self.as_fd()).ok().map(|found| FileStamp::from_stat(&found)),
             _ => None,
         }
     }
@@ -56,7 +56,7 @@ impl Real {
             return Some(Altered::Gone(gone));
         }
         if let Some(before) = before {
-            let now = FileStamp::of(&open);
+            let now = FileStamp::from_stat(&open);
             if let Some(altered) = self.file_altered(before, &now) {
                 return Some(altered);
             }

@@ -80,18 +80,18 @@ pub const USUAL_BLOCK: u32 = 512;
 const NULL_BLOCK: u32 = 512;
 
 /// Parses the names of targets with blocks; a database is refused.
-pub fn named(names: &[String]) -> Result<Vec<(String, Named)>, Failure> {
+pub fn parse_block_targets(names: &[String]) -> Result<Vec<(String, Named)>, Failure> {
     if names.iter().any(|name| assay_sql::Url::is_one(name)) {
         // The name is not repeated: somebody may have written a password into it.
         return Err(Failure::usage(
             "a target is a database, and this command is for devices and files: for a file of this name write ./ before it",
         ));
     }
-    any_named(names)
+    parse_targets(names)
 }
 
 /// Parses the name of a target.
-fn one(name: &str) -> Result<(String, Named), Failure> {
+fn parse_target(name: &str) -> Result<(String, Named), Failure> {
     let shown = one_line(name);
     let named = if name.starts_with("sim:") {
         Named::Simulated(name.parse().map_err(|e| Failure::usage(format!("{e}")))?)
@@ -115,8 +115,8 @@ fn one(name: &str) -> Result<(String, Named), Failure> {
 }
 
 /// Parses the names of targets, which may be databases. Targets of different kinds cannot be mixed.
-pub fn any_named(names: &[String]) -> Result<Vec<(String, Named)>, Failure> {
-    let all: Vec<(String, Named)> = names.iter().map(|name| one(name)).collect::<Result<_, _>>()?;
+pub fn parse_targets(names: &[String]) -> Result<Vec<(String, Named)>, Failure> {
+    let all: Vec<(String, Named)> = names.iter().map(|name| parse_target(name)).collect::<Result<_, _>>()?;
     let databases = all.iter().filter(|(_, named)| matches!(named, Named::Database(_))).count();
     if databases > 0 && databases < all.len() {
         return Err(Failure::usage("a run drives databases or other targets, and not both: use two commands"));
@@ -151,9 +151,9 @@ pub fn any_named(names: &[String]) -> Result<Vec<(String, Named)>, Failure> {
 }
 
 /// Parses the names of targets and of the cache device before them, which comes last.
-pub fn beside(names: &[String], cache: Option<&CacheDevice>) -> Result<Vec<(String, Named)>, Failure> {
+pub fn parse_with_cache_device(names: &[String], cache: Option<&CacheDevice>) -> Result<Vec<(String, Named)>, Failure> {
     let names: Vec<String> = names.iter().cloned().chain(cache.map(|device| device.path.clone())).collect();
-    any_named(&names)
+    parse_targets(&names)
 }
 
 /// The targets of a run, of which `targets` are known already, and its cache device.
@@ -165,7 +165,7 @@ pub fn with_cache_device(
     match targets.first() {
         // What is loaded in it was looked up already.
         Some((_, Named::Database(_))) => Ok(targets.to_vec()),
-        _ => beside(names, cache),
+        _ => parse_with_cache_device(names, cache),
     }
 }
 

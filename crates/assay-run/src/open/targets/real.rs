@@ -3,7 +3,7 @@
 use super::needs::{Allowed, TargetNeeds};
 use crate::failure::{Failure, one_line, shown};
 use crate::host::fact;
-use crate::workloads::meant::meant;
+use crate::workloads::meant::similar_file;
 use assay_base::Bytes;
 use assay_device::open::Target;
 use assay_device::probe;
@@ -87,7 +87,7 @@ fn not_created(refusal: Refusal, path: &Path) -> Failure {
 /// A refusal, with the name that was probably meant where there is nothing at the path.
 fn refused(refusal: Refusal, path: &Path) -> Failure {
     let failure = Failure::gate(refusal);
-    match meant(path) {
+    match similar_file(path) {
         Some(meant) => failure.advised(&format!("did you mean {}?", shown(&meant))),
         None => failure,
     }
@@ -130,14 +130,14 @@ impl Real {
             _ if needs.writes => gate.admit(&request).map(Pass::Write).map_err(|refusal| refused(refusal, path))?,
             _ => gate.admit_read(&request).map(Pass::Read).map_err(|refusal| refused(refusal, path))?,
         };
-        Ok(Real { made, ..Real::with(name, pass, false)? })
+        Ok(Real { made, ..Real::from_pass(name, pass, false)? })
     }
 
     /// A scratch file that the run creates and removes.
     pub fn scratch(path: &Path, size: Bytes, log_dir: &Path) -> Result<Real, Failure> {
         let request = Request { log_dir: Some(log_dir), ..Request::new(path) };
         let permit = Gate::host().create_scratch(&request, size.get()).map_err(Failure::gate)?;
-        Real::with(&path.to_string_lossy(), Pass::Write(permit), true)
+        Real::from_pass(&path.to_string_lossy(), Pass::Write(permit), true)
     }
 
     /// The last check of the safety gate before something is written: is it still the same target?
@@ -148,7 +148,7 @@ impl Real {
         }
     }
 
-    fn with(name: &str, access: Pass, scratch: bool) -> Result<Real, Failure> {
+    fn from_pass(name: &str, access: Pass, scratch: bool) -> Result<Real, Failure> {
         let target = match &access {
             Pass::Write(permit) => permit.target(),
             Pass::Read(pass) => pass.target(),

@@ -2,7 +2,7 @@
 
 use crate::args::{ActTest, BehindCache, Jobs, Judged, Pace};
 use crate::commands::outline::{block, sizes_of};
-use crate::commands::run::Asking;
+use crate::commands::run::RunRequest;
 use crate::screen::tell;
 use crate::stdout::{print, print_json};
 use assay_base::{Bytes, Geometry, Rate, Share};
@@ -50,13 +50,14 @@ const MOST_WARM: u64 = 200_000_000;
 /// Follows the operations and writes what goes on.
 pub(super) fn import(args: &Behind) -> Result<u8, Failure> {
     if let Some(out) = &args.out {
-        results::free(out)?;
+        results::refuse_taken_path(out)?;
     }
     let behind = BehindCache { behind: args.cache };
     let jobs = Jobs { test: args.test, ..Jobs::default() };
     let targets = std::slice::from_ref(&args.target);
-    let asked = Asking::of("import behind", &args.workload, targets, &jobs, &Pace::default())?.behind(&behind);
-    let named = targets::named(&asked.names)?;
+    let asked = RunRequest::parse("import behind", &args.workload, targets, &jobs, &Pace::default())?
+        .behind_simulated_cache(&behind);
+    let named = targets::parse_block_targets(&asked.names)?;
     let pace = Pace { seed: Some(1), ..Pace::default() };
     let plan = asked.plan(&named, None, &pace, &Judged::default())?;
     let sizes = sizes_of(&named)?;
@@ -143,19 +144,20 @@ fn sizes(did: &Did) -> String {
         return format!("\"{}\"", Bytes::new(size.into()));
     }
     let counts: Vec<u64> = kept.iter().map(|(_, count)| *count).collect();
-    let shares = kept.iter().zip(whole(&counts)).filter(|(_, share)| share.as_ppb() > 0);
+    let shares = kept.iter().zip(shares_of_counts(&counts)).filter(|(_, share)| share.as_ppb() > 0);
     let shares: Vec<String> =
         shares.map(|((size, _), share)| format!("[\"{}\", \"{share}\"]", Bytes::new((*size).into()))).collect();
     format!("{{ shares = [{}] }}", shares.join(", "))
 }
 
 fn places(did: &Did) -> String {
-    let zones: Vec<String> = whole(&did.stretches).iter().map(|share| format!("[\"{share}\", \"5%\"]")).collect();
+    let zones: Vec<String> =
+        shares_of_counts(&did.stretches).iter().map(|share| format!("[\"{share}\", \"5%\"]")).collect();
     format!("{{ zones = [{}] }}", zones.join(", "))
 }
 
 /// Shares of counts, to a hundredth of a percent, that make 100 % together.
-fn whole(counts: &[u64]) -> Vec<Share> {
+fn shares_of_counts(counts: &[u64]) -> Vec<Share> {
     let all: u128 = counts.iter().map(|count| u128::from(*count)).sum::<u128>().max(1);
     let (mut before, mut given) = (0u128, 0u64);
     let mut shares = Vec::new();

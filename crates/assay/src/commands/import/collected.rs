@@ -58,9 +58,9 @@ pub(super) fn import(word: &str, kind: Kind, args: &Collected) -> Result<u8, Fai
     let assembled = assemble(&found, kind);
     if assembled.profile.parts.is_empty() {
         report(&found, &assembled);
-        return Err(Failure::workload(nothing(&found, kind)));
+        return Err(Failure::workload(nothing_recognised(&found, kind)));
     }
-    let name = args.name.clone().unwrap_or_else(|| named(&assembled));
+    let name = args.name.clone().unwrap_or_else(|| name_of_profile(&assembled));
     let text = write(&assembled.profile, &name, &head(word, &found, &assembled));
     match &args.out {
         Some(path) => results::write_new(path, &text)?,
@@ -76,7 +76,7 @@ pub(super) fn import(word: &str, kind: Kind, args: &Collected) -> Result<u8, Fai
 }
 
 /// The name of the profile where the user gives none.
-fn named(assembled: &Assembled) -> String {
+fn name_of_profile(assembled: &Assembled) -> String {
     let mut names: Vec<&str> = assembled.profile.parts.iter().map(|part| part.name.as_str()).collect();
     names.sort_unstable();
     names.dedup();
@@ -89,7 +89,7 @@ fn collect(args: &Collected) -> Result<Findings, Failure> {
     for word in &args.files {
         let (node, path) = node_of(word);
         if path.is_dir() {
-            below(&path, &node, 0, &mut paths)?
+            collect_files_below(&path, &node, 0, &mut paths)?
         } else {
             // Files that are named one by one belong together, wherever they are.
             paths.push(Named { path, node, group: String::new() })
@@ -129,7 +129,7 @@ struct Named {
 }
 
 /// All files of a directory, in the order of their names.
-fn below(path: &Path, node: &str, depth: u32, all: &mut Vec<Named>) -> Result<(), Failure> {
+fn collect_files_below(path: &Path, node: &str, depth: u32, all: &mut Vec<Named>) -> Result<(), Failure> {
     if !path.is_dir() {
         let group = path.parent().map_or_else(String::new, |group| group.to_string_lossy().into_owned());
         if all.len() <= FILES_MAX {
@@ -142,7 +142,7 @@ fn below(path: &Path, node: &str, depth: u32, all: &mut Vec<Named>) -> Result<()
     }
     let mut names = paths_in(path).map_err(|e| Failure::host(format!("{} cannot be read: {e}", shown(path))))?;
     names.sort();
-    names.iter().try_for_each(|name| below(name, node, depth + 1, all))
+    names.iter().try_for_each(|name| collect_files_below(name, node, depth + 1, all))
 }
 
 fn paths_in(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
@@ -186,7 +186,7 @@ fn packed(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     }
 }
 
-fn nothing(found: &Findings, kind: Kind) -> String {
+fn nothing_recognised(found: &Findings, kind: Kind) -> String {
     let wanted = match kind {
         Kind::Aerospike => "tables of asloglatency, the server's log or output of asinfo",
         Kind::Application => "reports of iostat, or text of blkparse, biosnoop, iosnoop or a fio iolog",
@@ -203,7 +203,7 @@ fn nothing(found: &Findings, kind: Kind) -> String {
 }
 
 /// Describes a file in one line.
-fn seen(file: &FileSeen) -> String {
+fn file_in_words(file: &FileSeen) -> String {
     let kinds: Vec<String> = file.kinds.iter().map(|(kind, n)| format!("{n} {kind}")).collect();
     let host = file.host.as_ref().map_or(String::new(), |host| format!(", of {host}"));
     let kinds = if kinds.is_empty() { "nothing that is known".to_owned() } else { kinds.join(", ") };
@@ -248,7 +248,7 @@ fn remarks(found: &Findings, assembled: &Assembled) -> Vec<String> {
 
 /// Reports what was read, what is missing and what is contradictory.
 fn report(found: &Findings, assembled: &Assembled) {
-    found.files.iter().for_each(|file| tell(&one_line(seen(file))));
+    found.files.iter().for_each(|file| tell(&one_line(file_in_words(file))));
     remarks(found, assembled).iter().for_each(|remark| tell(&one_line(format_args!("note: {remark}"))));
     for one in &assembled.contradictions {
         tell(&one_line(format_args!("warning: {}", one.what)));

@@ -56,7 +56,7 @@ pub(super) fn import(args: &Iometer) -> Result<u8, Failure> {
     }
     let steps = steps(&config, args.spec.as_deref()).map_err(|(what, remedy)| unfit(args, &what, &remedy))?;
     if steps.len() > 1 && args.out.is_none() && !args.json {
-        return Err(several(args, &steps));
+        return Err(refuse_several_steps(args, &steps));
     }
     let stem = args.file.file_stem().map_or_else(|| "iometer".to_owned(), |stem| one_line(stem.to_string_lossy()));
     let stem = args.name.clone().unwrap_or(stem);
@@ -69,9 +69,10 @@ pub(super) fn import(args: &Iometer) -> Result<u8, Failure> {
         let text = write(&config, step, &format!("{stem}{number}"), &name);
         texts.push(text.map_err(|(what, remedy)| unfit(args, &what, &remedy))?);
     }
-    let paths: Vec<Option<PathBuf>> = numbers.iter().map(|number| Some(beside(args.out.as_ref()?, number))).collect();
+    let paths: Vec<Option<PathBuf>> =
+        numbers.iter().map(|number| Some(numbered_path(args.out.as_ref()?, number))).collect();
     for path in paths.iter().flatten() {
-        results::free(path)?;
+        results::refuse_taken_path(path)?;
     }
     for (path, text) in paths.iter().zip(&texts) {
         match path {
@@ -95,7 +96,7 @@ pub(super) fn import(args: &Iometer) -> Result<u8, Failure> {
 }
 
 /// `NAME-1.toml` for `NAME.toml`.
-fn beside(out: &Path, number: &str) -> PathBuf {
+fn numbered_path(out: &Path, number: &str) -> PathBuf {
     if number.is_empty() {
         return out.to_owned();
     }
@@ -109,7 +110,7 @@ fn unfit(args: &Iometer, what: &str, remedy: &str) -> Failure {
 }
 
 /// Standard output holds one workload.
-fn several(args: &Iometer, steps: &[Step]) -> Failure {
+fn refuse_several_steps(args: &Iometer, steps: &[Step]) -> Failure {
     let titles: Vec<String> =
         steps.iter().take(20).zip(1..).map(|(step, number)| format!("{number}. {}", step.title)).collect();
     let what = format!("{} runs {} steps one after another: {}", shown(&args.file), steps.len(), titles.join("; "));
