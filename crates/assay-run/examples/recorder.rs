@@ -17,7 +17,7 @@ use assay_model::tpcc::{Deck, Kind, Mix};
 use assay_model::workload;
 use assay_record::{Entry, Event, Frame, Writer};
 use assay_run::databases::Calls;
-use assay_run::header::{self, HeaderFacts};
+use assay_run::log::header::{self, HeaderFacts};
 use assay_sql::Call;
 use rustix::time::{ClockId, clock_gettime};
 use std::fs::File;

@@ -7,13 +7,15 @@
 //! signatures protect against that.
 
 mod lacks;
+pub mod records;
+pub mod signing;
 
-use crate::sum::{Hashing, sum};
-use crate::tool::tool;
-use crate::{reading, reading_ahead, rundir};
+use crate::files::sum::{Hashing, sum};
+use crate::log::tool::tool;
+use crate::log::{reading, reading_ahead, rundir};
 use assay_judge::{Fold, JudgeError, Judgement, Options, Verdict};
 use assay_record::{Entry, Header, Reader};
-use lacks::lacks;
+use lacks::missing_for_certificate;
 use std::io::{BufReader, Read};
 
 /// Upper bound on the size of a certificate that is read.
@@ -59,7 +61,7 @@ pub fn judge(log: impl Read + Send, options: &Options) -> Result<Judged, JudgeEr
     let mut reader = Reader::new(BufReader::with_capacity(reading::READ_AT_ONCE, &mut hashing));
     let mut fold = Fold::new(options.clone());
     let mut heads = Vec::new();
-    reading_ahead::each(&mut reader, |item| -> Result<(), JudgeError> {
+    reading_ahead::for_each_entry(&mut reader, |item| -> Result<(), JudgeError> {
         if let Ok(Entry::Header(header)) = item {
             heads.push((**header).clone());
         }
@@ -103,7 +105,7 @@ fn compare(certificate: &[u8], log: impl Read + Send) -> Result<Standing, String
     if parts.map(|part| part.history.contradictions).sum::<u64>() > 0 {
         return Err("the log does not add up".into());
     }
-    if let Some(head) = heads.iter().find(|head| misdated(head)) {
+    if let Some(head) = heads.iter().find(|head| is_misdated(head)) {
         return Err(format!(
             "the log does not add up: its start is given as {}, which its own clock readings contradict",
             head.created
@@ -113,7 +115,7 @@ fn compare(certificate: &[u8], log: impl Read + Send) -> Result<Standing, String
 }
 
 /// Whether the label with the start time differs from the clock reading that it was made from.
-fn misdated(head: &Header) -> bool {
+fn is_misdated(head: &Header) -> bool {
     head.clocks.is_some_and(|clocks| rundir::moment(clocks.real_ns) != head.created)
 }
 
@@ -127,14 +129,15 @@ fn differs(claimed: &Judgement, again: &Judgement) -> String {
             again.tool
         )
     };
-    match claimed.verdict == again.verdict {
-        true => format!("judging the log again does not give the same bytes{other}"),
-        false => format!("it says {}, the log says {}{other}", claimed.verdict, again.verdict),
+    if claimed.verdict == again.verdict {
+        format!("judging the log again does not give the same bytes{other}")
+    } else {
+        format!("it says {}, the log says {}{other}", claimed.verdict, again.verdict)
     }
 }
 
 fn standing(judgement: &Judgement, heads: &[Header]) -> Standing {
-    let lacks = lacks(judgement, heads);
+    let lacks = missing_for_certificate(judgement, heads);
     match (judgement.verdict, lacks) {
         (Verdict::Pass, None) => Standing::Pass,
         (Verdict::Fail, None) => Standing::Fail,

@@ -4,11 +4,12 @@
 use super::lacks::schedule;
 use super::*;
 use crate::drive::{Drive, drive};
-use crate::logfile::LogFile;
+use crate::host::signals::StopCell;
+use crate::log::header;
+use crate::log::logfile::LogFile;
 use crate::observer::Unobserved;
-use crate::signals::StopCell;
-use crate::targets::{Named, Targets};
-use crate::{header, workloads};
+use crate::open::targets::{Named, Targets};
+use crate::workloads;
 use assay_base::{Bytes, Multiple, Prng, Span};
 use assay_judge::judgement::{Clocks, LogHistory, MeasuredTime, StepFigures, StreamFigures};
 use assay_model::workload::Adjust;
@@ -19,7 +20,9 @@ fn pair() -> (Vec<u8>, Vec<u8>) {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("run.jsonl");
     let names = vec!["sim:flash".to_owned()];
-    let Named::Simulated(spec) = crate::targets::named(&names).unwrap().remove(0).1 else { panic!("a simulation") };
+    let Named::Simulated(spec) = crate::open::targets::parse_block_targets(&names).unwrap().remove(0).1 else {
+        panic!("a simulation")
+    };
     let targets = Targets::Simulated(vec![(names[0].clone(), spec)]);
     let measure = Some(Span::from_secs(12));
     let adjust = Adjust { measure, slice: Some(Span::from_secs(3)), targets: 1, ..Adjust::default() };
@@ -143,9 +146,9 @@ fn a_pair_that_was_forged_together_is_rejected_by_the_key() {
         minisign::sign(None, &keys.sk, std::io::Cursor::new(bytes), Some("assay"), None).unwrap().into_string()
     };
     let signature = sign(&keys, &good);
-    crate::signing::check(&keys.pk, &signature, &good).unwrap();
-    assert!(crate::signing::check(&other.pk, &signature, &good).is_err());
-    assert!(crate::signing::check(&keys.pk, &sign(&other, &good), &good).is_err());
+    crate::certificate::signing::check(&keys.pk, &signature, &good).unwrap();
+    assert!(crate::certificate::signing::check(&other.pk, &signature, &good).is_err());
+    assert!(crate::certificate::signing::check(&keys.pk, &sign(&other, &good), &good).is_err());
     let mut prng = Prng::seeded(11);
     let (mut fits, mut tried) = (0, 0);
     while tried < 500 {
@@ -161,7 +164,7 @@ fn a_pair_that_was_forged_together_is_rejected_by_the_key() {
         let forged = certificate(&forged_log);
         // Without a key some pairs match, which is the known limit. None of them is signed.
         fits += usize::from(!matches!(examine(&forged, forged_log.as_slice()), Standing::Untrusted(_)));
-        assert!(crate::signing::check(&keys.pk, &signature, &forged).is_err());
+        assert!(crate::certificate::signing::check(&keys.pk, &signature, &forged).is_err());
     }
     assert!(fits < tried, "{fits} of {tried} forged pairs fit");
 }

@@ -25,12 +25,12 @@ pub use target::{Database, NamedDatabase, per_minute};
 pub(crate) use target::{fit_in_memory, watermarks};
 
 use crate::failure::{Failure, one_line};
+use crate::host::signals::StopCell;
 use crate::observer::Observer;
-use crate::signals::StopCell;
 use assay_device::clock::Clock;
 use assay_model::tpcc::checks::Violation;
 use assay_model::tpcc::{DERIVED, DEVIATIONS, Population, Scale};
-use assay_sql::{Marker, Progress, Url, mysql, postgres, sqlite};
+use assay_sql::{Marker, Progress, Trouble, Url, mysql, postgres, sqlite};
 use serde::Serialize;
 use std::ops::ControlFlow;
 
@@ -39,7 +39,7 @@ const LOADERS: usize = 4;
 
 /// What is to be loaded.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked {
+pub struct LoadRequest {
     /// The number of warehouses, at least 1.
     pub warehouses: i32,
     /// The seed, from which all rows follow.
@@ -70,7 +70,7 @@ pub struct Loaded {
 }
 
 impl Loaded {
-    fn of(url: &Url, marker: &Marker) -> Loaded {
+    fn new(url: &Url, marker: &Marker) -> Loaded {
         let population = marker.population;
         Loaded {
             database: one_line(url),
@@ -85,7 +85,7 @@ impl Loaded {
 }
 
 /// Reads the name of a database, with what the environment adds to it: the role and the password.
-pub fn named(name: &str) -> Result<Url, Failure> {
+pub fn parse_url(name: &str) -> Result<Url, Failure> {
     let completed = Url::read(name).and_then(|mut url| {
         match &mut url {
             Url::Sqlite(_) => {}
@@ -103,7 +103,7 @@ fn variable(name: &str) -> Option<String> {
 }
 
 /// Loads a database, or goes on with a load that was interrupted.
-pub fn load(url: &Url, asked: Asked, observer: &mut dyn Observer, stop: &StopCell) -> Result<Loaded, Failure> {
+pub fn load(url: &Url, asked: LoadRequest, observer: &mut dyn Observer, stop: &StopCell) -> Result<Loaded, Failure> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let population = Population::new(Scale::STANDARD, asked.warehouses, asked.seed);
     let loaders = asked.loaders.unwrap_or(processors.min(LOADERS));
@@ -131,7 +131,7 @@ pub fn load(url: &Url, asked: Asked, observer: &mut dyn Observer, stop: &StopCel
         let url = one_line(url);
         return Err(Failure::incomplete(format!("loading {url} was interrupted; repeat the command to continue")));
     }
-    Ok(Loaded::of(url, &marker))
+    Ok(Loaded::new(url, &marker))
 }
 
 /// A name that no other load has.
@@ -151,25 +151,26 @@ pub struct Checked {
 
 /// Examines a database that is loaded in full.
 pub fn check(url: &Url) -> Result<Checked, Failure> {
-    let checked = || {
-        let (marker, violations) = match url {
-            Url::Sqlite(file) => {
-                let (_, connection, marker) = sqlite::ready_to_check(file)?;
-                let violations = sqlite::check(&connection, marker.population)?;
-                (marker, violations)
-            }
-            Url::Postgres(server) => {
-                let (_permit, mut connection, marker) = postgres::ready(server, None)?;
-                let violations = postgres::check(&mut connection, marker.population)?;
-                (marker, violations)
-            }
-            Url::Mysql(server) => {
-                let (_permit, mut connection, marker) = mysql::ready(server, None)?;
-                let violations = mysql::check(&mut connection, marker.population)?;
-                (marker, violations)
-            }
-        };
-        Ok(Checked { loaded: Loaded::of(url, &marker), violations })
-    };
-    checked().map_err(|trouble| Failure::database(&trouble))
+    let (marker, violations) = examine(url).map_err(Failure::from_trouble)?;
+    Ok(Checked { loaded: Loaded::new(url, &marker), violations })
+}
+
+fn examine(url: &Url) -> Result<(Marker, Vec<Violation>), Trouble> {
+    match url {
+        Url::Sqlite(file) => {
+            let (_, connection, marker) = sqlite::ready_to_check(file)?;
+            let violations = sqlite::check(&connection, marker.population)?;
+            Ok((marker, violations))
+        }
+        Url::Postgres(server) => {
+            let (_permit, mut connection, marker) = postgres::ready(server, None)?;
+            let violations = postgres::check(&mut connection, marker.population)?;
+            Ok((marker, violations))
+        }
+        Url::Mysql(server) => {
+            let (_permit, mut connection, marker) = mysql::ready(server, None)?;
+            let violations = mysql::check(&mut connection, marker.population)?;
+            Ok((marker, violations))
+        }
+    }
 }

@@ -1,11 +1,14 @@
 //! Runs one plan: workers on their threads, or one in virtual time, and the collection of what they record into the
 //! log.
 
+mod benchmark;
 mod beneath;
 mod collector;
 mod facts;
 mod how;
+pub mod integrity;
 mod meters;
+mod partners;
 mod real;
 mod sampler;
 mod simulated;
@@ -17,21 +20,20 @@ mod worker;
 pub use beneath::Disk;
 pub use how::{Drive, Manner};
 
-use crate::caching;
+use crate::cache::caching;
+use crate::cache::lookaside::{self, with_cache};
+use crate::certificate::records::{Mark, Records};
 use crate::failure::{Failure, shown};
-use crate::integrity;
-use crate::logfile::LogFile;
-use crate::lookaside::{self, with_cache};
+use crate::host::signals::StopCell;
+use crate::log::logfile::LogFile;
 use crate::observer::Observer;
-use crate::records::{Mark, Records};
-use crate::signals::StopCell;
-use crate::targets::Targets;
+use crate::open::targets::Targets;
 use assay_base::Span;
 use assay_device::sim::Bank;
 use assay_model::{Plan, Stream};
 use assay_record::{CloseReason, SHORT_RUN, SHORT_RUN_GROUP};
 use real::Real;
-use simulated::simulated;
+use simulated::Simulated;
 use std::borrow::Cow;
 
 /// Runs `plan` on the first `plan.targets` of `targets` and appends a whole segment to `log`.
@@ -43,27 +45,28 @@ pub fn drive(
     observer: &mut dyn Observer,
     stop: &StopCell,
 ) -> Result<CloseReason, Failure> {
-    let ready = integrity::possible(plan, targets)
-        .and_then(|()| caching::possible(plan, targets))
+    let ready = integrity::refuse_impossible(plan, targets)
+        .and_then(|()| caching::refuse_impossible(plan, targets))
         .and_then(|()| log.reserve(room(plan, how)))
         .and_then(|()| targets.recheck())
-        .and_then(|()| unseen(plan, targets));
+        .and_then(|()| with_unseen_blocks(plan, targets));
     let plan = ready.inspect_err(|_| log.forget_unbegun())?;
     let plan = plan.as_ref();
     let cache = lookaside::begin(plan, targets).inspect_err(|_| log.forget_unbegun())?;
     if let Some(cache) = &cache {
         lookaside::announce(cache, |line| observer.warn(line));
     }
-    let marks: Vec<Option<Mark>> = targets.real().iter().map(Mark::of).collect();
+    let marks: Vec<Option<Mark>> = targets.real().iter().map(Mark::from_target).collect();
     if !matches!(targets, Targets::Simulated(_)) {
         log.remember(how.manner.judge_on);
     }
     let result = match targets {
         Targets::Simulated(all) => {
             let specs = all.iter().take(with_cache(plan)).map(|(_, spec)| spec.clone()).collect();
-            simulated(plan, (targets, cache.as_ref()), how, Bank::new(plan.seed, specs), log, observer, stop)
+            let run = Simulated { plan, targets, cache: cache.as_ref(), how, log, observer, stop };
+            run.run(Bank::new(plan.seed, specs))
         }
-        _ => Real::new(plan, (targets, cache.as_ref()), how, stop).run(log, observer),
+        _ => Real::new(plan, targets, cache.as_ref(), how, stop).run(log, observer),
     };
     if let Some(cache) = cache {
         cache.keep(targets, |line| observer.warn(line));
@@ -92,10 +95,11 @@ pub fn drive(
 }
 
 /// The plan with its place among all that was ever seen, where it has one.
-fn unseen<'a>(plan: &'a Plan, targets: &Targets) -> Result<Cow<'a, Plan>, Failure> {
-    match plan.streams.iter().any(Stream::goes_once) {
-        true => Records::host().unseen(plan, targets.real()).map(Cow::Owned),
-        false => Ok(Cow::Borrowed(plan)),
+fn with_unseen_blocks<'a>(plan: &'a Plan, targets: &Targets) -> Result<Cow<'a, Plan>, Failure> {
+    if plan.streams.iter().any(Stream::goes_once) {
+        Records::host().with_unseen_blocks(plan, targets.real()).map(Cow::Owned)
+    } else {
+        Ok(Cow::Borrowed(plan))
     }
 }
 

@@ -92,6 +92,11 @@ impl Failure {
         Failure::new(code, trouble)
     }
 
+    /// [`Failure::database`] of a trouble that is not needed any more.
+    pub fn from_trouble(trouble: Trouble) -> Failure {
+        Failure::database(&trouble)
+    }
+
     /// The same with another line of advice.
     pub fn advised(self, advice: &str) -> Failure {
         Failure { message: format!("{}\n  = {advice}", self.message), ..self }

@@ -11,13 +11,15 @@
 //!
 //! Targets are opened elsewhere, by the safety gate (`assay_device::safety`). `clippy.toml` bans every other
 //! way to open a file for writing.
+
 #![allow(clippy::disallowed_methods, reason = "the one place that opens files of ours")]
 
 mod dir;
 mod held;
+pub mod sum;
 
 use dir::{Dir, OURS, in_the_way, kind, obstacle};
-pub use held::Held;
+pub use held::HeldDirectory;
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -34,9 +36,9 @@ const PIPES: u64 = 0x5049_5045;
 /// # Errors
 /// Something other than a regular file is at `path`, or the kernel's error. Nothing has changed then.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let (dir, name) = Dir::of(path)?;
+    let (dir, name) = Dir::open_parent(path)?;
     let before = dir.ordinary(name)?;
-    dir.put(name, bytes, before.map(|stat| Mode::from_raw_mode(stat.st_mode)), before.is_some())
+    dir.write_file(name, bytes, before.map(|stat| Mode::from_raw_mode(stat.st_mode)), before.is_some())
 }
 
 /// The same, with these permissions.
@@ -44,9 +46,9 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
 /// # Errors
 /// As [`replace`].
 pub(crate) fn replace_with(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
-    let (dir, name) = Dir::of(path)?;
+    let (dir, name) = Dir::open_parent(path)?;
     let over = dir.ordinary(name)?.is_some();
-    dir.put(name, bytes, Some(Mode::from_raw_mode(mode)), over)
+    dir.write_file(name, bytes, Some(Mode::from_raw_mode(mode)), over)
 }
 
 /// Creates a new file that holds `bytes`, complete and durable. An existing file is never overwritten.
@@ -66,10 +68,10 @@ pub fn create_with(path: &Path, bytes: &[u8], mode: u32) -> io::Result<()> {
 }
 
 fn new(path: &Path, bytes: &[u8], mode: Option<Mode>) -> io::Result<()> {
-    let (dir, name) = Dir::of(path)?;
+    let (dir, name) = Dir::open_parent(path)?;
     match dir.stat(name)? {
-        Some(stat) => Err(dir.taken(name, &stat)),
-        None => dir.put(name, bytes, mode, false),
+        Some(stat) => Err(dir.name_is_taken(name, &stat)),
+        None => dir.write_file(name, bytes, mode, false),
     }
 }
 
@@ -78,10 +80,10 @@ fn new(path: &Path, bytes: &[u8], mode: Option<Mode>) -> io::Result<()> {
 /// # Errors
 /// Something with this name exists, or the kernel's error.
 pub fn begin(path: &Path) -> io::Result<File> {
-    let (dir, name) = Dir::of(path)?;
+    let (dir, name) = Dir::open_parent(path)?;
     let flags = OURS | OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL;
     match dir.open(name, flags) {
-        Err(Errno::EXIST) => Err(dir.stat(name)?.map_or(Errno::EXIST.into(), |stat| dir.taken(name, &stat))),
+        Err(Errno::EXIST) => Err(dir.stat(name)?.map_or(Errno::EXIST.into(), |stat| dir.name_is_taken(name, &stat))),
         Err(e) => Err(e.into()),
         Ok(file) => {
             // The directory entry must survive a power cut too. If the file system cannot sync directories, the first sync of
@@ -97,8 +99,8 @@ pub fn begin(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 /// `AlreadyExists`, or the kernel's error.
-pub fn make_directory(path: &Path) -> io::Result<Held> {
-    let (dir, name) = Dir::of(path)?;
+pub fn make_directory(path: &Path) -> io::Result<HeldDirectory> {
+    let (dir, name) = Dir::open_parent(path)?;
     rustix::fs::mkdirat(&dir.fd, name, Mode::from_bits_retain(0o777))?;
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     held::hold(path, rustix::fs::openat(&dir.fd, name, flags, Mode::empty())?)
@@ -120,7 +122,7 @@ pub fn make_directories(path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// `WouldBlock`: another process works in it. Otherwise the kernel's error.
-pub fn hold_directory(path: &Path) -> io::Result<Held> {
+pub fn hold_directory(path: &Path) -> io::Result<HeldDirectory> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let opened = match held::open(held::parent(path)) {
         Some(parent) => rustix::fs::openat(parent?, held::name(path)?, flags | OFlags::NOFOLLOW, Mode::empty()),
@@ -137,7 +139,7 @@ pub(crate) fn moved_directory(path: &Path) -> Option<PathBuf> {
 
 /// The names of the directories in a directory that have a file with this name, in their order.
 pub fn directories_with(path: &Path, file: &str) -> Vec<PathBuf> {
-    let Ok(dir) = Dir::at(path) else { return Vec::new() };
+    let Ok(dir) = Dir::open_directory(path) else { return Vec::new() };
     let Ok(entries) = dir.names() else { return Vec::new() };
     let mut found: Vec<PathBuf> =
         entries.into_iter().filter(|name| dir.has_file_in(name, file)).map(PathBuf::from).collect();
@@ -150,7 +152,7 @@ pub fn directories_with(path: &Path, file: &str) -> Vec<PathBuf> {
 /// # Errors
 /// The kernel's error.
 pub fn remove_directory(path: &Path) -> io::Result<()> {
-    let (dir, name) = Dir::of(path)?;
+    let (dir, name) = Dir::open_parent(path)?;
     Ok(rustix::fs::unlinkat(&dir.fd, name, AtFlags::REMOVEDIR)?)
 }
 
@@ -161,7 +163,7 @@ pub fn remove_directory(path: &Path) -> io::Result<()> {
 /// The copy cannot be written.
 pub fn rescue(path: &Path, rescued: &str) -> io::Result<Rescue> {
     let Some(begun) = held::stat(path) else { return Ok(Rescue::NotNeeded) };
-    let (dir, name) = Dir::of(path)?;
+    let (dir, name) = Dir::open_parent(path)?;
     if dir.stat(name)?.is_some_and(|named| begun.as_ref().is_ok_and(|begun| held::is_same(&named, begun))) {
         return Ok(Rescue::NotNeeded);
     }
@@ -183,8 +185,8 @@ pub enum Rescue {
 ///
 /// # Errors
 /// `path` is not a regular file with one name, or the kernel's error.
-pub fn go_on(path: &Path) -> io::Result<File> {
-    let file = existing(path)?;
+pub fn open_to_append(path: &Path) -> io::Result<File> {
+    let file = open_existing(path)?;
     held::begin(path, &file)?;
     Ok(file)
 }
@@ -193,13 +195,13 @@ pub fn go_on(path: &Path) -> io::Result<File> {
 ///
 /// # Errors
 /// `path` is not a regular file with one name, or the kernel's error.
-pub(crate) fn existing(path: &Path) -> io::Result<File> {
+pub(crate) fn open_existing(path: &Path) -> io::Result<File> {
     existing_with(path, OFlags::RDWR | OFlags::APPEND)
 }
 
 /// Opens one of the program's own files, which must exist. It follows no link and never blocks.
 fn existing_with(path: &Path, flags: OFlags) -> io::Result<File> {
-    let (dir, name) = Dir::of(path)?;
+    let (dir, name) = Dir::open_parent(path)?;
     dir.ordinary(name)?;
     let file: File = dir.open(name, OURS | flags)?;
     // Only the opened file counts: the path may name another file by now.
@@ -214,7 +216,7 @@ fn existing_with(path: &Path, flags: OFlags) -> io::Result<File> {
 /// # Errors
 /// What is in the way.
 pub fn check(path: &Path) -> io::Result<()> {
-    let (dir, name) = Dir::of(path)?;
+    let (dir, name) = Dir::open_parent(path)?;
     dir.ordinary(name).map(drop)
 }
 
@@ -223,7 +225,7 @@ pub fn check(path: &Path) -> io::Result<()> {
 /// # Errors
 /// `path` is not a regular file, or the kernel's error.
 pub fn remove(path: &Path) -> io::Result<()> {
-    let (dir, name) = Dir::of(path)?;
+    let (dir, name) = Dir::open_parent(path)?;
     match dir.ordinary(name)? {
         Some(_) => {
             held::forget(path);
@@ -238,7 +240,7 @@ pub fn remove(path: &Path) -> io::Result<()> {
 /// # Errors
 /// Something else is at `path`, or the kernel's error.
 pub fn directory(path: &Path) -> io::Result<()> {
-    let (dir, name) = Dir::of(path)?;
+    let (dir, name) = Dir::open_parent(path)?;
     match rustix::fs::mkdirat(&dir.fd, name, Mode::from_bits_retain(0o777)) {
         Err(Errno::EXIST) => match dir.stat(name)? {
             Some(stat) if kind(&stat) == FileType::Directory => Ok(()),
@@ -254,7 +256,7 @@ pub fn directory(path: &Path) -> io::Result<()> {
 /// # Errors
 /// The kernel's error.
 pub fn set(path: &Path, value: &str) -> io::Result<()> {
-    let (dir, name) = Dir::of(path)?;
+    let (dir, name) = Dir::open_parent(path)?;
     dir.open(name, OURS | OFlags::WRONLY | OFlags::TRUNC)?.write_all(value.as_bytes())
 }
 
@@ -282,11 +284,10 @@ pub fn open(path: &Path) -> io::Result<File> {
         return open_held(&directory?, held::name(path)?);
     }
     // The type is checked before opening, because opening alone can affect a device or the process at the other end of a FIFO.
-    let nameless = |fs: rustix::fs::StatFs| fs.f_type as u64 == PIPES;
-    readable(&rustix::fs::stat(path)?, rustix::fs::statfs(path).is_ok_and(nameless))?;
+    readable(&rustix::fs::stat(path)?, rustix::fs::statfs(path).is_ok_and(|fs| fs.f_type as u64 == PIPES))?;
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
-    let pipe = rustix::fs::fstatfs(&file).is_ok_and(nameless);
+    let pipe = rustix::fs::fstatfs(&file).is_ok_and(|fs| fs.f_type as u64 == PIPES);
     readable(&rustix::fs::fstat(&file)?, pipe)?;
     if pipe {
         // The writer of an anonymous pipe is running, so blocking reads are safe.
@@ -310,9 +311,10 @@ fn open_held(directory: &OwnedFd, name: &OsStr) -> io::Result<File> {
 pub fn read(path: &Path, limit: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     open(path)?.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
-    match bytes.len() as u64 > limit {
-        true => Err(io::Error::other(format!("it is larger than {}", assay_base::Bytes::new(limit).human()))),
-        false => Ok(bytes),
+    if bytes.len() as u64 > limit {
+        Err(io::Error::other(format!("it is larger than {}", assay_base::Bytes::new(limit).human())))
+    } else {
+        Ok(bytes)
     }
 }
 

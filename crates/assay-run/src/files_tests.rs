@@ -38,9 +38,9 @@ fn a_new_file_is_made_over_nothing() {
     assert_eq!(std::fs::read(&path).unwrap(), b"one");
     remove(&path).unwrap();
     remove(&path).unwrap();
-    assert!(go_on(&path).is_err() && !path.exists());
+    assert!(open_to_append(&path).is_err() && !path.exists());
     begin(&path).unwrap().write_all(b"one").unwrap();
-    go_on(&path).unwrap().write_all(b" two").unwrap();
+    open_to_append(&path).unwrap().write_all(b" two").unwrap();
     assert_eq!((std::fs::read(&path).unwrap(), names(dir.path())), (b"one two".to_vec(), vec!["a".to_owned()]));
 }
 
@@ -49,7 +49,7 @@ fn a_new_file_is_made_over_nothing() {
 fn a_name_is_claimed_before_it_is_taken() {
     let temporary = tempfile::tempdir().unwrap();
     let path = temporary.path().join("a");
-    let (dir, name) = Dir::of(&path).unwrap();
+    let (dir, name) = Dir::open_parent(&path).unwrap();
     let mut half = Half::new(&dir).unwrap();
     half.file.write_all(b"whole").unwrap();
     half.claim(name).unwrap();
@@ -71,10 +71,10 @@ fn a_directory_is_opened_once() {
     std::fs::create_dir(at("theirs")).unwrap();
     std::fs::write(at("theirs/a"), "theirs").unwrap();
     let path = at("ours/a");
-    let (dir, name) = Dir::of(&path).unwrap();
+    let (dir, name) = Dir::open_parent(&path).unwrap();
     std::fs::rename(at("ours"), at("moved")).unwrap();
     std::os::unix::fs::symlink(at("theirs"), at("ours")).unwrap();
-    dir.put(name, b"ours", None, false).unwrap();
+    dir.write_file(name, b"ours", None, false).unwrap();
     assert_eq!(std::fs::read(at("theirs/a")).unwrap(), b"theirs");
     assert_eq!(std::fs::read(at("moved/a")).unwrap(), b"ours");
 }
@@ -86,16 +86,16 @@ fn a_link_that_comes_late_is_not_followed() {
     let (path, precious) = (temporary.path().join("a"), temporary.path().join("precious"));
     std::fs::write(&path, "before").unwrap();
     std::fs::write(&precious, "precious").unwrap();
-    let (dir, name) = Dir::of(&path).unwrap();
+    let (dir, name) = Dir::open_parent(&path).unwrap();
     let before = dir.ordinary(name).unwrap();
     std::fs::remove_file(&path).unwrap();
     std::os::unix::fs::symlink(&precious, &path).unwrap();
-    dir.put(name, b"ours", None, before.is_some()).unwrap();
+    dir.write_file(name, b"ours", None, before.is_some()).unwrap();
     assert_eq!(std::fs::read(&precious).unwrap(), b"precious");
     assert!(path.symlink_metadata().unwrap().is_file());
     std::fs::remove_file(&path).unwrap();
     std::os::unix::fs::symlink(&precious, &path).unwrap();
-    assert!(dir.put(name, b"ours", None, false).is_err(), "and where nothing was, nothing is replaced");
+    assert!(dir.write_file(name, b"ours", None, false).is_err(), "and where nothing was, nothing is replaced");
     assert_eq!((std::fs::read(&precious).unwrap(), names(temporary.path()).len()), (b"precious".to_vec(), 2));
 }
 
@@ -155,8 +155,8 @@ fn descriptors_are_not_for_the_programs_we_start() {
     let file = open(&path).unwrap();
     assert!(rustix::io::fcntl_getfd(&file).unwrap().contains(rustix::io::FdFlags::CLOEXEC));
     assert!(rustix::fs::fcntl_getfl(&file).unwrap().contains(OFlags::NONBLOCK));
-    let (dir, _) = Dir::of(&path).unwrap();
+    let (dir, _) = Dir::open_parent(&path).unwrap();
     assert!(rustix::io::fcntl_getfd(&dir.fd).unwrap().contains(rustix::io::FdFlags::CLOEXEC));
     assert!(rustix::fs::fcntl_getfl(&dir.fd).unwrap().contains(OFlags::PATH), "no right to read it is needed");
-    assert!(Dir::of(&path.join("b")).is_err(), "a file is no directory");
+    assert!(Dir::open_parent(&path.join("b")).is_err(), "a file is no directory");
 }

@@ -1,5 +1,11 @@
 //! Facts about the machine and its parts, in the form of the log.
 
+pub mod meter;
+pub(crate) mod pulse;
+pub mod signals;
+pub mod threads;
+pub(crate) mod watch;
+
 use assay_device::probe;
 use assay_device::safety::Roots;
 use std::collections::BTreeMap;
@@ -10,7 +16,6 @@ pub(crate) fn host(simulated: bool) -> BTreeMap<String, String> {
         return BTreeMap::from([("simulated".into(), "yes".into())]);
     }
     let host = probe::host(&Roots::host());
-    let bytes = |n: Option<u64>| n.map(|n| assay_base::Bytes::new(n).human());
     let facts = [
         ("hostname", host.hostname),
         ("kernel", host.kernel),
@@ -19,19 +24,23 @@ pub(crate) fn host(simulated: bool) -> BTreeMap<String, String> {
         ("cpus", host.cpus.map(|n| n.to_string())),
         ("numa nodes", host.numa_nodes.map(|n| n.to_string())),
         ("governor", host.governor),
-        ("memory", bytes(host.memory)),
+        ("memory", bytes_in_words(host.memory)),
         ("virtualised", host.virtualised.map(|v| if v { "yes".into() } else { "no".into() })),
         ("product", host.product),
         ("clocksource", host.clocksource),
         ("transparent huge pages", host.huge_pages),
         ("cgroup cpus", host.cgroup.cpus.map(|n| n.to_string())),
-        ("cgroup memory", bytes(host.cgroup.memory)),
-        ("memlock", bytes(host.memlock)),
+        ("cgroup memory", bytes_in_words(host.cgroup.memory)),
+        ("memlock", bytes_in_words(host.memlock)),
     ];
-    facts.into_iter().map(fact).collect()
+    facts.into_iter().map(|(name, value)| fact(name, value)).collect()
 }
 
 /// A fact by its name. A fact that the machine does not report is recorded as `absent`, because an omitted fact could be misread.
-pub(crate) fn fact((name, value): (&str, Option<String>)) -> (String, String) {
+pub(crate) fn fact(name: &str, value: Option<String>) -> (String, String) {
     (name.to_owned(), value.filter(|value| !value.is_empty()).unwrap_or_else(|| "absent".to_owned()))
+}
+
+fn bytes_in_words(bytes: Option<u64>) -> Option<String> {
+    bytes.map(|bytes| assay_base::Bytes::new(bytes).human())
 }

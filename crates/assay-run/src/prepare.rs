@@ -5,23 +5,25 @@
 //! will ever have again; both would make it look better than it is. Each target has a thread and a ring of its own, so
 //! several targets are prepared in the time of the slowest one.
 
+pub(crate) mod blank;
+mod carry;
 mod fill;
 
-use crate::blank::{blocks, read};
-use crate::carry::{Work, carry};
+use crate::certificate::records::{Mark, Record, Records};
 use crate::failure::{Failure, one_line};
+use crate::host::signals::StopCell;
+use crate::host::threads::spawn;
+use crate::log::rundir;
 use crate::observer::Observer;
-use crate::records::{Mark, Record, Records};
-use crate::rundir;
-use crate::signals::StopCell;
-use crate::targets::Real;
-use crate::threads::spawn;
+use crate::open::targets::Real;
 use assay_base::{BlockDevice, Completion, Op, Prng, Share, Stamp, Ticket};
 use assay_device::clock::Clock;
 use assay_device::facts::Slots;
 use assay_device::select::{AnyDevice, Choice, select};
 use assay_engine::shell::Stop;
 use assay_model::content::Content;
+use blank::{blocks, read};
+use carry::{Work, carry};
 use fill::{DEPTH, Fill, WRITE};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -80,12 +82,12 @@ pub fn prepare(
         let mut threads = Vec::new();
         for (real, record) in all.iter().zip(begun) {
             let (done, records) = (&done, records);
-            let body = move || Preparing { real, record, preparation, records, done, stop }.run();
-            threads.push(spawn(scope, "prepare".to_owned(), body)?);
+            let preparing = Preparing { real, record, preparation, records, done, stop };
+            threads.push(spawn(scope, "prepare".to_owned(), move || preparing.run())?);
         }
         while threads.iter().any(|thread| !thread.is_finished()) {
             observer.bytes("preparing", done.load(Ordering::Relaxed), total, clock.now().since(since));
-            rest();
+            wait_a_moment();
         }
         observer.finish();
         threads
@@ -97,7 +99,7 @@ pub fn prepare(
 
 /// Time between two updates of the progress display.
 #[allow(clippy::disallowed_methods, reason = "the display's own pace, not an operation's")]
-fn rest() {
+fn wait_a_moment() {
     std::thread::sleep(std::time::Duration::from_millis(100));
 }
 
@@ -120,7 +122,7 @@ fn interrupted(target: &str, goes_on: bool) -> Failure {
 
 /// The record to continue from: the unfinished one of this target, or a new one.
 fn begin(real: &Real, name: &str, preparation: Preparation, records: Option<&Records>) -> Record {
-    let kept = records.filter(|_| !preparation.afresh).and_then(|records| records.of(real));
+    let kept = records.filter(|_| !preparation.afresh).and_then(|records| records.record_of(real));
     let unfinished = kept.filter(|record| record.finished.is_none() && record.zeroed_bytes + record.salted_bytes > 0);
     unfinished.unwrap_or_else(|| Record {
         identity: real.identity(),
@@ -133,7 +135,7 @@ fn begin(real: &Real, name: &str, preparation: Preparation, records: Option<&Rec
         verified_blocks: 0,
         finished: None,
         begun: Some(rundir::timestamp()),
-        tool: Some(crate::tool::tool()),
+        tool: Some(crate::log::tool::tool()),
         seen_bytes: None,
         mark: None,
     })
@@ -161,7 +163,7 @@ impl Preparing<'_> {
         self.pass(&mut device, clock, Some(content))?;
         self.record.verified_blocks = self.verify(&mut device, clock)?;
         self.record.finished = Some(rundir::timestamp());
-        self.record.mark = Mark::of(self.real);
+        self.record.mark = Mark::from_target(self.real);
         self.keep()?;
         Ok(self.record)
     }

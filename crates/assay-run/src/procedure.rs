@@ -3,6 +3,20 @@
 //! Source: ACT's README, "Process for Certifying Device(s)". That text is about `act-storage` at 30x; nothing in the
 //! procedure depends on that workload, so `act-index`, an ACT configuration or a workload file can replace it.
 
+pub mod certainty;
+pub mod certifying;
+pub mod curving;
+pub mod fitting;
+pub mod kept;
+pub mod matrix;
+pub mod pace;
+pub(crate) mod runner;
+pub mod searching;
+pub mod settings;
+pub mod several;
+pub mod sizing;
+pub mod steps;
+
 use crate::failure::Failure;
 use crate::workloads::{self, Reading};
 use assay_base::{Multiple, Span};
@@ -50,13 +64,13 @@ pub struct Step {
 impl Procedure {
     /// From the words of a command line: an optional workload, and targets, which an ACT configuration may name too. `model`
     /// is the test that a configuration is for, where its keys do not say.
-    pub fn of(
+    pub fn parse(
         words: &[String],
         quick: bool,
         at: Option<Multiple>,
         model: Option<Kind>,
     ) -> Result<(Procedure, Vec<String>), Failure> {
-        let named = words.first().filter(|word| workloads::is_one(word));
+        let named = words.first().filter(|word| workloads::is_workload(word));
         let targets = &words[usize::from(named.is_some())..];
         if let Some(name) = named.filter(|_| quick) {
             return Err(Failure::usage(format!(
@@ -68,7 +82,7 @@ impl Procedure {
         let profile = if quick { "act-storage-quick" } else { "act-storage" };
         let name = named.map_or(profile, String::as_str);
         let reading = Reading { model, verb: "certify", ..Reading::default() };
-        let found = workloads::all_asked(&[name], &reading)?;
+        let found = workloads::read_all(&[name], &reading)?;
         let workload = found.into_iter().map(|found| found.workload).next().expect("each name is one workload");
         let targets = if targets.is_empty() { workload.targets.paths.clone() } else { targets.to_vec() };
         let workload = for_each(workload, targets.len())?;
@@ -90,18 +104,20 @@ impl Procedure {
         let stress = numerator.checked_mul(STRESS).and_then(|n| Multiple::ratio(n, denominator));
         let stress = stress.ok_or_else(|| Failure::usage(format!("twice {load} is too large")))?;
         let stress_time = measure.or(self.quick.then_some(QUICK_STRESS));
-        let pair = |targets: u16, on: &str| {
-            let step = |title: String, stress, load, measure| Step { title, stress, load, targets, measure };
-            let mut pair = vec![step(format!("load test at {load}, {on}"), false, load, measure)];
-            // A closed loop has no rate that could be doubled.
-            if self.workload.load.streams.iter().any(|stream| stream.arrival.rate().is_some()) {
-                pair.push(step(format!("stress test at {stress}, {on}"), true, stress, stress_time));
-            }
-            pair
-        };
-        let mut steps = pair(1, "one device");
+        // A closed loop has no rate that could be doubled.
+        let has_stress = self.workload.load.streams.iter().any(|stream| stream.arrival.rate().is_some());
+        let mut parts = vec![(1, "one device".to_owned())];
         if all > 1 {
-            steps.extend(pair(all, &format!("all {all} devices")));
+            parts.push((all, format!("all {all} devices")));
+        }
+        let mut steps = Vec::new();
+        for (targets, devices) in parts {
+            let title = format!("load test at {load}, {devices}");
+            steps.push(Step { title, stress: false, load, targets, measure });
+            if has_stress {
+                let title = format!("stress test at {stress}, {devices}");
+                steps.push(Step { title, stress: true, load: stress, targets, measure: stress_time });
+            }
         }
         Ok(steps)
     }

@@ -1,7 +1,12 @@
 //! The workloads that come with the program, and finding the one that the user means.
 
+mod fio_job;
+pub(crate) mod meant;
+mod mistaken;
+pub mod production;
+mod recordings;
+
 use crate::failure::{Failure, one_line, shown};
-use crate::{fio_job, meant, mistaken};
 use assay_base::fault::nearest;
 use assay_formats::act::conf::{self, Kind};
 use assay_formats::act::lower;
@@ -40,7 +45,7 @@ pub const SHIPPED: [(&str, &str); 24] = [
 
 /// Reads a workload: a file if there is one with that name, otherwise a shipped one.
 pub fn find(name: &str) -> Result<Workload, Failure> {
-    asked(name, &Reading::default()).map(|found| found.workload)
+    read_named(name, &Reading::default()).map(|found| found.workload)
 }
 
 /// What the command line says about the files of workloads.
@@ -65,12 +70,12 @@ pub struct Found {
     pub is_act: bool,
 }
 
-/// Reads several workloads, as [`asked`] does.
+/// Reads several workloads, as [`read_named`] does.
 ///
 /// # Errors
 /// Also if a model is named and none of them is an ACT configuration.
-pub fn all_asked(names: &[&str], reading: &Reading) -> Result<Vec<Found>, Failure> {
-    let found = names.iter().map(|name| asked(name, reading)).collect::<Result<Vec<_>, _>>()?;
+pub fn read_all(names: &[&str], reading: &Reading) -> Result<Vec<Found>, Failure> {
+    let found = names.iter().map(|name| read_named(name, reading)).collect::<Result<Vec<_>, _>>()?;
     if reading.model.is_some() && !found.iter().any(|found| found.is_act) {
         let names: Vec<String> = names.iter().map(|name| one_line(name).to_string()).collect();
         return Err(Failure::usage(format!("--model is for ACT configurations, and {} is none", names.join(", "))));
@@ -79,7 +84,7 @@ pub fn all_asked(names: &[&str], reading: &Reading) -> Result<Vec<Found>, Failur
 }
 
 /// Like [`find`], as the command line asks for. A file is read once: it may be a pipe.
-pub fn asked(name: &str, reading: &Reading) -> Result<Found, Failure> {
+pub fn read_named(name: &str, reading: &Reading) -> Result<Found, Failure> {
     let choice = &reading.jobs;
     let path = Path::new(name);
     let shipped = SHIPPED.iter().find(|(shipped, _)| *shipped == name);
@@ -115,7 +120,7 @@ pub fn asked(name: &str, reading: &Reading) -> Result<Found, Failure> {
         None if is_act => read_act(name, &bytes, reading)?,
         None => read(name, &String::from_utf8(bytes).map_err(|_| unreadable(path, &"it is not text"))?)?,
     };
-    crate::recordings::play(&mut workload, path)?;
+    crate::workloads::recordings::add_recording(&mut workload, path)?;
     Ok(Found { workload, keys: Vec::new(), is_act })
 }
 
@@ -127,21 +132,27 @@ fn is_job_file(path: &Path, bytes: &[u8]) -> bool {
 
 /// Divides the words of a command line into workloads and targets: `first` is a workload, and so are the words directly
 /// after it that look like one. A word that is mistaken for a workload is never written to.
-pub fn among<'a>(first: &'a str, rest: &'a [String]) -> (Vec<&'a str>, &'a [String]) {
-    let more = rest.iter().take_while(|word| is_one(word)).count();
+pub fn split_workloads_and_targets<'a>(first: &'a str, rest: &'a [String]) -> (Vec<&'a str>, &'a [String]) {
+    let more = rest.iter().take_while(|word| is_workload(word)).count();
     (std::iter::once(first).chain(rest[..more].iter().map(String::as_str)).collect(), &rest[more..])
 }
 
 /// Whether the first word of a command line that may begin with a workload is one: a shipped name, a name with the
 /// ending of workloads and configurations, or a file with ACT's keys or fio's. Anything else is a target.
-pub fn is_one(name: &str) -> bool {
+pub fn is_workload(name: &str) -> bool {
     let path = Path::new(name);
     let ends = path.extension().is_some_and(|end| end == "toml" || end == "conf" || end == "fio");
-    // A file as large as a target is not read.
-    let small = || path.metadata().is_ok_and(|meta| meta.is_file() && meta.len() <= workload::LONGEST as u64);
-    let known = |text: &str| conf::looks_like(text) || fio::looks_like(text);
-    let has_keys = || bytes_of(path).is_ok_and(|bytes| known(&String::from_utf8_lossy(&bytes)));
-    SHIPPED.iter().any(|(shipped, _)| *shipped == name) || ends || (small() && has_keys())
+    SHIPPED.iter().any(|(shipped, _)| *shipped == name) || ends || has_keys_of_a_workload(path)
+}
+
+/// True for a file with ACT's keys or fio's. One as large as a target is not read.
+fn has_keys_of_a_workload(path: &Path) -> bool {
+    let is_small = path.metadata().is_ok_and(|meta| meta.is_file() && meta.len() <= workload::LONGEST as u64);
+    is_small
+        && bytes_of(path).is_ok_and(|bytes| {
+            let text = String::from_utf8_lossy(&bytes);
+            conf::looks_like(&text) || fio::looks_like(&text)
+        })
 }
 
 /// Whether a file is an ACT configuration: decided by its keys, and if it has none of them, by its name.
@@ -170,13 +181,13 @@ fn read_act(file: &str, bytes: &[u8], reading: &Reading) -> Result<Workload, Fai
 /// The refusal of an ACT configuration that fits both of ACT's tests, with both commands.
 fn choose_model(file: &str, verb: &str) -> Failure {
     let verb = if verb.is_empty() { "run" } else { verb };
-    let command = |kind: Kind| format!("assay {verb} {} --model {}", assay_judge::for_a_shell(file), kind.model());
+    let command = format!("assay {verb} {} --model", assay_judge::for_a_shell(file));
     Failure::workload(format!(
         "{} fits both of ACT's tests, which are different loads: no key of it is for act_index or for act_storage alone\n  = \
-         the index test:   {}\n  = the storage test: {}",
+         the index test:   {command} {}\n  = the storage test: {command} {}",
         one_line(file),
-        command(Kind::Index),
-        command(Kind::Storage)
+        Kind::Index.model(),
+        Kind::Storage.model()
     ))
 }
 
@@ -195,7 +206,7 @@ fn bytes_of(path: &Path) -> Result<Vec<u8>, Failure> {
 
 fn unreadable(path: &Path, why: &dyn std::fmt::Display) -> Failure {
     let names: Vec<&str> = SHIPPED.iter().map(|(name, _)| *name).collect();
-    let remedy = match meant(path, &names) {
+    let remedy = match similar_workload(path, &names) {
         Some(meant) => {
             format!("did you mean {}? (assay workloads lists those that come with the program)", shown(&meant))
         }
@@ -205,12 +216,12 @@ fn unreadable(path: &Path, why: &dyn std::fmt::Display) -> Failure {
 }
 
 /// What was probably meant by a name that leads nowhere: a workload that comes with the program, or a file beside it.
-fn meant(path: &Path, shipped: &[&str]) -> Option<PathBuf> {
+fn similar_workload(path: &Path, shipped: &[&str]) -> Option<PathBuf> {
     if path.symlink_metadata().is_ok() {
         return None;
     }
     let bare = path.to_str().filter(|name| !name.contains('/'));
-    bare.and_then(|name| nearest(name, shipped)).map(PathBuf::from).or_else(|| meant::meant(path))
+    bare.and_then(|name| nearest(name, shipped)).map(PathBuf::from).or_else(|| meant::similar_file(path))
 }
 
 #[cfg(test)]

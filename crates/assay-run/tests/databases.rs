@@ -12,7 +12,7 @@ use assay_model::tpcc::{Deck, Kind, Mix, Parameters, Population, Scale};
 use assay_model::{Arrival, Life, Plan, Stream, WarmUp, Work};
 use assay_record::{Close, Entry, Event, Frame, Reader, TargetHead, Writer};
 use assay_run::databases::Calls;
-use assay_run::header::{self, HeaderFacts};
+use assay_run::log::header::{self, HeaderFacts};
 use assay_sql::sqlite::{Connection, Loading, Session, check, load, ready, totals};
 use assay_sql::{Asking, Sessions, SqliteUrl, Synchronous, Tally};
 use std::collections::BTreeMap;

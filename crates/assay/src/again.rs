@@ -13,14 +13,16 @@ const OF_THE_DIRECTORY: [&str; 2] = ["--out", "--resume"];
 pub(crate) fn command(dir: &Path) -> String {
     let words: Option<Vec<String>> = std::env::args_os().map(|word| word.into_string().ok()).collect();
     let dir = for_a_shell(&dir.to_string_lossy());
-    words.and_then(|words| resuming(&words, &dir)).unwrap_or_else(|| format!("the same command with --resume {dir}"))
+    words
+        .and_then(|words| command_that_resumes(&words, &dir))
+        .unwrap_or_else(|| format!("the same command with --resume {dir}"))
 }
 
 /// These words of a command line with `--resume`; `dir` is quoted for a shell. `None` if they must not be repeated, or if
 /// something stands behind `--`, where no option can follow.
-fn resuming(words: &[String], dir: &str) -> Option<String> {
-    let must_stay_hidden = |word: &String| *without_passwords(word) != **word;
-    if words.iter().any(|word| must_stay_hidden(word) || word == "--") {
+fn command_that_resumes(words: &[String], dir: &str) -> Option<String> {
+    // A password must stay hidden.
+    if words.iter().any(|word| *without_passwords(word) != **word || word == "--") {
         return None;
     }
     let mut kept: Vec<String> = Vec::new();
@@ -75,7 +77,7 @@ mod tests {
             (&["assay", "run", "w.toml", "--", "a.img"], None),
         ] {
             let words: Vec<String> = typed.iter().map(|word| (*word).to_owned()).collect();
-            assert_eq!(resuming(&words, "out").as_deref(), expected, "{typed:?}");
+            assert_eq!(command_that_resumes(&words, "out").as_deref(), expected, "{typed:?}");
         }
     }
 }

@@ -20,33 +20,34 @@ pub(crate) const CERTIFY: &str = "certify";
 
 /// Names of the workloads that come with the program.
 pub(crate) fn shipped() -> Vec<CompletionCandidate> {
-    let candidate = |name: &str| {
-        let described = workloads::find(name).map(|workload| workload.description).unwrap_or_default();
-        CompletionCandidate::new(name).help(Some(described.into()))
-    };
-    SHIPPED.iter().map(|(name, _)| candidate(name)).collect()
+    SHIPPED.iter().map(|(name, _)| shipped_workload(name)).collect()
+}
+
+fn shipped_workload(name: &str) -> CompletionCandidate {
+    let described = workloads::find(name).map(|workload| workload.description).unwrap_or_default();
+    CompletionCandidate::new(name).help(Some(described.into()))
 }
 
 /// A shipped workload, or a file.
 pub(crate) fn workloads(current: &OsStr) -> Vec<CompletionCandidate> {
-    beginning(current, shipped()).into_iter().chain(files(current, is_workload)).collect()
+    those_beginning_with(current, shipped()).into_iter().chain(files(current, is_workload)).collect()
 }
 
 /// Like [`workloads`], plus the word for the whole certification.
 pub(crate) fn explained(current: &OsStr) -> Vec<CompletionCandidate> {
     let certify = CompletionCandidate::new(CERTIFY).help(Some("what a certification would do".into()));
-    beginning(current, vec![certify]).into_iter().chain(workloads(current)).collect()
+    those_beginning_with(current, vec![certify]).into_iter().chain(workloads(current)).collect()
 }
 
 /// A device, a file, or a simulated or null target.
 pub(crate) fn targets(current: &OsStr) -> Vec<CompletionCandidate> {
     let invented = INVENTED.map(|(name, what)| CompletionCandidate::new(name).help(Some(what.into())));
-    beginning(current, invented.into()).into_iter().chain(devices(current)).collect()
+    those_beginning_with(current, invented.into()).into_iter().chain(devices(current)).collect()
 }
 
 /// What may follow the first workload, or come first where a workload may be left out.
 pub(crate) fn workloads_and_targets(current: &OsStr) -> Vec<CompletionCandidate> {
-    beginning(current, shipped()).into_iter().chain(targets(current)).collect()
+    those_beginning_with(current, shipped()).into_iter().chain(targets(current)).collect()
 }
 
 /// A device that the kernel lists, or a file.
@@ -58,15 +59,14 @@ pub(crate) fn devices(current: &OsStr) -> Vec<CompletionCandidate> {
         .map(OsString::from)
         .map(CompletionCandidate::new);
     // In /dev itself the files are the devices.
-    let listed = if within_dev { Vec::new() } else { beginning(current, listed.collect()) };
+    let listed = if within_dev { Vec::new() } else { those_beginning_with(current, listed.collect()) };
     listed.into_iter().chain(files(current, |_| true)).collect()
 }
 
-fn beginning(current: &OsStr, candidates: Vec<CompletionCandidate>) -> Vec<CompletionCandidate> {
-    let begins = |candidate: &CompletionCandidate| {
-        candidate.get_value().as_encoded_bytes().starts_with(current.as_encoded_bytes())
-    };
-    candidates.into_iter().filter(begins).collect()
+fn those_beginning_with(current: &OsStr, mut candidates: Vec<CompletionCandidate>) -> Vec<CompletionCandidate> {
+    let current = current.as_encoded_bytes();
+    candidates.retain(|candidate| candidate.get_value().as_encoded_bytes().starts_with(current));
+    candidates
 }
 
 fn files(current: &OsStr, which: fn(&Path) -> bool) -> Vec<CompletionCandidate> {

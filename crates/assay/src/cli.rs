@@ -8,8 +8,8 @@ use crate::commands::{
 };
 use crate::{detach, screen, stdout};
 use assay_run::failure::Failure;
-use assay_run::rundir;
-use assay_run::tool::VERSION;
+use assay_run::log::rundir;
+use assay_run::log::tool::VERSION;
 use clap::{CommandFactory, Parser, Subcommand};
 use std::path::Path;
 
@@ -100,7 +100,7 @@ pub(crate) fn run(cli: Cli) -> Result<u8, Failure> {
     if let Some((name, output)) = made.filter(|(_, output)| output.detach) {
         let given = output.resume.as_deref().or(output.out.as_deref());
         rundir::refuse_taken(output.out.as_deref())?;
-        return detach::detach(&rundir::planned(given, &stem(name)), given.is_none(), output.json);
+        return detach::detach(&rundir::planned_directory(given, &stem(name)), given.is_none(), output.json);
     }
     // The result of a run is also in its directory.
     let kept = made.is_some();
@@ -157,7 +157,9 @@ fn run_of(command: &Command) -> Option<(&str, &Output)> {
         Command::Run(args) => Some((&args.workload, &args.output)),
         Command::Limit(args) => Some((&args.subject.workload, &args.output)),
         Command::Curve(args) => Some((&args.subject.workload, &args.output)),
-        Command::Matrix(matrix::MatrixArgs { kind: matrix::What::Orion(args) }) => Some(("matrix-orion", &args.output)),
+        Command::Matrix(matrix::MatrixArgs { kind: matrix::MatrixKind::Orion(args) }) => {
+            Some(("matrix-orion", &args.output))
+        }
         Command::Fit(args) => Some(("fit", &args.output)),
         Command::Size(args) => Some(("size", &args.output)),
         _ => None,

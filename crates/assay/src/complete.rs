@@ -19,11 +19,11 @@ pub(crate) fn answered(cli: fn() -> Command) -> bool {
     }
     let dir = std::env::current_dir().ok();
     let option = std::env::args_os().next_back().is_some_and(|word| word.as_encoded_bytes().starts_with(b"-"));
-    let command = || {
+    let completing = CompleteEnv::with_factory(|| {
         let command = with_pages(cli());
         if option { command } else { without_options(command) }
-    };
-    let asked = CompleteEnv::with_factory(command).var(ASKS).try_complete(std::env::args_os(), dir.as_deref());
+    });
+    let asked = completing.var(ASKS).try_complete(std::env::args_os(), dir.as_deref());
     // A request that cannot be understood is not answered, and no command is run for it.
     !matches!(asked, Ok(false))
 }
@@ -38,8 +38,7 @@ fn with_pages(command: Command) -> Command {
 /// Some thirty options would hide the candidates for the next word: they are offered only after a hyphen, or where
 /// there is nothing else.
 fn without_options(command: Command) -> Command {
-    let positional = |arg: clap::Arg| if arg.is_positional() { arg } else { arg.hide(true) };
-    command.mut_subcommands(|verb| verb.mut_args(positional))
+    command.mut_subcommands(|verb| verb.mut_args(|arg| if arg.is_positional() { arg } else { arg.hide(true) }))
 }
 
 /// The script that a shell reads. `program` is the command it calls: the name in the path, or the path by which the

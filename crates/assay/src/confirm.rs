@@ -9,7 +9,7 @@ use assay_device::clock::Clock;
 use assay_device::safety::Examination;
 use assay_judge::for_a_shell;
 use assay_run::failure::{Failure, one_line, shown};
-use assay_run::signals;
+use assay_run::host::signals;
 use std::io::{BufRead, IsTerminal};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
@@ -57,17 +57,17 @@ pub(crate) fn confirm(devices: &[&Examination], typed: bool) -> Result<(), Failu
         Seat::Background => return Err(nobody_answers(&devices)),
         Seat::Person => {}
     }
-    let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
+    let stop = signals::watch()?;
     ask_each(&devices, typed, || stop.is_set())?;
     match devices.len() {
         1 => Ok(()),
-        count => window(count, || stop.is_set()),
+        count => wait_before_first_write(count, || stop.is_set()),
     }
 }
 
 /// The same question where nothing is written yet.
-pub(crate) fn agree(devices: &[&Examination]) -> Result<(), Failure> {
-    let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
+pub(crate) fn ask_for_agreement(devices: &[&Examination]) -> Result<(), Failure> {
+    let stop = signals::watch()?;
     ask_each(devices, false, || stop.is_set())
 }
 
@@ -87,11 +87,11 @@ fn ask_each(devices: &[&Examination], typed: bool, stopped: impl Fn() -> bool) -
     if typed {
         return Ok(());
     }
-    let lines = typing();
+    let lines = typed_lines();
     for device in devices {
         let Question { of, answer } = question(device);
         terminal::question(&format!("Type the last {} of {of} of {}: ", answer.len(), shown(&device.given)));
-        let given = line(&lines, &stopped)?;
+        let given = read_line(&lines, &stopped)?;
         if !given.trim().eq_ignore_ascii_case(&answer) {
             return Err(Failure::refused(format!(
                 "{} was not confirmed; nothing was written\n  = the typed characters are not the last ones of {of}",
@@ -111,58 +111,59 @@ struct Question {
 
 /// For a device without a serial number, the question is about its token.
 fn question(device: &Examination) -> Question {
-    let last = |text: &String| {
-        let letters: Vec<char> = text.chars().filter(|c| c.is_ascii_graphic()).collect();
-        letters[letters.len().saturating_sub(ASKED)..].iter().collect::<String>()
-    };
-    let serial = device.serial.as_ref().map(last).filter(|answer| !answer.is_empty());
+    let serial = device.serial.as_ref().map(|serial| last_characters(serial)).filter(|answer| !answer.is_empty());
     match (serial, &device.token) {
         (Some(answer), _) => Question { of: "the serial number", answer },
-        (None, Some(token)) => Question { of: "the token", answer: last(token) },
-        (None, None) => Question { of: "the path", answer: last(&device.real.to_string_lossy().into_owned()) },
+        (None, Some(token)) => Question { of: "the token", answer: last_characters(token) },
+        (None, None) => Question { of: "the path", answer: last_characters(&device.real.to_string_lossy()) },
     }
 }
 
+/// The last printable characters of a text.
+fn last_characters(text: &str) -> String {
+    let letters: Vec<char> = text.chars().filter(|c| c.is_ascii_graphic()).collect();
+    letters[letters.len().saturating_sub(ASKED)..].iter().collect()
+}
+
 /// Reads lines from the keyboard in a separate thread, so that a signal is noticed meanwhile.
-fn typing() -> Receiver<String> {
+fn typed_lines() -> Receiver<String> {
     let (sender, receiver) = channel();
-    let body = move || {
+    // Without the thread there is no answer, which counts as no consent.
+    drop(assay_run::host::threads::builder("typing").spawn(move || {
         for line in std::io::stdin().lock().lines().map_while(Result::ok) {
             if sender.send(line).is_err() {
                 break;
             }
         }
-    };
-    // Without the thread there is no answer, which counts as no consent.
-    drop(assay_run::threads::builder("typing").spawn(body));
+    }));
     receiver
 }
 
-fn line(lines: &Receiver<String>, stopped: impl Fn() -> bool) -> Result<String, Failure> {
+fn read_line(lines: &Receiver<String>, stopped: impl Fn() -> bool) -> Result<String, Failure> {
     loop {
         match lines.recv_timeout(TICK) {
-            _ if stopped() => return Err(ended()),
+            _ if stopped() => return Err(ended_by_user()),
             Ok(line) => return Ok(line),
             Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return Err(ended()),
+            Err(RecvTimeoutError::Disconnected) => return Err(ended_by_user()),
         }
     }
 }
 
 #[allow(clippy::disallowed_methods, reason = "a person's time, not an operation's")]
-fn window(devices: usize, stopped: impl Fn() -> bool) -> Result<(), Failure> {
+fn wait_before_first_write(devices: usize, stopped: impl Fn() -> bool) -> Result<(), Failure> {
     tell(&format!("Writing to {devices} devices begins in {WINDOW}; Ctrl-C ends it with nothing written."));
     let clock = Clock::start();
     while clock.now().since(Instant::ZERO) < WINDOW {
         if stopped() {
-            return Err(ended());
+            return Err(ended_by_user());
         }
         std::thread::sleep(TICK);
     }
     Ok(())
 }
 
-fn ended() -> Failure {
+fn ended_by_user() -> Failure {
     Failure::refused("ended before the first write; nothing was written")
 }
 

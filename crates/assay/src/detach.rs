@@ -35,7 +35,7 @@ pub(crate) fn detach(dir: &Path, chosen: bool, json: bool) -> Result<u8, Failure
             break;
         }
         if let Some(status) = ended {
-            return over(status, &said, spoken);
+            return report_early_end(status, &said, spoken);
         }
         std::thread::park_timeout(LOOK);
     }
@@ -54,9 +54,12 @@ pub(crate) fn detach(dir: &Path, chosen: bool, json: bool) -> Result<u8, Failure
 
 /// Bytes in the log of a run, or in those that a search or a curve has written so far, each in a directory of its own.
 fn logged(dir: &Path) -> u64 {
-    let length = |dir: &Path| dir.join("run.jsonl").metadata().map_or(0, |log| log.len());
-    let inside = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| length(&entry.path()));
-    length(dir) + inside.sum::<u64>()
+    let inside = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| length_of_log(&entry.path()));
+    length_of_log(dir) + inside.sum::<u64>()
+}
+
+fn length_of_log(dir: &Path) -> u64 {
+    dir.join("run.jsonl").metadata().map_or(0, |log| log.len())
 }
 
 /// The file for the output of a new run: beside its run directory, which the run creates itself.
@@ -67,17 +70,7 @@ fn output_file(dir: &Path) -> PathBuf {
 }
 
 fn start(dir: &Path, chosen: bool, said: &Path, fresh: bool) -> Result<Child, Failure> {
-    let failed = |e: std::io::Error| Failure::host(format!("the run cannot be started in the background: {e}"));
-    let file = || -> std::io::Result<File> {
-        if let Some(parent) = said.parent() {
-            std::fs::create_dir_all(parent)?;
-        }
-        match said.symlink_metadata() {
-            Ok(_) if !fresh => files::go_on(said),
-            _ => files::begin(said),
-        }
-    };
-    let file = file().map_err(|e| match e.kind() {
+    let file = open_output(said, fresh).map_err(|e| match e.kind() {
         ErrorKind::AlreadyExists if fresh => Failure::usage(format!(
             "{} exists already, and the messages of the run would be written there; give another --out: {e}",
             shown(said)
@@ -88,16 +81,31 @@ fn start(dir: &Path, chosen: bool, said: &Path, fresh: bool) -> Result<Child, Fa
     if chosen {
         args.extend(["--out".into(), dir.as_os_str().to_owned()]);
     }
-    let program = std::env::current_exe().map_err(failed)?;
-    let errors = file.try_clone().map_err(failed)?;
+    let program = std::env::current_exe().map_err(cannot_be_started)?;
+    let errors = file.try_clone().map_err(cannot_be_started)?;
     // A process group of its own: a hang-up of the terminal and its Ctrl-C go to the foreground group only.
     let mut command = Command::new(program);
     command.args(args).stdin(Stdio::null()).stdout(file).stderr(errors).process_group(0);
-    command.spawn().map_err(failed)
+    command.spawn().map_err(cannot_be_started)
+}
+
+fn cannot_be_started(why: std::io::Error) -> Failure {
+    Failure::host(format!("the run cannot be started in the background: {why}"))
+}
+
+/// Opens the file for the output of a run, with the directory that it is in.
+fn open_output(file: &Path, fresh: bool) -> std::io::Result<File> {
+    if let Some(parent) = file.parent() {
+        std::fs::create_dir_all(parent)?;
+    }
+    match file.symlink_metadata() {
+        Ok(_) if !fresh => files::open_to_append(file),
+        _ => files::begin(file),
+    }
 }
 
 /// The run ended before it began, or too early to be followed. Output that had been `spoken` before is not its own.
-fn over(status: ExitStatus, said: &Path, spoken: Option<u64>) -> Result<u8, Failure> {
+fn report_early_end(status: ExitStatus, said: &Path, spoken: Option<u64>) -> Result<u8, Failure> {
     let bytes = files::read(said, SAID_AT_MOST).unwrap_or_default();
     let text = String::from_utf8_lossy(bytes.get(spoken.unwrap_or(0) as usize..).unwrap_or_default());
     if spoken.is_none() {

@@ -48,8 +48,8 @@ const OPTIONS: [(&str, &str); 22] = [
 /// Parses the command line; where it cannot be parsed, the program ends with a message about what to write.
 #[allow(clippy::disallowed_methods, clippy::exit, reason = "it stands for clap's own way to end")]
 pub(crate) fn parse() -> Cli {
-    try_parse().map_err(tame).unwrap_or_else(|error| {
-        let error = advice(&error).map(|advice| error_with(&error, advice)).unwrap_or(error);
+    try_parse().map_err(without_new_lines).unwrap_or_else(|error| {
+        let error = advice_for_option(&error).map(|advice| error_with(&error, advice)).unwrap_or(error);
         // The reason why a value is refused repeats the value, and has no context that could be tamed.
         let text = error.render().to_string();
         if let Cow::Owned(shown) = without_passwords(&text) {
@@ -70,26 +70,30 @@ fn try_parse() -> Result<Cli, clap::Error> {
 }
 
 /// The same error, in which the user's words cannot begin new lines.
-fn tame(mut error: clap::Error) -> clap::Error {
-    let tamed = |(kind, value): (ContextKind, &ContextValue)| match value {
-        ContextValue::String(text) => Some((kind, ContextValue::String(one_line(text)))),
-        ContextValue::Strings(texts) => Some((kind, ContextValue::Strings(texts.iter().map(one_line).collect()))),
-        // Texts without such characters keep their colours.
-        ContextValue::StyledStrs(texts) if texts.iter().any(|text| one_line(text) != text.to_string()) => {
-            let tamed = texts.iter().map(|text| one_line(text).into());
-            Some((kind, ContextValue::StyledStrs(tamed.collect())))
-        }
-        _ => None,
-    };
-    let tamed: Vec<(ContextKind, ContextValue)> = error.context().filter_map(tamed).collect();
+fn without_new_lines(mut error: clap::Error) -> clap::Error {
+    let tamed: Vec<(ContextKind, ContextValue)> =
+        error.context().filter_map(|(kind, value)| Some((kind, value_without_new_lines(value)?))).collect();
     for (kind, value) in tamed {
         error.insert(kind, value);
     }
     error
 }
 
+/// The value without characters that could begin a line; `None` where it stays as it is.
+fn value_without_new_lines(value: &ContextValue) -> Option<ContextValue> {
+    match value {
+        ContextValue::String(text) => Some(ContextValue::String(one_line(text))),
+        ContextValue::Strings(texts) => Some(ContextValue::Strings(texts.iter().map(one_line).collect())),
+        // Texts without such characters keep their colours.
+        ContextValue::StyledStrs(texts) if texts.iter().any(|text| one_line(text) != text.to_string()) => {
+            Some(ContextValue::StyledStrs(texts.iter().map(|text| one_line(text).into()).collect()))
+        }
+        _ => None,
+    }
+}
+
 /// Our equivalent of an unknown option.
-fn advice(error: &clap::Error) -> Option<&'static str> {
+fn advice_for_option(error: &clap::Error) -> Option<&'static str> {
     let Some(ContextValue::String(found)) = error.get(ContextKind::InvalidArg) else { return None };
     let name = found.trim_start_matches('-').split(['=', ' ']).next()?;
     let known = OPTIONS.iter().find(|(option, _)| *option == name)?;

@@ -129,10 +129,7 @@ The usual options of a verb: assay VERB -h. What each verb does: assay --help
 
 /// The command line with the help that was asked for: the short one where `-h` stands on it.
 pub(crate) fn with_help(command: Command, args: &[OsString]) -> Command {
-    match args.iter().any(|arg| arg == "-h") {
-        true => with_short_help(command).help_template(VERBS),
-        false => command,
-    }
+    if args.iter().any(|arg| arg == "-h") { with_short_help(command).help_template(VERBS) } else { command }
 }
 
 fn with_short_help(command: Command) -> Command {
@@ -144,8 +141,8 @@ fn with_common_options(verb: Command) -> Command {
     if verb.has_subcommands() {
         return verb;
     }
-    let is_option = |arg: &&Arg| !arg.is_positional() && !arg.is_hide_set();
-    let has_few = verb.get_arguments().filter(is_option).count() <= FEW;
+    let options = verb.get_arguments().filter(|arg| !arg.is_positional() && !arg.is_hide_set());
+    let has_few = options.count() <= FEW;
     let name = verb.get_name().to_owned();
     verb.mut_args(|arg| shortened_option(arg, &name, has_few)).after_help(MORE)
 }

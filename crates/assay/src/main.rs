@@ -15,6 +15,7 @@ mod complete;
 mod confirm;
 mod detach;
 mod elsewhere;
+mod environment;
 mod help;
 mod pblio;
 mod progress;
@@ -25,7 +26,7 @@ mod terminal;
 mod tools;
 
 use assay_run::failure::{Failure, code};
-use assay_run::{signals, threads};
+use assay_run::host::{signals, threads};
 use clap::CommandFactory;
 use std::process::ExitCode;
 

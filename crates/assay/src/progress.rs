@@ -3,7 +3,7 @@
 
 mod running;
 
-use crate::screen::{harmless, tell};
+use crate::screen::{tell, without_control_characters};
 use crate::terminal;
 use assay_base::{Bytes, Instant, Span};
 use assay_device::clock::Clock;
@@ -115,17 +115,22 @@ impl Progress {
 fn lines(stage: &Stage<'_>, columns: usize) -> [String; 2] {
     let width = columns.saturating_sub(BESIDE_BAR).min(BAR);
     let total = stage.total.max(1);
-    let of_total = |whole: usize| (u128::from(stage.done.min(total)) * whole as u128 / u128::from(total)) as usize;
-    let head = if of_total(width) < width { ">" } else { "" };
-    let bar = format!("{}{head}", "=".repeat(of_total(width)));
-    let first = format!("{:12} [{bar:width$}] {:>3}%", stage.name, of_total(100));
+    let done = part_of(width, stage.done, total);
+    let head = if done < width { ">" } else { "" };
+    let bar = format!("{}{head}", "=".repeat(done));
+    let first = format!("{:12} [{bar:width$}] {:>3}%", stage.name, part_of(100, stage.done, total));
     [first, format!("  {}", as_many_as_fit(&stage.figures, columns.saturating_sub(2)))]
+}
+
+/// The part of `whole` that `done` is of `total`.
+fn part_of(whole: usize, done: u64, total: u64) -> usize {
+    (u128::from(done.min(total)) * whole as u128 / u128::from(total)) as usize
 }
 
 /// The first of the figures, as many as stand in one line; the very first always.
 fn as_many_as_fit(figures: &[String], columns: usize) -> String {
     let mut line = String::new();
-    for figure in figures.iter().map(|figure| harmless(&one_line(figure))) {
+    for figure in figures.iter().map(|figure| without_control_characters(&one_line(figure))) {
         if !line.is_empty() && line.chars().count() + 2 + figure.chars().count() > columns {
             break;
         }
@@ -204,9 +209,10 @@ impl Observer for Progress {
         let rate = done as f64 / took.as_secs_f64().max(1e-9);
         let left = Span::from_ns(((total - done.min(total)) as f64 / rate.max(1.0) * 1e9) as u64);
         let written = format!("{} of {}", human(done), human(total));
-        let figures = match done >= total {
-            true => vec![written, "the device writes what it still holds, and samples are read back".to_owned()],
-            false => vec![written, format!("{}/s", human(rate as u64)), format!("{} left", left.human())],
+        let figures = if done >= total {
+            vec![written, "the device writes what it still holds, and samples are read back".to_owned()]
+        } else {
+            vec![written, format!("{}/s", human(rate as u64)), format!("{} left", left.human())]
         };
         self.show(&Stage { name: what, done, total, figures });
     }
@@ -214,9 +220,10 @@ impl Observer for Progress {
     fn rows(&mut self, done: u64, total: u64, found: u64, took: Span) {
         let rate = (done - found.min(done)) as f64 / took.as_secs_f64().max(1e-9);
         let left = Span::from_ns(((total - done.min(total)) as f64 / rate.max(1.0) * 1e9) as u64);
-        let left = match done >= total {
-            true => Some("indexes are made, and the rows are counted".to_owned()),
-            false => (done > found).then(|| format!("{} left", left.human())),
+        let left = if done >= total {
+            Some("indexes are made, and the rows are counted".to_owned())
+        } else {
+            (done > found).then(|| format!("{} left", left.human()))
         };
         let figures = [format!("{done} of {total} rows"), format!("{rate:.0}/s")].into_iter().chain(left).collect();
         self.show(&Stage { name: "loading", done, total, figures });

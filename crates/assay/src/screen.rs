@@ -1,6 +1,7 @@
 //! Lines for the user on standard error, and the properties of standard output: a terminal with a width and perhaps
 //! colours, or another program that needs plain text.
 
+use crate::environment::variable;
 use crate::terminal;
 use assay_base::text::{printable, without_passwords};
 use assay_judge::render::Reader;
@@ -19,7 +20,7 @@ const COLOURS: [(&str, &str); 7] = [
 
 /// Prints a line on standard error.
 pub(crate) fn tell(line: &str) {
-    terminal::message(&format!("{}\n", harmless(line)));
+    terminal::message(&format!("{}\n", without_control_characters(line)));
 }
 
 /// Tells the user why a command failed.
@@ -29,7 +30,7 @@ pub(crate) fn complain(failure: &Failure) {
 
 /// Text for a terminal, in which names and paths may contain anything: their control characters are removed, those that
 /// change the direction of text, and passwords in what looks like a URL.
-pub(crate) fn harmless(text: &str) -> String {
+pub(crate) fn without_control_characters(text: &str) -> String {
     let text: String = text.chars().map(|c| if matches!(c, '\n' | '\t') { c } else { printable(c) }).collect();
     without_passwords(&text).into_owned()
 }
@@ -44,17 +45,12 @@ pub(crate) fn reader() -> Reader {
 
 /// A result with colours for its words, where standard output is a terminal with colours.
 pub(crate) fn coloured(text: &str) -> String {
-    match terminal::shows_output() && wanted() {
-        true => paint(text),
-        false => text.to_owned(),
-    }
+    if terminal::shows_output() && colours_are_wanted() { paint(text) } else { text.to_owned() }
 }
 
 /// NO_COLOR with any value switches colours off (no-color.org); a dumb terminal has none.
-#[allow(clippy::disallowed_methods, reason = "the binary reads the environment")]
-fn wanted() -> bool {
-    let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-    set("NO_COLOR").is_none() && set("TERM").is_some_and(|term| term != "dumb")
+fn colours_are_wanted() -> bool {
+    variable("NO_COLOR").is_none() && variable("TERM").is_some_and(|term| term != "dumb")
 }
 
 fn paint(text: &str) -> String {

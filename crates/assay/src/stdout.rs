@@ -1,5 +1,6 @@
 //! Standard output: the document that was asked for, and nothing else.
 
+use crate::environment::variable;
 use crate::{screen, terminal};
 use assay_base::text::without_passwords;
 use assay_judge::render::{Reader, continued};
@@ -28,8 +29,8 @@ pub(crate) fn unwritten() -> Option<&'static std::io::Error> {
 
 /// Prints text for people: as ASCII where the locale supports nothing else.
 pub(crate) fn show(text: &str) {
-    let text = screen::harmless(text);
-    print(&screen::coloured(&if utf8() { text } else { plain(&text) }));
+    let text = screen::without_control_characters(text);
+    print(&screen::coloured(&if is_utf8() { text } else { in_ascii_signs(&text) }));
 }
 
 /// Prints a result for people whose lines have not been made for a certain width: a terminal gets them continued on
@@ -45,17 +46,19 @@ pub(crate) fn show_lines(text: &str) {
 }
 
 /// Whether the locale's characters are UTF-8: the first of its variables that is set decides (POSIX, 8.2).
-#[allow(clippy::disallowed_methods, reason = "the binary reads the environment")]
-fn utf8() -> bool {
-    let set = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(set).unwrap_or_default();
+fn is_utf8() -> bool {
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(variable).unwrap_or_default();
     let charset = locale.rsplit('.').next().unwrap_or_default().to_ascii_lowercase();
     charset.starts_with("utf-8") || charset.starts_with("utf8")
 }
 
 /// Our own signs in ASCII, each with the same width; other characters are replaced by a mark.
-fn plain(text: &str) -> String {
-    let ascii = |c: char| match c {
+fn in_ascii_signs(text: &str) -> String {
+    text.chars().map(in_ascii).collect()
+}
+
+fn in_ascii(character: char) -> char {
+    match character {
         '\u{b5}' | '\u{3bc}' => 'u',
         '…' => '~',
         '▁' => '_',
@@ -71,8 +74,7 @@ fn plain(text: &str) -> String {
         '×' => 'x',
         c if c.is_ascii() => c,
         _ => '?',
-    };
-    text.chars().map(ascii).collect()
+    }
 }
 
 /// A document as JSON. None of its texts has a password in it.

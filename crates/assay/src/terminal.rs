@@ -56,9 +56,9 @@ fn columns(stream: &impl std::os::fd::AsFd) -> Option<usize> {
 pub(crate) fn draw(lines: &[String]) {
     let mut shown = block();
     let room = columns_of_block();
-    let lines: Vec<String> = lines.iter().map(|line| cut(line, room).into_owned()).collect();
+    let lines: Vec<String> = lines.iter().map(|line| cut_to_columns(line, room).into_owned()).collect();
     if *shown != lines {
-        write_messages(&format!("{}{}", erased(&shown), lines.join("\n")));
+        write_messages(&format!("{}{}", erasing_sequence(&shown), lines.join("\n")));
         *shown = lines;
     }
 }
@@ -66,14 +66,14 @@ pub(crate) fn draw(lines: &[String]) {
 /// Takes the block away.
 pub(crate) fn remove_block() {
     let mut shown = block();
-    write_messages(&erased(&shown));
+    write_messages(&erasing_sequence(&shown));
     shown.clear();
 }
 
 /// Writes a text of whole lines to standard error, above the block if there is one.
 pub(crate) fn message(text: &str) {
     let shown = block();
-    write_messages(&format!("{}{text}{}", erased(&shown), shown.join("\n")));
+    write_messages(&format!("{}{text}{}", erasing_sequence(&shown), shown.join("\n")));
 }
 
 /// Writes a question to standard error; what is typed stands behind it.
@@ -111,7 +111,7 @@ pub(crate) fn report_panics_without_block() {
     let report = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |panic| {
         if let Ok(mut shown) = BLOCK.try_lock() {
-            write_messages(&erased(&shown));
+            write_messages(&erasing_sequence(&shown));
             shown.clear();
         }
         report(panic);
@@ -125,7 +125,7 @@ fn write_messages(text: &str) {
 }
 
 /// What erases these lines from the cursor's on, which is the last of them (ECMA-48: CPL and ED).
-fn erased(lines: &[String]) -> String {
+fn erasing_sequence(lines: &[String]) -> String {
     match lines.len() {
         0 => String::new(),
         1 => "\r\u{1b}[J".to_owned(),
@@ -134,15 +134,19 @@ fn erased(lines: &[String]) -> String {
 }
 
 /// `line` cut to `room` columns. A character outside the scripts of Europe may take two.
-fn cut(line: &str, room: usize) -> Cow<'_, str> {
-    let width = |c: char| if c < '\u{1100}' { 1 } else { 2 };
-    if line.chars().map(width).sum::<usize>() <= room {
+fn cut_to_columns(line: &str, room: usize) -> Cow<'_, str> {
+    if line.chars().map(width_of).sum::<usize>() <= room {
         return Cow::Borrowed(line);
     }
     let mut used = 1;
     let kept = line.chars().take_while(|c| {
-        used += width(*c);
+        used += width_of(*c);
         used <= room
     });
     Cow::Owned(kept.collect::<String>() + "…")
+}
+
+/// How many columns a character may take.
+fn width_of(character: char) -> usize {
+    if character < '\u{1100}' { 1 } else { 2 }
 }

@@ -19,11 +19,11 @@ pub(crate) enum Tool {
 
 impl Tool {
     /// The tool of this name.
-    fn of(name: &str) -> Option<Tool> {
+    fn for_program(name: &str) -> Option<Tool> {
         match name {
             "pblio" => Some(Tool::Pblio),
             "seekmark" => Some(Tool::SeekMark),
-            _ => act::Tool::of(name).map(Tool::Act),
+            _ => act::Tool::for_program(name).map(Tool::Act),
         }
     }
 
@@ -42,15 +42,15 @@ impl Tool {
 pub(crate) fn called_as() -> Option<(Tool, Vec<String>)> {
     let mut args = std::env::args_os();
     let own = args.next()?;
-    let tool = Tool::of(std::path::Path::new(&own).file_name()?.to_str()?)?;
+    let tool = Tool::for_program(std::path::Path::new(&own).file_name()?.to_str()?)?;
     Some((tool, args.map(|arg| arg.to_string_lossy().into_owned()).collect()))
 }
 
 /// `assay as TOOL ARGS`.
-pub(crate) fn named(words: &[String]) -> Result<u8, Failure> {
+pub(crate) fn run_tool(words: &[String]) -> Result<u8, Failure> {
     let (name, args) =
         words.split_first().ok_or_else(|| Failure::usage(format!("as needs the name of a tool: {NAMES}")))?;
-    let tool = Tool::of(name)
+    let tool = Tool::for_program(name)
         .ok_or_else(|| Failure::usage(format!("there is no drop-in for \"{}\"; use {NAMES}", name.escape_debug())))?;
     tool.run(args)
 }

@@ -11,7 +11,7 @@ use assay_model::arrival::{Part, Schedule};
 use assay_model::mix::Loop;
 use assay_model::{Arrival, Plan, Stream, WarmUp, Work};
 use assay_record::{Close, CloseReason, Entry, Event, Frame, Reader, TargetHead, Writer};
-use assay_run::header::{self, HeaderFacts};
+use assay_run::log::header::{self, HeaderFacts};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 

@@ -1,7 +1,8 @@
 //! Why an authentic log is not a certification: every requirement of the published procedure, compared with the log.
 
+use crate::log::header;
 use crate::procedure::PROFILES;
-use crate::{header, workloads};
+use crate::workloads;
 use assay_base::Multiple;
 use assay_judge::judgement::StepFigures;
 use assay_judge::{Judgement, Verdict};
@@ -11,7 +12,7 @@ use assay_record::{CloseReason, Header, PhaseKind, TargetHead};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Why the log is not a certification, if it is not.
-pub(super) fn lacks(judgement: &Judgement, heads: &[Header]) -> Option<String> {
+pub(super) fn missing_for_certificate(judgement: &Judgement, heads: &[Header]) -> Option<String> {
     let mut marks: Vec<&str> = judgement.watermarks.iter().map(String::as_str).collect();
     marks.extend(heads.iter().flat_map(|head| &head.watermarks).map(String::as_str));
     marks.sort_unstable();
@@ -23,7 +24,7 @@ pub(super) fn lacks(judgement: &Judgement, heads: &[Header]) -> Option<String> {
         return Some(format!("it was judged on {measure} by request, not on what the criteria ask for"));
     }
     let steps: Vec<&Header> = heads.iter().filter(|head| !head.continues).collect();
-    if let Some(why) = steps.iter().enumerate().find_map(|(index, head)| of_step(index, head, &steps)) {
+    if let Some(why) = steps.iter().enumerate().find_map(|(index, head)| fault_of_step(index, head, &steps)) {
         return Some(why);
     }
     let Some(first) = steps.first() else {
@@ -38,7 +39,7 @@ pub(super) fn lacks(judgement: &Judgement, heads: &[Header]) -> Option<String> {
         steps => steps.iter().map(|step| &step.part).collect(),
     };
     let numbered = (1..).zip(parts.into_iter().zip(&steps));
-    untouched(&steps).or_else(|| exchanged(heads)).or_else(|| {
+    untouched(&steps).or_else(|| exchanged_target(heads)).or_else(|| {
         numbered.into_iter().find_map(|(number, (part, head))| {
             let why = surroundings(part).or_else(|| schedule(part, head))?;
             Some(format!("step {number}: {why}"))
@@ -47,7 +48,7 @@ pub(super) fn lacks(judgement: &Judgement, heads: &[Header]) -> Option<String> {
 }
 
 /// Whether a target in one step differs from that of an earlier step, or from that before an interruption.
-fn exchanged(heads: &[Header]) -> Option<String> {
+fn exchanged_target(heads: &[Header]) -> Option<String> {
     let mut seen: BTreeMap<&str, &TargetHead> = BTreeMap::new();
     heads.iter().flat_map(|head| &head.targets).find_map(|target| {
         let first = seen.entry(&target.name).or_insert(target);
@@ -83,8 +84,7 @@ fn surroundings(part: &StepFigures) -> Option<String> {
     if part.history.environment_changes > 0 {
         return Some("the machine changed during the run".into());
     }
-    let went = |from: u64, to: u64| to.saturating_sub(from);
-    let ran = went(clocks.start.at_ns, clocks.end.at_ns);
+    let ran = clocks.end.at_ns.saturating_sub(clocks.start.at_ns);
     if ran < part.time.measured_ns && part.history.segments == 1 {
         return Some("its measured time is longer than the time that went by".into());
     }
@@ -111,7 +111,7 @@ pub(super) fn schedule(part: &StepFigures, head: &Header) -> Option<String> {
 }
 
 /// Why a step is not the one that the procedure has at this place.
-fn of_step(index: usize, head: &Header, steps: &[&Header]) -> Option<String> {
+fn fault_of_step(index: usize, head: &Header, steps: &[&Header]) -> Option<String> {
     let number = index + 1;
     let other = |what: &str| Some(format!("step {number} is not that of a certification: {what}"));
     let Some(step) = &head.step else {
@@ -131,11 +131,10 @@ fn of_step(index: usize, head: &Header, steps: &[&Header]) -> Option<String> {
     if !targets_fit {
         return other("it has another number of steps or targets");
     }
-    let names = |head: &Header| head.targets.iter().map(|target| target.name.clone()).collect::<BTreeSet<_>>();
     let same = match number {
-        1 | 2 => names(head) == names(steps[0]),
-        3 => names(steps[0]).is_subset(&names(head)),
-        _ => names(head) == names(steps[2]),
+        1 | 2 => names_of_targets(head) == names_of_targets(steps[0]),
+        3 => names_of_targets(steps[0]).is_subset(&names_of_targets(head)),
+        _ => names_of_targets(head) == names_of_targets(steps[2]),
     };
     if !same {
         return other("it has other targets than the steps before it");
@@ -143,14 +142,11 @@ fn of_step(index: usize, head: &Header, steps: &[&Header]) -> Option<String> {
     if let Some(target) = head.targets.iter().find(|target| target.kind != "block device") {
         return other(&format!("{} is a {}, not a block device", target.name, target.kind));
     }
-    let whole = |target: &&assay_record::TargetHead| {
-        target.prepared.as_ref().is_some_and(|prepared| prepared.salted_bytes >= target.size_bytes)
-    };
-    if let Some(target) = head.targets.iter().find(|target| !whole(target)) {
+    if let Some(target) = head.targets.iter().find(|target| !was_written_full(target)) {
         return other(&format!("{} was not written full before it", target.name));
     }
     match published(head, steps[0].load.as_str(), step.stress) {
-        Ok(plan) => unlike(&plan, head).and_then(|what| other(&what)),
+        Ok(plan) => difference_from_published(&plan, head).and_then(|what| other(&what)),
         Err(why) => other(&why),
     }
 }
@@ -165,8 +161,12 @@ fn profile(head: &Header) -> &'static str {
 fn published(head: &Header, first_load: &str, stress: bool) -> Result<Plan, String> {
     let load: Multiple = first_load.parse().map_err(|_| format!("a load of {first_load}"))?;
     let (numerator, denominator) = load.as_ratio();
-    let twice = || numerator.checked_mul(2).and_then(|n| Multiple::ratio(n, denominator));
-    let load = if stress { twice().ok_or("a load that is too large")? } else { load };
+    let load = if stress {
+        let twice = numerator.checked_mul(2).and_then(|n| Multiple::ratio(n, denominator));
+        twice.ok_or("a load that is too large")?
+    } else {
+        load
+    };
     let targets = u16::try_from(head.targets.len()).map_err(|_| "too many targets")?;
     // A certification may also verify what was written; it proves no less.
     let verify = head.plan["verify"] == true;
@@ -176,7 +176,7 @@ fn published(head: &Header, first_load: &str, stress: bool) -> Result<Plan, Stri
 }
 
 /// The difference between a step's header and the published plan.
-fn unlike(plan: &Plan, head: &Header) -> Option<String> {
+fn difference_from_published(plan: &Plan, head: &Header) -> Option<String> {
     let published = serde_json::to_value(plan).ok()?;
     for key in ["model", "streams", "criteria", "targets", "load", "slice", "interval", "max_lag", "in_flight_bound"] {
         if published[key] != head.plan[key] {
@@ -194,4 +194,12 @@ fn unlike(plan: &Plan, head: &Header) -> Option<String> {
         && (ours.model, ours.load, ours.thresholds_ns)
             == (head.model.clone(), head.load.clone(), head.thresholds_ns.clone());
     (!same).then(|| "its header is not what its plan makes".to_owned())
+}
+
+fn names_of_targets(head: &Header) -> BTreeSet<String> {
+    head.targets.iter().map(|target| target.name.clone()).collect()
+}
+
+fn was_written_full(target: &assay_record::TargetHead) -> bool {
+    target.prepared.as_ref().is_some_and(|prepared| prepared.salted_bytes >= target.size_bytes)
 }

@@ -12,7 +12,8 @@ use super::target::Database;
 use super::{Checked, Loaded};
 use crate::databases::kinds::{For, open};
 use crate::failure::{Failure, one_line, shown};
-use crate::{files, reading, rundir};
+use crate::files;
+use crate::log::{reading, rundir};
 use assay_record::{BadLedger, Commit, CommitsEnd, CommitsHead, CommitsReader, Committed, Entry, Noted};
 use assay_sql::{Kept, Marker, Totals, Url};
 use serde::Serialize;
@@ -202,8 +203,8 @@ fn compare<R: Read>(
 
 /// Compares the ledger at a path with what a database has kept.
 pub(super) fn compared(path: &Path, kept: &Kept, now: &Totals) -> Result<After, Failure> {
-    let found = found(ledger(path)?).map_err(|why| bad(path, &why))?;
-    compare(ledger(path)?, found, kept, now).map_err(|why| bad(path, &why))
+    let found = found(ledger(path)?).map_err(|why| unusable_ledger(path, &why))?;
+    compare(ledger(path)?, found, kept, now).map_err(|why| unusable_ledger(path, &why))
 }
 
 /// Opens the ledger at a path.
@@ -212,10 +213,10 @@ fn ledger(path: &Path) -> Result<CommitsReader<BufReader<File>>, Failure> {
         let text = format!("{} cannot be read: {why}", shown(path));
         Failure::workload(text).advised("name the directory of a run that was made with --verify or --crash-test")
     })?;
-    CommitsReader::open(BufReader::with_capacity(1 << 20, file)).map_err(|why| bad(path, &why))
+    CommitsReader::open(BufReader::with_capacity(1 << 20, file)).map_err(|why| unusable_ledger(path, &why))
 }
 
-fn bad(path: &Path, why: &BadLedger) -> Failure {
+fn unusable_ledger(path: &Path, why: &BadLedger) -> Failure {
     Failure::invalid(format!("{} {why}: it proves nothing", shown(path)))
 }
 
@@ -238,7 +239,7 @@ impl Logged {
     }
 
     /// Refuses a ledger that is not the one of this log.
-    fn has(&self, path: &Path, head: &CommitsHead) -> Result<(), Failure> {
+    fn refuse_other_ledger(&self, path: &Path, head: &CommitsHead) -> Result<(), Failure> {
         match &self.run {
             Some(run) if *run != head.run => Err(Failure::invalid(format!(
                 "{} belongs to the run {}, and the log beside it to the run {}: it proves nothing",
@@ -259,11 +260,14 @@ fn logged(dir: &Path) -> Result<Logged, Failure> {
         return Err(Failure::usage(format!("the run {} still goes on: wait until it has ended", shown(dir))));
     }
     let (mut reader, mut logged) = (reading::reader(file), Logged::default());
-    let unreadable = |e: std::io::Error| Failure::workload(format!("the log {} cannot be read: {e}", shown(&path)));
-    while let Some(Ok(entry)) = reader.next_entry().map_err(unreadable)? {
+    while let Some(Ok(entry)) = reader.next_entry().map_err(|why| unreadable(&path, &why))? {
         logged.take(&entry);
     }
     Ok(logged)
+}
+
+fn unreadable(log: &Path, why: &std::io::Error) -> Failure {
+    Failure::workload(format!("the log {} cannot be read: {why}", shown(log)))
 }
 
 /// Checks the conditions of a database, and whether it has everything that it acknowledged to the run in `dir`.
@@ -271,19 +275,18 @@ pub fn check_after(url: &Url, dir: &Path) -> Result<(Checked, After), Failure> {
     let path = dir.join(FILE);
     let logged = logged(dir)?;
     let head = ledger(&path)?.head().clone();
-    logged.has(&path, &head)?;
-    let trouble = |trouble| Failure::database(&trouble);
-    let (mut opened, marker) = open(url, For::Check).map_err(trouble)?;
-    belongs(&head, &marker, &path, &one_line(url))?;
-    let kept = opened.kept(&head.run).map_err(trouble)?;
-    let totals = opened.totals().map_err(trouble)?;
+    logged.refuse_other_ledger(&path, &head)?;
+    let (mut opened, marker) = open(url, For::Check).map_err(Failure::from_trouble)?;
+    refuse_other_database(&head, &marker, &path, &one_line(url))?;
+    let kept = opened.kept_commits(&head.run).map_err(Failure::from_trouble)?;
+    let totals = opened.totals().map_err(Failure::from_trouble)?;
     let after = compared(&path, &kept, &totals)?;
     if logged.closed && !after.ended {
         let text = format!("{} ends before its run did: it was cut, or could not be written in full", shown(&path));
         return Err(Failure::invalid(format!("{text}; it proves nothing")));
     }
-    let violations = opened.check().map_err(trouble)?;
-    Ok((Checked { loaded: Loaded::of(url, &marker), violations }, after))
+    let violations = opened.check().map_err(Failure::from_trouble)?;
+    Ok((Checked { loaded: Loaded::new(url, &marker), violations }, after))
 }
 
 /// What a database that this program holds open has lost since it acknowledged it to the run in `dir`: a sentence for each loss; none
@@ -294,17 +297,16 @@ pub(crate) fn lost_commits(database: &Database, dir: &Path) -> Result<Vec<String
         return Ok(Vec::new());
     }
     let head = ledger(&path)?.head().clone();
-    logged(dir)?.has(&path, &head)?;
-    belongs(&head, database.marker(), &path, database.name())?;
-    let trouble = |trouble| Failure::database(&trouble);
+    logged(dir)?.refuse_other_ledger(&path, &head)?;
+    refuse_other_database(&head, database.marker(), &path, database.name())?;
     let mut opened = database.opened();
-    let kept = opened.kept(&head.run).map_err(trouble)?;
-    let totals = opened.totals().map_err(trouble)?;
+    let kept = opened.kept_commits(&head.run).map_err(Failure::from_trouble)?;
+    let totals = opened.totals().map_err(Failure::from_trouble)?;
     Ok(compared(&path, &kept, &totals)?.losses())
 }
 
 /// Refuses a ledger of another database.
-fn belongs(head: &CommitsHead, marker: &Marker, path: &Path, database: &str) -> Result<(), Failure> {
+fn refuse_other_database(head: &CommitsHead, marker: &Marker, path: &Path, database: &str) -> Result<(), Failure> {
     if head.load == marker.run {
         return Ok(());
     }

@@ -3,13 +3,13 @@
 //! The judge computes the figures (`assay_judge::sessions`). The results are stored after each run, and an interrupted
 //! curve continues with the next one.
 
-use crate::curving::directory;
 use crate::failure::Failure;
-use crate::kept::{keep, kept, page};
+use crate::log::results;
 use crate::observer::Observer;
-use crate::results;
-use crate::runner::{self, Made, Series};
-use crate::several::{PlannedRun, Several};
+use crate::procedure::curving::make_directory;
+use crate::procedure::kept::{read_document, write_document, write_page};
+use crate::procedure::runner::{self, FinishedRun, Series};
+use crate::procedure::several::{PlannedRun, Several};
 use assay_base::Multiple;
 use assay_judge::procedure::{AfterFailure, Aside, Attempts, Evidence};
 use assay_judge::sessions::{Point, SCHEMA, SessionsCurve, html};
@@ -33,12 +33,13 @@ pub fn measure(
     several: &Several<'_>,
     workload: &Workload,
     asked: &[u32],
-    (dir, resumed): (&Path, bool),
+    dir: &Path,
+    resumed: bool,
     observer: &mut dyn Observer,
 ) -> Result<SessionsCurve, Failure> {
     let mut measuring = BySessions {
         workload,
-        curve: begin(several, asked, (dir, resumed))?,
+        curve: begin(several, asked, dir, resumed)?,
         attempts: Attempts::new(AfterFailure::GoOn),
         dir: dir.to_path_buf(),
     };
@@ -58,7 +59,7 @@ struct BySessions<'a> {
 
 impl BySessions<'_> {
     /// Puts a run among the points if it is the one that decides there.
-    fn show(&mut self, sessions: u32, directory: &str, made: &Made) {
+    fn show(&mut self, sessions: u32, directory: &str, made: &FinishedRun) {
         if self.attempts.deciding(&sessions).is_some_and(|run| run.directory == directory) {
             let point = Point::from_judgement(sessions, &made.judgement, directory.to_owned());
             self.curve.add(point, &made.judgement.watermarks);
@@ -74,7 +75,7 @@ impl Series for BySessions<'_> {
         self.attempts.next_of(&self.curve.asked)
     }
 
-    fn planned(&self, several: &Several<'_>, sessions: &u32) -> Result<PlannedRun, Failure> {
+    fn plan_run(&self, several: &Several<'_>, sessions: &u32) -> Result<PlannedRun, Failure> {
         Ok(PlannedRun {
             name: name_of(*sessions),
             title: format!("{sessions} sessions"),
@@ -85,19 +86,19 @@ impl Series for BySessions<'_> {
         })
     }
 
-    fn failures(&self) -> Vec<Evidence> {
+    fn known_failures(&self) -> Vec<Evidence> {
         self.curve.aside.failures.clone()
     }
 
-    fn known(&self) -> Vec<(u32, Evidence)> {
+    fn known_runs(&self) -> Vec<(u32, Evidence)> {
         self.curve.known().collect()
     }
 
-    fn place_of(&self, made: &Made) -> Option<u32> {
+    fn place_of(&self, made: &FinishedRun) -> Option<u32> {
         runner::place_named(&self.curve.asked, &made.evidence.directory, |sessions| name_of(*sessions))
     }
 
-    fn take_over(&mut self, sessions: Option<u32>, evidence: Evidence, made: Option<&Made>) {
+    fn take_over(&mut self, sessions: Option<u32>, evidence: Evidence, made: Option<&FinishedRun>) {
         let directory = evidence.directory.clone();
         self.attempts.take_over(sessions, evidence);
         if let (Some(sessions), Some(made)) = (sessions, made) {
@@ -106,17 +107,17 @@ impl Series for BySessions<'_> {
         self.curve.aside = self.attempts.aside();
     }
 
-    fn observe(&mut self, sessions: u32, evidence: Evidence, made: &Made, observer: &mut dyn Observer) {
+    fn observe(&mut self, sessions: u32, evidence: Evidence, made: &FinishedRun, observer: &mut dyn Observer) {
         observer.say(&format!("{sessions} sessions: {}", evidence.verdict));
         let directory = evidence.directory.clone();
         self.attempts.observe(sessions, evidence);
         self.show(sessions, &directory, made);
     }
 
-    fn keep(&self) -> Result<(), Failure> {
-        directory(&self.dir)?;
-        keep(&self.dir.join(FILE), &self.curve)?;
-        page(&self.dir.join(PAGE), |text| html(&self.curve, text))
+    fn write_document(&self) -> Result<(), Failure> {
+        make_directory(&self.dir)?;
+        write_document(&self.dir.join(FILE), &self.curve)?;
+        write_page(&self.dir.join(PAGE), |text| html(&self.curve, text))
     }
 }
 
@@ -125,7 +126,7 @@ fn name_of(sessions: u32) -> String {
     format!("{sessions}-sessions")
 }
 
-fn begin(several: &Several<'_>, asked: &[u32], (dir, resumed): (&Path, bool)) -> Result<SessionsCurve, Failure> {
+fn begin(several: &Several<'_>, asked: &[u32], dir: &Path, resumed: bool) -> Result<SessionsCurve, Failure> {
     let fresh = SessionsCurve {
         schema: SCHEMA,
         workload: several.plan.name.clone(),
@@ -141,8 +142,8 @@ fn begin(several: &Several<'_>, asked: &[u32], (dir, resumed): (&Path, bool)) ->
     if !resumed {
         return Ok(fresh);
     }
-    kept(&dir.join(FILE), |kept: &SessionsCurve| {
-        let task = (kept.workload.as_str(), kept.targets.as_slice());
-        several.goes_on(task, kept.run_ns, Some(&kept.plan_blake3), kept.seed) && kept.asked == fresh.asked
+    read_document(&dir.join(FILE), |kept: &SessionsCurve| {
+        several.is_of_same_task(&kept.workload, &kept.targets, kept.run_ns, Some(&kept.plan_blake3), kept.seed)
+            && kept.asked == fresh.asked
     })
 }

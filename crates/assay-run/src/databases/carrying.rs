@@ -3,7 +3,7 @@
 
 use super::after::compared;
 use super::calls::Calls;
-use super::differences::{all_changed, did_not_crash, disturbed, lost, unsynced};
+use super::differences::{all_changed, did_not_crash, disturbance, lost, unsynced};
 use super::ledger::{LedgerFile, pause};
 use super::logged::LoggedCommits;
 use super::opened::{Counters, Guarded, Life, Opened, Settings};
@@ -122,7 +122,8 @@ pub(crate) struct Carried<'a> {
 impl<'a> Carried<'a> {
     /// Reads what the database holds before the first transaction.
     pub(crate) fn begin(
-        (database, target): (&'a Database, u16),
+        database: &'a Database,
+        target: u16,
         account: Account,
         unchecked: bool,
         ledger: Option<Arc<LedgerFile>>,
@@ -134,14 +135,14 @@ impl<'a> Carried<'a> {
     }
 
     /// Adds what the plan says: its targets, and what is verified.
-    pub(crate) fn of(self, plan: &Plan) -> Carried<'a> {
+    pub(crate) fn for_plan(self, plan: &Plan) -> Carried<'a> {
         let verify = plan.tpcc.as_ref().map_or(Verify::No, |load| load.verify);
         Carried { verify, targets: plan.targets, ..self }
     }
 
     /// The figures that the completed transactions of the next interval report, by flow. `ended` is the number of
     /// transactions of each flow of the plan that ended in the interval.
-    pub(crate) fn counted(&mut self, ended: &[u64]) -> BTreeMap<usize, BTreeMap<String, u64>> {
+    pub(crate) fn counted_transactions(&mut self, ended: &[u64]) -> BTreeMap<usize, BTreeMap<String, u64>> {
         let (target, targets) = (usize::from(self.target), usize::from(self.targets));
         self.completions += ended.iter().skip(target).step_by(targets).sum::<u64>();
         let mut flows: BTreeMap<usize, BTreeMap<String, u64>> = BTreeMap::new();
@@ -160,13 +161,13 @@ impl<'a> Carried<'a> {
     /// Reports what an interrupted part of the run committed and the database does not have now.
     pub(crate) fn lost_before(&self, commits: &LoggedCommits, now: Instant) -> Option<Event> {
         let text = commits.missing(self.sums())?;
-        let mut found = Found { events: Vec::new(), now: &|| now, target: self.target, of: self.several() };
+        let mut found = Found { events: Vec::new(), now: &|| now, target: self.target, of: self.name_among_several() };
         found.say(EventKind::ConditionBroken, text);
         found.events.pop()
     }
 
     /// The name of the database, if the run has several.
-    fn several(&self) -> Option<&str> {
+    fn name_among_several(&self) -> Option<&str> {
         (self.targets > 1).then(|| self.database.name())
     }
 
@@ -180,7 +181,7 @@ impl<'a> Carried<'a> {
 
     /// Examines the database after the run: settings, conditions, and whether anybody else has written to it.
     pub(crate) fn end(&self, reason: CloseReason, now: impl Fn() -> Instant) -> Vec<Event> {
-        let mut found = Found { events: Vec::new(), now: &now, target: self.target, of: self.several() };
+        let mut found = Found { events: Vec::new(), now: &now, target: self.target, of: self.name_among_several() };
         let busy = self.account.busy();
         self.end_ledger(busy > 0, &mut found);
         let was_cut_short = was_cut_short(reason);
@@ -234,7 +235,6 @@ impl<'a> Carried<'a> {
         let outages = self.account.tally().outages;
         let (mut opened, until) = (self.database.opened(), (found.now)() + most);
         // A database that somebody else has now does not come back.
-        let is_away = |opened: &mut dyn Opened| opened.totals().is_err_and(|why| why.kind != Trouble::Refused);
         while outages > 0 && is_away(opened.as_mut()) && (found.now)() < until {
             pause(ASK);
         }
@@ -310,7 +310,7 @@ impl<'a> Carried<'a> {
 
     /// Compares the ledger with the database.
     fn compare(&self, opened: &mut dyn Opened, ledgered: &LedgerFile, after: &Totals, found: &mut Found<'_>) {
-        let kept = opened.kept(&ledgered.run).map_err(|trouble| Failure::database(&trouble));
+        let kept = opened.kept_commits(&ledgered.run).map_err(|trouble| Failure::database(&trouble));
         let compared = kept.and_then(|kept| compared(ledgered.path(), &kept, after));
         match compared {
             Ok(after) if after.acknowledged == 0 => {
@@ -355,7 +355,7 @@ impl<'a> Carried<'a> {
         // Without counters nothing is known. If the server does not answer, the check that follows reports it.
         let Ok(counters) = self.database.opened().counters() else { return };
         if let Some(text) = unsynced(&self.before.counters, &counters) {
-            let of = self.several().map(|name| format!("{name}: ")).unwrap_or_default();
+            let of = self.name_among_several().map(|name| format!("{name}: ")).unwrap_or_default();
             found.say(EventKind::Watermark, format!("NOT DURABLE: {of}{text}"));
         }
     }
@@ -373,7 +373,7 @@ impl<'a> Carried<'a> {
     fn compare_sums(&self, after: &Totals, found: &mut Found<'_>) -> bool {
         let (before, tally) = (&self.before.totals, self.account.tally());
         let lost = lost(before, after, &tally).filter(|_| self.ledger.is_none());
-        let disturbed = disturbed(before, after, &tally);
+        let disturbed = disturbance(before, after, &tally);
         let differ = lost.is_some() || disturbed.is_some();
         lost.into_iter().for_each(|text| found.say(EventKind::ConditionBroken, text));
         disturbed.into_iter().for_each(|text| found.say(EventKind::Disturbed, text));
@@ -434,6 +434,11 @@ impl Found<'_> {
         };
         self.events.push(Event { at_ns: (self.now)().as_ns(), what, text, details });
     }
+}
+
+/// True while nobody answers.
+fn is_away(opened: &mut dyn Opened) -> bool {
+    opened.totals().is_err_and(|why| why.kind != Trouble::Refused)
 }
 
 #[cfg(test)]

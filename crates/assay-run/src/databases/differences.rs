@@ -12,9 +12,9 @@ const MANY_COMMITS: u64 = 100;
 /// All changes of settings between the beginning of a run and its end, each as a part of a sentence. `seen` is what
 /// connections were found with during the run: a change that was taken back before the end shows only there.
 pub(super) fn all_changed(before: &Settings, seen: &[Settings], after: &Settings) -> Vec<String> {
-    let mut all = changed(before, after, "is", "at the end");
+    let mut all = changed_settings(before, after, "is", "at the end");
     for other in seen.iter().filter(|other| *other != after) {
-        let new = changed(before, other, "was", "for a time");
+        let new = changed_settings(before, other, "was", "for a time");
         all.extend(new.into_iter().filter(|text| !all.contains(text)).collect::<Vec<_>>());
     }
     all
@@ -22,17 +22,22 @@ pub(super) fn all_changed(before: &Settings, seen: &[Settings], after: &Settings
 
 /// The changes of settings. They include settings that exist only before or only after, and new reasons why a commit may
 /// be lost.
-fn changed(before: &Settings, after: &Settings, is: &str, when: &str) -> Vec<String> {
+fn changed_settings(before: &Settings, after: &Settings, is: &str, when: &str) -> Vec<String> {
     let names: BTreeSet<&String> = before.named.keys().chain(after.named.keys()).collect();
-    let value = |settings: &Settings, name: &String| settings.named.get(name).map_or("not there", |it| it).to_owned();
-    let differs = |name: &String| {
-        let (was, now) = (value(before, name), value(after, name));
-        (was != now).then(|| format!("{name} was {was} at the beginning and {is} {now} {when}"))
-    };
-    let mut changed: Vec<String> = names.into_iter().filter_map(differs).collect();
+    let mut changed = Vec::new();
+    for name in names {
+        let (was, now) = (value_of(before, name), value_of(after, name));
+        if was != now {
+            changed.push(format!("{name} was {was} at the beginning and {is} {now} {when}"));
+        }
+    }
     let weaker = after.not_durable.iter().filter(|reason| !before.not_durable.contains(reason));
     changed.extend(weaker.map(|reason| format!("a commit may be lost: {reason}")));
     changed
+}
+
+fn value_of<'a>(settings: &'a Settings, name: &str) -> &'a str {
+    settings.named.get(name).map_or("not there", String::as_str)
 }
 
 /// A sum that transactions raise, before and after a run.
@@ -80,7 +85,7 @@ impl Sum {
 
 /// Reports what others wrote, according to the sums that transactions raise: one has risen by more than this run
 /// committed, with its transactions of unknown outcome.
-pub(super) fn disturbed(before: &Totals, after: &Totals, tally: &Tally) -> Option<String> {
+pub(super) fn disturbance(before: &Totals, after: &Totals, tally: &Tally) -> Option<String> {
     let sums = Sum::all(before, after, tally);
     let wrong: Vec<String> =
         sums.iter().filter(|sum| sum.rose > sum.committed + sum.unknown).map(Sum::in_words).collect();
@@ -99,14 +104,18 @@ pub(super) fn lost(before: &Totals, after: &Totals, tally: &Tally) -> Option<Str
 /// Reports commits that no sync of the server's log can have made durable. `None` also if the server does not count
 /// both.
 pub(super) fn unsynced(before: &Counters, after: &Counters) -> Option<String> {
-    let rose = |name: &str| {
-        let value = |counters: &Counters| counters.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
-        // After a restart the server counts from 0, and nothing is known.
-        value(after)?.checked_sub(value(before)?)
-    };
-    let (commits, syncs) = (rose("commits")?, rose("log_syncs")?);
+    let (commits, syncs) = (risen(before, after, "commits")?, risen(before, after, "log_syncs")?);
     (commits >= MANY_COMMITS && syncs == 0)
         .then(|| format!("{commits} transactions were committed, and the server has not synchronised its log once"))
+}
+
+/// By how much a counter has risen. After a restart the server counts from 0, and nothing is known.
+fn risen(before: &Counters, after: &Counters, name: &str) -> Option<u64> {
+    counter(after, name)?.checked_sub(counter(before, name)?)
+}
+
+fn counter(counters: &Counters, name: &str) -> Option<u64> {
+    counters.iter().find(|(known, _)| *known == name).map(|(_, value)| *value)
 }
 
 /// The reason why a run was not a test of a crash: the server did not end, or it was stopped in order and wrote
@@ -132,16 +141,16 @@ mod tests {
         let before = Totals { next_orders: 100, payments: 50, ytd: 1_000 };
         let after = Totals { next_orders: 103, payments: 52, ytd: 1_700 };
         let tally = Tally { orders: 3, payments: 2, paid: 700, ..Tally::default() };
-        assert_eq!((disturbed(&before, &after, &tally), lost(&before, &after, &tally)), (None, None));
+        assert_eq!((disturbance(&before, &after, &tally), lost(&before, &after, &tally)), (None, None));
         for (other, says) in [
             (Tally { orders: 2, ..tally.clone() }, "the sum of D_NEXT_O_ID rose by 3, and this run committed 2;"),
             (Tally { payments: 1, ..tally.clone() }, "C_PAYMENT_CNT rose by 2"),
             (Tally { paid: 699, ..tally.clone() }, "W_YTD, in cents, rose by 700"),
         ] {
-            let text = disturbed(&before, &after, &other).unwrap();
+            let text = disturbance(&before, &after, &other).unwrap();
             assert!(text.contains(says) && text.contains("somebody else wrote"), "{text}");
             let unknown = Unknown { orders: 1, payments: 1, paid: 1 };
-            assert_eq!(disturbed(&before, &after, &Tally { unknown, ..other }), None, "it may have been ours");
+            assert_eq!(disturbance(&before, &after, &Tally { unknown, ..other }), None, "it may have been ours");
         }
     }
 
@@ -162,7 +171,7 @@ mod tests {
                     text.contains(says) && text.starts_with("commits that were acknowledged are not there"),
                     "{text}"
                 );
-                assert_eq!(disturbed(&before, &after, &committed), None);
+                assert_eq!(disturbance(&before, &after, &committed), None);
             }
         }
     }

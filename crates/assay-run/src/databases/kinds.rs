@@ -105,7 +105,7 @@ impl Opened for Sqlite {
         self.open_sessions(count, |session, number| session.marked(run, number))
     }
 
-    fn kept(&mut self, run: &str) -> Result<Kept, Trouble> {
+    fn kept_commits(&mut self, run: &str) -> Result<Kept, Trouble> {
         sqlite::kept(&self.connection, run, self.marker.population.scale().orders())
     }
 
@@ -129,13 +129,8 @@ impl Opened for Sqlite {
 
     fn find_again(&mut self) -> Result<(), Trouble> {
         self.permit.leads_to_what_was_written(self.log)?;
-        // What is at the name now may be anything: that it is no database of ours says that ours is not there.
-        let gone = |trouble: Trouble| match trouble.kind {
-            Kind::Refused => Trouble::damaged(format!("what was committed during the run is not there: {trouble}")),
-            _ => trouble,
-        };
-        let connection = Connection::open_to_read(&self.permit, &self.url).map_err(gone)?;
-        is_the_load(&self.marker, &sqlite::marker(&connection).map_err(gone)?, &connection.shown())?;
+        let connection = Connection::open_to_read(&self.permit, &self.url).map_err(replaced_database)?;
+        is_the_load(&self.marker, &sqlite::marker(&connection).map_err(replaced_database)?, &connection.shown())?;
         self.connection = connection;
         Ok(())
     }
@@ -155,5 +150,14 @@ impl Opened for Sqlite {
     /// The log or journal is in the directory of the file.
     fn places(&self) -> Vec<(PathBuf, &'static str)> {
         vec![(self.url.path.clone(), "data"), (self.url.path.clone(), "log")]
+    }
+}
+
+/// The trouble with a file at the name of a database during a run. What is there now may be anything: that it is no database
+/// of ours says that ours is not there.
+fn replaced_database(trouble: Trouble) -> Trouble {
+    match trouble.kind {
+        Kind::Refused => Trouble::damaged(format!("what was committed during the run is not there: {trouble}")),
+        _ => trouble,
     }
 }

@@ -4,7 +4,7 @@
 
 use crate::failure::{Failure, shown};
 use crate::files;
-use crate::threads::builder;
+use crate::host::threads::builder;
 use assay_model::tpcc::{Outcome, Transaction};
 use assay_record::{Commit, CommitsHead, CommitsWriter, Committed};
 use assay_sql::Acknowledge;
@@ -54,15 +54,14 @@ impl LedgerFile {
     /// Begins the ledger of a run in `dir`.
     pub(super) fn create(dir: &Path, head: &CommitsHead) -> Result<Arc<LedgerFile>, Failure> {
         let path = dir.join(FILE);
-        let failed = |why: std::io::Error| Failure::host(format!("{} cannot be written: {why}", shown(&path)));
-        let mut file = files::begin(&path).map_err(failed)?;
+        let mut file = files::begin(&path).map_err(|why| cannot_be_written(&path, &why))?;
         let (writer, bytes) = CommitsWriter::begin(head);
-        file.write_all(&bytes).and_then(|()| file.sync_data()).map_err(failed)?;
-        let synced = file.try_clone().map_err(failed)?;
+        file.write_all(&bytes).and_then(|()| file.sync_data()).map_err(|why| cannot_be_written(&path, &why))?;
+        let synced = file.try_clone().map_err(|why| cannot_be_written(&path, &why))?;
         let state = Mutex::new(State { file, writer, ended: false, failed: None });
         let ledger = Arc::new(LedgerFile { path: path.clone(), run: head.run.clone(), state, synced });
         let weak = Arc::downgrade(&ledger);
-        builder("ledger").spawn(move || keep_durable(&weak)).map_err(failed)?;
+        builder("ledger").spawn(move || keep_durable(&weak)).map_err(|why| cannot_be_written(&path, &why))?;
         Ok(ledger)
     }
 
@@ -137,4 +136,8 @@ fn keep_durable(ledger: &Weak<LedgerFile>) {
 #[expect(clippy::disallowed_methods, reason = "a thread of its own waits between two syncs")]
 pub(super) fn pause(span: Duration) {
     std::thread::sleep(span);
+}
+
+fn cannot_be_written(path: &Path, why: &std::io::Error) -> Failure {
+    Failure::host(format!("{} cannot be written: {why}", shown(path)))
 }

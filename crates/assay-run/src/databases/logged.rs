@@ -18,8 +18,8 @@ impl LoggedCommits {
     /// Nothing yet, for each database of a segment; none for a log that does not say what they held before.
     pub(crate) fn of_header(header: &Header) -> Vec<LoggedCommits> {
         let sums: Option<Vec<DatabaseSums>> = header.databases.iter().map(|database| database.sums).collect();
-        let begin = |before| LoggedCommits { before, orders: 0, payments: 0 };
-        sums.unwrap_or_default().into_iter().map(begin).collect()
+        let sums = sums.unwrap_or_default().into_iter();
+        sums.map(|before| LoggedCommits { before, orders: 0, payments: 0 }).collect()
     }
 
     /// Adds what an interval counts to the databases of its segment.
@@ -75,7 +75,7 @@ mod tests {
         let streams: Vec<StreamHead> = Kind::ALL.map(stream).into();
         let flows = (0..streams.len() as u16).map(|stream| FlowHead { stream, target: 0 }).collect();
         let databases = vec![DatabaseHead { sums, ..DatabaseHead::default() }];
-        Header { streams, flows, databases, ..crate::header::header(&plan, Default::default()) }
+        Header { streams, flows, databases, ..crate::log::header::header(&plan, Default::default()) }
     }
 
     #[test]

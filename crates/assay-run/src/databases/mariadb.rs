@@ -58,7 +58,7 @@ impl Protocol for Mysql {
         mysql::mark(connection, run, sessions)
     }
 
-    fn kept(connection: &mut Connection, run: &str, loaded: i32) -> Result<Kept, Trouble> {
+    fn kept_commits(connection: &mut Connection, run: &str, loaded: i32) -> Result<Kept, Trouble> {
         mysql::kept(connection, run, loaded)
     }
 
@@ -67,7 +67,7 @@ impl Protocol for Mysql {
     }
 
     fn settings(connection: &mut Connection) -> Result<Settings, Trouble> {
-        connection.settings_now().map(meant)
+        connection.settings_now().map(settings_for_log)
     }
 
     fn begin_run(permit: &Permit) {
@@ -75,7 +75,7 @@ impl Protocol for Mysql {
     }
 
     fn settings_seen(permit: &Permit) -> Vec<Settings> {
-        permit.settings_seen().iter().map(meant).collect()
+        permit.settings_seen().iter().map(settings_for_log).collect()
     }
 
     fn memory(connection: &Connection) -> Option<u64> {
@@ -112,17 +112,18 @@ impl Protocol for Mysql {
     }
 
     fn places(connection: &Connection) -> Vec<(PathBuf, &'static str)> {
-        let directories = connection.settings().directories.iter();
-        let places = |at: &mysql::Directories| {
-            let binary_log = at.binary_log.clone().map(|path| (path, "log"));
-            [(at.data.clone(), "data"), (at.log.clone(), "log")].into_iter().chain(binary_log).collect::<Vec<_>>()
-        };
-        directories.flat_map(places).collect()
+        let mut places = Vec::new();
+        if let Some(directories) = &connection.settings().directories {
+            let mysql::Directories { data, log, binary_log, .. } = directories;
+            places.extend([(data.clone(), "data"), (log.clone(), "log")]);
+            places.extend(binary_log.clone().map(|path| (path, "log")));
+        }
+        places
     }
 }
 
 /// The settings of a server as the log has them.
-fn meant(settings: &mysql::Settings) -> Settings {
+fn settings_for_log(settings: &mysql::Settings) -> Settings {
     let engines = (!settings.other_engines.is_empty())
         .then(|| ("tables of other engines".to_owned(), settings.other_engines.join(", ")));
     let named = settings.values.clone().into_iter().chain(engines).collect();

@@ -1,6 +1,6 @@
 //! The interface of a database that runs use, the same for every kind of database.
 
-use crate::meter::Reading;
+use crate::host::meter::Reading;
 use assay_model::tpcc::checks::Violation;
 use assay_model::tpcc::load::Mode;
 use assay_sql::{Execute, Kept, Marker, Totals, Trouble};
@@ -17,7 +17,7 @@ pub trait Opened: Debug + Send {
     /// As [`Opened::sessions`], for sessions that store their numbers in the rows of a run.
     fn marked_sessions(&mut self, count: u32, mode: Mode, run: &str) -> Result<Vec<Box<dyn Execute>>, Trouble>;
     /// Reads what the database still has of the commits of a run.
-    fn kept(&mut self, run: &str) -> Result<Kept, Trouble>;
+    fn kept_commits(&mut self, run: &str) -> Result<Kept, Trouble>;
     /// What the database is, and how it is used in this mode.
     fn facts(&self, mode: Mode) -> Facts;
     /// Its settings, as they are now.

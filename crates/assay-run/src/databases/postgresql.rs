@@ -59,7 +59,7 @@ impl Protocol for Postgres {
         postgres::mark(connection, run, sessions)
     }
 
-    fn kept(connection: &mut Connection, run: &str, loaded: i32) -> Result<Kept, Trouble> {
+    fn kept_commits(connection: &mut Connection, run: &str, loaded: i32) -> Result<Kept, Trouble> {
         postgres::kept(connection, run, loaded)
     }
 
@@ -68,7 +68,7 @@ impl Protocol for Postgres {
     }
 
     fn settings(connection: &mut Connection) -> Result<Settings, Trouble> {
-        connection.settings_now().map(meant)
+        connection.settings_now().map(settings_for_log)
     }
 
     fn begin_run(permit: &Permit) {
@@ -76,7 +76,7 @@ impl Protocol for Postgres {
     }
 
     fn settings_seen(permit: &Permit) -> Vec<Settings> {
-        permit.settings_seen().iter().map(meant).collect()
+        permit.settings_seen().iter().map(settings_for_log).collect()
     }
 
     fn memory(connection: &Connection) -> Option<u64> {
@@ -119,17 +119,18 @@ impl Protocol for Postgres {
     }
 
     fn places(connection: &Connection) -> Vec<(PathBuf, &'static str)> {
-        let directories = connection.settings().directories.iter();
-        let places = |at: &Directories| {
-            let elsewhere = at.tablespaces.iter().map(|path| (path.clone(), "data"));
-            [(at.data.clone(), "data"), (at.log.clone(), "log")].into_iter().chain(elsewhere).collect::<Vec<_>>()
-        };
-        directories.flat_map(places).collect()
+        let mut places = Vec::new();
+        if let Some(directories) = &connection.settings().directories {
+            let Directories { data, log, tablespaces, .. } = directories;
+            places.extend([(data.clone(), "data"), (log.clone(), "log")]);
+            places.extend(tablespaces.iter().map(|path| (path.clone(), "data")));
+        }
+        places
     }
 }
 
 /// The settings of a server as the log has them.
-fn meant(settings: &postgres::Settings) -> Settings {
+fn settings_for_log(settings: &postgres::Settings) -> Settings {
     let unlogged =
         (!settings.unlogged.is_empty()).then(|| ("unlogged tables".to_owned(), settings.unlogged.join(", ")));
     let named = settings.values.clone().into_iter().chain(unlogged).collect();

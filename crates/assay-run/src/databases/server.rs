@@ -1,8 +1,8 @@
 //! A database server of any kind as the target of a run. What differs between servers is in [`Protocol`].
 
 use super::opened::{Counters, Facts, Guarded, Life, Opened, Settings, is_the_load};
-use crate::meter::Reading;
-use crate::threads::builder;
+use crate::host::meter::Reading;
+use crate::host::threads::builder;
 use assay_model::tpcc::checks::Violation;
 use assay_model::tpcc::load::Mode;
 use assay_model::tpcc::{Population, Scale};
@@ -44,7 +44,7 @@ pub(super) trait Protocol: Sized + Send + 'static {
     /// The database, as it may be shown.
     fn shown(connection: &Self::Connection) -> String;
     fn mark(connection: &mut Self::Connection, run: &str, sessions: u32) -> Result<(), Trouble>;
-    fn kept(connection: &mut Self::Connection, run: &str, loaded: i32) -> Result<Kept, Trouble>;
+    fn kept_commits(connection: &mut Self::Connection, run: &str, loaded: i32) -> Result<Kept, Trouble>;
     fn version(connection: &Self::Connection) -> String;
     fn settings(connection: &mut Self::Connection) -> Result<Settings, Trouble>;
     /// Begins a run, whose connections are opened after this.
@@ -87,7 +87,7 @@ impl<P: Protocol> Server<P> {
     }
 
     /// Asks the server. If that fails, asks once more over a new connection: the server may have been restarted.
-    fn asked<T>(&mut self, ask: impl Fn(&mut P::Connection) -> Result<T, Trouble>) -> Result<T, Trouble> {
+    fn with_connection<T>(&mut self, ask: impl Fn(&mut P::Connection) -> Result<T, Trouble>) -> Result<T, Trouble> {
         ask(&mut self.connection).or_else(|first| {
             let again = P::connect(&self.permit, &self.url);
             // That somebody else has the database now is the reason to report.
@@ -107,8 +107,7 @@ where
 {
     fn sessions(&mut self, count: u32, mode: Mode) -> Result<Vec<Box<dyn Execute>>, Trouble> {
         P::begin_run(&self.permit);
-        let session = |_| P::session(P::connect(&self.permit, &self.url)?, self.scale(), mode, None);
-        (0..count).map(session).collect()
+        (0..count).map(|_| P::session(P::connect(&self.permit, &self.url)?, self.scale(), mode, None)).collect()
     }
 
     fn guard(&mut self) -> Result<Guarded, Trouble> {
@@ -122,13 +121,14 @@ where
 
     fn marked_sessions(&mut self, count: u32, mode: Mode, run: &str) -> Result<Vec<Box<dyn Execute>>, Trouble> {
         P::begin_run(&self.permit);
-        let session = |at| P::session(P::connect(&self.permit, &self.url)?, self.scale(), mode, Some((run, at)));
-        (0..count).map(session).collect()
+        (0..count)
+            .map(|at| P::session(P::connect(&self.permit, &self.url)?, self.scale(), mode, Some((run, at))))
+            .collect()
     }
 
-    fn kept(&mut self, run: &str) -> Result<Kept, Trouble> {
+    fn kept_commits(&mut self, run: &str) -> Result<Kept, Trouble> {
         let loaded = self.scale().orders();
-        self.asked(|connection| P::kept(connection, run, loaded))
+        self.with_connection(|connection| P::kept_commits(connection, run, loaded))
     }
 
     fn facts(&self, mode: Mode) -> Facts {
@@ -144,7 +144,7 @@ where
     }
 
     fn settings(&mut self) -> Result<Settings, Trouble> {
-        self.asked(P::settings)
+        self.with_connection(P::settings)
     }
 
     fn settings_seen(&self) -> Vec<Settings> {
@@ -152,12 +152,12 @@ where
     }
 
     fn totals(&mut self) -> Result<Totals, Trouble> {
-        self.asked(P::totals)
+        self.with_connection(P::totals)
     }
 
     fn check(&mut self) -> Result<Vec<Violation>, Trouble> {
         let population = self.marker.population;
-        self.asked(|connection| P::check(connection, population))
+        self.with_connection(|connection| P::check(connection, population))
     }
 
     /// The sessions may be connected to another server than the one that has the address now.
@@ -173,11 +173,11 @@ where
     }
 
     fn bytes(&mut self) -> Option<u64> {
-        self.asked(P::bytes).ok()
+        self.with_connection(P::bytes).ok()
     }
 
     fn life(&mut self) -> Result<Option<Life>, Trouble> {
-        self.asked(P::life).map(Some)
+        self.with_connection(P::life).map(Some)
     }
 
     fn memory(&self) -> Option<u64> {
@@ -185,12 +185,12 @@ where
     }
 
     fn counters(&mut self) -> Result<Counters, Trouble> {
-        self.asked(P::counters)
+        self.with_connection(P::counters)
     }
 
     fn meter(&mut self) -> Result<Option<Box<dyn Reading>>, Trouble> {
         let connection = P::connect(&self.permit, &self.url)?;
-        Ok(Account::of::<P>(connection).map(|account| Box::new(account) as Box<dyn Reading>))
+        Ok(Account::start::<P>(connection).map(|account| Box::new(account) as Box<dyn Reading>))
     }
 
     fn places(&self) -> Vec<(PathBuf, &'static str)> {
@@ -221,7 +221,7 @@ struct Account {
 }
 
 impl Account {
-    fn of<P: Protocol>(mut connection: P::Connection) -> Option<Account> {
+    fn start<P: Protocol>(mut connection: P::Connection) -> Option<Account> {
         let (names, first): (Vec<_>, Vec<_>) = P::counters(&mut connection).ok()?.into_iter().unzip();
         let not_measured = P::not_measured(&mut connection);
         let answer = Arc::new(Mutex::new(Some(first)));

@@ -5,7 +5,7 @@ use super::ledger::LedgerFile;
 use super::name_of_a_load;
 use super::opened::Opened;
 use crate::failure::{Failure, one_line};
-use crate::meter::Reading;
+use crate::host::meter::Reading;
 use assay_base::{Bound, Bytes, Criterion, Instant, Measure, Prng, Share};
 use assay_device::probe;
 use assay_device::safety::Roots;
@@ -32,7 +32,7 @@ pub struct NamedDatabase {
 impl NamedDatabase {
     /// Reads a URL.
     pub fn read(name: &str) -> Result<NamedDatabase, Failure> {
-        Ok(NamedDatabase { url: super::named(name)?, looked: Arc::default() })
+        Ok(NamedDatabase { url: super::parse_url(name)?, looked: Arc::default() })
     }
 
     /// Reads the marker, unless it was read before. The error says why the database cannot be used.
@@ -55,9 +55,9 @@ impl NamedDatabase {
         let Some(load) = plan.tpcc.as_mut() else { return Err(Failure::bug("a plan without transactions")) };
         load.verify = Verify::Crash;
         let (window, bound) = (Some(plan.slice), Bound::ErrorsAtMost(Share::from_percent(100)));
-        let may_fail =
-            |kind: Kind| Criterion { stream: kind.name().to_owned(), measure: Measure::Response, bound, window };
-        plan.criteria = Kind::ALL.map(may_fail).into();
+        plan.criteria = Kind::ALL
+            .map(|kind| Criterion { stream: kind.name().to_owned(), measure: Measure::Response, bound, window })
+            .into();
         Ok(())
     }
 
@@ -208,10 +208,9 @@ impl Database {
             return Ok(None);
         }
         let Some(dir) = log.parent() else { return Err(Failure::usage("a run that is not kept has no ledger")) };
-        let failed = |trouble: Trouble| Failure::database(&trouble);
         let (mut opened, run) = (self.opened(), name_of_a_load());
-        let before = opened.totals().map_err(failed)?;
-        opened.mark(&run, load.sessions()).map_err(failed)?;
+        let before = opened.totals().map_err(Failure::from_trouble)?;
+        opened.mark(&run, load.sessions()).map_err(Failure::from_trouble)?;
         let head = CommitsHead {
             run,
             load: self.marker.run.clone(),
@@ -225,7 +224,8 @@ impl Database {
     /// Opens the sessions of a load. Their commits are entered in the ledger, if there is one.
     pub(crate) fn sessions<C>(
         &self,
-        (plan, target): (&Plan, u16),
+        plan: &Plan,
+        target: u16,
         load: &tpcc::Load,
         clock: C,
         ledger: Option<&Arc<LedgerFile>>,
@@ -253,28 +253,20 @@ pub(crate) fn seed(plan: &Plan, target: u16) -> u64 {
 
 /// The watermarks of a result on databases: commits may be lost.
 pub(crate) fn watermarks<'a>(databases: impl Iterator<Item = &'a Database>) -> Vec<String> {
-    let mark = |database: &Database| Some(database.not_durable()).filter(|weak| !weak.is_empty());
-    let weak = databases.filter_map(mark).map(|weak| format!("NOT DURABLE: {}", one_line(weak.join(", "))));
-    weak.collect()
+    let reasons = databases.map(Database::not_durable).filter(|reasons| !reasons.is_empty());
+    reasons.map(|reasons| format!("NOT DURABLE: {}", one_line(reasons.join(", ")))).collect()
 }
 
 /// The warning that all data of the databases fits into memory: that of this machine for databases on it, and that of
 /// the server for each other one.
 pub(crate) fn fit_in_memory(databases: &[Database], heads: &[DatabaseHead]) -> Option<String> {
-    let sized = || databases.iter().zip(heads).filter_map(|(database, head)| Some((database, head.bytes?)));
-    let here: Vec<u64> =
-        sized().filter(|(database, _)| !database.places().is_empty()).map(|(_, bytes)| bytes).collect();
+    let sized = databases.iter().zip(heads).filter_map(|(database, head)| Some((database, head.bytes?)));
+    let (local, elsewhere): (Vec<_>, Vec<_>) = sized.partition(|(database, _)| !database.places().is_empty());
+    let here: Vec<u64> = local.into_iter().map(|(_, bytes)| bytes).collect();
     let memory = probe::host(&Roots::host()).memory;
     let (whole, here) = (here.iter().sum::<u64>(), memory.filter(|_| !here.is_empty()));
     let here = here.filter(|memory| whole < *memory).map(|memory| (whole, "this machine", memory));
-    let there = || {
-        let kept = |(database, bytes): (&Database, u64)| Some((bytes, "its server", database.opened().memory()?));
-        sized()
-            .filter(|(database, _)| database.places().is_empty())
-            .filter_map(kept)
-            .find(|(bytes, _, memory)| bytes < memory)
-    };
-    let (bytes, whose, memory) = here.or_else(there)?;
+    let (bytes, whose, memory) = here.or_else(|| fits_on_its_server(&elsewhere))?;
     Some(format!(
         "the data has {} and {whose} {} of memory: what is read stays there, and only the log and what is written back reach the disk; load more warehouses to test reads",
         Bytes::new(bytes).human(),
@@ -287,9 +279,23 @@ pub fn per_minute(plan: &Plan) -> Vec<PerMinute> {
     if plan.tpcc.is_none() {
         return Vec::new();
     }
-    let names = |kinds: &[Kind]| kinds.iter().map(|kind| kind.name().to_owned()).collect();
     vec![
-        PerMinute { name: "NOPM".into(), streams: names(&[Kind::NewOrder]), without: vec![ROLLED_BACK.to_owned()] },
-        PerMinute { name: "TPM".into(), streams: names(&Kind::ALL), without: Vec::new() },
+        PerMinute { name: "NOPM".into(), streams: names_of(&[Kind::NewOrder]), without: vec![ROLLED_BACK.to_owned()] },
+        PerMinute { name: "TPM".into(), streams: names_of(&Kind::ALL), without: Vec::new() },
     ]
+}
+
+fn names_of(kinds: &[Kind]) -> Vec<String> {
+    kinds.iter().map(|kind| kind.name().to_owned()).collect()
+}
+
+/// The first of these databases with their sizes that its server has memory for: the size, and the memory.
+fn fits_on_its_server(databases: &[(&Database, u64)]) -> Option<(u64, &'static str, u64)> {
+    for (database, bytes) in databases {
+        let Some(memory) = database.opened().memory() else { continue };
+        if *bytes < memory {
+            return Some((*bytes, "its server", memory));
+        }
+    }
+    None
 }

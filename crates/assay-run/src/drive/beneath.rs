@@ -1,8 +1,8 @@
 //! What counts by itself while the load runs: the disks below files and databases.
 
 use crate::databases::Database;
-use crate::meter::Reading;
-use crate::targets::Targets;
+use crate::host::meter::Reading;
+use crate::open::targets::Targets;
 use assay_device::probe::{disk_name, disk_stat, disk_under_path};
 use assay_device::safety::{DevNum, Roots};
 use assay_record::MeterHead;
@@ -72,17 +72,20 @@ impl Holding {
     }
 
     fn readings(self, several: impl Fn(&[String]) -> String) -> Vec<Box<dyn Reading>> {
-        let disk = |(number, held): (DevNum, Vec<String>)| {
+        let mut readings: Vec<Box<dyn Reading>> = Vec::new();
+        for (number, held) in self.0 {
             let holds = if let [one] = &held[..] { one.clone() } else { several(&held) };
-            Some(Box::new(Disk::new(number, &holds)?) as Box<dyn Reading>)
-        };
-        self.0.into_iter().filter_map(disk).collect()
+            if let Some(disk) = Disk::new(number, &holds) {
+                readings.push(Box::new(disk));
+            }
+        }
+        readings
     }
 }
 
 /// The disks below files among the first `n` targets, and below a database, where `named` are those that were named. A
 /// device among the targets counts for itself.
-fn below(targets: &Targets, n: usize, named: &[DevNum]) -> Vec<Box<dyn Reading>> {
+fn disks_below(targets: &Targets, n: usize, named: &[DevNum]) -> Vec<Box<dyn Reading>> {
     let mut holding = Holding::default();
     let databases = &targets.databases()[..targets.databases().len().min(n)];
     if !databases.is_empty() {
@@ -100,9 +103,8 @@ fn below(targets: &Targets, n: usize, named: &[DevNum]) -> Vec<Box<dyn Reading>>
             for (disk, what) in held {
                 holding.add(disk, &format!("{}{of}", what.join(" and ")));
             }
-            servers.extend(database.meter().map(|reading| match several {
-                true => Box::new(Of { reading, name: database.name().to_owned() }),
-                false => reading,
+            servers.extend(database.meter().map(|reading| {
+                if several { Box::new(NamedReading { reading, name: database.name().to_owned() }) } else { reading }
             }));
         }
         for disk in named {
@@ -125,12 +127,12 @@ fn disks(database: &Database) -> Vec<(Option<DevNum>, &'static str)> {
 }
 
 /// What counts by itself for one of several databases.
-struct Of {
+struct NamedReading {
     reading: Box<dyn Reading>,
     name: String,
 }
 
-impl Reading for Of {
+impl Reading for NamedReading {
     fn head(&self) -> MeterHead {
         MeterHead { holds: self.name.clone(), ..self.reading.head() }
     }
@@ -149,10 +151,10 @@ struct Read {
 impl Read {
     /// By how much each counter rose since the last reading that succeeded; nothing where it cannot be read now, and where
     /// it began anew.
-    fn rise(&mut self) -> Vec<u64> {
+    fn take_increase(&mut self) -> Vec<u64> {
         let Some(now) = self.reading.totals() else { return Vec::new() };
         let before = self.before.replace(now.clone());
-        before.and_then(|before| risen(&now, &before)).unwrap_or_default()
+        before.and_then(|before| increase(&now, &before)).unwrap_or_default()
     }
 }
 
@@ -162,15 +164,16 @@ pub(super) struct Beneath(Vec<Read>);
 impl Beneath {
     /// Starts counting now what belongs to the first `n` targets.
     pub(super) fn new(targets: &Targets, n: usize, named: &[DevNum]) -> Beneath {
-        Beneath::of(below(targets, n, named))
+        Beneath::from_readings(disks_below(targets, n, named))
     }
 
     /// What is said where nothing counts the disk of a database.
     pub(super) fn lacks_disk(&self, targets: &Targets) -> Option<String> {
         let known = self.heads().iter().any(|head| head.kind == DISK);
-        let lacks = |database: &&Database| !known || disks(database).iter().all(|(disk, _)| disk.is_none());
+        let databases = targets.databases().iter();
+        let lacking = databases.filter(|database| !known || disks(database).iter().all(|(disk, _)| disk.is_none()));
         let named = self.heads().iter().any(|head| head.holds == AS_NAMED);
-        let lacking = targets.databases().iter().filter(lacks).map(Database::name).collect::<Vec<_>>().join(", ");
+        let lacking = lacking.map(Database::name).collect::<Vec<_>>().join(", ");
         (!lacking.is_empty() && !named).then(|| {
             format!(
                 "the disk of {lacking} is not known on this machine, so that the report lacks what it did; name it with --disk"
@@ -178,7 +181,7 @@ impl Beneath {
         })
     }
 
-    fn of(readings: Vec<Box<dyn Reading>>) -> Beneath {
+    fn from_readings(readings: Vec<Box<dyn Reading>>) -> Beneath {
         let mut beneath = Beneath(readings.into_iter().map(|reading| Read { reading, before: None }).collect());
         beneath.sample();
         beneath
@@ -190,12 +193,12 @@ impl Beneath {
 
     /// The rise of each counter of each of them.
     pub(super) fn sample(&mut self) -> Vec<Vec<u64>> {
-        self.0.iter_mut().map(Read::rise).collect()
+        self.0.iter_mut().map(Read::take_increase).collect()
     }
 }
 
 /// None where a counter fell: what counts was started anew.
-fn risen(now: &[u64], before: &[u64]) -> Option<Vec<u64>> {
+fn increase(now: &[u64], before: &[u64]) -> Option<Vec<u64>> {
     now.iter().zip(before).map(|(now, before)| now.checked_sub(*before)).collect()
 }
 
@@ -218,7 +221,7 @@ mod tests {
     #[test]
     fn what_cannot_be_read_is_in_the_next_reading_and_what_began_anew_in_none() {
         let given = [Some(5), Some(7), None, Some(12), Some(2), Some(3)].map(|total| total.map(|total| vec![total]));
-        let mut beneath = Beneath::of(vec![Box::new(Given(given.to_vec()))]);
+        let mut beneath = Beneath::from_readings(vec![Box::new(Given(given.to_vec()))]);
         assert_eq!(beneath.heads().len(), 1);
         let read: Vec<Vec<Vec<u64>>> = (0..5).map(|_| beneath.sample()).collect();
         assert_eq!(read, [vec![vec![2]], vec![vec![]], vec![vec![5]], vec![vec![]], vec![vec![1]]]);

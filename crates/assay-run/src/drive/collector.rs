@@ -1,6 +1,6 @@
 //! Passes complete intervals to the log, together with what was measured beside them.
 
-use crate::logfile::LogFile;
+use crate::log::logfile::LogFile;
 use crate::observer::Observer;
 use assay_base::Instant;
 use assay_engine::{Account, Ending};

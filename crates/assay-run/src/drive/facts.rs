@@ -1,9 +1,10 @@
 //! What the log says about how a run is carried, and about problems between the engine and the kernel.
 
 use super::staffing::{Scheduling, Staffing};
-use crate::engine::Chosen;
-use crate::targets::Targets;
-use crate::{integrity, tool};
+use crate::drive::integrity;
+use crate::log::tool;
+use crate::open::engine::Chosen;
+use crate::open::targets::Targets;
 use assay_base::{Bytes, Instant};
 use assay_device::clock::Clock;
 use assay_device::facts::{EngineFacts, Health, Slots};
@@ -16,12 +17,13 @@ use std::collections::BTreeMap;
 pub(super) fn engine(
     staffing: Staffing<'_>,
     targets: &Targets,
-    (facts, scheduling): &(EngineFacts, Scheduling),
-    (chosen, alone): (&Chosen, Option<f64>),
+    facts: &EngineFacts,
+    scheduling: &Scheduling,
+    chosen: &Chosen,
+    alone: Option<f64>,
     clock: Clock,
 ) -> BTreeMap<String, String> {
     let Staffing { plan, how } = staffing;
-    let yes = |b: bool| if b { "yes" } else { "no" }.to_owned();
     let spin = match staffing.spin(chosen.workers) {
         Spin::Fixed(span) if how.manner.spin.is_none() => format!("{span}, because operations are so close together"),
         Spin::Fixed(span) => span.to_string(),
@@ -35,7 +37,7 @@ pub(super) fn engine(
     let alone = alone.map(|rate| {
         format!("{:.1} million operations a second by one worker on a device that does nothing", rate / 1e6)
     });
-    let by_ring = |fact: String| (facts.name == "io_uring").then_some(fact);
+    let by_ring = facts.name == "io_uring";
     let entries = [
         ("engine", Some(facts.name.to_owned())),
         ("workers", Some(chosen.workers.to_string())),
@@ -44,9 +46,9 @@ pub(super) fn engine(
         ("clock", Some(clock.source().to_owned())),
         ("spin", Some(spin)),
         ("program", tool::program().map(|sum| format!("BLAKE3 {sum}"))),
-        ("ring flags", by_ring(facts.flags.join(" "))),
-        ("registered files", by_ring(yes(facts.registered_files))),
-        ("registered buffers", by_ring(yes(facts.registered_buffers))),
+        ("ring flags", by_ring.then(|| facts.flags.join(" "))),
+        ("registered files", by_ring.then(|| yes_or_no(facts.registered_files))),
+        ("registered buffers", by_ring.then(|| yes_or_no(facts.registered_buffers))),
         ("verify", integrity::describe(plan, targets.geometry(0))),
         ("blank check", matches!(targets, Targets::Real(_)).then(|| BLANK_CHECK.to_owned())),
         ("threads", (facts.threads > 0).then(|| facts.threads.to_string())),
@@ -56,6 +58,10 @@ pub(super) fn engine(
     ];
     let known = entries.into_iter().filter_map(|(name, fact)| Some((name.to_owned(), fact?)));
     known.chain(chosen.facts.clone()).collect()
+}
+
+fn yes_or_no(answer: bool) -> String {
+    if answer { "yes" } else { "no" }.to_owned()
 }
 
 /// How the sessions of a database carry transactions.

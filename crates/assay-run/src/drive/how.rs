@@ -1,12 +1,13 @@
 //! How a plan is carried out, and what the caller knows about it for the log's header.
 
+use crate::cache::lookaside::Lookaside;
 use crate::databases::LoggedCommits;
 use crate::failure::Failure;
-use crate::header::HeaderFacts;
-use crate::lookaside::Lookaside;
-use crate::targets::{Named, Targets};
-use crate::watch::Readings;
-use crate::{host, rundir};
+use crate::host;
+use crate::host::watch::Readings;
+use crate::log::header::HeaderFacts;
+use crate::log::rundir;
+use crate::open::targets::{Named, Targets};
 use assay_base::Measure;
 use assay_device::safety::DevNum;
 use assay_device::select::Choice;
@@ -41,14 +42,19 @@ impl Manner {
     pub fn suits(&self, named: &[(String, Named)]) -> Result<(), Failure> {
         let is_database = matches!(named.first(), Some((_, Named::Database(_))));
         let its_sessions = "--workers makes no sense on a database: its sessions carry the transactions; write sessions in the workload";
-        let of_databases = |option| format!("{option} is for databases, such as sqlite:shop.db");
-        let wrong = match is_database {
-            true => self.workers.map(|_| its_sessions.to_owned()),
-            false if self.unchecked => Some(of_databases("--no-check")),
-            false => (!self.disks.is_empty()).then(|| of_databases("--disk")),
-        };
-        wrong.map_or(Ok(()), |wrong| Err(Failure::usage(wrong)))
+        if is_database {
+            return self.workers.map_or(Ok(()), |_| Err(Failure::usage(its_sessions)));
+        }
+        if self.unchecked {
+            return Err(for_databases("--no-check"));
+        }
+        if self.disks.is_empty() { Ok(()) } else { Err(for_databases("--disk")) }
     }
+}
+
+/// The refusal of an option that is about databases.
+fn for_databases(option: &str) -> Failure {
+    Failure::usage(format!("{option} is for databases, such as sqlite:shop.db"))
 }
 
 /// How a plan is carried out.
@@ -75,7 +81,8 @@ pub struct Drive {
 /// What the header says besides the plan.
 pub(super) fn header_facts(
     plan: &Plan,
-    (targets, cache): (&Targets, Option<&Lookaside>),
+    targets: &Targets,
+    cache: Option<&Lookaside>,
     how: &Drive,
     engine: BTreeMap<String, String>,
     clocks: Option<ClockSample>,

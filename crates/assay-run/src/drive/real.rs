@@ -11,23 +11,24 @@ use super::staffing::{Scheduling, Staffing};
 use super::target_watch::TargetWatch;
 use super::watched::{Beside, Neighbours, Watched};
 use super::worker::{Leaving, Marked, Notice, Recruit, Shared};
-use crate::benchmark::self_benchmark;
+use crate::cache::lookaside::{Lookaside, Meter};
+use crate::cache::page_cache;
 use crate::databases::carrying::{self, Carried};
 use crate::databases::{Database, LedgerFile, fit_in_memory};
-use crate::engine::{Chosen, possible};
+use crate::drive::benchmark::self_benchmark;
+use crate::drive::integrity;
+use crate::drive::partners::Partners;
 use crate::failure::Failure;
-use crate::header::HeaderFacts;
-use crate::logfile::LogFile;
-use crate::lookaside::{Lookaside, Meter};
+use crate::host::pulse::Pulse;
+use crate::host::signals::StopCell;
+use crate::host::threads::spawn;
+use crate::host::watch::{self, Watch};
+use crate::log::header;
+use crate::log::header::HeaderFacts;
+use crate::log::logfile::LogFile;
 use crate::observer::Observer;
-use crate::page_cache;
-use crate::partners::Partners;
-use crate::pulse::Pulse;
-use crate::signals::StopCell;
-use crate::targets::Targets;
-use crate::threads::spawn;
-use crate::watch::{self, Watch};
-use crate::{header, integrity};
+use crate::open::engine::{Chosen, refuse_impossible};
+use crate::open::targets::Targets;
 use assay_base::{Instant, Span};
 use assay_device::clock::Clock;
 use assay_device::facts::EngineFacts;
@@ -81,7 +82,8 @@ impl<'a> Real<'a> {
     /// A run of `plan` on `targets`, until it is over or `stop` ends it.
     pub(super) fn new(
         plan: &'a Plan,
-        (targets, cache): (&'a Targets, Option<&'a Lookaside>),
+        targets: &'a Targets,
+        cache: Option<&'a Lookaside>,
         how: &'a Drive,
         stop: &'a StopCell,
     ) -> Real<'a> {
@@ -132,14 +134,14 @@ impl<'a> Real<'a> {
     }
 
     /// What each database holds before the first transaction.
-    fn carried(&self) -> Result<Vec<Carried<'a>>, Failure> {
+    fn begin_databases(&self) -> Result<Vec<Carried<'a>>, Failure> {
         let (unchecked, mut all) = (self.how.manner.unchecked, Vec::new());
         for (target, database) in self.databases() {
             let Some(account) = self.accounts[usize::from(target)].get().cloned() else {
                 return Err(Failure::bug("a worker that is ready has no sessions"));
             };
-            let carried = Carried::begin((database, target), account, unchecked, self.commits.get().cloned())?;
-            all.push(carried.of(self.plan));
+            let carried = Carried::begin(database, target, account, unchecked, self.commits.get().cloned())?;
+            all.push(carried.for_plan(self.plan));
         }
         Ok(all)
     }
@@ -149,34 +151,33 @@ impl<'a> Real<'a> {
         let workers = staffing.workers();
         let clock = Clock::start();
         let alone = self_benchmark(clock);
-        possible(self.plan, self.how.manner.engine, self.how.manner.workers)?;
+        refuse_impossible(self.plan, self.how.manner.engine, self.how.manner.workers)?;
         let chosen = match self.targets {
-            Targets::Real(all) => staffing.choose(all, workers, clock)?,
-            _ => Chosen::asked(self.how.manner.engine, workers.usual),
+            Targets::Real(all) => staffing.choose_engine(all, workers, clock)?,
+            _ => Chosen::by_request(self.how.manner.engine, workers.usual),
         };
         let chosen = &chosen;
         let mut watched = Watched::new(self.plan, self.targets, log.path());
         let sampler = Sampler::new(watched.devices(), self.plan.interval);
         let sampler = &sampler;
         std::thread::scope(|scope| {
-            let body = || {
+            let beating = spawn(scope, "pulse".to_owned(), || {
                 staffing.take_priority(chosen.workers, chosen.normal.as_deref());
                 self.pulse.run(|| clock.now());
-            };
-            let beating = spawn(scope, "pulse".to_owned(), body)?;
+            })?;
             let _beating = self.pulse.until_dropped(beating.thread());
             let _leaving = Leaving(&self.own);
             let _sampling = self.sample(scope, sampler, chosen, clock)?;
             let (lines, receiver) = self.recruit(scope, chosen, clock)?;
             let mut coordinator = Coordinator::new(lines.len());
-            let ready = ready(&receiver, &mut coordinator)?;
+            let (facts, scheduling) = wait_until_ready(&receiver, &mut coordinator)?;
             let readings = self.how.readings.unwrap_or(watch::machine);
             let watch = Watch::new(clock, readings, self.targets.disks(usize::from(self.plan.targets)));
-            let engine = facts::engine(staffing, self.targets, &ready, (chosen, alone), clock);
-            let facts = header_facts(self.plan, (self.targets, self.cache), self.how, engine, watch.clocks());
+            let engine = facts::engine(staffing, self.targets, &facts, &scheduling, chosen, alone, clock);
+            let facts = header_facts(self.plan, self.targets, self.cache, self.how, engine, watch.clocks());
             let beneath = Beneath::new(self.targets, usize::from(self.plan.targets), &self.how.manner.disks);
             let unchecked = self.how.manner.unchecked;
-            let (mut databases, carried) = (Vec::new(), self.carried()?);
+            let (mut databases, carried) = (Vec::new(), self.begin_databases()?);
             for ((target, database), carried) in self.databases().zip(&carried) {
                 let (ledger, sums) = (self.commits.get().map(|ledger| ledger.run.clone()), Some(carried.sums()));
                 databases.push(DatabaseHead { ledger, sums, ..database.head(self.plan, target, unchecked)? });
@@ -231,11 +232,10 @@ impl<'a> Real<'a> {
         if sampler.is_empty() {
             return Ok(None);
         }
-        let body = move || {
+        let thread = spawn(scope, "sampler".to_owned(), move || {
             self.staffing().take_priority(chosen.workers, chosen.normal.as_deref());
             sampler.run(|| clock.now());
-        };
-        let thread = spawn(scope, "sampler".to_owned(), body)?;
+        })?;
         Ok(Some(sampler.until_dropped(thread.thread())))
     }
 
@@ -266,15 +266,15 @@ impl<'a> Real<'a> {
             commits: self.commits.get(),
         };
         let (sender, receiver) = channel();
-        let recruit = |index: usize| {
+        let mut lines = Vec::new();
+        for index in 0..workers {
             let ((go, going), (spend, spent)) = (channel(), channel());
             let part = Part { index: index as u64, of: workers as u64 };
             let recruit =
                 Recruit { shared, part, chosen, marked: marked.clone(), notices: sender.clone(), going, spent };
             spawn(scope, format!("worker-{index}"), move || recruit.work())?;
-            Ok(Lines { go, spend })
-        };
-        let lines = (0..workers).map(recruit).collect::<Result<_, Failure>>()?;
+            lines.push(Lines { go, spend });
+        }
         Ok((lines, receiver))
     }
 
@@ -296,7 +296,10 @@ fn clock_seed() -> u64 {
 }
 
 /// Waits until all workers have their engines.
-fn ready(receiver: &Receiver<Notice>, coordinator: &mut Coordinator) -> Result<(EngineFacts, Scheduling), Failure> {
+fn wait_until_ready(
+    receiver: &Receiver<Notice>,
+    coordinator: &mut Coordinator,
+) -> Result<(EngineFacts, Scheduling), Failure> {
     let mut facts = None;
     while !coordinator.may_begin() {
         match receiver.recv() {
@@ -373,12 +376,12 @@ impl Accounts<'_> {
     }
 
     /// What the transactions of an interval report, by flow.
-    fn counted(&mut self, frame: &Frame) -> BTreeMap<usize, BTreeMap<String, u64>> {
+    fn counted_transactions(&mut self, frame: &Frame) -> BTreeMap<usize, BTreeMap<String, u64>> {
         if self.carried.is_empty() {
             return BTreeMap::new();
         }
         let ended: Vec<u64> = frame.interval().flows.iter().map(FlowInterval::ended).collect();
-        self.carried.iter_mut().flat_map(|carried| carried.counted(&ended)).collect()
+        self.carried.iter_mut().flat_map(|carried| carried.counted_transactions(&ended)).collect()
     }
 }
 
@@ -438,7 +441,7 @@ impl Collecting<'_> {
             self.watch.changes().into_iter().for_each(|event| collector.event(event));
             let changes = self.target_watch.changes(self.clock.now());
             changes.into_iter().for_each(|event| collector.event(event));
-            let joined = self.partners.joined(&Gate::host(), self.clock.now());
+            let joined = self.partners.events_of_new_partners(&Gate::host(), self.clock.now());
             joined.into_iter().for_each(|event| collector.event(event));
             let interval = merged.frame.interval();
             let host = self.account.meters.sample();
@@ -447,7 +450,7 @@ impl Collecting<'_> {
             let (disks, foreign) = self.account.disks(&interval, &beside, self.clock);
             let named = self.account.name_neighbours(interval.end_ns, &foreign);
             named.into_iter().for_each(|event| collector.event(event));
-            let counted = self.account.counted(&merged.frame);
+            let counted = self.account.counted_transactions(&merged.frame);
             let clocks = self.watch.clocks();
             let meters = self.account.beneath.sample();
             let sample = Sample { disks, foreign, cache, meters, host: Some(host), clocks, counted };

@@ -7,9 +7,9 @@ use crate::certificate;
 use crate::drive::Manner;
 use crate::drive::drive;
 use crate::failure::code;
-use crate::logfile::Listen;
+use crate::log::logfile::Listen;
 use crate::observer::Unobserved;
-use crate::targets::{self, Named, named};
+use crate::open::targets::{self, Named, parse_block_targets};
 use assay_base::Bytes;
 use assay_engine::Totals;
 use assay_judge::{Options, Verdict};
@@ -19,7 +19,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// An hour of a light load on the null device.
 fn hour() -> (Plan, Targets) {
-    let Named::Null(geometry) = named(&["null:1GiB".to_owned()]).unwrap().remove(0).1 else { panic!("nothing") };
+    let Named::Null(geometry) = parse_block_targets(&["null:1GiB".to_owned()]).unwrap().remove(0).1 else {
+        panic!("nothing")
+    };
     let (measure, load) = (Some(Span::from_secs(3600)), "0.01x".parse().ok());
     let adjust = Adjust { measure, load, targets: 1, seed: 1, ..Adjust::default() };
     let plan = crate::workloads::find("random-read").unwrap().plan(&adjust).unwrap();
@@ -43,7 +45,7 @@ fn what_was_measured_before_a_worker_died_is_closed_and_judged() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("run.jsonl");
     let ((plan, targets), how, stop, clock) = (hour(), how(), StopCell::default(), Clock::start());
-    let real = Real::new(&plan, (&targets, None), &how, &stop);
+    let real = Real::new(&plan, &targets, None, &how, &stop);
     let mut recorder = Recorder::new(header::thresholds(&plan), 1);
     let (sender, receiver) = channel();
     for index in 0..3 {
@@ -56,7 +58,7 @@ fn what_was_measured_before_a_worker_died_is_closed_and_judged() {
     sender.send(Notice::Report(0, Report::Finished { reason, totals, at })).unwrap();
 
     let (mut log, mut progress) = (LogFile::create(&path).unwrap(), Unobserved);
-    let facts = header_facts(&plan, (&targets, None), &how, BTreeMap::new(), None);
+    let facts = header_facts(&plan, &targets, None, &how, BTreeMap::new(), None);
     let mut collector = Collector::begin(&plan, header::header(&plan, facts), &mut log, &mut progress);
     let spenders = vec![channel().0, channel().0];
     let watch = Watch::new(clock, |_| None, Vec::new());
@@ -86,7 +88,7 @@ fn what_was_measured_before_a_worker_died_is_closed_and_judged() {
     assert!(real.own.is_set() && !stop.is_set(), "the others are asked to end, later runs are not");
     drop((log, sender));
 
-    let mut reader = crate::reading::read(&path).unwrap();
+    let mut reader = crate::log::reading::read(&path).unwrap();
     let (mut issued, mut close) = (Vec::new(), None);
     while let Some(entry) = reader.next_entry().unwrap() {
         match entry.unwrap() {
@@ -108,7 +110,7 @@ fn what_was_measured_before_a_worker_died_is_closed_and_judged() {
 fn a_worker_that_dies_before_it_is_ready_is_not_waited_for() {
     let (sender, receiver) = channel();
     tell_of_death(1, Clock::start(), &sender, || panic!("on purpose"));
-    let failure = ready(&receiver, &mut Coordinator::new(2)).unwrap_err();
+    let failure = wait_until_ready(&receiver, &mut Coordinator::new(2)).unwrap_err();
     assert_eq!(failure.code, code::BUG);
     drop(sender);
 }

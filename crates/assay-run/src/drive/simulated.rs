@@ -2,13 +2,13 @@
 
 use super::collector::{Collector, Sample};
 use super::how::{Drive, header_facts, too_large};
+use crate::cache::lookaside::{Lookaside, Meter};
 use crate::failure::Failure;
-use crate::header;
-use crate::logfile::LogFile;
-use crate::lookaside::{Lookaside, Meter};
+use crate::host::signals::StopCell;
+use crate::log::header;
+use crate::log::logfile::LogFile;
 use crate::observer::Observer;
-use crate::signals::StopCell;
-use crate::targets::Targets;
+use crate::open::targets::Targets;
 use assay_base::{BlockDevice, Instant};
 use assay_device::sim::Bank;
 use assay_engine::shell::Sink;
@@ -45,47 +45,54 @@ impl Sink for Direct<'_, '_> {
     }
 }
 
-/// Runs `plan` in virtual time, with one worker on a bank of simulated devices.
-pub(super) fn simulated(
-    plan: &Plan,
-    (targets, cache): (&Targets, Option<&Lookaside>),
-    how: &Drive,
-    bank: Bank,
-    log: &mut LogFile,
-    observer: &mut dyn Observer,
-    stop: &StopCell,
-) -> Result<CloseReason, Failure> {
-    let part = Part { index: 0, of: 1 };
-    let setup = Setup {
-        part,
-        thresholds: header::thresholds(plan),
-        bound: assay_engine::bound(plan, part),
-        start: Instant::ZERO,
-        run: plan.seed as u32,
-        limits: how.manner.limits,
-        ledger: None,
-        gates: None,
-    };
-    let engine = BTreeMap::from([
-        ("engine".to_owned(), "simulation".to_owned()),
-        ("workers".to_owned(), "1".to_owned()),
-        ("clock".to_owned(), "virtual".to_owned()),
-        ("in-flight bound".to_owned(), format!("{}{}", plan.in_flight_bound, plan.lanes_in_words())),
-    ]);
-    let header = header::header(plan, header_facts(plan, (targets, cache), how, engine, None));
-    let rest = Rest { plan, header, cache, log, observer, stop };
-    match cache {
-        None => Ok(rest.run(Worker::new(plan, bank, setup).ok_or_else(too_large)?.foretelling())),
-        Some(cache) => {
-            let slots = assay_engine::slots(plan, part, setup.bound);
-            let bank = cache.before(bank, slots, |now| now);
-            Ok(rest.run(Worker::new(plan, bank, setup).ok_or_else(too_large)?))
+/// A run in virtual time.
+pub(super) struct Simulated<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) targets: &'a Targets,
+    /// The cache before the targets.
+    pub(super) cache: Option<&'a Lookaside>,
+    pub(super) how: &'a Drive,
+    pub(super) log: &'a mut LogFile,
+    pub(super) observer: &'a mut dyn Observer,
+    pub(super) stop: &'a StopCell,
+}
+
+impl Simulated<'_> {
+    /// Carries it out with one worker on a bank of simulated devices.
+    pub(super) fn run(self, bank: Bank) -> Result<CloseReason, Failure> {
+        let Simulated { plan, targets, cache, how, log, observer, stop } = self;
+        let part = Part { index: 0, of: 1 };
+        let setup = Setup {
+            part,
+            thresholds: header::thresholds(plan),
+            bound: assay_engine::bound(plan, part),
+            start: Instant::ZERO,
+            run: plan.seed as u32,
+            limits: how.manner.limits,
+            ledger: None,
+            gates: None,
+        };
+        let engine = BTreeMap::from([
+            ("engine".to_owned(), "simulation".to_owned()),
+            ("workers".to_owned(), "1".to_owned()),
+            ("clock".to_owned(), "virtual".to_owned()),
+            ("in-flight bound".to_owned(), format!("{}{}", plan.in_flight_bound, plan.lanes_in_words())),
+        ]);
+        let header = header::header(plan, header_facts(plan, targets, cache, how, engine, None));
+        let rest = VirtualRun { plan, header, cache, log, observer, stop };
+        match cache {
+            None => Ok(rest.run(Worker::new(plan, bank, setup).ok_or_else(too_large)?.foretelling())),
+            Some(cache) => {
+                let slots = assay_engine::slots(plan, part, setup.bound);
+                let bank = cache.before(bank, slots, |now| now);
+                Ok(rest.run(Worker::new(plan, bank, setup).ok_or_else(too_large)?))
+            }
         }
     }
 }
 
 /// What a run in virtual time needs beside its worker.
-struct Rest<'a> {
+struct VirtualRun<'a> {
     plan: &'a Plan,
     header: Header,
     cache: Option<&'a Lookaside>,
@@ -94,9 +101,9 @@ struct Rest<'a> {
     stop: &'a StopCell,
 }
 
-impl Rest<'_> {
+impl VirtualRun<'_> {
     fn run<D: BlockDevice>(self, mut worker: Worker<D, Blocks, Data>) -> CloseReason {
-        let Rest { plan, header, cache, log, observer, stop } = self;
+        let VirtualRun { plan, header, cache, log, observer, stop } = self;
         let mut collector = Collector::begin(plan, header, log, observer);
         let cached = Meter::default();
         let mut sink = Direct { collector: &mut collector, cache, cached, spent: Vec::new(), last: Instant::ZERO };

@@ -2,10 +2,10 @@
 //! operations each has in flight.
 
 use super::how::Drive;
-use crate::engine::{self, Case, Chosen, Priority, Workers, choose, in_memory, measured};
 use crate::failure::Failure;
-use crate::targets;
-use crate::threads::spawn;
+use crate::host::threads::spawn;
+use crate::open::engine::{self, Case, Chosen, Priority, Workers, choose_engine, in_memory, measured};
+use crate::open::targets;
 use assay_base::Span;
 use assay_device::clock::Clock;
 use assay_device::select::Choice;
@@ -68,16 +68,23 @@ impl Staffing<'_> {
             // It has the cache that all operations of a target pass.
             return Workers { usual: 1, most: 1 };
         }
-        let allowed = |n: usize| n.min(self.plan.in_flight_bound as usize).max(1);
+        let bound = self.plan.in_flight_bound as usize;
         match self.how.manner.workers {
-            Some(asked) => Workers { usual: allowed(asked.into()), most: allowed(asked.into()) },
-            None => Workers { usual: allowed(needed), most: allowed(processors) },
+            Some(asked) => {
+                Workers { usual: allowed_workers(asked.into(), bound), most: allowed_workers(asked.into(), bound) }
+            }
+            None => Workers { usual: allowed_workers(needed, bound), most: allowed_workers(processors, bound) },
         }
     }
 
     /// Compares the paths to the targets, in threads with the priority of a worker: the kernel threads that carry its
     /// operations inherit its priority or wait behind it, which decides how fast they wake.
-    pub(super) fn choose(&self, targets: &[targets::Real], workers: Workers, clock: Clock) -> Result<Chosen, Failure> {
+    pub(super) fn choose_engine(
+        &self,
+        targets: &[targets::Real],
+        workers: Workers,
+        clock: Clock,
+    ) -> Result<Chosen, Failure> {
         let case = Case {
             plan: self.plan,
             asked: self.how.manner.engine,
@@ -86,20 +93,18 @@ impl Staffing<'_> {
             in_real_time: self.normal_by_load(workers.usual).is_none(),
         };
         let mut granted = true;
-        choose(case, |priority| {
+        choose_engine(case, |priority| {
             // Where real-time priority is refused there is only the normal one.
             if priority == Priority::Normal && !granted {
                 return Ok(Vec::new());
             }
             std::thread::scope(|scope| {
-                let body = || {
-                    let in_real_time = || self.take_priority(workers.usual, None) == Scheduling::RealTime;
-                    let in_real_time = priority == Priority::Workers && in_real_time();
+                let thread = spawn(scope, "compare".to_owned(), || {
+                    let in_real_time = priority == Priority::Workers
+                        && self.take_priority(workers.usual, None) == Scheduling::RealTime;
                     (in_real_time, measured(self.plan, targets, workers, clock))
-                };
-                let compared = spawn(scope, "compare".to_owned(), body)?
-                    .join()
-                    .map_err(|_| Failure::bug("comparing the ways to the target failed"))?;
+                })?;
+                let compared = thread.join().map_err(|_| Failure::bug("comparing the ways to the target failed"))?;
                 granted &= compared.0 || priority == Priority::Normal;
                 Ok(compared.1)
             })
@@ -122,7 +127,7 @@ impl Staffing<'_> {
     }
 
     pub(super) fn is_sleepless(&self, workers: usize) -> bool {
-        engine::gap(self.plan, workers).is_some_and(|gap| gap < SLEEPLESS)
+        engine::time_between_operations(self.plan, workers).is_some_and(|gap| gap < SLEEPLESS)
     }
 
     /// Gives the calling thread the priority of a worker; `normal` is the reason for normal priority.
@@ -155,7 +160,7 @@ impl Staffing<'_> {
 
     /// The plan as an engine carries it: with an engine that carries one operation at a time, all streams share one
     /// slot.
-    pub(super) fn carried(&self, choice: Choice) -> Cow<'_, Plan> {
+    pub(super) fn plan_as_carried(&self, choice: Choice) -> Cow<'_, Plan> {
         if choice == Choice::Inline { Cow::Owned(self.plan.in_one_lane()) } else { Cow::Borrowed(self.plan) }
     }
 
@@ -166,4 +171,9 @@ impl Staffing<'_> {
         let sharing = bounds.iter().filter(|lanes| lanes[0] > 0).count().max(1) as u64;
         (u64::from(most).saturating_sub(own) / sharing).max(1)
     }
+}
+
+/// A number of workers that each have at least one of the `bound` operations in flight; one at least.
+fn allowed_workers(workers: usize, bound: usize) -> usize {
+    workers.min(bound).max(1)
 }

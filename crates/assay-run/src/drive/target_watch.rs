@@ -9,7 +9,7 @@
 //!
 //! Block devices are watched by their counters; here only their identity is compared at the end.
 
-use crate::targets::{Altered, FileStamp, Real, Targets};
+use crate::open::targets::{Altered, FileStamp, Real, Targets};
 use assay_base::Instant;
 use assay_device::safety::writers;
 use assay_record::{Event, EventKind};
@@ -157,7 +157,7 @@ impl<'a> TargetWatch<'a> {
     pub(super) fn end(&mut self, now: Instant) -> Vec<Event> {
         let mut events = self.changes(now);
         for target in &self.targets {
-            events.extend(target.altered().map(|altered| target.altered_event(now, altered)));
+            events.extend(target.alteration().map(|altered| target.altered_event(now, altered)));
             events.extend(target.still_written(now));
         }
         events
@@ -180,7 +180,7 @@ impl Watched<'_> {
         Some(self.event(now, EventKind::Disturbed, text))
     }
 
-    fn altered(&self) -> Option<Altered> {
+    fn alteration(&self) -> Option<Altered> {
         self.real.altered_since(self.before.as_ref())
     }
 

@@ -6,7 +6,7 @@ mod own;
 mod ways;
 
 use super::sampler::{Reading, Sampler};
-use crate::targets::Targets;
+use crate::open::targets::Targets;
 use assay_base::Instant;
 use assay_device::probe::DiskStat;
 use assay_device::safety::{DevNum, Roots};
@@ -63,9 +63,9 @@ impl Watched {
         devices.extend(targets.real().iter().take(plan.targets.into()).filter_map(|real| real.disk));
         devices.sort();
         devices.dedup();
-        let place = |device: &DevNum| devices.binary_search(device).ok();
         let own_device = targets.real().iter().take(plan.targets.into());
-        let own_device = own_device.map(|real| real.disk.as_ref().and_then(place)).collect();
+        let own_device =
+            own_device.map(|real| real.disk.as_ref().and_then(|device| devices.binary_search(device).ok())).collect();
         let mut watched = Watched {
             stations: Vec::new(),
             own_device,
@@ -147,22 +147,22 @@ impl Watched {
         beside: &Beside<'_>,
     ) -> (Vec<DiskCounters>, Vec<ForeignLoad>) {
         let before = std::mem::replace(&mut self.before, reading);
-        let rose: Vec<Option<DiskStat>> = (0..self.devices.len()).map(|at| self.rose(at, &before)).collect();
+        let rose: Vec<Option<DiskStat>> = (0..self.devices.len()).map(|at| self.risen_counters(at, &before)).collect();
         let log_bytes = beside.log_bytes.saturating_sub(self.log_bytes);
         self.log_bytes = beside.log_bytes;
         let late_ns = self.before.at.as_ns().saturating_sub(interval.end_ns);
-        let made = own::Made { interval, cache: beside.cache, log_bytes, late_ns };
+        let made = own::IntervalWork { interval, cache: beside.cache, log_bytes, late_ns };
         self.ways.iter_mut().for_each(|way| way.count(&self.flows, &made));
         let disks = self.own_device.iter().enumerate();
         let disks = disks.filter_map(|(target, at)| Some(counters(target as u16, &rose[(*at)?]?))).collect();
         let (ways, stations) = (&self.ways, &mut self.stations);
         let foreign = stations.iter_mut().enumerate();
-        let foreign = foreign.filter_map(|(at, station)| station.foreign(at as u16, ways, &rose)).collect();
+        let foreign = foreign.filter_map(|(at, station)| station.foreign_load(at as u16, ways, &rose)).collect();
         self.keep_unread(before);
         (disks, foreign)
     }
 
-    fn rose(&self, at: usize, before: &Reading) -> Option<DiskStat> {
+    fn risen_counters(&self, at: usize, before: &Reading) -> Option<DiskStat> {
         self.before.disks.get(at)?.as_ref()?.since(before.disks.get(at)?.as_ref()?)
     }
 
@@ -178,8 +178,8 @@ impl Watched {
 
 impl Station {
     /// What others did; `None` where they did nothing.
-    fn foreign(&mut self, number: u16, ways: &[Way], rose: &[Option<DiskStat>]) -> Option<ForeignLoad> {
-        let own = self.ways.iter().map(|at| ways[*at].own()).fold(own::nothing(), own::plus);
+    fn foreign_load(&mut self, number: u16, ways: &[Way], rose: &[Option<DiskStat>]) -> Option<ForeignLoad> {
+        let own = self.ways.iter().map(|at| ways[*at].own_work()).fold(own::nothing(), own::plus);
         let counted = self.disks.iter().map(|at| rose[*at].as_ref().map(|rose| work(rose, self.is_timed)));
         let counted = counted.sum_of_all();
         let by_bytes = self.ways.iter().any(|at| ways[*at].counts_bytes_only());

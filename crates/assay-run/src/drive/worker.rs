@@ -3,15 +3,15 @@
 use super::facts;
 use super::how::too_large;
 use super::staffing::{Scheduling, Staffing};
+use crate::cache::lookaside::{Lookaside, with_cache};
+use crate::cache::page_cache;
 use crate::databases::{Database, LedgerFile, carrying};
-use crate::engine::Chosen;
 use crate::failure::Failure;
-use crate::header;
-use crate::lookaside::{Lookaside, with_cache};
-use crate::page_cache;
-use crate::pulse::Pulse;
-use crate::signals::StopCell;
-use crate::targets::Targets;
+use crate::host::pulse::Pulse;
+use crate::host::signals::StopCell;
+use crate::log::header;
+use crate::open::engine::Chosen;
+use crate::open::targets::Targets;
 use assay_base::{BlockDevice, Device, Instant};
 use assay_device::clock::Clock;
 use assay_device::facts::{EngineError, EngineFacts, Slots};
@@ -105,7 +105,7 @@ impl Recruit<'_> {
         let (index, target) = (part.index as usize, part.index as u16);
         let alone = Part { index: 0, of: 1 };
         let started = carrying::load(staffing.plan).and_then(|load| {
-            let sessions = database.sessions((staffing.plan, target), load, move || clock.now(), shared.commits);
+            let sessions = database.sessions(staffing.plan, target, load, move || clock.now(), shared.commits);
             Ok((load, sessions.map_err(|trouble| Failure::database(&trouble))?))
         });
         let (load, sessions) = match started {
@@ -137,10 +137,10 @@ impl Recruit<'_> {
         let Recruit { shared, part, chosen, marked, notices, going, spent } = self;
         let Shared { staffing, clock, .. } = shared;
         let (index, choice) = (part.index as usize, chosen.choice);
-        let carried = staffing.carried(choice);
+        let carried = staffing.plan_as_carried(choice);
         let bound = staffing.bound(part, choice);
         let slots = assay_engine::slots(&carried, part, bound);
-        let device = match shared.device(slots, (part, marked.ledger.is_some()), choice) {
+        let device = match shared.device(slots, part, marked.ledger.is_some(), choice) {
             Ok(device) => {
                 if !device.is_stamped_when_found() {
                     shared.pulse.set_fine();
@@ -208,7 +208,7 @@ impl Working<'_> {
 
 impl Shared<'_> {
     /// The engine of the worker of `part`, with `slots` for operations.
-    fn device(&self, slots: u32, (part, verifies): (Part, bool), choice: Choice) -> Result<AnyDevice, Failure> {
+    fn device(&self, slots: u32, part: Part, verifies: bool, choice: Choice) -> Result<AnyDevice, Failure> {
         let plan = self.staffing.plan;
         let targets = usize::from(plan.targets);
         let blocks = (0..targets).map(|index| self.targets.geometry(index).block);

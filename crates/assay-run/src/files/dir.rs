@@ -24,12 +24,12 @@ pub(super) struct Dir {
 
 impl Dir {
     /// The directory of a path, and the name in it.
-    pub(super) fn of(path: &Path) -> io::Result<(Dir, &OsStr)> {
-        Ok((Dir::at(held::parent(path))?, held::name(path)?))
+    pub(super) fn open_parent(path: &Path) -> io::Result<(Dir, &OsStr)> {
+        Ok((Dir::open_directory(held::parent(path))?, held::name(path)?))
     }
 
     /// The directory with this path: the one that this process holds, or is below it, or the one that is there now.
-    pub(super) fn at(path: &Path) -> io::Result<Dir> {
+    pub(super) fn open_directory(path: &Path) -> io::Result<Dir> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let fd = match held::open(path) {
             Some(opened) => opened?,
@@ -88,7 +88,7 @@ impl Dir {
             .is_ok_and(|stat| stat.is_some_and(|stat| kind(&stat) == FileType::RegularFile))
     }
 
-    pub(super) fn taken(&self, name: &OsStr, stat: &Stat) -> io::Error {
+    pub(super) fn name_is_taken(&self, name: &OsStr, stat: &Stat) -> io::Error {
         let what = obstacle(stat, self.target(name)).map_or(String::new(), |what| format!(", as {what}"));
         let text = format!("it is there already{what}, and existing files are never overwritten");
         io::Error::new(io::ErrorKind::AlreadyExists, text)
@@ -104,7 +104,7 @@ impl Dir {
     }
 
     /// Writes to a temporary name and renames when all data are durable; `over` says whether an existing file may be replaced.
-    pub(super) fn put(&self, name: &OsStr, bytes: &[u8], mode: Option<Mode>, over: bool) -> io::Result<()> {
+    pub(super) fn write_file(&self, name: &OsStr, bytes: &[u8], mode: Option<Mode>, over: bool) -> io::Result<()> {
         let mut half = Half::new(self)?;
         if let Some(mode) = mode {
             rustix::fs::fchmod(&half.file, mode)?;
@@ -196,7 +196,6 @@ pub(super) fn kind(stat: &Stat) -> FileType {
 
 /// Says in words what is in the way; `None` for a regular file with one name.
 pub(super) fn obstacle(stat: &Stat, target: Option<PathBuf>) -> Option<String> {
-    let device = || format!("{}:{}", rustix::fs::major(stat.st_rdev), rustix::fs::minor(stat.st_rdev));
     Some(match kind(stat) {
         FileType::RegularFile if stat.st_nlink <= 1 => return None,
         FileType::RegularFile => format!("one of {} names (hard links) of a file", stat.st_nlink),
@@ -207,10 +206,15 @@ pub(super) fn obstacle(stat: &Stat, target: Option<PathBuf>) -> Option<String> {
         FileType::Directory => "a directory".to_owned(),
         FileType::Fifo => "a FIFO".to_owned(),
         FileType::Socket => "a socket".to_owned(),
-        FileType::BlockDevice => format!("a block device ({})", device()),
-        FileType::CharacterDevice => format!("a character device ({})", device()),
+        FileType::BlockDevice => format!("a block device ({})", number_of(stat)),
+        FileType::CharacterDevice => format!("a character device ({})", number_of(stat)),
         FileType::Unknown => "something unknown".to_owned(),
     })
+}
+
+/// The number of a device, such as 8:16.
+fn number_of(stat: &Stat) -> String {
+    format!("{}:{}", rustix::fs::major(stat.st_rdev), rustix::fs::minor(stat.st_rdev))
 }
 
 pub(super) fn in_the_way(what: &str) -> io::Error {

@@ -45,16 +45,16 @@ fn directories() -> MutexGuard<'static, Vec<Directory>> {
 /// Keeps a directory for this process as long as it exists; nothing where the process holds the directory already.
 #[derive(Debug)]
 #[must_use = "the directory is held only as long as this exists"]
-pub struct Held(Option<PathBuf>);
+pub struct HeldDirectory(Option<PathBuf>);
 
-impl Held {
+impl HeldDirectory {
     /// Keeps it until the process ends.
     pub fn until_the_end(self) {
         std::mem::forget(self);
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldDirectory {
     fn drop(&mut self) {
         if let Some(path) = &self.0 {
             directories().retain(|directory| directory.path != *path);
@@ -66,17 +66,17 @@ impl Drop for Held {
 ///
 /// # Errors
 /// `WouldBlock`: another process holds it.
-pub(super) fn hold(path: &Path, descriptor: OwnedFd) -> io::Result<Held> {
+pub(super) fn hold(path: &Path, descriptor: OwnedFd) -> io::Result<HeldDirectory> {
     let mut all = directories();
     if all.iter().any(|directory| directory.path == path) {
-        return Ok(Held(None));
+        return Ok(HeldDirectory(None));
     }
     // On a file system without locks nobody is kept out.
     if rustix::fs::flock(&descriptor, FlockOperation::NonBlockingLockExclusive) == Err(Errno::WOULDBLOCK) {
         return Err(io::ErrorKind::WouldBlock.into());
     }
     all.push(Directory { path: path.to_owned(), descriptor, begun: Vec::new() });
-    Ok(Held(Some(path.to_owned())))
+    Ok(HeldDirectory(Some(path.to_owned())))
 }
 
 /// Opens a directory by its path, from the nearest directory above it that is held; `None` if none is.
@@ -85,11 +85,11 @@ pub(super) fn open(path: &Path) -> Option<io::Result<OwnedFd>> {
     let above = all.iter().filter(|directory| path.starts_with(&directory.path));
     let nearest = above.max_by_key(|directory| directory.path.components().count())?;
     let rest = path.strip_prefix(&nearest.path).ok()?;
-    Some(walk(&nearest.descriptor, rest))
+    Some(open_below(&nearest.descriptor, rest))
 }
 
 /// Opens a directory below another one, name by name. None of them may be a link.
-fn walk(from: &OwnedFd, rest: &Path) -> io::Result<OwnedFd> {
+fn open_below(from: &OwnedFd, rest: &Path) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC | OFlags::NOFOLLOW;
     let mut at = rustix::io::fcntl_dupfd_cloexec(from, 0)?;
     for component in rest.components() {

@@ -49,12 +49,14 @@ pub(super) fn processors() -> u32 {
 
 /// How many numbers a list in the kernel's format contains: `0-3,8`.
 fn listed(text: &str) -> Option<u32> {
-    let count = |part: &str| {
-        let (from, to) = part.split_once('-').unwrap_or((part, part));
-        let (from, to) = (from.parse::<u32>().ok()?, to.parse::<u32>().ok()?);
-        to.checked_sub(from)?.checked_add(1)
-    };
-    text.trim().split(',').map(count).sum::<Option<u32>>().filter(|n| *n > 0)
+    text.trim().split(',').map(numbers_in_range).sum::<Option<u32>>().filter(|n| *n > 0)
+}
+
+/// How many numbers there are in `0-3`, or in `8`.
+fn numbers_in_range(text: &str) -> Option<u32> {
+    let (from, to) = text.split_once('-').unwrap_or((text, text));
+    let (from, to) = (from.parse::<u32>().ok()?, to.parse::<u32>().ok()?);
+    to.checked_sub(from)?.checked_add(1)
 }
 
 #[cfg(test)]

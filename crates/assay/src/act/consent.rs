@@ -3,13 +3,14 @@
 
 use crate::args::Access;
 use crate::confirm::{Seat, seat};
+use crate::environment::variable;
 use crate::screen::{complain, tell};
 use crate::terminal;
 use assay_device::safety::{Gate, Refusal, RuleId};
 use assay_judge::for_a_shell;
-use assay_run::consents::{self, Consents, Kept};
 use assay_run::failure::Failure;
-use assay_run::targets::{Named, TargetNeeds, Targets};
+use assay_run::open::consents::{self, Consents, StoredConsent};
+use assay_run::open::targets::{Named, TargetNeeds, Targets};
 use std::io::BufRead;
 
 /// The tokens of the devices that may be destroyed, separated by commas.
@@ -78,7 +79,7 @@ fn is_confirmed(value: Option<&str>) -> Result<bool, Failure> {
 }
 
 /// The refusal with advice that can be followed in a drop-in, which has no options.
-fn in_a_drop_ins_words(refusal: &Refusal, kept: &[Kept]) -> Failure {
+fn in_a_drop_ins_words(refusal: &Refusal, kept: &[StoredConsent]) -> Failure {
     let for_good = refusal.rules().find(|rule| *rule != RuleId::Consent && !rule.overridable());
     let to_do = for_good.map_or_else(|| how_to_agree(refusal), |rule| rule.remedy().to_owned());
     let mut failure = Failure::refused(format!("{}\n  to do: {to_do}; nothing was written", refusal.found()));
@@ -102,8 +103,9 @@ fn in_a_drop_ins_words(refusal: &Refusal, kept: &[Kept]) -> Failure {
 
 /// The rules that a consent has to override.
 fn overridden(refusal: &Refusal) -> Vec<String> {
-    let is_confirmed_otherwise = |rule: &RuleId| *rule == RuleId::S6 && refusal.is_in_container;
-    let rules = refusal.rules().filter(|rule| rule.overridable() && !is_confirmed_otherwise(rule));
+    let rules = refusal.rules().filter(|rule| rule.overridable());
+    // In a container this rule is confirmed by another option.
+    let rules = rules.filter(|rule| *rule != RuleId::S6 || !refusal.is_in_container);
     rules.map(|rule| rule.to_string()).collect()
 }
 
@@ -113,9 +115,10 @@ fn how_to_agree(refusal: &Refusal) -> String {
     let rules = overridden(refusal);
     let stop = if rules.iter().any(|rule| rule == "S6") { "stop that process; or, " } else { "" };
     let overriding = if rules.is_empty() { String::new() } else { format!(" --override {}", rules.join(",")) };
-    let (unseen, container) = match refusal.is_in_container {
-        true => (" and nothing outside this container uses it", " --in-container"),
-        false => ("", ""),
+    let (unseen, container) = if refusal.is_in_container {
+        (" and nothing outside this container uses it", " --in-container")
+    } else {
+        ("", "")
     };
     format!("{stop}if its data may go{unseen}, agree once: assay consent {name}{container}{overriding}")
 }
@@ -131,11 +134,6 @@ fn in_a_script(in_container: bool) -> String {
 /// The run directory that was asked for.
 pub(crate) fn run_dir() -> Option<std::path::PathBuf> {
     variable(RUN_DIR).map(Into::into)
-}
-
-#[allow(clippy::disallowed_methods, reason = "the binary reads the environment")]
-pub(super) fn variable(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
 }
 
 fn tokens(text: &str) -> Vec<String> {

@@ -2,11 +2,11 @@
 //! written for the original, with the original's.
 
 use super::common::MINUS_ONE;
-use super::consent::variable;
+use crate::environment::variable;
 use crate::screen::complain;
-use assay_run::consents::{self, Consents, ExitCodes};
 use assay_run::failure::{Failure, code};
-use assay_run::signals;
+use assay_run::host::signals;
+use assay_run::open::consents::{self, Consents, ExitCodes};
 use std::path::Path;
 
 /// Whose exit codes are asked for.
@@ -14,7 +14,7 @@ const VARIABLE: &str = "ASSAY_ACT_EXIT";
 
 /// Whose exit codes a test of these devices ends with: as the environment says, otherwise as a consent for one of the
 /// devices does.
-pub(super) fn chosen(devices: &[String]) -> Result<ExitCodes, Failure> {
+pub(super) fn exit_codes_for(devices: &[String]) -> Result<ExitCodes, Failure> {
     match variable(VARIABLE) {
         Some(value) => value.parse().map_err(|why| Failure::usage(format!("{VARIABLE}: {why}"))),
         None => Ok(by_consent(devices).unwrap_or(ExitCodes::Assay)),
@@ -30,7 +30,7 @@ fn by_consent(devices: &[String]) -> Option<ExitCodes> {
 
 /// The outcome of a test or a preparation with these exit codes. The original ends with 0 when a test has run, whatever
 /// came of it; with 255 when it could not begin; and a signal ends it at once.
-pub(super) fn with(codes: ExitCodes, outcome: Result<u8, Failure>) -> Result<u8, Failure> {
+pub(super) fn with_exit_codes(codes: ExitCodes, outcome: Result<u8, Failure>) -> Result<u8, Failure> {
     if codes == ExitCodes::Assay {
         return outcome;
     }
@@ -63,9 +63,12 @@ mod tests {
             [(0, 0), (10, 0), (11, 0), (12, 0), (2, 255), (3, 255), (4, 255), (5, 255), (255, 255), (70, 70)]
         {
             assert_eq!(as_act(ours), acts, "{ours}");
-            assert_eq!(with(ExitCodes::Assay, Ok(ours)).ok(), Some(ours));
+            assert_eq!(with_exit_codes(ExitCodes::Assay, Ok(ours)).ok(), Some(ours));
         }
-        assert_eq!(with(ExitCodes::Act, Err(Failure::refused("it is mounted"))).ok(), Some(255));
-        assert_eq!(with(ExitCodes::Assay, Err(Failure::refused("it is mounted"))).map_err(|e| e.code), Err(4));
+        assert_eq!(with_exit_codes(ExitCodes::Act, Err(Failure::refused("it is mounted"))).ok(), Some(255));
+        assert_eq!(
+            with_exit_codes(ExitCodes::Assay, Err(Failure::refused("it is mounted"))).map_err(|e| e.code),
+            Err(4)
+        );
     }
 }

@@ -5,19 +5,18 @@ use assay_formats::act::export::Export;
 use assay_formats::act::log::Unit;
 use assay_record::Entry;
 use assay_run::failure::{Failure, code, shown};
-use assay_run::reading;
-use assay_run::rundir;
+use assay_run::log::reading;
+use assay_run::log::rundir;
 use std::path::Path;
 
 /// Writes the log to standard output in ACT's format. `step` selects the step of a certification.
 pub(crate) fn act_log(log: &Path, step: Option<u32>, unit: Unit) -> Result<u8, Failure> {
     let path = rundir::log_in(log);
-    let wrong = |why: String| Failure::workload(format!("{}: {why}", shown(&path)));
     let mut reader = reading::read(&path)?;
     let mut export: Option<Export> = None;
     let mut steps = 0;
     let mut text = String::new();
-    while let Some(entry) = reader.next_entry().map_err(|e| wrong(e.to_string()))? {
+    while let Some(entry) = reader.next_entry().map_err(|e| unfit(&path, e))? {
         match entry {
             Ok(Entry::Header(header)) => {
                 steps += 1;
@@ -30,21 +29,21 @@ pub(crate) fn act_log(log: &Path, step: Option<u32>, unit: Unit) -> Result<u8, F
                     continue;
                 }
                 if header.continues && export.is_some() {
-                    return Err(wrong("the run was interrupted and continued; an ACT log has no way to say so".into()));
+                    return Err(unfit(&path, "the run was interrupted and continued; an ACT log has no way to say so"));
                 }
                 if export.is_some() {
-                    return Err(wrong("it holds several steps\n  = name one with --step N".into()));
+                    return Err(unfit(&path, "it holds several steps\n  = name one with --step N"));
                 }
-                export = Some(Export::begin(&header, unit, &mut text).map_err(&wrong)?);
+                export = Some(Export::begin(&header, unit, &mut text).map_err(|why| unfit(&path, why))?);
             }
             Ok(Entry::Interval(interval)) => {
                 if let Some(export) = &mut export {
-                    export.interval(&interval, &mut text).map_err(&wrong)?;
+                    export.interval(&interval, &mut text).map_err(|why| unfit(&path, why))?;
                 }
             }
             Ok(_) => {}
             Err(damage) if damage.torn_tail => break,
-            Err(damage) => return Err(wrong(format!("the log is damaged: {damage}"))),
+            Err(damage) => return Err(unfit(&path, format!("the log is damaged: {damage}"))),
         }
         if text.len() > 1 << 16 && !say(&std::mem::take(&mut text)) {
             return Ok(code::DONE);
@@ -52,8 +51,12 @@ pub(crate) fn act_log(log: &Path, step: Option<u32>, unit: Unit) -> Result<u8, F
     }
     export.ok_or_else(|| {
         let step = step.map_or_else(|| "a run".to_owned(), |step| format!("step {step}"));
-        wrong(format!("there is no {step} in it"))
+        unfit(&path, format!("there is no {step} in it"))
     })?;
     say(&text);
     Ok(code::DONE)
+}
+
+fn unfit(log: &Path, why: impl std::fmt::Display) -> Failure {
+    Failure::workload(format!("{}: {why}", shown(log)))
 }

@@ -10,8 +10,6 @@ use std::path::Path;
 
 /// Prints what `act_latency.py` prints; where the original ends in a traceback, one line on standard error says why.
 pub(super) fn run(args: &[String]) -> Result<u8, Failure> {
-    let mut open =
-        |name: &str| -> io::Result<Box<dyn BufRead>> { Ok(Box::new(BufReader::new(files::open(Path::new(name))?))) };
     let mut out = String::new();
     let ended = latency::run(args, &mut open, &mut out).map_err(|_| Failure::bug("a table that cannot be written"))?;
     say(&out);
@@ -19,4 +17,8 @@ pub(super) fn run(args: &[String]) -> Result<u8, Failure> {
         tell(&complaint);
     }
     Ok(ended.code)
+}
+
+fn open(name: &str) -> io::Result<Box<dyn BufRead>> {
+    Ok(Box::new(BufReader::new(files::open(Path::new(name))?)))
 }

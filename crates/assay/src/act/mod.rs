@@ -30,7 +30,7 @@ pub(crate) enum Tool {
 
 impl Tool {
     /// The tool with this name.
-    pub(crate) fn of(name: &str) -> Option<Tool> {
+    pub(crate) fn for_program(name: &str) -> Option<Tool> {
         match name {
             "act_storage" => Some(Tool::Test(Kind::Storage)),
             "act_index" => Some(Tool::Test(Kind::Index)),

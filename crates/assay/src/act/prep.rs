@@ -7,13 +7,13 @@ use crate::args::Access;
 use crate::progress::Progress;
 use assay_device::select::Choice;
 use assay_formats::act::prep as text;
+use assay_run::certificate::records::Records;
 use assay_run::failure::{Failure, code};
+use assay_run::host::signals;
+use assay_run::host::threads::spawn;
+use assay_run::open::seed::seed;
+use assay_run::open::targets::{self, TargetNeeds};
 use assay_run::prepare::{self, prepare};
-use assay_run::records::Records;
-use assay_run::seed::seed;
-use assay_run::signals;
-use assay_run::targets::{self, TargetNeeds};
-use assay_run::threads::spawn;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -29,35 +29,33 @@ pub(super) fn run(args: &[String]) -> Result<u8, Failure> {
         say(&text::open_failed(device));
         return Ok(MINUS_ONE);
     }
-    exit::with(exit::chosen(args)?, prepared(device, args))
+    exit::with_exit_codes(exit::exit_codes_for(args)?, prepare_device(device, args))
 }
 
 /// Prepares the device, whose name is the only one of `args`.
-fn prepared(device: &str, args: &[String]) -> Result<u8, Failure> {
-    let named = targets::named(args)?;
-    let smallest = |_: u16, block: u32| u64::from(block.max(4096));
-    // Preparing keeps no log, only its records: these must not be on the device that is overwritten.
+fn prepare_device(device: &str, args: &[String]) -> Result<u8, Failure> {
+    let named = targets::parse_block_targets(args)?;
     let records = Records::host();
-    let needs = TargetNeeds { writes: true, smallest: &smallest, beside: 0, log_dir: records.dir(), page_cache: &[] };
-    let opened = consent::open(&named, needs, Access::default(), Company::None)?;
+    let opened = consent::open(&named, TargetNeeds::for_preparation(records.dir()), Access::default(), Company::None)?;
     if opened.real().is_empty() {
         return Err(Failure::usage(format!("{device} holds no data and needs no preparation")));
     }
     opened.recheck()?;
-    let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
+    let stop = signals::watch()?;
     let size = opened.geometry(0).size;
     say(&text::size_line(device, size));
     let done = Arc::new(AtomicU64::new(0));
     let mut progress = Progress::shared(done.clone());
     let how = prepare::Preparation { zero: true, afresh: false, engine: Choice::Auto, run: seed(None, &named) as u32 };
     std::thread::scope(|scope| {
-        let body = || prepare(opened.real(), args, how, Some(&records), &mut progress, &stop);
-        let work = spawn(scope, "prepare".to_owned(), body)?;
+        let work = spawn(scope, "prepare".to_owned(), || {
+            prepare(opened.real(), args, how, Some(&records), &mut progress, &stop)
+        })?;
         let mut dots = Dots { device, row: text::dots(size), printed: 0 };
         watch(&work, &done, &mut dots);
         let result = work.join().unwrap_or_else(|_| Err(Failure::bug("preparing panicked")));
         if result.is_ok() {
-            dots.upto(2 * dots.row);
+            dots.print_up_to(2 * dots.row);
         } else {
             say("\n");
         }
@@ -68,7 +66,7 @@ fn prepared(device: &str, args: &[String]) -> Result<u8, Failure> {
 #[allow(clippy::disallowed_methods, reason = "the display's own pace, not an operation's")]
 fn watch<T>(work: &ScopedJoinHandle<'_, T>, done: &AtomicU64, dots: &mut Dots<'_>) {
     while !work.is_finished() {
-        dots.upto(done.load(Ordering::Relaxed) * 2 * dots.row / 1000);
+        dots.print_up_to(done.load(Ordering::Relaxed) * 2 * dots.row / 1000);
         std::thread::sleep(std::time::Duration::from_millis(50));
     }
 }
@@ -82,7 +80,7 @@ struct Dots<'a> {
 
 impl Dots<'_> {
     /// Continues up to `dots` in both rows together.
-    fn upto(&mut self, dots: u64) {
+    fn print_up_to(&mut self, dots: u64) {
         while self.printed < dots.min(2 * self.row) {
             if self.printed == 0 {
                 say(&text::cleaning_line(self.device));

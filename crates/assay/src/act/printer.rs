@@ -9,8 +9,8 @@ use assay_formats::act::log::write::{self, Stop};
 use assay_formats::act::log::{DeviceLine, Unit};
 use assay_record::{Close, CloseReason, Entry, Event, EventKind, Header, Interval};
 use assay_run::failure::code;
-use assay_run::logfile::Listen;
-use assay_run::signals::StopCell;
+use assay_run::host::signals::StopCell;
+use assay_run::log::logfile::Listen;
 use std::cell::Cell;
 use std::io::ErrorKind;
 use std::rc::Rc;
@@ -118,10 +118,8 @@ impl Printer {
     /// When nobody reads the output, the test is useless: it ends. When the output cannot be written, because its disk is
     /// full or its terminal has gone, the test goes on like ACT's, and what was not written is kept for the next time.
     fn print(&mut self, text: &str) {
-        let said = match self.unsaid.is_empty() {
-            true => try_to_say(text),
-            false => try_to_say(&format!("{}{text}", self.unsaid)),
-        };
+        let said =
+            if self.unsaid.is_empty() { try_to_say(text) } else { try_to_say(&format!("{}{text}", self.unsaid)) };
         match said {
             Ok(()) => self.unsaid.clear(),
             Err(failure) if failure.error.kind() == ErrorKind::BrokenPipe => self.stop.ask(CloseReason::LogFailed),
@@ -135,16 +133,15 @@ impl Printer {
     }
 
     fn event(&mut self, event: &Event) {
-        let number = |key: &str| event.details.get(key).and_then(|text| text.parse::<usize>().ok());
         let Some(header) = &self.header else { return };
-        let flow = number("flow").and_then(|flow| header.flows.get(flow));
+        let flow = number_in(event, "flow").and_then(|flow| header.flows.get(flow));
         let stream = flow.and_then(|flow| header.streams.get(usize::from(flow.stream)));
         let device = flow.and_then(|flow| header.targets.get(usize::from(flow.target)));
         let (Some(stream), Some(device)) = (stream, device) else { return };
         let write = stream.direction == Some(Direction::Write);
         let text = match event.what {
             EventKind::IoError => {
-                let errno = number("errno").unwrap_or(0) as i32;
+                let errno = number_in(event, "errno").unwrap_or(0) as i32;
                 let (_, text) = super::common::errno(&std::io::Error::from_raw_os_error(errno));
                 self.named += 1;
                 write::io_failed(write, &device.name, errno, &text)
@@ -154,7 +151,7 @@ impl Printer {
                 let verb = if write { "writing" } else { "reading" };
                 format!("ERROR: {verb} {}: {}\n", device.name, event.text)
             }
-            EventKind::LagStop => lagging(self.conf.kind, &stream.name).text().to_owned(),
+            EventKind::LagStop => stop_for_lag(self.conf.kind, &stream.name).text().to_owned(),
             _ => return,
         };
         self.print(&text);
@@ -200,7 +197,7 @@ impl Listen for Printer {
 }
 
 /// ACT's words for a stream that falls behind.
-fn lagging(kind: Kind, stream: &str) -> Stop {
+fn stop_for_lag(kind: Kind, stream: &str) -> Stop {
     match (kind, stream) {
         (Kind::Storage, "large-block-reads" | "tomb-raider-reads") => Stop::LargeBlockReads,
         (Kind::Storage, "large-block-writes") => Stop::LargeBlockWrites,
@@ -208,4 +205,9 @@ fn lagging(kind: Kind, stream: &str) -> Stop {
         (Kind::Index, "reads") => Stop::Generator,
         (Kind::Index, _) => Stop::Cache,
     }
+}
+
+/// The number that an event has under this key.
+fn number_in(event: &Event, key: &str) -> Option<usize> {
+    event.details.get(key).and_then(|text| text.parse().ok())
 }

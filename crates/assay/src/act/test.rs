@@ -13,15 +13,15 @@ use assay_formats::act::conf::{self, Conf, Kind, Outcome};
 use assay_formats::act::log::write;
 use assay_formats::act::lower;
 use assay_model::workload::Adjust;
+use assay_run::certificate::records::Records;
 use assay_run::drive::{Drive, Manner, drive};
 use assay_run::failure::Failure;
 use assay_run::files;
-use assay_run::logfile::LogFile;
-use assay_run::records::Records;
-use assay_run::rundir;
-use assay_run::seed::seed;
-use assay_run::signals;
-use assay_run::targets::{self, TargetNeeds};
+use assay_run::host::signals;
+use assay_run::log::logfile::LogFile;
+use assay_run::log::rundir;
+use assay_run::open::seed::seed;
+use assay_run::open::targets::{self, TargetNeeds};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
@@ -37,23 +37,23 @@ const NOWHERE: &str = "/proc";
 /// Does what the program of `kind` does with these arguments.
 pub(super) fn run(kind: Kind, args: &[String]) -> Result<u8, Failure> {
     let cpus = processors();
-    let conf = match config(kind, args, cpus) {
+    let conf = match read_config(kind, args, cpus) {
         Ok(conf) => conf,
         Err((text, exit)) => {
             say(&text);
             return Ok(exit);
         }
     };
-    if let Some(complaint) = unusable(&conf) {
+    if let Some(complaint) = complaint_about_devices(&conf) {
         say(&complaint);
         return Ok(MINUS_ONE);
     }
-    let codes = exit::chosen(&conf.device_names)?;
-    exit::with(codes, test(&conf, cpus))
+    let codes = exit::exit_codes_for(&conf.device_names)?;
+    exit::with_exit_codes(codes, run_test(&conf, cpus))
 }
 
 /// The config, after printing everything that precedes the devices; or the last words and the exit code.
-fn config(kind: Kind, args: &[String], cpus: u32) -> Result<Box<Conf>, (String, u8)> {
+fn read_config(kind: Kind, args: &[String], cpus: u32) -> Result<Box<Conf>, (String, u8)> {
     let mut banner = String::new();
     let _ = conf::write_banner(kind, &mut banner);
     let [path] = args else {
@@ -79,7 +79,7 @@ fn config(kind: Kind, args: &[String], cpus: u32) -> Result<Box<Conf>, (String, 
 }
 
 /// ACT's words for the first device that cannot be used. A config with file-size-mbytes is for files.
-fn unusable(conf: &Conf) -> Option<String> {
+fn complaint_about_devices(conf: &Conf) -> Option<String> {
     if conf.file_size.is_some() {
         return None;
     }
@@ -96,21 +96,20 @@ fn unusable(conf: &Conf) -> Option<String> {
     })
 }
 
-fn test(conf: &Conf, cpus: u32) -> Result<u8, Failure> {
+fn run_test(conf: &Conf, cpus: u32) -> Result<u8, Failure> {
     let workload = lower::like_act(conf, cpus).map_err(Failure::workload)?;
-    let named = targets::named(&workload.targets.paths)?;
+    let named = targets::parse_block_targets(&workload.targets.paths)?;
     let adjust = Adjust { seed: seed(None, &named), targets: named.len() as u16, ..Adjust::default() };
     let plan = workload.plan(&adjust).map_err(Failure::workload)?;
     let run_dir = consent::run_dir();
-    let smallest = |target, block| plan.smallest_target(target, block);
     let log_dir = run_dir.as_deref().unwrap_or(Path::new(NOWHERE));
-    let needs = TargetNeeds { writes: plan.writes(), smallest: &smallest, beside: 0, log_dir, page_cache: &[] };
+    let needs = TargetNeeds::for_plan(&plan, log_dir);
     let access = Access { create: conf.file_size, engine: Choice::Auto, ..Access::default() };
     let opened = consent::open(&named, needs, access, Company::UnderTheSameConsent)?;
-    let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
+    let stop = signals::watch()?;
     let log = match &run_dir {
         Some(dir) => LogFile::create(&rundir::create(dir, true)?.join("run.jsonl"))?,
-        None => LogFile::unkept(),
+        None => LogFile::without_file(),
     };
     let (printer, ended) = Printer::new(conf, plan.length().as_ns() / 1_000_000_000, &stop);
     let mut log = log.heard_by(Box::new(printer));

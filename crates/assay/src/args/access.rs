@@ -6,7 +6,7 @@ use assay_base::Bytes;
 use assay_device::safety::{Examination, RuleId, Standing};
 use assay_device::select::Choice;
 use assay_run::failure::{Failure, one_line};
-use assay_run::targets::{Allowed, Named, TargetNeeds, Targets};
+use assay_run::open::targets::{Allowed, Named, TargetNeeds, Targets};
 
 /// Options of everything that touches a target.
 #[derive(clap::Args, Debug, Clone, Default)]

@@ -69,17 +69,7 @@ impl Jobs {
     }
 
     fn choice(&self, targets: &[String], measure: Option<Span>) -> Result<Choice, Failure> {
-        let map = |map: &String| {
-            let parts = map.split_once('=').filter(|(name, target)| !name.is_empty() && !target.is_empty());
-            let parts = parts.map(|(name, target)| (name.to_owned(), target.to_owned()));
-            parts.ok_or_else(|| {
-                Failure::usage(format!(
-                    "--map {} names no file and target; write --map data.img=/dev/sdb",
-                    one_line(map)
-                ))
-            })
-        };
-        let maps = self.map.iter().map(map).collect::<Result<Vec<_>, _>>()?;
+        let maps = self.map.iter().map(|map| file_and_target(map)).collect::<Result<Vec<_>, _>>()?;
         if !maps.is_empty() && !targets.is_empty() {
             return Err(Failure::usage(
                 "--map and targets exclude each other: targets take the places of all files, in their order",
@@ -87,5 +77,16 @@ impl Jobs {
         }
         let Jobs { section, page_cache, .. } = self;
         Ok(Choice { sections: section.clone(), maps, targets: targets.to_vec(), page_cache: *page_cache, measure })
+    }
+}
+
+/// Both names in `data.img=/dev/sdb`.
+fn file_and_target(map: &str) -> Result<(String, String), Failure> {
+    match map.split_once('=') {
+        Some((file, target)) if !file.is_empty() && !target.is_empty() => Ok((file.to_owned(), target.to_owned())),
+        _ => Err(Failure::usage(format!(
+            "--map {} names no file and target; write --map data.img=/dev/sdb",
+            one_line(map)
+        ))),
     }
 }

@@ -9,7 +9,7 @@ use assay_device::select::Choice;
 use assay_engine::Limits;
 use assay_engine::shell::Spin;
 use assay_run::drive::Manner;
-use assay_run::settings::{Place, Settings};
+use assay_run::procedure::settings::{Place, Settings};
 use std::path::{Path, PathBuf};
 
 /// How a run is carried out and where its results go.
@@ -72,7 +72,7 @@ impl Output {
     /// What these options and those of other groups settle about runs.
     pub(crate) fn settings<'a>(&self, access: &'a Access, pace: &Pace, criteria: &'a [String]) -> Settings<'a> {
         Settings {
-            pace: pace.asked(),
+            pace: pace.to_pace(),
             criteria,
             manner: self.manner(access.engine),
             judge_on: self.judge_on,
@@ -86,10 +86,7 @@ impl Output {
 /// How long a worker may spin. More than a second would not be waiting for a timer any more.
 fn spin(text: &str) -> Result<Span, String> {
     let span: Span = text.parse().map_err(|e: assay_base::UnitError| e.to_string())?;
-    match span <= Span::from_secs(1) {
-        true => Ok(span),
-        false => Err("write 0s to 1s".to_owned()),
-    }
+    if span <= Span::from_secs(1) { Ok(span) } else { Err("write 0s to 1s".to_owned()) }
 }
 
 /// A block device for which the kernel counts, or that below a file or directory.
@@ -103,8 +100,9 @@ fn disk(text: &str) -> Result<DevNum, String> {
 /// one is never noticed.
 fn patience(text: &str) -> Result<Span, String> {
     let span: Span = text.parse().map_err(|e: assay_base::UnitError| e.to_string())?;
-    match (Span::from_ms(100)..=Span::from_secs(3600)).contains(&span) {
-        true => Ok(span),
-        false => Err("write 100ms to 1h".to_owned()),
+    if (Span::from_ms(100)..=Span::from_secs(3600)).contains(&span) {
+        Ok(span)
+    } else {
+        Err("write 100ms to 1h".to_owned())
     }
 }

@@ -1,7 +1,7 @@
 //! Options of everything that runs a plan: how long, after which warm-up, in which slices.
 
 use assay_base::Span;
-use assay_run::pace;
+use assay_run::procedure::pace;
 
 /// Options of everything that runs a plan.
 #[derive(clap::Args, Debug, Clone, Default)]
@@ -31,7 +31,7 @@ pub(crate) struct Pace {
 
 impl Pace {
     /// The same without its options.
-    pub(crate) fn asked(&self) -> pace::Pace {
+    pub(crate) fn to_pace(&self) -> pace::Pace {
         let Pace { measure, warm_up, until_steady, slice, seed, verify } = *self;
         pace::Pace { measure, warm_up, until_steady, slice, seed, verify }
     }

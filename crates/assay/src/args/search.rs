@@ -1,7 +1,7 @@
 //! Options of the search for the highest load that passes.
 
 use assay_base::Multiple;
-use assay_run::searching::Bounds;
+use assay_run::procedure::searching::Bounds;
 
 /// How the highest load that passes is searched for.
 #[derive(clap::Args, Debug, Clone, Copy)]

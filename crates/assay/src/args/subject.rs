@@ -5,8 +5,8 @@ use crate::candidates;
 use assay_base::Span;
 use assay_model::workload::Workload;
 use assay_run::failure::Failure;
-use assay_run::settings::Settings;
-use assay_run::several::Several;
+use assay_run::procedure::settings::Settings;
+use assay_run::procedure::several::Several;
 use assay_run::workloads;
 use clap_complete::engine::ArgValueCompleter;
 
@@ -35,7 +35,7 @@ impl Subject {
     /// The workload for a verb, with the cache that is asked for; `measure` is how long it is measured if that is said.
     pub(crate) fn workload(&self, verb: &'static str, measure: Option<Span>) -> Result<Workload, Failure> {
         let reading = self.jobs.reading(verb, &self.targets, measure)?;
-        let found = workloads::all_asked(&[&self.workload], &reading)?;
+        let found = workloads::read_all(&[&self.workload], &reading)?;
         let mut workload = found.into_iter().map(|found| found.workload).next().expect("each name is one workload");
         self.lookaside.apply(&mut workload)?;
         Ok(workload)

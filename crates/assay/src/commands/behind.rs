@@ -10,15 +10,15 @@ use assay_run::failure::Failure;
 const FOLLOWED: u64 = 1_000_000;
 
 /// Both sides of the plan's cache before the first target, where there is one and the target has a size.
-pub(super) fn both(plan: &Plan, sizes: &[Option<(u64, u32)>]) -> Option<Result<Sides, Failure>> {
+pub(super) fn both_sides(plan: &Plan, sizes: &[Option<(u64, u32)>]) -> Option<Result<Sides, Failure>> {
     plan.cache?;
-    let geometry = |it: &Option<(u64, u32)>| it.map(|(size, block)| Geometry { size, block });
-    let geometries: Vec<Geometry> = sizes.iter().map_while(geometry).collect();
+    let known = sizes.iter().map_while(|known| *known);
+    let geometries: Vec<Geometry> = known.map(|(size, block)| Geometry { size, block }).collect();
     geometries.first()?;
     Some(sides(plan, &geometries, FOLLOWED).map_err(Failure::workload))
 }
 
-fn share((read, hits): (u64, u64)) -> f64 {
+fn share(read: u64, hits: u64) -> f64 {
     hits as f64 / read.max(1) as f64
 }
 
@@ -35,10 +35,10 @@ fn figures(did: Option<&Did>, seconds: f64) -> String {
 
 /// The share of the operations that write.
 fn writes(plan: &Plan, side: &Side) -> f64 {
-    let sum = |which: &dyn Fn(&u16) -> bool| -> u64 {
-        side.streams.iter().filter(|(stream, _)| which(stream)).map(|(_, did)| did.operations).sum()
-    };
-    sum(&|stream| plan.streams[usize::from(*stream)].writes()) as f64 / sum(&|_| true).max(1) as f64
+    let writing = side.streams.iter().filter(|(stream, _)| plan.streams[usize::from(**stream)].writes());
+    let written: u64 = writing.map(|(_, did)| did.operations).sum();
+    let all: u64 = side.streams.values().map(|did| did.operations).sum();
+    written as f64 / all.max(1) as f64
 }
 
 /// Both sides as lines.
@@ -53,40 +53,43 @@ pub(super) fn text(plan: &Plan, sizes: &[Option<(u64, u32)>], both: &Sides) -> S
         "  of the first {} operations, {:.1} s of them, {:.1}% of the blocks read are in it",
         both.operations,
         both.seconds,
-        share(both.read) * 100.0
+        share(both.read.0, both.read.1) * 100.0
     ));
     let wide = plan.streams.iter().map(|stream| stream.name.chars().count()).max().unwrap_or(0).max(20);
     out.add(format_args!("  {:wide$} {:>24} {:>24}", "on the first target", "application", "target"));
     for (stream, it) in (0u16..).zip(&plan.streams) {
-        let of = |side: &Side| figures(side.streams.get(&stream), both.seconds);
-        out.add(format_args!("  {:wide$} {:>24} {:>24}", it.name, of(&both.application), of(&both.target)));
+        let [application, target] =
+            [&both.application, &both.target].map(|side| figures(side.streams.get(&stream), both.seconds));
+        out.add(format_args!("  {:wide$} {application:>24} {target:>24}", it.name));
     }
-    for (what, of) in [
-        ("writes", &(|side: &Side| writes(plan, side)) as &dyn Fn(&Side) -> f64),
-        ("to the busiest tenth", &Side::busiest_tenth),
-    ] {
-        let percent = |side: &Side| format!("{:.1}%", of(side) * 100.0);
-        out.add(format_args!("  {what:wide$} {:>24} {:>24}", percent(&both.application), percent(&both.target)));
+    let sides = [&both.application, &both.target];
+    for (what, shares) in
+        [("writes", sides.map(|side| writes(plan, side))), ("to the busiest tenth", sides.map(Side::busiest_tenth))]
+    {
+        let [application, target] = shares.map(|share| format!("{:.1}%", share * 100.0));
+        out.add(format_args!("  {what:wide$} {application:>24} {target:>24}"));
     }
     out.0
 }
 
 /// Both sides as JSON.
 pub(super) fn json(plan: &Plan, both: &Sides) -> serde_json::Value {
-    let side = |side: &Side| {
-        let stream = |(stream, did): (&u16, &Did)| {
-            serde_json::json!({
-                "name": plan.streams[usize::from(*stream)].name, "operations": did.operations, "bytes": did.bytes,
-                "operations_per_second": did.operations as f64 / both.seconds.max(1e-9),
-            })
-        };
-        serde_json::json!({
-            "streams": side.streams.iter().map(stream).collect::<Vec<_>>(),
-            "writes": writes(plan, side), "busiest_tenth": side.busiest_tenth(),
-        })
-    };
     serde_json::json!({
         "operations": both.operations, "seconds": both.seconds, "read_blocks": both.read.0, "read_hits": both.read.1,
-        "application": side(&both.application), "target": side(&both.target),
+        "application": side_as_json(plan, both, &both.application), "target": side_as_json(plan, both, &both.target),
+    })
+}
+
+fn side_as_json(plan: &Plan, both: &Sides, side: &Side) -> serde_json::Value {
+    let mut streams = Vec::new();
+    for (stream, did) in &side.streams {
+        streams.push(serde_json::json!({
+            "name": plan.streams[usize::from(*stream)].name, "operations": did.operations, "bytes": did.bytes,
+            "operations_per_second": did.operations as f64 / both.seconds.max(1e-9),
+        }));
+    }
+    serde_json::json!({
+        "streams": streams,
+        "writes": writes(plan, side), "busiest_tenth": side.busiest_tenth(),
     })
 }

@@ -1,7 +1,7 @@
 //! `assay cache-curve`: the share of a workload's reads that a cache would answer, for each size of the cache. No I/O.
 
 use super::outline::{block, sizes_of};
-use super::run::Asking;
+use super::run::RunRequest;
 use crate::args::{ActTest, Jobs, Judged, Pace};
 use crate::candidates;
 use crate::screen::tell;
@@ -12,8 +12,8 @@ use assay_judge::cache_curve::{CacheCurve, Point, SCHEMA, html, knee, text};
 use assay_model::Plan;
 use assay_model::cache::{self, Policy, Settings, Trace, Writes};
 use assay_run::failure::{Failure, code, shown};
-use assay_run::kept::page;
-use assay_run::targets;
+use assay_run::open::targets;
+use assay_run::procedure::kept::write_page;
 use clap::ValueEnum;
 use clap_complete::engine::ArgValueCompleter;
 use std::path::PathBuf;
@@ -81,8 +81,8 @@ pub(crate) fn cache_curve(args: &CacheCurveArgs) -> Result<u8, Failure> {
         return Err(Failure::usage("--operations must be at least 1"));
     }
     let jobs = Jobs { test: args.test, ..Jobs::default() };
-    let asked = Asking::of("cache-curve", &args.workload, &args.targets, &jobs, &Pace::default())?;
-    let named = targets::named(&asked.names)?;
+    let asked = RunRequest::parse("cache-curve", &args.workload, &args.targets, &jobs, &Pace::default())?;
+    let named = targets::parse_block_targets(&asked.names)?;
     if named.is_empty() {
         return Err(Failure::usage("name a target, for its size: assay cache-curve WORKLOAD null:1TiB"));
     }
@@ -90,15 +90,15 @@ pub(crate) fn cache_curve(args: &CacheCurveArgs) -> Result<u8, Failure> {
     let plan = asked.plan(&named, args.load, &pace, &Judged::default())?;
     let sizes = sizes_of(&named)?;
     let usual = block(&sizes);
-    let geometry = |(name, size): (&String, &Option<(u64, u32)>)| match size {
-        Some((size, block)) => Ok(Geometry { size: *size, block: *block }),
-        None => {
-            Err(Failure::usage(format!("the size of {} is not known: name a target that has one", name.escape_debug())))
-        }
-    };
     let names: Vec<String> = named.iter().map(|(name, _)| name.clone()).collect();
-    let geometries: Vec<Geometry> = names.iter().zip(&sizes).map(geometry).collect::<Result<_, _>>()?;
-    let taken = taken(&plan, &geometries, args.block)?;
+    let mut geometries = Vec::new();
+    for (name, size) in names.iter().zip(&sizes) {
+        let (size, block) = size.ok_or_else(|| {
+            Failure::usage(format!("the size of {} is not known: name a target that has one", name.escape_debug()))
+        })?;
+        geometries.push(Geometry { size, block });
+    }
+    let taken = cacheable_ranges(&plan, &geometries, args.block)?;
     let trace = Trace::new(&plan, &geometries)
         .map_err(|why| Failure::workload(format!("the workload {} has no order of its own: {why}", plan.name)))?;
     let settings = Settings {
@@ -107,9 +107,9 @@ pub(crate) fn cache_curve(args: &CacheCurveArgs) -> Result<u8, Failure> {
         one_of: one_of(&plan, usual, args),
         segment: u64::from(SEGMENT).div_ceil(block_bytes),
     };
-    let curve = followed(trace, &plan, &taken, settings, (args, names));
+    let curve = follow_trace(trace, &plan, &taken, settings, args, names);
     if let Some(file) = &args.html {
-        page(file, |text| html(&curve, text))?;
+        write_page(file, |text| html(&curve, text))?;
         tell(&format!("the page is in {}", shown(file)));
     }
     if args.json {
@@ -124,7 +124,7 @@ pub(crate) fn cache_curve(args: &CacheCurveArgs) -> Result<u8, Failure> {
 }
 
 /// What of the targets a cache takes.
-fn taken(plan: &Plan, geometries: &[Geometry], block: Bytes) -> Result<Ranges, Failure> {
+fn cacheable_ranges(plan: &Plan, geometries: &[Geometry], block: Bytes) -> Result<Ranges, Failure> {
     if geometries.iter().any(|geometry| geometry.size / block.get() >= Place::MOST) {
         return Err(Failure::usage(format!(
             "a target has more than {} blocks of {}: name a smaller target, or give --block a larger size",
@@ -148,18 +148,19 @@ fn one_of(plan: &Plan, block: u32, args: &CacheCurveArgs) -> u64 {
     }
 }
 
-fn followed(
+fn follow_trace(
     trace: Trace,
     plan: &Plan,
     taken: &Ranges,
     settings: Settings,
-    (args, targets): (&CacheCurveArgs, Vec<String>),
+    args: &CacheCurveArgs,
+    targets: Vec<String>,
 ) -> CacheCurve {
     let (block, all) = (args.block.get(), taken.blocks());
     // Four sizes for each doubling, where they cost nothing.
     let steps = if settings.policy == Policy::Lru { 4.0 } else { 1.0 };
-    let size = |step: u32| (SMALLEST as f64 * (f64::from(step) / steps).exp2()).round() as u64;
-    let sizes: Vec<u64> = (0..).map(size).take_while(|size| *size < all).chain([all]).collect();
+    let sizes = (0u32..).map(|step| (SMALLEST as f64 * (f64::from(step) / steps).exp2()).round() as u64);
+    let sizes: Vec<u64> = sizes.take_while(|size| *size < all).chain([all]).collect();
     let mut curve = cache::CacheCurve::new(settings, sizes);
     let mut operations = 0;
     for op in trace.take(usize::try_from(args.operations).unwrap_or(usize::MAX)) {
@@ -210,8 +211,9 @@ mod tests {
         for (operations, one) in [("1000000", 1), ("100000000", 1), ("100000001", 2), ("300000000", 4)] {
             let args = Alone::parse_from(["x", "random-read", "null:1GiB", "--operations", operations]).args;
             let jobs = Jobs { test: args.test, ..Jobs::default() };
-            let asked = Asking::of("cache-curve", &args.workload, &args.targets, &jobs, &Pace::default()).unwrap();
-            let named = targets::named(&asked.names).unwrap();
+            let asked =
+                RunRequest::parse("cache-curve", &args.workload, &args.targets, &jobs, &Pace::default()).unwrap();
+            let named = targets::parse_block_targets(&asked.names).unwrap();
             let plan = asked.plan(&named, None, &crate::args::Pace::default(), &Judged::default()).unwrap();
             assert_eq!(one_of(&plan, 512, &args), one, "{operations}");
         }

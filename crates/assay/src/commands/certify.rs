@@ -8,15 +8,15 @@ use crate::progress::Progress;
 use crate::screen::tell;
 use assay_base::{Bytes, Multiple};
 use assay_model::workload::{Adjust, Workload};
-use assay_run::certifying::Certifying;
+use assay_run::certificate::signing::Signer;
 use assay_run::failure::Failure;
+use assay_run::host::signals;
 use assay_run::observer::Observer;
+use assay_run::open::schedulers::Schedulers;
+use assay_run::open::targets::{self, Named, Real, TargetNeeds, Targets};
 use assay_run::procedure::Procedure;
-use assay_run::schedulers::Schedulers;
-use assay_run::settings::Settings;
-use assay_run::signals;
-use assay_run::signing::Signer;
-use assay_run::targets::{self, Named, Real, TargetNeeds, Targets};
+use assay_run::procedure::certifying::Certifying;
+use assay_run::procedure::settings::Settings;
 use clap_complete::engine::ArgValueCompleter;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::path::{Path, PathBuf};
@@ -60,21 +60,21 @@ const KEPT_FREE: u64 = 512 << 20;
 
 /// Runs the procedure.
 pub(crate) fn certify(args: &Certify) -> Result<u8, Failure> {
-    let (procedure, targets) = Procedure::of(&args.targets, args.quick, args.at, args.test.kind())?;
+    let (procedure, targets) = Procedure::parse(&args.targets, args.quick, args.at, args.test.kind())?;
     if targets.is_empty() && !args.quick {
         return Err(Failure::usage(
             "certify needs a device; without one: assay certify --quick looks a scratch file here",
         ));
     }
-    let signer = Signer::asked(args.sign.as_deref())?;
+    let signer = Signer::load_if_given(args.sign.as_deref())?;
     if args.quick && args.output.resume.is_some() {
         return Err(Failure::usage("a quick look takes only a minute and cannot be resumed; start it again"));
     }
     let settings = args.output.settings(&args.access, &args.pace, &[]);
     let planned = settings.place.planned(if args.quick { "quick" } else { "certify" })?;
-    let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
+    let stop = signals::watch()?;
     let mut progress = Progress::new(false);
-    let named = targets::named(&targets)?;
+    let named = targets::parse_block_targets(&targets)?;
     // Restored after everything else: setting a scheduler waits for operations in flight, for ever where a disk hangs.
     let scheduler;
     let opened = open(&settings, &named, &procedure.workload, &planned)?;
@@ -112,11 +112,7 @@ fn open(
     settings.manner.suits(named)?;
     let plan =
         workload.plan(&Adjust { targets: named.len() as u16, ..Adjust::default() }).map_err(Failure::workload)?;
-    let smallest = |target, block| plan.smallest_target(target, block);
-    (settings.open)(
-        named,
-        TargetNeeds { writes: plan.writes(), smallest: &smallest, beside: 0, log_dir: planned, page_cache: &[] },
-    )
+    (settings.open)(named, TargetNeeds::for_plan(&plan, planned))
 }
 
 /// The usual size, or what fits.

@@ -49,7 +49,7 @@ struct Violated<'a> {
 }
 
 impl<'a> Violated<'a> {
-    fn of(violation: &'a Violation) -> Violated<'a> {
+    fn new(violation: &'a Violation) -> Violated<'a> {
         let Violation { check, key, left, right } = violation;
         let (condition, rule, text) = (check.name(), check.rule(), violation.to_string());
         Violated { condition, rule, place: key, left: *left, right: *right, text }
@@ -58,7 +58,7 @@ impl<'a> Violated<'a> {
 
 /// Examines a database; a violation is FAIL, and so is the loss of a commit.
 pub(crate) fn check(args: &Check) -> Result<u8, Failure> {
-    let url = databases::named(&args.database)?;
+    let url = databases::parse_url(&args.database)?;
     let (checked, after) = match &args.after {
         Some(dir) => databases::check_after(&url, dir).map(|(checked, after)| (checked, Some(after)))?,
         None => (databases::check(&url)?, None),
@@ -70,7 +70,7 @@ pub(crate) fn check(args: &Check) -> Result<u8, Failure> {
             verdict: verdict(holds),
             loaded: &checked.loaded,
             conditions: Condition::ALL.len(),
-            violations: checked.violations.iter().map(Violated::of).collect(),
+            violations: checked.violations.iter().map(Violated::new).collect(),
             after: after.as_ref(),
             losses: after.as_ref().map(After::losses).unwrap_or_default(),
         })?;
@@ -90,7 +90,7 @@ fn text(checked: &Checked, after: Option<&After>) -> String {
     let warehouses = if loaded.warehouses == 1 { "warehouse" } else { "warehouses" };
     let _ = writeln!(text, "{}: {} {warehouses}, seed {}", loaded.database, loaded.warehouses, loaded.seed);
     if let Some(after) = after {
-        kept(after, &mut text);
+        commits_in_words(after, &mut text);
     }
     for violation in violations {
         let _ = writeln!(text, "  {violation}");
@@ -109,7 +109,7 @@ fn text(checked: &Checked, after: Option<&After>) -> String {
 }
 
 /// What became of the commits of a run.
-fn kept(after: &After, text: &mut String) {
+fn commits_in_words(after: &After, text: &mut String) {
     for loss in after.losses() {
         let _ = writeln!(text, "  {loss}");
     }

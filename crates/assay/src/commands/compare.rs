@@ -5,8 +5,10 @@ use assay_base::Share;
 use assay_judge::compare::{Gate, GateOutcome, Run, compare, html, text};
 use assay_judge::{Judgement, Verdict};
 use assay_run::failure::{Failure, code, shown};
-use assay_run::judging::Log;
-use assay_run::{certificate, files, results, rundir, sum};
+use assay_run::files::sum;
+use assay_run::log::judging::Log;
+use assay_run::log::{results, rundir};
+use assay_run::{certificate, files};
 use std::path::{Path, PathBuf};
 
 /// The exit code where it is too little to tell: that of a test that proves nothing.
@@ -65,10 +67,9 @@ pub(crate) fn compared(args: &Compare) -> Result<u8, Failure> {
             "these runs used different plans:{lines}\n  = to compare them nevertheless, add --anyway"
         ))
     })?;
-    let bug = |_| Failure::bug("a comparison that cannot be rendered");
     if let Some(path) = &args.html {
         let mut page = String::new();
-        html(&comparison, &labels, &mut page).map_err(bug)?;
+        html(&comparison, &labels, &mut page).map_err(cannot_be_rendered)?;
         results::write_new(path, &page)?;
     }
     let gate = args.fail_if_worse.map(|tolerance| Gate::new(&comparison, tolerance));
@@ -80,7 +81,7 @@ pub(crate) fn compared(args: &Compare) -> Result<u8, Failure> {
         print_json(&document)?;
     } else {
         let mut page = String::new();
-        text(&comparison, &labels, &mut page).map_err(bug)?;
+        text(&comparison, &labels, &mut page).map_err(cannot_be_rendered)?;
         crate::stdout::show(&page);
         if let Some(gate) = &gate {
             crate::stdout::show_lines(&gate_in_words(gate));
@@ -142,17 +143,25 @@ fn opened(path: &Path) -> Result<Log, Failure> {
     if path.extension().is_none_or(|extension| extension != "json") {
         return Log::open(path);
     }
-    let wrong = |why: String| Failure::workload(format!("{}: {why}", shown(path)));
-    let text = files::read(path, certificate::LARGEST).map_err(|e| wrong(e.to_string()))?;
-    let certificate: Judgement = serde_json::from_slice(&text).map_err(|e| wrong(format!("not a certificate: {e}")))?;
+    let text = files::read(path, certificate::LARGEST).map_err(|e| unfit(path, e))?;
+    let certificate: Judgement =
+        serde_json::from_slice(&text).map_err(|e| unfit(path, format!("not a certificate: {e}")))?;
     let log_path = path.with_file_name("run.jsonl");
     let log = Log::open(&log_path)?;
-    let sum = sum::sum_of(log.from_the_beginning()?).map_err(|e| wrong(e.to_string()))?;
+    let sum = sum::sum_of(log.from_the_beginning()?).map_err(|e| unfit(path, e))?;
     if certificate.log.is_none_or(|made_of| made_of.blake3 != sum) {
-        return Err(wrong(format!(
-            "{} is not the log of this certificate; `assay verify` shows what differs",
-            shown(&log_path)
-        )));
+        return Err(unfit(
+            path,
+            format!("{} is not the log of this certificate; `assay verify` shows what differs", shown(&log_path)),
+        ));
     }
     Ok(log)
+}
+
+fn cannot_be_rendered(_: std::fmt::Error) -> Failure {
+    Failure::bug("a comparison that cannot be rendered")
+}
+
+fn unfit(file: &Path, why: impl std::fmt::Display) -> Failure {
+    Failure::workload(format!("{}: {why}", shown(file)))
 }

@@ -2,13 +2,13 @@
 //! of the run.
 
 use crate::candidates;
-use crate::confirm::{Seat, agree, seat};
+use crate::confirm::{Seat, ask_for_agreement, seat};
 use crate::stdout::{print_json, show};
 use assay_base::Span;
 use assay_device::safety::{Examination, Gate, Kind, Request, RuleId};
 use assay_judge::for_a_shell;
-use assay_run::consents::{Consents, ExitCodes, Given, Kept, Terms, now};
 use assay_run::failure::{Failure, code, one_line, shown};
+use assay_run::open::consents::{Consents, ExitCodes, Given, StoredConsent, Terms, now};
 use clap_complete::engine::ArgValueCompleter;
 use jiff::{SignedDuration, Timestamp};
 use std::path::Path;
@@ -30,7 +30,7 @@ pub(crate) struct Consent {
     #[arg(long = "override", value_name = "RULE", value_delimiter = ',')]
     pub overrides: Vec<RuleId>,
     /// How long the consent is valid, 1min to 30d. By default as long as the certification of 96h takes, and a day more
-    #[arg(long = "for", value_name = "TIME", default_value = "5d", value_parser = lasting)]
+    #[arg(long = "for", value_name = "TIME", default_value = "5d", value_parser = length_of_consent)]
     pub length: Span,
     /// Tokens of the devices, from `assay devices`, separated by commas. Without a terminal they are required; with one the
     /// command asks for them
@@ -56,11 +56,12 @@ pub(crate) struct Consent {
 }
 
 /// A shorter consent would end before it can be used, a longer one would be forgotten.
-fn lasting(text: &str) -> Result<Span, String> {
+fn length_of_consent(text: &str) -> Result<Span, String> {
     let span: Span = text.parse().map_err(|e: assay_base::UnitError| e.to_string())?;
-    match (Span::from_secs(60)..=Span::from_secs(30 * 86_400)).contains(&span) {
-        true => Ok(span),
-        false => Err("write 1min to 30d".to_owned()),
+    if (Span::from_secs(60)..=Span::from_secs(30 * 86_400)).contains(&span) {
+        Ok(span)
+    } else {
+        Err("write 1min to 30d".to_owned())
     }
 }
 
@@ -71,25 +72,25 @@ pub(crate) fn consent(args: &Consent) -> Result<u8, Failure> {
     }
     let store = Consents::host();
     match (args.list, args.revoke) {
-        (true, _) => listed(&chosen(&store, &args.targets)?, args.json),
+        (true, _) => list_consents(&chosen_consents(&store, &args.targets)?, args.json),
         (_, true) => revoke(&store, args),
-        _ => give(&store, args),
+        _ => give_consents(&store, args),
     }
 }
 
-fn give(store: &Consents, args: &Consent) -> Result<u8, Failure> {
+fn give_consents(store: &Consents, args: &Consent) -> Result<u8, Failure> {
     if args.targets.is_empty() {
         return Err(Failure::usage(
             "consent needs the names of the devices that may be overwritten; assay consent --list shows the consents",
         ));
     }
-    let exams = args.targets.iter().map(|target| admissible(target, args)).collect::<Result<Vec<_>, _>>()?;
-    agreed(&exams, args)?;
-    let (from, until) = until(args.length)?;
+    let exams = args.targets.iter().map(|target| examine_admissible(target, args)).collect::<Result<Vec<_>, _>>()?;
+    require_agreement(&exams, args)?;
+    let (from, until) = begin_and_end(args.length)?;
     let mut given = Vec::new();
     for exam in &exams {
         let terms = Terms { in_container: args.in_container, exit_codes: args.exit_codes };
-        let consent = Given::of(exam, terms, from, until);
+        let consent = Given::new(exam, terms, from, until);
         store.keep(exam.token.as_deref().unwrap_or_default(), &consent)?;
         given.push(consent);
     }
@@ -119,7 +120,7 @@ fn give(store: &Consents, args: &Consent) -> Result<u8, Failure> {
 }
 
 /// The present answers of all rules for a device, as far as they can be evaluated in advance.
-fn admissible(target: &str, args: &Consent) -> Result<Examination, Failure> {
+fn examine_admissible(target: &str, args: &Consent) -> Result<Examination, Failure> {
     let path = Path::new(target);
     let request = Request { overrides: &args.overrides, in_container: args.in_container, ..Request::new(path) };
     let exam = Gate::host().look(&request).map_err(Failure::gate)?;
@@ -133,14 +134,11 @@ fn admissible(target: &str, args: &Consent) -> Result<Examination, Failure> {
 }
 
 /// Asks at a terminal; otherwise requires the tokens.
-fn agreed(exams: &[Examination], args: &Consent) -> Result<(), Failure> {
+fn require_agreement(exams: &[Examination], args: &Consent) -> Result<(), Failure> {
     let all: Vec<&Examination> = exams.iter().collect();
-    let named = |exam: &&Examination| {
-        exam.token.as_ref().is_some_and(|token| args.destroy_data.iter().any(|given| given.eq_ignore_ascii_case(token)))
-    };
     match seat() {
-        Seat::Person => agree(&all),
-        _ => match all.iter().find(|exam| !named(exam)) {
+        Seat::Person => ask_for_agreement(&all),
+        _ => match all.iter().find(|exam| !is_token_given(exam, args)) {
             None => Ok(()),
             Some(exam) => Err(Failure::refused(format!(
                 "there is no terminal to ask whether {} may be overwritten, and no token given is for it; no consent was recorded\n  = \
@@ -152,7 +150,11 @@ fn agreed(exams: &[Examination], args: &Consent) -> Result<(), Failure> {
     }
 }
 
-fn until(length: Span) -> Result<(Timestamp, Timestamp), Failure> {
+fn is_token_given(exam: &Examination, args: &Consent) -> bool {
+    exam.token.as_ref().is_some_and(|token| args.destroy_data.iter().any(|given| given.eq_ignore_ascii_case(token)))
+}
+
+fn begin_and_end(length: Span) -> Result<(Timestamp, Timestamp), Failure> {
     let from = now();
     let length = SignedDuration::from_nanos(i64::try_from(length.as_ns()).unwrap_or(i64::MAX));
     let until = from.checked_add(length).map_err(|e| Failure::host(format!("the system clock cannot be read: {e}")))?;
@@ -160,7 +162,7 @@ fn until(length: Span) -> Result<(Timestamp, Timestamp), Failure> {
 }
 
 /// All consents, or those of the named devices: by the name they were given for, or the path it resolves to.
-fn chosen(store: &Consents, targets: &[String]) -> Result<Vec<Kept>, Failure> {
+fn chosen_consents(store: &Consents, targets: &[String]) -> Result<Vec<StoredConsent>, Failure> {
     let mut all = store.all(now());
     for target in targets {
         if !all.iter().any(|kept| is_of(kept, target)) {
@@ -172,13 +174,13 @@ fn chosen(store: &Consents, targets: &[String]) -> Result<Vec<Kept>, Failure> {
     Ok(all)
 }
 
-fn is_of(kept: &Kept, target: &str) -> bool {
+fn is_of(kept: &StoredConsent, target: &str) -> bool {
     let real = Path::new(target).canonicalize().ok();
     kept.given.as_ref().is_some_and(|given| given.target == target || Some(&given.path) == real.as_ref())
 }
 
 fn revoke(store: &Consents, args: &Consent) -> Result<u8, Failure> {
-    let chosen = chosen(store, &args.targets)?;
+    let chosen = chosen_consents(store, &args.targets)?;
     for kept in &chosen {
         store.revoke(kept)?;
     }
@@ -193,23 +195,13 @@ fn revoke(store: &Consents, args: &Consent) -> Result<u8, Failure> {
     Ok(code::DONE)
 }
 
-fn name(kept: &Kept) -> String {
+fn name(kept: &StoredConsent) -> String {
     kept.given.as_ref().map_or_else(|| kept.file.to_string_lossy().into_owned(), |given| given.target.clone())
 }
 
-fn listed(all: &[Kept], json: bool) -> Result<u8, Failure> {
-    let state = |kept: &Kept| match (&kept.standing, &kept.given) {
-        (Err(why), _) => Err(why.clone()),
-        // The path may name another device by now.
-        (Ok(_), Some(given)) => match Gate::host().introduce(&given.path) {
-            exam if exam.marks.is_empty() => Err(format!("{} is not there now", shown(&given.path))),
-            exam => kept.why_not(&exam).map_or(Ok(()), Err),
-        },
-        (Ok(_), None) => Ok(()),
-    };
+fn list_consents(all: &[StoredConsent], json: bool) -> Result<u8, Failure> {
     if json {
-        let row = |kept: &Kept| serde_json::json!({ "file": kept.file, "consent": kept.given, "counts": state(kept).is_ok(), "why": state(kept).err() });
-        print_json(&all.iter().map(row).collect::<Vec<_>>())?;
+        print_json(&all.iter().map(as_json).collect::<Vec<_>>())?;
         return Ok(code::DONE);
     }
     if all.is_empty() {
@@ -221,9 +213,27 @@ fn listed(all: &[Kept], json: bool) -> Result<u8, Failure> {
             .as_ref()
             .map(|given| format!("from {} until {}, overrides {}", given.given, given.until, given.rules()));
         show(&format!("{}  {}\n", name(kept), of.unwrap_or_else(|| "cannot be read".to_owned())));
-        if let Err(why) = state(kept) {
+        if let Err(why) = state_of(kept) {
             show(&format!("    not valid: {why}\n"));
         }
     }
     Ok(code::DONE)
+}
+
+/// Whether a consent counts now; the error is why it does not.
+fn state_of(kept: &StoredConsent) -> Result<(), String> {
+    match (&kept.standing, &kept.given) {
+        (Err(why), _) => Err(why.clone()),
+        // The path may name another device by now.
+        (Ok(_), Some(given)) => match Gate::host().introduce(&given.path) {
+            exam if exam.marks.is_empty() => Err(format!("{} is not there now", shown(&given.path))),
+            exam => kept.why_not(&exam).map_or(Ok(()), Err),
+        },
+        (Ok(_), None) => Ok(()),
+    }
+}
+
+fn as_json(kept: &StoredConsent) -> serde_json::Value {
+    let state = state_of(kept);
+    serde_json::json!({ "file": kept.file, "consent": kept.given, "counts": state.is_ok(), "why": state.err() })
 }

@@ -7,12 +7,12 @@ use assay_base::{Criterion, Multiple, Rate, Share};
 use assay_judge::curve::{self, text};
 use assay_judge::sessions;
 use assay_model::Plan;
-use assay_run::curving::{Asked, Curving, FILE, PAGE, directory, leave};
 use assay_run::databases::by_sessions::{self, with_sessions};
 use assay_run::failure::{Failure, one_line, shown};
 use assay_run::observer::Observer;
-use assay_run::searching::beginning;
-use assay_run::several::Several;
+use assay_run::procedure::curving::{CurveRequest, Curving, FILE, PAGE, make_directory, write_curve};
+use assay_run::procedure::searching::first_load;
+use assay_run::procedure::several::Several;
 use std::path::Path;
 
 /// `assay curve`
@@ -86,11 +86,16 @@ pub(crate) enum Maximum {
 impl std::str::FromStr for Maximum {
     type Err = String;
     fn from_str(text: &str) -> Result<Maximum, String> {
-        let load = text.parse().map(Maximum::Load).ok();
-        let rate = || text.parse().map(Maximum::Rate).ok().filter(|rate| !matches!(rate, Maximum::Rate(Rate::ZERO)));
-        load.or_else(rate).ok_or_else(|| {
-            format!("\"{}\" is neither a multiple nor a rate; write it like 30x or 60000/s", text.escape_debug())
-        })
+        if let Ok(load) = text.parse() {
+            return Ok(Maximum::Load(load));
+        }
+        match text.parse() {
+            Ok(rate) if rate != Rate::ZERO => Ok(Maximum::Rate(rate)),
+            _ => Err(format!(
+                "\"{}\" is neither a multiple nor a rate; write it like 30x or 60000/s",
+                text.escape_debug()
+            )),
+        }
     }
 }
 
@@ -103,7 +108,7 @@ pub(crate) fn curve(args: &Curve) -> Result<u8, Failure> {
         return by_sessions(args);
     }
     let shares = shares(&args.points)?;
-    beginning(&args.search.bounds(), Multiple::ONE)?;
+    first_load(&args.search.bounds(), Multiple::ONE)?;
     let settings = args.output.settings(&args.access, &args.pace, &args.judged.criteria);
     let mut several = args.subject.open("curve", settings)?;
     if args.beside.is_some() && !several.has_cache() {
@@ -114,21 +119,21 @@ pub(crate) fn curve(args: &Curve) -> Result<u8, Failure> {
     let given = args.max.map(|max| maximum(max, &several.plan, &stream)).transpose()?;
     let usual = if several.plan.oltp.is_some() { Runs::One } else { Runs::Each };
     let in_one_run = args.runs.unwrap_or(usual) == Runs::One;
-    let asked = Asked { shares, stream, maximum: given, in_one_run };
+    let asked = CurveRequest { shares, stream, maximum: given, in_one_run };
     let dir = several.directory()?;
     let mut progress = Progress::new(false);
     progress.say(&several.length());
     let resumed = args.output.resume.is_some();
-    let mut curve = measure(args, &several, &asked, (&dir, resumed), &mut progress)?;
+    let mut curve = measure(args, &several, &asked, &dir, resumed, &mut progress)?;
     if args.beside.is_some() && curve.is_whole() {
         several.without_cache()?;
         let below = dir.join(BESIDE);
         let resumed = below.join(FILE).exists();
-        directory(&below)?;
+        make_directory(&below)?;
         progress.say("the same without the cache");
-        curve.put_beside(measure(args, &several, &asked, (&below, resumed), &mut progress)?);
+        curve.put_beside(measure(args, &several, &asked, &below, resumed, &mut progress)?);
     }
-    several.tell_if_lost(leave(&curve, &dir));
+    several.tell_if_lost(write_curve(&curve, &dir));
     show(&curve, &dir, args.output.json, &progress)?;
     Ok(curve.verdict().exit_code())
 }
@@ -145,8 +150,8 @@ fn by_sessions(args: &Curve) -> Result<u8, Failure> {
     let dir = several.directory()?;
     let mut progress = Progress::new(false);
     progress.say(&several.length());
-    let at = (dir.as_path(), args.output.resume.is_some());
-    let curve = by_sessions::measure(&several, &workload, &asked, at, &mut progress)?;
+    let resumed = args.output.resume.is_some();
+    let curve = by_sessions::measure(&several, &workload, &asked, &dir, resumed, &mut progress)?;
     if args.output.json {
         print_json(&curve)?;
     } else {
@@ -166,14 +171,15 @@ fn by_sessions(args: &Curve) -> Result<u8, Failure> {
 fn measure(
     args: &Curve,
     several: &Several<'_>,
-    asked: &Asked,
-    (dir, resumed): (&Path, bool),
+    asked: &CurveRequest,
+    dir: &Path,
+    resumed: bool,
     progress: &mut Progress,
 ) -> Result<curve::Curve, Failure> {
     let mut curving = Curving::begin(several, asked, args.search.bounds(), dir.to_path_buf(), resumed)?;
     curving.run(progress)?;
     let curve = curving.curve();
-    several.tell_if_lost(leave(&curve, dir));
+    several.tell_if_lost(write_curve(&curve, dir));
     Ok(curve)
 }
 
@@ -191,21 +197,24 @@ fn shares(points: &[Share]) -> Result<Vec<Share>, Failure> {
 /// The stream whose throughput and response are shown. It must have a rate, because loads multiply rates.
 fn stream(plan: &Plan, asked: Option<&str>) -> Result<String, Failure> {
     let judged = plan.criteria.first().map(|criterion| criterion.stream.as_str());
-    let all = |name: &str| name == Criterion::ALL && plan.criteria.iter().any(|criterion| criterion.stream == name);
-    let open = |name: &str| all(name) || plan.streams.iter().any(|it| it.name == name && it.arrival.rate().is_some());
-    let first = || plan.streams.iter().find(|it| it.arrival.rate().is_some()).map(|it| it.name.as_str());
-    let name = asked.or(judged.filter(|name| open(name))).or_else(first);
-    let with_rate = || plan.streams.iter().filter(|it| it.arrival.rate().is_some());
-    let names = || with_rate().map(|it| it.name.clone()).collect::<Vec<_>>().join(", ");
+    let with_rate = plan.streams.iter().filter(|stream| stream.arrival.rate().is_some());
+    let with_rate: Vec<&str> = with_rate.map(|stream| stream.name.as_str()).collect();
+    let name = asked.or(judged.filter(|name| has_rate(plan, name))).or(with_rate.first().copied());
     match name {
-        Some(name) if open(name) => Ok(name.to_owned()),
+        Some(name) if has_rate(plan, name) => Ok(name.to_owned()),
         Some(name) => Err(Failure::usage(format!(
             "there is no stream {} with a rate; there are: {}",
             one_line(name),
-            one_line(names())
+            one_line(with_rate.join(", "))
         ))),
         None => Err(Failure::workload(Plan::ONLY_CLOSED_LOOPS)),
     }
+}
+
+/// True for a stream with a rate, and for the name of all streams where a criterion is about all.
+fn has_rate(plan: &Plan, name: &str) -> bool {
+    name == Criterion::ALL && plan.criteria.iter().any(|criterion| criterion.stream == name)
+        || plan.streams.iter().any(|stream| stream.name == name && stream.arrival.rate().is_some())
 }
 
 /// The load at which the stream has the given rate.

@@ -27,9 +27,10 @@ pub(crate) struct Devices {
 
 /// Examines the named targets or all block devices. Writes nothing.
 pub(crate) fn devices(args: &Devices) -> Result<u8, Failure> {
-    let candidates = match args.targets.is_empty() {
-        true => probe::candidates(&Roots::host()).map_err(Failure::host)?,
-        false => args.targets.clone(),
+    let candidates = if args.targets.is_empty() {
+        probe::candidates(&Roots::host()).map_err(Failure::host)?
+    } else {
+        args.targets.clone()
     };
     let gate = Gate::host();
     let exams: Vec<Examination> = candidates.iter().map(|path| gate.examine(path)).collect();
@@ -55,7 +56,6 @@ fn backing_file(exam: &Examination) -> Option<PathBuf> {
 }
 
 fn json(exam: &Examination) -> serde_json::Value {
-    let rule = |answer: &RuleAnswer| serde_json::json!({ "id": answer.id.to_string(), "ok": answer.ok, "overridable": answer.overridable, "evidence": answer.evidence });
     serde_json::json!({
         "path": exam.given,
         "token": exam.token,
@@ -65,7 +65,7 @@ fn json(exam: &Examination) -> serde_json::Value {
         "serial": exam.serial,
         "wwid": exam.wwid,
         "by_id": exam.by_id,
-        "rules": exam.rules.iter().map(rule).collect::<Vec<_>>(),
+        "rules": exam.rules.iter().map(rule_as_json).collect::<Vec<_>>(),
         "watermarks": exam.watermarks.iter().map(ToString::to_string).collect::<Vec<_>>(),
         "accepted": exam.accepted,
     })
@@ -86,4 +86,8 @@ fn lines_of(exam: &Examination, all: bool) -> String {
         text += &format!("    not certifiable: {}\n", one_line(mark));
     }
     text
+}
+
+fn rule_as_json(answer: &RuleAnswer) -> serde_json::Value {
+    serde_json::json!({ "id": answer.id.to_string(), "ok": answer.ok, "overridable": answer.overridable, "evidence": answer.evidence })
 }

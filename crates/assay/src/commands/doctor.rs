@@ -6,7 +6,7 @@ use crate::stdout::{print, print_json};
 use assay_device::doctor::{self, Check};
 use assay_device::safety::Roots;
 use assay_run::failure::{Failure, code, one_line};
-use assay_run::targets::{self, Named};
+use assay_run::open::targets::{self, Named};
 use clap_complete::engine::ArgValueCompleter;
 use std::path::{Path, PathBuf};
 
@@ -31,7 +31,7 @@ pub(crate) struct Doctor {
 pub(crate) fn doctor(args: &Doctor) -> Result<u8, Failure> {
     let roots = Roots::host();
     let mut checks = doctor::host(&roots, &doctor::try_out(args.out.as_deref().unwrap_or(Path::new("."))));
-    checks.extend(targets::named(&args.targets)?.into_iter().flat_map(|(name, named)| match named {
+    checks.extend(targets::parse_block_targets(&args.targets)?.into_iter().flat_map(|(name, named)| match named {
         Named::Path(path) => doctor::target(&roots, &path),
         Named::Simulated(_) | Named::Null(_) | Named::Database(_) => vec![Check {
             id: "target",
@@ -42,8 +42,7 @@ pub(crate) fn doctor(args: &Doctor) -> Result<u8, Failure> {
         }],
     }));
     if args.json {
-        let one = |check: &Check| serde_json::json!({ "id": check.id, "target": check.target, "ok": check.ok, "evidence": check.evidence, "remedy": check.remedy });
-        let checks: Vec<_> = checks.iter().map(one).collect();
+        let checks: Vec<_> = checks.iter().map(as_json).collect();
         let ok = checks.iter().all(|check| check["ok"] == true);
         print_json(&serde_json::json!({ "schema": 1, "ok": ok, "checks": checks }))?;
     } else {
@@ -55,10 +54,6 @@ pub(crate) fn doctor(args: &Doctor) -> Result<u8, Failure> {
 /// The most important problem comes first; checks without a problem take one line each.
 fn shown(checks: &[Check]) -> String {
     let (well, ill): (Vec<&Check>, Vec<&Check>) = checks.iter().partition(|check| check.ok);
-    let name = |check: &Check| {
-        let target = check.target.iter().map(|target| format!(" of {}", one_line(target)));
-        std::iter::once(check.id.to_owned()).chain(target).collect::<String>()
-    };
     let mut text = match ill.len() {
         0 => "no problems\n".to_owned(),
         1 => "1 problem\n".to_owned(),
@@ -66,13 +61,22 @@ fn shown(checks: &[Check]) -> String {
     };
     for (index, check) in ill.iter().enumerate() {
         let remedy = check.remedy.as_deref().unwrap_or_default();
-        text += &format!("\n{}. {}: {}\n   {remedy}\n", index + 1, name(check), one_line(&check.evidence));
+        text += &format!("\n{}. {}: {}\n   {remedy}\n", index + 1, name_of(check), one_line(&check.evidence));
     }
     if !well.is_empty() {
         text += "\nOK:\n";
     }
     for check in well {
-        text += &format!("   {}: {}\n", name(check), one_line(&check.evidence));
+        text += &format!("   {}: {}\n", name_of(check), one_line(&check.evidence));
     }
     text
+}
+
+fn as_json(check: &Check) -> serde_json::Value {
+    serde_json::json!({ "id": check.id, "target": check.target, "ok": check.ok, "evidence": check.evidence, "remedy": check.remedy })
+}
+
+fn name_of(check: &Check) -> String {
+    let target = check.target.as_ref().map(|target| format!(" of {}", one_line(target)));
+    format!("{}{}", check.id, target.unwrap_or_default())
 }

@@ -13,5 +13,5 @@ pub(crate) struct As {
 
 /// Does what the tool does.
 pub(crate) fn drop_in(args: &As) -> Result<u8, Failure> {
-    tools::named(&args.words)
+    tools::run_tool(&args.words)
 }

@@ -4,7 +4,7 @@
 use super::behind;
 use super::job;
 use super::outline::{Lines, block, in_words, refusal, sizes_of, totals};
-use super::run::Asking;
+use super::run::RunRequest;
 use super::{steps, transactions};
 use crate::args::{BehindCache, Jobs, Judged, Lookaside, Pace};
 use crate::candidates;
@@ -14,14 +14,12 @@ use assay_device::probe;
 use assay_device::safety::Roots;
 use assay_judge::for_a_shell;
 use assay_model::arrival::{Bursts, Pauses, SharedSchedule};
-use assay_model::closed_loops::ClosedLoop;
-use assay_model::mix::{Line, Loop, Spread};
+use assay_model::mix::{Loop, Spread};
 use assay_model::oltp::{Oltp, Storage};
 use assay_model::{Address, Arrival, Block, PhaseKind, Plan, Stream};
+use assay_run::drive::integrity;
 use assay_run::failure::{Failure, code};
-use assay_run::integrity;
-use assay_run::steps::Task;
-use assay_run::targets::{self, Named};
+use assay_run::open::targets::{self, Named};
 use clap_complete::engine::ArgValueCompleter;
 
 /// `assay explain`
@@ -61,34 +59,25 @@ pub(crate) fn explain(args: &Explain) -> Result<u8, Failure> {
                 "certify judges by the criteria of its workload: write your own as [[criterion]] in a workload file instead of --criterion",
             ));
         }
-        return steps::explain(&args.targets, (args.load, args.jobs.test.kind()), &args.pace, args.json);
+        return steps::explain(&args.targets, args.load, args.jobs.test.kind(), &args.pace, args.json);
     }
-    let asked = Asking::of("explain", &args.workload, &args.targets, &args.jobs, &args.pace)?;
-    let asked = asked.behind(&args.behind).beside(&args.lookaside)?;
-    let named = targets::any_named(&asked.names)?;
+    let asked = RunRequest::parse("explain", &args.workload, &args.targets, &args.jobs, &args.pace)?;
+    let asked = asked.behind_simulated_cache(&args.behind).with_cache_device(&args.lookaside)?;
+    let named = targets::parse_targets(&asked.names)?;
     let unknown = transactions::unknown(&named);
     let tasks = asked.tasks(&named, args.load, &args.pace, &args.judged)?;
     // A job's own files may be made by the run, and the drives of a configuration may be in another machine.
-    let sizes = match args.targets.is_empty() {
-        true => named.iter().map(|(_, named)| named.geometry()).collect(),
-        false => sizes_of(&named)?,
+    let sizes = if args.targets.is_empty() {
+        named.iter().map(|(_, named)| named.geometry()).collect()
+    } else {
+        sizes_of(&named)?
     };
     let sizes = through_page_cache(tasks.first().map(|task| &task.plan), sizes);
     for task in &tasks {
-        fits(&task.plan, &sizes)?;
+        refuse_too_small(&task.plan, &sizes)?;
     }
     if args.json {
-        let one = |plan: &Plan| {
-            let mut value =
-                serde_json::to_value(plan).map_err(|e| Failure::bug(format!("a plan that is not JSON: {e}")))?;
-            value["targets_named"] = serde_json::json!(named.iter().map(|(name, _)| name).collect::<Vec<_>>());
-            value["derived"] = derived(plan, block(&sizes));
-            if let Some(both) = behind::both(plan, &sizes) {
-                value["cache_sides"] = behind::json(plan, &both?);
-            }
-            Ok(value)
-        };
-        let all = tasks.iter().map(|task| one(&task.plan)).collect::<Result<Vec<_>, Failure>>()?;
+        let all = tasks.iter().map(|task| json(&task.plan, &named, &sizes)).collect::<Result<Vec<_>, Failure>>()?;
         let mut value = match tasks.as_slice() {
             [task] if task.head.is_none() => all.into_iter().collect::<Vec<_>>().remove(0),
             _ => serde_json::json!({ "steps": all }),
@@ -98,23 +87,34 @@ pub(crate) fn explain(args: &Explain) -> Result<u8, Failure> {
         }
         print_json(&value)?;
     } else {
-        let one = |task: &Task| {
-            let plan = text(&task.plan, &named, (&sizes, unknown.as_deref()));
-            let sides = behind::both(&task.plan, &sizes).transpose()?;
+        let mut all = String::new();
+        for task in &tasks {
+            let plan = text(&task.plan, &named, &sizes, unknown.as_deref());
+            let sides = behind::both_sides(&task.plan, &sizes).transpose()?;
             let plan = plan + &sides.map_or_else(String::new, |both| behind::text(&task.plan, &sizes, &both));
-            Ok(match &task.head {
+            all += &match &task.head {
                 Some(head) => format!("step {} of {}, {}\n{plan}\n", head.number, head.of, head.title),
                 None => plan,
-            })
-        };
-        let all = tasks.iter().map(one).collect::<Result<Vec<String>, Failure>>()?;
-        show_lines(&(all.concat() + &job::text(&asked.keys)));
+            };
+        }
+        show_lines(&(all + &job::text(&asked.keys)));
     }
     Ok(code::DONE)
 }
 
+/// A plan with what follows from it for these targets.
+fn json(plan: &Plan, named: &[(String, Named)], sizes: &[Known]) -> Result<serde_json::Value, Failure> {
+    let mut value = serde_json::to_value(plan).map_err(|e| Failure::bug(format!("a plan that is not JSON: {e}")))?;
+    value["targets_named"] = serde_json::json!(named.iter().map(|(name, _)| name).collect::<Vec<_>>());
+    value["derived"] = derived(plan, block(sizes));
+    if let Some(both) = behind::both_sides(plan, sizes) {
+        value["cache_sides"] = behind::json(plan, &both?);
+    }
+    Ok(value)
+}
+
 /// Refuses an OLTP load, or parts that are laid out together, on targets that are too small for them, where the sizes of all are known.
-fn fits(plan: &Plan, sizes: &[Option<(u64, u32)>]) -> Result<(), Failure> {
+fn refuse_too_small(plan: &Plan, sizes: &[Option<(u64, u32)>]) -> Result<(), Failure> {
     let known: Option<Vec<Geometry>> =
         sizes.iter().map(|it| it.map(|(size, block)| Geometry { size, block })).collect();
     if let Some(geometries) = &known {
@@ -137,7 +137,7 @@ fn through_page_cache(plan: Option<&Plan>, mut sizes: Vec<Option<(u64, u32)>>) -
 }
 
 /// The first target; one whose size is not known is large enough for all parts.
-fn first(sizes: &[Option<(u64, u32)>]) -> Geometry {
+fn first_target(sizes: &[Option<(u64, u32)>]) -> Geometry {
     let (size, block) = sizes.first().copied().flatten().unwrap_or((UNKNOWN, block(sizes)));
     Geometry { size, block }
 }
@@ -151,27 +151,29 @@ const UNKNOWN: u64 = 1 << 40;
 fn derived(plan: &Plan, block: u32) -> serde_json::Value {
     let (read, written, total) = totals(plan, block);
     // A closed loop moves as much as the target takes: no figure exists in advance.
-    let bounded = |direction, value: f64| plan.unbounded(direction).next().is_none().then_some(value);
-    let stream = |stream: &Stream| {
-        serde_json::json!({
-            "name": stream.name,
-            "operations_per_second": stream.arrival.rate().map(|rate| rate.as_f64()),
-            "bytes_per_second": Plan::bytes_per_second(stream, block),
-            "size_done": stream.block().and_then(|own| own.size.done(block)).map(|done| done.to_string()),
-        })
-    };
+    let [bounds_reads, bounds_writes] =
+        [Direction::Read, Direction::Write].map(|direction| plan.unbounded(direction).next().is_none());
     serde_json::json!({
         "block_bytes": block,
-        "read_bytes_per_second": bounded(Direction::Read, read),
-        "written_bytes_per_second": bounded(Direction::Write, written),
-        "written_bytes": bounded(Direction::Write, total),
+        "read_bytes_per_second": bounds_reads.then_some(read),
+        "written_bytes_per_second": bounds_writes.then_some(written),
+        "written_bytes": bounds_writes.then_some(total),
         "duration_seconds": plan.length().as_secs_f64(),
         "destroys_data": plan.writes(),
-        "streams": plan.streams.iter().map(stream).collect::<Vec<_>>(),
+        "streams": plan.streams.iter().map(|stream| derived_of_stream(stream, block)).collect::<Vec<_>>(),
     })
 }
 
-fn text(plan: &Plan, named: &[(String, Named)], (sizes, unknown): (&[Known], Option<&str>)) -> String {
+fn derived_of_stream(stream: &Stream, block: u32) -> serde_json::Value {
+    serde_json::json!({
+        "name": stream.name,
+        "operations_per_second": stream.arrival.rate().map(|rate| rate.as_f64()),
+        "bytes_per_second": Plan::bytes_per_second(stream, block),
+        "size_done": stream.block().and_then(|own| own.size.done(block)).map(|done| done.to_string()),
+    })
+}
+
+fn text(plan: &Plan, named: &[(String, Named)], sizes: &[Known], unknown: Option<&str>) -> String {
     let mut out = Lines::default();
     let block = block(sizes);
     let targets = if plan.targets == 1 { "target" } else { "targets" };
@@ -184,7 +186,7 @@ fn text(plan: &Plan, named: &[(String, Named)], (sizes, unknown): (&[Known], Opt
         plan.seed
     ));
     streams(plan, block, &mut out);
-    enlarged(plan, named, sizes, &mut out);
+    enlarged_sizes(plan, named, sizes, &mut out);
     if !plan.derivation.is_empty() {
         out.head("how the numbers came about, for one target at 1x, with the place of each in [brackets]");
         plan.derivation.iter().for_each(|step| out.add(format_args!("  {step}")));
@@ -203,8 +205,8 @@ fn text(plan: &Plan, named: &[(String, Named)], (sizes, unknown): (&[Known], Opt
         Some(load) => transactions::lines(load, plan.targets, unknown, &mut out),
         None => bytes(plan, named, sizes, &mut out),
     }
-    tags(plan, named, &Roots::host()).iter().for_each(|line| out.add(line));
-    if let Some(how) = integrity::describe(plan, first(sizes)) {
+    loops_beyond_queues(plan, named, &Roots::host()).iter().for_each(|line| out.add(line));
+    if let Some(how) = integrity::describe(plan, first_target(sizes)) {
         out.add(format_args!("verify: {how}"));
     }
     out.head("criteria, each in every slice");
@@ -240,13 +242,14 @@ fn oltp_in_words(oltp: &Oltp, out: &mut Lines) {
         oltp.rate.as_f64()
     ));
     for (asu, (name, storage)) in (1..).zip(["data store", "user store", "log"].iter().zip(&oltp.asus)) {
-        let piece = |it: &Storage| {
-            let part = it.extent.map_or_else(String::new, |extent| format!(" ({extent})"));
-            format!("target {}{part}", it.target + 1)
-        };
-        let pieces: Vec<String> = storage.iter().map(piece).collect();
+        let pieces: Vec<String> = storage.iter().map(piece_in_words).collect();
         out.add(format_args!("  ASU {asu}, the {name}: {}", pieces.join(", ")));
     }
+}
+
+fn piece_in_words(piece: &Storage) -> String {
+    let part = piece.extent.map_or_else(String::new, |extent| format!(" ({extent})"));
+    format!("target {}{part}", piece.target + 1)
 }
 
 fn streams(plan: &Plan, block: u32, out: &mut Lines) {
@@ -257,8 +260,7 @@ fn streams(plan: &Plan, block: u32, out: &mut Lines) {
     out.add(format_args!("  {:wide$} {:9} {:>14} {:>long$} {:>12}  address", "name", "", "rate", "size", "bytes/s"));
     for stream in &plan.streams {
         let rate = stream.arrival.rate().map(|rate| format!("{:.3}/s", rate.as_f64()));
-        let of_mix = || transactions::share(plan, stream);
-        let rate = rate.or_else(of_mix).unwrap_or_else(|| closed(stream));
+        let rate = rate.or_else(|| transactions::share(plan, stream)).unwrap_or_else(|| closed_loop_in_words(stream));
         let bytes =
             Plan::bytes_per_second(stream, block).map_or_else(|| "-".into(), |bytes| Bytes::new(bytes as u64).human());
         let name = &stream.name;
@@ -278,18 +280,18 @@ fn streams(plan: &Plan, block: u32, out: &mut Lines) {
     let arrivals: std::collections::BTreeSet<&str> = plan.streams.iter().map(|stream| stream.arrival.name()).collect();
     let arrivals = arrivals.into_iter().collect::<Vec<_>>().join(", ");
     out.add(format_args!("  arrival: {arrivals}; (D) durable, on stable media when complete"));
-    plan.loops.iter().for_each(|it| out.add(format_args!("  {}", looped(plan, it))));
+    plan.loops.iter().for_each(|it| out.add(format_args!("  {}", loop_in_words(plan, it))));
     plan.oltp.iter().for_each(|oltp| oltp_in_words(oltp, out));
-    lives(plan, out);
+    lifetimes(plan, out);
     for stream in &plan.streams {
-        if let Some(how) = changes(&stream.arrival) {
+        if let Some(how) = changes_in_words(&stream.arrival) {
             out.add(format_args!("  {}: {how}", stream.name));
         }
     }
 }
 
 /// Which sizes become others, because a target takes whole blocks only.
-fn enlarged(plan: &Plan, named: &[(String, Named)], sizes: &[Known], out: &mut Lines) {
+fn enlarged_sizes(plan: &Plan, named: &[(String, Named)], sizes: &[Known], out: &mut Lines) {
     for (index, stream) in plan.streams.iter().enumerate() {
         let Some(size) = stream.block().map(|block| &block.size) else { continue };
         let own = plan.flows().filter(|(stream, _)| usize::from(*stream) == index);
@@ -307,56 +309,62 @@ fn enlarged(plan: &Plan, named: &[(String, Named)], sizes: &[Known], out: &mut L
 }
 
 /// When streams and loops begin and end, where that differs from the run.
-fn lives(plan: &Plan, out: &mut Lines) {
+fn lifetimes(plan: &Plan, out: &mut Lines) {
     let streams = plan.streams.iter().map(|stream| (&stream.name, &stream.life));
     for (name, life) in streams.chain(plan.loops.iter().map(|it| (&it.name, &it.life))) {
         // The number of operations of a closed loop stands beside its number in flight.
-        let closed = |stream: &Stream| matches!(stream.arrival, Arrival::Closed { .. } | Arrival::Paced { .. });
-        let told = plan.streams.iter().any(|stream| stream.name == *name && closed(stream));
-        if !(life.is_whole() || told && life.is_by_operations()) {
+        let is_closed = plan.streams.iter().any(|stream| {
+            stream.name == *name && matches!(stream.arrival, Arrival::Closed { .. } | Arrival::Paced { .. })
+        });
+        if !(life.is_whole() || is_closed && life.is_by_operations()) {
             out.add(format_args!("  {name}: {life}"));
         }
     }
 }
 
+/// The streams of a loop that draw in this line of it, each with its share.
+fn members_in_words(streams: &[&Stream], line: Option<&str>) -> String {
+    let mut members = Vec::new();
+    for stream in streams {
+        if matches!(&stream.arrival, Arrival::Looped { line: own, .. } if own.as_deref() == line) {
+            members.push((&stream.name, stream.arrival.share().map_or(0, Share::as_ppb) as f64));
+        }
+    }
+    let all: f64 = members.iter().map(|(_, share)| share).sum();
+    let members = members.iter().map(|(name, share)| format!("{name} {:.1}%", share / all.max(1.0) * 100.0));
+    members.collect::<Vec<_>>().join(", ")
+}
+
 /// A closed loop over several streams: what is in flight, who draws how often, and its pauses.
-fn looped(plan: &Plan, it: &Loop) -> String {
+fn loop_in_words(plan: &Plan, it: &Loop) -> String {
     let copies = if it.copies > 1 { format!(" in each of {} copies", it.copies) } else { String::new() };
     let think = it.think.as_ref().map(|think| {
         let spread = if think.spread == Spread::Exponential { ", exponential" } else { "" };
-        match think.together {
-            true => format!(
+        if think.together {
+            format!(
                 "; all its slots pause {}{spread} after every {} operations, when all are back",
                 think.time, think.every
-            ),
-            false => format!("; a slot pauses {}{spread} after every {} of its operations", think.time, think.every),
+            )
+        } else {
+            format!("; a slot pauses {}{spread} after every {} of its operations", think.time, think.every)
         }
     });
     let own = plan.streams.iter().filter(|stream| stream.arrival.loop_name() == Some(&it.name));
     let own = own.filter(|stream| stream.flush().is_none());
     let own: Vec<&Stream> = own.collect();
-    let of = |line: Option<&str>| {
-        let within =
-            |stream: &&&Stream| matches!(&stream.arrival, Arrival::Looped { line: own, .. } if own.as_deref() == line);
-        let members: Vec<&&Stream> = own.iter().filter(within).collect();
-        let share = |stream: &&&Stream| stream.arrival.share().map_or(0, Share::as_ppb) as f64;
-        let all: f64 = members.iter().map(share).sum();
-        let one = |stream: &&&Stream| format!("{} {:.1}%", stream.name, share(stream) / all.max(1.0) * 100.0);
-        members.iter().map(one).collect::<Vec<_>>().join(", ")
-    };
-    let line = |line: &Line| {
+    let mut lines = if it.lines.is_empty() { format!(": {}", members_in_words(&own, None)) } else { String::new() };
+    for line in &it.lines {
         let delay = if line.delay.is_zero() { String::new() } else { format!(" after {}", line.delay) };
-        format!("; {} of the bursts of {}{delay}: {}", Share::from_ppb(line.weight), line.burst, of(Some(&line.name)))
-    };
-    let lines: String =
-        if it.lines.is_empty() { format!(": {}", of(None)) } else { it.lines.iter().map(line).collect() };
+        let (weight, members) = (Share::from_ppb(line.weight), members_in_words(&own, Some(&line.name)));
+        lines += &format!("; {weight} of the bursts of {}{delay}: {members}", line.burst);
+    }
     let over =
         it.turns.map_or_else(|| "on each target".to_owned(), |turns| format!("on all its targets together, {turns}"));
     format!("loop {}: {} in flight {over}{copies}{}{lines}", it.name, it.in_flight, think.unwrap_or_default())
 }
 
 /// How a rate changes, where it does.
-fn changes(arrival: &Arrival) -> Option<String> {
+fn changes_in_words(arrival: &Arrival) -> Option<String> {
     match arrival {
         Arrival::Varying { rate, curve, even } => {
             let spaced = if *even { "evenly spaced" } else { "independent" };
@@ -440,25 +448,32 @@ fn bytes(plan: &Plan, named: &[(String, Named)], sizes: &[Option<(u64, u32)>], o
                 "  nothing was ever written to it, and reads of it prove nothing: fill it with assay prep {typed}, or with run --prep"
             ));
         }
-        plan.streams.iter().filter_map(|stream| lasts(plan, stream, *size, *block)).for_each(|line| out.add(line));
+        plan.streams
+            .iter()
+            .filter_map(|stream| time_until_all_seen(plan, stream, *size, *block))
+            .for_each(|line| out.add(line));
     }
 }
 
 /// For each target: that its closed loops ask for more in flight than its disk takes at a time.
-fn tags(plan: &Plan, named: &[(String, Named)], roots: &Roots) -> Vec<String> {
+fn loops_beyond_queues(plan: &Plan, named: &[(String, Named)], roots: &Roots) -> Vec<String> {
     let flows: Vec<(u16, u16)> = plan.flows().collect();
     let loops = plan.closed_loops();
-    let said = |(target, (name, named)): (usize, &(String, Named))| {
-        let Named::Path(path) = named else { return None };
-        let is_here = |looped: &&ClosedLoop| looped.flows.iter().all(|flow| usize::from(flows[*flow].1) == target);
-        let asked = loops.iter().filter(is_here).map(|looped| u64::from(looped.slots)).sum();
-        more_than_tags(name, probe::target(roots, path).nr_requests?, asked)
-    };
-    named.iter().enumerate().filter_map(said).collect()
+    let mut lines = Vec::new();
+    for (target, (name, named)) in named.iter().enumerate() {
+        let Named::Path(path) = named else { continue };
+        let here = loops
+            .iter()
+            .filter(|closed_loop| closed_loop.flows.iter().all(|flow| usize::from(flows[*flow].1) == target));
+        let asked = here.map(|closed_loop| u64::from(closed_loop.slots)).sum();
+        let Some(tags) = probe::target(roots, path).nr_requests else { continue };
+        lines.extend(more_than_tags(name, tags, asked));
+    }
+    lines
 }
 
 /// How long there are blocks which a stream has never seen, where it goes to such.
-fn lasts(plan: &Plan, stream: &Stream, size: u64, block: u32) -> Option<String> {
+fn time_until_all_seen(plan: &Plan, stream: &Stream, size: u64, block: u32) -> Option<String> {
     let Address::NeverSeen { unit, reread } = &stream.block()?.address else { return None };
     let length = stream.block()?.extent.map_or(size, |extent| extent.within(size, block).1);
     let new = 1.0 - reread.map_or(0.0, |reread| reread.share.as_f64());
@@ -481,7 +496,7 @@ fn per_second(plan: &Plan, direction: Direction, rate: f64) -> String {
     }
 }
 
-fn closed(stream: &Stream) -> String {
+fn closed_loop_in_words(stream: &Stream) -> String {
     let times = stream.life.operations.map_or_else(String::new, |operations| format!(", {operations} times"));
     match &stream.arrival {
         Arrival::Closed { in_flight } => format!("{in_flight} in flight{times}"),

@@ -12,9 +12,9 @@ use assay_judge::judgement::{Outcome, Requirement};
 use assay_judge::{Judgement, render};
 use assay_record::{Entry, Header};
 use assay_run::failure::{Failure, code, shown};
-use assay_run::{reading, results, rundir};
+use assay_run::log::{reading, results, rundir};
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// `assay export`
 #[derive(clap::Args, Debug)]
@@ -95,7 +95,7 @@ pub(crate) fn export(args: &Export) -> Result<u8, Failure> {
         Format::Junit => judged(args, render::junit),
         Format::Markdown => judged(args, render::markdown),
         Format::Csv | Format::Hgrm | Format::Hlog | Format::FioJson | Format::PblioData => of_log(args, Vec::new()),
-        Format::JetstressLike => of_log(args, told(args)?),
+        Format::JetstressLike => of_log(args, verdict_lines(args)?),
     }
 }
 
@@ -113,7 +113,7 @@ fn judged(args: &Export, render: impl FnOnce(&Judgement, &mut dyn Write) -> std:
 
 /// The lines about the verdict of a report that is made of the log: by the response, which counts from when an operation was due, and by the
 /// service, which is what Jetstress times.
-fn told(args: &Export) -> Result<Vec<String>, Failure> {
+fn verdict_lines(args: &Export) -> Result<Vec<String>, Failure> {
     let path = rundir::log_in(&args.log);
     let mut lines = vec![String::new()];
     for (judge_on, name) in
@@ -124,13 +124,13 @@ fn told(args: &Export) -> Result<Vec<String>, Failure> {
         for criterion in judgement.part.criteria.iter().filter(|it| it.asked.stream.is_some()) {
             let measured = criterion.measured.as_ref().map_or("-", |figure| figure.text.as_str());
             let Requirement { title, bound, .. } = &criterion.asked;
-            lines.push(format!("  {title:50} {bound:>12} {measured:>12}  {}", word(criterion.outcome)));
+            lines.push(format!("  {title:50} {bound:>12} {measured:>12}  {}", outcome_in_words(criterion.outcome)));
         }
     }
     Ok(lines)
 }
 
-fn word(outcome: Outcome) -> &'static str {
+fn outcome_in_words(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Pass => "pass",
         Outcome::Fail => "FAIL",
@@ -154,12 +154,11 @@ fn sink(args: &Export, verdict: &[String], header: &Header) -> Box<dyn Sink> {
 
 fn of_log(args: &Export, verdict: Vec<String>) -> Result<u8, Failure> {
     let path = rundir::log_in(&args.log);
-    let wrong = |why: String| Failure::workload(format!("{}: {why}", shown(&path)));
     // A distribution or a time line belongs to one step; a table and a list of jobs can contain several.
     let one_step = matches!(args.to, Format::Hgrm | Format::Hlog | Format::PblioData | Format::JetstressLike);
     let mut reader = reading::read(&path)?;
     let (mut found, mut inside, mut step, mut text) = (None::<Box<dyn Sink>>, false, None, String::new());
-    while let Some(entry) = reader.next_entry().map_err(|e| wrong(e.to_string()))? {
+    while let Some(entry) = reader.next_entry().map_err(|e| unfit(&path, e))? {
         let written = match entry {
             Ok(Entry::Header(header)) => {
                 let number = header.step.as_ref().map_or(1, |step| step.number);
@@ -168,7 +167,7 @@ fn of_log(args: &Export, verdict: Vec<String>) -> Result<u8, Failure> {
                     continue;
                 }
                 if one_step && step.replace(number).is_some_and(|before| before != number) {
-                    return Err(wrong("it holds several steps\n  = name one with --step N".into()));
+                    return Err(unfit(&path, "it holds several steps\n  = name one with --step N"));
                 }
                 found.get_or_insert_with(|| sink(args, &verdict, &header)).header(&header, &mut text)
             }
@@ -180,16 +179,20 @@ fn of_log(args: &Export, verdict: Vec<String>) -> Result<u8, Failure> {
             Err(damage) if damage.torn_tail => break,
             Err(damage) => Err(format!("the log is damaged: {damage}")),
         };
-        written.map_err(&wrong)?;
+        written.map_err(|why| unfit(&path, why))?;
         if text.len() > 1 << 16 {
             print(&std::mem::take(&mut text));
         }
     }
     let mut sink = found.ok_or_else(|| {
         let step = args.step.map_or_else(|| "a run".to_owned(), |step| format!("step {step}"));
-        wrong(format!("there is no {step} in it"))
+        unfit(&path, format!("there is no {step} in it"))
     })?;
-    sink.end(&mut text).map_err(&wrong)?;
+    sink.end(&mut text).map_err(|why| unfit(&path, why))?;
     print(&text);
     Ok(code::DONE)
+}
+
+fn unfit(log: &Path, why: impl std::fmt::Display) -> Failure {
+    Failure::workload(format!("{}: {why}", shown(log)))
 }

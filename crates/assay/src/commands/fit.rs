@@ -1,7 +1,7 @@
 //! `assay fit`: runs a profile on a target, a minute at a time, and changes what its measurements leave open until the
 //! target does what production's drive did.
 //!
-//! The fit itself is [`assay_run::fitting`]; this shows its rounds. Its result is `fitted.toml`.
+//! The fit itself is [`assay_run::procedure::fitting`]; this shows its rounds. Its result is `fitted.toml`.
 
 use crate::args::{Access, Output, Pace};
 use crate::candidates;
@@ -11,11 +11,11 @@ use assay_base::{Share, Span};
 use assay_judge::fit::{Outcome, text};
 use assay_judge::{Verdict, for_a_shell};
 use assay_run::failure::{Failure, shown};
-use assay_run::fitting::{self, FILE, FITTED, Fitting};
+use assay_run::log::results::{self, rendered};
 use assay_run::observer::Observer;
-use assay_run::production::Production;
-use assay_run::results::{self, rendered};
-use assay_run::several::Several;
+use assay_run::procedure::fitting::{self, FILE, FITTED, Fitting};
+use assay_run::procedure::several::Several;
+use assay_run::workloads::production::Production;
 use clap_complete::engine::ArgValueCompleter;
 use std::path::{Path, PathBuf};
 
@@ -59,7 +59,7 @@ pub(crate) struct Aim {
 }
 
 impl Aim {
-    pub(crate) fn aim(self) -> fitting::Aim {
+    pub(crate) fn to_aim(self) -> fitting::Aim {
         fitting::Aim { tolerance: self.tolerance, rounds: self.rounds }
     }
 }
@@ -81,18 +81,18 @@ pub(crate) fn fit(args: &Fit) -> Result<u8, Failure> {
     }
     let production = Production::read(&args.profile)?;
     if let Some(file) = &args.fitted {
-        results::free(file)?;
+        results::refuse_taken_path(file)?;
     }
     let measure = Some(args.pace.measure.unwrap_or(ROUND));
     let mut settings = args.output.settings(&args.access, &args.pace, &[]);
     settings.pace.measure = measure;
-    let mut start = production.at(&production.knobs())?;
+    let mut start = production.workload_at(&production.knobs())?;
     start.verification.verify = false;
     let several = Several::open("fit", start, std::slice::from_ref(&args.target), settings)?;
     let dir = several.directory()?;
     let mut progress = Progress::new(false);
     let resumed = args.output.resume.is_some();
-    let mut fitting = Fitting::begin(&several, &production, args.aim.aim(), dir.clone(), resumed)?;
+    let mut fitting = Fitting::begin(&several, &production, args.aim.to_aim(), dir.clone(), resumed)?;
     let outcome = fitting.run(&several, &mut progress)?;
     let fitted = fitting.fitted()?;
     if let (Some(file), Some(text)) = (&args.fitted, &fitted) {

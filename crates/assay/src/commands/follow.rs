@@ -7,8 +7,8 @@ use crate::progress::Progress;
 use crate::stdout::show;
 use assay_judge::Options;
 use assay_run::failure::Failure;
-use assay_run::judging::Log;
-use assay_run::rundir;
+use assay_run::log::judging::Log;
+use assay_run::log::rundir;
 use std::path::PathBuf;
 
 /// `assay watch`

@@ -8,11 +8,13 @@ use crate::stdout::{show, show_lines};
 use assay_judge::Verdict;
 use assay_run::databases::by_sessions;
 use assay_run::failure::{Failure, shown};
-use assay_run::judging::Log;
-use assay_run::kept::kept;
+use assay_run::files;
+use assay_run::log::judging::Log;
+use assay_run::log::results::rendered;
+use assay_run::log::rundir;
 use assay_run::observer::Observer;
-use assay_run::results::rendered;
-use assay_run::{curving, files, fitting, matrix, rundir, searching, sizing};
+use assay_run::procedure::kept::read_document;
+use assay_run::procedure::{curving, fitting, matrix, searching, sizing};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -63,36 +65,32 @@ fn logs_below(dir: &Path, depth: u32, found: &mut Vec<PathBuf>) {
             continue;
         }
         let log = path.join("run.jsonl");
-        match log.is_file() {
-            true => found.push(log),
-            false => logs_below(&path, depth - 1, found),
-        }
+        if log.is_file() { found.push(log) } else { logs_below(&path, depth - 1, found) }
     }
 }
 
 /// Prints the result that a procedure has left.
 fn result(dir: &Path) -> Result<u8, Failure> {
-    let at = |file: &str| Some(dir.join(file)).filter(|path| path.is_file());
-    let verdict = if let Some(path) = at(searching::FILE) {
-        limit::show_kept(&kept(&path, |_| true)?)?
-    } else if let Some(path) = at(curving::FILE) {
-        let curve: assay_judge::curve::Curve = kept(&path, |_| true)?;
+    let verdict = if let Some(path) = file_in(dir, searching::FILE) {
+        limit::show_kept(&read_document(&path, |_| true)?)?
+    } else if let Some(path) = file_in(dir, curving::FILE) {
+        let curve: assay_judge::curve::Curve = read_document(&path, |_| true)?;
         show(&rendered(|out| assay_judge::curve::text(&curve, out))?);
         curve.verdict()
-    } else if let Some(path) = at(by_sessions::FILE) {
-        let curve: assay_judge::sessions::SessionsCurve = kept(&path, |_| true)?;
+    } else if let Some(path) = file_in(dir, by_sessions::FILE) {
+        let curve: assay_judge::sessions::SessionsCurve = read_document(&path, |_| true)?;
         show(&rendered(|out| assay_judge::sessions::text(&curve, out))?);
         curve.verdict()
-    } else if let Some(path) = at(fitting::FILE) {
-        let trail: assay_judge::fit::Trail = kept(&path, |_| true)?;
+    } else if let Some(path) = file_in(dir, fitting::FILE) {
+        let trail: assay_judge::fit::Trail = read_document(&path, |_| true)?;
         show(&rendered(|out| assay_judge::fit::text(&trail, out))?);
         trail.outcome.as_ref().map_or(Verdict::Incomplete, |outcome| outcome.verdict())
-    } else if let Some(path) = at(sizing::FILE) {
-        let sizing: assay_judge::sizing::Sizing = kept(&path, |_| true)?;
+    } else if let Some(path) = file_in(dir, sizing::FILE) {
+        let sizing: assay_judge::sizing::Sizing = read_document(&path, |_| true)?;
         show(&rendered(|out| assay_judge::sizing::text(&sizing, out))?);
         sizing.verdict()
-    } else if let Some(path) = at(matrix::FILE) {
-        let matrix: assay_judge::matrix::Matrix = kept(&path, |_| true)?;
+    } else if let Some(path) = file_in(dir, matrix::FILE) {
+        let matrix: assay_judge::matrix::Matrix = read_document(&path, |_| true)?;
         show_lines(&rendered(|out| assay_judge::matrix::text(&matrix, out))?);
         matrix.verdict()
     } else {
@@ -101,4 +99,9 @@ fn result(dir: &Path) -> Result<u8, Failure> {
         Verdict::Incomplete
     };
     Ok(verdict.exit_code())
+}
+
+/// The path of a file in the directory, if it is there.
+fn file_in(dir: &Path, name: &str) -> Option<PathBuf> {
+    Some(dir.join(name)).filter(|path| path.is_file())
 }

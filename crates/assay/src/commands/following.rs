@@ -4,7 +4,7 @@ use crate::progress::Progress;
 use assay_judge::{Fold, Options};
 use assay_record::{Entry, Reader};
 use assay_run::failure::{Failure, shown};
-use assay_run::judging::Log;
+use assay_run::log::judging::Log;
 use assay_run::observer::Observer;
 use std::io::{self, BufReader, Read};
 use std::path::Path;
@@ -18,8 +18,7 @@ pub(super) fn follow(log: &Log, path: &Path, progress: &mut Progress) -> Result<
     let (mut fold, mut is_certain) = (Fold::new(Options::default()), false);
     let mut reader = Reader::new(BufReader::with_capacity(1 << 16, Growing { log }));
     let mut begun = false;
-    let failed = |e: io::Error| Failure::host(format!("the log {} cannot be followed: {e}", shown(path)));
-    while let Some(item) = reader.next_entry().map_err(failed)? {
+    while let Some(item) = reader.next_entry().map_err(|e| cannot_be_followed(path, &e))? {
         // Distributions decide nothing, and are the largest part of a log.
         if !matches!(item, Ok(Entry::Histograms(_))) {
             fold.item(&item);
@@ -65,4 +64,8 @@ impl Read for Growing<'_> {
             std::thread::park_timeout(LOOK);
         }
     }
+}
+
+fn cannot_be_followed(log: &Path, why: &io::Error) -> Failure {
+    Failure::host(format!("the log {} cannot be followed: {why}", shown(log)))
 }

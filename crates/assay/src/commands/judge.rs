@@ -5,8 +5,8 @@ use crate::stdout::{print, show};
 use assay_base::{Measure, Span};
 use assay_judge::Options;
 use assay_run::failure::Failure;
-use assay_run::judging::Log;
-use assay_run::{results, rundir};
+use assay_run::log::judging::Log;
+use assay_run::log::{results, rundir};
 use std::path::PathBuf;
 
 /// `assay judge`
@@ -56,10 +56,11 @@ fn fits(slice: Span, log: &Log) -> Result<(), Failure> {
     }
     // A file that is not a log is reported when it is judged.
     let Some(interval) = log.interval()? else { return Ok(()) };
-    match slice.as_ns().is_multiple_of(interval.as_ns().max(1)) {
-        true => Ok(()),
-        false => Err(Failure::usage(format!(
+    if slice.as_ns().is_multiple_of(interval.as_ns().max(1)) {
+        Ok(())
+    } else {
+        Err(Failure::usage(format!(
             "a slice of {slice} is not a multiple of the log's interval, {interval}; give --slice such a multiple"
-        ))),
+        )))
     }
 }

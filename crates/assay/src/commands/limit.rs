@@ -1,16 +1,16 @@
 //! `assay limit`: the highest load that still passes.
 //!
-//! The search itself is [`assay_run::searching`]; this shows its path.
+//! The search itself is [`assay_run::procedure::searching`]; this shows its path.
 
 use crate::args::{self, Access, Judged, Output, Pace, Subject};
 use crate::progress::Progress;
 use crate::stdout::{print_json, show_lines};
-use assay_base::{Counted, Multiple, Span};
+use assay_base::{Multiple, Span};
 use assay_judge::Verdict;
 use assay_judge::limit::{Outcome, Run, Trail};
 use assay_run::failure::{Failure, one_line, shown};
 use assay_run::observer::Observer;
-use assay_run::searching::{FILE, PAGE, Searching, beginning};
+use assay_run::procedure::searching::{FILE, PAGE, Searching, first_load};
 use std::fmt::Write;
 
 /// `assay limit`
@@ -37,7 +37,7 @@ const BAR: usize = 40;
 /// 10 when even the lowest fails or an operation failed, otherwise that of the run that proved nothing.
 pub(crate) fn limit(args: &Limit) -> Result<u8, Failure> {
     let bounds = args.search.bounds();
-    beginning(&bounds, Multiple::ONE)?;
+    first_load(&bounds, Multiple::ONE)?;
     let settings = args.output.settings(&args.access, &args.pace, &args.judged.criteria);
     let several = args.subject.open("limit", settings)?;
     let dir = several.directory()?;
@@ -81,26 +81,16 @@ fn text(path: &Trail, outcome: Outcome) -> Result<String, std::fmt::Error> {
         writeln!(out, "{}\n", one_line(path.watermarks.join(", ")))?;
     }
     // Beside multiples what users of the workload count loads in.
-    let counted = |load: Option<Multiple>| {
-        let text = |counted: &Counted| load.map_or_else(|| counted.name.clone(), |load| counted.number(load));
-        path.counted.as_ref().map_or_else(String::new, |counted| format!("  {:>9}", text(counted)))
-    };
-    writeln!(out, "run       load{}  verdict     response p99  measured", counted(None))?;
-    let p99 = |run: &Run| run.response_p99_ns.map_or_else(|| "-".into(), |ns| Span::from_ns(ns).human());
-    let stream =
-        |run: &Run| path.stream_of(run).map_or_else(String::new, |name| format!("p99 of {}; ", one_line(name)));
+    let counted = path.counted.as_ref();
+    let heading = counted.map_or_else(String::new, |counted| format!("  {:>9}", counted.name));
+    writeln!(out, "run       load{heading}  verdict     response p99  measured")?;
     for (index, run) in path.runs.iter().enumerate() {
         let measured = one_line(run.measured.as_deref().filter(|_| run.proves()).unwrap_or(&run.reason));
-        writeln!(
-            out,
-            "{:>3}  {:>9}{}  {:10}  {:>12}  {}{measured}",
-            index + 1,
-            run.load.to_string(),
-            counted(Some(run.load)),
-            run.verdict.to_string(),
-            p99(run),
-            stream(run)
-        )?;
+        let number = counted.map_or_else(String::new, |counted| format!("  {:>9}", counted.number(run.load)));
+        let p99 = run.response_p99_ns.map_or_else(|| "-".into(), |ns| Span::from_ns(ns).human());
+        let stream = path.stream_of(run).map_or_else(String::new, |name| format!("p99 of {}; ", one_line(name)));
+        let (load, verdict) = (run.load.to_string(), run.verdict.to_string());
+        writeln!(out, "{:>3}  {load:>9}{number}  {verdict:10}  {p99:>12}  {stream}{measured}", index + 1)?;
     }
     path.aside.lines().iter().try_for_each(|line| writeln!(out, "     {}", one_line(line)))?;
     let mut sorted: Vec<&Run> = path.runs.iter().collect();

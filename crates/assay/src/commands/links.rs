@@ -3,7 +3,8 @@
 
 use crate::stdout::show;
 use assay_run::failure::{Failure, code, shown};
-use assay_run::{files, sum};
+use assay_run::files;
+use assay_run::files::sum;
 use std::fs;
 use std::io;
 use std::os::unix::fs::{MetadataExt, symlink};
@@ -134,32 +135,36 @@ impl Place {
 /// Creates what does not exist yet, and names what is in the way of the rest.
 pub(crate) fn links(args: &Links) -> Result<u8, Failure> {
     let dir = &args.dir;
-    let failed = |path: &Path, e: io::Error| Failure::host(format!("{} cannot be created: {e}", shown(path)));
     let program =
         std::env::current_exe().map_err(|e| Failure::host(format!("the path of this program cannot be found: {e}")))?;
-    fs::create_dir_all(dir).map_err(|e| failed(dir, e))?;
+    fs::create_dir_all(dir).map_err(|e| cannot_be_created(dir, e))?;
     let (mut there, mut left) = (Vec::new(), Vec::new());
     for name in LINKS.into_iter().chain([SCRIPT]) {
         let path = dir.join(name);
         let place = Place::look(&path, name, &program);
         if args.force_links && place.is_replaced_by_force() {
-            fs::remove_file(&path).map_err(|e| failed(&path, e))?;
+            fs::remove_file(&path).map_err(|e| cannot_be_created(&path, e))?;
         } else if !matches!(place, Place::Free | Place::Ours) {
             left.push(format!("\n  {} {}", shown(&path), place.in_words()));
             continue;
         }
         if place != Place::Ours {
-            make(name, &path, &program).map_err(|e| failed(&path, e))?;
+            make(name, &path, &program).map_err(|e| cannot_be_created(&path, e))?;
         }
         there.push(name);
     }
     if !there.is_empty() {
         show(&format!("{} in {} are {}\n", there.join(", "), shown(dir), shown(&program)));
     }
-    match left.is_empty() {
-        true => Ok(code::DONE),
-        false => Err(Failure::usage(format!("not all names could be linked:{}", left.concat()))),
+    if left.is_empty() {
+        Ok(code::DONE)
+    } else {
+        Err(Failure::usage(format!("not all names could be linked:{}", left.concat())))
     }
+}
+
+fn cannot_be_created(path: &Path, why: io::Error) -> Failure {
+    Failure::host(format!("{} cannot be created: {why}", shown(path)))
 }
 
 fn make(name: &str, path: &Path, program: &Path) -> io::Result<()> {

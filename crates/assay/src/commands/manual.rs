@@ -49,12 +49,12 @@ fn program() -> String {
 /// line definition.
 pub(crate) fn man(args: &Man, mut command: clap::Command) -> Result<u8, Failure> {
     command.build();
-    let all = || command.get_subcommands().filter(|verb| verb.get_name() != "help");
+    let verbs: Vec<&clap::Command> = command.get_subcommands().filter(|verb| verb.get_name() != "help").collect();
     let Some(dir) = &args.out else {
         let page = match &args.verb {
             None => page(&command, "assay")?,
             Some(name) => {
-                let verb = all().find(|verb| verb.get_name() == name).ok_or_else(|| unknown(name))?;
+                let verb = verbs.iter().find(|verb| verb.get_name() == name).ok_or_else(|| unknown(name))?;
                 page(verb, &format!("assay-{name}"))?
             }
         };
@@ -69,12 +69,12 @@ pub(crate) fn man(args: &Man, mut command: clap::Command) -> Result<u8, Failure>
     std::fs::create_dir_all(dir)
         .map_err(|e| Failure::host(format!("the directory {} cannot be made: {e}", shown(dir))))?;
     write(dir, "assay", &page(&command, "assay")?)?;
-    for verb in all() {
+    for verb in &verbs {
         let name = format!("assay-{}", verb.get_name());
         write(dir, &name, &page(verb, &name)?)?;
     }
     let name = for_a_shell(&dir.join("assay.1").to_string_lossy());
-    show(&format!("{} pages in {}; man {name} shows the first\n", 1 + all().count(), shown(dir)));
+    show(&format!("{} pages in {}; man {name} shows the first\n", 1 + verbs.len(), shown(dir)));
     Ok(code::DONE)
 }
 

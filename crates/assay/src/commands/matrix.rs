@@ -1,6 +1,6 @@
 //! `assay matrix orion`: small and large operations at every depth, a run for each point.
 //!
-//! The matrix itself is [`assay_run::matrix`]; this shows it.
+//! The matrix itself is [`assay_run::procedure::matrix`]; this shows it.
 
 use crate::args::{Access, Output, Pace};
 use crate::candidates;
@@ -9,10 +9,10 @@ use crate::stdout::print_json;
 use assay_base::{Share, Span};
 use assay_judge::matrix::{Matrix, Place, html, text};
 use assay_run::failure::{Failure, shown};
-use assay_run::kept::page;
-use assay_run::matrix::{self, FILE, Measuring, PAGE};
 use assay_run::observer::Observer;
-use assay_run::several::Several;
+use assay_run::procedure::kept::write_page;
+use assay_run::procedure::matrix::{self, FILE, Measuring, PAGE};
+use assay_run::procedure::several::Several;
 use clap_complete::engine::ArgValueCompleter;
 use std::path::Path;
 
@@ -21,12 +21,12 @@ use std::path::Path;
 pub(crate) struct MatrixArgs {
     /// Which matrix
     #[command(subcommand)]
-    pub kind: What,
+    pub kind: MatrixKind,
 }
 
 /// The matrices.
 #[derive(clap::Subcommand, Debug)]
-pub(crate) enum What {
+pub(crate) enum MatrixKind {
     /// Orion-like, not comparable: 8 KiB and 1 MiB operations, each at growing numbers in flight, or all pairs of them
     Orion(Orion),
 }
@@ -67,7 +67,7 @@ const MOST_POINTS: u64 = 20_000;
 
 /// Runs the points that are missing, and shows the matrix.
 pub(crate) fn matrix(args: &MatrixArgs) -> Result<u8, Failure> {
-    let What::Orion(args) = &args.kind;
+    let MatrixKind::Orion(args) = &args.kind;
     let places = places(args)?;
     let orion = matrix::Orion { disks: args.disks, writes: args.write, sequential: args.streams };
     let largest = Place { small: 5 * args.disks, large: 2 * args.disks };
@@ -75,10 +75,10 @@ pub(crate) fn matrix(args: &MatrixArgs) -> Result<u8, Failure> {
     let several = Several::open_loops("matrix", orion.workload(largest)?, &args.targets, settings)?;
     let dir = several.directory()?;
     let mut progress = Progress::new(false);
-    let measuring = Measuring::begin(&several, orion, places, (&dir, args.output.resume.is_some()))?;
+    let measuring = Measuring::begin(&several, orion, places, &dir, args.output.resume.is_some())?;
     let each = several.plan.length();
-    let all = Span::from_ns(each.as_ns().saturating_mul(measuring.left() as u64));
-    progress.say(&format!("{} points of {each}: {} in all", measuring.left(), all.human()));
+    let all = Span::from_ns(each.as_ns().saturating_mul(measuring.points_left() as u64));
+    progress.say(&format!("{} points of {each}: {} in all", measuring.points_left(), all.human()));
     let matrix = measuring.run(&mut progress)?;
     show(&matrix, &dir, args.output.json, &progress)?;
     Ok(matrix.verdict().exit_code())
@@ -90,9 +90,10 @@ fn places(args: &Orion) -> Result<Vec<Place>, Failure> {
         return Err(Failure::usage("--write is a share of the operations: write 0% to 100%"));
     }
     let (most_small, most_large) = (5 * args.disks, 2 * args.disks);
-    let all = match args.detailed {
-        true => (u64::from(most_small) + 1) * (u64::from(most_large) + 1) - 1,
-        false => u64::from(most_small + most_large),
+    let all = if args.detailed {
+        (u64::from(most_small) + 1) * (u64::from(most_large) + 1) - 1
+    } else {
+        u64::from(most_small + most_large)
     };
     if all > MOST_POINTS {
         return Err(Failure::usage(format!(
@@ -108,15 +109,14 @@ fn places(args: &Orion) -> Result<Vec<Place>, Failure> {
 }
 
 fn show(matrix: &Matrix, dir: &Path, json: bool, progress: &Progress) -> Result<(), Failure> {
-    let bug = |_| Failure::bug("a matrix that cannot be shown");
-    if let Err(why) = page(&dir.join(PAGE), |text| html(matrix, text)) {
+    if let Err(why) = write_page(&dir.join(PAGE), |text| html(matrix, text)) {
         progress.warn(&format!("error: {}", why.message()));
     }
     if json {
         return print_json(matrix);
     }
     let mut printed = String::new();
-    text(matrix, &mut printed).map_err(bug)?;
+    text(matrix, &mut printed).map_err(|_| Failure::bug("a matrix that cannot be shown"))?;
     crate::stdout::show(&printed);
     if !matrix.is_whole() {
         progress.say(&format!("cut short; next: {}", crate::again::command(dir)));

@@ -98,7 +98,7 @@ fn text(args: &New) -> Result<String, Failure> {
         looped(args, &mut text);
     }
     for part in &parts {
-        stream(args, part, (&places, loops), &mut text)?;
+        stream(args, part, &places, loops, &mut text)?;
     }
     if let Some(every) = args.flush_every {
         let _ = write!(
@@ -146,7 +146,7 @@ fn places(args: &New) -> Result<String, Failure> {
              address   = {{ zipf = {exponent}, scatter = true }}\nplaces    = \"hot\"\n"
         ));
     }
-    let Some((operations, space)) = args.hot.as_deref().map(hot).transpose()? else {
+    let Some((operations, space)) = args.hot.as_deref().map(hot_share_in).transpose()? else {
         let hint = "Hot data: { hotspot = [\"80%\", \"20%\"] } or { zipf = 1.1 }";
         return Ok(format!("# All places alike. {hint}\naddress   = \"uniform\"\n"));
     };
@@ -167,7 +167,7 @@ fn arrival(bursts: Option<&str>) -> Result<String, Failure> {
     Ok(format!("arrival   = {{ bursty = {{ on = \"{on}\", off = \"{off}\" }} }}\n"))
 }
 
-fn stream(args: &New, part: &Side, (places, loops): (&str, bool), text: &mut String) -> Result<(), Failure> {
+fn stream(args: &New, part: &Side, places: &str, loops: bool, text: &mut String) -> Result<(), Failure> {
     let Side { name, direction, share } = part;
     let _ = write!(
         text,
@@ -210,13 +210,16 @@ fn criterion(args: &New, part: &Side, text: &mut String) {
 }
 
 /// `80/20`: whole percentages of operations and of space.
-fn hot(text: &str) -> Result<(u64, u64), Failure> {
-    let percent = |text: &str| text.trim().trim_end_matches('%').parse().ok().filter(|n| (1..=99).contains(n));
-    let both = text.split_once('/').and_then(|(operations, space)| percent(operations).zip(percent(space)));
+fn hot_share_in(text: &str) -> Result<(u64, u64), Failure> {
+    let both = text.split_once('/').and_then(|(operations, space)| percent_in(operations).zip(percent_in(space)));
     both.ok_or_else(|| {
         let shown: String = text.chars().take(40).collect();
         Failure::usage(format!("--hot {}: write two whole percentages, such as 80/20", shown.escape_debug()))
     })
+}
+
+fn percent_in(text: &str) -> Option<u64> {
+    text.trim().trim_end_matches('%').parse().ok().filter(|percent| (1..=99).contains(percent))
 }
 
 #[cfg(test)]

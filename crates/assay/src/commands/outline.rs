@@ -5,7 +5,7 @@ use assay_base::Direction;
 use assay_device::safety::Gate;
 use assay_model::Plan;
 use assay_run::failure::{Failure, one_line, shown};
-use assay_run::targets::{Named, USUAL_BLOCK};
+use assay_run::open::targets::{Named, USUAL_BLOCK};
 
 /// Size and block size of each target, where these are known before it is created.
 pub(crate) fn sizes_of(named: &[(String, Named)]) -> Result<Vec<Option<(u64, u32)>>, Failure> {
@@ -31,11 +31,10 @@ pub(crate) fn block(sizes: &[Option<(u64, u32)>]) -> u32 {
 
 /// Bytes per second read and written, and written over the whole run, by the streams that have a rate.
 pub(crate) fn totals(plan: &Plan, block: u32) -> (f64, f64, f64) {
-    let per_second = |direction| {
+    let [read, written] = [Direction::Read, Direction::Write].map(|direction| {
         let streams = plan.streams.iter().filter(|stream| stream.direction() == Some(direction));
         streams.filter_map(|stream| Plan::bytes_per_second(stream, block)).fold(0.0, |sum, each| sum + each)
-    };
-    let (read, written) = (per_second(Direction::Read), per_second(Direction::Write));
+    });
     (read, written, written * plan.length().as_secs_f64())
 }
 

@@ -7,13 +7,13 @@ use crate::stdout::{print, print_json};
 use assay_base::Bytes;
 use assay_device::select::Choice;
 use assay_model::tpcc::DERIVED;
-use assay_run::databases::{self, Asked, Loaded};
+use assay_run::certificate::records::Records;
+use assay_run::databases::{self, LoadRequest, Loaded};
 use assay_run::failure::{Failure, code, one_line};
+use assay_run::host::signals;
+use assay_run::open::seed::seed;
+use assay_run::open::targets::{self, TargetNeeds};
 use assay_run::prepare::{self, prepare};
-use assay_run::records::Records;
-use assay_run::seed::seed;
-use assay_run::signals;
-use assay_run::targets::{self, TargetNeeds};
 use assay_sql::Url;
 use clap_complete::engine::ArgValueCompleter;
 
@@ -88,9 +88,9 @@ fn load(args: &Prep) -> Result<u8, Failure> {
     let Some(warehouses) = warehouses else {
         return Err(Failure::usage("a database needs --warehouses: the number to load, such as --warehouses 10"));
     };
-    let asked = Asked { warehouses, seed: seed.unwrap_or(1), loaders: loaders.map(usize::from), clear };
-    let urls = args.targets.iter().map(|name| databases::named(name)).collect::<Result<Vec<_>, _>>()?;
-    let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
+    let asked = LoadRequest { warehouses, seed: seed.unwrap_or(1), loaders: loaders.map(usize::from), clear };
+    let urls = args.targets.iter().map(|name| databases::parse_url(name)).collect::<Result<Vec<_>, _>>()?;
+    let stop = signals::watch()?;
     let mut progress = Progress::new(false);
     let loaded = urls.iter().map(|url| databases::load(url, asked, &mut progress, &stop));
     let loaded = loaded.collect::<Result<Vec<_>, _>>()?;
@@ -109,14 +109,11 @@ fn load(args: &Prep) -> Result<u8, Failure> {
 /// Prepares devices and files in parallel and stores a record of each.
 fn devices(args: &Prep) -> Result<u8, Failure> {
     // From the beginning: discarding takes minutes, and a Ctrl-C during it must end the whole command.
-    let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
-    let named = targets::named(&args.targets)?;
-    let smallest = |_: u16, block: u32| u64::from(block.max(4096));
-    // Preparing keeps no log, only its records: these must not be on a device that is overwritten.
+    let stop = signals::watch()?;
+    let named = targets::parse_block_targets(&args.targets)?;
     let kept = Records::host();
     kept.check()?;
-    let needs = TargetNeeds { writes: true, smallest: &smallest, beside: 0, log_dir: kept.dir(), page_cache: &[] };
-    let opened = args.access.open(&named, needs)?;
+    let opened = args.access.open(&named, TargetNeeds::for_preparation(kept.dir()))?;
     if opened.real().is_empty() {
         return Err(Failure::usage(
             "simulated and null targets hold no data and need no preparation; run the workload on them directly",
@@ -135,12 +132,11 @@ fn devices(args: &Prep) -> Result<u8, Failure> {
         print_json(&records)?;
     } else {
         for record in &records {
-            let human = |bytes| Bytes::new(bytes).human();
             print(&format!(
                 "{}: {} zeroed, {} salted, {} sampled blocks verified\n",
                 one_line(&record.target),
-                human(record.zeroed_bytes),
-                human(record.salted_bytes),
+                Bytes::new(record.zeroed_bytes).human(),
+                Bytes::new(record.salted_bytes).human(),
                 record.verified_blocks
             ));
         }

@@ -5,7 +5,8 @@ use crate::stdout::{print, show};
 use assay_base::Measure;
 use assay_judge::Options;
 use assay_run::failure::{Failure, code, shown};
-use assay_run::{files, results, rundir};
+use assay_run::files;
+use assay_run::log::{results, rundir};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -55,8 +56,10 @@ fn page_path(log: &Path, judge_on: Option<Measure>, html: &str) -> Result<PathBu
     let judged = judge_on.map(|measure| format!("-{measure}")).unwrap_or_default();
     if log.file_name().is_some_and(|name| name == LOG) {
         let path = log.with_file_name(format!("report{judged}.html"));
-        let failed = |e| Failure::host(format!("{} cannot be written: {e}", shown(&path))).advised(advice);
-        return files::replace(&path, html.as_bytes()).map_err(failed).map(|()| path.clone());
+        return match files::replace(&path, html.as_bytes()) {
+            Ok(()) => Ok(path),
+            Err(e) => Err(Failure::host(format!("{} cannot be written: {e}", shown(&path))).advised(advice)),
+        };
     }
     let mut name: OsString = log.file_name().unwrap_or_default().to_owned();
     name.push(format!("{judged}.html"));

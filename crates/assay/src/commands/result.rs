@@ -7,17 +7,17 @@ use crate::screen::{self, tell};
 use crate::stdout::{print_json, show};
 use assay_judge::render::{Following, text_for, text_with};
 use assay_judge::{Judgement, for_a_shell};
+use assay_run::certificate::signing::Signer;
 use assay_run::failure::{Failure, shown};
-use assay_run::judging::Log;
+use assay_run::log::judging::Log;
+use assay_run::log::results::{directory_now, rendered, write_results};
 use assay_run::observer::Observer;
-use assay_run::results::{directory_now, leave, rendered};
-use assay_run::signing::Signer;
 use std::path::Path;
 
 /// Judges the log in `dir`, writes verdict.json and report.html, signs where that was asked for, and prints the result.
 /// The exit code is that of the verdict, also where the results cannot be written, because the log decides.
 pub(crate) fn finish(dir: &Path, output: &Output, progress: &Progress, signer: Option<&Signer>) -> Result<u8, Failure> {
-    let (judgement, left) = leave(dir, output.judge_on, tell)?;
+    let (judgement, left) = write_results(dir, output.judge_on, tell)?;
     if let Some(signer) = signer.filter(|_| left) {
         signer.sign(&dir.join("verdict.json"), &judgement)?;
     }

@@ -12,26 +12,26 @@ use assay_model::cache::{CacheDevice, Caching};
 use assay_model::tpcc::load::Verify;
 use assay_model::workload::Workload;
 use assay_model::{Plan, merge};
-use assay_run::certainty::run_until_certain;
+use assay_run::certificate::records::Records;
+use assay_run::certificate::signing::Signer;
 use assay_run::drive::Drive;
 use assay_run::failure::{Failure, one_line};
-use assay_run::logfile::LogFile;
+use assay_run::log::logfile::LogFile;
+use assay_run::log::results;
+use assay_run::log::rundir;
+use assay_run::log::unfinished::Unfinished;
 use assay_run::observer::Observer;
-use assay_run::pace;
+use assay_run::open::prepared::Prepared;
+use assay_run::open::seed::seed;
+use assay_run::open::targets::{self, Named, SmallestTarget, TargetNeeds, Targets, databases};
 use assay_run::prepare::{Preparation, prepare};
-use assay_run::records::Records;
-use assay_run::results;
-use assay_run::rundir;
-use assay_run::schedulers::Schedulers;
-use assay_run::seed::seed;
-use assay_run::signals::{self, StopCell};
-use assay_run::signing::Signer;
-use assay_run::steps::{self, Course, Task, never_decided};
-use assay_run::targets::{self, Named, TargetNeeds, Targets, databases};
-use assay_run::unfinished::Unfinished;
+use assay_run::procedure::certainty::run_until_certain;
+use assay_run::procedure::pace;
+use assay_run::procedure::steps::{self, Course, Task, never_decided};
 use assay_run::{with_cache, workloads};
 use clap_complete::engine::ArgValueCompleter;
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 /// `assay run`
 #[derive(clap::Args, Debug)]
@@ -82,83 +82,106 @@ const GOES_ON: &str = "; the run goes on (Ctrl-C ends it, and --stop-when-certai
 
 /// Runs a workload, judges it, and leaves log, verdict and report in the run directory.
 pub(crate) fn run(args: &Run) -> Result<u8, Failure> {
-    let signer = Signer::asked(args.sign.as_deref())?;
-    let asked = Asking::of("run", &args.workload, &args.targets, &args.jobs, &args.pace)?;
-    let asked = asked.behind(&args.behind).beside(&args.lookaside)?;
+    let signer = Signer::load_if_given(args.sign.as_deref())?;
+    let asked = RunRequest::parse("run", &args.workload, &args.targets, &args.jobs, &args.pace)?;
+    let asked = asked.behind_simulated_cache(&args.behind).with_cache_device(&args.lookaside)?;
     if asked.names.is_empty() {
         return Err(Failure::usage("run needs a target: a device, a file, sim:flash or null:1GiB"));
     }
-    let named = targets::any_named(&asked.names)?;
+    let named = targets::parse_targets(&asked.names)?;
     args.output.manner(args.access.engine).suits(&named)?;
     let mut tasks = asked.tasks(&named, args.load, &args.pace, &args.judged)?;
     if args.crash_test && args.output.no_check {
         return Err(Failure::usage("--crash-test compares the database with what it acknowledged: remove --no-check"));
     }
     if args.crash_test {
-        tasks.iter_mut().try_for_each(|task| expects_a_crash(&named, &mut task.plan))?;
+        tasks.iter_mut().try_for_each(|task| make_crash_test(&named, &mut task.plan))?;
     }
     let place = args.output.place();
-    goes_on(place.resume.is_some(), &tasks)?;
+    refuse_resume_with_ledger(place.resume.is_some(), &tasks)?;
     let planned = place.planned(&tasks[0].plan.name)?;
-    let of_all = |at, block| tasks.iter().map(|task| task.plan.smallest_target(at, block)).max().unwrap_or(0);
-    let beside = tasks.iter().map(|task| with_cache(&task.plan) - usize::from(task.plan.targets)).max().unwrap_or(0);
-    let writes = args.prep || tasks.iter().any(|task| task.plan.writes());
-    // The steps of a workload use its targets in one way.
-    let page_cache = tasks[0].plan.page_cache.clone();
-    let needs = TargetNeeds { writes, smallest: &of_all, beside, log_dir: &planned, page_cache: &page_cache };
-    // Restored after everything else: setting a scheduler waits for operations in flight, for ever where a disk hangs.
-    let scheduler;
-    let all = match named.first() {
-        // What is loaded in it was looked up already.
-        Some((_, Named::Database(_))) => named.clone(),
-        _ => targets::beside(&asked.names, asked.cache_device())?,
-    };
-    let opened = args.access.open(&all, needs)?;
-    let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
-    scheduler = Schedulers::set(asked.scheduler()?, &opened, tell)?;
-    tasks.iter_mut().for_each(|task| task.plan.notes.extend(scheduler.notes()));
+    let mut prepared = open_targets(args, &asked, &named, &tasks, &planned)?;
+    let notes = prepared.set_scheduler(asked.scheduler()?, tell)?;
+    tasks.iter_mut().for_each(|task| task.plan.notes.extend(notes.clone()));
     let mut progress = Progress::for_one_run(if args.stop_when_certain { "" } else { GOES_ON });
-    match args.prep {
-        true if place.resume.is_none() => fill(args, &opened, &named, &mut progress, &stop)?,
-        _ => warn_of_blank(&named, &tasks),
+    if args.prep && place.resume.is_none() {
+        fill_targets(args, &prepared, &named, &mut progress)?;
+    } else {
+        warn_of_blank(&named, &tasks);
     }
     let how = Drive {
         manner: args.output.manner(args.access.engine),
-        prepared: Records::host().preparations(opened.real(), tell),
+        prepared: Records::host().preparations(prepared.targets.real(), tell),
         signer: signer.as_ref().map(Signer::id),
         ..Drive::default()
     };
-    let (dir, mut log, tasks) = match &place.resume {
-        None => {
-            let dir = place.create(&planned)?;
-            let log = LogFile::create(&dir.join("run.jsonl"))?;
-            (dir, log, tasks)
-        }
-        Some(dir) => {
-            results::may_be_left(dir)?;
-            let log = Unfinished::open(&rundir::log_in(dir))?;
-            let left = steps::left(tasks, log.steps(), (&opened, args.pace.seed.is_some()), dir)?;
-            (dir.clone(), log.go_on()?, left)
-        }
+    let OpenRun { dir, mut log, tasks } = match &place.resume {
+        None => begin_log(place.create(&planned)?, tasks)?,
+        Some(dir) => resume_log(dir, tasks, &prepared.targets, args.pace.seed.is_some())?,
     };
-    let course = Course { targets: &opened, how: &how, stop: &stop };
-    match args.stop_when_certain {
-        true => run_until_certain(&course, tasks, log, place.resume.as_deref(), &mut progress)?,
-        false => course.run(tasks, &mut log, &mut progress, &never_decided)?,
+    let course = Course { targets: &prepared.targets, how: &how, stop: &prepared.stop };
+    if args.stop_when_certain {
+        run_until_certain(&course, tasks, log, place.resume.as_deref(), &mut progress)?;
+    } else {
+        course.run(tasks, &mut log, &mut progress, &never_decided)?;
     }
     result::finish(&dir, &args.output, &progress, signer.as_ref())
 }
 
-/// Fills the targets with data, unless all of them are prepared.
-fn fill(
+/// Opens the targets for all tasks, and the cache device.
+fn open_targets(
     args: &Run,
-    opened: &Targets,
+    asked: &RunRequest,
+    named: &[(String, Named)],
+    tasks: &[Task],
+    log_dir: &Path,
+) -> Result<Prepared, Failure> {
+    let plans: Vec<&Plan> = tasks.iter().map(|task| &task.plan).collect();
+    let needs = TargetNeeds {
+        writes: args.prep || plans.iter().any(|plan| plan.writes()),
+        smallest: SmallestTarget::ForPlans(&plans),
+        beside: plans.iter().map(|plan| with_cache(plan) - usize::from(plan.targets)).max().unwrap_or(0),
+        log_dir,
+        // The steps of a workload use its targets in one way.
+        page_cache: &plans[0].page_cache,
+    };
+    let all = targets::with_cache_device(&asked.names, named, asked.cache_device())?;
+    Prepared::open(&all, needs, &|named, needs| args.access.open(named, needs))
+}
+
+/// A run whose log is open.
+struct OpenRun {
+    /// The directory of the run.
+    dir: PathBuf,
+    log: LogFile,
+    /// What is to be run.
+    tasks: Vec<Task>,
+}
+
+/// Begins a log in a new directory.
+fn begin_log(dir: PathBuf, tasks: Vec<Task>) -> Result<OpenRun, Failure> {
+    let log = LogFile::create(&dir.join("run.jsonl"))?;
+    Ok(OpenRun { dir, log, tasks })
+}
+
+/// Continues the log in a directory with what is left of the tasks.
+fn resume_log(dir: &Path, tasks: Vec<Task>, targets: &Targets, own_seed: bool) -> Result<OpenRun, Failure> {
+    results::refuse_unwritable_results(dir)?;
+    let log = Unfinished::open(&rundir::log_in(dir))?;
+    let tasks = steps::remaining_tasks(tasks, log.steps(), targets, own_seed, dir)?;
+    Ok(OpenRun { dir: dir.to_owned(), log: log.continue_log()?, tasks })
+}
+
+/// Fills the targets with data, unless all of them are prepared.
+fn fill_targets(
+    args: &Run,
+    opened: &Prepared,
     named: &[(String, Named)],
     progress: &mut Progress,
-    stop: &StopCell,
 ) -> Result<(), Failure> {
+    let Prepared { targets, stop, .. } = opened;
     // A cache device, which is opened behind the targets, is filled by what passes it.
-    let all = &opened.real()[..opened.real().len().min(named.len())];
+    let all = &targets.real()[..targets.real().len().min(named.len())];
     if all.is_empty() {
         return Err(Failure::usage(
             "--prep fills devices and files; simulated and null targets hold no data, and databases have assay prep",
@@ -169,7 +192,7 @@ fn fill(
     if kept.preparations(all, tell).iter().all(Option::is_some) {
         return Ok(());
     }
-    opened.recheck()?;
+    targets.recheck()?;
     let names: Vec<String> = named.iter().map(|(name, _)| name.clone()).collect();
     let preparation =
         Preparation { zero: false, afresh: false, engine: args.access.engine, run: seed(None, named) as u32 };
@@ -179,8 +202,8 @@ fn fill(
 
 /// Says before the run that it will prove nothing, and what to do.
 fn warn_of_blank(named: &[(String, Named)], tasks: &[Task]) {
-    let reads = |task: &Task| task.plan.streams.iter().any(|stream| stream.direction() == Some(Direction::Read));
-    if !tasks.iter().any(reads) {
+    let mut streams = tasks.iter().flat_map(|task| &task.plan.streams);
+    if !streams.any(|stream| stream.direction() == Some(Direction::Read)) {
         return;
     }
     for (name, _) in named.iter().filter(|(_, named)| named.holds_nothing()) {
@@ -193,7 +216,7 @@ fn warn_of_blank(named: &[(String, Named)], tasks: &[Task]) {
 }
 
 /// Makes a run on a database a crash test.
-fn expects_a_crash(named: &[(String, Named)], plan: &mut Plan) -> Result<(), Failure> {
+fn make_crash_test(named: &[(String, Named)], plan: &mut Plan) -> Result<(), Failure> {
     match databases(named)[..] {
         [database] => database.expects_a_crash(plan),
         [_, _, ..] => Err(Failure::usage("--crash-test is for a run on one database")),
@@ -202,9 +225,9 @@ fn expects_a_crash(named: &[(String, Named)], plan: &mut Plan) -> Result<(), Fai
 }
 
 /// Refuses to continue a run with a ledger: commits that were lost meanwhile would be overtaken by new ones.
-fn goes_on(resumes: bool, tasks: &[Task]) -> Result<(), Failure> {
-    let keeps = |task: &Task| task.plan.tpcc.as_ref().is_some_and(|load| load.verify != Verify::No);
-    if resumes && tasks.iter().any(keeps) {
+fn refuse_resume_with_ledger(resumes: bool, tasks: &[Task]) -> Result<(), Failure> {
+    let mut loads = tasks.iter().filter_map(|task| task.plan.tpcc.as_ref());
+    if resumes && loads.any(|load| load.verify != Verify::No) {
         return Err(Failure::usage(
             "a run with --verify or --crash-test cannot continue: what the database has lost meanwhile would no longer be seen; ask assay check URL --after DIR, and start another run",
         ));
@@ -212,9 +235,15 @@ fn goes_on(resumes: bool, tasks: &[Task]) -> Result<(), Failure> {
     Ok(())
 }
 
+/// True if both workloads name the same targets, in any order.
+fn name_the_same_targets(one: &Workload, other: &Workload) -> bool {
+    let one: BTreeSet<&String> = one.targets.paths.iter().collect();
+    one == other.targets.paths.iter().collect()
+}
+
 /// Workloads and the targets to run them on, as named on a command line.
 #[derive(Debug)]
-pub(crate) struct Asking {
+pub(crate) struct RunRequest {
     workloads: Vec<Workload>,
     /// The targets: those that are named, or the workload's own.
     pub names: Vec<String>,
@@ -222,9 +251,9 @@ pub(crate) struct Asking {
     pub keys: Vec<Line>,
 }
 
-impl Asking {
+impl RunRequest {
     /// The same behind a simulated cache, where one is asked for.
-    pub(crate) fn behind(mut self, asked: &BehindCache) -> Asking {
+    pub(crate) fn behind_simulated_cache(mut self, asked: &BehindCache) -> RunRequest {
         for workload in &mut self.workloads {
             let Some(size) = asked.behind else { continue };
             let cache = workload.caches.simulated.unwrap_or_else(|| Caching::of(size));
@@ -234,7 +263,7 @@ impl Asking {
     }
 
     /// The same with a cache on a device of its own, where one is asked for.
-    pub(crate) fn beside(mut self, asked: &Lookaside) -> Result<Asking, Failure> {
+    pub(crate) fn with_cache_device(mut self, asked: &Lookaside) -> Result<RunRequest, Failure> {
         self.workloads.iter_mut().try_for_each(|workload| asked.apply(workload))?;
         Ok(self)
     }
@@ -245,29 +274,25 @@ impl Asking {
     }
 
     /// Parses the workloads, of which there may be several before the targets.
-    pub(crate) fn of(
+    pub(crate) fn parse(
         verb: &'static str,
         first: &str,
         rest: &[String],
         jobs: &Jobs,
         pace: &Pace,
-    ) -> Result<Asking, Failure> {
-        let (words, targets) = workloads::among(first, rest);
+    ) -> Result<RunRequest, Failure> {
+        let (words, targets) = workloads::split_workloads_and_targets(first, rest);
         // Of several workloads none knows which of the targets take the places of its files.
         let reading = jobs.reading(verb, if words.len() == 1 { targets } else { &[] }, pace.measure)?;
-        let found = workloads::all_asked(&words, &reading)?;
+        let found = workloads::read_all(&words, &reading)?;
         let (workloads, keys): (Vec<_>, Vec<_>) = found.into_iter().map(|found| (found.workload, found.keys)).unzip();
         let names = if targets.is_empty() { workloads[0].targets.paths.clone() } else { targets.to_vec() };
-        let alike = |workload: &Workload| {
-            let all = |names: &[String]| names.iter().cloned().collect::<std::collections::BTreeSet<_>>();
-            all(&workload.targets.paths) == all(&workloads[0].targets.paths)
-        };
-        if targets.is_empty() && !workloads.iter().all(alike) {
+        if targets.is_empty() && !workloads.iter().all(|workload| name_the_same_targets(workload, &workloads[0])) {
             return Err(Failure::usage(
                 "the workloads name different devices\n  = give the targets for all workloads after them on the command line, or start one run per workload",
             ));
         }
-        Ok(Asking { workloads, names, keys: keys.concat() })
+        Ok(RunRequest { workloads, names, keys: keys.concat() })
     }
 
     /// What is run, one after another: all workloads together, or the steps of a single one.
@@ -280,9 +305,9 @@ impl Asking {
     ) -> Result<Vec<Task>, Failure> {
         match self.workloads.as_slice() {
             [workload] if !workload.timing.steps.is_empty() => {
-                steps::of(workload, named, load, &pace.asked(), &judged.criteria)
+                steps::plan_steps(workload, named, load, &pace.to_pace(), &judged.criteria)
             }
-            _ => Ok(vec![Task::only(self.plan(named, load, pace, judged)?, self.duration())]),
+            _ => Ok(vec![Task::single_run(self.plan(named, load, pace, judged)?, self.duration())]),
         }
     }
 
@@ -294,17 +319,17 @@ impl Asking {
         pace: &Pace,
         judged: &Judged,
     ) -> Result<Plan, Failure> {
-        self.merged(named, load, pace)?.judged_by(&judged.criteria).map_err(Failure::workload)
+        self.merged_plan(named, load, pace)?.judged_by(&judged.criteria).map_err(Failure::workload)
     }
 
-    fn merged(
+    fn merged_plan(
         &self,
         named: &[(String, Named)],
         load: Option<assay_base::Multiple>,
         pace: &Pace,
     ) -> Result<Plan, Failure> {
         if let [workload] = self.workloads.as_slice() {
-            return pace.asked().plan(workload, named, load);
+            return pace.to_pace().plan(workload, named, load);
         }
         if load.is_some() {
             return Err(Failure::usage(
@@ -312,7 +337,7 @@ impl Asking {
             ));
         }
         let seed = seed(pace.seed.or(self.workloads[0].seed), named);
-        let pace = pace::Pace { seed: Some(seed), ..pace.asked() };
+        let pace = pace::Pace { seed: Some(seed), ..pace.to_pace() };
         let plans = self.workloads.iter().map(|workload| pace.plan(workload, named, None));
         merge(plans.collect::<Result<_, _>>()?).map_err(Failure::workload)
     }
@@ -320,12 +345,12 @@ impl Asking {
     /// The I/O scheduler that they ask for.
     fn scheduler(&self) -> Result<Option<&str>, Failure> {
         let first = self.workloads[0].targets.scheduler.as_deref();
-        match self.workloads.iter().all(|workload| workload.targets.scheduler.as_deref() == first) {
-            true => Ok(first),
-            false => Err(Failure::workload(
+        if self.workloads.iter().any(|workload| workload.targets.scheduler.as_deref() != first) {
+            return Err(Failure::workload(
                 "the workloads ask for different I/O schedulers, but a device has only one; set the same scheduler in all, or start one run per workload",
-            )),
+            ));
         }
+        Ok(first)
     }
 
     /// The longest duration among them.

@@ -1,6 +1,6 @@
 //! `assay size`: which of several drives carries production's load, how many times of it, and how many are needed.
 //!
-//! The comparison itself is [`assay_run::sizing`]; this shows it. All candidates are opened before the first run, so that a
+//! The comparison itself is [`assay_run::procedure::sizing`]; this shows it. All candidates are opened before the first run, so that a
 //! missing token is not found only after a night.
 
 use super::fit::Aim;
@@ -11,13 +11,13 @@ use crate::stdout::{print_json, show};
 use assay_base::{Multiple, Share, Span};
 use assay_judge::sizing::{Candidate, Demand, text};
 use assay_run::failure::{Failure, one_line, shown};
+use assay_run::log::results::rendered;
 use assay_run::observer::Observer;
-use assay_run::production::Production;
-use assay_run::results::rendered;
-use assay_run::searching::Bounds;
-use assay_run::several::Several;
-use assay_run::sizing::{Comparing, FILE, PAGE, Testing};
-use assay_run::targets;
+use assay_run::open::targets;
+use assay_run::procedure::searching::Bounds;
+use assay_run::procedure::several::Several;
+use assay_run::procedure::sizing::{Comparing, FILE, PAGE, Testing};
+use assay_run::workloads::production::Production;
 use clap_complete::engine::ArgValueCompleter;
 
 /// `assay size`
@@ -71,22 +71,22 @@ fn headroom(text: &str) -> Result<Share, String> {
 
 /// Tests all candidates, shows the comparison, writes it to the run directory.
 pub(crate) fn size(args: &Size) -> Result<u8, Failure> {
-    let search = Bounds { from: Some(first(args.to)), to: args.to, resolution: Some(args.resolution) };
-    distinct(&args.targets)?;
+    let search = Bounds { from: Some(first_load(args.to)), to: args.to, resolution: Some(args.resolution) };
+    refuse_duplicates(&args.targets)?;
     let production = Production::read(&args.profile)?;
-    let mut start = production.at(&production.knobs())?;
+    let mut start = production.workload_at(&production.knobs())?;
     start.verification.verify = false;
-    let open = |target: &String| {
+    let mut opened = Vec::new();
+    for target in &args.targets {
         let mut settings = args.output.settings(&args.access, &args.pace, &args.judged.criteria);
         (settings.pace.measure, settings.pace.verify) = (Some(args.fit_for), false);
-        Several::open("size", start.clone(), std::slice::from_ref(target), settings)
-    };
-    let opened = args.targets.iter().map(open).collect::<Result<Vec<_>, _>>()?;
+        opened.push(Several::open("size", start.clone(), std::slice::from_ref(target), settings)?);
+    }
     let dir = opened[0].directory()?;
     let mut progress = Progress::new(false);
-    let testing = Testing { production: &production, aim: args.aim.aim(), search, pace: args.pace.asked() };
-    let at = (dir.as_path(), args.output.resume.is_some());
-    let comparing = Comparing::begin(testing, &args.targets, demand(args, &production), at)?;
+    let testing = Testing { production: &production, aim: args.aim.to_aim(), search, pace: args.pace.to_pace() };
+    let comparing =
+        Comparing::begin(testing, &args.targets, demand(args, &production), &dir, args.output.resume.is_some())?;
     let sizing = comparing.run(opened, &mut progress)?;
     if args.output.json {
         print_json(&sizing)?;
@@ -101,15 +101,15 @@ pub(crate) fn size(args: &Size) -> Result<u8, Failure> {
 }
 
 /// The first load of a search: production's own.
-fn first(to: Option<Multiple>) -> Multiple {
+fn first_load(to: Option<Multiple>) -> Multiple {
     to.map_or(Multiple::ONE, |to| to.min(Multiple::ONE))
 }
 
 /// Refuses a target that is given twice, even by different names.
-fn distinct(names: &[String]) -> Result<(), Failure> {
+fn refuse_duplicates(names: &[String]) -> Result<(), Failure> {
     let paths: Vec<String> =
         names.iter().filter(|name| !name.starts_with("sim:") && !name.starts_with("null:")).cloned().collect();
-    targets::named(&paths)?;
+    targets::parse_block_targets(&paths)?;
     let twice = names.iter().enumerate().find(|(at, name)| names[..*at].contains(name));
     match twice {
         Some((_, name)) => Err(Failure::usage(format!("{} is given twice; give each candidate once", one_line(name)))),

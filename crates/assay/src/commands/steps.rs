@@ -8,8 +8,8 @@ use assay_base::{Bytes, Direction, Multiple, Span};
 use assay_formats::act::conf::Kind;
 use assay_model::Plan;
 use assay_run::failure::{Failure, code};
+use assay_run::open::targets::{self, Named};
 use assay_run::procedure::{Procedure, Step};
-use assay_run::targets::{self, Named};
 
 /// The speed for which the time of a preparation is given, because the drive's own speed is not known before it is
 /// written.
@@ -28,24 +28,27 @@ struct Explained {
 /// Prints what a certification with these words of a command line would do. Writes nothing.
 pub(crate) fn explain(
     words: &[String],
-    (load, model): (Option<Multiple>, Option<Kind>),
+    load: Option<Multiple>,
+    model: Option<Kind>,
     pace: &Pace,
     json: bool,
 ) -> Result<u8, Failure> {
-    let (procedure, names) = Procedure::of(words, false, load, model)?;
-    let named = targets::named(&names)?;
+    let (procedure, names) = Procedure::parse(words, false, load, model)?;
+    let named = targets::parse_block_targets(&names)?;
     let sizes = sizes_of(&named)?;
-    let seed = assay_run::seed::seed(pace.seed.or(procedure.workload.seed), &[]);
+    let seed = assay_run::open::seed::seed(pace.seed.or(procedure.workload.seed), &[]);
     let steps = procedure.steps(named.len().max(1) as u16, pace.measure)?;
-    let pace = pace.asked();
-    let planned = |step: Step| {
-        procedure.plan(&step, pace.adjust(&procedure.workload, seed, step.targets)).map(|plan| (step, plan))
-    };
-    let steps = steps.into_iter().map(planned).collect::<Result<Vec<_>, _>>()?;
-    let explained = Explained { procedure, named, sizes, steps };
-    match json {
-        true => print_json(&explained.json())?,
-        false => show_lines(&explained.text()),
+    let pace = pace.to_pace();
+    let mut planned = Vec::new();
+    for step in steps {
+        let plan = procedure.plan(&step, pace.adjust(&procedure.workload, seed, step.targets))?;
+        planned.push((step, plan));
+    }
+    let explained = Explained { procedure, named, sizes, steps: planned };
+    if json {
+        print_json(&explained.json())?
+    } else {
+        show_lines(&explained.text())
     }
     Ok(code::DONE)
 }
@@ -63,9 +66,9 @@ impl Explained {
     /// Bytes read and written by a step on all its targets; `None` where a closed loop moves as much as it can.
     fn bytes(&self, plan: &Plan) -> [Option<u64>; 2] {
         let (read, _, written) = totals(plan, block(&self.sizes));
-        let bounded = |direction| plan.unbounded(direction).next().is_none();
         let read = read * plan.length().as_secs_f64();
-        [bounded(Direction::Read).then_some(read as u64), bounded(Direction::Write).then_some(written as u64)]
+        [(Direction::Read, read), (Direction::Write, written)]
+            .map(|(direction, bytes)| plan.unbounded(direction).next().is_none().then_some(bytes as u64))
     }
 
     /// Bytes that all steps together write to one target: the first targets take part in more steps.
@@ -83,20 +86,21 @@ impl Explained {
                 "read_bytes": read, "written_bytes": written, "plan": plan,
             })
         });
-        let target = |index: usize| {
-            let size = self.sizes[index].map(|(size, _)| size);
-            serde_json::json!({
-                "name": self.named[index].0, "size_bytes": size, "written_bytes": self.written_to(index),
-                "preparation_bytes": size.map(|size| size.saturating_mul(PASSES)),
-            })
-        };
         serde_json::json!({
             "schema": 1,
             "workload": self.procedure.workload.name,
             "duration_seconds": self.length().as_secs_f64(),
             "destroys_data": self.steps.iter().any(|(_, plan)| plan.writes()),
             "steps": steps.collect::<Vec<_>>(),
-            "targets": (0..self.named.len()).map(target).collect::<Vec<_>>(),
+            "targets": (0..self.named.len()).map(|index| self.target_as_json(index)).collect::<Vec<_>>(),
+        })
+    }
+
+    fn target_as_json(&self, index: usize) -> serde_json::Value {
+        let size = self.sizes[index].map(|(size, _)| size);
+        serde_json::json!({
+            "name": self.named[index].0, "size_bytes": size, "written_bytes": self.written_to(index),
+            "preparation_bytes": size.map(|size| size.saturating_mul(PASSES)),
         })
     }
 

@@ -1,12 +1,11 @@
 //! What `explain` shows of a load of transactions on a database.
 
 use super::outline::Lines;
-use assay_base::Rate;
 use assay_model::tpcc::checks::Check;
 use assay_model::tpcc::load::{Homes, Pace};
 use assay_model::tpcc::{DEVIATIONS, Kind, Load, WATERMARK};
 use assay_model::{Plan, Stream};
-use assay_run::targets::{Named, databases};
+use assay_run::open::targets::{Named, databases};
 
 /// Why a database that is named cannot be looked at, where one cannot.
 pub(crate) fn unknown(named: &[(String, Named)]) -> Option<String> {
@@ -22,18 +21,16 @@ pub(crate) fn share(plan: &Plan, stream: &Stream) -> Option<String> {
 
 /// The pace of a load, the database that it needs, and what this is not.
 pub(crate) fn lines(load: &Load, targets: u16, unknown: Option<&str>, out: &mut Lines) {
-    let several = |n: u32, what: &str| format!("{n} {what}{}", if n == 1 { "" } else { "s" });
-    let second = |rate: Rate| format!("{:.3} transactions a second", rate.as_f64());
-    let sessions = several(load.sessions(), "session");
+    let sessions = number_of(load.sessions(), "session");
     let pace = match (load.pace, load.rate()) {
         (Pace::Closed, _) => format!("{sessions}, each of which asks again as soon as it is answered (closed loop)"),
         (Pace::Keyed, _) => format!(
             "{}, at which people think and type (closed loop); their transactions share {sessions}",
-            several(load.terminals().unwrap_or_default(), "terminal")
+            number_of(load.terminals().unwrap_or_default(), "terminal")
         ),
         (_, rate) => format!(
             "{} whatever is answered (open loop), on at most {sessions}; one that finds all busy waits, and its wait counts",
-            rate.map(second).unwrap_or_default()
+            rate.map(|rate| format!("{:.3} transactions a second", rate.as_f64())).unwrap_or_default()
         ),
     };
     let on_each = if targets > 1 { format!(", on each of {targets} databases") } else { String::new() };
@@ -49,7 +46,7 @@ pub(crate) fn lines(load: &Load, targets: u16, unknown: Option<&str>, out: &mut 
     match (load.warehouses, unknown) {
         (Some(warehouses), _) => {
             let database = if targets > 1 { "each database" } else { "the database" };
-            out.add(format_args!("  {database} has {}", several(warehouses, "warehouse")));
+            out.add(format_args!("  {database} has {}", number_of(warehouses, "warehouse")));
         }
         (None, Some(why)) => {
             out.add(format_args!("  these are figures for one warehouse, because the database cannot be looked at: {why}"));
@@ -64,4 +61,9 @@ pub(crate) fn lines(load: &Load, targets: u16, unknown: Option<&str>, out: &mut 
     ));
     out.add(format_args!("deviations from the standard: {}", DEVIATIONS.join(", ")));
     out.add(WATERMARK);
+}
+
+/// `1 session`, `2 sessions`.
+fn number_of(number: u32, noun: &str) -> String {
+    format!("{number} {noun}{}", if number == 1 { "" } else { "s" })
 }

@@ -1,10 +1,10 @@
 //! `assay verify`: checks whether a certificate agrees with its log, and whether it was a certification.
 
 use crate::stdout::{print, print_json};
+use assay_run::certificate::signing;
 use assay_run::certificate::{LARGEST, Standing, examine};
 use assay_run::failure::{Failure, one_line, shown};
 use assay_run::files;
-use assay_run::signing;
 use std::path::{Path, PathBuf};
 
 /// `assay verify`
@@ -32,14 +32,12 @@ pub(crate) struct Verify {
 
 /// Answers in words and by the exit code; what cannot be read is not to be trusted either.
 pub(crate) fn verify(args: &Verify) -> Result<u8, Failure> {
-    let certificate = match args.certificate.is_dir() {
-        true => args.certificate.join("verdict.json"),
-        false => args.certificate.clone(),
-    };
+    let certificate =
+        if args.certificate.is_dir() { args.certificate.join("verdict.json") } else { args.certificate.clone() };
     let log = args.log.clone().unwrap_or_else(|| certificate.with_file_name("run.jsonl"));
     let key = args.key.as_deref().map(signing::public_key).transpose()?;
     let signed = signing::signature_path(&certificate);
-    let standing = answer(&certificate, &assay_run::rundir::log_in(&log), key.as_ref(), &signed);
+    let standing = answer(&certificate, &assay_run::log::rundir::log_in(&log), key.as_ref(), &signed);
     let standing = standing.unwrap_or_else(Standing::Untrusted);
     let signature = match (&key, &standing) {
         (Some(_), Standing::Untrusted(_)) => "asked for",
@@ -68,12 +66,12 @@ fn answer(certificate: &Path, log: &Path, key: Option<&signing::PublicKey>, sign
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let unreadable = |why: &dyn std::fmt::Display| format!("{}: {why}", shown(path));
     files::read(path, LARGEST).map_err(|e| match e.kind() {
-        std::io::ErrorKind::NotFound => unreadable(
-            &"there is no certificate: an interrupted run has none until it is resumed; `assay judge` reads its log",
+        std::io::ErrorKind::NotFound => format!(
+            "{}: there is no certificate: an interrupted run has none until it is resumed; `assay judge` reads its log",
+            shown(path)
         ),
-        _ => unreadable(&e),
+        _ => format!("{}: {e}", shown(path)),
     })
 }
 

@@ -33,17 +33,17 @@ const QUESTIONS: [(&str, &[&str]); 9] = [
 /// Lists the shipped workloads, or prints the text of one.
 pub(crate) fn workloads(args: &Workloads) -> Result<u8, Failure> {
     if let Some(name) = &args.name {
-        let names = || SHIPPED.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
         let (_, text) = SHIPPED.iter().find(|(shipped, _)| shipped == name).ok_or_else(|| {
             Failure::workload(format!(
                 "there is no shipped workload \"{}\"; there are {}",
                 name.escape_debug(),
-                names()
+                SHIPPED.map(|(name, _)| name).join(", ")
             ))
         })?;
-        match args.json {
-            true => print_json(&serde_json::json!({ "name": name, "text": text }))?,
-            false => print(text),
+        if args.json {
+            print_json(&serde_json::json!({ "name": name, "text": text }))?
+        } else {
+            print(text)
         }
         return Ok(code::DONE);
     }
@@ -53,8 +53,13 @@ pub(crate) fn workloads(args: &Workloads) -> Result<u8, Failure> {
         rows.push((name, workload.model, workload.timing.duration.to_string(), workload.description));
     }
     if args.json {
-        let row = |(name, model, duration, description): &(&str, &str, String, String)| serde_json::json!({ "name": name, "model": model, "duration": duration, "description": description });
-        print_json(&rows.iter().map(row).collect::<Vec<_>>())?;
+        let mut all = Vec::new();
+        for (name, model, duration, description) in &rows {
+            all.push(
+                serde_json::json!({ "name": name, "model": model, "duration": duration, "description": description }),
+            );
+        }
+        print_json(&all)?;
     } else {
         let width = rows.iter().map(|row| row.0.len()).max().unwrap_or(0);
         for (question, names) in QUESTIONS {

@@ -14,13 +14,15 @@ use assay_model::Plan;
 use assay_model::cache::CacheDevice;
 use assay_model::oltp::ReadShares;
 use assay_model::workload::{Adjust, oltp};
+use assay_run::certificate::records::Records;
 use assay_run::drive::{Drive, drive};
 use assay_run::failure::{Failure, code, shown};
-use assay_run::logfile::LogFile;
-use assay_run::records::Records;
-use assay_run::seed::seed;
-use assay_run::targets::{self, TargetNeeds};
-use assay_run::{files, results, rundir, signals};
+use assay_run::files;
+use assay_run::host::signals;
+use assay_run::log::logfile::LogFile;
+use assay_run::log::{results, rundir};
+use assay_run::open::seed::seed;
+use assay_run::open::targets::{self, TargetNeeds};
 use printer::Printer;
 use std::path::Path;
 
@@ -35,29 +37,26 @@ pub(crate) fn run(args: &[String]) -> Result<u8, Failure> {
             say(&format!("pblio (assay {})\n", env!("CARGO_PKG_VERSION")));
             Ok(code::DONE)
         }
-        Command::Run(asked) => benchmark(&asked),
+        Command::Run(asked) => run_benchmark(&asked),
     }
 }
 
-fn benchmark(asked: &Asked) -> Result<u8, Failure> {
+fn run_benchmark(asked: &Asked) -> Result<u8, Failure> {
     let names: Vec<String> = asked.asus.iter().flatten().cloned().collect();
-    let named = targets::named(&names)?;
+    let named = targets::parse_block_targets(&names)?;
     let data = Path::new(&asked.data);
     files::check(data)
         .map_err(|e| Failure::host(format!("the statistics file {} cannot be written: {e}", shown(data))))?;
-    let plan = plan(asked, seed(None, &named), named.len())?;
+    let plan = plan_of_benchmark(asked, seed(None, &named), named.len())?;
     let given = consent::run_dir();
-    let planned = rundir::planned(given.as_deref(), "pblio");
-    let smallest = |target, block| plan.smallest_target(target, block);
-    let needs =
-        TargetNeeds { writes: plan.writes(), smallest: &smallest, beside: 0, log_dir: &planned, page_cache: &[] };
+    let planned = rundir::planned_directory(given.as_deref(), "pblio");
     let access = Access { destroy_data: asked.tokens.clone(), engine: Choice::Auto, ..Access::default() };
-    let all = targets::beside(&names, plan.cache_device.as_ref())?;
-    let needs = TargetNeeds { beside: all.len() - named.len(), ..needs };
+    let all = targets::parse_with_cache_device(&names, plan.cache_device.as_ref())?;
+    let needs = TargetNeeds { beside: all.len() - named.len(), ..TargetNeeds::for_plan(&plan, &planned) };
     let opened = consent::open(&all, needs, access, Company::None)?;
     let geometries: Vec<Geometry> = (0..named.len()).map(|target| opened.geometry(target)).collect();
     let used = plan.oltp.as_ref().map_or(Ok([0; 3]), |oltp| oltp.used(&geometries)).map_err(Failure::usage)?;
-    let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
+    let stop = signals::watch()?;
     let dir = rundir::create(&planned, given.is_some())?;
     let printer = Printer::new(asked, used, &stop);
     let mut log = LogFile::create(&dir.join("run.jsonl"))?.heard_by(Box::new(printer));
@@ -69,7 +68,7 @@ fn benchmark(asked: &Asked) -> Result<u8, Failure> {
     drive(&plan, &opened, &how, &mut log, &mut Progress::new(true), &stop)?;
     // The judge reads the file, so the log must be closed first.
     drop(log);
-    let (judgement, _) = results::leave(&dir, None, tell)?;
+    let (judgement, _) = results::write_results(&dir, None, tell)?;
     tell(&format!(
         "assay: {}: {}; log, verdict and report are in {}",
         judgement.verdict,
@@ -80,7 +79,7 @@ fn benchmark(asked: &Asked) -> Result<u8, Failure> {
 }
 
 /// The load as pblio asks for it: with the published generator's shares of reads, and a context for each hundred BSUs.
-fn plan(asked: &Asked, seed: u64, targets: usize) -> Result<Plan, Failure> {
+fn plan_of_benchmark(asked: &Asked, seed: u64, targets: usize) -> Result<Plan, Failure> {
     let of_each = asked.asus.each_ref().map(|own| own.len() as u16);
     let contexts = u32::try_from(asked.bsu.div_ceil(100)).unwrap_or(u32::MAX);
     let workload = oltp("pblio", asked.bsu, (ReadShares::Published, contexts), Some(of_each));

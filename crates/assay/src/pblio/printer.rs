@@ -6,8 +6,8 @@ use assay_formats::pblio::{self as text, Asked, Data, Period};
 use assay_record::{CacheCounters, CloseReason, Entry, Event, EventKind, Header, Interval};
 use assay_run::failure::shown;
 use assay_run::files;
-use assay_run::logfile::Listen;
-use assay_run::signals::StopCell;
+use assay_run::host::signals::StopCell;
+use assay_run::log::logfile::Listen;
 use std::path::PathBuf;
 
 /// Prints the lines and writes the statistics file.

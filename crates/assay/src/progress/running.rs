@@ -98,33 +98,32 @@ impl Running {
     /// percentile.
     pub(super) fn figures(&self, interval: &Interval) -> Vec<String> {
         let parts = [
-            self.failed(interval),
-            self.lag(interval),
-            Some(self.rate(interval)),
-            self.over(interval),
-            self.response(interval),
+            self.failures_in_words(interval),
+            self.lag_in_words(interval),
+            Some(self.rate_in_words(interval)),
+            self.share_over_threshold(interval),
+            self.response_in_words(interval),
         ];
         parts.into_iter().flatten().collect()
     }
 
-    fn failed(&self, interval: &Interval) -> Option<String> {
-        let each = |flow: &FlowInterval| flow.errors.values().fold(flow.short, |sum, n| sum.saturating_add(*n));
-        let failed = sum(interval, each);
+    fn failures_in_words(&self, interval: &Interval) -> Option<String> {
+        let failed = sum(interval, |flow| flow.errors.values().fold(flow.short, |sum, n| sum.saturating_add(*n)));
         (failed > 0).then(|| format!("FAILED {failed}"))
     }
 
-    fn lag(&self, interval: &Interval) -> Option<String> {
+    fn lag_in_words(&self, interval: &Interval) -> Option<String> {
         Some(format!("lag p99 <= {}", self.p99(&self.counts(interval, |flow| &flow.lag))?.human()))
     }
 
-    fn rate(&self, interval: &Interval) -> String {
+    fn rate_in_words(&self, interval: &Interval) -> String {
         let seconds = Span::from_ns(interval.end_ns.saturating_sub(interval.start_ns)).as_secs_f64().max(1e-9);
-        let rate = |of: fn(&FlowInterval) -> u64| sum(interval, of) as f64 / seconds;
-        format!("{:.0}/s of {:.0}/s", rate(|flow| flow.ok), rate(|flow| flow.scheduled))
+        let (done, scheduled) = (sum(interval, |flow| flow.ok), sum(interval, |flow| flow.scheduled));
+        format!("{:.0}/s of {:.0}/s", done as f64 / seconds, scheduled as f64 / seconds)
     }
 
-    fn over(&self, interval: &Interval) -> Option<String> {
-        let name = self.first();
+    fn share_over_threshold(&self, interval: &Interval) -> Option<String> {
+        let name = self.shown_stream();
         let mine = self.head.criteria.iter().filter(|criterion| criterion.stream == name);
         let threshold = mine.filter_map(Criterion::threshold).min()?;
         let response = self.counts(interval, |flow| &flow.response);
@@ -132,20 +131,20 @@ impl Running {
         (all > 0).then(|| format!("over {threshold}: {:.2} %", over as f64 * 100.0 / all as f64))
     }
 
-    fn response(&self, interval: &Interval) -> Option<String> {
+    fn response_in_words(&self, interval: &Interval) -> Option<String> {
         let p99 = self.p99(&self.counts(interval, |flow| &flow.response))?;
-        Some(format!("{} p99 <= {}", self.first(), p99.human()))
+        Some(format!("{} p99 <= {}", self.shown_stream(), p99.human()))
     }
 
     /// Name of the stream that is shown: that of the first criterion, or the first stream.
-    fn first(&self) -> String {
+    fn shown_stream(&self) -> String {
         let first = self.head.streams.first().map(|stream| &stream.name);
         self.head.criteria.first().map(|criterion| &criterion.stream).or(first).cloned().unwrap_or_default()
     }
 
     /// Counts of the shown stream over all targets.
     fn counts(&self, interval: &Interval, of: fn(&FlowInterval) -> &Timing) -> Vec<u64> {
-        let name = self.first();
+        let name = self.shown_stream();
         let stream = self.head.streams.iter().position(|stream| stream.name == name).unwrap_or(0);
         let mut dense = vec![0; self.thresholds.buckets()];
         let flows = self.head.flows.iter().zip(&interval.flows);

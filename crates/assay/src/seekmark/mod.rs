@@ -16,17 +16,17 @@ use assay_formats::seekmark::{Asked, Command, Mode, USAGE, read};
 use assay_model::seek::Seek;
 use assay_model::workload::{Adjust, Workload};
 use assay_model::{Amount, Extent, Plan};
+use assay_run::certificate::records::Records;
 use assay_run::drive::{Drive, drive};
 use assay_run::failure::{Failure, code};
-use assay_run::logfile::LogFile;
-use assay_run::records::Records;
-use assay_run::rundir;
-use assay_run::seed::seed;
-use assay_run::signals;
-use assay_run::targets::{self, TargetNeeds};
+use assay_run::host::signals;
+use assay_run::log::logfile::LogFile;
+use assay_run::log::rundir;
+use assay_run::open::seed::seed;
+use assay_run::open::targets::{self, SmallestTarget, TargetNeeds};
 use printer::{Ended, Printer};
 use std::os::unix::fs::FileTypeExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// A path that no target can have; it stands for the log directory of a run whose log is not kept.
 const NOWHERE: &str = "/proc";
@@ -44,60 +44,62 @@ pub(crate) fn run(args: &[String]) -> Result<u8, Failure> {
             say(USAGE);
             Ok(code::DONE)
         }
-        Command::Run(runs) => each(runs),
+        Command::Run(runs) => run_one_after_another(runs),
     }
 }
 
 /// Runs one after another, until one of them does not end as it should.
-fn each(runs: Vec<Asked>) -> Result<u8, Failure> {
+fn run_one_after_another(runs: Vec<Asked>) -> Result<u8, Failure> {
     let are_several = runs.len() > 1;
     let mut rates = Vec::new();
     for asked in runs {
         let threads = asked.threads;
-        let Ended { code, seeks_per_second } = benchmark(asked, are_several)?;
+        let Ended { code, seeks_per_second } = run_benchmark(asked, are_several)?;
         if code != code::DONE {
             return Ok(code);
         }
         rates.push((threads, seeks_per_second));
     }
     if are_several {
-        tell(&gains(&rates));
+        tell(&gains_in_words(&rates));
     }
     Ok(code::DONE)
 }
 
 /// What each number of threads gains over the first.
-fn gains(rates: &[(u32, f64)]) -> String {
+fn gains_in_words(rates: &[(u32, f64)]) -> String {
     let first = rates.first().map_or(0.0, |(_, rate)| *rate);
-    let gain = |rate: f64| if first > 0.0 { rate / first } else { 0.0 };
-    let one = |(threads, rate): &(u32, f64)| format!("-t {threads}: {rate:.2}/s ({:.2}x)", gain(*rate));
-    format!("assay: total seeks per sec of {}", rates.iter().map(one).collect::<Vec<_>>().join(", "))
+    let mut gains = Vec::new();
+    for (threads, rate) in rates {
+        let gain = if first > 0.0 { rate / first } else { 0.0 };
+        gains.push(format!("-t {threads}: {rate:.2}/s ({gain:.2}x)"));
+    }
+    format!("assay: total seeks per sec of {}", gains.join(", "))
 }
 
-fn benchmark(asked: Asked, is_one_of_several: bool) -> Result<Ended, Failure> {
-    let named = targets::named(std::slice::from_ref(&asked.file))?;
+fn run_benchmark(asked: Asked, is_one_of_several: bool) -> Result<Ended, Failure> {
+    let named = targets::parse_block_targets(std::slice::from_ref(&asked.file))?;
     let workload = workload(&asked)?;
     let plan = workload
         .plan(&Adjust { seed: seed(None, &named), targets: 1, ..Adjust::default() })
         .map_err(Failure::workload)?;
-    let threads = asked.threads;
-    let own_dir = |dir: PathBuf| if is_one_of_several { dir.join(format!("threads-{threads}")) } else { dir };
-    let run_dir = consent::run_dir().map(own_dir);
+    let mut run_dir = consent::run_dir();
+    if let Some(dir) = run_dir.as_mut().filter(|_| is_one_of_several) {
+        dir.push(format!("threads-{}", asked.threads));
+    }
     // A target that is too small is refused below, in SeekMark's words.
     let needs = TargetNeeds {
-        writes: plan.writes(),
-        smallest: &|_, _| 0,
-        beside: 0,
-        log_dir: run_dir.as_deref().unwrap_or(Path::new(NOWHERE)),
-        page_cache: &[],
+        smallest: SmallestTarget::Any,
+        ..TargetNeeds::for_plan(&plan, run_dir.as_deref().unwrap_or(Path::new(NOWHERE)))
     };
     let access = Access { destroy_data: asked.tokens.clone(), engine: Choice::Auto, ..Access::default() };
-    let opened = consent::open(&named, needs, access, Company::None).map_err(|failure| advised(failure, &asked))?;
-    fits(&asked, &plan, opened.geometry(0))?;
-    let stop = signals::watch().map_err(|e| Failure::host(format!("signals cannot be watched: {e}")))?;
+    let opened = consent::open(&named, needs, access, Company::None)
+        .map_err(|failure| with_advice_on_consent(failure, &asked))?;
+    refuse_too_small(&asked, &plan, opened.geometry(0))?;
+    let stop = signals::watch()?;
     let log = match &run_dir {
         Some(dir) => LogFile::create(&rundir::create(dir, true)?.join("run.jsonl"))?,
-        None => LogFile::unkept(),
+        None => LogFile::without_file(),
     };
     let (printer, ended) = Printer::new(asked, &stop);
     let mut log = log.heard_by(Box::new(printer));
@@ -135,7 +137,7 @@ fn workload(asked: &Asked) -> Result<Workload, Failure> {
 /// Refuses a target that is too small for an operation, or smaller than the requested part of it. Tells the user if
 /// sizes are
 /// rounded up to blocks of the target.
-fn fits(asked: &Asked, plan: &Plan, Geometry { size, block }: Geometry) -> Result<(), Failure> {
+fn refuse_too_small(asked: &Asked, plan: &Plan, Geometry { size, block }: Geometry) -> Result<(), Failure> {
     let file = assay_run::failure::one_line(&asked.file);
     let largest = plan.largest_operation(block);
     let used = asked.limit.unwrap_or(size);
@@ -156,7 +158,7 @@ fn fits(asked: &Asked, plan: &Plan, Geometry { size, block }: Geometry) -> Resul
 }
 
 /// Adds to the refusal of a device how to give consent with this command line.
-fn advised(failure: Failure, asked: &Asked) -> Failure {
+fn with_advice_on_consent(failure: Failure, asked: &Asked) -> Failure {
     let is_device = std::fs::metadata(&asked.file).is_ok_and(|found| found.file_type().is_block_device());
     if failure.code != code::REFUSED || asked.mode == Mode::Read || !is_device {
         return failure;

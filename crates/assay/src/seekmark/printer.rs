@@ -7,8 +7,8 @@ use assay_formats::seekmark::{self as text, Asked, Thread, Total};
 use assay_judge::is_too_blank;
 use assay_record::{Close, CloseReason, Entry, Event, EventKind, Header, Histograms, Interval, Times};
 use assay_run::failure::code;
-use assay_run::logfile::Listen;
-use assay_run::signals::StopCell;
+use assay_run::host::signals::StopCell;
+use assay_run::log::logfile::Listen;
 use std::cell::Cell;
 use std::rc::Rc;
 
@@ -110,11 +110,10 @@ impl Printer {
     /// Prints the threads whose last operation has been counted.
     fn tell_ended(&mut self) {
         let threads = &self.threads;
-        let counted = |thread: &usize| {
-            let seen = &threads[*thread];
+        let (ready, later): (Vec<usize>, Vec<usize>) = self.ended.iter().partition(|thread| {
+            let seen = &threads[**thread];
             seen.done.is_some_and(|(_, operations)| seen.seeks + seen.failed >= operations)
-        };
-        let (ready, later): (Vec<usize>, Vec<usize>) = self.ended.iter().partition(|thread| counted(thread));
+        });
         self.ended = later;
         ready.into_iter().for_each(|thread| self.thread(thread));
     }
@@ -139,24 +138,23 @@ impl Printer {
     }
 
     fn event(&mut self, event: &Event) {
-        let detail = |key: &str| event.details.get(key).map_or("", String::as_str);
-        let number = |key: &str| detail(key).parse::<u64>().ok();
         match event.what {
             EventKind::StreamEnd => {
-                let Some(thread) = number("flow").map(|flow| flow as usize).filter(|it| *it < self.threads.len())
+                let Some(thread) =
+                    number_in(event, "flow").map(|flow| flow as usize).filter(|it| *it < self.threads.len())
                 else {
                     return;
                 };
-                self.threads[thread].done = number("completed_ns").zip(number("operations"));
+                self.threads[thread].done = number_in(event, "completed_ns").zip(number_in(event, "operations"));
                 self.ended.push(thread);
             }
             EventKind::IoError | EventKind::ShortIo => {
-                let reason = match number("errno").filter(|_| event.what == EventKind::IoError) {
+                let reason = match number_in(event, "errno").filter(|_| event.what == EventKind::IoError) {
                     Some(errno_) => errno(&std::io::Error::from_raw_os_error(errno_ as i32)).1,
                     None => event.text.clone(),
                 };
                 self.service.failures_told += 1;
-                tell(&text::failed(self.asked.mode, detail("offset"), &reason));
+                tell(&text::failed(self.asked.mode, detail_of(event, "offset"), &reason));
             }
             EventKind::Warning | EventKind::Stuck | EventKind::TargetLost => tell(&format!("assay: {}", event.text)),
             _ => {}
@@ -281,4 +279,13 @@ impl Listen for Printer {
             Entry::Close(close) => self.close(close),
         }
     }
+}
+
+/// The text that an event has under this key; empty where it has none.
+fn detail_of<'a>(event: &'a Event, key: &str) -> &'a str {
+    event.details.get(key).map_or("", String::as_str)
+}
+
+fn number_in(event: &Event, key: &str) -> Option<u64> {
+    detail_of(event, key).parse().ok()
 }

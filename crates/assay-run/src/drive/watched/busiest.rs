@@ -62,11 +62,12 @@ fn event(at_ns: u64, found: &[(u32, ProcessIo)], hidden: usize, since: &str) -> 
             "which program used the disk is not known: {hidden} processes of others may not be looked at; that takes root with CAP_SYS_PTRACE, which containers lack unless they are given it (--cap-add SYS_PTRACE)"
         ),
     };
-    let detail = |(at, (pid, moved)): (usize, &(u32, ProcessIo))| {
+    let mut details = BTreeMap::new();
+    for (at, (pid, moved)) in found.iter().enumerate() {
         let figures = format!("{pid} {} {}", moved.read_bytes, moved.written_bytes);
-        [(format!("{at}"), one_line(&moved.name)), (format!("{at} pid, read, written"), figures)]
-    };
-    let details: BTreeMap<String, String> = found.iter().enumerate().flat_map(detail).collect();
+        details.insert(format!("{at}"), one_line(&moved.name));
+        details.insert(format!("{at} pid, read, written"), figures);
+    }
     Event { at_ns, what: EventKind::Neighbours, text, details }
 }
 

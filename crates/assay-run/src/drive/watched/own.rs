@@ -1,6 +1,6 @@
 //! What the run itself made disks do in an interval: an upper bound, from what it found completed and from what is open.
 
-use crate::targets::Targets;
+use crate::open::targets::Targets;
 use assay_base::Direction;
 use assay_device::probe::Served;
 use assay_model::Plan;
@@ -46,7 +46,7 @@ const SECOND: u64 = 1_000_000_000;
 const LOOK_NS: u64 = 1_000_000;
 
 /// What the run did in an interval.
-pub(super) struct Made<'a> {
+pub(super) struct IntervalWork<'a> {
     pub(super) interval: &'a Interval,
     pub(super) cache: Option<&'a CacheCounters>,
     pub(super) log_bytes: u64,
@@ -54,7 +54,7 @@ pub(super) struct Made<'a> {
     pub(super) late_ns: u64,
 }
 
-impl Made<'_> {
+impl IntervalWork<'_> {
     fn length_ns(&self) -> u64 {
         self.interval.end_ns.saturating_sub(self.interval.start_ns).max(1)
     }
@@ -128,7 +128,7 @@ impl Flows {
     }
 
     /// What the operations on a target made its disks do.
-    pub(super) fn on_target(&self, target: u16, served: &Served, made: &Made<'_>) -> OwnWork {
+    pub(super) fn on_target(&self, target: u16, served: &Served, made: &IntervalWork<'_>) -> OwnWork {
         let mut own = nothing();
         for (flow, counted) in self.each.iter().zip(&made.interval.flows).filter(|(flow, _)| flow.target == target) {
             // The cache says what of the reads went on to the target.
@@ -148,11 +148,11 @@ impl Flows {
         let rounded = ROUNDED_NS * served.disks.len() as u64;
         own.open.time_ns = own.open.time_ns.saturating_add(rounded);
         own.likely.time_ns = own.likely.time_ns.saturating_add(rounded);
-        through(own, served, made)
+        through_memory_and_file_system(own, served, made)
     }
 
     /// What the cache made its own device do.
-    pub(super) fn of_cache(&self, served: &Served, made: &Made<'_>) -> OwnWork {
+    pub(super) fn of_cache(&self, served: &Served, made: &IntervalWork<'_>) -> OwnWork {
         let Some(cache) = made.cache else { return nothing() };
         let (block, segment) = (self.cache_block, self.cache_segment);
         let hits = cache.read_hits.saturating_sub(cache.ram_hits).max(cache.device_reads.count);
@@ -171,7 +171,7 @@ impl Flows {
         let few = work(Does::Read, served, blocks(4, segment, made.length_ns()));
         let few = few.plus(work(Does::Write { durable: false }, served, blocks(4, segment, made.length_ns())));
         let open = completed.plus(few);
-        through(OwnWork { completed, open, likely: open, ..nothing() }, served, made)
+        through_memory_and_file_system(OwnWork { completed, open, likely: open, ..nothing() }, served, made)
     }
 }
 
@@ -191,22 +191,22 @@ fn completed(flow: &Flow, counted: &FlowInterval) -> Operations {
 }
 
 /// What the disk may have done at most for operations that the run has not found completed.
-fn open(flow: &Flow, counted: &FlowInterval, made: &Made<'_>) -> Operations {
+fn open(flow: &Flow, counted: &FlowInterval, made: &IntervalWork<'_>) -> Operations {
     let late = made.late(counted.ended(), made.late_ns);
     let open = counted.in_flight.saturating_add(counted.stuck);
-    some(open.saturating_add(late), flow, counted)
+    share_of_flow(open.saturating_add(late), flow, counted)
 }
 
 /// What of that is likely: a worker looks for completions all the time, unless it overslept.
-fn unfound(flow: &Flow, counted: &FlowInterval, made: &Made<'_>) -> Operations {
+fn unfound(flow: &Flow, counted: &FlowInterval, made: &IntervalWork<'_>) -> Operations {
     let late = made.interval.lateness.iter().find(|late| late.target == flow.target);
     let unseen_ns = LOOK_NS.saturating_add(late.map_or(0, |late| late.overslept.max_ns));
     let unfound = made.late(counted.ended(), unseen_ns).min(counted.in_flight);
-    some(unfound.saturating_add(made.late(counted.ended(), made.late_ns)), flow, counted)
+    share_of_flow(unfound.saturating_add(made.late(counted.ended(), made.late_ns)), flow, counted)
 }
 
 /// Operations of a flow, each of which is as large as it can be, and took as long as the longest did.
-fn some(count: u64, flow: &Flow, counted: &FlowInterval) -> Operations {
+fn share_of_flow(count: u64, flow: &Flow, counted: &FlowInterval) -> Operations {
     let longest = counted.service.max_ns.max(MILLISECOND);
     Operations {
         count,
@@ -223,28 +223,31 @@ fn work(does: Does, served: &Served, operations: Operations) -> DiskWork {
     let pieces = served.pieces.most(count, bytes, largest);
     // The pieces of an operation take their time beside each other.
     let divided = pieces.div_ceil(count.max(1)).max(1);
-    let times = |n: u64, of: u64| n.saturating_mul(of);
     match does {
         Does::Nothing => DiskWork::default(),
-        Does::Flush => DiskWork { flushes: times(count, disks), time_ns: times(time_ns, disks), ..DiskWork::default() },
+        Does::Flush => DiskWork {
+            flushes: count.saturating_mul(disks),
+            time_ns: time_ns.saturating_mul(disks),
+            ..DiskWork::default()
+        },
         Does::Read => DiskWork {
-            reads: times(pieces, fan_out.reads_of_read),
-            read_bytes: times(bytes, fan_out.reads_of_read),
-            time_ns: times(time_ns, divided.saturating_mul(fan_out.reads_of_read)),
+            reads: pieces.saturating_mul(fan_out.reads_of_read),
+            read_bytes: bytes.saturating_mul(fan_out.reads_of_read),
+            time_ns: time_ns.saturating_mul(divided.saturating_mul(fan_out.reads_of_read)),
             ..DiskWork::default()
         },
         Does::Write { durable } => {
-            let whole = if fan_out.reads_of_write > 0 { bytes.max(times(pieces, PAGE)) } else { bytes };
-            let flushes = if durable { times(count, disks) } else { 0 };
+            let whole = if fan_out.reads_of_write > 0 { bytes.max(pieces.saturating_mul(PAGE)) } else { bytes };
+            let flushes = if durable { count.saturating_mul(disks) } else { 0 };
             let each =
                 fan_out.reads_of_write.saturating_add(fan_out.writes_of_write).saturating_add(u64::from(durable));
             DiskWork {
-                reads: times(pieces, fan_out.reads_of_write),
-                read_bytes: times(whole, fan_out.reads_of_write),
-                writes: times(pieces, fan_out.writes_of_write),
-                written_bytes: times(whole, fan_out.writes_of_write),
+                reads: pieces.saturating_mul(fan_out.reads_of_write),
+                read_bytes: whole.saturating_mul(fan_out.reads_of_write),
+                writes: pieces.saturating_mul(fan_out.writes_of_write),
+                written_bytes: whole.saturating_mul(fan_out.writes_of_write),
                 flushes,
-                time_ns: times(time_ns, divided.saturating_mul(each)),
+                time_ns: time_ns.saturating_mul(divided.saturating_mul(each)),
                 ..DiskWork::default()
             }
         }
@@ -252,7 +255,7 @@ fn work(does: Does, served: &Served, operations: Operations) -> DiskWork {
 }
 
 /// Adds what a file system and the kernel's memory between the run and the disks make of it.
-fn through(own: OwnWork, served: &Served, made: &Made<'_>) -> OwnWork {
+fn through_memory_and_file_system(own: OwnWork, served: &Served, made: &IntervalWork<'_>) -> OwnWork {
     let mut own = own;
     if served.through_file_system {
         own.caused = own.caused.plus(made.journal()).plus(journal_of(own.completed.flushes));
@@ -278,7 +281,7 @@ fn journal_of(syncs: u64) -> DiskWork {
 }
 
 /// What the lines of the log make its disk do: they pass through memory, and are synced now and then.
-pub(super) fn of_log(made: &Made<'_>) -> OwnWork {
+pub(super) fn of_log(made: &IntervalWork<'_>) -> OwnWork {
     let syncs = u64::from(made.log_bytes > 0);
     let lines = DiskWork {
         writes: made.log_bytes.div_ceil(PAGE),
@@ -289,7 +292,7 @@ pub(super) fn of_log(made: &Made<'_>) -> OwnWork {
 }
 
 /// What processes made disks do: what they read is read at once, and what they write passes through memory.
-pub(super) fn of_processes((read, written): (u64, u64)) -> OwnWork {
+pub(super) fn of_processes(read: u64, written: u64) -> OwnWork {
     let completed = DiskWork { read_bytes: read, ..DiskWork::default() };
     // A page that is written many times may be written to the disk as often.
     let caused = DiskWork { written_bytes: written, ..DiskWork::default() };

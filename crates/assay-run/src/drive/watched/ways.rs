@@ -1,9 +1,9 @@
 //! The ways on which the run reaches disks: each target, the cache device, the log, and databases by their processes.
 
-use super::own::{self, Flows, Made};
+use super::own::{self, Flows, IntervalWork};
+use crate::cache::page_cache;
 use crate::databases::Database;
-use crate::page_cache;
-use crate::targets::{Real, Targets};
+use crate::open::targets::{Real, Targets};
 use assay_device::probe::{
     Beneath, FanOut, Served, beneath_device, beneath_file, disk_name, of_another_host, pieces_of, process_io,
 };
@@ -95,7 +95,7 @@ impl Way {
     }
 
     /// Takes what the run did in an interval.
-    pub(super) fn count(&mut self, flows: &Flows, made: &Made<'_>) {
+    pub(super) fn count(&mut self, flows: &Flows, made: &IntervalWork<'_>) {
         if let Traffic::Processes { of, before, since, .. } = &mut self.traffic {
             let now = of.moved();
             let rose =
@@ -107,7 +107,7 @@ impl Way {
             Traffic::Own(Load::Target(target)) => flows.on_target(*target, &self.served, made),
             Traffic::Own(Load::Cache) => flows.of_cache(&self.served, made),
             Traffic::Own(Load::Log) => own::of_log(made),
-            Traffic::Processes { since, .. } => own::of_processes(*since),
+            Traffic::Processes { since, .. } => own::of_processes(since.0, since.1),
         };
     }
 
@@ -120,7 +120,7 @@ impl Way {
     }
 
     /// What it made the disks do in the last interval that was counted.
-    pub(super) fn own(&self) -> OwnWork {
+    pub(super) fn own_work(&self) -> OwnWork {
         self.own
     }
 }
@@ -144,8 +144,8 @@ impl Account {
 fn working_in(roots: &Roots, dirs: &[PathBuf]) -> Vec<u32> {
     let Ok(entries) = std::fs::read_dir(&roots.proc) else { return Vec::new() };
     let pids = entries.flatten().filter_map(|entry| Some((entry.file_name().to_str()?.parse().ok()?, entry.path())));
-    let works = |path: &Path| std::fs::read_link(path.join("cwd")).is_ok_and(|cwd| dirs.contains(&cwd));
-    pids.filter(|(_, path)| works(path)).map(|(pid, _)| pid).collect()
+    let working = pids.filter(|(_, path)| std::fs::read_link(path.join("cwd")).is_ok_and(|cwd| dirs.contains(&cwd)));
+    working.map(|(pid, _)| pid).collect()
 }
 
 /// All ways of a run.
@@ -163,7 +163,7 @@ pub(super) fn ways(roots: &Roots, plan: &Plan, targets: &Targets, log: &Path) ->
         found.of_database(roots, database, target);
     }
     if !found.ways.is_empty()
-        && let Beneath::Disks(served) = beneath_file(roots, &existing(log))
+        && let Beneath::Disks(served) = beneath_file(roots, &nearest_existing(log))
     {
         found.ways.push(Way::new(Traffic::Own(Load::Log), served, true));
     }
@@ -194,7 +194,8 @@ impl Found {
 
     /// The disks of a database, whose own reads and writes are those of its processes.
     fn of_database(&mut self, roots: &Roots, database: &Database, target: u16) {
-        let places: BTreeSet<PathBuf> = database.places().into_iter().map(|(place, _)| existing(&place)).collect();
+        let places: BTreeSet<PathBuf> =
+            database.places().into_iter().map(|(place, _)| nearest_existing(&place)).collect();
         if places.is_empty() {
             self.unwatched.push(format!("{}: its disks are not known on this machine", database.name()));
         }
@@ -223,7 +224,7 @@ impl Found {
     }
 
     fn add(&mut self, roots: &Roots, way: Way) {
-        let silent = way.served.disks.iter().find(|disk| !counts(roots, **disk));
+        let silent = way.served.disks.iter().find(|disk| !is_counted(roots, **disk));
         let remote = way.served.disks.iter().find_map(|disk| of_another_host(roots, *disk));
         let known: BTreeSet<String> = self.unwatched.drain(..).chain(remote).collect();
         self.unwatched = known.into_iter().collect();
@@ -237,7 +238,7 @@ impl Found {
 }
 
 /// The longest beginning of a path that exists, without links.
-fn existing(path: &Path) -> PathBuf {
+fn nearest_existing(path: &Path) -> PathBuf {
     let whole = std::path::absolute(path).unwrap_or_else(|_| path.to_path_buf());
     whole.ancestors().find_map(|part| part.canonicalize().ok()).unwrap_or(whole)
 }
@@ -249,7 +250,7 @@ fn queue(roots: &Roots, device: DevNum) -> Option<PathBuf> {
 }
 
 /// Whether the kernel counts what a disk does. Where nothing says so, it does.
-fn counts(roots: &Roots, device: DevNum) -> bool {
+fn is_counted(roots: &Roots, device: DevNum) -> bool {
     let text = queue(roots, device).and_then(|dir| std::fs::read_to_string(dir.join("queue/iostats")).ok());
     text.is_none_or(|text| text.trim() != "0")
 }
@@ -262,8 +263,8 @@ pub(super) fn is_timed(roots: &Roots, device: DevNum) -> bool {
 
 /// The kernel's names of disks.
 pub(super) fn name_of(roots: &Roots, disks: &[DevNum]) -> String {
-    let name = |disk: &DevNum| disk_name(roots, *disk).unwrap_or_else(|| disk.to_string());
-    let named: Vec<String> = disks.iter().take(NAMED).map(name).collect();
+    let listed = disks.iter().take(NAMED);
+    let named: Vec<String> = listed.map(|disk| disk_name(roots, *disk).unwrap_or_else(|| disk.to_string())).collect();
     match disks.len().saturating_sub(NAMED) {
         0 => named.join(", "),
         more => format!("{} and {more} more", named.join(", ")),

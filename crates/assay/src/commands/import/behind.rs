@@ -2,14 +2,15 @@
 
 use crate::args::{ActTest, BehindCache, Jobs, Judged, Pace};
 use crate::commands::outline::{block, sizes_of};
-use crate::commands::run::Asking;
+use crate::commands::run::RunRequest;
 use crate::screen::tell;
 use crate::stdout::{print, print_json};
 use assay_base::{Bytes, Geometry, Rate, Share};
 use assay_model::Plan;
 use assay_model::cache::{Caching, Did, Sides, sides};
 use assay_run::failure::{Failure, code, one_line, shown};
-use assay_run::{results, targets};
+use assay_run::log::results;
+use assay_run::open::targets;
 use std::fmt::Write;
 use std::path::PathBuf;
 
@@ -49,13 +50,14 @@ const MOST_WARM: u64 = 200_000_000;
 /// Follows the operations and writes what goes on.
 pub(super) fn import(args: &Behind) -> Result<u8, Failure> {
     if let Some(out) = &args.out {
-        results::free(out)?;
+        results::refuse_taken_path(out)?;
     }
     let behind = BehindCache { behind: args.cache };
     let jobs = Jobs { test: args.test, ..Jobs::default() };
     let targets = std::slice::from_ref(&args.target);
-    let asked = Asking::of("import behind", &args.workload, targets, &jobs, &Pace::default())?.behind(&behind);
-    let named = targets::named(&asked.names)?;
+    let asked = RunRequest::parse("import behind", &args.workload, targets, &jobs, &Pace::default())?
+        .behind_simulated_cache(&behind);
+    let named = targets::parse_block_targets(&asked.names)?;
     let pace = Pace { seed: Some(1), ..Pace::default() };
     let plan = asked.plan(&named, None, &pace, &Judged::default())?;
     let sizes = sizes_of(&named)?;
@@ -66,12 +68,12 @@ pub(super) fn import(args: &Behind) -> Result<u8, Failure> {
         )));
     };
     let block = block(&sizes);
-    let warmed = |cache: Caching| {
+    let warmed = plan.cache.map(|cache| {
         let blocks = cache.blocks(block).min(size / cache.block.get().max(1));
         let filled = blocks.saturating_mul(2).clamp(args.operations.min(MOST_WARM), MOST_WARM);
         Caching { warm: args.warm.unwrap_or(cache.warm.max(filled)), ..cache }
-    };
-    let plan = Plan { cache: plan.cache.map(warmed), ..plan };
+    });
+    let plan = Plan { cache: warmed, ..plan };
     let both = sides(&plan, &[Geometry { size, block }], args.operations).map_err(Failure::workload)?;
     let text = workload(&plan, &both, args)?;
     match &args.out {
@@ -119,11 +121,12 @@ fn workload(plan: &Plan, both: &Sides, args: &Behind) -> Result<String, Failure>
             out += "durable   = true\n";
         }
     }
-    match both.target.streams.is_empty() {
-        true => Err(Failure::workload(
+    if both.target.streams.is_empty() {
+        Err(Failure::workload(
             "nothing goes on to the target: the cache answers everything; name a smaller one with --cache",
-        )),
-        false => Ok(out),
+        ))
+    } else {
+        Ok(out)
     }
 }
 
@@ -141,25 +144,28 @@ fn sizes(did: &Did) -> String {
         return format!("\"{}\"", Bytes::new(size.into()));
     }
     let counts: Vec<u64> = kept.iter().map(|(_, count)| *count).collect();
-    let shares = kept.iter().zip(whole(&counts)).filter(|(_, share)| share.as_ppb() > 0);
+    let shares = kept.iter().zip(shares_of_counts(&counts)).filter(|(_, share)| share.as_ppb() > 0);
     let shares: Vec<String> =
         shares.map(|((size, _), share)| format!("[\"{}\", \"{share}\"]", Bytes::new((*size).into()))).collect();
     format!("{{ shares = [{}] }}", shares.join(", "))
 }
 
 fn places(did: &Did) -> String {
-    let zones: Vec<String> = whole(&did.stretches).iter().map(|share| format!("[\"{share}\", \"5%\"]")).collect();
+    let zones: Vec<String> =
+        shares_of_counts(&did.stretches).iter().map(|share| format!("[\"{share}\", \"5%\"]")).collect();
     format!("{{ zones = [{}] }}", zones.join(", "))
 }
 
 /// Shares of counts, to a hundredth of a percent, that make 100 % together.
-fn whole(counts: &[u64]) -> Vec<Share> {
+fn shares_of_counts(counts: &[u64]) -> Vec<Share> {
     let all: u128 = counts.iter().map(|count| u128::from(*count)).sum::<u128>().max(1);
     let (mut before, mut given) = (0u128, 0u64);
-    let share = |count: &u64| {
+    let mut shares = Vec::new();
+    for count in counts {
         before += u128::from(*count);
         let until = (before * 10_000 / all) as u64;
-        Share::from_ppb((until - std::mem::replace(&mut given, until)) * 100_000)
-    };
-    counts.iter().map(share).collect()
+        shares.push(Share::from_ppb((until - given) * 100_000));
+        given = until;
+    }
+    shares
 }

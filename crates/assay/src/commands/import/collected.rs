@@ -7,7 +7,8 @@ use assay_formats::collect::assemble::{Assembled, Kind, assemble};
 use assay_formats::collect::{BlkparseFormat, Collector, FileSeen, Findings, Options};
 use assay_model::profile::write;
 use assay_run::failure::{Failure, code, one_line, shown};
-use assay_run::{files, results};
+use assay_run::files;
+use assay_run::log::results;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -57,24 +58,25 @@ pub(super) fn import(word: &str, kind: Kind, args: &Collected) -> Result<u8, Fai
     let assembled = assemble(&found, kind);
     if assembled.profile.parts.is_empty() {
         report(&found, &assembled);
-        return Err(Failure::workload(nothing(&found, kind)));
+        return Err(Failure::workload(nothing_recognised(&found, kind)));
     }
-    let name = args.name.clone().unwrap_or_else(|| named(&assembled));
+    let name = args.name.clone().unwrap_or_else(|| name_of_profile(&assembled));
     let text = write(&assembled.profile, &name, &head(word, &found, &assembled));
     match &args.out {
         Some(path) => results::write_new(path, &text)?,
         None if args.json => {}
         None => print(&text),
     }
-    match args.json {
-        true => print_json(&json(&found, &assembled, &text))?,
-        false => report(&found, &assembled),
+    if args.json {
+        print_json(&json(&found, &assembled, &text))?
+    } else {
+        report(&found, &assembled)
     }
     Ok(code::DONE)
 }
 
 /// The name of the profile where the user gives none.
-fn named(assembled: &Assembled) -> String {
+fn name_of_profile(assembled: &Assembled) -> String {
     let mut names: Vec<&str> = assembled.profile.parts.iter().map(|part| part.name.as_str()).collect();
     names.sort_unstable();
     names.dedup();
@@ -86,10 +88,11 @@ fn collect(args: &Collected) -> Result<Findings, Failure> {
     let mut paths = Vec::new();
     for word in &args.files {
         let (node, path) = node_of(word);
-        match path.is_dir() {
-            true => below(&path, &node, 0, &mut paths)?,
+        if path.is_dir() {
+            collect_files_below(&path, &node, 0, &mut paths)?
+        } else {
             // Files that are named one by one belong together, wherever they are.
-            false => paths.push(Named { path, node, group: String::new() }),
+            paths.push(Named { path, node, group: String::new() })
         }
     }
     if paths.len() > FILES_MAX {
@@ -126,7 +129,7 @@ struct Named {
 }
 
 /// All files of a directory, in the order of their names.
-fn below(path: &Path, node: &str, depth: u32, all: &mut Vec<Named>) -> Result<(), Failure> {
+fn collect_files_below(path: &Path, node: &str, depth: u32, all: &mut Vec<Named>) -> Result<(), Failure> {
     if !path.is_dir() {
         let group = path.parent().map_or_else(String::new, |group| group.to_string_lossy().into_owned());
         if all.len() <= FILES_MAX {
@@ -137,21 +140,25 @@ fn below(path: &Path, node: &str, depth: u32, all: &mut Vec<Named>) -> Result<()
     if depth == DEPTH_MAX {
         return Err(Failure::usage(format!("{} is nested too deeply; name the files themselves", shown(path))));
     }
-    let unreadable = |e: std::io::Error| Failure::host(format!("{} cannot be read: {e}", shown(path)));
-    let entries = path.read_dir().map_err(unreadable)?;
-    let mut names =
-        entries.map(|entry| entry.map(|entry| entry.path())).collect::<Result<Vec<_>, _>>().map_err(unreadable)?;
+    let mut names = paths_in(path).map_err(|e| Failure::host(format!("{} cannot be read: {e}", shown(path))))?;
     names.sort();
-    names.iter().try_for_each(|name| below(name, node, depth + 1, all))
+    names.iter().try_for_each(|name| collect_files_below(name, node, depth + 1, all))
+}
+
+fn paths_in(dir: &Path) -> std::io::Result<Vec<PathBuf>> {
+    dir.read_dir()?.map(|entry| Ok(entry?.path())).collect()
+}
+
+fn unreadable(file: &Path, why: &std::io::Error) -> Failure {
+    Failure::workload(format!("{} cannot be read: {why}", shown(file)))
 }
 
 fn read(path: &Path, collector: &mut Collector) -> Result<(), Failure> {
-    let unreadable = |e: std::io::Error| Failure::workload(format!("{} cannot be read: {e}", shown(path)));
-    let mut file = files::open(path).map_err(unreadable)?;
+    let mut file = files::open(path).map_err(|e| unreadable(path, &e))?;
     let mut piece = vec![0; PIECE];
     let mut first = true;
     loop {
-        let n = file.read(&mut piece).map_err(unreadable)?;
+        let n = file.read(&mut piece).map_err(|e| unreadable(path, &e))?;
         if n == 0 {
             return Ok(());
         }
@@ -179,7 +186,7 @@ fn packed(bytes: &[u8]) -> Option<(&'static str, &'static str)> {
     }
 }
 
-fn nothing(found: &Findings, kind: Kind) -> String {
+fn nothing_recognised(found: &Findings, kind: Kind) -> String {
     let wanted = match kind {
         Kind::Aerospike => "tables of asloglatency, the server's log or output of asinfo",
         Kind::Application => "reports of iostat, or text of blkparse, biosnoop, iosnoop or a fio iolog",
@@ -196,7 +203,7 @@ fn nothing(found: &Findings, kind: Kind) -> String {
 }
 
 /// Describes a file in one line.
-fn seen(file: &FileSeen) -> String {
+fn file_in_words(file: &FileSeen) -> String {
     let kinds: Vec<String> = file.kinds.iter().map(|(kind, n)| format!("{n} {kind}")).collect();
     let host = file.host.as_ref().map_or(String::new(), |host| format!(", of {host}"));
     let kinds = if kinds.is_empty() { "nothing that is known".to_owned() } else { kinds.join(", ") };
@@ -241,7 +248,7 @@ fn remarks(found: &Findings, assembled: &Assembled) -> Vec<String> {
 
 /// Reports what was read, what is missing and what is contradictory.
 fn report(found: &Findings, assembled: &Assembled) {
-    found.files.iter().for_each(|file| tell(&one_line(seen(file))));
+    found.files.iter().for_each(|file| tell(&one_line(file_in_words(file))));
     remarks(found, assembled).iter().for_each(|remark| tell(&one_line(format_args!("note: {remark}"))));
     for one in &assembled.contradictions {
         tell(&one_line(format_args!("warning: {}", one.what)));
@@ -254,20 +261,21 @@ fn report(found: &Findings, assembled: &Assembled) {
 }
 
 fn json(found: &Findings, assembled: &Assembled, text: &str) -> serde_json::Value {
-    let file = |file: &FileSeen| {
-        serde_json::json!({
-            "name": file.name, "host": file.host, "lines": file.lines, "other_lines": file.other, "recognised": file.kinds,
-        })
-    };
     let missing = assembled.missing.iter().map(|one| serde_json::json!({ "what": one.what, "command": one.command }));
     let contradictions =
         assembled.contradictions.iter().map(|one| serde_json::json!({ "what": one.what, "places": one.places }));
     serde_json::json!({
         "schema": 1,
         "profile": text,
-        "files": found.files.iter().map(file).collect::<Vec<_>>(),
+        "files": found.files.iter().map(file_as_json).collect::<Vec<_>>(),
         "missing": missing.collect::<Vec<_>>(),
         "contradictions": contradictions.collect::<Vec<_>>(),
         "remarks": remarks(found, assembled),
+    })
+}
+
+fn file_as_json(file: &FileSeen) -> serde_json::Value {
+    serde_json::json!({
+        "name": file.name, "host": file.host, "lines": file.lines, "other_lines": file.other, "recognised": file.kinds,
     })
 }

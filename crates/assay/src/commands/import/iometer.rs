@@ -5,7 +5,8 @@ use crate::stdout::{print, print_json};
 use assay_base::Span;
 use assay_formats::iometer::{Step, read, steps, write};
 use assay_run::failure::{Failure, code, one_line, shown};
-use assay_run::{files, results};
+use assay_run::files;
+use assay_run::log::results;
 use std::path::{Path, PathBuf};
 
 /// `assay import iometer`
@@ -43,8 +44,8 @@ const LARGEST: u64 = 2 << 20;
 /// Reads the configuration and prints or writes its workloads.
 pub(super) fn import(args: &Iometer) -> Result<u8, Failure> {
     let name = args.file.to_string_lossy();
-    let unreadable = |e: std::io::Error| Failure::workload(format!("{} cannot be read: {e}", shown(&args.file)));
-    let text = files::read(&args.file, LARGEST).map_err(unreadable)?;
+    let text = files::read(&args.file, LARGEST)
+        .map_err(|e| Failure::workload(format!("{} cannot be read: {e}", shown(&args.file))))?;
     // IOmeter writes names in the code page of its machine.
     let mut config = read(&name, &String::from_utf8_lossy(&text)).map_err(Failure::workload)?;
     if let Some(run_time) = args.run_time {
@@ -53,23 +54,25 @@ pub(super) fn import(args: &Iometer) -> Result<u8, Failure> {
         }
         config.run_time = run_time;
     }
-    let wrong =
-        |(what, remedy): (String, String)| Failure::workload(format!("{}: {what}", shown(&args.file))).advised(&remedy);
-    let steps = steps(&config, args.spec.as_deref()).map_err(wrong)?;
+    let steps = steps(&config, args.spec.as_deref()).map_err(|(what, remedy)| unfit(args, &what, &remedy))?;
     if steps.len() > 1 && args.out.is_none() && !args.json {
-        return Err(several(args, &steps));
+        return Err(refuse_several_steps(args, &steps));
     }
     let stem = args.file.file_stem().map_or_else(|| "iometer".to_owned(), |stem| one_line(stem.to_string_lossy()));
     let stem = args.name.clone().unwrap_or(stem);
-    let numbered = |number: usize| if steps.len() == 1 { String::new() } else { format!("-{number}") };
-    let workload = |(step, number): (&Step, usize)| {
-        write(&config, step, &format!("{stem}{}", numbered(number)), &name).map_err(wrong)
+    let numbers: Vec<String> = match steps.len() {
+        1 => vec![String::new()],
+        several => (1..=several).map(|number| format!("-{number}")).collect(),
     };
-    let texts = steps.iter().zip(1..).map(workload).collect::<Result<Vec<_>, _>>()?;
+    let mut texts = Vec::new();
+    for (step, number) in steps.iter().zip(&numbers) {
+        let text = write(&config, step, &format!("{stem}{number}"), &name);
+        texts.push(text.map_err(|(what, remedy)| unfit(args, &what, &remedy))?);
+    }
     let paths: Vec<Option<PathBuf>> =
-        (1..=steps.len()).map(|number| Some(beside(args.out.as_ref()?, &numbered(number)))).collect();
+        numbers.iter().map(|number| Some(numbered_path(args.out.as_ref()?, number))).collect();
     for path in paths.iter().flatten() {
-        results::free(path)?;
+        results::refuse_taken_path(path)?;
     }
     for (path, text) in paths.iter().zip(&texts) {
         match path {
@@ -79,8 +82,10 @@ pub(super) fn import(args: &Iometer) -> Result<u8, Failure> {
         }
     }
     if args.json {
-        let one = |((step, text), path): ((&Step, &String), &Option<PathBuf>)| serde_json::json!({ "title": step.title, "workload": text, "file": path });
-        let all: Vec<_> = steps.iter().zip(&texts).zip(&paths).map(one).collect();
+        let mut all = Vec::new();
+        for ((step, text), path) in steps.iter().zip(&texts).zip(&paths) {
+            all.push(serde_json::json!({ "title": step.title, "workload": text, "file": path }));
+        }
         print_json(&serde_json::json!({ "schema": 1, "steps": all }))?;
     } else if args.out.is_some() {
         steps.iter().zip(&paths).for_each(|(step, path)| {
@@ -91,18 +96,21 @@ pub(super) fn import(args: &Iometer) -> Result<u8, Failure> {
 }
 
 /// `NAME-1.toml` for `NAME.toml`.
-fn beside(out: &Path, number: &str) -> PathBuf {
-    let part =
-        |part: Option<&std::ffi::OsStr>| part.map_or_else(String::new, |part| part.to_string_lossy().into_owned());
+fn numbered_path(out: &Path, number: &str) -> PathBuf {
     if number.is_empty() {
         return out.to_owned();
     }
     let ending = out.extension().map_or_else(String::new, |ending| format!(".{}", ending.to_string_lossy()));
-    out.with_file_name(format!("{}{number}{ending}", part(out.file_stem())))
+    let stem = out.file_stem().map(|stem| stem.to_string_lossy()).unwrap_or_default();
+    out.with_file_name(format!("{stem}{number}{ending}"))
+}
+
+fn unfit(args: &Iometer, what: &str, remedy: &str) -> Failure {
+    Failure::workload(format!("{}: {what}", shown(&args.file))).advised(remedy)
 }
 
 /// Standard output holds one workload.
-fn several(args: &Iometer, steps: &[Step]) -> Failure {
+fn refuse_several_steps(args: &Iometer, steps: &[Step]) -> Failure {
     let titles: Vec<String> =
         steps.iter().take(20).zip(1..).map(|(step, number)| format!("{number}. {}", step.title)).collect();
     let what = format!("{} runs {} steps one after another: {}", shown(&args.file), steps.len(), titles.join("; "));

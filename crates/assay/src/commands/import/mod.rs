@@ -12,12 +12,12 @@ use assay_run::failure::Failure;
 pub(crate) struct Import {
     /// Kind of the files
     #[command(subcommand)]
-    pub kind: What,
+    pub kind: ImportSource,
 }
 
 /// What is imported.
 #[derive(clap::Subcommand, Debug)]
-pub(crate) enum What {
+pub(crate) enum ImportSource {
     /// Aerospike namespaces, from tables of asloglatency, the server's log and asinfo; iostat is used to check the load
     Aerospike(collected::Collected),
     /// Any application, from iostat; traces may be given as well
@@ -37,12 +37,12 @@ pub(crate) enum What {
 /// Reads the files and prints the workload.
 pub(crate) fn import(args: &Import) -> Result<u8, Failure> {
     match &args.kind {
-        What::Aerospike(args) => collected::import("aerospike", Kind::Aerospike, args),
-        What::Iostat(args) => collected::import("iostat", Kind::Application, args),
-        What::Blktrace(args) => collected::import("blktrace", Kind::Application, args),
-        What::Biosnoop(args) => collected::import("biosnoop", Kind::Application, args),
-        What::FioIolog(args) => collected::import("fio-iolog", Kind::Application, args),
-        What::Iometer(args) => iometer::import(args),
-        What::Behind(args) => behind::import(args),
+        ImportSource::Aerospike(args) => collected::import("aerospike", Kind::Aerospike, args),
+        ImportSource::Iostat(args) => collected::import("iostat", Kind::Application, args),
+        ImportSource::Blktrace(args) => collected::import("blktrace", Kind::Application, args),
+        ImportSource::Biosnoop(args) => collected::import("biosnoop", Kind::Application, args),
+        ImportSource::FioIolog(args) => collected::import("fio-iolog", Kind::Application, args),
+        ImportSource::Iometer(args) => iometer::import(args),
+        ImportSource::Behind(args) => behind::import(args),
     }
 }

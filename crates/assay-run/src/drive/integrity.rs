@@ -1,0 +1,132 @@
+//! What a run that verifies needs from its targets and from this machine's memory.
+
+use crate::failure::Failure;
+use crate::open::targets::Targets;
+use assay_base::{Bytes, Geometry};
+use assay_device::probe;
+use assay_device::safety::Roots;
+use assay_engine::{Ledger, Verified};
+use assay_model::Plan;
+use std::sync::Arc;
+
+/// One part in this many of the memory may be used to record what was written where. The rest is for buffers, the
+/// kernel and other programs.
+const SHARE_OF_MEMORY: u64 = 4;
+
+/// Refuses what cannot be verified, before anything is written.
+pub fn refuse_impossible(plan: &Plan, targets: &Targets) -> Result<(), Failure> {
+    let why = match targets {
+        _ if !plan.verify => return Ok(()),
+        Targets::Simulated(_) => "a simulated device has times and no data",
+        Targets::Null(_) => "it keeps no data",
+        Targets::Databases(_) => "a database has no blocks that a run writes",
+        Targets::Real(_) => {
+            let geometries: Vec<Geometry> =
+                (0..usize::from(plan.targets)).map(|index| targets.geometry(index)).collect();
+            let host = probe::host(&Roots::host());
+            let memory = [host.memory, host.cgroup.memory].into_iter().flatten().min().unwrap_or(u64::MAX);
+            return fits(plan, &geometries, memory);
+        }
+    };
+    Err(Failure::workload(format!(
+        "{} cannot be verified: {why}\n  = use a device or a file, or run it without verify",
+        targets.name(0)
+    )))
+}
+
+/// The ledger for a run of `plan` on `targets`, which must be possible; `None` when it does not verify.
+pub fn ledger(plan: &Plan, targets: &Targets, workers: usize) -> Option<Arc<Ledger>> {
+    if !plan.verify {
+        return None;
+    }
+    let indexes = 0..usize::from(plan.targets);
+    let all: Vec<Verified> =
+        indexes.map(|index| Verified { geometry: targets.geometry(index), mark: mark(targets, index) }).collect();
+    Ledger::new(plan, &all, workers as u32).map(Arc::new)
+}
+
+fn fits(plan: &Plan, targets: &[Geometry], memory: u64) -> Result<(), Failure> {
+    let need = Ledger::bytes(plan, targets).ok_or_else(|| no_granule(plan))?;
+    if need <= memory / SHARE_OF_MEMORY {
+        return Ok(());
+    }
+    let unit = targets.first().map_or_else(String::new, |target| units(plan, *target));
+    Err(Failure::host(format!(
+        "verifying would take {} of memory (8 bytes for every {} of the targets), a {SHARE_OF_MEMORY}th of this machine's is {}\n  = align the writes to their size (address = {{ uniform = \"128KiB\" }}), take smaller targets, or leave out verify",
+        Bytes::new(need).human(),
+        unit,
+        Bytes::new(memory / SHARE_OF_MEMORY).human()
+    )))
+}
+
+fn no_granule(plan: &Plan) -> Failure {
+    if !plan.page_cache.is_empty() {
+        return Failure::workload(
+            "sizes and places that are not multiples of 512 bytes cannot be verified; write such multiples, or run it without verify",
+        );
+    }
+    Failure::workload("a target whose block size is not a power of two cannot be verified; run it without verify")
+}
+
+/// How a plan verifies on targets like the first one, which has `geometry`, for people.
+pub fn describe(plan: &Plan, geometry: Geometry) -> Option<String> {
+    let granule = plan.granule(geometry.block).filter(|_| plan.verify)?;
+    let checked = if plan.check_all.is_empty() { "" } else { "; all that is not written is read back too" };
+    let (sealed, units) = (Bytes::new(granule), units(plan, geometry));
+    Some(format!("{sealed} sealed at a time, 8 B of memory for every {units}{checked}"))
+}
+
+/// What a word of the ledger stands for on the first target: its units, from its begin to its end.
+fn units(plan: &Plan, geometry: Geometry) -> String {
+    let regions = plan.regions(0, geometry);
+    // A region of less than a unit is what rounding has left between two others.
+    let mut sizes: Vec<u64> =
+        regions.iter().filter(|it| it.units() > 1 || regions.len() == 1).map(|it| it.unit).collect();
+    sizes.dedup();
+    let sizes: Vec<String> = sizes.iter().map(|unit| Bytes::new(*unit).to_string()).collect();
+    sizes.join(" or ")
+}
+
+/// The number in every seal of a target: the same for the same device, or for the same file.
+fn mark(targets: &Targets, index: usize) -> u32 {
+    let identity = targets.real().get(index).map_or_else(|| targets.name(index).to_owned(), |real| real.identity());
+    let sum = blake3::hash(identity.as_bytes());
+    sum.as_bytes()[..4].iter().fold(0, |mark, byte| mark << 8 | u32::from(*byte))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_model::workload::{Adjust, read};
+
+    #[test]
+    fn memory_is_asked_for_before_anything_is_written() {
+        let plan = |address: &str| {
+            let file = format!(
+                "model = \"streams\"\nverify = true\n[[stream]]\nname = \"w\"\ndirection = \"write\"\nsize = \"128KiB\"\naddress = {address}\nrate = \"1/s\""
+            );
+            read("t", &file).unwrap().plan(&Adjust { targets: 1, ..Adjust::default() }).unwrap()
+        };
+        let terabyte = |block| [Geometry { size: 1 << 40, block }];
+        let gib = 1u64 << 30;
+        // (address, block, memory, fits)
+        for (address, block, memory, ok) in [
+            ("{ uniform = \"128KiB\" }", 512, gib, true),
+            ("\"sequential\"", 512, gib, true),
+            ("\"uniform\"", 4096, gib, false),
+            ("\"uniform\"", 4096, 9 * gib, true),
+            ("\"uniform\"", 512, 9 * gib, false),
+        ] {
+            let fits = fits(&plan(address), &terabyte(block), memory);
+            assert_eq!(fits.is_ok(), ok, "{address} {block} {memory}: {fits:?}");
+            if let Err(failure) = fits {
+                assert_eq!(failure.code, crate::failure::code::HOST);
+                assert!(format!("{failure:?}").contains("of memory (8 bytes for every"), "{failure:?}");
+            }
+        }
+        assert_eq!(
+            fits(&plan("\"uniform\""), &[Geometry { size: 1 << 30, block: 520 }], gib).unwrap_err().code,
+            crate::failure::code::WORKLOAD
+        );
+    }
+}

@@ -1,0 +1,141 @@
+//! The header of a segment: everything that a judge needs, and everything needed to repeat the run.
+
+use crate::log::tool::tool;
+use assay_base::Span;
+use assay_model::{PhaseKind as PlannedKind, Plan};
+use assay_record::{
+    CacheHead, ClockSample, DatabaseHead, FlowHead, Header, LoopHead, MeterHead, PhaseHead, PhaseKind, StepHead,
+    StreamHead, TargetHead, Thresholds, WatchedDisk,
+};
+use std::collections::BTreeMap;
+
+/// The boundaries of the exact counters: ACT's and those of the plan's criteria.
+pub fn thresholds(plan: &Plan) -> Thresholds {
+    Thresholds::new(plan.criteria.iter().filter_map(assay_base::Criterion::threshold))
+}
+
+/// What the header of a log contains besides the plan.
+#[derive(Debug, Default)]
+pub struct HeaderFacts {
+    /// Wall clock at the start.
+    pub created: String,
+    /// Step of a certification.
+    pub step: Option<StepHead>,
+    /// Measured time of the step that is already in the log, when it is continued.
+    pub measured_before_ns: Option<u64>,
+    /// The machine's clocks at the start.
+    pub clocks: Option<ClockSample>,
+    /// Id of the key that will sign the result.
+    pub signer: Option<String>,
+    /// Whether the generator may be late, so that its lateness is counted.
+    pub lateness: bool,
+    /// What limits the result.
+    pub watermarks: Vec<String>,
+    /// The targets.
+    pub targets: Vec<TargetHead>,
+    /// The look-aside cache before the targets.
+    pub cache: Option<CacheHead>,
+    /// What else is counted while the load runs.
+    pub meters: Vec<MeterHead>,
+    /// The disks on which the load of others is told from that of the run.
+    pub watched: Vec<WatchedDisk>,
+    /// Where it cannot be told, and why.
+    pub unwatched: Vec<String>,
+    /// The databases that are the targets, where they are.
+    pub databases: Vec<DatabaseHead>,
+    /// How operations are carried.
+    pub engine: BTreeMap<String, String>,
+    /// The machine.
+    pub host: BTreeMap<String, String>,
+}
+
+/// Makes the header of `plan`.
+pub fn header(plan: &Plan, facts: HeaderFacts) -> Header {
+    Header {
+        format: assay_record::header::FORMAT,
+        tool: tool(),
+        created: facts.created,
+        clocks: facts.clocks,
+        signer: facts.signer,
+        name: plan.name.clone(),
+        step: facts.step,
+        continues: facts.measured_before_ns.is_some(),
+        measured_before_ns: facts.measured_before_ns.unwrap_or(0),
+        seed: plan.seed,
+        model: plan.model.clone(),
+        load: plan.load_in_words(),
+        slice_ns: plan.slice.as_ns(),
+        interval_ns: plan.interval.as_ns(),
+        phases: plan.phases.iter().map(phase_head).collect(),
+        streams: (0..plan.streams.len()).map(|index| stream_head(plan, index, &facts.targets)).collect(),
+        flows: plan.flows().map(|(stream, target)| FlowHead { stream, target }).collect(),
+        loops: loops(plan),
+        targets: facts.targets,
+        cache: facts.cache,
+        meters: facts.meters,
+        watched: facts.watched,
+        unwatched: facts.unwatched,
+        databases: facts.databases,
+        per_minute: crate::databases::per_minute(plan),
+        thresholds_ns: thresholds(plan).bounds().to_vec(),
+        criteria: plan.criteria.clone(),
+        max_lag_ns: plan.max_lag.as_ns(),
+        lateness: facts.lateness,
+        watermarks: facts.watermarks,
+        engine: facts.engine,
+        host: facts.host,
+        plan: serde_json::to_value(plan).expect("a plan is plain data"),
+    }
+}
+
+fn stream_head(plan: &Plan, index: usize, targets: &[TargetHead]) -> StreamHead {
+    let stream = &plan.streams[index];
+    StreamHead {
+        name: stream.name.clone(),
+        direction: stream.direction(),
+        operation: stream.operation().map(str::to_owned),
+        arrival: plan.arrival_of(stream).to_owned(),
+        rate: stream.arrival.rate(),
+        size: stream.block().map_or_else(String::new, |block| block.size.to_string()),
+        size_done: size_done(plan, index, targets),
+        per_target: stream.per_target,
+    }
+}
+
+fn phase_head(phase: &assay_model::Phase) -> PhaseHead {
+    PhaseHead {
+        name: phase.name.clone(),
+        kind: if phase.kind == PlannedKind::Measure { PhaseKind::Measure } else { PhaseKind::WarmUp },
+        span_ns: phase.span.as_ns(),
+        steady_round_ns: phase.steady_round.map(assay_base::Span::as_ns),
+        until_done: phase.until_done,
+    }
+}
+
+/// The closed loops of a plan.
+fn loops(plan: &Plan) -> Vec<LoopHead> {
+    let all = plan.closed_loops().into_iter();
+    all.map(|it| LoopHead { flows: it.flows.iter().map(|flow| *flow as u32).collect(), slots: it.slots }).collect()
+}
+
+/// The sizes that the operations of a stream have on its targets, where these are others than asked for; several where the
+/// targets have different blocks.
+fn size_done(plan: &Plan, index: usize, targets: &[TargetHead]) -> String {
+    let Some(size) = plan.streams.get(index).and_then(|stream| stream.block()).map(|block| &block.size) else {
+        return String::new();
+    };
+    let own = plan.flows().filter(|(stream, _)| usize::from(*stream) == index);
+    let blocks =
+        own.filter_map(|(_, target)| Some(targets.get(usize::from(target))?.block_bytes)).filter(|block| *block > 0);
+    let done: std::collections::BTreeSet<String> =
+        blocks.map(|block| size.done(block).as_ref().unwrap_or(size).to_string()).collect();
+    match done.len() {
+        1 if done.contains(&size.to_string()) => String::new(),
+        _ => done.into_iter().collect::<Vec<_>>().join(" or "),
+    }
+}
+
+/// `QUICK`, `SHORT` and the like, when the judged time is shorter than the workload's own.
+pub fn short(measured: Span, full: Span) -> Option<String> {
+    (measured < full).then(|| format!("SHORT: {measured} measured, the workload's own time is {full}"))
+}

@@ -1,0 +1,167 @@
+//! What remains of an interrupted run: the plan that was asked for, compared with what its log contains.
+
+use crate::failure::{Failure, shown};
+use crate::log::resume::LoggedStep;
+use crate::open::targets::Targets;
+use assay_base::{Bytes, Span};
+use assay_judge::for_a_shell;
+use assay_model::{Before, Phase, PhaseKind, Plan};
+use assay_record::StepHead;
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// A plan as JSON, as in the log.
+pub(crate) fn json_of(plan: &Plan) -> Result<serde_json::Value, Failure> {
+    serde_json::to_value(plan).map_err(|e| Failure::bug(format!("a plan that is not JSON: {e}")))
+}
+
+/// The members that every plan has and that distinguish runs.
+const ALWAYS: [&str; 7] = ["streams", "criteria", "targets", "load", "slice", "interval", "verify"];
+/// The members that do not: names and remarks, what is compared by itself (seed and length), and bounds that only say when
+/// the generator gives up.
+const INDIFFERENT: [&str; 10] =
+    ["name", "model", "notes", "derivation", "seed", "before", "phases", "max_lag", "in_flight_bound", "lanes"];
+
+/// The members of a plan that distinguish runs, whatever their length and seed. A member that a plan does not always have
+/// distinguishes them unless it is named above, so that a new one cannot be forgotten.
+pub(crate) fn decisive_members(plan: &serde_json::Value) -> Vec<serde_json::Value> {
+    let members = plan.as_object().into_iter().flatten();
+    let others: BTreeMap<&String, &serde_json::Value> =
+        members.filter(|(key, value)| !is_named(key) && !value.is_null()).collect();
+    // In the order of their names, which earlier versions stored checksums of.
+    ALWAYS.into_iter().map(|key| plan[key].clone()).chain(others.into_values().cloned()).collect()
+}
+
+/// True for a member of a plan that [`ALWAYS`] or [`INDIFFERENT`] names.
+fn is_named(key: &str) -> bool {
+    ALWAYS.contains(&key) || INDIFFERENT.contains(&key)
+}
+
+/// What remains of an interrupted step.
+#[derive(Debug)]
+pub(crate) struct RemainingStep {
+    /// The plan of the segment that continues it.
+    pub plan: Plan,
+    /// Measured time before it.
+    pub at_ns: u64,
+}
+
+/// What a command would run, to be compared with what a log contains.
+#[derive(Debug)]
+pub(crate) struct RequestedStep<'a> {
+    /// The plan of the whole step.
+    pub plan: &'a Plan,
+    /// Step of a certification.
+    pub step: Option<&'a StepHead>,
+    /// The targets; the plan uses the first ones.
+    pub targets: &'a Targets,
+    /// Whether the user gave the plan's seed; otherwise the log's seed is used.
+    pub seed: bool,
+}
+
+fn step_in_words(step: Option<&StepHead>) -> String {
+    step.map_or("a run of its own".to_owned(), |step| format!("step {} of {}, {}", step.number, step.of, step.title))
+}
+
+/// The same step without the option to end when the verdict is certain, which does not distinguish steps.
+fn without_certainty(step: Option<&StepHead>) -> Option<StepHead> {
+    step.map(|step| StepHead { until_certain: false, ..step.clone() })
+}
+
+impl RequestedStep<'_> {
+    /// Refuses when the log in `dir` contains another run.
+    pub(crate) fn refuse_other_run(&self, held: &LoggedStep, dir: &Path) -> Result<(), Failure> {
+        let plan = self.plan;
+        if without_certainty(self.step) != without_certainty(held.first.step.as_ref()) {
+            return Err(belongs_to_other_run(dir, &format!("it is {}", step_in_words(held.first.step.as_ref()))));
+        }
+        if decisive_members(&json_of(plan)?) != decisive_members(&held.first.plan) {
+            return Err(belongs_to_other_run(dir, "its streams, load, targets or criteria differ"));
+        }
+        if self.seed && plan.seed != held.first.seed {
+            return Err(belongs_to_other_run(dir, &format!("its seed is {}", held.first.seed)));
+        }
+        if plan.measured().as_ns() != held.planned_ns {
+            return Err(belongs_to_other_run(dir, &format!("it measures {}", Span::from_ns(held.planned_ns))));
+        }
+        self.targets.differ_from(&held.first.targets).map_or(Ok(()), |what| Err(belongs_to_other_run(dir, &what)))
+    }
+
+    /// The rest of the plan, of which the log in `dir` already contains `held`. Its seed is derived from that of the
+    /// first segment.
+    pub(crate) fn remaining(&self, held: Option<&LoggedStep>, dir: &Path) -> Result<RemainingStep, Failure> {
+        let held = held.ok_or_else(|| belongs_to_other_run(dir, "it is empty"))?;
+        if held.is_over() {
+            return Err(nothing_remains(dir));
+        }
+        self.refuse_other_run(held, dir)?;
+        if self.plan.cache.is_some() {
+            return Err(Failure::usage(format!(
+                "{} cannot be continued: what the simulated cache held when it was interrupted is in no log; start it again",
+                shown(dir)
+            )));
+        }
+        // When a stream begins or ends by what was done before, the measurement is repeated from its beginning.
+        let at_ns = if self.plan.starts_over() { 0 } else { held.resume_at_ns() };
+        let read_back = self.plan.phases.iter().filter(|phase| phase.kind == PhaseKind::ReadBack).cloned();
+        let parts: Vec<Phase> =
+            self.plan.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure).cloned().collect();
+        let left = Plan::phases_of(self.plan.warm_up(), &parts, Span::from_ns(at_ns));
+        let phases = left.into_iter().chain(read_back).collect();
+        // The same seed would repeat the operations that were already measured.
+        let seed = held.first.seed.wrapping_add(held.segments.wrapping_mul(1_000_003));
+        let plan = Plan { phases, seed, ..self.plan.behind(self.may_have_seen(held), Span::from_ns(at_ns)) };
+        Ok(RemainingStep { plan, at_ns })
+    }
+
+    /// What the segments that the log holds may have seen of what is seen once: each as much as the whole plan.
+    fn may_have_seen(&self, held: &LoggedStep) -> Bytes {
+        let before: Option<Before> = serde_json::from_value(held.first.plan["before"].clone()).ok();
+        let before = before.unwrap_or(self.plan.before);
+        let blocks = (0..usize::from(self.plan.targets)).map(|target| self.targets.geometry(target).block);
+        let own = self.plan.before.seen.get();
+        let of_one = blocks.map(|block| self.plan.seen_after(block).get() - own).max().unwrap_or(0);
+        Bytes::new(before.seen.get().saturating_add(of_one.saturating_mul(held.segments)))
+    }
+}
+
+/// The failure when nothing of the run in `dir` remains.
+pub(crate) fn nothing_remains(dir: &Path) -> Failure {
+    let typed = for_a_shell(&dir.to_string_lossy());
+    Failure::usage(format!("{} is complete: there is nothing to resume; see assay judge {typed}", shown(dir)))
+}
+
+/// The failure for a directory that cannot be continued.
+pub(crate) fn belongs_to_other_run(dir: &Path, what: &str) -> Failure {
+    let dir = shown(dir);
+    Failure::usage(format!("{dir} holds another run: {what}; repeat the command it was started with"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// A member that is new to plans distinguishes runs without being named anywhere, and one that is absent changes no
+    /// checksum.
+    #[test]
+    fn whatever_a_plan_says_of_its_load_distinguishes_it() {
+        let plan = json!({"streams": [1], "targets": 2, "name": "a", "seed": 1, "lanes": [], "cache": null});
+        let with = |key: &str, value: serde_json::Value| {
+            let mut other = plan.clone();
+            other[key] = value;
+            decisive_members(&other)
+        };
+        for key in ["streams", "verify", "load", "loops", "page_cache", "sealed_only", "check_all", "what_comes_next"] {
+            assert_ne!(with(key, json!("other")), decisive_members(&plan), "{key}");
+        }
+        for key in INDIFFERENT {
+            assert_eq!(with(key, json!("other")), decisive_members(&plan), "{key}");
+        }
+        assert_eq!(
+            decisive_members(&plan),
+            [json!([1]), json!(null), json!(2), json!(null), json!(null), json!(null), json!(null)]
+        );
+        assert_eq!(with("oltp", json!(7))[7..], [json!(7)]);
+    }
+}

@@ -1,0 +1,272 @@
+//! The targets of a run: real ones with their permits, simulated ones, or null targets.
+
+mod altered;
+mod named;
+mod needs;
+mod real;
+
+pub(crate) use altered::{Altered, FileStamp};
+pub use named::{
+    Named, USUAL_BLOCK, databases, parse_block_targets, parse_targets, parse_with_cache_device, with_cache_device,
+};
+pub use needs::{Allowed, SmallestTarget, TargetNeeds};
+pub use real::{Pass, Real};
+
+use crate::databases::{Database, watermarks};
+use crate::failure::{Failure, one_line};
+use assay_base::{Bytes, Geometry};
+use assay_device::safety::{DevNum, Examination, Watermark};
+use assay_device::sim::Spec;
+use assay_device::usage;
+use assay_record::TargetHead;
+use real::consent;
+use std::collections::BTreeMap;
+
+/// All targets of a run; they are of one kind, because they share one time line.
+#[derive(Debug)]
+pub enum Targets {
+    /// In virtual time.
+    Simulated(Vec<(String, Spec)>),
+    /// Null targets, in real time.
+    Null(Vec<(String, Geometry)>),
+    /// Databases, in real time.
+    Databases(Vec<Database>),
+    /// Devices and files.
+    Real(Vec<Real>),
+}
+
+/// Number of files that a run has open besides its targets: log, messages, rings, the gate's files in /proc and /sys.
+const DESCRIPTORS: u64 = 24;
+/// Number of files for each target: itself, its label, its device.
+const DESCRIPTORS_EACH: u64 = 4;
+
+/// Refuses, before anything is opened, a number of targets that would fail during the run.
+fn enough_descriptors(targets: usize) -> Result<(), Failure> {
+    let (need, may) = (DESCRIPTORS + DESCRIPTORS_EACH * targets as u64, usage::descriptors());
+    if may >= need {
+        return Ok(());
+    }
+    Err(Failure::host(format!(
+        "a run on {targets} targets opens up to {need} files, but this process may open only {may}; run ulimit -n {need} first"
+    )))
+}
+
+impl Targets {
+    /// Opens the named targets through the safety gate.
+    pub fn open(names: &[(String, Named)], needs: TargetNeeds<'_>, allowed: Allowed<'_>) -> Result<Targets, Failure> {
+        let named = databases(names);
+        if !named.is_empty() {
+            return named.into_iter().map(Database::open).collect::<Result<_, _>>().map(Targets::Databases);
+        }
+        enough_descriptors(names.len())?;
+        let mut simulated = Vec::new();
+        let mut null = Vec::new();
+        let mut real = Vec::new();
+        let own = names.len() - needs.beside.min(names.len());
+        for (at, (name, named)) in names.iter().enumerate() {
+            let needs = TargetNeeds { writes: needs.writes || at >= own, ..needs };
+            match named {
+                Named::Simulated(spec) => simulated.push((name.clone(), spec.clone())),
+                Named::Null(geometry) => null.push((name.clone(), *geometry)),
+                Named::Database(_) => return Err(Failure::bug("a database among other targets")),
+                Named::Path(path) => match Real::open(at, name, path, needs, allowed) {
+                    Ok(opened) => real.push(opened),
+                    Err(failure) => {
+                        Targets::Real(real).remove(|real| real.made);
+                        return Err(failure);
+                    }
+                },
+            }
+        }
+        let targets = if !simulated.is_empty() {
+            Targets::Simulated(simulated)
+        } else if !null.is_empty() {
+            Targets::Null(null)
+        } else {
+            Targets::Real(real)
+        };
+        for index in 0..own {
+            let Geometry { size, block } = targets.geometry(index);
+            let need = needs.smallest.size(index as u16, block);
+            if size < need {
+                let failure = Failure::usage(format!(
+                    "target {} has {}, the workload needs at least {}; choose a larger target",
+                    one_line(targets.name(index)),
+                    Bytes::new(size).human(),
+                    Bytes::new(need).human()
+                ));
+                targets.remove(|real| real.made);
+                return Err(failure);
+            }
+        }
+        if let Err(failure) = targets.fit_file_size_limit() {
+            targets.remove(|real| real.made);
+            return Err(failure);
+        }
+        if needs.writes || needs.beside > 0 {
+            let written = targets.real().iter().enumerate().filter(|(at, _)| needs.writes || *at >= own);
+            let devices = written.map(|(_, real)| real);
+            let devices = devices.filter(|real| real.disk.is_some());
+            let devices: Vec<&Examination> = devices.map(|real| real.access.describe()).collect();
+            if let Err(failure) = (allowed.confirm)(&devices) {
+                targets.remove(|real| real.made);
+                return Err(failure);
+            }
+        }
+        Ok(targets)
+    }
+
+    /// Refuses files that reach beyond the largest size that this process may give a file: writes there would fail, and the
+    /// storage would be blamed for it.
+    fn fit_file_size_limit(&self) -> Result<(), Failure> {
+        let Some(largest) = usage::largest_file() else { return Ok(()) };
+        let written = self.real().iter().filter(|real| real.disk.is_none() && real.is_written());
+        for real in written {
+            let size = real.target.geometry().size;
+            if size > largest {
+                return Err(Failure::host(format!(
+                    "target {} has {}, and this process may write files of {} only; raise the limit (ulimit -f)",
+                    one_line(&real.name),
+                    Bytes::new(size).human(),
+                    Bytes::new(largest).human()
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// Number of targets.
+    pub fn count(&self) -> usize {
+        match self {
+            Targets::Simulated(all) => all.len(),
+            Targets::Null(all) => all.len(),
+            Targets::Databases(all) => all.len(),
+            Targets::Real(all) => all.len(),
+        }
+    }
+
+    /// As the user named it.
+    pub fn name(&self, index: usize) -> &str {
+        match self {
+            Targets::Simulated(all) => &all[index].0,
+            Targets::Null(all) => &all[index].0,
+            Targets::Databases(all) => all[index].name(),
+            Targets::Real(all) => &all[index].name,
+        }
+    }
+
+    /// Size and block size.
+    pub fn geometry(&self, index: usize) -> Geometry {
+        match self {
+            Targets::Simulated(all) => all[index].1.geometry(),
+            Targets::Null(all) => all[index].1,
+            Targets::Databases(_) => Geometry { size: 0, block: 1 },
+            Targets::Real(all) => all[index].target.geometry(),
+        }
+    }
+
+    /// The databases; none where the targets are something else.
+    pub fn databases(&self) -> &[Database] {
+        match self {
+            Targets::Databases(all) => all,
+            _ => &[],
+        }
+    }
+
+    /// The real targets; none where targets are simulated or null.
+    pub fn real(&self) -> &[Real] {
+        match self {
+            Targets::Real(all) => all,
+            _ => &[],
+        }
+    }
+
+    /// Targets whose overwriting was agreed to in advance, each with the words of that consent.
+    pub fn agreed_earlier(&self) -> impl Iterator<Item = (&str, &str)> {
+        let agreed = self.real().iter().filter(|real| real.access.describe().agreed_earlier);
+        agreed.filter_map(|real| Some((real.name.as_str(), consent(real.access.describe())?)))
+    }
+
+    /// Targets that somebody else reads, or whose drive somebody else uses, each with who it is.
+    pub fn company(&self) -> impl Iterator<Item = (&str, &Watermark)> {
+        self.real().iter().flat_map(|real| {
+            let marks = real.access.watermarks().iter();
+            marks.filter(|mark| mark.is_company()).map(|mark| (real.name.as_str(), mark))
+        })
+    }
+
+    /// The log entries of the first `n` targets.
+    pub fn heads(&self, n: usize) -> Vec<TargetHead> {
+        (0..n).map(|index| self.head(index)).collect()
+    }
+
+    /// The difference from the targets that a log was made on, in words.
+    pub fn differ_from(&self, were: &[TargetHead]) -> Option<String> {
+        were.iter().zip(self.heads(were.len())).find_map(|(was, is)| is.differs_from(was))
+    }
+
+    fn head(&self, index: usize) -> TargetHead {
+        if let Targets::Databases(all) = self {
+            return all[index].target();
+        }
+        let Geometry { size, block } = self.geometry(index);
+        let (kind, facts) = match self {
+            Targets::Simulated(all) => {
+                ("simulated".to_owned(), BTreeMap::from([("model".to_owned(), all[index].1.to_string())]))
+            }
+            Targets::Null(_) | Targets::Databases(_) => ("null".to_owned(), BTreeMap::new()),
+            Targets::Real(all) => all[index].facts(),
+        };
+        TargetHead {
+            name: self.name(index).to_owned(),
+            kind,
+            size_bytes: size,
+            block_bytes: block,
+            facts,
+            prepared: None,
+        }
+    }
+
+    /// The disks under the first `n` targets, by the name of the target; also under files, where they are known.
+    pub fn disks(&self, n: usize) -> Vec<(String, DevNum)> {
+        self.real().iter().take(n).filter_map(|real| Some((real.name.clone(), real.under?))).collect()
+    }
+
+    /// What keeps a result on the first `n` targets from being a certificate.
+    pub fn watermarks(&self, n: usize) -> Vec<String> {
+        let mut marks: Vec<String> = match self {
+            Targets::Simulated(_) => vec!["SIMULATED: no device was tested".into()],
+            Targets::Databases(all) => watermarks(all.iter().take(n)),
+            Targets::Null(_) => vec!["NON-CERTIFIABLE: the null target does nothing".into()],
+            Targets::Real(all) => all.iter().take(n).flat_map(Real::watermarks).collect(),
+        };
+        marks.sort();
+        marks.dedup();
+        marks
+    }
+
+    /// The last check of the safety gate before a phase: are they still the same targets?
+    pub fn recheck(&self) -> Result<(), Failure> {
+        self.real().iter().try_for_each(Real::recheck)
+    }
+
+    /// Removes the scratch files that this run created.
+    pub fn remove_scratch(self) -> Vec<String> {
+        self.remove(|real| real.scratch)
+    }
+
+    fn remove(self, which: impl Fn(&Real) -> bool) -> Vec<String> {
+        let Targets::Real(all) = self else { return Vec::new() };
+        let mut failures = Vec::new();
+        for real in all {
+            if let (true, Pass::Write(permit)) = (which(&real), real.access) {
+                drop(real.target);
+                match permit.remove_scratch() {
+                    Ok(_) => {}
+                    Err(e) => failures.push(format!("the scratch file {} was not removed: {e}; delete it", real.name)),
+                }
+            }
+        }
+        failures
+    }
+}

@@ -1,0 +1,191 @@
+//! A certification: the steps of the procedure one after the other in one log, judged while it is written, so that the rest is left
+//! out when nothing can change the verdict any more.
+
+use crate::certificate::records::{Record, Records};
+use crate::drive::Drive;
+use crate::failure::{Failure, one_line, shown};
+use crate::host::signals::StopCell;
+use crate::log::logfile::LogFile;
+use crate::log::results;
+use crate::log::rundir;
+use crate::log::unfinished::Unfinished;
+use crate::observer::Observer;
+use crate::open::seed::seed;
+use crate::open::targets::{Named, Targets};
+use crate::prepare::{self, prepare};
+use crate::procedure::certainty::{Certainty, has_failed, read_into};
+use crate::procedure::settings::Settings;
+use crate::procedure::steps::{self, Course, Ended, Task};
+use crate::procedure::{Procedure, Step};
+use assay_base::Bytes;
+use assay_judge::{Fold, Options, for_a_shell};
+use assay_record::{CloseReason, Preparation, StepHead};
+use std::cell::Cell;
+use std::path::{Path, PathBuf};
+
+/// See the module.
+#[derive(Debug)]
+pub struct Certifying<'a> {
+    /// What is done to the targets.
+    pub procedure: &'a Procedure,
+    /// The targets as the user named them; none where a scratch file is tested.
+    pub named: &'a [(String, Named)],
+    /// The same, open.
+    pub opened: &'a Targets,
+    /// How its runs are made.
+    pub settings: &'a Settings<'a>,
+    /// All steps are run to their end, also when the verdict is certain to be FAIL.
+    pub to_the_end: bool,
+    /// Ends it early.
+    pub stop: &'a StopCell,
+    /// Id of the key that will sign the result.
+    pub signer: Option<String>,
+    /// What was done to the targets' queues for the run.
+    pub notes: Vec<String>,
+}
+
+impl Certifying<'_> {
+    /// Runs the steps that are left, in the directory `planned` or in that of an earlier call; returns it.
+    pub fn run(&self, planned: &Path, observer: &mut dyn Observer) -> Result<PathBuf, Failure> {
+        let seed = seed(self.settings.pace.seed.or(self.procedure.workload.seed), self.named_or_scratch());
+        let tasks = self.tasks(seed)?;
+        let prepared = if self.procedure.quick { self.prepare(observer)? } else { self.require_preparation()? };
+        let (dir, log, tasks, so_far) = match &self.settings.place.resume {
+            None => {
+                let dir = self.settings.place.create(planned)?;
+                let log = LogFile::create(&dir.join("run.jsonl"))?;
+                (dir, log, tasks, self.fold())
+            }
+            Some(dir) => match self.open_continued(dir, tasks, observer)? {
+                Some((log, tasks, so_far)) => (dir.clone(), log, tasks, so_far),
+                None => return Ok(dir.clone()),
+            },
+        };
+        let (listener, certain) = Certainty::new(so_far, self.stop);
+        let mut log = if self.to_the_end { log } else { log.heard_by(Box::new(listener)) };
+        let quick = "QUICK: quick look, not a certification".to_owned();
+        let how = Drive {
+            manner: self.settings.manner.clone(),
+            watermarks: self.procedure.quick.then_some(quick).into_iter().collect(),
+            prepared,
+            signer: self.signer.clone(),
+            ..Drive::default()
+        };
+        let course = Course { targets: self.opened, how: &how, stop: self.stop };
+        course
+            .run(tasks, &mut log, observer, &|log, observer, ended| self.is_decided(log, observer, ended, &certain))?;
+        Ok(dir)
+    }
+
+    fn fold(&self) -> Fold {
+        Fold::new(Options { judge_on: self.settings.judge_on, ..Options::default() })
+    }
+
+    /// The log of an earlier call, to be continued with the steps that are left, and the judgement of what it already contains.
+    /// `None` where that decides.
+    fn open_continued(
+        &self,
+        dir: &Path,
+        tasks: Vec<Task>,
+        observer: &dyn Observer,
+    ) -> Result<Option<(LogFile, Vec<Task>, Fold)>, Failure> {
+        results::refuse_unwritable_results(dir)?;
+        let log = Unfinished::open(&rundir::log_in(dir))?;
+        let tasks = steps::remaining_tasks(tasks, log.steps(), self.opened, self.settings.pace.seed.is_some(), dir)?;
+        let mut fold = self.fold();
+        if !self.to_the_end {
+            read_into(&mut fold, &rundir::log_in(dir))?;
+            if fold.fails_already() {
+                observer.say(&format!(
+                    "{} is decided: its verdict is FAIL whatever follows; --keep-going runs the rest",
+                    shown(dir)
+                ));
+                return Ok(None);
+            }
+        }
+        Ok(Some((log.continue_log()?, tasks, fold)))
+    }
+
+    /// Whether the steps that remain cannot change the verdict, or could only make a result of nothing worse.
+    fn is_decided(
+        &self,
+        log: &LogFile,
+        observer: &dyn Observer,
+        ended: Ended,
+        certain: &Cell<bool>,
+    ) -> Result<bool, Failure> {
+        if self.to_the_end {
+            return Ok(false);
+        }
+        let fails = has_failed(log, self.settings.judge_on, ended, certain);
+        if fails {
+            observer.say("the verdict is certain: FAIL. The remaining steps are not run; --keep-going runs all steps");
+        }
+        Ok(fails || ended.reason != CloseReason::Completed)
+    }
+
+    /// The steps as they appear in the log, each with its plan.
+    fn tasks(&self, seed: u64) -> Result<Vec<Task>, Failure> {
+        let steps = self.procedure.steps(self.opened.count() as u16, self.settings.pace.measure)?;
+        let of = steps.len() as u32;
+        // A quick look is never whole, and has a watermark of its own.
+        let whole = (!self.procedure.quick).then(|| self.procedure.whole());
+        let mut tasks = Vec::new();
+        for (step, number) in steps.into_iter().zip(1..) {
+            let seed = seed.wrapping_add(u64::from(number - 1));
+            let adjusted = self.settings.pace.adjust(&self.procedure.workload, seed, step.targets);
+            let mut plan = self.procedure.plan(&step, adjusted)?;
+            plan.notes.extend(self.notes.iter().cloned());
+            let Step { title, stress, .. } = step;
+            let head = StepHead { number, of, title, stress, until_certain: !self.to_the_end, of_workload: false };
+            let committed_before = Vec::new();
+            tasks.push(Task { head: Some(head), plan, whole, measured_before_ns: None, committed_before });
+        }
+        Ok(tasks)
+    }
+
+    /// For the choice of the seed, a scratch file counts as a real target.
+    fn named_or_scratch(&self) -> &[(String, Named)] {
+        if self.named.is_empty() { std::slice::from_ref(&SCRATCH_NAME) } else { self.named }
+    }
+
+    /// A quick look prepares its targets itself, with salt only, which is all that the reads need.
+    fn prepare(&self, observer: &mut dyn Observer) -> Result<Vec<Option<Preparation>>, Failure> {
+        let names: Vec<String> = (0..self.opened.count()).map(|index| self.opened.name(index).to_owned()).collect();
+        if self.opened.real().is_empty() {
+            return Ok(vec![None; names.len()]);
+        }
+        self.opened.recheck()?;
+        let total: u64 = (0..names.len()).map(|index| self.opened.geometry(index).size).sum();
+        observer.say(&one_line(format_args!("preparing {} ({})", names.join(", "), Bytes::new(total).human())));
+        let preparation = prepare::Preparation {
+            zero: false,
+            afresh: false,
+            engine: self.settings.manner.engine,
+            run: seed(None, self.named_or_scratch()) as u32,
+        };
+        let records = prepare(self.opened.real(), &names, preparation, None, observer, self.stop)?;
+        Ok(records.iter().map(Record::preparation).collect())
+    }
+
+    /// A certification is meaningful only on a device that was written full before.
+    fn require_preparation(&self) -> Result<Vec<Option<Preparation>>, Failure> {
+        let found = Records::host().preparations(self.opened.real(), self.settings.tell);
+        for (index, prepared) in found.iter().enumerate() {
+            if prepared.is_none() {
+                let name = self.opened.name(index);
+                let consent = if Path::new(name).is_file() { "" } else { " --destroy-data TOKEN" };
+                return Err(Failure::refused(format!(
+                    "{} has not been prepared, and reads of blocks that were never written prove nothing\n  = run first: assay prep {}{consent}",
+                    one_line(name),
+                    for_a_shell(name)
+                )));
+            }
+        }
+        Ok(found)
+    }
+}
+
+/// Represents the scratch file where only the kind of a target matters.
+static SCRATCH_NAME: std::sync::LazyLock<(String, Named)> =
+    std::sync::LazyLock::new(|| ("scratch".into(), Named::Path(PathBuf::from("scratch"))));

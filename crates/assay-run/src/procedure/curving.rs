@@ -1,0 +1,320 @@
+//! Throughput against response at shares of a maximum that is given or searched for: a run for each share, or one
+//! uninterrupted run through all of them.
+//!
+//! The judge computes the figures (`assay_judge::curve`). This file says which run measures a point, and stores the points in
+//! `curve.json` after each run; an interrupted curve continues from there.
+
+use crate::failure::{Failure, shown};
+use crate::files;
+use crate::log::results;
+use crate::observer::Observer;
+use crate::procedure::kept::{read_document, write_document, write_page};
+use crate::procedure::runner::{self, FinishedRun, Series};
+use crate::procedure::searching::{Bounds, FILE as PATH, Searching};
+use crate::procedure::several::{PlannedRun, Ramp, Several};
+use assay_base::{Multiple, Share};
+use assay_judge::curve::{Curve, Limits, Measured, SCHEMA, Scale, Shape, html};
+use assay_judge::procedure::{AfterFailure, Aside, Attempts, Evidence};
+use assay_model::Phase;
+use std::path::{Path, PathBuf};
+
+/// What a curve shows.
+#[derive(Clone, Debug)]
+pub struct CurveRequest {
+    /// The shares of the maximum, ascending.
+    pub shares: Vec<Share>,
+    /// The stream whose throughput and response are shown.
+    pub stream: String,
+    /// The load of 100 %; it is searched for where it is `None`.
+    pub maximum: Option<Multiple>,
+    /// All points in one uninterrupted run, from the highest share to the lowest, instead of a run for each.
+    pub in_one_run: bool,
+}
+
+/// Name of the curve's file; the page's name follows from it.
+pub const FILE: &str = "curve.json";
+/// Name of the page that shows it.
+pub const PAGE: &str = "curve.html";
+/// Directory of the search for the maximum.
+const SEARCH: &str = "maximum";
+/// Directory of the run that has all points.
+const RAMP: &str = "ramp";
+
+/// What a run of a curve measures.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum CurvePlace {
+    /// All points, because points from different runs are not an uninterrupted ramp.
+    All,
+    /// The point at a share.
+    At(Share),
+}
+
+/// A curve, and where it is stored.
+#[derive(Debug)]
+pub struct Curving<'a> {
+    several: &'a Several<'a>,
+    bounds: Bounds,
+    dir: PathBuf,
+    curve: Curve,
+    /// The run that has all points, where one run has them.
+    ramp: Option<Ramp>,
+    /// What is measured.
+    spots: Vec<CurvePlace>,
+    attempts: Attempts<CurvePlace>,
+}
+
+impl<'a> Curving<'a> {
+    /// Begins in `dir`, or continues the curve that an earlier call left there.
+    pub fn begin(
+        several: &'a Several<'a>,
+        asked: &CurveRequest,
+        bounds: Bounds,
+        dir: PathBuf,
+        resumed: bool,
+    ) -> Result<Curving<'a>, Failure> {
+        let fresh = new_curve(several, asked);
+        let falling: Vec<Share> = asked.shares.iter().rev().copied().collect();
+        let ramp = asked.in_one_run.then(|| several.ramp(&falling)).transpose()?;
+        let curve = if resumed { read_earlier(&dir, &fresh, several)? } else { fresh };
+        results::replaceable(&dir, &[FILE, PAGE])?;
+        let spots = match ramp {
+            Some(_) => vec![CurvePlace::All],
+            None => asked.shares.iter().copied().map(CurvePlace::At).collect(),
+        };
+        let attempts = Attempts::new(AfterFailure::GoOn);
+        let curving = Curving { several, bounds, dir, curve, ramp, spots, attempts };
+        curving.write_document()?;
+        Ok(curving)
+    }
+
+    /// The curve so far.
+    pub fn curve(self) -> Curve {
+        self.curve
+    }
+
+    /// Measures to the end, or until no further run is made.
+    pub fn run(&mut self, observer: &mut dyn Observer) -> Result<(), Failure> {
+        if self.curve.scale.searched {
+            self.search(observer)?;
+        }
+        if self.curve.scale.maximum.is_none() {
+            return Ok(());
+        }
+        let (several, dir) = (self.several, self.dir.clone());
+        runner::take_over(several, self, &dir)?;
+        runner::carry_out(several, self, &dir, observer)
+    }
+
+    /// Searches for the maximum, or continues an interrupted search. What failed in one that found its maximum counts too.
+    fn search(&mut self, observer: &mut dyn Observer) -> Result<(), Failure> {
+        let below = self.dir.join(SEARCH);
+        let resumed = below.join(PATH).exists();
+        make_directory(&below)?;
+        let mut searching = Searching::begin(self.several, self.bounds, below, resumed)?;
+        if self.curve.scale.maximum.is_none() {
+            let outcome = searching.run(observer)?;
+            self.curve.scale.maximum = outcome.limit();
+            self.curve.scale.without_maximum = outcome.limit().is_none().then_some(outcome);
+            if outcome.limit().is_none() {
+                observer.say(&format!("no maximum: {outcome}"));
+            }
+        }
+        self.curve.aside = searching.path().aside.clone().in_directory(SEARCH).and(self.own_aside());
+        self.several.tell_if_lost(self.write_document());
+        Ok(())
+    }
+
+    /// What failed and what was repeated among the points.
+    fn own_aside(&self) -> Aside {
+        let Aside { mut failures, mut repeated } = self.curve.aside.clone();
+        failures.retain(|run| !run.is_in(SEARCH));
+        repeated.retain(|run| !run.is_in(SEARCH));
+        Aside { failures, repeated }
+    }
+
+    /// The loads of the shares that were asked for, in the order of the ramp: the highest first.
+    fn loads(&self) -> Vec<(Share, Multiple)> {
+        let Some(maximum) = self.curve.scale.maximum else { return Vec::new() };
+        let shares = self.curve.asked.iter().rev();
+        shares.filter_map(|share| Some((*share, share_of_load(maximum, *share).ok()?))).collect()
+    }
+
+    fn maximum(&self) -> Result<Multiple, Failure> {
+        self.curve.scale.maximum.ok_or_else(|| Failure::bug("a point of a curve without a maximum"))
+    }
+
+    /// The name of the directory of a run.
+    fn name_of(&self, spot: CurvePlace) -> Result<String, Failure> {
+        let CurvePlace::At(share) = spot else { return Ok(RAMP.to_owned()) };
+        let number = self.curve.asked.iter().position(|asked| *asked == share).map_or(0, |index| index + 1);
+        Ok(format!("{number:02}-{}", share_of_load(self.maximum()?, share)?))
+    }
+
+    /// Shows a run as the points that it decides.
+    fn show(&mut self, spot: CurvePlace, directory: &str, made: &FinishedRun) {
+        let decides = self.attempts.deciding(&spot).is_some_and(|run| run.directory == directory);
+        match spot {
+            _ if !decides => {}
+            CurvePlace::All => {
+                let loads = self.loads();
+                self.curve.add_ramp(&loads, &made.judgement, &made.phases, directory);
+            }
+            CurvePlace::At(share) => {
+                let load = self.loads().into_iter().find_map(|(of, load)| (of == share).then_some(load));
+                if let Some(load) = load {
+                    self.curve.add_run(share, load, &made.judgement, directory.to_owned());
+                }
+            }
+        }
+    }
+
+    /// What failed and what was repeated, in the search too.
+    fn update_aside(&mut self) {
+        let search = std::mem::take(&mut self.curve.aside).only_in(SEARCH);
+        self.curve.aside = search.and(self.attempts.aside());
+    }
+}
+
+impl Series for Curving<'_> {
+    type Place = CurvePlace;
+
+    fn next(&self) -> Option<CurvePlace> {
+        self.attempts.next_of(&self.spots)
+    }
+
+    fn plan_run(&self, several: &Several<'_>, spot: &CurvePlace) -> Result<PlannedRun, Failure> {
+        let maximum = self.maximum()?;
+        self.curve.asked.iter().try_for_each(|share| share_of_load(maximum, *share).map(drop))?;
+        let (name, seed) = (self.name_of(*spot)?, self.curve.of.seed);
+        Ok(match (spot, &self.ramp) {
+            (CurvePlace::At(share), _) => PlannedRun {
+                name,
+                title: share.to_string(),
+                workload: several.workload().clone(),
+                pace: several.pace().clone(),
+                load: share_of_load(maximum, *share)?,
+                seed,
+            },
+            (CurvePlace::All, Some(ramp)) => PlannedRun {
+                name,
+                title: "all points".to_owned(),
+                workload: ramp.workload.clone(),
+                pace: ramp.pace.clone(),
+                load: maximum,
+                seed,
+            },
+            (CurvePlace::All, None) => return Err(Failure::bug("a curve of several runs asks for one")),
+        })
+    }
+
+    fn phases(&self) -> &[Phase] {
+        self.ramp.as_ref().map_or(&[], |ramp| &ramp.workload.timing.phases)
+    }
+
+    fn known_failures(&self) -> Vec<Evidence> {
+        self.own_aside().failures
+    }
+
+    fn known_runs(&self) -> Vec<(CurvePlace, Evidence)> {
+        let known = self.curve.known();
+        match self.ramp {
+            None => known.map(|(share, evidence)| (CurvePlace::At(share), evidence)).collect(),
+            Some(_) => {
+                known.max_by_key(|(_, run)| run.verdict).map(|(_, run)| (CurvePlace::All, run)).into_iter().collect()
+            }
+        }
+    }
+
+    fn place_of(&self, made: &FinishedRun) -> Option<CurvePlace> {
+        runner::place_named(&self.spots, &made.evidence.directory, |spot| self.name_of(*spot).unwrap_or_default())
+    }
+
+    fn take_over(&mut self, spot: Option<CurvePlace>, evidence: Evidence, made: Option<&FinishedRun>) {
+        let directory = evidence.directory.clone();
+        self.attempts.take_over(spot, evidence);
+        if let (Some(spot), Some(made)) = (spot, made) {
+            self.show(spot, &directory, made);
+        }
+        self.update_aside();
+    }
+
+    fn observe(&mut self, spot: CurvePlace, evidence: Evidence, made: &FinishedRun, observer: &mut dyn Observer) {
+        let directory = evidence.directory.clone();
+        self.attempts.observe(spot, evidence);
+        self.show(spot, &directory, made);
+        for point in self.curve.points.iter().rev().filter(|point| point.directory == directory) {
+            if spot == CurvePlace::All || spot == CurvePlace::At(point.share) {
+                observer.say(&format!("{}: {} {}", point.share, point.load, point.verdict));
+            }
+        }
+        self.update_aside();
+    }
+
+    fn write_document(&self) -> Result<(), Failure> {
+        write_document(&self.dir.join(FILE), &self.curve)
+    }
+}
+
+/// Stores a curve in `dir` with the page that shows it.
+pub fn write_curve(curve: &Curve, dir: &Path) -> Result<(), Failure> {
+    write_document(&dir.join(FILE), curve)?;
+    write_page(&dir.join(PAGE), |text| html(curve, text))
+}
+
+/// Makes a directory below that of the curve, unless it exists.
+pub fn make_directory(below: &Path) -> Result<(), Failure> {
+    files::directory(below)
+        .map_err(|e| Failure::host(format!("the run directory {} cannot be made: {e}", shown(below))))
+}
+
+/// A curve of which nothing was measured.
+fn new_curve(several: &Several<'_>, asked: &CurveRequest) -> Curve {
+    Curve {
+        schema: SCHEMA,
+        of: Measured {
+            workload: several.plan.name.clone(),
+            targets: several.names.clone(),
+            devices: Vec::new(),
+            stream: asked.stream.clone(),
+            seed: several.plan.seed,
+            plan_blake3: Some(several.plan_sum.clone()),
+            run_ns: several.plan.measured().as_ns(),
+        },
+        scale: Scale {
+            maximum: asked.maximum,
+            searched: asked.maximum.is_none(),
+            without_maximum: None,
+            counted: several.plan.counted(),
+        },
+        limits: Limits::default(),
+        asked: asked.shares.clone(),
+        points: Vec::new(),
+        shape: Shape::default(),
+        aside: Aside::default(),
+        cache: None,
+        in_one_run: asked.in_one_run,
+        beside: None,
+    }
+}
+
+/// The curve that an earlier call left, which must belong to the same task.
+fn read_earlier(dir: &Path, ours: &Curve, several: &Several<'_>) -> Result<Curve, Failure> {
+    let curve = read_document(&dir.join(FILE), |kept: &Curve| {
+        let Measured { workload, targets, run_ns, plan_blake3, seed, .. } = &kept.of;
+        let same = several.is_of_same_task(workload, targets, *run_ns, plan_blake3.as_deref(), *seed);
+        let maximum = kept.scale.searched == ours.scale.searched
+            && (ours.scale.searched || kept.scale.maximum == ours.scale.maximum);
+        let points = kept.asked == ours.asked && kept.in_one_run == ours.in_one_run;
+        same && maximum && points && kept.of.stream == ours.of.stream
+    })?;
+    // The curve without the cache has a file of its own.
+    Ok(Curve { beside: None, ..curve })
+}
+
+/// A share of a load, to the millionth.
+fn share_of_load(maximum: Multiple, share: Share) -> Result<Multiple, Failure> {
+    let millionths = u128::from(maximum.as_millionths()) * u128::from(share.as_ppb()) / 1_000_000_000;
+    u64::try_from(millionths).ok().and_then(Multiple::from_millionths).ok_or_else(|| {
+        Failure::usage(format!("{share} of {maximum} is too small to be a load; give larger shares with --points"))
+    })
+}

@@ -1,0 +1,107 @@
+//! What a caller changes about the pace of a workload: lengths, seed, whether data are verified.
+
+use crate::databases::NamedDatabase;
+use crate::failure::{Failure, one_line};
+use crate::open::seed::seed;
+use crate::open::targets::{Named, databases};
+use assay_base::{Multiple, Span};
+use assay_model::Plan;
+use assay_model::plan::WarmUp;
+use assay_model::tpcc::load::Verify;
+use assay_model::workload::{Adjust, Workload};
+
+/// See the module. Each field that is `None` leaves what the workload says.
+#[derive(Clone, Debug, Default)]
+pub struct Pace {
+    /// Length of the measurement.
+    pub measure: Option<Span>,
+    /// Length of the warm-up.
+    pub warm_up: Option<Span>,
+    /// Upper bound on a warm-up that ends when the run is steady; it comes before `warm_up`.
+    pub until_steady: Option<Span>,
+    /// Length of the windows that are judged one by one.
+    pub slice: Option<Span>,
+    /// Seed of every random choice.
+    pub seed: Option<u64>,
+    /// Whether the data of every read are checked; on a database, whether its commits are kept in a ledger.
+    pub verify: bool,
+}
+
+impl Pace {
+    /// The warm-up that is asked for, if any; the length of a round is the workload's where it has one.
+    fn warm_up(&self, workload: &Workload) -> Option<WarmUp> {
+        let round = match workload.timing.warm_up {
+            WarmUp::UntilSteady { round, .. } => round,
+            WarmUp::For(_) => WarmUp::ROUND,
+        };
+        let until = self.until_steady.map(|limit| WarmUp::UntilSteady { limit, round });
+        until.or(self.warm_up.map(WarmUp::For))
+    }
+
+    /// What this changes in a workload, for this many targets.
+    pub fn adjust(&self, workload: &Workload, seed: u64, targets: u16) -> Adjust {
+        Adjust {
+            load: None,
+            measure: self.measure,
+            warm_up: self.warm_up(workload),
+            slice: self.slice,
+            seed,
+            targets,
+            verify: self.verify,
+        }
+    }
+
+    /// The workload on the databases that are named, where they are.
+    fn fitted(&self, workload: &Workload, named: &[(String, Named)]) -> Result<Option<Workload>, Failure> {
+        let databases = databases(named);
+        if databases.is_empty() {
+            return match (&workload.load.tpcc(), named.first()) {
+                (Some(_), Some((name, _))) => Err(Failure::usage(format!(
+                    "{} drives a database, and {} is none: name one that assay prep has loaded, such as sqlite:shop.db",
+                    one_line(&workload.name),
+                    one_line(name)
+                ))),
+                _ => Ok(None),
+            };
+        };
+        let meaningless = [
+            (workload.caches.simulated.is_some(), "--behind", "a database has a cache of its own"),
+            (workload.caches.device.is_some(), "--cache", "a cache device lies before block devices"),
+        ];
+        match meaningless.into_iter().find(|(there, ..)| *there) {
+            Some((_, option, why)) => Err(Failure::usage(format!("{option} makes no sense on a database: {why}"))),
+            None => NamedDatabase::fitted(&databases, workload).map(Some),
+        }
+    }
+
+    /// The plan of a workload on these targets, at `load` or else at the workload's own.
+    pub fn plan(
+        &self,
+        workload: &Workload,
+        named: &[(String, Named)],
+        load: Option<Multiple>,
+    ) -> Result<Plan, Failure> {
+        let fitted = self.fitted(workload, named)?;
+        let workload = fitted.as_ref().unwrap_or(workload);
+        let seed = seed(self.seed.or(workload.seed), named);
+        let targets = if named.is_empty() { workload.targets.names.len() } else { named.len() }.max(1) as u16;
+        let keep_data = named.iter().all(|(_, named)| matches!(named, Named::Path(_)));
+        // Of transactions the commits are verified, not the data of blocks.
+        let verify = workload.load.tpcc().is_none() && (self.verify || workload.verification.if_possible && keep_data);
+        let adjust = Adjust { load, verify, ..self.adjust(workload, seed, targets) };
+        let mut plan = workload.plan(&adjust).map_err(Failure::workload)?;
+        if let Some(load) = plan.tpcc.as_mut().filter(|_| self.verify) {
+            only_one(named, "--verify")?;
+            load.verify = Verify::Ledger;
+        }
+        Ok(plan)
+    }
+}
+
+/// The ledger of commits belongs to one database.
+pub(crate) fn only_one(named: &[(String, Named)], option: &str) -> Result<(), Failure> {
+    if named.len() > 1 {
+        return Err(Failure::usage(format!("{option} is for a run on one database")));
+    }
+    Ok(())
+}

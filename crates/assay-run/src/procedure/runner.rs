@@ -1,0 +1,199 @@
+//! Carries out every procedure of several runs: a search, a curve in either form, a matrix, a fit. One loop for all of them.
+//!
+//! What may be repeated and what decides is in the judge's room ([`assay_judge::procedure`]); a [`Series`] adds which runs
+//! it needs, and keeps its document. What this file adds is where evidence comes from: **the logs**. A continued procedure
+//! judges the log of every run in its directory again, also of those that its document does not know, because the call
+//! that made them was killed or an earlier version dropped them. Only where a log is gone, the document is believed.
+
+use crate::failure::{Failure, shown};
+use crate::log::reading;
+use crate::log::remembered::Judged;
+use crate::observer::Observer;
+use crate::procedure::kept::relative_to;
+use crate::procedure::several::{PlannedRun, Several};
+use assay_judge::Judgement;
+use assay_judge::procedure::Evidence;
+use assay_model::Phase;
+use assay_record::{Damage, Entry, Header};
+use std::path::{Path, PathBuf};
+
+/// A run that was made, by this call or by an earlier one.
+#[derive(Debug)]
+pub(crate) struct FinishedRun {
+    /// Its directory.
+    pub(crate) path: PathBuf,
+    /// The judgement of its log.
+    pub(crate) judgement: Judgement,
+    /// The judgements of its phases, where the procedure judges them one by one.
+    pub(crate) phases: Vec<Judgement>,
+    /// What it showed.
+    pub(crate) evidence: Evidence,
+}
+
+/// What distinguishes one procedure from another.
+pub(crate) trait Series {
+    /// What its runs are for: a load, a point, the number of a round.
+    type Place;
+
+    /// What is measured next; `None` where nothing is.
+    fn next(&self) -> Option<Self::Place>;
+
+    /// The run that measures a place.
+    fn plan_run(&self, several: &Several<'_>, place: &Self::Place) -> Result<PlannedRun, Failure>;
+
+    /// The phases of its runs that are judged one by one.
+    fn phases(&self) -> &[Phase] {
+        &[]
+    }
+
+    /// The runs that its document knows, in their order.
+    fn known_runs(&self) -> Vec<(Self::Place, Evidence)>;
+
+    /// The runs in which its document says that something failed.
+    fn known_failures(&self) -> Vec<Evidence>;
+
+    /// The place that an earlier run measured which its document does not know; `None` where that is not known.
+    fn place_of(&self, made: &FinishedRun) -> Option<Self::Place>;
+
+    /// What a run showed about its place, where that is more than its log says.
+    fn evidence_of(&self, _place: &Self::Place, made: &FinishedRun) -> Evidence {
+        made.evidence.clone()
+    }
+
+    /// Takes over an earlier run, whose log is there if `made` is given.
+    fn take_over(&mut self, place: Option<Self::Place>, evidence: Evidence, made: Option<&FinishedRun>);
+
+    /// Takes a run that this call made.
+    fn observe(&mut self, place: Self::Place, evidence: Evidence, made: &FinishedRun, observer: &mut dyn Observer);
+
+    /// Keeps its document.
+    fn write_document(&self) -> Result<(), Failure>;
+}
+
+/// Takes over what earlier calls measured in `dir`. The document of the procedure is kept before the first run, so that it can be
+/// continued whenever it is killed.
+pub(crate) fn take_over<S: Series>(several: &Several<'_>, series: &mut S, dir: &Path) -> Result<(), Failure> {
+    let mut runs = reading::runs_in(dir);
+    let (known, mut failures) = (series.known_runs(), series.known_failures());
+    failures.retain(|run| known.iter().all(|(_, other)| other.directory != run.directory));
+    failures.retain(|failure| runs.iter().all(|run| relative_to(dir, run) != failure.directory));
+    // What failed stays, whoever removes its log.
+    failures.into_iter().for_each(|failure| series.take_over(None, failure, None));
+    for (place, evidence) in known {
+        let at = runs.iter().position(|run| relative_to(dir, run) == evidence.directory);
+        let made = at.map(|at| judge_earlier(several, series.phases(), dir, runs.remove(at))).transpose()?.flatten();
+        match made {
+            Some(made) => {
+                let evidence = series.evidence_of(&place, &made);
+                series.take_over(Some(place), evidence, Some(&made));
+            }
+            None => series.take_over(Some(place), evidence, None),
+        }
+    }
+    for run in runs {
+        let Some(made) = judge_earlier(several, series.phases(), dir, run)? else { continue };
+        let place = series.place_of(&made);
+        let evidence = place.as_ref().map_or_else(|| made.evidence.clone(), |place| series.evidence_of(place, &made));
+        series.take_over(place, evidence, Some(&made));
+    }
+    series.write_document()
+}
+
+/// Makes the runs of a procedure until it needs none, or none may follow.
+pub(crate) fn carry_out<S: Series>(
+    several: &Several<'_>,
+    series: &mut S,
+    dir: &Path,
+    observer: &mut dyn Observer,
+) -> Result<(), Failure> {
+    while let Some(place) = series.next() {
+        let planned = series.plan_run(several, &place)?;
+        observer.title(&planned.title);
+        let (judged, path) = several.make_run(dir, &planned, series.phases(), observer)?;
+        let made = finished_run(several, dir, path, judged)?;
+        let evidence = series.evidence_of(&place, &made);
+        series.observe(place, evidence, &made, observer);
+        match series.write_document() {
+            // Another run has no place for its log either.
+            Err(why) if series.next().is_some() => return Err(why),
+            kept => several.tell_if_lost(kept),
+        }
+    }
+    Ok(())
+}
+
+/// The one of `places` whose runs have this directory: its name, or the name with a number where the run was repeated.
+pub(crate) fn place_named<P: Clone>(places: &[P], directory: &str, name: impl Fn(&P) -> String) -> Option<P> {
+    places.iter().find(|place| is_directory_of(directory, &name(place))).cloned()
+}
+
+fn is_directory_of(directory: &str, name: &str) -> bool {
+    match directory.strip_prefix(name) {
+        Some("") => true,
+        Some(rest) => rest.strip_prefix('-').is_some_and(|number| number.parse::<u32>().is_ok()),
+        None => false,
+    }
+}
+
+/// What a run of an earlier call showed; `None` where its log shows nothing, because the call was killed before the first line
+/// was complete.
+fn judge_earlier(
+    several: &Several<'_>,
+    phases: &[Phase],
+    dir: &Path,
+    path: PathBuf,
+) -> Result<Option<FinishedRun>, Failure> {
+    let Some(head) = read_header(&path)? else { return Ok(None) };
+    several.refuse_other_devices(&head, &path)?;
+    let whole = several.judged(&path)?;
+    let phases = if phases.is_empty() { Vec::new() } else { several.judged_by_phases(&path, phases)? };
+    finished_run(several, dir, path, Judged { whole, phases }).map(Some)
+}
+
+/// The header of a run. A log whose beginning is damaged may hold failures that nobody can read: it cannot be passed over.
+fn read_header(path: &Path) -> Result<Option<Header>, Failure> {
+    let log = path.join("run.jsonl");
+    if reading::is_being_written(&reading::open(&log)?) {
+        return Err(Failure::host(format!("the log {} is being written by another run", shown(&log))));
+    }
+    match reading::read(&log)?.next_entry().map_err(|e| unusable(&log, &e))? {
+        None | Some(Err(Damage { torn_tail: true, .. })) => Ok(None),
+        Some(Ok(Entry::Header(head))) => Ok(Some(*head)),
+        Some(Ok(_)) => Err(unusable(&log, &"it does not begin with a header")),
+        Some(Err(damage)) => Err(unusable(&log, &damage)),
+    }
+}
+
+fn finished_run(several: &Several<'_>, dir: &Path, path: PathBuf, judged: Judged) -> Result<FinishedRun, Failure> {
+    let Judged { whole: judgement, phases } = judged;
+    let evidence = Evidence::new(&judgement, relative_to(dir, &path)).with_phases(&phases);
+    let evidence = with_losses(several, &path, &judgement, evidence)?;
+    Ok(FinishedRun { path, judgement, phases, evidence })
+}
+
+/// The same with the commits that a database has lost since it acknowledged them to this run. At the end of a whole run they were
+/// looked for; a run that was cut short, or that could not be checked, would be forgotten with its ledger.
+fn with_losses(
+    several: &Several<'_>,
+    path: &Path,
+    judgement: &Judgement,
+    evidence: Evidence,
+) -> Result<Evidence, Failure> {
+    if evidence.proves() {
+        return Ok(evidence);
+    }
+    let losses = match several.lost_commits(path) {
+        // The ledger lies beside a log that cannot be read back.
+        Err(why) if judgement.log.is_none() => {
+            several.tell_if_lost(Err(why));
+            Vec::new()
+        }
+        losses => losses?,
+    };
+    Ok(if losses.is_empty() { evidence } else { evidence.with_failure(losses.join("; ")) })
+}
+
+fn unusable(log: &Path, why: &dyn std::fmt::Display) -> Failure {
+    let text = format!("the log {} cannot be taken over: {why}", shown(log));
+    Failure::workload(text).advised("start again with another directory")
+}

@@ -1,0 +1,59 @@
+//! What a command line settles about runs, whatever they carry.
+
+use crate::drive::Manner;
+use crate::failure::Failure;
+use crate::log::rundir;
+use crate::observer::Tell;
+use crate::open::prepared::Opener;
+use crate::procedure::pace::Pace;
+use assay_base::Measure;
+use std::path::{Path, PathBuf};
+
+/// See the module.
+pub struct Settings<'a> {
+    /// What is changed about the pace of the workload.
+    pub pace: Pace,
+    /// Criteria that replace those of the workload, where there are any.
+    pub criteria: &'a [String],
+    /// How its runs are carried out.
+    pub manner: Manner,
+    /// The time that all criteria are judged by, instead of the one that each names.
+    pub judge_on: Option<Measure>,
+    /// Where the results go.
+    pub place: Place,
+    /// How targets are opened.
+    pub open: Box<Opener<'a>>,
+    /// Where messages for the user go that belong to no run.
+    pub tell: Tell,
+}
+
+impl std::fmt::Debug for Settings<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Settings { pace, criteria, manner, judge_on, place, .. } = self;
+        write!(f, "Settings({pace:?}, {criteria:?}, {manner:?}, {judge_on:?}, {place:?})")
+    }
+}
+
+/// Where the results of a command go.
+#[derive(Clone, Debug, Default)]
+pub struct Place {
+    /// A new directory that the user named.
+    pub out: Option<PathBuf>,
+    /// The directory of an earlier call that is continued.
+    pub resume: Option<PathBuf>,
+}
+
+impl Place {
+    /// The directory for the results of what is called `name`. Refuses one that the user named and that exists, and one
+    /// that is continued while another run works in it, before anything else is done.
+    pub fn planned(&self, name: &str) -> Result<PathBuf, Failure> {
+        rundir::refuse_taken(self.out.as_deref())?;
+        self.resume.as_deref().map_or(Ok(()), rundir::refuse_used_directory)?;
+        Ok(rundir::planned_directory(self.resume.as_deref().or(self.out.as_deref()), name))
+    }
+
+    /// Creates a planned directory.
+    pub fn create(&self, planned: &Path) -> Result<PathBuf, Failure> {
+        rundir::create(planned, self.out.is_some())
+    }
+}

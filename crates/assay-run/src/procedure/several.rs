@@ -1,0 +1,331 @@
+//! Several runs on the same targets, each in a directory of its own: what the procedures of several runs have in common. Which run
+//! comes next is not decided here but in [`crate::procedure::runner`].
+
+use crate::certificate::records::Records;
+use crate::databases;
+use crate::drive::{Drive, drive};
+use crate::failure::{Failure, one_line};
+use crate::log::header;
+use crate::log::judging::Log;
+use crate::log::logfile::LogFile;
+use crate::log::remembered::Judged;
+use crate::log::rest::{belongs_to_other_run, decisive_members, json_of};
+use crate::log::results;
+use crate::log::rundir;
+use crate::observer::Observer;
+use crate::open::prepared::Prepared;
+use crate::open::targets::{self, Named, TargetNeeds};
+use crate::procedure::pace::Pace;
+use crate::procedure::settings::Settings;
+use assay_base::{Bytes, Geometry, Multiple, Share, Span};
+use assay_device::probe;
+use assay_device::safety::Roots;
+use assay_judge::Judgement;
+use assay_model::workload::Workload;
+use assay_model::{Phase, Plan};
+use assay_record::Header;
+use std::path::{Path, PathBuf};
+
+/// Upper bound on the length of one run when the command line gives none: "Running ACT for six hours will give you a
+/// good idea whether your device can pass" (ACT README, "Determining Expected Performance at Higher Throughput").
+const RUN: Span = Span::from_secs(6 * 3600);
+
+/// What stays the same from run to run. The targets are opened once, after every safety rule was evaluated.
+#[derive(Debug)]
+pub struct Several<'a> {
+    settings: Settings<'a>,
+    workload: Workload,
+    named: Vec<(String, Named)>,
+    /// The targets, as the user named them.
+    pub names: Vec<String>,
+    /// The plan at 1x.
+    pub plan: Plan,
+    /// Checksum of what distinguishes the plan from others.
+    pub plan_sum: String,
+    planned: PathBuf,
+    prepared: Prepared,
+}
+
+impl<'a> Several<'a> {
+    /// Opens the targets of `workload` for `verb`: those that are given, or else its own. Where the settings give no length,
+    /// each run measures for the workload's duration, at most six hours.
+    pub fn open(
+        verb: &str,
+        workload: Workload,
+        targets: &[String],
+        settings: Settings<'a>,
+    ) -> Result<Several<'a>, Failure> {
+        Several::open_checked(verb, workload, targets, settings, &|plan| {
+            if plan.can_be_scaled() {
+                Ok(())
+            } else {
+                Err(Failure::workload(format!("{verb} offers one load after another: {}", Plan::ONLY_CLOSED_LOOPS)))
+            }
+        })
+    }
+
+    /// The same for runs that differ by their workloads, and not by their load.
+    pub fn open_loops(
+        verb: &str,
+        workload: Workload,
+        targets: &[String],
+        settings: Settings<'a>,
+    ) -> Result<Several<'a>, Failure> {
+        Several::open_checked(verb, workload, targets, settings, &|_| Ok(()))
+    }
+
+    fn open_checked(
+        verb: &str,
+        workload: Workload,
+        targets: &[String],
+        mut settings: Settings<'a>,
+        check: &dyn Fn(&Plan) -> Result<(), Failure>,
+    ) -> Result<Several<'a>, Failure> {
+        let names = if targets.is_empty() { workload.targets.paths.clone() } else { targets.to_vec() };
+        if names.is_empty() {
+            return Err(Failure::usage(format!("{verb} needs a target: a device, a file or sim:flash")));
+        }
+        let named = targets::parse_targets(&names)?;
+        let names = named.iter().map(|(name, _)| name.clone()).collect::<Vec<_>>();
+        settings.manner.suits(&named)?;
+        settings.pace = with_length(settings.pace, &workload);
+        let (plan, plan_sum) = plan_with_checksum(&workload, &named, &settings)?;
+        check(&plan)?;
+        let planned = settings.place.planned(&format!("{verb}-{}", plan.name))?;
+        let all = targets::with_cache_device(&names, &named, workload.caches.device.as_ref())?;
+        let beside = all.len() - named.len();
+        let needs = TargetNeeds { beside, page_cache: &plan.page_cache, ..TargetNeeds::for_plan(&plan, &planned) };
+        let mut prepared = Prepared::open(&all, needs, settings.open.as_ref())?;
+        prepared.set_scheduler(workload.targets.scheduler.as_deref(), settings.tell)?;
+        Ok(Several { settings, workload, named, names, plan, plan_sum, planned, prepared })
+    }
+
+    /// From now on runs this workload on the same targets, at this pace.
+    pub fn change_workload(&mut self, workload: Workload, pace: Pace) -> Result<(), Failure> {
+        self.settings.pace = with_length(pace, &workload);
+        let (plan, plan_sum) = plan_with_checksum(&workload, &self.named, &self.settings)?;
+        self.has_room_for(&plan)?;
+        (self.workload, self.plan, self.plan_sum) = (workload, plan, plan_sum);
+        Ok(())
+    }
+
+    /// Refuses a plan whose operations are larger than a target. The first plan was checked when the targets were opened.
+    fn has_room_for(&self, plan: &Plan) -> Result<(), Failure> {
+        for (target, name) in (0..plan.targets).zip(&self.names) {
+            let Geometry { size, block } = self.prepared.targets.geometry(usize::from(target));
+            if size < plan.smallest_target(target, block) {
+                return Err(Failure::usage(format!(
+                    "target {} has {}, too little for the operations of this run; choose a larger target",
+                    one_line(name),
+                    Bytes::new(size).human()
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// From now on runs the same workload without the cache before its targets.
+    pub fn without_cache(&mut self) -> Result<(), Failure> {
+        let mut workload = self.workload.clone();
+        workload.caches.device = None;
+        self.change_workload(workload, self.settings.pace.clone())
+    }
+
+    /// Whether there is a cache before its targets.
+    pub fn has_cache(&self) -> bool {
+        self.workload.caches.device.is_some()
+    }
+
+    /// Tells the user that a document could not be kept: the disk of the results has died, and what was measured is shown
+    /// from memory, as the result of a single run is.
+    pub fn tell_if_lost(&self, kept: Result<(), Failure>) {
+        if let Err(why) = kept {
+            self.tell(&format!("error: {}; the result below is made from memory", why.message()));
+        }
+    }
+
+    /// A message for the user that belongs to no run.
+    pub(crate) fn tell(&self, line: &str) {
+        (self.settings.tell)(line);
+    }
+
+    /// Whether the command line names a seed.
+    pub fn asks_for_a_seed(&self) -> bool {
+        self.settings.pace.seed.is_some()
+    }
+
+    /// Size and block of the first target.
+    pub fn geometry(&self) -> Geometry {
+        self.prepared.targets.geometry(0)
+    }
+
+    /// How its runs are made.
+    pub fn pace(&self) -> &Pace {
+        &self.settings.pace
+    }
+
+    /// The largest request that the queue of the first target takes whole, in KiB, where it has one.
+    pub fn largest_request(&self) -> Option<String> {
+        let (_, number) = self.prepared.targets.disks(1).into_iter().next()?;
+        let queue = probe::queue(&Roots::host(), number);
+        queue.into_iter().find_map(|(name, value)| (name == probe::LARGEST_REQUEST).then_some(value))
+    }
+
+    /// What the first target is.
+    pub fn first_target(&self) -> &Named {
+        &self.named[0].1
+    }
+
+    /// How long each run measures, and why, for the user who waits.
+    pub fn length(&self) -> String {
+        let (measured, own) = (self.plan.measured(), self.workload.timing.duration);
+        let why = match own.cmp(&measured) {
+            _ if measured != own.min(RUN) => "as asked by --for".to_owned(),
+            std::cmp::Ordering::Equal => "the workload's duration; --for asks for another".to_owned(),
+            _ => format!("of the workload's {own}; --for asks for another"),
+        };
+        format!("each run measures {measured} ({why})")
+    }
+
+    /// Whether what an earlier call stored belongs to the same task: the workload and its targets, the length of a run,
+    /// the checksum of the plan (which earlier versions did not store), and the seed, where the user gave one.
+    pub fn is_of_same_task(
+        &self,
+        workload: &str,
+        targets: &[String],
+        run_ns: u64,
+        plan: Option<&str>,
+        seed: u64,
+    ) -> bool {
+        (workload, targets, run_ns) == (&self.plan.name, &self.names, self.plan.measured().as_ns())
+            && plan.is_none_or(|sum| sum == self.plan_sum)
+            && (self.settings.pace.seed.is_none() || self.plan.seed == seed)
+    }
+
+    /// Refuses a run in `dir` that began on other devices than those that the names now stand for.
+    pub(crate) fn refuse_other_devices(&self, head: &Header, dir: &Path) -> Result<(), Failure> {
+        self.prepared.targets.differ_from(&head.targets).map_or(Ok(()), |what| Err(belongs_to_other_run(dir, &what)))
+    }
+
+    /// The directory of all runs: the one to be continued, or a new one.
+    pub fn directory(&self) -> Result<PathBuf, Failure> {
+        let place = &self.settings.place;
+        place.resume.as_ref().map_or_else(|| place.create(&self.planned), |dir| Ok(dir.clone()))
+    }
+
+    /// The judgement of the run of an earlier call. If that call was killed before it could leave the results of the run, they are
+    /// left now.
+    pub(crate) fn judged(&self, run: &Path) -> Result<Judgement, Failure> {
+        match run.join("verdict.json").symlink_metadata() {
+            Ok(_) => results::judge(&run.join("run.jsonl"), self.settings.judge_on),
+            Err(_) => Ok(results::write_results(run, self.settings.judge_on, self.settings.tell)?.0),
+        }
+    }
+
+    /// The judgements of these phases of a run, each by itself.
+    pub(crate) fn judged_by_phases(&self, run: &Path, phases: &[Phase]) -> Result<Vec<Judgement>, Failure> {
+        Log::open(&run.join("run.jsonl"))?.judge_phases(self.settings.judge_on, phases)
+    }
+
+    /// What the database has lost since it acknowledged it to the run in this directory, in words; empty where the run kept
+    /// no ledger of commits.
+    pub(crate) fn lost_commits(&self, run: &Path) -> Result<Vec<String>, Failure> {
+        match self.prepared.targets.databases() {
+            [database] => databases::lost_commits(database, run),
+            _ => Ok(Vec::new()),
+        }
+    }
+
+    /// The workload of its runs, as it is now.
+    pub(crate) fn workload(&self) -> &Workload {
+        &self.workload
+    }
+
+    /// The same load in one uninterrupted run through these shares of it, each for as long as a run measures. Where the warm-up
+    /// waits until the load is steady, which a load that changes never is, the run warms up for the longest that it may wait.
+    pub(crate) fn ramp(&self, shares: &[Share]) -> Result<Ramp, Failure> {
+        let (span, pace) = (self.plan.measured(), &self.settings.pace);
+        let workload = self.workload.ramp(shares, span).ok_or_else(|| {
+            Failure::usage(format!(
+                "the load of {} cannot change within a run: measure each point in a run of its own, with --runs each",
+                one_line(&self.workload.name)
+            ))
+        })?;
+        let warm_up = pace.until_steady.or(pace.warm_up).unwrap_or(self.workload.timing.warm_up.longest());
+        let measure = Span::from_ns(span.as_ns().saturating_mul(shares.len() as u64));
+        let pace = Pace { measure: Some(measure), warm_up: Some(warm_up), until_steady: None, ..pace.clone() };
+        let plan = pace.plan(&workload, &self.named, Some(Multiple::ONE))?;
+        plan.judged_by(self.settings.criteria).map_err(Failure::workload)?;
+        Ok(Ramp { workload, pace })
+    }
+
+    /// Makes a run in a new directory below `below`, and judges it, and each of these phases by itself.
+    pub(crate) fn make_run(
+        &self,
+        below: &Path,
+        planned: &PlannedRun,
+        phases: &[Phase],
+        observer: &mut dyn Observer,
+    ) -> Result<(Judged, PathBuf), Failure> {
+        let PlannedRun { name, workload, pace, load, seed, .. } = planned;
+        let Settings { criteria, manner, judge_on, tell, .. } = &self.settings;
+        let plan = Pace { seed: Some(*seed), ..pace.clone() }.plan(workload, &self.named, Some(*load))?;
+        let plan = plan.judged_by(criteria).map_err(Failure::workload)?;
+        self.has_room_for(&plan)?;
+        let (dir, _held) = rundir::create_held(&below.join(name), false)?;
+        let mut log = LogFile::create(&dir.join("run.jsonl"))?;
+        let how = Drive {
+            manner: manner.clone(),
+            watermarks: header::short(plan.measured(), workload.timing.duration).into_iter().collect(),
+            prepared: Records::host().preparations(self.prepared.targets.real(), *tell),
+            ..Drive::default()
+        };
+        drive(&plan, &self.prepared.targets, &how, &mut log, observer, &self.prepared.stop)?;
+        let (judged, _) = results::write_judged_results(&dir, *judge_on, phases, *tell)?;
+        Ok((judged, dir))
+    }
+}
+
+/// A run that a procedure asks for.
+#[derive(Debug)]
+pub(crate) struct PlannedRun {
+    /// Name of its directory, below that of the procedure.
+    pub(crate) name: String,
+    /// What it is called while it goes on.
+    pub(crate) title: String,
+    /// What is run.
+    pub(crate) workload: Workload,
+    /// How it is paced; the seed is the next field.
+    pub(crate) pace: Pace,
+    /// Its load.
+    pub(crate) load: Multiple,
+    /// Its seed.
+    pub(crate) seed: u64,
+}
+
+/// One uninterrupted run through several shares of a load.
+#[derive(Debug)]
+pub(crate) struct Ramp {
+    /// What is run; its phases are those of the shares.
+    pub(crate) workload: Workload,
+    /// How it is paced.
+    pub(crate) pace: Pace,
+}
+
+/// A pace with a length: the workload's duration, at most six hours, where none was asked for.
+fn with_length(pace: Pace, workload: &Workload) -> Pace {
+    Pace { measure: Some(pace.measure.unwrap_or(workload.timing.duration.min(RUN))), ..pace }
+}
+
+/// The plan of a workload at 1x, and the checksum of what distinguishes it from others.
+fn plan_with_checksum(
+    workload: &Workload,
+    named: &[(String, Named)],
+    settings: &Settings<'_>,
+) -> Result<(Plan, String), Failure> {
+    let plan = settings.pace.plan(workload, named, Some(Multiple::ONE))?;
+    let plan = plan.judged_by(settings.criteria).map_err(Failure::workload)?;
+    let decisive = serde_json::json!(decisive_members(&json_of(&plan)?));
+    let sum = blake3::hash(decisive.to_string().as_bytes()).to_hex().to_string();
+    Ok((plan, sum))
+}

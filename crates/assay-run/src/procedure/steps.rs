@@ -1,0 +1,204 @@
+//! Steps: runs one after another on the same targets and in one log, each with its own result. Those of a workload and those
+//! of a certification are continued, and carried out, here.
+//!
+//! A log is only ever added to, and judged as a whole, so that no step can replace another one. Which steps are over, and
+//! whether one may follow another, is decided in the judge's room ([`Ending`]), as in procedures whose runs have logs of their own.
+
+use crate::databases::LoggedCommits;
+use crate::drive::{Drive, drive};
+use crate::failure::Failure;
+use crate::host::signals::StopCell;
+use crate::log::header;
+use crate::log::logfile::LogFile;
+use crate::log::rest::{RequestedStep, belongs_to_other_run, nothing_remains};
+use crate::log::resume::LoggedStep;
+use crate::observer::Observer;
+use crate::open::seed::seed;
+use crate::open::targets::{Named, Targets};
+use crate::procedure::pace::Pace;
+use assay_base::{Criterion, Multiple, Span};
+use assay_judge::procedure::Ending;
+use assay_model::Plan;
+use assay_model::workload::Workload;
+use assay_record::{CloseReason, StepHead};
+use std::path::Path;
+
+/// One run of a workload: all of it, or one of its steps.
+#[derive(Debug)]
+pub struct Task {
+    /// The step, where the workload has some.
+    pub head: Option<StepHead>,
+    /// What is run.
+    pub plan: Plan,
+    /// How long it measures unless it is shortened, which limits the result; `None` where another limit says so.
+    pub whole: Option<Span>,
+    /// Measured time of it that the log already holds, where it is continued.
+    pub measured_before_ns: Option<u64>,
+    /// What each database has acknowledged to the part that the log already holds.
+    pub committed_before: Vec<LoggedCommits>,
+}
+
+/// How many names a title lists.
+const LISTED: usize = 4;
+
+impl Task {
+    /// A run that is no step.
+    pub fn single_run(plan: Plan, whole: Span) -> Task {
+        Task { head: None, plan, whole: Some(whole), measured_before_ns: None, committed_before: Vec::new() }
+    }
+}
+
+/// The steps of a workload, each with its plan; `criteria` replace those of the workload, where there are any.
+pub fn plan_steps(
+    workload: &Workload,
+    named: &[(String, Named)],
+    load: Option<Multiple>,
+    pace: &Pace,
+    criteria: &[String],
+) -> Result<Vec<Task>, Failure> {
+    let first = seed(pace.seed.or(workload.seed), named);
+    let parts = workload.in_steps();
+    let of = parts.len() as u32;
+    for text in criteria {
+        let criterion = Criterion::typed(text, workload.timing.slice).map_err(Failure::workload)?;
+        if !has_stream(workload, &criterion.stream) {
+            let names: Vec<&str> = workload.load.streams.iter().map(|stream| stream.name.as_str()).collect();
+            return Err(Failure::workload(format!(
+                "criterion \"{}\": no stream is called {}\n  = the streams are {}",
+                text.escape_debug(),
+                criterion.stream.escape_debug(),
+                names.join(", ")
+            )));
+        }
+    }
+    let mut tasks = Vec::new();
+    for (part, number) in parts.into_iter().zip(1..) {
+        let pace = Pace { seed: Some(first.wrapping_add(u64::from(number - 1))), ..pace.clone() };
+        let mut plan = pace.plan(&part, named, load)?;
+        if !criteria.is_empty() {
+            let own = criteria_for(&part, criteria, plan.slice);
+            plan.criteria.clear();
+            plan = plan.judged_by(&own).map_err(Failure::workload)?;
+        }
+        let head = StepHead { number, of, title: title(&part), stress: false, until_certain: false, of_workload: true };
+        let (whole, committed_before) = (Some(part.whole()), Vec::new());
+        tasks.push(Task { head: Some(head), plan, whole, measured_before_ns: None, committed_before });
+    }
+    Ok(tasks)
+}
+
+fn has_stream(workload: &Workload, name: &str) -> bool {
+    workload.load.streams.iter().any(|stream| stream.name == name)
+}
+
+/// Those of `criteria` that are about a stream of this step.
+fn criteria_for(step: &Workload, criteria: &[String], slice: Span) -> Vec<String> {
+    let mut own = Vec::new();
+    for text in criteria {
+        if Criterion::typed(text, slice).is_ok_and(|criterion| has_stream(step, &criterion.stream)) {
+            own.push(text.clone());
+        }
+    }
+    own
+}
+
+/// The names of its streams, or of their loops.
+fn title(part: &Workload) -> String {
+    let mut names: Vec<&str> = Vec::new();
+    for stream in &part.load.streams {
+        let name = stream.arrival.loop_name().map_or(stream.name.as_str(), String::as_str);
+        names.extend((!names.contains(&name)).then_some(name));
+    }
+    match names.len().saturating_sub(LISTED) {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names[..LISTED].join(", ")),
+    }
+}
+
+/// What is left of `tasks`, of which the log in `dir` holds some; `own_seed`: the user gave the seed.
+pub fn remaining_tasks(
+    tasks: Vec<Task>,
+    held: &[LoggedStep],
+    targets: &Targets,
+    own_seed: bool,
+    dir: &Path,
+) -> Result<Vec<Task>, Failure> {
+    if held.len() > tasks.len() {
+        return Err(belongs_to_other_run(dir, &format!("it has {} steps", held.len())));
+    }
+    let mut left = Vec::new();
+    for (index, mut task) in tasks.into_iter().enumerate() {
+        let asked = RequestedStep { plan: &task.plan, step: task.head.as_ref(), targets, seed: own_seed };
+        match held.get(index) {
+            Some(held) if held.is_over() => asked.refuse_other_run(held, dir)?,
+            Some(held) => {
+                let rest = asked.remaining(Some(held), dir)?;
+                // A step keeps the value that it began with, also when it now continues to its end.
+                if let (Some(head), Some(first)) = (&mut task.head, &held.first.step) {
+                    head.until_certain = first.until_certain;
+                }
+                (task.plan, task.measured_before_ns) = (rest.plan, Some(rest.at_ns));
+                task.committed_before.clone_from(&held.committed);
+                left.push(task);
+            }
+            None => left.push(task),
+        }
+    }
+    if left.is_empty() { Err(nothing_remains(dir)) } else { Ok(left) }
+}
+
+/// What steps are carried out with.
+#[derive(Debug)]
+pub struct Course<'a> {
+    /// The targets, open.
+    pub targets: &'a Targets,
+    /// How each step is carried out.
+    pub how: &'a Drive,
+    /// Ends them early.
+    pub stop: &'a StopCell,
+}
+
+/// Whether what a step has left in the log makes the steps behind it unnecessary.
+pub type IsDecided<'a> = dyn Fn(&LogFile, &dyn Observer, Ended) -> Result<bool, Failure> + 'a;
+
+/// A step that has ended.
+#[derive(Clone, Copy, Debug)]
+pub struct Ended {
+    /// Why it ended.
+    pub reason: CloseReason,
+    /// Whether a step would follow.
+    pub more: bool,
+}
+
+impl Course<'_> {
+    /// Carries steps out one after another. One that was cut short, or that ended for a reason that the next one would meet too,
+    /// ends all; so does one after which `is_decided` says that the others cannot change anything.
+    pub fn run(
+        &self,
+        tasks: Vec<Task>,
+        log: &mut LogFile,
+        observer: &mut dyn Observer,
+        is_decided: &IsDecided<'_>,
+    ) -> Result<(), Failure> {
+        for Task { head, plan, whole, measured_before_ns, committed_before } in tasks {
+            if let Some(head) = &head {
+                observer.title(&format!("step {} of {}, {}", head.number, head.of, head.title));
+            }
+            let measured = plan.measured() + Span::from_ns(measured_before_ns.unwrap_or(0));
+            let short = whole.and_then(|whole| header::short(measured, whole));
+            let watermarks = short.into_iter().chain(self.how.watermarks.iter().cloned()).collect();
+            let more = head.as_ref().is_some_and(|step| step.number < step.of);
+            let how = Drive { step: head, watermarks, measured_before_ns, committed_before, ..self.how.clone() };
+            let reason = drive(&plan, self.targets, &how, log, observer, self.stop)?;
+            if is_decided(log, observer, Ended { reason, more })? || Ending::new(Some(reason), false) != Ending::Over {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Nothing that a step shows makes the others unnecessary.
+pub fn never_decided(_: &LogFile, _: &dyn Observer, _: Ended) -> Result<bool, Failure> {
+    Ok(false)
+}

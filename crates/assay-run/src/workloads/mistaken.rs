@@ -1,0 +1,118 @@
+//! Files that are given as a workload and are something else that this program knows: which command takes them.
+
+use crate::failure::{Failure, shown};
+use crate::log::reading::runs_in;
+use assay_formats::act::{import, latency};
+use assay_judge::for_a_shell;
+use std::path::Path;
+
+/// How many lines from its beginning say what a file is.
+const LINES: usize = 200;
+
+/// What a file is that is not a workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Known {
+    RunDirectory,
+    RunLog,
+    ActLog,
+    ActTable,
+    Iometer,
+    Iostat,
+    Biosnoop,
+    FioIolog,
+}
+
+impl Known {
+    /// What stands in a file with this content, if it is one of these.
+    fn in_text(text: &str) -> Option<Known> {
+        let first = text.lines().next()?;
+        let signs = [
+            (first.starts_with("{\"crc\":"), Known::RunLog),
+            (first.starts_with("fio version ") && first.contains("iolog"), Known::FioIolog),
+            (import::looks_like(text.as_bytes()), Known::ActLog),
+            (has_line(text, "'ACCESS SPECIFICATIONS"), Known::Iometer),
+            (first.starts_with("Linux ") && has_line(text, "Device"), Known::Iostat),
+            (has_line(text, "TIME(s) "), Known::Biosnoop),
+            (latency::is_table(text.as_bytes()), Known::ActTable),
+        ];
+        signs.into_iter().find(|(is_there, _)| *is_there).map(|(_, known)| known)
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Known::RunDirectory => "the directory of a run",
+            Known::RunLog => "the log of a run",
+            Known::ActLog => "a log of ACT",
+            Known::ActTable => "a table that act_latency made from a log",
+            Known::Iometer => "a configuration of IOmeter",
+            Known::Iostat => "output of iostat",
+            Known::Biosnoop => "output of biosnoop",
+            Known::FioIolog => "an iolog of fio",
+        }
+    }
+
+    /// What to do with `file`, which is quoted for a shell.
+    fn remedy(self, file: &str) -> String {
+        let import = match self {
+            Known::RunDirectory | Known::RunLog | Known::ActLog => return format!("judge it: assay judge {file}"),
+            Known::ActTable => return "judge the log that it was made from: assay judge LOG".to_owned(),
+            Known::Iometer => "iometer",
+            Known::Iostat => "iostat",
+            Known::Biosnoop => "biosnoop",
+            Known::FioIolog => "fio-iolog",
+        };
+        format!("make a workload of it: assay import {import} {file} > workload.toml")
+    }
+}
+
+/// The refusal of a directory that is given as a workload, if it is that of a run or of a procedure of several runs.
+pub(crate) fn refuse_directory(path: &Path) -> Result<(), Failure> {
+    if path.join("run.jsonl").is_file() {
+        return Err(refusal(path, Known::RunDirectory));
+    }
+    // The last run of a search or a curve is the one that decided, or the one that was interrupted.
+    let Some(run) = runs_in(path).pop() else { return Ok(()) };
+    let typed = for_a_shell(&shown(&run).to_string());
+    let what = format!("{} is the directory of several runs, not a workload", shown(path));
+    Err(Failure::workload(format!("{what}\n  = judge one of them: assay judge {typed}")))
+}
+
+/// The refusal of a file that is given as a workload, if its content is something else that this program knows.
+pub(crate) fn refuse_other_files(path: &Path, content: &[u8]) -> Result<(), Failure> {
+    let known = std::str::from_utf8(content).ok().and_then(Known::in_text);
+    known.map_or(Ok(()), |known| Err(refusal(path, known)))
+}
+
+fn refusal(path: &Path, known: Known) -> Failure {
+    let remedy = known.remedy(&for_a_shell(&shown(path).to_string()));
+    Failure::workload(format!("{} is {}, not a workload\n  = {remedy}", shown(path), known.name()))
+}
+
+/// True if one of the first lines begins like this.
+fn has_line(text: &str, beginning: &str) -> bool {
+    text.lines().take(LINES).any(|line| line.starts_with(beginning))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_file_is_follows_from_its_content() {
+        for (text, expected) in [
+            ("{\"crc\":\"7475e281\",\"seq\":0,\"kind\":\"header\"}\n", Some(Known::RunLog)),
+            ("fio version 3 iolog\n10 data.img add\n", Some(Known::FioIolog)),
+            ("\nACT version 6.6\nStorage device IO test\n", Some(Known::ActLog)),
+            ("Version 1.1.0 \n'ACCESS SPECIFICATIONS ====\n", Some(Known::Iometer)),
+            ("Linux 6.1.0 (host) \t11/27/2026\n\nDevice r/s w/s\nsda 1.0 2.0\n", Some(Known::Iostat)),
+            ("What we saw:\nTIME(s)     COMM           PID    DISK\n", Some(Known::Biosnoop)),
+            ("out.txt is ACT version 6.6\n", Some(Known::ActTable)),
+            ("name = \"mine\"\nmodel = \"streams\"\n", None),
+            ("[a]\nrw=read\n", None),
+            ("device-names: /dev/sdb\n", None),
+            ("", None),
+        ] {
+            assert_eq!(Known::in_text(text), expected, "{text}");
+        }
+    }
+}
