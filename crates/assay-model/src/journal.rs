@@ -60,7 +60,8 @@ impl Journal {
     /// The log of the stream `writer` of `plan` on `target`, as `worker` issues it from `start` on. The error says why there is none.
     pub fn new(
         plan: &Plan,
-        (writer, target): (u16, u16),
+        writer: u16,
+        target: u16,
         geometry: Geometry,
         worker: Part,
         start: Instant,

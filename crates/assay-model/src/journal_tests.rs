@@ -18,7 +18,7 @@ fn writer(plan: &Plan) -> u16 {
 /// The log at the end of a target with such blocks, and its first operations.
 fn first(plan: &Plan, block: u32, operations: usize) -> (u64, Vec<Wanted>) {
     let geometry = Geometry { size: (4 << 30) + 512, block };
-    let mut journal = Journal::new(plan, (writer(plan), 0), geometry, Part { index: 0, of: 1 }, START).unwrap();
+    let mut journal = Journal::new(plan, writer(plan), 0, geometry, Part { index: 0, of: 1 }, START).unwrap();
     let all = (0..operations).map(|_| journal.next_wanted().unwrap()).collect();
     (journal.begin, all)
 }

@@ -56,7 +56,7 @@ impl Trace {
     fn on(plan: &Plan, target: Option<u16>, geometries: &[Geometry], start: Instant) -> Result<Trace, String> {
         if plan.oltp.is_some() {
             let whole = Part { index: 0, of: 1 };
-            return Load::new(plan, target, geometries, (whole, start)).map(|load| Trace(Kind::Joint(Box::new(load))));
+            return Load::new(plan, target, geometries, whole, start).map(|load| Trace(Kind::Joint(Box::new(load))));
         }
         let geometry = |target: u16| geometries.get(usize::from(target)).copied();
         let flows = plan.flows().filter(|(_, on)| target.is_none_or(|target| target == *on));

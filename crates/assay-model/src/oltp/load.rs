@@ -32,7 +32,8 @@ impl Load {
         plan: &Plan,
         target: Option<u16>,
         geometries: &[Geometry],
-        (worker, start): (Part, Instant),
+        worker: Part,
+        start: Instant,
     ) -> Result<Load, String> {
         let oltp = plan.oltp.as_ref().ok_or("the plan has no OLTP load")?;
         let (asus, used) = oltp.on(geometries)?;
