@@ -46,6 +46,20 @@ pub(crate) struct Arrival {
     pub rests: bool,
 }
 
+/// A completion that may have been found too late.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LateCompletion {
+    pub target: u16,
+    pub submitted: Instant,
+    pub completed: Instant,
+    /// The generator's own lag of the request.
+    pub lag: OwnLag,
+    /// How long the completion may have waited to be found.
+    pub slack: Span,
+    /// It was found together with the first one of a full queue.
+    pub together: bool,
+}
+
 impl Lateness {
     /// One worker of `of` on `targets` targets, in a run that begins at `start`.
     pub(crate) fn new(start: Instant, targets: u16, of: u64, may_be_late: bool, when_found: bool) -> Lateness {
@@ -140,18 +154,10 @@ impl Lateness {
         Excess { own_lag: own, response: (worst + handed).max(own) + slack, service: slack }
     }
 
-    /// A completion was found `now` that may have waited `slack` to be found; `together` with the first one of a full
-    /// queue.
+    /// Notes a completion that was found `now`.
     #[inline(always)]
-    pub(crate) fn found(
-        &mut self,
-        now: Instant,
-        target: u16,
-        (submitted, lag): (Instant, OwnLag),
-        completed: Instant,
-        (slack, together): (Span, bool),
-        recorder: &mut Recorder,
-    ) {
+    pub(crate) fn found(&mut self, now: Instant, completion: &LateCompletion, recorder: &mut Recorder) {
+        let LateCompletion { target, submitted, completed, lag, slack, together } = *completion;
         if !self.when_found {
             // Known only now, because another thread began with it.
             self.watch.handed_over_after(lag.handing_over);

@@ -139,13 +139,13 @@ impl<S: Source> Agenda<S> {
         let open_loop = groups.iter().all(|group| group.open_loop);
         let (due, by_target) = (vec![Instant::FAR; groups.len()], flows_by_target(&flows));
         let mut agenda = Agenda { groups, due, flows, by_target, after, end, open_loop };
-        (0..after).for_each(|source| agenda.look(source));
+        (0..after).for_each(|source| agenda.update_due(source));
         agenda
     }
 
     /// Decides which sources may wait for a slot of their lanes, which have `lanes` slots: those of a schedule, and closed
     /// loops that share a lane with others that may fill it.
-    pub(crate) fn look_at_lanes(&mut self, lanes: &[u32]) {
+    pub(crate) fn find_contention(&mut self, lanes: &[u32]) {
         let mut wanted = vec![0u64; lanes.len()];
         for group in &self.groups {
             let slots = if group.open_loop { u64::MAX } else { group.source.slots().into() };
@@ -201,7 +201,7 @@ impl<S: Source> Agenda<S> {
         self.groups[source].open_loop
     }
 
-    /// The source, to take a request from it; [`Agenda::look`] must be called afterwards.
+    /// The source, to take a request from it; [`Agenda::update_due`] must be called afterwards.
     #[inline(always)]
     pub(crate) fn source(&mut self, source: usize) -> &mut S {
         &mut self.groups[source].source
@@ -209,7 +209,7 @@ impl<S: Source> Agenda<S> {
 
     /// Updates when a source is next due.
     #[inline(always)]
-    pub(crate) fn look(&mut self, source: usize) {
+    pub(crate) fn update_due(&mut self, source: usize) {
         let end = if source < self.after { self.end } else { Instant::FAR };
         let due = self.groups[source].source.due();
         self.due[source] = if due < end { due } else { Instant::FAR };
@@ -217,7 +217,7 @@ impl<S: Source> Agenda<S> {
 
     /// Notes that a request of a flow is issued.
     #[inline(always)]
-    pub(crate) fn issued(&mut self, flow: usize) {
+    pub(crate) fn count_issued(&mut self, flow: usize) {
         let flow = &mut self.flows[flow];
         flow.in_flight += 1;
         flow.most = flow.most.max(flow.in_flight);
@@ -226,7 +226,7 @@ impl<S: Source> Agenda<S> {
     /// Notes that a request of a source completed at `completed`. `may_issue` says whether the run may still issue
     /// requests.
     #[inline(always)]
-    pub(crate) fn back(&mut self, source: usize, flow: usize, completed: Instant, may_issue: bool) -> Back {
+    pub(crate) fn take_back(&mut self, source: usize, flow: usize, completed: Instant, may_issue: bool) -> Back {
         self.flows[flow].in_flight -= 1;
         let lane = self.flows[flow].lane;
         let Group { source: own, open_loop, shifts, looped, .. } = &mut self.groups[source];
@@ -250,7 +250,7 @@ impl<S: Source> Agenda<S> {
     pub(crate) fn pass_on(&mut self, source: usize, flow: usize, follower: usize) -> Back {
         self.flows[flow].in_flight -= 1;
         let lane = self.flows[flow].lane;
-        self.issued(follower);
+        self.count_issued(follower);
         let Group { source: own, looped, .. } = &mut self.groups[source];
         own.follow(follower);
         Back { lane, open_loop: false, shifts: false, looped: *looped, last_of: None }
@@ -351,7 +351,7 @@ impl<S: Source> Agenda<S> {
         self.end = end;
         for source in 0..self.groups.len() {
             if self.groups[source].open_loop {
-                self.look(source);
+                self.update_due(source);
             }
         }
     }

@@ -4,6 +4,7 @@
 use crate::lateness::arrivals::Arrival;
 use crate::payload::{At, Payload};
 use crate::worker::machine::Worker;
+use crate::worker::queue::Origin;
 use assay_base::{Device, Instant, Next, Request, Source, Ticket};
 use assay_record::{CloseReason, EventKind};
 use std::collections::BTreeMap;
@@ -19,7 +20,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
             if self.falls_behind(now, due, source) {
                 return Instant::FAR;
             }
-            if let Some(number) = self.stocks.of(source)
+            if let Some(number) = self.stocks.of_source(source)
                 && self.issue_prepared(now, source, number, due)
             {
                 continue;
@@ -27,7 +28,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
             match self.agenda.source(source).next(now) {
                 Next::Of(flow) => {
                     let request = self.agenda.source(source).take(flow);
-                    self.submit(now, (source, flow), due, request);
+                    self.submit(now, Origin { source, flow }, due, request);
                 }
                 Next::Later(at) => self.agenda.put_off(source, at),
                 Next::Over => self.agenda.put_off(source, Instant::FAR),
@@ -38,7 +39,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
     /// The lag rule: the run ends when its schedule is behind by more than the plan allows.
     #[inline]
     fn falls_behind(&mut self, now: Instant, due: Instant, source: usize) -> bool {
-        if self.max_lag.is_zero() || now.since(due) <= self.max_lag || !self.agenda.is_open_loop(source) {
+        if self.rules.max_lag.is_zero() || now.since(due) <= self.rules.max_lag || !self.agenda.is_open_loop(source) {
             return false;
         }
         self.lag_stop(now, due, source);
@@ -79,7 +80,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         let text = format!(
             "operations are {} behind their schedule, more than {}: {who}",
             now.since(due).human(),
-            self.max_lag
+            self.rules.max_lag
         );
         self.incidents.say(now, EventKind::LagStop, text, BTreeMap::from([("flow".to_owned(), index.to_string())]));
         self.stop(now, reason);
@@ -88,9 +89,9 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
     /// Issues a request. Kept out of `step`, because together both would have too few registers (15 % on the null
     /// device).
     #[inline(never)]
-    fn submit(&mut self, now: Instant, of: (usize, usize), due: Instant, request: D::Request) {
-        let ticket = self.take_slot(now, of, due, request);
-        match self.stocks.of(of.0) {
+    fn submit(&mut self, now: Instant, origin: Origin, due: Instant, request: D::Request) {
+        let ticket = self.take_slot(now, origin, due, request);
+        match self.stocks.of_source(origin.source) {
             Some(number) => self.device.submit_with_stock(now, number, ticket, &request),
             None => self.device.submit(now, ticket, &request),
         }
@@ -98,42 +99,30 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
 
     /// Prepares a slot for a request of a source's flow and counts it as issued.
     #[inline(always)]
-    pub(crate) fn take_slot(
-        &mut self,
-        now: Instant,
-        (source, index): (usize, usize),
-        due: Instant,
-        request: D::Request,
-    ) -> Ticket {
-        let lane = self.agenda.flows[index].lane;
-        let held = self.held_until(now, (source, index), due, &request);
+    pub(crate) fn take_slot(&mut self, now: Instant, origin: Origin, due: Instant, request: D::Request) -> Ticket {
+        let lane = self.agenda.flows[origin.flow].lane;
+        let held = self.held_until(now, origin, due, &request);
         let ticket = self.queue.take(lane, now, due, &self.lateness.held_back);
-        let look = self.payload.before(&mut self.device, At { flow: index, ticket }, &request);
-        self.queue.put(ticket, (source, index), request, [due, now, held], look);
-        self.count_issued((source, index));
+        let look = self.payload.before(&mut self.device, At { flow: origin.flow, ticket }, &request);
+        self.queue.put(ticket, origin, request, [due, now, held], look);
+        self.count_issued(origin);
         ticket
     }
 
     /// When a request would have been issued if the device had not delayed it.
     #[inline(always)]
-    pub(crate) fn held_until(
-        &mut self,
-        now: Instant,
-        (source, index): (usize, usize),
-        due: Instant,
-        request: &D::Request,
-    ) -> Instant {
-        let full = &self.queue.lanes[self.agenda.flows[index].lane].full;
-        let contends = self.agenda.contends(source);
+    pub(crate) fn held_until(&mut self, now: Instant, origin: Origin, due: Instant, request: &D::Request) -> Instant {
+        let full = &self.queue.lanes[self.agenda.flows[origin.flow].lane].full;
+        let contends = self.agenda.contends(origin.source);
         if self.lateness.may_be_late {
             let arrival = Arrival {
                 now,
                 due,
                 target: request.target(),
-                scheduled: self.agenda.is_open_loop(source),
-                shifts: self.agenda.shifts(source),
+                scheduled: self.agenda.is_open_loop(origin.source),
+                shifts: self.agenda.shifts(origin.source),
                 contends,
-                rests: self.agenda.is_target_idle(index),
+                rests: self.agenda.is_target_idle(origin.flow),
             };
             self.lateness.arrives(&arrival, full, &mut self.book.recorder)
         } else if contends {
@@ -145,10 +134,10 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
 
     /// Counts a request of a source's flow as issued.
     #[inline(always)]
-    pub(crate) fn count_issued(&mut self, (source, index): (usize, usize)) {
-        self.agenda.look(source);
-        self.agenda.issued(index);
-        self.book.recorder.cell(index).issued += 1;
-        self.totals.issued += 1;
+    pub(crate) fn count_issued(&mut self, origin: Origin) {
+        self.agenda.update_due(origin.source);
+        self.agenda.count_issued(origin.flow);
+        self.book.recorder.cell(origin.flow).issued += 1;
+        self.book.totals.issued += 1;
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::payload::Payload;
 use crate::worker::machine::Worker;
+use crate::worker::queue::Origin;
 use assay_base::{Code, Completion, Device, Foretelling, Instant, Next, Request, Source};
 
 /// Upper bound on the requests issued ahead in one step: between two steps the shell checks whether the run must end.
@@ -26,7 +27,7 @@ impl<D: Foretelling, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S
     #[must_use]
     pub fn foretelling(mut self) -> Self {
         // What is counted early has completed before draining is given up: it completes within the interval.
-        let waits = self.max_lag.is_zero() || self.limits.drain >= self.book.timeline.interval();
+        let waits = self.rules.max_lag.is_zero() || self.rules.limits.drain >= self.book.timeline.interval();
         if self.device.is_sure() && !self.has_lives() && !self.payload.verifies() && waits && self.agenda.open_loop {
             self.ahead.how = Some(Self::issue_ahead);
             (self.lateness.may_be_late, self.lateness.looks_close) = (false, false);
@@ -52,7 +53,7 @@ impl<D: Foretelling, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S
             match self.agenda.source(source).next(due) {
                 Next::Of(flow) => {
                     let request = self.agenda.source(source).take(flow);
-                    self.carry(due, (source, flow), request);
+                    self.carry(due, Origin { source, flow }, request);
                 }
                 Next::Later(at) => self.agenda.put_off(source, at),
                 Next::Over => self.agenda.put_off(source, Instant::FAR),
@@ -68,33 +69,33 @@ impl<D: Foretelling, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S
 
     /// Issues a request that is due now.
     #[inline]
-    fn carry(&mut self, now: Instant, (source, index): (usize, usize), request: D::Request) {
+    fn carry(&mut self, now: Instant, origin: Origin, request: D::Request) {
         match self.device.foretell(now, &request) {
             Some((completed, Ok(moved))) if moved == request.bytes() && completed <= self.book.boundary => {
-                self.agenda.source(source).returned(index, completed);
-                self.agenda.look(source);
-                let lane = self.agenda.lane(source);
-                self.book.recorder.cell(index).issued += 1;
-                self.book.recorder.prompt(index, moved, completed.since(now));
-                self.totals.issued += 1;
-                self.totals.completed += 1;
+                self.agenda.source(origin.source).returned(origin.flow, completed);
+                self.agenda.update_due(origin.source);
+                let lane = self.agenda.lane(origin.source);
+                self.book.recorder.cell(origin.flow).issued += 1;
+                self.book.recorder.prompt(origin.flow, moved, completed.since(now));
+                self.book.totals.issued += 1;
+                self.book.totals.completed += 1;
                 self.incidents.succeeded(request.target());
                 self.queue.lanes[lane].early.push(completed);
             }
-            foretold => self.carry_on(now, (source, index), request, foretold),
+            foretold => self.submit_foretold(now, origin, request, foretold),
         }
     }
 
     /// Gives a slot to a request that does not complete within the interval.
     #[cold]
-    fn carry_on(
+    fn submit_foretold(
         &mut self,
         now: Instant,
-        of: (usize, usize),
+        origin: Origin,
         request: D::Request,
         foretold: Option<(Instant, Result<u32, Code>)>,
     ) {
-        let ticket = self.take_slot(now, of, now, request);
+        let ticket = self.take_slot(now, origin, now, request);
         match foretold {
             Some((completed, result)) => {
                 self.device.keep(Completion { ticket, result, issued: now, accepted: now, completed });
@@ -115,8 +116,8 @@ impl<D: Foretelling, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S
                     continue;
                 }
                 let ticket = self.queue.lanes[lane].take();
-                let of = (self.agenda.flows[flow].source, flow);
-                self.queue.put_counted(ticket, of, now);
+                let origin = Origin { source: self.agenda.flows[flow].source, flow };
+                self.queue.put_counted(ticket, origin, now);
                 self.device.keep(Completion { ticket, result: Ok(0), issued: now, accepted: now, completed });
             }
         }

@@ -49,11 +49,23 @@ pub struct Worker<D: Device, S, P> {
     pub(crate) stage: Stage,
     pub(crate) book: Books,
     pub(crate) ahead: Ahead<D, S, P>,
-    pub(crate) limits: Limits,
-    pub(crate) max_lag: Span,
-    pub(crate) totals: Totals,
+    pub(crate) rules: RunRules,
+    reported: Reported,
+}
+
+/// The rules of the run.
+#[derive(Debug)]
+pub(crate) struct RunRules {
+    pub limits: Limits,
+    /// The run ends when a schedule is further behind than this; zero for never.
+    pub max_lag: Span,
+}
+
+/// Memory that is reused for the reports of the device.
+#[derive(Debug)]
+struct Reported {
+    /// Completions that are not taken yet.
     done: Done,
-    /// Reused for what the device reports of its hand-overs.
     hand_overs: Vec<HandOver>,
 }
 
@@ -67,6 +79,7 @@ pub(crate) struct Books {
     /// What was told about the beginnings and ends of streams.
     lives: Option<Box<LifetimeReports>>,
     frames: Vec<Frame>,
+    pub totals: Totals,
 }
 
 /// Issues what is due from a given time on, and returns when to continue.
@@ -106,7 +119,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         let (loops, bounds) = (plan.closed_loops(), bounds(plan, part, bound));
         let mut agenda =
             Agenda::new(GroupedSources { sources, flows_of: &flows_of, after }, flows, timeline.end(), &loops);
-        agenda.look_at_lanes(&bounds);
+        agenda.find_contention(&bounds);
         let lives = LifetimeReports::new(&agenda, &flows_of, part.of);
         let may_be_late = when_found || agenda.has_shifts();
         let recorder = Recorder::new(thresholds, count).with_lateness(plan.targets.into());
@@ -128,14 +141,12 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
                 timeline,
                 lives,
                 frames: Vec::new(),
+                totals: Totals::default(),
             },
             // Before the beginning: a worker in real time is stepped before its run begins.
             ahead: Ahead { how: None, reached: Instant::ZERO },
-            limits,
-            max_lag: plan.max_lag,
-            totals: Totals::default(),
-            done: Done::new(),
-            hand_overs: Vec::new(),
+            rules: RunRules { limits, max_lag: plan.max_lag },
+            reported: Reported { done: Done::new(), hand_overs: Vec::new() },
         }
     }
 
@@ -147,15 +158,15 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
             return Step { wake: Instant::FAR, issued: false, done: true };
         }
         let now = now.max(self.ahead.reached);
-        let before = self.totals.issued;
-        self.lateness.watch.steps(now, before == self.totals.completed);
+        let before = self.book.totals.issued;
+        self.lateness.watch.steps(now, before == self.book.totals.completed);
         let now = self.reap(now);
         while self.book.boundary <= now {
             self.close_interval(self.book.boundary, false);
             self.look_at_full_lanes(now);
         }
         if now >= self.agenda.end && self.stage.is_scheduled() {
-            self.stage.drains(now + self.limits.drain);
+            self.stage.drains(now + self.rules.limits.drain);
             self.agenda.ends();
             self.withdraw_stocks();
         }
@@ -165,13 +176,13 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         };
         self.restock(now);
         if next == Instant::FAR && self.stage.is_scheduled() && self.agenda.is_over() {
-            self.stage.drains(now + self.limits.drain);
+            self.stage.drains(now + self.rules.limits.drain);
         }
         self.finish_if_drained(now);
         let device =
             if self.ahead.reached > now { Instant::FAR } else { self.device.next_wakeup().unwrap_or(Instant::FAR) };
         let drained = self.stage.gives_up().unwrap_or(Instant::FAR);
-        let issued = self.totals.issued > before;
+        let issued = self.book.totals.issued > before;
         let wake = next.min(device).min(self.book.boundary).min(drained);
         self.lateness.watch.until(wake.max(now));
         Step { wake, issued, done: self.stage.is_finished() }
@@ -181,13 +192,13 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
     /// in this step.
     fn reap(&mut self, now: Instant) -> Instant {
         self.poll(now);
-        let mut done = std::mem::take(&mut self.done);
+        let mut done = std::mem::take(&mut self.reported.done);
         let now = done.last().map_or(now, |last| now.max(last.completed));
         self.look_for_oversleeping(now, &done);
         for completion in done.drain(..) {
             self.complete(now, &completion);
         }
-        self.done = done;
+        self.reported.done = done;
         now
     }
 
@@ -203,15 +214,15 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
     /// Asks the device what has completed, and what it reports of its hand-overs.
     #[inline]
     fn poll(&mut self, now: Instant) {
-        self.device.poll(now, &mut self.done);
+        self.device.poll(now, &mut self.reported.done);
         self.take_hand_overs();
     }
 
     /// What waited while a hand-over held up this thread waited for the device.
     #[inline]
     fn take_hand_overs(&mut self) {
-        self.device.take_hand_overs(&mut self.hand_overs);
-        self.lateness.held_back.add_hand_overs(&mut self.hand_overs);
+        self.device.take_hand_overs(&mut self.reported.hand_overs);
+        self.lateness.held_back.add_hand_overs(&mut self.reported.hand_overs);
     }
 
     /// Reports that no thread of the program ran from `from` to `until`: requests that were due before the end waited
@@ -230,7 +241,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
     /// How much of `span` to wait before looking for completions.
     #[inline]
     pub fn patience(&self, span: Span) -> Span {
-        if self.totals.issued == self.totals.completed { span } else { span.min(self.limits.look) }
+        if self.book.totals.issued == self.book.totals.completed { span } else { span.min(self.rules.limits.look) }
     }
 
     /// Reports that the worker looked for completions until `until`; without this call, the next step is assumed to
@@ -242,7 +253,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
 
     /// Stops issuing; requests in flight are drained for at most the limit's time.
     pub fn stop(&mut self, now: Instant, reason: CloseReason) {
-        if self.stage.stops(reason, now + self.limits.drain) {
+        if self.stage.stops(reason, now + self.rules.limits.drain) {
             self.agenda.stop(now);
             self.withdraw_stocks();
         }
@@ -276,7 +287,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
 
     /// Waits on the device, unless completions are already waiting to be looked at.
     pub fn wait(&mut self, span: Span) {
-        if self.done.is_empty() {
+        if self.reported.done.is_empty() {
             self.device.wait(span);
         }
     }
@@ -320,7 +331,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
 
     /// What was carried so far.
     pub fn totals(&self) -> Totals {
-        self.totals
+        self.book.totals
     }
 
     /// The device that carries the requests.
@@ -342,7 +353,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
     }
 
     pub(crate) fn close_interval(&mut self, end: Instant, last: bool) {
-        let Totals { issued, completed, .. } = self.totals;
+        let Totals { issued, completed, .. } = self.book.totals;
         assert_eq!(self.agenda.in_flight(), issued - completed, "what was issued has come back or is in flight");
         self.queue.assert_whole();
         self.find_stuck(end);
@@ -403,9 +414,9 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
 
     /// Marks requests that have been in flight for too long. Their slots stay taken until they complete.
     fn find_stuck(&mut self, now: Instant) {
-        let Worker { queue, agenda, incidents, limits, .. } = self;
+        let Worker { queue, agenda, incidents, rules, .. } = self;
         queue.mark_stuck(
-            |slot| now.since(slot.submitted) >= limits.stuck,
+            |slot| now.since(slot.submitted) >= rules.limits.stuck,
             |slot| {
                 agenda.flows[usize::from(slot.flow)].stuck += 1;
                 let text = format!("an operation has been in flight for {}", now.since(slot.submitted).human());
@@ -429,14 +440,14 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         // Requests that are given up are stuck by definition, whether that was noticed before or not.
         let flows = &mut self.agenda.flows;
         self.queue.mark_stuck(|_| true, |slot| flows[usize::from(slot.flow)].stuck += 1);
-        self.totals.stuck = in_flight;
+        self.book.totals.stuck = in_flight;
         if self.has_open_interval(now) || in_flight > 0 {
             self.close_interval(now, true);
         } else {
             // A worker that has no part of any stream has no interval either, and yet its part is over.
             self.tell_of_lives(now);
         }
-        let Totals { issued, completed, stuck } = self.totals;
+        let Totals { issued, completed, stuck } = self.book.totals;
         assert_eq!(issued, completed + stuck, "every operation that was issued completed or is stuck");
         self.stage.finishes();
     }
@@ -450,7 +461,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
     /// The read-back may begin at `now`, or cannot for the reason that is given.
     pub(crate) fn begin_read_back(&mut self, now: Instant, ready: Result<(), String>) {
         match ready {
-            Ok(()) => self.stage.waits_for_read_back(now + self.limits.drain),
+            Ok(()) => self.stage.waits_for_read_back(now + self.rules.limits.drain),
             Err(why) => {
                 self.incidents.say(now, EventKind::TargetLost, why, BTreeMap::new());
                 self.stop(now, CloseReason::TargetLost);
@@ -476,7 +487,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         }
         self.book.timeline.read_back();
         self.book.boundary = self.book.timeline.boundary();
-        self.stage.waits_for_read_back(now + self.limits.drain);
+        self.stage.waits_for_read_back(now + self.rules.limits.drain);
         self.agenda.begin_after_schedule(now);
         true
     }

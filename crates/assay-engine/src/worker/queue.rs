@@ -27,6 +27,13 @@ pub(crate) struct Slot<R> {
     pub held: Instant,
 }
 
+/// The source and the flow that a request belongs to, each by its index.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Origin {
+    pub source: usize,
+    pub flow: usize,
+}
+
 impl<R> Slot<R> {
     /// Whether its request is in flight, not counted as completed and not known to be stuck.
     fn is_missed(&self) -> bool {
@@ -145,7 +152,7 @@ impl<R: Request> Queue<R> {
 
     /// The slot that a completion belongs to.
     #[inline(always)]
-    pub(crate) fn of(&self, ticket: Ticket) -> &Slot<R> {
+    pub(crate) fn live(&self, ticket: Ticket) -> &Slot<R> {
         let slot = self.last(ticket);
         assert!(slot.live, "a ticket completes once for each submission");
         slot
@@ -173,19 +180,12 @@ impl<R: Request> Queue<R> {
         ticket
     }
 
-    /// Fills a slot with a request of a source's flow that is in flight; `times` are `intended`, `submitted` and
+    /// Fills a slot with a request that is in flight; `times` are `intended`, `submitted` and
     /// `held`. Written out field by field: another copy of the struct would cost 4 % on the null device.
     #[inline(always)]
-    pub(crate) fn put(
-        &mut self,
-        ticket: Ticket,
-        (source, flow): (usize, usize),
-        request: R,
-        times: [Instant; 3],
-        look: bool,
-    ) {
+    pub(crate) fn put(&mut self, ticket: Ticket, origin: Origin, request: R, times: [Instant; 3], look: bool) {
         let slot = &mut self.slots[ticket.0 as usize];
-        (slot.flow, slot.source) = (flow as u16, source as u16);
+        (slot.flow, slot.source) = (origin.flow as u16, origin.source as u16);
         (slot.live, slot.stuck, slot.look, slot.rest, slot.counted) = (true, false, look, false, false);
         slot.request = request;
         [slot.intended, slot.submitted, slot.held] = times;
@@ -193,8 +193,8 @@ impl<R: Request> Queue<R> {
 
     /// Fills a spare slot with a request that is prepared.
     #[inline]
-    pub(crate) fn prepare(&mut self, ticket: Ticket, (source, flow): (usize, usize), request: R, look: bool) {
-        self.put(ticket, (source, flow), request, [Instant::ZERO; 3], look);
+    pub(crate) fn prepare(&mut self, ticket: Ticket, origin: Origin, request: R, look: bool) {
+        self.put(ticket, origin, request, [Instant::ZERO; 3], look);
         self.slots[ticket.0 as usize].live = false;
     }
 
@@ -210,8 +210,8 @@ impl<R: Request> Queue<R> {
     }
 
     /// Fills a slot for a request that was counted when it was issued.
-    pub(crate) fn put_counted(&mut self, ticket: Ticket, of: (usize, usize), now: Instant) {
-        self.put(ticket, of, R::default(), [now; 3], false);
+    pub(crate) fn put_counted(&mut self, ticket: Ticket, origin: Origin, now: Instant) {
+        self.put(ticket, origin, R::default(), [now; 3], false);
         self.slots[ticket.0 as usize].counted = true;
     }
 

@@ -1,5 +1,6 @@
 //! Handles a completion: it is counted, its data are examined, and its slot becomes free.
 
+use crate::lateness::arrivals::LateCompletion;
 use crate::lateness::held_back::OwnLag;
 use crate::lateness::watch::OVERSLEPT;
 use crate::payload::{At, Fate, Payload};
@@ -8,6 +9,18 @@ use crate::worker::machine::{Worker, about};
 use crate::worker::queue::{Begun, Slot};
 use assay_base::{Code, Completion, Device, Done, Instant, Request, Source, Span, Ticket};
 use assay_record::{CloseReason, EventKind, Excess, Failure, Took};
+
+/// What is known about a request that completed, when its completion is found.
+struct Found {
+    flow: usize,
+    submitted: Instant,
+    /// The generator's own lag.
+    lag: OwnLag,
+    /// How long the thread that carried it was kept from running.
+    kept: Span,
+    /// The prepared request that followed it.
+    follower: Option<Ticket>,
+}
 
 impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> {
     /// Where time is virtual and the device is sure, it does not matter when completions are looked at.
@@ -35,7 +48,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
 
     #[inline]
     pub(crate) fn complete(&mut self, now: Instant, completion: &Completion) {
-        let slot = self.queue.of(completion.ticket);
+        let slot = self.queue.live(completion.ticket);
         let (counted, stuck) = (slot.counted, slot.stuck);
         // Differences of times saturate: one that ran backwards would silently be a time of 0.
         let Completion { issued, accepted, completed, .. } = *completion;
@@ -97,22 +110,22 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         let may_issue = self.stage.is_scheduled() || reads_back;
         let follower = self.follower(source, completion);
         let back = match follower {
-            None => self.agenda.back(source, index, completed, may_issue),
+            None => self.agenda.take_back(source, index, completed, may_issue),
             Some(follower) => self.agenda.pass_on(source, index, usize::from(self.queue.last(follower).flow)),
         };
         if reads_back && !back.open_loop {
-            self.stage.waits_for_read_back(now + self.limits.drain);
+            self.stage.waits_for_read_back(now + self.rules.limits.drain);
         }
         if let Some(operations) = back.last_of {
             self.stream_ends(now, index, operations, completed);
         }
         let lag = self.lateness.held_back.own(intended, held, submitted, issued);
-        self.totals.completed += 1;
+        self.book.totals.completed += 1;
         let kept = self.device.kept_from_running(completion.ticket);
         let excess = if self.lateness.looks_close || !kept.is_zero() {
-            self.found(now, &back, (index, submitted), completion, (lag, kept), follower)
+            self.examine(now, &back, completion, &Found { flow: index, submitted, lag, kept, follower })
         } else {
-            self.free(now, (source, back.lane), completion, follower);
+            self.free(now, source, back.lane, completion, follower);
             Excess { own_lag: lag.own, response: lag.own, service: Span::ZERO }
         };
         if let Some(looped) = back.looped
@@ -150,24 +163,18 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
     /// This function and [`Lateness::arrives`](crate::lateness::arrivals::Lateness::arrives) are not inlined into the path of
     /// closed loops on devices that report times, which need neither (10 % on the null device).
     #[inline(never)]
-    fn found(
-        &mut self,
-        now: Instant,
-        back: &Back,
-        (index, submitted): (usize, Instant),
-        completion: &Completion,
-        (lag, kept): (OwnLag, Span),
-        follower: Option<Ticket>,
-    ) -> Excess {
-        let target = self.agenda.flows[index].target;
+    fn examine(&mut self, now: Instant, back: &Back, completion: &Completion, found: &Found) -> Excess {
+        let Found { flow, submitted, lag, kept, follower } = *found;
+        let target = self.agenda.flows[flow].target;
         let slack = self.lateness.slack(completion, kept);
         let excess = self.lateness.excess(target, lag, slack, back.shifts);
         let source = usize::from(self.queue.last(completion.ticket).source);
-        let together = self.free(now, (source, back.lane), completion, follower);
+        let together = self.free(now, source, back.lane, completion, follower);
         let completed = completion.completed;
         let recorder = &mut self.book.recorder;
-        self.lateness.found(now, target, (submitted, lag), completed, (slack, together), recorder);
-        if self.agenda.is_target_idle(index) {
+        let late = LateCompletion { target, submitted, completed, lag, slack, together };
+        self.lateness.found(now, &late, recorder);
+        if self.agenda.is_target_idle(flow) {
             self.lateness.ends(target, completed, slack);
         }
         excess
@@ -179,7 +186,8 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
     fn free(
         &mut self,
         now: Instant,
-        (source, lane): (usize, usize),
+        source: usize,
+        lane: usize,
         completion: &Completion,
         follower: Option<Ticket>,
     ) -> bool {

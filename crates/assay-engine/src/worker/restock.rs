@@ -2,6 +2,7 @@
 
 use crate::payload::{At, Payload};
 use crate::worker::machine::Worker;
+use crate::worker::queue::Origin;
 use assay_base::{Completion, Device, Instant, Source, Ticket};
 
 impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> {
@@ -25,7 +26,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         let source = self.stocks.stocks[number].source;
         let (flow, request) = self.agenda.source(source).draw(now);
         let look = self.payload.before(&mut self.device, At { flow, ticket }, &request);
-        self.queue.prepare(ticket, (source, flow), request, look);
+        self.queue.prepare(ticket, Origin { source, flow }, request, look);
         self.device.prepare(number, ticket, &request);
     }
 
@@ -36,11 +37,12 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         let slot = self.queue.last(ticket);
         let (flow, request, look) = (usize::from(slot.flow), slot.request, slot.look);
         self.agenda.source(source).take_drawn(flow);
-        let held = self.held_until(now, (source, flow), due, &request);
+        let origin = Origin { source, flow };
+        let held = self.held_until(now, origin, due, &request);
         let place = self.queue.take(self.agenda.flows[flow].lane, now, due, &self.lateness.held_back);
         self.stocks.stocks[number].spare.push(place);
-        self.queue.put(ticket, (source, flow), request, [due, now, held], look);
-        self.count_issued((source, flow));
+        self.queue.put(ticket, origin, request, [due, now, held], look);
+        self.count_issued(origin);
         self.device.submit_with_stock(now, number, ticket, &request);
         true
     }
@@ -48,18 +50,18 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
     /// The prepared request that followed one of a loop in the moment of its completion: it was issued then.
     #[inline]
     pub(crate) fn follower(&self, source: usize, completion: &Completion) -> Option<Ticket> {
-        self.stocks.of(source)?;
+        self.stocks.of_source(source)?;
         self.device.follower(completion.ticket)
     }
 
     /// Gives the place of a request that completed to its follower, and counts that as issued.
     pub(crate) fn pass_on(&mut self, source: usize, completion: &Completion, follower: Ticket) {
-        let number = self.stocks.of(source).expect("what follows comes out of the stock of its source");
+        let number = self.stocks.of_source(source).expect("what follows comes out of the stock of its source");
         self.queue.pass_on(completion.completed, completion.ticket, follower);
         self.stocks.stocks[number].spare.push(completion.ticket);
         let flow = usize::from(self.queue.last(follower).flow);
         self.book.recorder.cell(flow).issued += 1;
-        self.totals.issued += 1;
+        self.book.totals.issued += 1;
     }
 
     /// Nothing prepared is issued any more.

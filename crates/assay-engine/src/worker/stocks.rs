@@ -47,13 +47,13 @@ pub(crate) struct Stock {
 pub(crate) struct Stocks {
     pub(crate) stocks: Vec<Stock>,
     /// The number of each source's stock.
-    of_source: Vec<Option<usize>>,
+    by_source: Vec<Option<usize>>,
 }
 
 impl Stocks {
     /// Divides the tickets `first..first + spare` among the sources that draw ahead.
     pub(crate) fn new<S: Source>(agenda: &mut Agenda<S>, first: u32, spare: u32) -> Stocks {
-        let mut stocks = Stocks { stocks: Vec::new(), of_source: vec![None; agenda.len()] };
+        let mut stocks = Stocks { stocks: Vec::new(), by_source: vec![None; agenda.len()] };
         let sources: Vec<usize> = (0..agenda.len()).filter(|source| agenda.draws_ahead(*source)).collect();
         let mut tickets = first..first + spare;
         for (at, source) in sources.iter().copied().take(STOCKS_MOST).enumerate() {
@@ -61,7 +61,7 @@ impl Stocks {
             let own = depth(agenda.source(source).slots()).min((tickets.len() as u32).div_ceil(others));
             let mut spare: Vec<Ticket> = tickets.by_ref().take(own as usize).map(Ticket).collect();
             spare.reverse();
-            stocks.of_source[source] = Some(at);
+            stocks.by_source[source] = Some(at);
             stocks.stocks.push(Stock { source, spare });
         }
         stocks
@@ -75,7 +75,7 @@ impl Stocks {
 
     /// The number of a source's stock.
     #[inline(always)]
-    pub(crate) fn of(&self, source: usize) -> Option<usize> {
-        if self.is_empty() { None } else { self.of_source[source] }
+    pub(crate) fn of_source(&self, source: usize) -> Option<usize> {
+        if self.is_empty() { None } else { self.by_source[source] }
     }
 }
