@@ -42,10 +42,8 @@ impl Amount {
 impl FromStr for Amount {
     type Err = String;
     fn from_str(text: &str) -> Result<Amount, String> {
-        let amount = match text.trim().ends_with('%') {
-            true => text.parse().map(Amount::Share),
-            false => text.parse().map(Amount::Bytes),
-        };
+        let amount =
+            if text.trim().ends_with('%') { text.parse().map(Amount::Share) } else { text.parse().map(Amount::Bytes) };
         amount.map_err(|_| {
             let text: String = text.chars().take(60).collect();
             format!(

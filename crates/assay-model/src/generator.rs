@@ -92,9 +92,10 @@ fn shared(plan: &Plan, stream: u16, schedule: &SharedSchedule, begins: Instant, 
         place = place.or((at == stream).then_some(clocks.len()));
         let whole = Part { index: 0, of: 1 };
         let seed = Prng::child(plan.seed, &[u64::from(at), FOR_STATES]);
-        clocks.push(match even {
-            true => Clock::Even(Steady::new(begins, *rate, whole, shift_of(at))?),
-            false => Clock::Independent(Box::new(Poisson::new(begins, *rate, seed)?)),
+        clocks.push(if *even {
+            Clock::Even(Steady::new(begins, *rate, whole, shift_of(at))?)
+        } else {
+            Clock::Independent(Box::new(Poisson::new(begins, *rate, seed)?))
         });
     }
     let turns = Prng::child(plan.seed, &[u64::from(first?), FOR_TURNS]);

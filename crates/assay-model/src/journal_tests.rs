@@ -92,7 +92,7 @@ fn a_log_that_is_too_small_for_its_reader_is_refused() {
                 block.extent = None;
             }
         }
-        let told = super::fits(&plan, (at, 0), Geometry { size, block: 512 });
+        let told = super::fits(&plan, at, 0, Geometry { size, block: 512 });
         assert_eq!(told.is_ok(), fits, "{size}: {told:?}");
         assert!(told.err().is_none_or(|told| told.contains("log-reads") && told.contains("make the log larger")));
     }

@@ -143,9 +143,10 @@ impl Onto {
     #[inline]
     pub fn place(&self, line: &Line) -> (u64, u32) {
         let len = u64::from(line.len).next_multiple_of(self.block);
-        let offset = match self.reaches > self.size {
-            true => (u128::from(line.offset) * u128::from(self.size) / u128::from(self.reaches)) as u64,
-            false => line.offset,
+        let offset = if self.reaches > self.size {
+            (u128::from(line.offset) * u128::from(self.size) / u128::from(self.reaches)) as u64
+        } else {
+            line.offset
         };
         let whole = self.size / self.block * self.block;
         (offset.min(whole.saturating_sub(len)) / self.block * self.block, len as u32)

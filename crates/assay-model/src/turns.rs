@@ -95,9 +95,10 @@ impl Turning {
     #[inline]
     pub fn next(&mut self, prng: &mut Prng) -> usize {
         let has_more = self.left.get(self.at).is_none_or(|left| *left > 0);
-        match self.stays > 0 && has_more {
-            true => self.stays -= 1,
-            false => self.turn(prng),
+        if self.stays > 0 && has_more {
+            self.stays -= 1;
+        } else {
+            self.turn(prng);
         }
         if let Some(left) = self.left.get_mut(self.at) {
             *left -= 1;

@@ -80,13 +80,15 @@ pub struct WorkingSet {
 }
 
 impl WorkingSet {
-    /// Places of `grid` in `order`, of which `ranks` are in use; the set has moved for `before` at time `zero`.
+    /// Places of `grid` in `order`, of which `places` are in use, drawn by `ranks`; the set has moved for `before` at time `zero`.
     pub fn new(
         grid: Grid,
         order: Order,
-        (ranks, places): (Ranks, u64),
+        ranks: Ranks,
+        places: u64,
         turnover: Turnover,
-        (zero, before): (Instant, Span),
+        zero: Instant,
+        before: Span,
     ) -> WorkingSet {
         WorkingSet { ranks, order, grid, speed: turnover.per_ns() * places as f64, zero, before }
     }
@@ -111,8 +113,8 @@ mod tests {
 
     fn set(places: u64, of: u64, turnover: &str, law: &Law) -> WorkingSet {
         let grid = Grid::new(of, 1, 1);
-        let ranks = (Ranks::new(law, places), places);
-        WorkingSet::new(grid, Order::new(of, 1), ranks, turnover.parse().unwrap(), (Instant::ZERO, Span::ZERO))
+        let ranks = Ranks::new(law, places);
+        WorkingSet::new(grid, Order::new(of, 1), ranks, places, turnover.parse().unwrap(), Instant::ZERO, Span::ZERO)
     }
 
     fn drawn(set: &mut WorkingSet, at: u64) -> std::collections::BTreeSet<u64> {

@@ -126,7 +126,7 @@ impl CacheCurve {
             return;
         }
         let (scale, group) = (self.settings.one_of.max(1) * of, &mut self.groups[(hash % of) as usize]);
-        group.access(block, direction, (scale, &self.sizes, self.settings.writes));
+        group.access(block, direction, &Rules { scale, sizes: &self.sizes, writes: self.settings.writes });
     }
 
     /// Number of reads followed so far.
@@ -169,8 +169,18 @@ impl CacheCurve {
     }
 }
 
+/// What all groups of a curve have in common.
+struct Rules<'a> {
+    /// How many blocks of the load stand for one block that is followed.
+    scale: u64,
+    /// The sizes of caches, in blocks.
+    sizes: &'a [u64],
+    writes: Writes,
+}
+
 impl Group {
-    fn access(&mut self, block: u64, direction: Direction, (scale, sizes, writes): (u64, &[u64], Writes)) {
+    fn access(&mut self, block: u64, direction: Direction, rules: &Rules<'_>) {
+        let Rules { scale, sizes, writes } = *rules;
         let is_read = direction == Direction::Read;
         self.reads += u64::from(is_read);
         match &mut self.follow {

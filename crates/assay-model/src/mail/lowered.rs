@@ -24,36 +24,53 @@ const GROWS_BY_ONE_IN: u64 = 4;
 /// The whole, in parts per billion.
 const WHOLE: u64 = 1_000_000_000;
 
+/// The sizes and places of the operations of a stream.
+struct Places {
+    size: Size,
+    address: Address,
+    extent: Extent,
+}
+
+impl Places {
+    fn new(size: Size, address: Address, extent: Extent) -> Places {
+        Places { size, address, extent }
+    }
+}
+
+/// Sizes of one page, and of two pages for `two` of ten thousand operations.
+fn pages(two: u64) -> Size {
+    let mut bars = Vec::new();
+    for (pages, weight) in [(1, 10_000 - two), (2, two)] {
+        let size = Bytes::new(pages * PAGE.get());
+        bars.push(Sizes { from: size, to: size, weight });
+    }
+    Size::histogram(bars).unwrap_or(Size::fixed(PAGE))
+}
+
 impl Mail {
     /// The streams of one database at 1x, on the target that it shares with its log. `None` if a rate cannot be
     /// represented.
     pub(crate) fn streams(&self) -> Option<Vec<Stream>> {
         let rates = self.rates()?;
-        let pages = |two: u64| {
-            let bar = |pages: u64, weight| {
-                let size = Bytes::new(pages * PAGE.get());
-                Sizes { from: size, to: size, weight }
-            };
-            Size::histogram(vec![bar(1, 10_000 - two), bar(2, two)]).unwrap_or(Size::fixed(PAGE))
-        };
-        let uniform = || Address::Uniform { align: PAGE };
         let database = self.database();
         let writes = match self.flow.write_batch {
             0 | 1 => Arrival::Poisson { rate: rates.writes },
             batch => Arrival::Batches { rate: rates.writes, batch },
         };
-        let poisson = |rate| Arrival::Poisson { rate };
+        let uniform = Address::Uniform { align: PAGE };
+        let reads = Arrival::Poisson { rate: rates.reads };
         let mut streams = vec![
-            self.stream(READS, Direction::Read, poisson(rates.reads), (pages(READS_OF_TWO), uniform(), database)),
-            self.stream("db-writes", Direction::Write, writes, (pages(WRITES_OF_TWO), uniform(), database)),
+            self.stream(READS, Direction::Read, reads, Places::new(pages(READS_OF_TWO), uniform.clone(), database)),
+            self.stream("db-writes", Direction::Write, writes, Places::new(pages(WRITES_OF_TWO), uniform, database)),
         ];
-        let mut add = |name, direction, arrival, what| streams.push(self.stream(name, direction, arrival, what));
         if !rates.extends.is_zero() {
-            let reserve = (Size::fixed(PAGE), Address::Sequential, self.reserve());
-            add("db-extends", Direction::Write, poisson(rates.extends), reserve);
+            let reserve = Places::new(Size::fixed(PAGE), Address::Sequential, self.reserve());
+            let extends = Arrival::Poisson { rate: rates.extends };
+            streams.push(self.stream("db-extends", Direction::Write, extends, reserve));
         }
         let sizes = Size::geometric(self.flow.log_mean, LARGEST_LOG_WRITE);
-        add(LOG_WRITES, Direction::Write, poisson(rates.log), (sizes, Address::Appended, self.log()));
+        let log = Places::new(sizes, Address::Appended, self.log());
+        streams.push(self.stream(LOG_WRITES, Direction::Write, Arrival::Poisson { rate: rates.log }, log));
         if self.copies > 1 {
             let arrival = Arrival::Following {
                 rate: rates.log_reads,
@@ -61,24 +78,21 @@ impl Mail {
                 distance: DISTANCE,
                 copies: self.copies - 1,
             };
-            add(LOG_READS, Direction::Read, arrival, (Size::fixed(LOG_READ), Address::Sequential, self.log()));
+            let places = Places::new(Size::fixed(LOG_READ), Address::Sequential, self.log());
+            streams.push(self.stream(LOG_READS, Direction::Read, arrival, places));
         }
         let scan = match self.maintenance {
             Maintenance::Off => return Some(streams),
             Maintenance::Paced => Arrival::Paced { pause: Maintenance::REST },
             Maintenance::Rate(rate) => Arrival::Steady { rate },
         };
-        add(MAINTENANCE, Direction::Read, scan, (Size::fixed(BLOCK_OF_SCAN), Address::Sequential, database));
+        let places = Places::new(Size::fixed(BLOCK_OF_SCAN), Address::Sequential, database);
+        streams.push(self.stream(MAINTENANCE, Direction::Read, scan, places));
         Some(streams)
     }
 
-    fn stream(
-        &self,
-        name: &str,
-        direction: Direction,
-        arrival: Arrival,
-        (size, address, extent): (Size, Address, Extent),
-    ) -> Stream {
+    fn stream(&self, name: &str, direction: Direction, arrival: Arrival, places: Places) -> Stream {
+        let Places { size, address, extent } = places;
         Stream {
             name: name.to_owned(),
             work: Work::Block(Block {

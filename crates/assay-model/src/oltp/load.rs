@@ -40,7 +40,7 @@ impl Load {
         let seed = |purpose| Prng::child(plan.seed, &[FOR_LOOP, purpose]);
         let schedule = schedule(oltp, plan, start, seed(0)).ok_or("its rate does not fit")?;
         Ok(Load {
-            sequence: Sequence::new(used, (oltp.bsus(), oltp.contexts), oltp.mix, seed(1)),
+            sequence: Sequence::new(used, oltp.bsus(), oltp.contexts, oltp.mix, seed(1)),
             schedule,
             asus,
             streams: places(plan),

@@ -113,9 +113,10 @@ impl Profile {
         let drive = self.choose(lowered)?;
         let parts = self.parts_on(&drive);
         if parts.is_empty() {
-            let what = match self.parts.is_empty() {
-                true => "the profile has neither a [[namespace]] nor an [[application]]".to_owned(),
-                false => format!("nothing in the profile uses the drive {}", drive_path(&drive.node, &drive.name)),
+            let what = if self.parts.is_empty() {
+                "the profile has neither a [[namespace]] nor an [[application]]".to_owned()
+            } else {
+                format!("nothing in the profile uses the drive {}", drive_path(&drive.node, &drive.name))
             };
             return Err(Unfit::whole("drive", what, "collect its load, or name another drive"));
         }
@@ -468,9 +469,10 @@ impl Lowering<'_> {
             (true, Some(clients)) => minus(total, clients).unwrap_or(Rate::ZERO),
             _ => total,
         };
-        let formula = match self.part.commit_to_device {
-            true => format!("({} − what clients fill) × {}", say(total), blocks.write_scale),
-            false => format!("{} × {}", say(total), blocks.write_scale),
+        let formula = if self.part.commit_to_device {
+            format!("({} − what clients fill) × {}", say(total), blocks.write_scale)
+        } else {
+            format!("{} × {}", say(total), blocks.write_scale)
         };
         let written = scaled(written, blocks.write_scale).ok_or_else(|| too_large(self))?;
         self.derive("large-block writes", formula, say(written), "");
@@ -514,10 +516,7 @@ impl Lowering<'_> {
             let formula =
                 if drives == 1 { say(given.value) } else { format!("{} / {drives} drives", say(given.value)) };
             self.derive("large blocks written in all", formula, say(total), &given.source);
-            let clients = match self.part.commit_to_device && known {
-                true => Some(self.filled(writes)?),
-                false => None,
-            };
+            let clients = if self.part.commit_to_device && known { Some(self.filled(writes)?) } else { None };
             return Ok((total, clients));
         }
         if writes.is_zero() {

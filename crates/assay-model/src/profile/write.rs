@@ -223,11 +223,11 @@ fn drive_of(drive: &Drive, out: &mut Document) {
 /// Bytes in KiB, as iostat prints them, where that is exact with two decimals.
 fn kib(bytes: &Bytes) -> String {
     let n = u128::from(bytes.get());
-    match (n * 100).is_multiple_of(1024) {
-        true => quoted(format_args!(
-            "{}KiB",
-            format!("{}.{:02}", n / 1024, n * 100 / 1024 % 100).trim_end_matches("00").trim_end_matches('.')
-        )),
-        false => quoted(bytes),
+    if !(n * 100).is_multiple_of(1024) {
+        return quoted(bytes);
     }
+    quoted(format_args!(
+        "{}KiB",
+        format!("{}.{:02}", n / 1024, n * 100 / 1024 % 100).trim_end_matches("00").trim_end_matches('.')
+    ))
 }

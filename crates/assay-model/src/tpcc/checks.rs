@@ -226,11 +226,14 @@ impl Found {
     }
 }
 
-fn key3((warehouse, district, number): (i32, i32, i32)) -> [i32; 3] {
-    [warehouse, district, number]
+/// A key of three numbers: warehouse, district, and a number in the district.
+fn key_of_row(key: (i32, i32, i32)) -> [i32; 3] {
+    key.into()
 }
-fn of_district((warehouse, district, _): (i32, i32, i32)) -> [i32; 2] {
-    [warehouse, district]
+
+/// The warehouse and the district of such a key.
+fn key_of_district(key: (i32, i32, i32)) -> [i32; 2] {
+    [key.0, key.1]
 }
 
 /// Examines a database, which was loaded with a population.
@@ -267,7 +270,7 @@ fn sums_of_payments(database: &Database, found: &mut Found) {
 fn orders(database: &Database, found: &mut Found) {
     let last = |keys: &mut dyn Iterator<Item = (i32, i32, i32)>| {
         // Keys come in order, so that the last one of a district is its largest.
-        keys.map(|key| (of_district(key), i64::from(key.2))).collect::<Side<2>>()
+        keys.map(|key| (key_of_district(key), i64::from(key.2))).collect::<Side<2>>()
     };
     let next: Side<2> =
         database.districts.values().map(|row| ([row.warehouse, row.id], i64::from(row.next_order) - 1)).collect();
@@ -275,28 +278,29 @@ fn orders(database: &Database, found: &mut Found) {
     let newest = last(&mut database.new_orders.iter().copied());
     let with_new_orders = next.iter().filter(|(key, _)| newest.contains_key(*key)).map(|(key, next)| (*key, *next));
     found.compare(Check::NextOrder, &with_new_orders.collect(), &newest);
-    let count = sums(database.new_orders.iter().map(|key| (of_district(*key), 1)));
-    let oldest: Side<2> = database.new_orders.iter().rev().map(|key| (of_district(*key), i64::from(key.2))).collect();
+    let count = sums(database.new_orders.iter().map(|key| (key_of_district(*key), 1)));
+    let oldest: Side<2> =
+        database.new_orders.iter().rev().map(|key| (key_of_district(*key), i64::from(key.2))).collect();
     let span = newest.iter().map(|(key, newest)| (*key, newest - oldest[key] + 1)).collect();
     found.compare(Check::NewOrderGaps, &span, &count);
     let without_carrier = database.orders.values().filter(|order| order.carrier.is_none());
-    let without_carrier = without_carrier.map(|order| (key3(order.key), 1)).collect();
-    let new = database.new_orders.iter().map(|key| (key3(*key), 1)).collect();
+    let without_carrier = without_carrier.map(|order| (key_of_row(order.key), 1)).collect();
+    let new = database.new_orders.iter().map(|key| (key_of_row(*key), 1)).collect();
     found.compare(Check::NewOrdersHaveNoCarrier, &without_carrier, &new);
-    let all = database.orders.keys().map(|key| (of_district(*key), 1));
-    let rest = sums(all.chain(database.new_orders.iter().map(|key| (of_district(*key), -1))));
+    let all = database.orders.keys().map(|key| (key_of_district(*key), 1));
+    let rest = sums(all.chain(database.new_orders.iter().map(|key| (key_of_district(*key), -1))));
     let delivered = database.orders.values().filter(|order| order.carrier.is_some());
-    found.compare_to_zero(Check::OrdersDelivered, &rest, sums(delivered.map(|order| (of_district(order.key), 1))));
+    found.compare_to_zero(Check::OrdersDelivered, &rest, sums(delivered.map(|order| (key_of_district(order.key), 1))));
 }
 
 /// Conditions 4, 6 and 7.
 fn lines(database: &Database, found: &mut Found) {
     let promised = database.orders.values().map(|order| (order.key, i64::from(order.lines)));
-    let by_district = sums(promised.clone().map(|(key, lines)| (of_district(key), lines)));
+    let by_district = sums(promised.clone().map(|(key, lines)| (key_of_district(key), lines)));
     let lines = database.lines.keys().map(|(order, _)| *order);
-    found.compare(Check::LinesOfDistrict, &by_district, &sums(lines.clone().map(|key| (of_district(key), 1))));
-    let by_order = sums(promised.map(|(key, lines)| (key3(key), lines)));
-    found.compare(Check::LinesOfOrder, &by_order, &sums(lines.map(|key| (key3(key), 1))));
+    found.compare(Check::LinesOfDistrict, &by_district, &sums(lines.clone().map(|key| (key_of_district(key), 1))));
+    let by_order = sums(promised.map(|(key, lines)| (key_of_row(key), lines)));
+    found.compare(Check::LinesOfOrder, &by_order, &sums(lines.map(|key| (key_of_row(key), 1))));
     let key = |(order, number): &((i32, i32, i32), i32)| [order.0, order.1, order.2, *number];
     let has_carrier = |order| database.orders.get(order).is_some_and(|order| order.carrier.is_some());
     let carried = database.lines.keys().map(|at| (key(at), i64::from(has_carrier(&at.0)))).collect();
@@ -313,7 +317,7 @@ fn balances(database: &Database, found: &mut Found) {
     let delivered = sums(delivered);
     let paid =
         database.history.iter().map(|row| ([row.customer_warehouse, row.customer_district, row.customer], -row.amount));
-    let customers = database.customers.values().map(|row| (key3(row.key), row.account));
+    let customers = database.customers.values().map(|row| (key_of_row(row.key), row.account));
     let balances = customers.clone().map(|(key, account)| (key, account.balance)).collect();
     found.compare_to_zero(Check::Balance, &balances, sums(delivered.clone().into_iter().chain(paid)));
     let both = customers.map(|(key, account)| (key, account.balance + account.ytd_payment)).collect();

@@ -126,8 +126,8 @@ impl Population {
             LoadPart::Items => making.items(put),
             LoadPart::Warehouse(warehouse) => making.warehouse(warehouse, put),
             LoadPart::Stock(warehouse) => making.stock(warehouse, put),
-            LoadPart::Customers(warehouse, district) => making.customers((warehouse, district), put),
-            LoadPart::Orders(warehouse, district) => making.orders((warehouse, district), put),
+            LoadPart::Customers(warehouse, district) => making.customers(warehouse, district, put),
+            LoadPart::Orders(warehouse, district) => making.orders(warehouse, district, put),
         }
     }
 }
@@ -226,7 +226,8 @@ impl Making {
 
     fn customers<E>(
         &mut self,
-        (warehouse, district): (i32, i32),
+        warehouse: i32,
+        district: i32,
         put: &mut impl FnMut(Row) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut bad = Chosen::tenth(self.scale.customers());
@@ -280,7 +281,8 @@ impl Making {
 
     fn orders<E>(
         &mut self,
-        (warehouse, district): (i32, i32),
+        warehouse: i32,
+        district: i32,
         put: &mut impl FnMut(Row) -> Result<(), E>,
     ) -> Result<(), E> {
         let customers = self.permutation(self.scale.orders());

@@ -376,13 +376,13 @@ fn is_unit(unit: Bytes) -> Result<(), Wrong> {
 /// Each unit is used once, so an operation must not reach into the next one.
 fn holds(unit: Bytes, size: &Size) -> Result<(), Wrong> {
     is_unit(unit)?;
-    match unit < size.to {
-        true => wrong(
+    if unit < size.to {
+        return wrong(
             format!("an operation of {} is longer than its unit of {unit}", size.to),
             format!("write a unit of {} or more", size.to),
-        ),
-        false => Ok(()),
+        );
     }
+    Ok(())
 }
 
 fn comes_back(reread: Reread, unit: Bytes) -> Result<(), Wrong> {

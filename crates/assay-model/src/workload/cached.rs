@@ -52,10 +52,10 @@ impl Caching {
         if self.size.get() / block > u64::from(u32::MAX) - 1 {
             return Err("a cache has at most 4294967294 blocks: write a larger block".to_owned());
         }
-        match self.warm > MOST_WARM {
-            true => Err(format!("at most {MOST_WARM} operations pass a cache before the run")),
-            false => Ok(()),
+        if self.warm > MOST_WARM {
+            return Err(format!("at most {MOST_WARM} operations pass a cache before the run"));
         }
+        Ok(())
     }
 }
 

@@ -66,7 +66,8 @@ fn every(source: Source<'_>, keys: &StreamKeys) -> Result<Option<u32>, Fault> {
 pub(super) fn follow_writes(
     source: Source<'_>,
     tables: &[Spanned<StreamKeys>],
-    (streams, steps): (&[Stream], &[Step]),
+    streams: &[Stream],
+    steps: &[Step],
     targets: usize,
 ) -> Result<(), Fault> {
     let step = |stream: &Stream| steps.iter().position(|step| step.streams.contains(&stream.name));

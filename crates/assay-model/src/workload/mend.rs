@@ -111,10 +111,7 @@ impl Mended {
         let is_stream = self.text[header].contains("stream");
         let name = self.text[body.clone()].lines().find(|line| line.trim_start().starts_with("name")).unwrap_or("");
         let name = if missing == Some("name") || name.is_empty() { self.new_name() } else { name.to_owned() };
-        let (body, with) = match is_stream {
-            true => (body.start..body.end, format!("[[stream]]\n{name}{STREAM}")),
-            false => (body, String::new()),
-        };
+        let with = if is_stream { format!("[[stream]]\n{name}{STREAM}") } else { String::new() };
         self.replace(body, &with);
         true
     }

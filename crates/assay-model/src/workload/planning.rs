@@ -58,7 +58,7 @@ impl Workload {
         notes.extend(multiplied(&streams, times)?);
         let timing = self.timing.adjusted(adjust, lives::all_over(&streams, &self.load.loops))?;
         let mut phases = timing.in_phases(&self.load.streams)?;
-        notes.extend(lives::fit(&streams, &self.load.loops, (timing.warm_up, timing.duration))?);
+        notes.extend(lives::fit(&streams, &self.load.loops, timing.warm_up, timing.duration)?);
         if lives::end_when_done(&streams, &self.load.loops) {
             let measured = phases.iter_mut().filter(|phase| phase.kind == PhaseKind::Measure);
             measured.for_each(|phase| phase.until_done = true);
@@ -158,13 +158,13 @@ impl Workload {
 /// What to say about streams of a load that is `times` what was written, where some have no rate to be multiplied.
 fn multiplied(streams: &[Stream], times: Multiple) -> Result<Option<String>, String> {
     let closed = streams.iter().filter(|stream| stream.arrival.rate().is_none()).count();
-    match times != Multiple::ONE && closed > 0 {
-        true if closed == streams.len() => {
-            Err(format!("a load of {times} cannot be offered: {}", Plan::ONLY_CLOSED_LOOPS))
-        }
-        true => Ok(Some("closed-loop streams have no rate and are not multiplied by --load".into())),
-        false => Ok(None),
+    if times == Multiple::ONE || closed == 0 {
+        return Ok(None);
     }
+    if closed == streams.len() {
+        return Err(format!("a load of {times} cannot be offered: {}", Plan::ONLY_CLOSED_LOOPS));
+    }
+    Ok(Some("closed-loop streams have no rate and are not multiplied by --load".into()))
 }
 
 impl Load {
@@ -196,10 +196,10 @@ impl Load {
             }
         }
         let rate: f64 = streams.iter().filter_map(|stream| stream.arrival.peak()).sum();
-        match rate > MOST_RATE {
-            true => Err(format!("at {load} {rate:.0} operations a second are asked for; ask for at most {MOST_RATE}")),
-            false => Ok((streams, oltp)),
+        if rate > MOST_RATE {
+            return Err(format!("at {load} {rate:.0} operations a second are asked for; ask for at most {MOST_RATE}"));
         }
+        Ok((streams, oltp))
     }
 
     /// The lanes that have streams, and only those of their streams that exist.
@@ -214,10 +214,8 @@ impl Load {
 
     /// What is seen once begins anywhere, because nothing is known of what was seen before.
     fn before(&self, seed: u64) -> Before {
-        let seen = match self.streams.iter().any(Stream::goes_once) {
-            true => Prng::child(seed, &[]).next_u64() >> 12,
-            false => 0,
-        };
+        let goes_once = self.streams.iter().any(Stream::goes_once);
+        let seen = if goes_once { Prng::child(seed, &[]).next_u64() >> 12 } else { 0 };
         Before { time: Span::ZERO, seen: Bytes::new(seen) }
     }
 

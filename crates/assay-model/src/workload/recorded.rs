@@ -11,12 +11,20 @@ use crate::size::Size;
 use assay_base::{Bytes, Direction, Fault, Multiple, Rate, Share};
 use toml::Spanned;
 
+/// What the file says of the operations of a recording besides their sizes, places and times.
+pub(super) struct RecordedData {
+    pub(super) direction: Direction,
+    pub(super) durable: bool,
+    pub(super) compress_to: Share,
+    pub(super) duplicates: Share,
+}
+
 /// The stream of the recorded operations of one direction. Its size and rate are placeholders until the recording has
 /// been read.
 pub(super) fn stream(
     source: Source<'_>,
     keys: &StreamKeys,
-    (direction, durable, content): (Direction, bool, (Share, Share)),
+    data: RecordedData,
     recorded: &Spanned<RecordedKeys>,
 ) -> Result<Stream, Fault> {
     let own = keys.of_data().filter(|(key, _)| !["content", "durable", "bytes"].contains(key));
@@ -40,6 +48,7 @@ pub(super) fn stream(
     if file.is_empty() {
         return Err(source.fault(recorded.span(), "a recording without a name", "write recorded = \"trace.txt\""));
     }
+    let RecordedData { direction, durable, compress_to, duplicates } = data;
     let recording = Recording::named(file.clone(), speed.unwrap_or(Multiple::ONE), fit.is_some());
     Ok(Stream {
         name: keys.name.get_ref().clone(),
@@ -51,8 +60,8 @@ pub(super) fn stream(
             address: Address::Recorded,
             extent: None,
             places: None,
-            compress_to: content.0,
-            duplicates: content.1,
+            compress_to,
+            duplicates,
         }),
         arrival: Arrival::Recorded { rate: Rate::per_second(1), recording },
         per_target: true,

@@ -8,7 +8,7 @@ use super::flush;
 use super::looped::{LoopKeys, Membership, loops, whole};
 use super::names::{NAMES, is_name};
 use super::pace::RateKeys;
-use super::recorded;
+use super::recorded::{self, RecordedData};
 use super::source::Source;
 use super::step::Step;
 use super::stream_keys::{ContentKeys, RangeKeys, StreamKeys, Way, own_life};
@@ -64,7 +64,7 @@ pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
     keeps_phases(source, &file)?;
     let steps = steps(source, &file)?;
     few_enough(source, &file.stream, &steps)?;
-    flush::follow_writes(source, &file.stream, (&streams, &steps), names.len())?;
+    flush::follow_writes(source, &file.stream, &streams, &steps, names.len())?;
     lanes.extend(whole(source, &file.looped, &loops, &mut streams)?);
     let mut workload = Workload::new(source.file, "streams", streams, |_| Vec::new());
     let common = file.common();
@@ -176,7 +176,7 @@ fn stream(source: Source<'_>, table: &Spanned<StreamKeys>, loops: &[Loop]) -> Re
     }
     let Way::Data(direction) = *keys.direction.get_ref() else {
         let none = Size::fixed(Bytes::default());
-        return flush::stream(source, keys, loops, || arrival(source, table, (&none, loops)));
+        return flush::stream(source, keys, loops, || arrival(source, table, &none, loops));
     };
     let reads_only = direction == Direction::Read && (keys.content.is_some() || keys.durable.is_some());
     if reads_only {
@@ -190,7 +190,8 @@ fn stream(source: Source<'_>, table: &Spanned<StreamKeys>, loops: &[Loop]) -> Re
     if let Some(recorded) =
         keys.arrival.as_ref().and_then(|arrival| Some((arrival.span(), arrival.get_ref().recorded()?)))
     {
-        let what = (direction, durable, content(source, table)?);
+        let (compress_to, duplicates) = content(source, table)?;
+        let what = RecordedData { direction, durable, compress_to, duplicates };
         return recorded::stream(source, keys, what, &Spanned::new(recorded.0, recorded.1));
     }
     let size = size(source, table)?;
@@ -202,7 +203,7 @@ fn stream(source: Source<'_>, table: &Spanned<StreamKeys>, loops: &[Loop]) -> Re
         ));
     }
     let address = address(source, keys, &size)?;
-    let arrival = arrival(source, table, (&size, loops))?;
+    let arrival = arrival(source, table, &size, loops)?;
     if matches!(address, Address::NeverSeen { .. }) && arrival.rate().is_none() {
         return Err(source.fault(
             keys.address.as_ref().map_or(table.span(), Spanned::span),
@@ -272,14 +273,12 @@ fn keeps_phases(source: Source<'_>, file: &File) -> Result<(), Fault> {
 /// Refuses more streams at the same time than a run can have.
 fn few_enough(source: Source<'_>, streams: &[Spanned<StreamKeys>], steps: &[Step]) -> Result<(), Fault> {
     let largest = steps.iter().map(|step| step.streams.len()).max().unwrap_or(streams.len());
-    match largest > MOST_STREAMS {
-        true => {
-            let where_they_are = if steps.is_empty() { "" } else { " in a step" };
-            let remedy = format!("write at most {MOST_STREAMS}, or more steps with fewer of them");
-            Err(Fault::whole(source.file, format!("too many streams{where_they_are}: {largest}"), remedy))
-        }
-        false => Ok(()),
+    if largest > MOST_STREAMS {
+        let where_they_are = if steps.is_empty() { "" } else { " in a step" };
+        let remedy = format!("write at most {MOST_STREAMS}, or more steps with fewer of them");
+        return Err(Fault::whole(source.file, format!("too many streams{where_they_are}: {largest}"), remedy));
     }
+    Ok(())
 }
 
 /// The streams of each step. Steps are numbered from 1, without a gap.
@@ -402,13 +401,13 @@ fn rate(source: Source<'_>, rate: &Spanned<RateKeys>, size: &Size) -> Result<Rat
     let fault = |what: &str, remedy: &str| source.fault(rate.span(), what, remedy);
     let meant = rate.get_ref().rate(size);
     let meant = meant.ok_or_else(|| fault("this rate is too large to be represented", "write a smaller one"))?;
-    match meant.is_zero() {
-        true => Err(fault("a rate of zero schedules nothing", "write a rate above 0/s, or remove the stream")),
-        false => Ok(meant),
+    if meant.is_zero() {
+        return Err(fault("a rate of zero schedules nothing", "write a rate above 0/s, or remove the stream"));
     }
+    Ok(meant)
 }
 
-fn arrival(source: Source<'_>, table: &Spanned<StreamKeys>, (size, loops): (&Size, &[Loop])) -> Result<Arrival, Fault> {
+fn arrival(source: Source<'_>, table: &Spanned<StreamKeys>, size: &Size, loops: &[Loop]) -> Result<Arrival, Fault> {
     let keys = table.get_ref();
     let open = keys.has_pace();
     match (&keys.looped, &keys.share, &keys.line) {
