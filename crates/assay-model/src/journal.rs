@@ -147,9 +147,10 @@ fn readers(plan: &Plan, writer: u16, target: u16, block: u32, length: u64) -> Re
                 target + 1
             ));
         }
-        let shift = |copy: u32| u64::from(copy) * len / u64::from(copies.max(1));
-        let reader = |copy| Reader { stream: at, distance: distance.get() + shift(copy), len: len as u32, next: 0 };
-        all.extend((0..copies).map(reader));
+        for copy in 0..copies {
+            let shift = u64::from(copy) * len / u64::from(copies.max(1));
+            all.push(Reader { stream: at, distance: distance.get() + shift, len: len as u32, next: 0 });
+        }
     }
     Ok(all)
 }

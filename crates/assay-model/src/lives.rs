@@ -30,8 +30,12 @@ pub(crate) fn end_when_done(streams: &[Stream], loops: &[Loop]) -> bool {
 
 /// When the last stream ends, if all of them end at times that are known before the run.
 pub fn all_over(streams: &[Stream], loops: &[Loop]) -> Option<Span> {
-    let by_time = |life: &Life| life.ends_at().filter(|_| life.is_by_time());
-    streams.iter().map(|stream| by_time(life_of(stream, loops))).collect::<Option<Vec<_>>>()?.into_iter().max()
+    let mut last = None;
+    for stream in streams {
+        let life = life_of(stream, loops);
+        last = last.max(Some(life.ends_at().filter(|_| life.is_by_time())?));
+    }
+    last
 }
 
 /// Checks the lives of a run that measures for `measure` after `warm_up`, and returns notes for the reader of the plan.

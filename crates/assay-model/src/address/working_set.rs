@@ -35,13 +35,17 @@ const WRITE: &str = "write a share and a time, such as \"10%/h\" or \"1%/30s\"";
 impl FromStr for Turnover {
     type Err = String;
     fn from_str(text: &str) -> Result<Turnover, String> {
-        let fault = || format!("\"{}\" is not a turnover; {WRITE}", text.escape_debug());
-        let (share, span) = text.split_once('/').ok_or_else(fault)?;
-        // A unit without a number, such as `h`, is one of that unit.
-        let span = if span.starts_with(|c: char| c.is_ascii_digit()) { span.to_owned() } else { format!("1{span}") };
-        let (share, span): (Share, Span) = share.parse().ok().zip(span.parse().ok()).ok_or_else(fault)?;
-        if span.is_zero() { Err(fault()) } else { Ok(Turnover { share, span }) }
+        parse_turnover(text).ok_or_else(|| format!("\"{}\" is not a turnover; {WRITE}", text.escape_debug()))
     }
+}
+
+/// A share and a time, which is not zero.
+fn parse_turnover(text: &str) -> Option<Turnover> {
+    let (share, span) = text.split_once('/')?;
+    // A unit without a number, such as `h`, is one of that unit.
+    let span = if span.starts_with(|c: char| c.is_ascii_digit()) { span.to_owned() } else { format!("1{span}") };
+    let (share, span): (Share, Span) = share.parse().ok().zip(span.parse().ok())?;
+    (!span.is_zero()).then_some(Turnover { share, span })
 }
 
 impl fmt::Display for Turnover {

@@ -10,7 +10,7 @@ use crate::life::Life;
 use crate::plan::{Address, Arrival, Block, Stream, Work};
 use crate::profile::Derivation;
 use crate::size::{Size, Sizes};
-use assay_base::{Bound, Bytes, Criterion, Direction, Measure, Rate, Share, Span};
+use assay_base::{Bound, Bytes, Criterion, Direction, Measure, Rate, Share};
 
 /// The names of the streams.
 pub(super) const READS: &str = "db-reads";
@@ -115,16 +115,15 @@ impl Mail {
 
     fn rates(&self) -> Option<Rates> {
         let all = self.transactional()?;
-        let of = |share: u64| all.scaled(share, WHOLE);
         let (reads, growth) = (self.flow.reads.as_ppb(), self.flow.growth.as_ppb());
         let written = WHOLE.checked_sub(reads)?;
         let extends = (u128::from(written) * u128::from(growth) / u128::from(WHOLE)) as u64;
-        let log = of(self.flow.log_writes.as_ppb())?;
+        let log = all.scaled(self.flow.log_writes.as_ppb(), WHOLE)?;
         let shipped = self.flow.log_mean.get().checked_mul(u64::from(self.copies).saturating_sub(1))?;
         Some(Rates {
-            reads: of(reads)?,
-            writes: of(written.checked_sub(extends)?)?,
-            extends: of(extends)?,
+            reads: all.scaled(reads, WHOLE)?,
+            writes: all.scaled(written.checked_sub(extends)?, WHOLE)?,
+            extends: all.scaled(extends, WHOLE)?,
             log,
             log_reads: log.scaled(shipped, LOG_READ.get())?,
         })
@@ -173,16 +172,18 @@ impl Mail {
     /// The criteria that decide the verdict.
     pub(crate) fn criteria(&self) -> Vec<Criterion> {
         let sample = SAMPLE_MEAN[usize::from(self.test == Test::Stress)];
-        let criterion = |stream: &str, mean: Span, window: Option<Span>| Criterion {
-            stream: stream.to_owned(),
-            measure: Measure::Response,
-            bound: Bound::MeanAtMost(mean),
-            window,
-        };
-        [(READS, READ_MEAN), (LOG_WRITES, LOG_MEAN)]
-            .into_iter()
-            .flat_map(|(stream, mean)| [criterion(stream, mean, None), criterion(stream, sample, Some(SAMPLE))])
-            .collect()
+        let mut criteria = Vec::new();
+        for (stream, whole) in [(READS, READ_MEAN), (LOG_WRITES, LOG_MEAN)] {
+            for (mean, window) in [(whole, None), (sample, Some(SAMPLE))] {
+                criteria.push(Criterion {
+                    stream: stream.to_owned(),
+                    measure: Measure::Response,
+                    bound: Bound::MeanAtMost(mean),
+                    window,
+                });
+            }
+        }
+        criteria
     }
 
     /// What the reader of the results must know.
@@ -193,39 +194,44 @@ impl Mail {
     /// How the numbers were computed, and which sources they come from.
     pub(crate) fn derivation(&self) -> Vec<Derivation> {
         let Some((rates, all)) = self.rates().zip(self.transactional()) else { return Vec::new() };
-        let step = |what: &str, formula: String, rate: Rate, source| {
-            Derivation::new(what, formula, format!("{:.3}/s", rate.as_f64()), source)
-        };
         let flow = &self.flow;
-        let usual =
-            |own: Share, usual: Share| if own == usual { "report of Jetstress 2010" } else { "the workload's own" };
         let mut steps = vec![
-            step(
+            derived(
                 "transactional I/O",
                 format!("{} mailboxes × {}", self.mailboxes, self.iops_per_mailbox),
                 all,
                 "the workload's own",
             ),
-            step(READS, format!("{} of that", flow.reads), rates.reads, usual(flow.reads, USUAL_READS)),
-            step(
+            derived(READS, format!("{} of that", flow.reads), rates.reads, source_of(flow.reads, USUAL_READS)),
+            derived(
                 "db-writes and db-extends",
                 format!("the rest; {} of them extend the database", flow.growth),
                 rates.writes.plus(rates.extends).unwrap_or(rates.writes),
-                usual(flow.growth, USUAL_GROWTH),
+                source_of(flow.growth, USUAL_GROWTH),
             ),
-            step(
+            derived(
                 LOG_WRITES,
                 format!("{} of transactional I/O, {} in the mean", flow.log_writes, flow.log_mean),
                 rates.log,
-                usual(flow.log_writes, USUAL_LOG_WRITES),
+                source_of(flow.log_writes, USUAL_LOG_WRITES),
             ),
         ];
         if self.copies > 1 {
             let formula = format!("{} × {} of log / {LOG_READ}", self.copies - 1, flow.log_mean);
-            steps.push(step(LOG_READS, formula, rates.log_reads, "assumed"));
+            steps.push(derived(LOG_READS, formula, rates.log_reads, "assumed"));
         }
         steps
     }
+}
+
+/// A rate, and where it comes from.
+fn derived(what: &str, formula: String, rate: Rate, source: &str) -> Derivation {
+    Derivation::new(what, formula, format!("{:.3}/s", rate.as_f64()), source)
+}
+
+/// Where a share comes from: the report, if it is the one of the report.
+fn source_of(own: Share, usual: Share) -> &'static str {
+    if own == usual { "report of Jetstress 2010" } else { "the workload's own" }
 }
 
 /// Operations per second of one database at 1x.
