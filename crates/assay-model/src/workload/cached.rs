@@ -60,11 +60,11 @@ impl Caching {
 }
 
 pub(super) fn read(source: Source<'_>, keys: &Spanned<CacheKeys>) -> Result<Kind, Fault> {
-    let fault = |what: &str, remedy: &str| source.fault(keys.span(), what, remedy);
-    match &keys.get_ref().path {
-        Some(path) => device(path, keys.get_ref()).map(Kind::Device).map_err(|(what, remedy)| fault(&what, remedy)),
-        None => simulated(keys.get_ref()).map(Kind::Simulated).map_err(|(what, remedy)| fault(&what, remedy)),
-    }
+    let kind = match &keys.get_ref().path {
+        Some(path) => device(path, keys.get_ref()).map(Kind::Device),
+        None => simulated(keys.get_ref()).map(Kind::Simulated),
+    };
+    kind.map_err(|(what, remedy)| source.fault(keys.span(), what, remedy))
 }
 
 fn simulated(keys: &CacheKeys) -> Result<Caching, (String, &'static str)> {

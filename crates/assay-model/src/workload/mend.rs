@@ -171,10 +171,9 @@ struct Entry {
 /// The innermost entry that contains the position.
 fn find(table: &DeTable<'_>, span: &Range<usize>) -> Option<Entry> {
     table.iter().find_map(|(key, value)| {
-        let within = || inside(value, span);
         let entry = Entry { name: key.get_ref().to_string(), key: key.span(), value: value.span() };
         let holds = entry.key.start <= span.start && span.start < entry.value.end.max(entry.key.end);
-        within().or(holds.then_some(entry))
+        inside(value, span).or(holds.then_some(entry))
     })
 }
 

@@ -96,10 +96,11 @@ impl Workload {
             if named.file != file {
                 continue;
             }
-            let none = || format!("{file} has no {direction} for the stream {}: remove the stream", stream.name);
-            let recording = named.filled(lines, direction).ok_or_else(none)?;
-            let lengths = || recording.lines().iter().map(|line| Bytes::new(line.len.into()));
-            let (from, to) = (lengths().min().unwrap_or_default(), lengths().max().unwrap_or_default());
+            let recording = named.filled(lines, direction).ok_or_else(|| {
+                format!("{file} has no {direction} for the stream {}: remove the stream", stream.name)
+            })?;
+            let lengths = recording.lines().iter().map(|line| Bytes::new(line.len.into()));
+            let (from, to) = (lengths.clone().min().unwrap_or_default(), lengths.max().unwrap_or_default());
             // The rate is the mean over the whole recording, which may consist of a single operation.
             let last = lines.last().map_or(0, |line| recording.wanted(line).as_ns()).max(SHORTEST_NS);
             let rate = Rate::ratio(u128::from(recording.operations) * 1_000_000_000, last.into());
@@ -117,8 +118,8 @@ impl Workload {
 
     /// Checks that all recordings have been read; without their operations no plan can be made.
     pub(super) fn has_its_recordings(&self) -> Result<(), String> {
-        let unread = |recording: &&Recording| recording.lines().is_empty();
-        match self.load.streams.iter().filter_map(|stream| stream.arrival.recording()).find(unread) {
+        let mut recordings = self.load.streams.iter().filter_map(|stream| stream.arrival.recording());
+        match recordings.find(|recording| recording.lines().is_empty()) {
             Some(recording) => Err(format!("the recording {} has not been read", recording.file)),
             None => Ok(()),
         }

@@ -121,13 +121,24 @@ fn target(source: Source<'_>, keys: &StreamKeys, names: &[String]) -> Result<Vec
     Ok(places)
 }
 
+/// The unit of a stream's places, or its largest operation where it has no unit.
+fn largest_of(block: &Block) -> Bytes {
+    if block.address.unit().get() == 0 { block.size.to } else { block.address.unit() }
+}
+
+/// The loop of a stream, as the file describes it.
+fn loop_of<'a>(file: &'a File, keys: &StreamKeys) -> Option<&'a LoopKeys> {
+    let name = keys.looped.as_ref()?.get_ref();
+    file.looped.iter().map(Spanned::get_ref).find(|known| known.name() == name)
+}
+
 /// Checks that streams with the same `places` can go to the same places: what decides about places must be equal in all
 /// of them.
 fn shares_places(source: Source<'_>, keys: &StreamKeys, stream: &Stream, before: &[Stream]) -> Result<(), Fault> {
     let Some((places, own)) = keys.places.as_ref().zip(stream.block()) else { return Ok(()) };
-    let fault = |what: &str, remedy: &str| Err(source.fault(places.span(), what, remedy));
     if own.address.law().is_none() && (!own.address.has_cursor() || keys.looped.is_none()) {
-        return fault(
+        return source.refuse(
+            places.span(),
             "this address has no places that streams could share",
             "places go with zipf, hotspot, zones and working_set: streams of one name have the same hot places; in one loop also with \
              sequential, once, runs, walk and bands: they have one cursor",
@@ -135,15 +146,14 @@ fn shares_places(source: Source<'_>, keys: &StreamKeys, stream: &Stream, before:
     }
     let alike = before.iter().filter(|it| it.block().is_some_and(|block| block.places == own.places));
     if own.address.has_cursor() && alike.clone().any(|it| it.arrival.loop_name() != stream.arrival.loop_name()) {
-        return fault("a cursor is shared within one loop only", "write other places, or the same loop");
+        let remedy = "write other places, or the same loop";
+        return source.refuse(places.span(), "a cursor is shared within one loop only", remedy);
     }
     let others = alike.filter_map(Stream::block);
     for other in others {
-        let largest = |block: &Block| {
-            block.address.unit().max(if block.address.unit().get() == 0 { block.size.to } else { Bytes::default() })
-        };
-        if (&other.address, other.extent, largest(other)) != (&own.address, own.extent, largest(own)) {
-            return fault(
+        if (&other.address, other.extent, largest_of(other)) != (&own.address, own.extent, largest_of(own)) {
+            return source.refuse(
+                places.span(),
                 "another stream of these places has another address, range or largest size",
                 "write the same for all of them, with a unit in address where sizes differ",
             );
@@ -158,12 +168,13 @@ fn lane(source: Source<'_>, keys: &StreamKeys, stream: &Stream) -> Result<Option
     let Some(bound) = &keys.in_flight_bound else {
         return Ok(stream.arrival.slots().map(|slots| Lane::of(keys.name.get_ref(), slots)));
     };
-    let fault = |what, remedy: String| Err(source.fault(bound.span(), what, remedy));
     if keys.rate.is_none() {
-        return fault("a closed loop (in_flight) has no other bound", "remove in_flight_bound".to_owned());
+        let what = "a closed loop (in_flight) has no other bound";
+        return source.refuse(bound.span(), what, "remove in_flight_bound");
     }
     if !(1..=LARGEST_BOUND).contains(bound.get_ref()) {
-        return fault("the in-flight bound is out of range", format!("write 1 to {LARGEST_BOUND}"));
+        let remedy = format!("write 1 to {LARGEST_BOUND}");
+        return source.refuse(bound.span(), "the in-flight bound is out of range", remedy);
     }
     Ok(Some(Lane::of(keys.name.get_ref(), *bound.get_ref())))
 }
@@ -283,10 +294,6 @@ fn few_enough(source: Source<'_>, streams: &[Spanned<StreamKeys>], steps: &[Step
 
 /// The streams of each step. Steps are numbered from 1, without a gap.
 fn steps(source: Source<'_>, file: &File) -> Result<Vec<Step>, Fault> {
-    let looped = |keys: &StreamKeys| {
-        let name = keys.looped.as_ref()?.get_ref();
-        file.looped.iter().map(Spanned::get_ref).find(|it| it.name() == name)
-    };
     let mut of: Vec<(&Spanned<u32>, &String)> = Vec::new();
     for keys in file.stream.iter().map(Spanned::get_ref) {
         if let Some(step) = keys.step.as_ref().filter(|_| keys.looped.is_some()) {
@@ -296,7 +303,7 @@ fn steps(source: Source<'_>, file: &File) -> Result<Vec<Step>, Fault> {
                 "write step into the [[loop]]",
             ));
         }
-        let step = keys.step.as_ref().or_else(|| looped(keys).and_then(LoopKeys::step));
+        let step = keys.step.as_ref().or_else(|| loop_of(file, keys).and_then(LoopKeys::step));
         of.extend(step.map(|step| (step, keys.name.get_ref())));
     }
     let Some((first, _)) = of.first() else { return Ok(Vec::new()) };
@@ -308,8 +315,8 @@ fn steps(source: Source<'_>, file: &File) -> Result<Vec<Step>, Fault> {
         ));
     }
     if of.len() < file.stream.len() {
-        let named = |keys: &&StreamKeys| of.iter().any(|(_, name)| *name == keys.name.get_ref());
-        let without = file.stream.iter().map(Spanned::get_ref).find(|keys| !named(keys));
+        let mut all = file.stream.iter().map(Spanned::get_ref);
+        let without = all.find(|keys| !of.iter().any(|(_, name)| *name == keys.name.get_ref()));
         let span = without.map_or(first.span(), |keys| keys.name.span());
         return Err(source.fault(
             span,
@@ -331,11 +338,12 @@ fn steps(source: Source<'_>, file: &File) -> Result<Vec<Step>, Fault> {
             "number the steps 1, 2, 3 without a gap",
         ));
     }
-    let step = |number| {
+    let mut steps = Vec::new();
+    for number in 1..=last {
         let own = of.iter().filter(|(step, _)| *step.get_ref() == number);
-        Step { streams: own.map(|(_, name)| (*name).clone()).collect(), notes: Vec::new() }
-    };
-    Ok((1..=last).map(step).collect())
+        steps.push(Step { streams: own.map(|(_, name)| (*name).clone()).collect(), notes: Vec::new() });
+    }
+    Ok(steps)
 }
 
 fn address(source: Source<'_>, keys: &StreamKeys, size: &Size) -> Result<Address, Fault> {
@@ -398,11 +406,12 @@ fn content(source: Source<'_>, table: &Spanned<StreamKeys>) -> Result<(Share, Sh
 
 /// The rate of a stream, which must be above zero.
 fn rate(source: Source<'_>, rate: &Spanned<RateKeys>, size: &Size) -> Result<Rate, Fault> {
-    let fault = |what: &str, remedy: &str| source.fault(rate.span(), what, remedy);
-    let meant = rate.get_ref().rate(size);
-    let meant = meant.ok_or_else(|| fault("this rate is too large to be represented", "write a smaller one"))?;
+    let Some(meant) = rate.get_ref().rate(size) else {
+        return source.refuse(rate.span(), "this rate is too large to be represented", "write a smaller one");
+    };
     if meant.is_zero() {
-        return Err(fault("a rate of zero schedules nothing", "write a rate above 0/s, or remove the stream"));
+        let remedy = "write a rate above 0/s, or remove the stream";
+        return source.refuse(rate.span(), "a rate of zero schedules nothing", remedy);
     }
     Ok(meant)
 }
