@@ -79,8 +79,7 @@ impl Ranges {
 
     /// The number of blocks that are cached, of all targets together.
     pub fn blocks(&self) -> u64 {
-        let blocks = |(start, end): &(u64, u64)| (end - start) / u64::from(self.block);
-        self.parts.iter().flatten().map(blocks).sum()
+        self.parts.iter().flatten().map(|(start, end)| (end - start) / u64::from(self.block)).sum()
     }
 
     /// Whether every block that an operation touches is cached.

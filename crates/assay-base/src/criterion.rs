@@ -13,7 +13,7 @@
 //! A percentile or a maximum that must be at most a time is converted to a share over that time, so that there is only
 //! one way to count.
 
-use crate::{Bytes, Rate, Share, Span};
+use crate::{Bytes, Rate, Share, Span, UnitError};
 use std::fmt;
 use std::str::FromStr;
 
@@ -129,9 +129,10 @@ impl Bound {
     pub fn as_percentile(&self) -> Option<String> {
         let Bound::OverAtMost { over, at_most } = self else { return None };
         let below = Share::from_ppb(Share::WHOLE.as_ppb().checked_sub(at_most.as_ppb())?);
-        Some(match below == Share::WHOLE {
-            true => format!("max at most {over}"),
-            false => format!("p{} at most {over}", below.to_string().trim_end_matches('%')),
+        Some(if below == Share::WHOLE {
+            format!("max at most {over}")
+        } else {
+            format!("p{} at most {over}", below.to_string().trim_end_matches('%'))
         })
     }
 }
@@ -166,63 +167,55 @@ impl Criterion {
         let spaced = spaced(text);
         let mut words: Vec<&str> = spaced.split_whitespace().collect();
         signs_to_words(&mut words);
-        let is_bound = |word: &&str| matches!(*word, "over" | "mean") || rest_of(word).is_some();
-        if words.get(1).is_some_and(is_bound) {
+        if words.get(1).is_some_and(|word| matches!(*word, "over" | "mean") || rest_of(word).is_some()) {
             words.insert(1, "response");
         }
         let slice = slice.to_string();
         if !words.contains(&"per") {
             words.extend(["per", &slice]);
         }
-        Criterion::of_words(&words, text)
+        Criterion::from_words(&words, text)
     }
 
     /// Parses the words of a whole criterion; an error about their form shows `text`.
-    fn of_words(words: &[&str], text: &str) -> Result<Criterion, String> {
-        let shape = || {
-            format!(
-                "\"{}\" is not a criterion; write it like \"reads response over 1ms below 5% per 1h\" or \"reads p99 at most 5ms\"",
-                text.escape_debug()
-            )
-        };
-        let span = |word: &str| word.parse::<Span>().map_err(|e| e.to_string());
-        let share = |word: &str| word.parse::<Share>().map_err(|e| e.to_string());
-        let rate = |word: &str| word.parse::<Rate>().map_err(|e| e.to_string());
-        let throughput = |word: &str| {
-            let bytes = word
-                .strip_suffix("/s")
-                .ok_or_else(|| format!("\"{}\" is not a throughput; write 500MiB/s", word.escape_debug()))?;
-            bytes.parse::<Bytes>().map_err(|e| e.to_string())
-        };
+    fn from_words(words: &[&str], text: &str) -> Result<Criterion, String> {
         let (rest, window) = match words {
             [rest @ .., "per", "run"] => (rest, None),
-            [rest @ .., "per", window] => (rest, Some(span(window)?)),
-            _ => return Err(shape()),
+            [rest @ .., "per", window] => (rest, Some(parse_unit(window)?)),
+            _ => return Err(not_a_criterion(text)),
         };
         // What is no length of time has no measure.
         match rest {
             [stream, "rate", "at", "least", least] => {
-                return Ok(Criterion::without_measure(stream, Bound::RateAtLeast(rate(least)?), window));
+                return Ok(Criterion::without_measure(stream, Bound::RateAtLeast(parse_unit(least)?), window));
             }
             [stream, "throughput", "at", "least", least] => {
-                return Ok(Criterion::without_measure(stream, Bound::ThroughputAtLeast(throughput(least)?), window));
+                return Ok(Criterion::without_measure(
+                    stream,
+                    Bound::ThroughputAtLeast(parse_throughput(least)?),
+                    window,
+                ));
             }
             [stream, "errors", "at", "most", most] => {
-                return Ok(Criterion::without_measure(stream, Bound::ErrorsAtMost(share(most)?), window));
+                return Ok(Criterion::without_measure(stream, Bound::ErrorsAtMost(parse_unit(most)?), window));
             }
             _ => {}
         }
         let (stream, measure, bound) = match rest {
             [stream, measure, bound @ ..] => (*stream, *measure, bound),
-            _ => return Err(shape()),
+            _ => return Err(not_a_criterion(text)),
         };
         let measure = measure.parse()?;
         let bound = match bound {
-            ["over", over, "below", below] => Bound::Over { over: span(over)?, below: share(below)? },
-            ["over", over, "at", "most", at_most] => Bound::OverAtMost { over: span(over)?, at_most: share(at_most)? },
-            ["mean", "at", "most", mean] => Bound::MeanAtMost(span(mean)?),
-            [percentile, "at", "most", time] => Bound::percentile(percentile, span(time)?).ok_or_else(shape)?,
-            _ => return Err(shape()),
+            ["over", over, "below", below] => Bound::Over { over: parse_unit(over)?, below: parse_unit(below)? },
+            ["over", over, "at", "most", at_most] => {
+                Bound::OverAtMost { over: parse_unit(over)?, at_most: parse_unit(at_most)? }
+            }
+            ["mean", "at", "most", mean] => Bound::MeanAtMost(parse_unit(mean)?),
+            [percentile, "at", "most", time] => {
+                Bound::percentile(percentile, parse_unit(time)?).ok_or_else(|| not_a_criterion(text))?
+            }
+            _ => return Err(not_a_criterion(text)),
         };
         Ok(Criterion { stream: stream.to_owned(), measure, bound, window })
     }
@@ -230,9 +223,13 @@ impl Criterion {
     /// Whether it is a mean of a stream some of whose operations may fail by another of `criteria`. It cannot be judged: an
     /// operation that failed has no length, and without those that take longest any mean looks good.
     pub fn is_mean_beside_errors(&self, criteria: &[Criterion]) -> bool {
-        let counts = |other: &Criterion| other.stream == self.stream || self.stream == Criterion::ALL;
-        let may_fail = |other: &Criterion| matches!(other.bound, Bound::ErrorsAtMost(_)) && counts(other);
-        matches!(self.bound, Bound::MeanAtMost(_)) && criteria.iter().any(may_fail)
+        matches!(self.bound, Bound::MeanAtMost(_)) && criteria.iter().any(|other| self.allows_errors_of_same(other))
+    }
+
+    /// Whether `other` allows that operations fail which this criterion is about.
+    fn allows_errors_of_same(&self, other: &Criterion) -> bool {
+        let same = other.stream == self.stream || self.stream == Criterion::ALL;
+        matches!(other.bound, Bound::ErrorsAtMost(_)) && same
     }
 
     fn without_measure(stream: &str, bound: Bound, window: Option<Span>) -> Criterion {
@@ -248,11 +245,33 @@ impl Criterion {
     }
 }
 
+/// The error for a text that does not have the form of a criterion.
+fn not_a_criterion(text: &str) -> String {
+    format!(
+        "\"{}\" is not a criterion; write it like \"reads response over 1ms below 5% per 1h\" or \"reads p99 at most 5ms\"",
+        text.escape_debug()
+    )
+}
+
+/// A time, a share or a rate.
+fn parse_unit<T: FromStr<Err = UnitError>>(word: &str) -> Result<T, String> {
+    word.parse().map_err(|error: UnitError| error.to_string())
+}
+
+/// Bytes in a second.
+fn parse_throughput(word: &str) -> Result<Bytes, String> {
+    let bytes = word
+        .strip_suffix("/s")
+        .ok_or_else(|| format!("\"{}\" is not a throughput; write 500MiB/s", word.escape_debug()))?;
+    parse_unit(bytes)
+}
+
 impl fmt::Display for Criterion {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.bound.is_of_time() {
-            true => write!(f, "{} {} {}", self.stream, self.measure, self.bound)?,
-            false => write!(f, "{} {}", self.stream, self.bound)?,
+        if self.bound.is_of_time() {
+            write!(f, "{} {} {}", self.stream, self.measure, self.bound)?;
+        } else {
+            write!(f, "{} {}", self.stream, self.bound)?;
         }
         match self.window {
             Some(window) => write!(f, " per {window}"),
@@ -297,7 +316,7 @@ fn signs_to_words(words: &mut Vec<&str>) {
 impl FromStr for Criterion {
     type Err = String;
     fn from_str(text: &str) -> Result<Criterion, String> {
-        Criterion::of_words(&text.split_whitespace().collect::<Vec<_>>(), text)
+        Criterion::from_words(&text.split_whitespace().collect::<Vec<_>>(), text)
     }
 }
 

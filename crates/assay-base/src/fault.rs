@@ -37,8 +37,7 @@ pub struct Fault {
 impl Fault {
     /// A fault at the byte range `span` of `text`, which is the content of `file`.
     pub fn at(file: &str, text: &str, span: Range<usize>, what: impl Into<String>, remedy: impl Into<String>) -> Fault {
-        let floor = |at: usize| (0..=at.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0);
-        let (from, to) = (floor(span.start), floor(span.end));
+        let (from, to) = (floor_of_character(text, span.start), floor_of_character(text, span.end));
         let begin = text[..from].rfind('\n').map_or(0, |at| at + 1);
         let end = text[from..].find('\n').map_or(text.len(), |at| from + at);
         let line = text[..from].matches('\n').count() + 1;
@@ -50,9 +49,8 @@ impl Fault {
     /// A fault at `width` bytes from byte `at` of `source`, which is line `line` of `file`; [`Fault::because`] says what it is. Offsets beyond
     /// the line mean its end.
     pub fn in_line(file: &str, line: usize, source: &str, at: usize, width: usize) -> Fault {
-        let characters = |bytes: usize| source.char_indices().take_while(|(i, _)| *i < bytes).count();
-        let before = characters(at);
-        let meant = characters(at.saturating_add(width)).saturating_sub(before).max(1);
+        let before = characters_before(source, at);
+        let meant = characters_before(source, at.saturating_add(width)).saturating_sub(before).max(1);
         let cut = before.saturating_sub(WINDOW / 2);
         let source = source.chars().skip(cut).take(WINDOW).map(visible).collect();
         Fault { line, column: before + 1, width: meant.min(WINDOW), source, ..Fault::in_file(file) }
@@ -112,6 +110,16 @@ impl fmt::Display for Fault {
 }
 
 impl std::error::Error for Fault {}
+
+/// The beginning of the character of `text` in which byte `at` lies.
+fn floor_of_character(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
+}
+
+/// How many characters of `text` begin before byte `bytes`.
+fn characters_before(text: &str, bytes: usize) -> usize {
+    text.char_indices().take_while(|(at, _)| *at < bytes).count()
+}
 
 /// The name among `known` that `written` most likely meant: at most a third of its letters differ.
 pub fn nearest<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {

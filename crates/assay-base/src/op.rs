@@ -140,9 +140,14 @@ impl Code {
     /// The code of a name made of five digits and capital letters, such as an SQLSTATE (ISO/IEC 9075); `None` for any
     /// other text.
     pub fn of_text(text: &str) -> Option<Code> {
-        let digit = |n: i32, c: char| Some(n * 36 + c.to_digit(36).filter(|_| !c.is_ascii_lowercase())? as i32);
         // A longer text would not fit into a number.
-        let number = if text.len() == 5 { text.chars().try_fold(0, digit)? } else { return None };
+        if text.len() != 5 {
+            return None;
+        }
+        let mut number = 0;
+        for c in text.chars() {
+            number = number * 36 + c.to_digit(36).filter(|_| !c.is_ascii_lowercase())? as i32;
+        }
         Some(Code(Code::OF_TEXT + number))
     }
 
@@ -157,14 +162,17 @@ impl Code {
             return (*name).into();
         }
         match self.0.checked_sub(Code::OF_TEXT).filter(|number| (0..36i32.pow(5)).contains(number)) {
-            Some(number) => {
-                let digit = |place: u32| char::from_digit((number / 36i32.pow(place) % 36) as u32, 36).unwrap_or('0');
-                (0..5).rev().map(|place| digit(place).to_ascii_uppercase()).collect::<String>().into()
-            }
+            Some(number) => (0..5).rev().map(|place| digit_of_text(number, place)).collect::<String>().into(),
             None if self.is_of_the_system() => format!("errno {}", self.0).into(),
             None => format!("code {}", self.0).into(),
         }
     }
+}
+
+/// The character at a place of a text of five, which stands for this number.
+fn digit_of_text(number: i32, place: u32) -> char {
+    let digit = char::from_digit((number / 36i32.pow(place) % 36) as u32, 36).unwrap_or('0');
+    digit.to_ascii_uppercase()
 }
 
 impl fmt::Display for Code {

@@ -32,9 +32,14 @@ impl Stamp {
     /// The stamp at the beginning of `block`, if there is one.
     pub fn read(block: &[u8]) -> Option<Stamp> {
         let rest = block.strip_prefix(&MAGIC)?;
-        let number = |at: usize| Some(u32::from_le_bytes(rest.get(at..at + 4)?.try_into().ok()?));
-        Some(Stamp { run: number(0)?, generation: number(4)? })
+        Some(Stamp { run: number_at(rest, 0)?, generation: number_at(rest, 4)? })
     }
+}
+
+/// The number at a place, little endian.
+#[inline]
+fn number_at(bytes: &[u8], at: usize) -> Option<u32> {
+    Some(u32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
 #[cfg(test)]

@@ -41,16 +41,21 @@ impl Window {
         let (low, high) = rounds.iter().fold((f64::INFINITY, 0f64), |(low, high), y| (low.min(*y), high.max(*y)));
         // Least squares with x = −2 … 2: the mean of x is 0, and the sum of its squares 10.
         let middle = (ROUNDS / 2) as f64;
-        let placed = || rounds.iter().enumerate().map(|(index, y)| (index as f64 - middle, *y));
-        let slope = placed().map(|(x, y)| x * y).sum::<f64>() / placed().map(|(x, _)| x * x).sum::<f64>();
-        let share = |part: f64| if average > 0.0 { part / average } else { 0.0 };
-        Window { average, excursion: share(high - low), slope: share(slope * (n - 1.0)) }
+        let placed = rounds.iter().enumerate().map(|(index, y)| (index as f64 - middle, *y));
+        let slope = placed.clone().map(|(x, y)| x * y).sum::<f64>() / placed.map(|(x, _)| x * x).sum::<f64>();
+        let excursion = share_of_average(high - low, average);
+        Window { average, excursion, slope: share_of_average(slope * (n - 1.0), average) }
     }
 
     /// True when both bounds hold. Without any operation nothing is steady.
     pub fn is_steady(&self) -> bool {
         self.average > 0.0 && self.excursion <= MOST_EXCURSION && self.slope.abs() <= MOST_SLOPE
     }
+}
+
+/// A part of an average; 0 where there is no average.
+fn share_of_average(part: f64, average: f64) -> f64 {
+    if average > 0.0 { part / average } else { 0.0 }
 }
 
 /// Divides the history of one stream into rounds.
@@ -94,9 +99,10 @@ impl Rounds {
     }
 
     fn average(&self) -> Option<f64> {
-        match self.open_loop {
-            true => (self.operations > 0).then(|| self.response_ns as f64 / self.operations as f64),
-            false => Some(self.operations as f64 * 1e9 / self.elapsed_ns.max(1) as f64),
+        if self.open_loop {
+            (self.operations > 0).then(|| self.response_ns as f64 / self.operations as f64)
+        } else {
+            Some(self.operations as f64 * 1e9 / self.elapsed_ns.max(1) as f64)
         }
     }
 

@@ -148,10 +148,14 @@ impl fmt::Display for Span {
     }
 }
 
+/// The error for a text that is not a time.
+fn time_error(text: &str, what: &'static str) -> UnitError {
+    UnitError::new(text, what, "a time with its unit, such as 1ms, 30s or 24h")
+}
+
 impl FromStr for Span {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Span, UnitError> {
-        let fault = |what| UnitError::new(text, what, "a time with its unit, such as 1ms, 30s or 24h");
         let (number, unit) = number_and_unit(text);
         if number == "0" && unit.is_empty() {
             return Ok(Span::ZERO);
@@ -165,10 +169,10 @@ impl FromStr for Span {
             other => other,
         };
         if unit.is_empty() {
-            return Err(fault("the unit is missing"));
+            return Err(time_error(text, "the unit is missing"));
         }
-        let size = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(|| fault("unknown unit"))?.1;
-        let ns = decimal(number, size).ok_or_else(|| fault("not a number of whole nanoseconds in range"))?;
+        let size = UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(|| time_error(text, "unknown unit"))?.1;
+        let ns = decimal(number, size).ok_or_else(|| time_error(text, "not a number of whole nanoseconds in range"))?;
         Ok(Span { ns })
     }
 }

@@ -48,22 +48,26 @@ impl Bytes {
 
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let whole = |(_, size): &&(&str, u64)| self.0 != 0 && self.0.is_multiple_of(*size);
-        let (name, size) = BYTE_UNITS[..4].iter().find(whole).unwrap_or(&("B", 1));
+        let unit = BYTE_UNITS[..4].iter().find(|(_, size)| self.0 != 0 && self.0.is_multiple_of(*size));
+        let (name, size) = unit.unwrap_or(&("B", 1));
         f.pad(&format!("{}{name}", self.0 / size))
     }
+}
+
+/// The error for a text that is not a size.
+fn size_error(text: &str, what: &'static str) -> UnitError {
+    UnitError::new(text, what, "a size with its unit, such as 1536B, 8KiB or 2GiB")
 }
 
 impl FromStr for Bytes {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Bytes, UnitError> {
-        let fault = |what| UnitError::new(text, what, "a size with its unit, such as 1536B, 8KiB or 2GiB");
         let (number, unit) = number_and_unit(text);
         if unit.is_empty() {
-            return Err(fault("the unit is missing"));
+            return Err(size_error(text, "the unit is missing"));
         }
-        let size = BYTE_UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(|| fault("unknown unit"))?.1;
-        decimal(number, size).map(Bytes).ok_or_else(|| fault("not a whole number of bytes in range"))
+        let size = BYTE_UNITS.iter().find(|(name, _)| *name == unit).ok_or_else(|| size_error(text, "unknown unit"))?.1;
+        decimal(number, size).map(Bytes).ok_or_else(|| size_error(text, "not a whole number of bytes in range"))
     }
 }
 
@@ -153,18 +157,22 @@ impl fmt::Display for Rate {
     }
 }
 
+/// The error for a text that is not a rate.
+fn rate_error(text: &str, what: &'static str) -> UnitError {
+    UnitError::new(text, what, "a rate per second, such as 2000/s or 0.5/s")
+}
+
 impl FromStr for Rate {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Rate, UnitError> {
-        let fault = |what| UnitError::new(text, what, "a rate per second, such as 2000/s or 0.5/s");
-        let number = text.trim().strip_suffix("/s").ok_or_else(|| fault("the unit is missing"))?;
+        let number = text.trim().strip_suffix("/s").ok_or_else(|| rate_error(text, "the unit is missing"))?;
         if let Some((operations, seconds)) = number.split_once('/') {
-            let parse = |part: &str| part.parse::<u64>().ok().map(u128::from);
-            let ratio = parse(operations).zip(parse(seconds)).and_then(|(o, s)| Rate::ratio(o, s));
-            return ratio.ok_or_else(|| fault("not a fraction of whole numbers"));
+            let (operations, seconds) = (operations.parse::<u64>().ok(), seconds.parse::<u64>().ok());
+            let ratio = operations.zip(seconds).and_then(|(o, s)| Rate::ratio(o.into(), s.into()));
+            return ratio.ok_or_else(|| rate_error(text, "not a fraction of whole numbers"));
         }
-        let millionths = decimal(number.trim(), 1_000_000).ok_or_else(|| fault("not a number in range"))?;
-        Rate::ratio(u128::from(millionths), 1_000_000).ok_or_else(|| fault("out of range"))
+        let millionths = decimal(number.trim(), 1_000_000).ok_or_else(|| rate_error(text, "not a number in range"))?;
+        Rate::ratio(u128::from(millionths), 1_000_000).ok_or_else(|| rate_error(text, "out of range"))
     }
 }
 
@@ -211,12 +219,18 @@ impl fmt::Display for Share {
     }
 }
 
+/// The error for a text that is not a share.
+fn share_error(text: &str, what: &'static str) -> UnitError {
+    UnitError::new(text, what, "a percentage, such as 5% or 0.1%")
+}
+
 impl FromStr for Share {
     type Err = UnitError;
     fn from_str(text: &str) -> Result<Share, UnitError> {
-        let fault = |what| UnitError::new(text, what, "a percentage, such as 5% or 0.1%");
-        let number = text.trim().strip_suffix('%').ok_or_else(|| fault("the % is missing"))?;
-        decimal(number.trim(), 10_000_000).map(Share::from_ppb).ok_or_else(|| fault("not a number in range"))
+        let number = text.trim().strip_suffix('%').ok_or_else(|| share_error(text, "the % is missing"))?;
+        decimal(number.trim(), 10_000_000)
+            .map(Share::from_ppb)
+            .ok_or_else(|| share_error(text, "not a number in range"))
     }
 }
 

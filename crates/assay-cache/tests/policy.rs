@@ -64,7 +64,7 @@ fn rates(size: u64, [store, log]: [u64; 2], operations: u64) -> [f64; 2] {
     let settings = Settings { policy: Policy::Log, writes: Writes::Allocate, one_of: 1, segment };
     let mut curve = CacheCurve::new(settings, vec![shape.slots().into()]);
     let taken = Ranges::new(&ranges, 3, BLOCK);
-    let mut load = Load::new(&plan, None, &geometries, (Part { index: 0, of: 1 }, Instant::ZERO)).unwrap();
+    let mut load = Load::new(&plan, None, &geometries, Part { index: 0, of: 1 }, Instant::ZERO).unwrap();
     for _ in 0..operations {
         let op = load.next_wanted().unwrap().op;
         curve.follow(&taken, &op);

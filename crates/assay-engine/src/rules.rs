@@ -1,9 +1,9 @@
 //! What a worker is made from, the rules of its run, and what it reports.
 
-use crate::gate::Gates;
-use crate::ledger::Ledger;
+use crate::verify::ledger::Ledger;
 use assay_base::{Instant, Span};
 use assay_model::arrival::Part;
+use assay_model::source::Gates;
 use assay_record::Thresholds;
 use std::sync::Arc;
 

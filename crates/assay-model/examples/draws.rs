@@ -98,6 +98,6 @@ fn main() {
     }
     // A hundred BSUs on three units of a terabyte together: an operation with its stream, direction, place and length.
     let asus = assay_model::oltp::trimmed([110 << 20, 110 << 20, 25 << 20], 1).expect("they fit together");
-    let mut oltp = Sequence::new(asus, (100, 1), ReadShares::default(), Prng::seeded(1));
+    let mut oltp = Sequence::new(asus, 100, 1, ReadShares::default(), Prng::seeded(1));
     println!("oltp, an operation\t{:.1}", nanoseconds(seconds, || oltp.next_access().block));
 }

@@ -25,21 +25,23 @@ impl Plan {
         }
         let flows: Vec<(u16, u16)> = self.flows().collect();
         if let Some(load) = &self.tpcc {
-            let of =
-                |target: u16| ClosedLoop { flows: flows_where(&flows, |(_, on)| on == target), slots: load.sessions() };
-            return if load.pace == Pace::Closed { (0..self.targets).map(of).collect() } else { Vec::new() };
+            if load.pace != Pace::Closed {
+                return Vec::new();
+            }
+            let slots = load.sessions();
+            let all = (0..self.targets).map(|target| flows_where(&flows, |(_, on)| on == target));
+            return all.map(|flows| ClosedLoop { flows, slots }).collect();
         }
         let mut loops: Vec<ClosedLoop> = Vec::new();
         for (flow, (stream, target)) in flows.iter().enumerate() {
-            let it = &self.streams[usize::from(*stream)];
-            if let Some(slots) = it.arrival.slots().filter(|_| !it.reads_back()) {
+            let described = &self.streams[usize::from(*stream)];
+            if let Some(slots) = described.arrival.slots().filter(|_| !described.reads_back()) {
                 loops.push(ClosedLoop { flows: vec![flow], slots });
             }
             if let Some(looped) = self.loop_of(*stream) {
-                let here = |(stream, on): (u16, u16)| {
+                let all = flows_where(&flows, |(stream, on)| {
                     self.is_of(stream, &looped.name) && (looped.turns.is_some() || on == *target)
-                };
-                let all = flows_where(&flows, here);
+                });
                 if all.first() == Some(&flow) {
                     loops.push(ClosedLoop { flows: all, slots: looped.slots() });
                 }

@@ -42,10 +42,8 @@ impl Amount {
 impl FromStr for Amount {
     type Err = String;
     fn from_str(text: &str) -> Result<Amount, String> {
-        let amount = match text.trim().ends_with('%') {
-            true => text.parse().map(Amount::Share),
-            false => text.parse().map(Amount::Bytes),
-        };
+        let amount =
+            if text.trim().ends_with('%') { text.parse().map(Amount::Share) } else { text.parse().map(Amount::Bytes) };
         amount.map_err(|_| {
             let text: String = text.chars().take(60).collect();
             format!(
@@ -111,11 +109,15 @@ impl Frame {
 
     /// Whether two such frames have nothing in common.
     fn is_apart_from(self, other: Frame) -> bool {
-        let apart = |one: Frame, other: Frame| match (one, other) {
+        self.ends_before(other) || other.ends_before(self)
+    }
+
+    /// Whether this frame leaves out the end of the target that the other one takes.
+    fn ends_before(self, other: Frame) -> bool {
+        match (self, other) {
             (Frame::ButLast(without), Frame::Last(last)) => last <= without,
             _ => false,
-        };
-        apart(self, other) || apart(other, self)
+        }
     }
 }
 
@@ -174,18 +176,13 @@ impl Extent {
 
     /// The smallest target that this part fits in with at least `least` bytes.
     pub(crate) fn smallest(self, least: u64, block: u32) -> u64 {
-        let holds = |size: u64| {
-            let (begin, length) = self.within(size, block);
-            let (_, until) = self.of.within(size, self.unit(block));
-            length >= least && begin.saturating_add(length) <= until.min(size)
-        };
         let (mut low, mut high) = (0, 1u64 << 62);
-        if !holds(high) {
+        if !self.holds(high, least, block) {
             return u64::MAX;
         }
         while low < high {
             let middle = low + (high - low) / 2;
-            (low, high) = if holds(middle) { (low, middle) } else { (middle + 1, high) };
+            (low, high) = if self.holds(middle, least, block) { (low, middle) } else { (middle + 1, high) };
         }
         high
     }
@@ -201,7 +198,15 @@ impl Extent {
 
     /// Whether the two may overlap on a target of unknown size.
     pub(crate) fn may_meet(self, other: Extent) -> bool {
-        let ends_before = |one: Extent, other: Extent| match (one.begin, one.length, other.begin) {
+        if self.of != other.of {
+            return !self.of.is_apart_from(other.of);
+        }
+        !self.ends_before(other) && !other.ends_before(self)
+    }
+
+    /// Whether it is certain that this part ends before the other one begins, on a target of any size.
+    fn ends_before(self, other: Extent) -> bool {
+        match (self.begin, self.length, other.begin) {
             (Amount::Bytes(begin), Some(Amount::Bytes(length)), Amount::Bytes(next)) => {
                 begin.get().saturating_add(length.get()) <= next.get()
             }
@@ -211,11 +216,14 @@ impl Extent {
             // From the start: a share of it, and a part that begins where that share ends.
             (begin, Some(Amount::Share(length)), Amount::Share(next)) if begin.is_zero() => length <= next,
             _ => false,
-        };
-        if self.of != other.of {
-            return !self.of.is_apart_from(other.of);
         }
-        !ends_before(self, other) && !ends_before(other, self)
+    }
+
+    /// Whether a target of `size` bytes has this part with at least `least` bytes.
+    fn holds(self, size: u64, least: u64, block: u32) -> bool {
+        let (begin, length) = self.within(size, block);
+        let (_, until) = self.of.within(size, self.unit(block));
+        length >= least && begin.saturating_add(length) <= until.min(size)
     }
 }
 

@@ -36,7 +36,7 @@ impl Plan {
                 ));
             }
             if it.appends() {
-                journal::fits(self, (stream, target), *geometry)?;
+                journal::fits(self, stream, target, *geometry)?;
             }
         }
         Ok(())

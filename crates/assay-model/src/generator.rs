@@ -32,6 +32,25 @@ pub struct Generator {
     pub operations: u64,
 }
 
+/// The share that one worker has of a flow.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowShare {
+    /// The stream, by its position in the plan.
+    pub stream: u16,
+    /// The target, by its number.
+    pub target: u16,
+    /// Size and block size of the target.
+    pub geometry: Geometry,
+    /// The worker among those that share the flow, or the copy of its loop.
+    pub worker: Part,
+    /// The copy of the stream's loop, counted from 1; 0 for a stream without a loop.
+    pub copy: u32,
+    /// The beginning of the run.
+    pub start: Instant,
+    /// The beginning of the stream.
+    pub begins: Instant,
+}
+
 /// Operations that are wanted at one moment.
 #[derive(Clone, Debug)]
 struct Batch {
@@ -73,9 +92,10 @@ fn shared(plan: &Plan, stream: u16, schedule: &SharedSchedule, begins: Instant, 
         place = place.or((at == stream).then_some(clocks.len()));
         let whole = Part { index: 0, of: 1 };
         let seed = Prng::child(plan.seed, &[u64::from(at), FOR_STATES]);
-        clocks.push(match even {
-            true => Clock::Even(Steady::new(begins, *rate, whole, shift_of(at))?),
-            false => Clock::Independent(Box::new(Poisson::new(begins, *rate, seed)?)),
+        clocks.push(if *even {
+            Clock::Even(Steady::new(begins, *rate, whole, shift_of(at))?)
+        } else {
+            Clock::Independent(Box::new(Poisson::new(begins, *rate, seed)?))
         });
     }
     let turns = Prng::child(plan.seed, &[u64::from(first?), FOR_TURNS]);
@@ -118,19 +138,13 @@ impl Generator {
         worker: Part,
         start: Instant,
     ) -> Option<Generator> {
-        let begin = plan.begins(stream, start);
-        Generator::of_copy(plan, (stream, target), geometry, (worker, 0), (start, begin))
+        let begins = plan.begins(stream, start);
+        Generator::for_share(plan, &FlowShare { stream, target, geometry, worker, copy: 0, start, begins })
     }
 
-    /// The same of one of several copies of a loop, of which `worker` has a share, or of a stream that begins at another
-    /// time: at `begins` in a run that begins at `start`.
-    pub fn of_copy(
-        plan: &Plan,
-        (stream, target): (u16, u16),
-        geometry: Geometry,
-        (worker, copy): (Part, u32),
-        (start, begins): (Instant, Instant),
-    ) -> Option<Generator> {
+    /// The operations of a worker's share of a flow. `None` when a rate does not fit.
+    pub fn for_share(plan: &Plan, share: &FlowShare) -> Option<Generator> {
+        let FlowShare { stream, target, geometry, worker, copy, start, begins } = *share;
         let it = plan.streams.get(usize::from(stream))?;
         let flushes = it.flush().map(|_| of_no_bytes());
         let block = it.block().or(flushes.as_ref())?;

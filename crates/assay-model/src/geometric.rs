@@ -48,8 +48,13 @@ impl Geometric {
     pub(crate) fn weights(&self) -> Vec<(Bytes, u64)> {
         let powers: Vec<f64> = powers(self.q, self.most).collect();
         let sum: f64 = powers.iter().sum();
-        let weight = |(blocks, power): (u64, f64)| (Bytes::new(blocks * self.block), (power / sum * WEIGHTS) as u64);
-        let weights: Vec<(Bytes, u64)> = (1..).zip(powers).map(weight).filter(|(_, weight)| *weight > 0).collect();
+        let mut weights = Vec::new();
+        for (blocks, power) in (1..).zip(powers) {
+            let weight = (power / sum * WEIGHTS) as u64;
+            if weight > 0 {
+                weights.push((Bytes::new(blocks * self.block), weight));
+            }
+        }
         assert!(!weights.is_empty(), "one of at most 2^52 sizes has a weight");
         weights
     }

@@ -60,7 +60,8 @@ impl Journal {
     /// The log of the stream `writer` of `plan` on `target`, as `worker` issues it from `start` on. The error says why there is none.
     pub fn new(
         plan: &Plan,
-        (writer, target): (u16, u16),
+        writer: u16,
+        target: u16,
         geometry: Geometry,
         worker: Part,
         start: Instant,
@@ -73,7 +74,7 @@ impl Journal {
         Ok(Journal {
             writer,
             begin: generator.begin(),
-            readers: readers(plan, writer, target, (geometry.block, length))?,
+            readers: readers(plan, writer, target, geometry.block, length)?,
             generator,
             schedule,
             length,
@@ -118,8 +119,8 @@ impl Journal {
 }
 
 /// Whether the log of a stream on a target is large enough for those who follow it; the error says what to do.
-pub(crate) fn fits(plan: &Plan, (writer, target): (u16, u16), geometry: Geometry) -> Result<(), String> {
-    readers(plan, writer, target, (geometry.block, length(plan, writer, geometry))).map(|_| ())
+pub(crate) fn fits(plan: &Plan, writer: u16, target: u16, geometry: Geometry) -> Result<(), String> {
+    readers(plan, writer, target, geometry.block, length(plan, writer, geometry)).map(|_| ())
 }
 
 /// The length of the log on a target.
@@ -129,7 +130,7 @@ fn length(plan: &Plan, writer: u16, geometry: Geometry) -> u64 {
 }
 
 /// The readers of the log of `writer` on `target`, which has blocks of so many bytes and a log of such a length.
-fn readers(plan: &Plan, writer: u16, target: u16, (block, length): (u32, u64)) -> Result<Vec<Reader>, String> {
+fn readers(plan: &Plan, writer: u16, target: u16, block: u32, length: u64) -> Result<Vec<Reader>, String> {
     let name = &plan.streams[usize::from(writer)].name;
     let mut all = Vec::new();
     for (at, stream) in (0..).zip(&plan.streams).filter(|(_, stream)| stream.arrival.follows() == Some(name)) {
@@ -146,9 +147,10 @@ fn readers(plan: &Plan, writer: u16, target: u16, (block, length): (u32, u64)) -
                 target + 1
             ));
         }
-        let shift = |copy: u32| u64::from(copy) * len / u64::from(copies.max(1));
-        let reader = |copy| Reader { stream: at, distance: distance.get() + shift(copy), len: len as u32, next: 0 };
-        all.extend((0..copies).map(reader));
+        for copy in 0..copies {
+            let shift = u64::from(copy) * len / u64::from(copies.max(1));
+            all.push(Reader { stream: at, distance: distance.get() + shift, len: len as u32, next: 0 });
+        }
     }
     Ok(all)
 }

@@ -18,7 +18,7 @@ fn writer(plan: &Plan) -> u16 {
 /// The log at the end of a target with such blocks, and its first operations.
 fn first(plan: &Plan, block: u32, operations: usize) -> (u64, Vec<Wanted>) {
     let geometry = Geometry { size: (4 << 30) + 512, block };
-    let mut journal = Journal::new(plan, (writer(plan), 0), geometry, Part { index: 0, of: 1 }, START).unwrap();
+    let mut journal = Journal::new(plan, writer(plan), 0, geometry, Part { index: 0, of: 1 }, START).unwrap();
     let all = (0..operations).map(|_| journal.next_wanted().unwrap()).collect();
     (journal.begin, all)
 }
@@ -92,7 +92,7 @@ fn a_log_that_is_too_small_for_its_reader_is_refused() {
                 block.extent = None;
             }
         }
-        let told = super::fits(&plan, (at, 0), Geometry { size, block: 512 });
+        let told = super::fits(&plan, at, 0, Geometry { size, block: 512 });
         assert_eq!(told.is_ok(), fits, "{size}: {told:?}");
         assert!(told.err().is_none_or(|told| told.contains("log-reads") && told.contains("make the log larger")));
     }

@@ -32,6 +32,7 @@ pub mod regions;
 pub mod seal;
 pub mod seek;
 pub mod size;
+pub mod source;
 pub mod tpcc;
 pub mod turns;
 pub mod workload;

@@ -30,17 +30,17 @@ pub(crate) fn end_when_done(streams: &[Stream], loops: &[Loop]) -> bool {
 
 /// When the last stream ends, if all of them end at times that are known before the run.
 pub fn all_over(streams: &[Stream], loops: &[Loop]) -> Option<Span> {
-    let by_time = |life: &Life| life.ends_at().filter(|_| life.is_by_time());
-    streams.iter().map(|stream| by_time(life_of(stream, loops))).collect::<Option<Vec<_>>>()?.into_iter().max()
+    let mut last = None;
+    for stream in streams {
+        let life = life_of(stream, loops);
+        last = last.max(Some(life.ends_at().filter(|_| life.is_by_time())?));
+    }
+    last
 }
 
 /// Checks the lives of a run that measures for `measure` after `warm_up`, and returns notes for the reader of the plan.
 /// The error says what contradicts what.
-pub(crate) fn fit(
-    streams: &[Stream],
-    loops: &[Loop],
-    (warm_up, measure): (WarmUp, Span),
-) -> Result<Vec<String>, String> {
+pub(crate) fn fit(streams: &[Stream], loops: &[Loop], warm_up: WarmUp, measure: Span) -> Result<Vec<String>, String> {
     let lives = || streams.iter().map(|stream| (name_of(stream), life_of(stream, loops)));
     let Some((first, _)) = lives().find(|(_, life)| !life.is_whole()) else { return Ok(Vec::new()) };
     if matches!(warm_up, WarmUp::UntilSteady { .. }) {
@@ -49,10 +49,10 @@ pub(crate) fn fit(
         ));
     }
     if !warm_up.longest().is_zero() && lives().all(|(_, life)| !life.warms_up()) {
-        return Err(match lives().all(|(_, life)| life.ends_by_number()) {
-            true => "streams that end after their operations have no warm-up: remove it".to_owned(),
-            false => "no stream is there from the beginning, so that nothing would be warmed up: remove the warm-up"
-                .to_owned(),
+        return Err(if lives().all(|(_, life)| life.ends_by_number()) {
+            "streams that end after their operations have no warm-up: remove it".to_owned()
+        } else {
+            "no stream is there from the beginning, so that nothing would be warmed up: remove the warm-up".to_owned()
         });
     }
     let mut notes = Vec::new();
@@ -150,10 +150,11 @@ impl Plan {
     /// no time ends it.
     pub fn until(&self, stream: u16, start: Instant) -> Instant {
         let Some(end) = self.life_of(stream).ends_at() else { return Instant::FAR };
-        match end > self.before.time {
-            true => self.zero(start) + end.saturating_sub(self.before.time),
+        if end > self.before.time {
+            self.zero(start) + end.saturating_sub(self.before.time)
+        } else {
             // It has ended before the run was continued.
-            false => start,
+            start
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::lives::end_when_done;
 use crate::mix::Loop;
 use crate::plan::{Arrival, Block, Group, Lane, Phase, PhaseKind, Plan, READ_BACK, Stream, Work};
 use crate::profile::Derivation;
-use assay_base::{Criterion, Multiple};
+use assay_base::{Criterion, Multiple, Span};
 
 /// Joins plans for the same targets and seed.
 ///
@@ -48,34 +48,23 @@ fn prefix(name: &str) -> String {
 /// The judged phases, without the read-back, which is done once for all plans.
 fn judged(plan: &Plan) -> Vec<Phase> {
     // Whether the streams of all plans end shows when all of them are known.
-    let phase = |phase: &Phase| Phase { until_done: false, ..phase.clone() };
-    plan.phases.iter().filter(|phase| phase.name != READ_BACK).map(phase).collect()
+    let judged = plan.phases.iter().filter(|phase| phase.name != READ_BACK);
+    judged.map(|phase| Phase { until_done: false, ..phase.clone() }).collect()
 }
 
 fn agree(whole: &Plan, plan: &Plan) -> Result<(), String> {
     let (a, b) = (&whole.name, &plan.name);
-    let differ = |what: &str, one: String, other: String, remedy: &str| {
-        Err(format!("{what} of {a} is {one} and of {b} {other}, and one run has only one: {remedy}"))
-    };
     if whole.measured() != plan.measured() {
-        return differ(
-            "the duration",
-            whole.measured().to_string(),
-            plan.measured().to_string(),
-            "--for TIME gives both the same",
-        );
+        let both = (whole.measured(), plan.measured());
+        return Err(difference(whole, plan, "the duration", both, "--for TIME gives both the same"));
     }
     if judged(whole) != judged(plan) {
-        let longest = |plan: &Plan| plan.warm_up().longest().to_string();
-        return differ("the warm-up", longest(whole), longest(plan), "--warm-up TIME gives both the same");
+        let both = (whole.warm_up().longest(), plan.warm_up().longest());
+        return Err(difference(whole, plan, "the warm-up", both, "--warm-up TIME gives both the same"));
     }
     if whole.slice != plan.slice {
-        return differ(
-            "the slice",
-            whole.slice.to_string(),
-            plan.slice.to_string(),
-            "--slice TIME gives both the same",
-        );
+        let both = (whole.slice, plan.slice);
+        return Err(difference(whole, plan, "the slice", both, "--slice TIME gives both the same"));
     }
     if let Some(before) = [whole, plan].into_iter().find(|plan| plan.cache_device.is_some()) {
         return Err(format!(
@@ -94,63 +83,77 @@ fn agree(whole: &Plan, plan: &Plan) -> Result<(), String> {
              the other, or each in a process of its own"
         ));
     }
-    let targets = |plan: &Plan| plan.page_cache.iter().map(|it| it.target).collect::<Vec<u16>>();
-    if targets(whole) != targets(plan) {
+    if !whole.page_cache.iter().map(|cached| cached.target).eq(plan.page_cache.iter().map(|cached| cached.target)) {
         return Err(format!(
             "{a} and {b} use different targets through the page cache, and a target is open in one way only: write direct= alike into both"
         ));
     }
     if whole.max_lag != plan.max_lag {
-        return differ(
-            "the longest lag",
-            whole.max_lag.to_string(),
-            plan.max_lag.to_string(),
-            "write the same into both files",
-        );
+        let both = (whole.max_lag, plan.max_lag);
+        return Err(difference(whole, plan, "the longest lag", both, "write the same into both files"));
     }
     Ok(())
 }
 
+/// Says that a time of one plan and that of the other differ.
+fn difference(whole: &Plan, plan: &Plan, what: &str, times: (Span, Span), remedy: &str) -> String {
+    let (a, b, (one, other)) = (&whole.name, &plan.name, times);
+    format!("{what} of {a} is {one} and of {b} {other}, and one run has only one: {remedy}")
+}
+
+/// The names of streams and of other parts of a plan, with the name of the plan in front of each.
+fn with_names<'a>(name: &str, all: impl IntoIterator<Item = &'a String>) -> Vec<String> {
+    all.into_iter().map(|part| format!("{name}.{part}")).collect()
+}
+
+/// A life that waits for the renamed streams.
+fn renamed_life(life: Life, name: &str) -> Life {
+    let names: Vec<String> = life.waits_for().map(|after| format!("{name}.{after}")).collect();
+    life.behind(names)
+}
+
+/// A stream of the plan with this name.
+fn renamed_stream(mut stream: Stream, name: &str) -> Stream {
+    if let Arrival::Looped { looped, .. } = &mut stream.arrival {
+        *looped = format!("{name}.{looped}");
+    }
+    if let Arrival::Following { stream, .. } = &mut stream.arrival {
+        *stream = format!("{name}.{stream}");
+    }
+    if let Arrival::Shared { schedule, .. } = &mut stream.arrival {
+        schedule.name = format!("{name}.{}", schedule.name);
+    }
+    if let Work::Block(Block { places: Some(places), .. }) = &mut stream.work {
+        *places = format!("{name}.{places}");
+    }
+    Stream { name: format!("{name}.{}", stream.name), life: renamed_life(stream.life, name), ..stream }
+}
+
+/// A loop of the plan with this name.
+fn renamed_loop(own: Loop, name: &str) -> Loop {
+    Loop { name: format!("{name}.{}", own.name), life: renamed_life(own.life, name), ..own }
+}
+
+/// A group of the plan with this name.
+fn renamed_group(group: Group, name: &str) -> Group {
+    Group { streams: with_names(name, &group.streams), name: format!("{name}.{}", group.name) }
+}
+
 fn renamed(plan: Plan, name: &str) -> Plan {
-    let waits = |life: Life| {
-        let names: Vec<String> = life.waits_for().map(|after| format!("{name}.{after}")).collect();
-        life.behind(names)
-    };
-    let stream = |mut stream: Stream| {
-        if let Arrival::Looped { looped, .. } = &mut stream.arrival {
-            *looped = format!("{name}.{looped}");
-        }
-        if let Arrival::Following { stream, .. } = &mut stream.arrival {
-            *stream = format!("{name}.{stream}");
-        }
-        if let Arrival::Shared { schedule, .. } = &mut stream.arrival {
-            schedule.name = format!("{name}.{}", schedule.name);
-        }
-        if let Work::Block(Block { places: Some(places), .. }) = &mut stream.work {
-            *places = format!("{name}.{places}");
-        }
-        Stream { name: format!("{name}.{}", stream.name), life: waits(stream.life), ..stream }
-    };
-    let looped = |it: Loop| Loop { name: format!("{name}.{}", it.name), life: waits(it.life), ..it };
-    let criterion = |criterion: Criterion| Criterion { stream: format!("{name}.{}", criterion.stream), ..criterion };
-    let lane =
-        |lane: Lane| Lane { streams: lane.streams.iter().map(|stream| format!("{name}.{stream}")).collect(), ..lane };
-    let group = |group: Group| Group {
-        streams: group.streams.iter().map(|stream| format!("{name}.{stream}")).collect(),
-        name: format!("{name}.{}", group.name),
-    };
     // The merged plan has no model that could say it.
     let watermarks = plan.likeness();
     let own = plan.streams.into_iter().filter(|stream| stream.name != READ_BACK);
     Plan {
         watermarks,
-        streams: own.map(stream).collect(),
-        lanes: plan.lanes.into_iter().map(lane).collect(),
-        groups: plan.groups.into_iter().map(group).collect(),
-        loops: plan.loops.into_iter().map(looped).collect(),
+        streams: own.map(|stream| renamed_stream(stream, name)).collect(),
+        lanes: (plan.lanes.into_iter()).map(|lane| Lane { streams: with_names(name, &lane.streams), ..lane }).collect(),
+        groups: plan.groups.into_iter().map(|group| renamed_group(group, name)).collect(),
+        loops: plan.loops.into_iter().map(|own| renamed_loop(own, name)).collect(),
         phases: plan.phases.into_iter().filter(|phase| phase.name != READ_BACK).collect(),
-        criteria: plan.criteria.into_iter().map(criterion).collect(),
-        check_all: plan.check_all.into_iter().map(|stream| format!("{name}.{stream}")).collect(),
+        criteria: (plan.criteria.into_iter())
+            .map(|criterion| Criterion { stream: format!("{name}.{}", criterion.stream), ..criterion })
+            .collect(),
+        check_all: with_names(name, &plan.check_all),
         // What counts in mailboxes is one workload and not several.
         mail: None,
         tpcc: None,
@@ -162,6 +165,11 @@ fn renamed(plan: Plan, name: &str) -> Plan {
         notes: plan.notes.into_iter().map(|note| format!("{name}: {note}")).collect(),
         ..plan
     }
+}
+
+/// Whether a plan reads nothing back at its end.
+fn is_not_read_back(plan: &Plan) -> bool {
+    plan.sealed_only || !plan.verify
 }
 
 fn add(whole: &mut Plan, plan: Plan) -> Result<(), String> {
@@ -185,8 +193,7 @@ fn add(whole: &mut Plan, plan: Plan) -> Result<(), String> {
     whole.interval = whole.interval.min(plan.interval);
     whole.in_flight_bound =
         whole.in_flight_bound.saturating_add(plan.in_flight_bound).min(crate::workload::LARGEST_BOUND);
-    let without_read_back = |plan: &Plan| plan.sealed_only || !plan.verify;
-    whole.sealed_only = without_read_back(whole) && without_read_back(&plan) && (whole.verify || plan.verify);
+    whole.sealed_only = is_not_read_back(whole) && is_not_read_back(&plan) && (whole.verify || plan.verify);
     whole.verify |= plan.verify;
     whole.page_cache.iter_mut().zip(&plan.page_cache).for_each(|(one, other)| *one = one.and(*other));
     whole.half_windows |= plan.half_windows;

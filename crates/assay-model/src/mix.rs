@@ -147,7 +147,8 @@ impl Mix {
             &it.lines
         };
         let mut below = 0;
-        let dealt = |(at, line): (usize, &Line)| {
+        let mut all = Vec::with_capacity(lines.len());
+        for (at, line) in lines.iter().enumerate() {
             below += line.weight;
             let mut sum = 0;
             let own = members.iter().enumerate().filter(|(_, (_, line))| *line == at);
@@ -155,10 +156,9 @@ impl Mix {
                 sum += weight;
                 (sum, member)
             });
-            Dealt { below, burst: line.burst, delay: line.delay, members: own.collect() }
-        };
-        let lines: Box<[Dealt]> = lines.iter().enumerate().map(dealt).collect();
-        Mix { lines, line: 0, left: 0, weights: below }
+            all.push(Dealt { below, burst: line.burst, delay: line.delay, members: own.collect() });
+        }
+        Mix { lines: all.into(), line: 0, left: 0, weights: below }
     }
 
     /// The time before which the next operation must not be issued: `now`, or later if a burst begins with the delay of

@@ -149,12 +149,15 @@ pub struct Group {
 impl Group {
     /// The groups that have streams among `streams`, and only those of their streams.
     pub fn within(groups: &[Group], streams: &[Stream]) -> Vec<Group> {
-        let is_there = |name: &String| streams.iter().any(|stream| stream.name == *name);
-        let there = |group: &Group| Group {
-            streams: group.streams.iter().filter(|name| is_there(name)).cloned().collect(),
-            name: group.name.clone(),
-        };
-        groups.iter().map(there).filter(|group| !group.streams.is_empty()).collect()
+        let mut within = Vec::new();
+        for group in groups {
+            let names = group.streams.iter().filter(|name| streams.iter().any(|stream| stream.name == **name));
+            let names: Vec<String> = names.cloned().collect();
+            if !names.is_empty() {
+                within.push(Group { streams: names, name: group.name.clone() });
+            }
+        }
+        within
     }
 }
 
@@ -525,10 +528,9 @@ impl Arrival {
 
     /// The same arrival with a rate that follows a curve; `None` if its rate follows a curve already.
     pub fn along(&self, curve: &Curve) -> Option<Arrival> {
-        let varying = |rate: &Rate, even| Arrival::Varying { rate: *rate, curve: curve.clone(), even };
         match self {
-            Arrival::Steady { rate } => Some(varying(rate, true)),
-            Arrival::Poisson { rate } => Some(varying(rate, false)),
+            Arrival::Steady { rate } => Some(Arrival::Varying { rate: *rate, curve: curve.clone(), even: true }),
+            Arrival::Poisson { rate } => Some(Arrival::Varying { rate: *rate, curve: curve.clone(), even: false }),
             Arrival::Varying { .. }
             | Arrival::Batches { .. }
             | Arrival::Following { .. }
@@ -632,6 +634,17 @@ impl Block {
     }
 }
 
+/// The name under which a stream shares its places with others.
+fn name_of_places(stream: &Stream) -> Option<&String> {
+    stream.block()?.places.as_ref()
+}
+
+/// Whether the places or the rate of a stream depend on how long the run has lasted.
+fn changes_with_time(stream: &Stream) -> bool {
+    let moves = stream.block().is_some_and(|block| matches!(block.address, Address::WorkingSet { .. }));
+    moves || matches!(stream.arrival, Arrival::Varying { .. })
+}
+
 impl Plan {
     /// Why a plan without any rate cannot run at another load, and what to do.
     pub const ONLY_CLOSED_LOOPS: &str = "every stream of the workload is a closed loop (in_flight), which has no rate to \
@@ -645,8 +658,8 @@ impl Plan {
     /// Streams in a direction whose rate depends on the target: closed loops, without a bound on what they move. The
     /// read-back moves what was written, once, and is not included.
     pub fn unbounded(&self, direction: Direction) -> impl Iterator<Item = &Stream> {
-        let endless = move |stream: &&Stream| stream.arrival.rate().is_none() && !stream.reads_back();
-        self.streams.iter().filter(move |stream| stream.direction() == Some(direction)).filter(endless)
+        let own = self.streams.iter().filter(move |stream| stream.direction() == Some(direction));
+        own.filter(|stream| stream.arrival.rate().is_none() && !stream.reads_back())
     }
 
     /// The phases of an ordinary run: warm-up, unless it is zero, and measure.
@@ -655,15 +668,14 @@ impl Plan {
             WarmUp::For(span) => (span, None),
             WarmUp::UntilSteady { limit, round } => (limit, Some(round)),
         };
-        let phase = |name: &str, kind, span, steady_round| Phase {
-            name: name.into(),
-            kind,
-            span,
-            steady_round,
+        let warm_up = Phase { name: "warm-up".into(), kind: PhaseKind::WarmUp, span, steady_round, until_done: false };
+        let measure = Phase {
+            name: "measure".into(),
+            kind: PhaseKind::Measure,
+            span: measure,
+            steady_round: None,
             until_done: false,
         };
-        let warm_up = phase("warm-up", PhaseKind::WarmUp, span, steady_round);
-        let measure = phase("measure", PhaseKind::Measure, measure, None);
         [warm_up, measure].into_iter().filter(|phase| !phase.span.is_zero()).collect()
     }
 
@@ -837,9 +849,8 @@ impl Plan {
 
     /// The first stream whose places are those of a stream, by index: itself where it shares them with none.
     pub fn places_of(&self, stream: u16) -> u16 {
-        let name = |it: &Stream| it.block().and_then(|block| block.places.clone());
-        let own = name(&self.streams[usize::from(stream)]);
-        let first = self.streams.iter().position(|it| own.is_some() && name(it) == own);
+        let Some(own) = name_of_places(&self.streams[usize::from(stream)]) else { return stream };
+        let first = self.streams.iter().position(|other| name_of_places(other) == Some(own));
         first.map_or(stream, |first| first as u16)
     }
 
@@ -871,9 +882,14 @@ impl Plan {
     /// How large a target must be for the streams that are on it, in bytes, for blocks of `block` bytes; [`Plan::fits`] says more where
     /// parts of targets are laid out together.
     pub fn smallest_target(&self, target: u16, block: u32) -> u64 {
-        let is_here = |stream: &Stream| stream.targets.is_empty() || stream.targets.contains(&target);
-        let of = |(stream, _, need): (&Stream, u64, u64)| (is_here(stream) && !stream.is_laid_out()).then_some(need);
-        self.needs(block).filter_map(of).max().unwrap_or(0)
+        let mut most = 0;
+        for (stream, _, need) in self.needs(block) {
+            let is_here = stream.targets.is_empty() || stream.targets.contains(&target);
+            if is_here && !stream.is_laid_out() {
+                most = most.max(need);
+            }
+        }
+        most
     }
 
     /// The size of the smallest target that one of its streams fits on.
@@ -896,7 +912,7 @@ impl Plan {
 
     /// Of each stream how much of a target it needs for itself, and how large that target has to be.
     fn needs(&self, block: u32) -> impl Iterator<Item = (&Stream, u64, u64)> {
-        let need = move |(at, stream)| {
+        (0..).zip(&self.streams).filter_map(move |(at, stream)| {
             let it = Stream::block(stream)?;
             let largest = it.size.in_blocks(block).largest();
             let set = if let Address::WorkingSet { size, .. } = it.address { size.get() } else { 0 };
@@ -904,8 +920,7 @@ impl Plan {
             let reaches = recorded.map_or(0, |recording| recording.reaches.get());
             let within = largest.max(it.address.unit().get()).max(set).max(self.seen_once(at, block)).max(reaches);
             Some((stream, within, it.extent.map_or(within, |extent| extent.smallest(within, block))))
-        };
-        (0..).zip(&self.streams).filter_map(need)
+        })
     }
 
     /// How many bytes of each of its targets a stream goes through at most, where it goes to each place once; zero elsewhere.
@@ -932,11 +947,7 @@ impl Plan {
     #[must_use]
     pub fn behind(&self, seen: Bytes, time: Span) -> Plan {
         let seen = if self.streams.iter().any(Stream::goes_once) { seen } else { self.before.seen };
-        let changes = |stream: &Stream| {
-            let moves = stream.block().is_some_and(|block| matches!(block.address, Address::WorkingSet { .. }));
-            moves || matches!(stream.arrival, Arrival::Varying { .. })
-        };
-        let moves = self.has_lives() || self.streams.iter().any(changes);
+        let moves = self.has_lives() || self.streams.iter().any(changes_with_time);
         let time = if moves { self.before.time + time } else { self.before.time };
         Plan { before: Before { time, seen }, ..self.clone() }
     }
@@ -968,12 +979,14 @@ impl Plan {
     }
 
     fn common(&self, block: u32, which: impl Fn(&Block) -> bool) -> u64 {
-        let begin = |it: &Block| it.extent.map_or(0, |extent| extent.step(block));
-        let of = |(stream, it): (u16, &Block)| {
-            if it.address == Address::Written { 0 } else { begin(it) | self.step_of(stream, block) }
-        };
-        let blocks = (0..).zip(&self.streams).filter_map(|(at, stream)| Some((at, stream.block()?)));
-        common_power(blocks.filter(|(_, it)| which(it)).fold(0, |all, it| all | of(it)))
+        let mut all = 0;
+        for (at, stream) in (0..).zip(&self.streams) {
+            let Some(own) = stream.block().filter(|own| which(own)) else { continue };
+            if own.address != Address::Written {
+                all |= own.extent.map_or(0, |extent| extent.step(block)) | self.step_of(at, block);
+            }
+        }
+        common_power(all)
     }
 
     /// The lowest bit of the answer is the common unit of the lengths and offsets of a stream (by its index), counted from
@@ -987,16 +1000,19 @@ impl Plan {
     /// streams that share its cursor. Zero if it moves no blocks.
     pub(crate) fn largest_at_cursor(&self, stream: u16, block: u32) -> u64 {
         let own = self.streams[usize::from(stream)].block();
-        let largest = |it: &Block| it.size.in_blocks(block).largest();
-        own.into_iter().chain(self.sharing_cursor(stream)).map(largest).max().unwrap_or(0)
+        let all = own.into_iter().chain(self.sharing_cursor(stream));
+        all.map(|own| own.size.in_blocks(block).largest()).max().unwrap_or(0)
     }
 
     /// The streams whose operations move the cursor of a stream on: those of its loop that share its places.
     fn sharing_cursor(&self, stream: u16) -> impl Iterator<Item = &Block> {
         let own = &self.streams[usize::from(stream)];
         let name = own.block().filter(|it| it.address.has_cursor()).and_then(|it| it.places.as_ref());
-        let is_one = move |it: &&Stream| name.is_some() && it.arrival.loop_name() == own.arrival.loop_name();
-        let others = self.streams.iter().filter(is_one).filter_map(Stream::block);
+        let of_loop = self
+            .streams
+            .iter()
+            .filter(move |other| name.is_some() && other.arrival.loop_name() == own.arrival.loop_name());
+        let others = of_loop.filter_map(Stream::block);
         others.filter(move |it| it.address.has_cursor() && it.places.as_ref() == name)
     }
 

@@ -113,12 +113,11 @@ impl Recording {
 
 fn checksum(lines: &[Line]) -> u64 {
     let mut sum = 0xcbf2_9ce4_8422_2325_u64;
-    let mut add =
-        |bytes: &[u8]| bytes.iter().for_each(|byte| sum = (sum ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3));
     for line in lines {
-        add(&line.at_ns.to_le_bytes());
-        add(&line.offset.to_le_bytes());
-        add(&line.len.to_le_bytes());
+        let at = line.at_ns.to_le_bytes().into_iter();
+        for byte in at.chain(line.offset.to_le_bytes()).chain(line.len.to_le_bytes()) {
+            sum = (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
     }
     sum
 }
@@ -143,9 +142,10 @@ impl Onto {
     #[inline]
     pub fn place(&self, line: &Line) -> (u64, u32) {
         let len = u64::from(line.len).next_multiple_of(self.block);
-        let offset = match self.reaches > self.size {
-            true => (u128::from(line.offset) * u128::from(self.size) / u128::from(self.reaches)) as u64,
-            false => line.offset,
+        let offset = if self.reaches > self.size {
+            (u128::from(line.offset) * u128::from(self.size) / u128::from(self.reaches)) as u64
+        } else {
+            line.offset
         };
         let whole = self.size / self.block * self.block;
         (offset.min(whole.saturating_sub(len)) / self.block * self.block, len as u32)

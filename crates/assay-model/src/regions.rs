@@ -39,14 +39,13 @@ impl Plan {
     /// The regions of a target, one behind the other from its first byte to its last.
     pub fn regions(&self, target: u16, geometry: Geometry) -> Vec<Region> {
         let writes = self.writes();
-        let counts = |block: &Block| {
-            (block.direction == Direction::Write) == writes && !matches!(block.address, Address::Written)
-        };
         // Whole granules: what is sealed as one is not read back as two.
         let granule = self.granule(geometry.block).unwrap_or(geometry.block.into());
         let covered: Vec<Covered> = self
             .blocks_on(target)
-            .filter(|(_, _, block)| counts(block))
+            .filter(|(_, _, block)| {
+                (block.direction == Direction::Write) == writes && block.address != Address::Written
+            })
             .map(|(at, _, block)| {
                 let (begin, end) = part(block, geometry, granule);
                 Covered { begin, end, step: self.step_of(at, geometry.block) }
@@ -61,7 +60,8 @@ impl Plan {
         let mut cuts: Vec<u64> = ends.flat_map(|(begin, end)| [begin, end]).chain([0, geometry.size]).collect();
         cuts.sort_unstable();
         cuts.dedup();
-        let of = |pair: &[u64]| {
+        let mut regions = Vec::with_capacity(cuts.len());
+        for pair in cuts.windows(2) {
             let (begin, end) = (pair[0], pair[1]);
             let here = covered.iter().filter(|it| it.begin <= begin && end <= it.end);
             let step = here.fold(0, |all, it| all | it.step | (begin - it.begin));
@@ -71,15 +71,14 @@ impl Plan {
                 0 => self.unit(geometry.block).max(NOT_WRITTEN),
                 step => 1 << step.trailing_zeros(),
             };
-            Region { begin, end, unit, all }
-        };
-        cuts.windows(2).map(of).collect()
+            regions.push(Region { begin, end, unit, all });
+        }
+        regions
     }
 
     /// The streams on a target that move blocks, by their index, with their names.
     fn blocks_on(&self, target: u16) -> impl Iterator<Item = (u16, &String, &Block)> {
-        let on = move |at: u16| self.targets_of(at).any(|on| on == target);
-        let here = (0..).zip(&self.streams).filter(move |(at, _)| on(*at));
+        let here = (0..).zip(&self.streams).filter(move |(at, _)| self.targets_of(*at).any(|on| on == target));
         here.filter_map(|(at, stream)| Some((at, &stream.name, stream.block()?)))
     }
 }

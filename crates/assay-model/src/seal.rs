@@ -51,6 +51,12 @@ pub enum Extent {
     Nothing,
 }
 
+/// The number at a place of a seal, little endian.
+#[inline]
+fn number_at(head: &[u8; LEN], at: usize) -> u32 {
+    u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]])
+}
+
 impl Seal {
     /// Seals `block`, a granule that already contains its data.
     #[inline]
@@ -78,14 +84,20 @@ impl Seal {
         if head[..8] != stamp::MAGIC || head[40..44] != MARK {
             return None;
         }
-        let number = |at: usize| u32::from_le_bytes([head[at], head[at + 1], head[at + 2], head[at + 3]]);
-        let granule = number(28);
+        let granule = number_at(head, 28);
         if !granule.is_power_of_two() || !(SMALLEST..=LARGEST).contains(&u64::from(granule)) {
             return None;
         }
-        let offset = u64::from(number(16)) | u64::from(number(20)) << 32;
-        let (run, generation, target, within, length) = (number(8), number(12), number(24), number(32), number(36));
-        Some(Seal { run, generation, target, offset, granule, within, length })
+        let offset = u64::from(number_at(head, 16)) | u64::from(number_at(head, 20)) << 32;
+        Some(Seal {
+            run: number_at(head, 8),
+            generation: number_at(head, 12),
+            target: number_at(head, 24),
+            offset,
+            granule,
+            within: number_at(head, 32),
+            length: number_at(head, 36),
+        })
     }
 
     /// Begin and length of the write that this was a part of.

@@ -66,7 +66,6 @@ impl Seek {
     /// # Errors
     /// Which input is impossible.
     pub fn streams(&self) -> Result<Vec<Stream>, Impossible> {
-        let impossible = |key, what| Err(Impossible { key, what });
         if !(1..=MOST_THREADS).contains(&self.threads) {
             return impossible("threads", "not a number of threads: write 1 to 256");
         }
@@ -131,6 +130,11 @@ impl Seek {
             life: Life::of_operations(self.seeks),
         }
     }
+}
+
+/// The error for a value of a key that is not possible.
+fn impossible<T>(key: &'static str, what: &'static str) -> Result<T, Impossible> {
+    Err(Impossible { key, what })
 }
 
 #[cfg(test)]

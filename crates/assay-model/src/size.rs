@@ -77,8 +77,12 @@ impl Size {
             return (mean.get().into(), 1);
         }
         let bars = self.bars();
-        let sum = |bar: &Sizes| (u128::from(bar.from.get()) + u128::from(bar.to.get())) * u128::from(bar.weight);
-        (bars.iter().map(sum).sum(), 2 * bars.iter().map(|bar| u128::from(bar.weight)).sum::<u128>())
+        let (mut sum, mut weights) = (0, 0);
+        for bar in bars.iter() {
+            sum += (u128::from(bar.from.get()) + u128::from(bar.to.get())) * u128::from(bar.weight);
+            weights += u128::from(bar.weight);
+        }
+        (sum, 2 * weights)
     }
 
     /// Operations of these sizes, as they are meant, that move `bytes` a second together. `None` when that does not fit.
@@ -94,7 +98,7 @@ impl Size {
         let mut below = 0;
         let bars = bars.iter().map(|bar| {
             below += bar.weight;
-            Bar { below, ..Bar::of(bar, block) }
+            Bar { below, ..Bar::new(bar, block) }
         });
         let bars: Box<[Bar]> = bars.collect();
         BlockSizes { block, first: bars[0], bars }
@@ -103,11 +107,13 @@ impl Size {
     /// The sizes that operations have on a target with blocks of `block` bytes, where these are other sizes: each is
     /// rounded up to whole blocks. Sizes that are meant in blocks of the target are never others.
     pub fn done(&self, block: u32) -> Option<Size> {
-        let whole =
-            |bytes: Bytes| Bytes::new(bytes.get().div_ceil(u64::from(block)).max(1).saturating_mul(u64::from(block)));
-        let bar = |bar: &Sizes| Sizes { from: whole(bar.from), to: whole(bar.to), ..*bar };
-        let shares: Vec<Sizes> = self.shares.iter().map(bar).collect();
-        let done = Size { from: whole(self.from), to: whole(self.to), shares, geometric: None };
+        let (from, to) = (whole_blocks(self.from, block), whole_blocks(self.to, block));
+        let shares = self.shares.iter().map(|bar| Sizes {
+            from: whole_blocks(bar.from, block),
+            to: whole_blocks(bar.to, block),
+            ..*bar
+        });
+        let done = Size { from, to, shares: shares.collect(), geometric: None };
         (self.geometric.is_none() && done != *self).then_some(done)
     }
 
@@ -116,8 +122,11 @@ impl Size {
         if self.geometric.is_some() {
             return block.into();
         }
-        let length = |bar: &Sizes| u64::from(block) * if bar.from == bar.to { Bar::of(bar, block).least } else { 1 };
-        self.bars().iter().fold(0, |all, bar| all | length(bar))
+        let mut all = 0;
+        for bar in self.bars().iter() {
+            all |= u64::from(block) * if bar.from == bar.to { Bar::new(bar, block).least } else { 1 };
+        }
+        all
     }
 }
 
@@ -150,11 +159,20 @@ struct Bar {
     below: u64,
 }
 
+/// How many blocks hold a number of bytes, at least one.
+fn blocks_of(bytes: Bytes, block: u32) -> u64 {
+    bytes.get().div_ceil(u64::from(block)).max(1)
+}
+
+/// A number of bytes as whole blocks, at least one.
+fn whole_blocks(bytes: Bytes, block: u32) -> Bytes {
+    Bytes::new(blocks_of(bytes, block).saturating_mul(u64::from(block)))
+}
+
 impl Bar {
-    fn of(bar: &Sizes, block: u32) -> Bar {
-        let blocks = |bytes: Bytes| bytes.get().div_ceil(u64::from(block)).max(1);
-        let least = blocks(bar.from);
-        Bar { least, span: blocks(bar.to) - least + 1, below: bar.weight }
+    fn new(bar: &Sizes, block: u32) -> Bar {
+        let (least, most) = (blocks_of(bar.from, block), blocks_of(bar.to, block));
+        Bar { least, span: most - least + 1, below: bar.weight }
     }
 
     #[inline(always)]

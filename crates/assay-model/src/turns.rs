@@ -95,9 +95,10 @@ impl Turning {
     #[inline]
     pub fn next(&mut self, prng: &mut Prng) -> usize {
         let has_more = self.left.get(self.at).is_none_or(|left| *left > 0);
-        match self.stays > 0 && has_more {
-            true => self.stays -= 1,
-            false => self.turn(prng),
+        if self.stays > 0 && has_more {
+            self.stays -= 1;
+        } else {
+            self.turn(prng);
         }
         if let Some(left) = self.left.get_mut(self.at) {
             *left -= 1;
@@ -105,20 +106,24 @@ impl Turning {
         self.at
     }
 
+    /// Whether a target has operations left in this pass.
+    fn is_open(&self, target: usize) -> bool {
+        self.left.get(target).is_none_or(|left| *left > 0)
+    }
+
     fn turn(&mut self, prng: &mut Prng) {
         if !self.left.is_empty() && self.left.iter().all(|left| *left == 0) {
             self.left.copy_from_slice(&self.passes);
         }
-        let is_open = |target: &usize| self.left.get(*target).is_none_or(|left| *left > 0);
         self.at = match self.turns.next {
             NextTarget::InTurn | NextTarget::OneAfterAnother => {
                 let mut others = (1..=self.targets).map(|step| (self.at + step) % self.targets);
-                others.find(is_open).unwrap_or(self.at)
+                others.find(|target| self.is_open(*target)).unwrap_or(self.at)
             }
             NextTarget::Random => {
-                let open = (0..self.targets).filter(is_open).count() as u64;
+                let open = (0..self.targets).filter(|target| self.is_open(*target)).count() as u64;
                 let drawn = prng.below(open.max(1)) as usize;
-                (0..self.targets).filter(is_open).nth(drawn).unwrap_or(self.at)
+                (0..self.targets).filter(|target| self.is_open(*target)).nth(drawn).unwrap_or(self.at)
             }
         };
         self.stays = match self.turns.next {

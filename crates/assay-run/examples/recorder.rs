@@ -111,7 +111,7 @@ fn main() {
         gates: None,
     };
     let device = AtOnce { clock, done: Done::new() };
-    let mut worker = Worker::of(&plan, device, parts, setup);
+    let mut worker = Worker::from_parts(&plan, device, parts, setup);
     let waiting = Waiting { spin: Spin::Fixed(Span::ZERO) };
     let before = used();
     run_real(&mut worker, &Machine(clock), &mut log, waiting);

@@ -161,7 +161,7 @@ fn drive<C: Fn() -> Instant + Clone + Send + 'static>(
         ledger: None,
         gates: None,
     };
-    let mut worker = Worker::of(plan, device, parts, setup);
+    let mut worker = Worker::from_parts(plan, device, parts, setup);
     let waiting = Waiting { spin: Spin::Fixed(Span::ZERO) };
     run_real(&mut worker, &Machine(clock), &mut log, waiting);
     let (totals, reason) = (worker.totals(), worker.reason());

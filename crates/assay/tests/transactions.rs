@@ -359,7 +359,7 @@ fn run(plan: &Plan, table: Table) -> (Vec<u8>, Table, Totals) {
         ledger: None,
         gates: None,
     };
-    let mut worker = Worker::of(plan, table, parts, setup);
+    let mut worker = Worker::from_parts(plan, table, parts, setup);
     run_virtual(&mut worker, Instant::ZERO, &mut log, || false);
     let (totals, reason) = (worker.totals(), worker.reason());
     assert_eq!(reason, CloseReason::Completed);

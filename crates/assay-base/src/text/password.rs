@@ -18,9 +18,10 @@ pub fn without_passwords(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let lines: Vec<Cow<'_, str>> = text.split('\n').map(line).collect();
-    match lines.iter().any(|line| matches!(line, Cow::Owned(_))) {
-        true => Cow::Owned(lines.join("\n")),
-        false => Cow::Borrowed(text),
+    if lines.iter().any(|line| matches!(line, Cow::Owned(_))) {
+        Cow::Owned(lines.join("\n"))
+    } else {
+        Cow::Borrowed(text)
     }
 }
 
@@ -127,27 +128,37 @@ fn in_front(rest: &str, token: &str, form: Form) -> Option<Range<usize>> {
     let digits = behind.trim_start_matches(|c: char| c.is_ascii_digit());
     let is_port = digits.chars().next().is_none_or(|c| "/?#:,;)'\"`".contains(c));
     let in_authority = !token[..colon.start].contains(['/', '?', '#']);
-    let to = |end: usize| (end > colon.end).then_some(colon.end..end);
     if is_port || !in_authority || form == Form::Perhaps {
-        return token.rfind('@').and_then(to);
+        return token.rfind('@').and_then(|end| not_empty(colon.end, end));
     }
     // A password may have blanks in it, so that the last at sign counts of all that stands before another URL.
     let before = &rest[..rest.find("://").unwrap_or(rest.len())];
-    let last = |text: &str| text.rfind('@').or_else(|| find_last(text, "%40"));
-    let at = [before, token].into_iter().filter_map(|text| last(text).and_then(to)).max_by_key(|it| it.end);
-    at.or_else(|| to(token.len()))
+    let ends = [before, token].into_iter().filter_map(last_at_sign);
+    let secret = ends.filter_map(|end| not_empty(colon.end, end)).max_by_key(|secret| secret.end);
+    secret.or_else(|| not_empty(colon.end, token.len()))
+}
+
+/// The last at sign, which may be written as `%40`.
+fn last_at_sign(text: &str) -> Option<usize> {
+    text.rfind('@').or_else(|| find_last(text, "%40"))
+}
+
+/// A range that has at least one byte.
+fn not_empty(begin: usize, end: usize) -> Option<Range<usize>> {
+    (end > begin).then_some(begin..end)
 }
 
 /// The first colon, which may be written as `%3A`, but for those of an address in brackets.
 fn colon(token: &str) -> Option<Range<usize>> {
     let host = token.rfind('@').map_or(0, |at| at + 1);
-    let address = token[host..].strip_prefix('[').and_then(|it| it.split_once(']')).map(|(address, _)| address);
-    let is_address = |it: &str| it.chars().all(|c| c.is_ascii_hexdigit() || ":.%".contains(c));
-    let brackets = address.filter(|it| is_address(it)).map(|it| host..host + it.len() + 2);
+    let bracketed = token[host..].strip_prefix('[').and_then(|behind| behind.split_once(']'));
+    let address = bracketed.map(|(address, _)| address);
+    let address = address.filter(|address| address.chars().all(|c| c.is_ascii_hexdigit() || ":.%".contains(c)));
+    let brackets = address.map(|address| host..host + address.len() + 2);
     let mut plain = token.char_indices().filter(|(_, c)| *c == ':').map(|(at, _)| at..at + 1);
-    let plain = plain.find(|at| brackets.as_ref().is_none_or(|it| !it.contains(&at.start)));
+    let plain = plain.find(|at| brackets.as_ref().is_none_or(|brackets| !brackets.contains(&at.start)));
     let encoded = find(token, "%3a").map(|at| at..at + 3);
-    [plain, encoded].into_iter().flatten().min_by_key(|it| it.start)
+    [plain, encoded].into_iter().flatten().min_by_key(|colon| colon.start)
 }
 
 /// The value of an option that is a password.

@@ -52,7 +52,22 @@ impl Index {
         let idle = self.read_rate.is_zero() && self.write_rate.is_zero();
         first_broken(&shared_rules(self.replication_factor, self.defrag_below, idle))?;
         let (service, cache) = self.derive().ok_or(TOO_LARGE)?;
-        let stream = |(name, direction, rate, per_target): (&str, Direction, Rate, bool)| Stream {
+        let mut streams = Vec::new();
+        for (name, direction, rate, per_target) in [
+            ("reads", Direction::Read, service, true),
+            ("cache-reads", Direction::Read, cache, false),
+            ("writes", Direction::Write, cache, true),
+        ] {
+            if !rate.is_zero() {
+                streams.push(Stream { per_target, ..self.stream(name, direction, rate) });
+            }
+        }
+        Ok(streams)
+    }
+
+    /// A stream of single pages whose rate is shared by all targets.
+    fn stream(&self, name: &str, direction: Direction, rate: Rate) -> Stream {
+        Stream {
             name: name.to_owned(),
             work: Work::Block(Block {
                 direction,
@@ -66,16 +81,10 @@ impl Index {
                 duplicates: Share::default(),
             }),
             arrival: self.pace.at(rate),
-            per_target,
+            per_target: false,
             targets: Vec::new(),
             life: crate::Life::default(),
-        };
-        let flows = [
-            ("reads", Direction::Read, service, true),
-            ("cache-reads", Direction::Read, cache, false),
-            ("writes", Direction::Write, cache, true),
-        ];
-        Ok(flows.into_iter().filter(|(_, _, rate, _)| !rate.is_zero()).map(stream).collect())
+        }
     }
 
     fn derive(&self) -> Option<(Rate, Rate)> {

@@ -93,13 +93,16 @@ impl Pace {
 /// 0.1 % in 64 ms" (README, "Evaluate Device(s) by the Standard Pass/Fail Criteria"), with windows of `window`.
 pub fn standard_criteria(window: Span) -> Vec<Criterion> {
     let bounds = [(1, Share::from_percent(5)), (8, Share::from_percent(1)), (64, Share::from_ppb(1_000_000))];
-    let criterion = |(ms, below)| Criterion {
-        stream: "reads".into(),
-        measure: Measure::Response,
-        bound: Bound::Over { over: Span::from_ms(ms), below },
-        window: Some(window),
-    };
-    bounds.into_iter().map(criterion).collect()
+    let mut criteria = Vec::new();
+    for (ms, below) in bounds {
+        criteria.push(Criterion {
+            stream: "reads".into(),
+            measure: Measure::Response,
+            bound: Bound::Over { over: Span::from_ms(ms), below },
+            window: Some(window),
+        });
+    }
+    criteria
 }
 
 /// `n / (1 − share)`: how many writes result from one write with defragmentation below `share`. Numerator and

@@ -77,6 +77,11 @@ const APART: [&str; 3] = ["large-block-reads", "large-block-writes", "tomb-raide
 /// Default number of slots for each of them. At 100x and 10 ms per block, 24 are in flight.
 pub const LARGE_IN_FLIGHT: u32 = 32;
 
+/// A number of bytes, rounded up to a multiple of `unit`.
+fn rounded_up(bytes: Bytes, unit: u64) -> Bytes {
+    Bytes::new(bytes.get().next_multiple_of(unit))
+}
+
 impl Storage {
     /// A lane with `in_flight` slots for each of the streams of large blocks.
     pub fn lanes(in_flight: u32) -> Vec<Lane> {
@@ -88,58 +93,59 @@ impl Storage {
     pub fn streams(&self) -> Result<Vec<Stream>, Impossible> {
         self.check()?;
         let derived = self.derive().ok_or(TOO_LARGE)?;
+        let (read, write) = (Direction::Read, Direction::Write);
+        let (large, large_block) = (Size::fixed(self.large_block), self.large_block);
         let mut streams = Vec::new();
-        let mut stream = |name: &str, direction, size, address, arrival, per_target| {
-            let durable = self.durable && direction == Direction::Write;
-            let name = name.to_owned();
-            streams.push(Stream {
-                name,
-                work: Work::Block(Block {
-                    direction,
-                    durable,
-                    filled_with: None,
-                    size,
-                    address,
-                    extent: None,
-                    places: None,
-                    compress_to: self.compress_to,
-                    duplicates: Share::default(),
-                }),
-                arrival,
-                per_target,
-                targets: Vec::new(),
-                life: crate::Life::default(),
-            });
-        };
-        let anywhere = |align| Address::Uniform { align };
-        let large = || Size::fixed(self.large_block);
-        let mut flow = |name, direction, size, align, rate: Rate, per_target| {
+        for (name, direction, size, align, rate, per_target) in [
+            ("reads", read, self.stored(), Bytes::default(), derived.reads, true),
+            ("large-block-reads", read, large.clone(), large_block, derived.large_reads, false),
+            ("large-block-writes", write, large.clone(), large_block, derived.large_writes, false),
+            ("writes", write, self.committed(), self.commit_min, derived.writes, true),
+        ] {
             if !rate.is_zero() {
-                stream(name, direction, size, anywhere(align), self.pace.at(rate), per_target);
+                let stream = self.stream(name, direction, size, Address::Uniform { align }, self.pace.at(rate));
+                streams.push(Stream { per_target, ..stream });
             }
-        };
-        flow("reads", Direction::Read, self.stored(), Bytes::default(), derived.reads, true);
-        flow("large-block-reads", Direction::Read, large(), self.large_block, derived.large_reads, false);
-        flow("large-block-writes", Direction::Write, large(), self.large_block, derived.large_writes, false);
-        flow("writes", Direction::Write, self.committed(), self.commit_min, derived.writes, true);
+        }
         if self.tomb_raider {
             let arrival = Arrival::Paced { pause: self.tomb_raider_pause };
-            stream("tomb-raider-reads", Direction::Read, large(), Address::Sequential, arrival, false);
+            streams.push(self.stream("tomb-raider-reads", read, large, Address::Sequential, arrival));
         }
         Ok(streams)
     }
 
+    /// A stream whose rate is shared by all targets.
+    fn stream(&self, name: &str, direction: Direction, size: Size, address: Address, arrival: Arrival) -> Stream {
+        Stream {
+            name: name.to_owned(),
+            work: Work::Block(Block {
+                direction,
+                durable: self.durable && direction == Direction::Write,
+                filled_with: None,
+                size,
+                address,
+                extent: None,
+                places: None,
+                compress_to: self.compress_to,
+                duplicates: Share::default(),
+            }),
+            arrival,
+            per_target: false,
+            targets: Vec::new(),
+            life: crate::Life::default(),
+        }
+    }
+
     /// Record sizes as stored: whole multiples of 16 bytes.
     pub fn stored(&self) -> Size {
-        let up = |bytes: Bytes| Bytes::new(bytes.get().next_multiple_of(STORED_UNIT));
-        Size::between(up(self.record.from), up(self.record.to))
+        Size::between(rounded_up(self.record.from, STORED_UNIT), rounded_up(self.record.to, STORED_UNIT))
     }
 
     /// Sizes of committed writes: stored records, rounded up to whole multiples of the smallest write.
     fn committed(&self) -> Size {
-        let up = |bytes: Bytes| Bytes::new(bytes.get().next_multiple_of(self.commit_min.get().max(1)));
+        let unit = self.commit_min.get().max(1);
         let Size { from, to, .. } = self.stored();
-        Size::between(up(from), up(to))
+        Size::between(rounded_up(from, unit), rounded_up(to, unit))
     }
 
     fn check(&self) -> Result<(), Impossible> {

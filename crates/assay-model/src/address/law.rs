@@ -71,8 +71,8 @@ impl fmt::Display for Law {
             Law::Pareto { skew } => write!(f, "Pareto {skew}"),
             Law::Normal { deviation } => write!(f, "a bell of {deviation} around the middle"),
             Law::Zones { zones } => {
-                let zone = |(operations, space): &(Share, Share)| format!("{operations} in {space}");
-                f.write_str(&zones.iter().map(zone).collect::<Vec<_>>().join(", "))
+                let zones = zones.iter().map(|(operations, space)| format!("{operations} in {space}"));
+                f.write_str(&zones.collect::<Vec<_>>().join(", "))
             }
         }
     }
@@ -172,14 +172,19 @@ fn normal(n: u64, deviation: f64, prng: &mut Prng) -> u64 {
 /// Divides `n` ranks into zones with at least one rank each.
 fn divided(zones: &[(Share, Share)], n: u64) -> Box<[Zone]> {
     let (mut below, mut space) = (0, 0u64);
-    let part = |space: u64| (u128::from(n) * u128::from(space.min(1_000_000_000)) / 1_000_000_000) as u64;
-    let zone = |(operations, share): &(Share, Share)| {
-        let first = part(space).min(n - 1);
+    let mut divided = Vec::with_capacity(zones.len());
+    for (operations, share) in zones {
+        let first = part_of(n, space).min(n - 1);
         below += operations.as_ppb();
         space = space.saturating_add(share.as_ppb());
-        Zone { below, first, ranks: part(space).saturating_sub(first).max(1) }
-    };
-    zones.iter().map(zone).collect()
+        divided.push(Zone { below, first, ranks: part_of(n, space).saturating_sub(first).max(1) });
+    }
+    divided.into()
+}
+
+/// How many of `n` ranks a share in parts per billion has.
+fn part_of(n: u64, ppb: u64) -> u64 {
+    (u128::from(n) * u128::from(ppb.min(1_000_000_000)) / 1_000_000_000) as u64
 }
 
 #[cfg(test)]

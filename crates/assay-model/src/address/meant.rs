@@ -175,9 +175,13 @@ impl Address {
     }
 }
 
+/// The unit of places in words; nothing where there is none.
+fn of_unit(unit: &Bytes) -> String {
+    if is_zero(unit) { String::new() } else { format!(" of {unit}") }
+}
+
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let of = |unit: &Bytes| if is_zero(unit) { String::new() } else { format!(" of {unit}") };
         match self {
             Address::Uniform { align } if is_zero(align) => f.write_str("uniform over blocks"),
             Address::Uniform { align } => write!(f, "uniform over multiples of {align}"),
@@ -196,16 +200,18 @@ impl fmt::Display for Address {
             Address::Recorded => f.write_str("as recorded"),
             Address::Ranked { law, unit, scatter, centre } => {
                 let lie = if *scatter { "scattered" } else { "in order from the start" };
-                write!(f, "{law} over places{}, {lie}", of(unit))?;
+                write!(f, "{law} over places{}, {lie}", of_unit(unit))?;
                 centre.map_or(Ok(()), |centre| write!(f, ", the most frequent at {centre}"))
             }
             Address::WorkingSet { size, turnover, unit, inside } => {
-                write!(f, "a working set of {size}, {turnover} of it replaced, {inside} over places{}", of(unit))
+                write!(f, "a working set of {size}, {turnover} of it replaced, {inside} over places{}", of_unit(unit))
             }
             Address::NeverSeen { unit, reread } => {
                 write!(f, "never seen before, in units of {unit}")?;
-                let back = |Reread { share, of_last }: &Reread| format!(", {share} again of the last {of_last}");
-                f.write_str(&reread.as_ref().map_or(String::new(), back))
+                match reread {
+                    Some(Reread { share, of_last }) => write!(f, ", {share} again of the last {of_last}"),
+                    None => Ok(()),
+                }
             }
             Address::Once { unit } => write!(f, "each {unit} once a pass, in random order"),
             Address::Runs { length } => write!(f, "sequential runs of {length} from uniform starts"),
@@ -213,7 +219,7 @@ impl fmt::Display for Address {
                 write!(f, "bands of {length} with {gap} between them, {moved} in each and then the next, {inside}")
             }
             Address::Asu { asu, place } => write!(f, "{place} of ASU {asu}"),
-            Address::Walk { reach, unit } => write!(f, "a walk in steps up to {reach} over places{}", of(unit)),
+            Address::Walk { reach, unit } => write!(f, "a walk in steps up to {reach} over places{}", of_unit(unit)),
         }
     }
 }

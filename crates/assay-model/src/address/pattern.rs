@@ -88,8 +88,8 @@ impl Pattern {
             Address::WorkingSet { size, turnover, inside, .. } => {
                 let grid = space.grid(step);
                 let (places, order) = (grid.within(size.get()), Order::new(grid.places, space.key));
-                let ranks = (Ranks::new(inside, places), places);
-                Pattern::WorkingSet(WorkingSet::new(grid, order, ranks, *turnover, (space.zero, space.before)))
+                let ranks = Ranks::new(inside, places);
+                Pattern::WorkingSet(WorkingSet::new(grid, order, ranks, places, *turnover, space.zero, space.before))
             }
             Address::NeverSeen { reread, .. } => {
                 let (grid, from) = (space.grid(step), space.seen.get() / step);

@@ -39,10 +39,12 @@ impl Strided {
     fn step(&mut self, len: i128) -> u64 {
         assert_eq!((len % self.unit, self.by % self.unit), (0, 0), "lengths and steps are multiples of the unit");
         let last = (self.size - len).max(0);
-        let offset = match (0..=last).contains(&self.next) {
-            true => self.next,
-            false if self.by >= 0 => 0,
-            false => (self.size + self.by).clamp(0, last),
+        let offset = if (0..=last).contains(&self.next) {
+            self.next
+        } else if self.by >= 0 {
+            0
+        } else {
+            (self.size + self.by).clamp(0, last)
         };
         self.next = offset + len + self.by;
         offset as u64

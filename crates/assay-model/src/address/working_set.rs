@@ -35,13 +35,17 @@ const WRITE: &str = "write a share and a time, such as \"10%/h\" or \"1%/30s\"";
 impl FromStr for Turnover {
     type Err = String;
     fn from_str(text: &str) -> Result<Turnover, String> {
-        let fault = || format!("\"{}\" is not a turnover; {WRITE}", text.escape_debug());
-        let (share, span) = text.split_once('/').ok_or_else(fault)?;
-        // A unit without a number, such as `h`, is one of that unit.
-        let span = if span.starts_with(|c: char| c.is_ascii_digit()) { span.to_owned() } else { format!("1{span}") };
-        let (share, span): (Share, Span) = share.parse().ok().zip(span.parse().ok()).ok_or_else(fault)?;
-        if span.is_zero() { Err(fault()) } else { Ok(Turnover { share, span }) }
+        parse_turnover(text).ok_or_else(|| format!("\"{}\" is not a turnover; {WRITE}", text.escape_debug()))
     }
+}
+
+/// A share and a time, which is not zero.
+fn parse_turnover(text: &str) -> Option<Turnover> {
+    let (share, span) = text.split_once('/')?;
+    // A unit without a number, such as `h`, is one of that unit.
+    let span = if span.starts_with(|c: char| c.is_ascii_digit()) { span.to_owned() } else { format!("1{span}") };
+    let (share, span): (Share, Span) = share.parse().ok().zip(span.parse().ok())?;
+    (!span.is_zero()).then_some(Turnover { share, span })
 }
 
 impl fmt::Display for Turnover {
@@ -80,13 +84,15 @@ pub struct WorkingSet {
 }
 
 impl WorkingSet {
-    /// Places of `grid` in `order`, of which `ranks` are in use; the set has moved for `before` at time `zero`.
+    /// Places of `grid` in `order`, of which `places` are in use, drawn by `ranks`; the set has moved for `before` at time `zero`.
     pub fn new(
         grid: Grid,
         order: Order,
-        (ranks, places): (Ranks, u64),
+        ranks: Ranks,
+        places: u64,
         turnover: Turnover,
-        (zero, before): (Instant, Span),
+        zero: Instant,
+        before: Span,
     ) -> WorkingSet {
         WorkingSet { ranks, order, grid, speed: turnover.per_ns() * places as f64, zero, before }
     }
@@ -111,8 +117,8 @@ mod tests {
 
     fn set(places: u64, of: u64, turnover: &str, law: &Law) -> WorkingSet {
         let grid = Grid::new(of, 1, 1);
-        let ranks = (Ranks::new(law, places), places);
-        WorkingSet::new(grid, Order::new(of, 1), ranks, turnover.parse().unwrap(), (Instant::ZERO, Span::ZERO))
+        let ranks = Ranks::new(law, places);
+        WorkingSet::new(grid, Order::new(of, 1), ranks, places, turnover.parse().unwrap(), Instant::ZERO, Span::ZERO)
     }
 
     fn drawn(set: &mut WorkingSet, at: u64) -> std::collections::BTreeSet<u64> {

@@ -24,6 +24,11 @@ pub(super) struct Piece {
 }
 
 impl Piece {
+    /// The piece from `begin` to `end`, on which the rate goes from `from` to `to`.
+    fn between(begin: Span, end: Span, from: f64, to: f64) -> Piece {
+        Piece { length: Some(end.saturating_sub(begin).as_ns()), from, to }
+    }
+
     /// Its integral, in nanoseconds of full rate.
     pub(super) fn area(&self) -> f64 {
         self.length.map_or(f64::INFINITY, |length| length as f64 * 0.5 * (self.from + self.to))
@@ -40,6 +45,11 @@ impl Piece {
 }
 
 impl Curve {
+    /// The share of the rate at a point.
+    fn share(&self, point: usize) -> f64 {
+        self.points[point].1.as_f64()
+    }
+
     /// Whether the points ascend within the curve's length and give some load.
     pub fn is_whole(&self) -> bool {
         let times: Vec<Span> = self.points.iter().map(|(at, _)| *at).collect();
@@ -49,26 +59,25 @@ impl Curve {
 
     /// The pieces from time zero on: one repetition or, where it is not repeated, up to the last point and the rest after it.
     pub(super) fn pieces(&self) -> Vec<Piece> {
-        let share = |at: usize| self.points[at].1.as_f64();
         let last = self.points.len() - 1;
-        let piece =
-            |begin: Span, end: Span, from, to| Piece { length: Some(end.saturating_sub(begin).as_ns()), from, to };
         let (first, end) = (self.points[0].0, self.points[last].0);
-        let between = (1..=last).map(|at| piece(self.points[at - 1].0, self.points[at].0, share(at - 1), share(at)));
+        let (at_first, at_last) = (self.share(0), self.share(last));
+        let between = (1..=last)
+            .map(|at| Piece::between(self.points[at - 1].0, self.points[at].0, self.share(at - 1), self.share(at)));
         let mut pieces: Vec<Piece> = Vec::new();
         match self.every {
             Some(every) => {
                 // From the last point to the first point of the next repetition.
                 let gap = every.saturating_sub(end) + first;
-                let at_end = share(last) + (share(0) - share(last)) * part(every.saturating_sub(end), gap);
-                pieces.push(piece(Span::ZERO, first, at_end, share(0)));
+                let at_end = at_last + (at_first - at_last) * part(every.saturating_sub(end), gap);
+                pieces.push(Piece::between(Span::ZERO, first, at_end, at_first));
                 pieces.extend(between);
-                pieces.push(piece(end, every, share(last), at_end));
+                pieces.push(Piece::between(end, every, at_last, at_end));
             }
             None => {
-                pieces.push(piece(Span::ZERO, first, share(0), share(0)));
+                pieces.push(Piece::between(Span::ZERO, first, at_first, at_first));
                 pieces.extend(between);
-                pieces.push(Piece { length: None, from: share(last), to: share(last) });
+                pieces.push(Piece { length: None, from: at_last, to: at_last });
             }
         }
         pieces.retain(|piece| piece.length != Some(0));

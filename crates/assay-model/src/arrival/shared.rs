@@ -63,9 +63,10 @@ impl Pauses {
         // The time that `every` operations take without pauses is this many nanoseconds, divided by `operations`.
         let without = every * u128::from(seconds) * 1_000_000_000;
         let pause = u128::from(operations) * u128::from(self.time.as_ns());
-        let with = match self.stand_still {
-            true => without + u128::from(operations) * u128::from(self.shift(all).as_ns()),
-            false => without.max(pause),
+        let with = if self.stand_still {
+            without + u128::from(operations) * u128::from(self.shift(all).as_ns())
+        } else {
+            without.max(pause)
         };
         let (part, per) = rate.as_ratio();
         Rate::ratio(u128::from(part).checked_mul(without)?, u128::from(per).checked_mul(with)?)

@@ -30,13 +30,12 @@ impl Steady {
         let denominator = u64::try_from(u128::from(operations) * SHIFTS).ok()?;
         let first = period.checked_mul(u128::from(part.index) * SHIFTS + u128::from(shift))?;
         let step = period.checked_mul(u128::from(part.of) * SHIFTS)?;
-        let whole = |n: u128| u64::try_from(n / u128::from(denominator)).ok();
-        let rest = |n: u128| (n % u128::from(denominator)) as u64;
+        let divisor = u128::from(denominator);
         Some(Steady {
-            due: start + Span::from_ns(whole(first)?),
-            step: Span::from_ns(whole(step)?),
-            remainder: rest(first),
-            step_remainder: rest(step),
+            due: start + Span::from_ns(u64::try_from(first / divisor).ok()?),
+            step: Span::from_ns(u64::try_from(step / divisor).ok()?),
+            remainder: (first % divisor) as u64,
+            step_remainder: (step % divisor) as u64,
             denominator,
         })
     }

@@ -78,18 +78,8 @@ impl CacheCurve {
         sizes.dedup();
         let groups = if settings.one_of > 1 { GROUPS } else { 1 };
         let share = settings.one_of.max(1) * groups;
-        let part = |blocks: u64| (blocks / share).max(u64::from(blocks > 0));
-        let cache = |size: &u64| Cache::new(settings.policy, settings.writes, part(*size), part(settings.segment));
-        let group = |_| Group {
-            follow: match settings.policy {
-                Policy::Lru => Follow::Lru(Distances::new()),
-                _ => Follow::Each(sizes.iter().map(cache).collect(), Blocks::default()),
-            },
-            reads: 0,
-            cold: 0,
-            hits: vec![0; sizes.len()],
-        };
-        CacheCurve { settings, groups: (0..groups).map(group).collect(), sizes, reads: 0, writes: 0, bypassed: 0 }
+        let groups = (0..groups).map(|_| Group::new(&settings, &sizes, share)).collect();
+        CacheCurve { settings, groups, sizes, reads: 0, writes: 0, bypassed: 0 }
     }
 
     /// An operation of a load: the cache takes of it what lies in `ranges`, in the way of the settings' policy.
@@ -126,7 +116,7 @@ impl CacheCurve {
             return;
         }
         let (scale, group) = (self.settings.one_of.max(1) * of, &mut self.groups[(hash % of) as usize]);
-        group.access(block, direction, (scale, &self.sizes, self.settings.writes));
+        group.access(block, direction, &Rules { scale, sizes: &self.sizes, writes: self.settings.writes });
     }
 
     /// Number of reads followed so far.
@@ -156,21 +146,51 @@ impl CacheCurve {
         let shares: Vec<Vec<f64>> = self.groups.iter().map(Group::shares).collect();
         let weights: Vec<f64> = self.groups.iter().map(|group| group.reads as f64).collect();
         let all: f64 = weights.iter().sum();
-        let point = |(at, blocks): (usize, &u64)| {
+        let mut points = Vec::with_capacity(self.sizes.len());
+        for (at, blocks) in self.sizes.iter().enumerate() {
             let hits = shares.iter().zip(&weights).map(|(of, weight)| of[at] * weight).sum::<f64>() / all.max(1.0);
             let error = (self.settings.one_of > 1).then(|| {
                 let off: f64 = shares.iter().zip(&weights).map(|(of, weight)| (weight * (of[at] - hits)).powi(2)).sum();
                 let groups = self.groups.len() as f64;
                 (off * groups / (groups - 1.0)).sqrt() / all.max(1.0)
             });
-            Point { blocks: *blocks, hits, error }
-        };
-        self.sizes.iter().enumerate().map(point).collect()
+            points.push(Point { blocks: *blocks, hits, error });
+        }
+        points
     }
 }
 
+/// What all groups of a curve have in common.
+struct Rules<'a> {
+    /// How many blocks of the load stand for one block that is followed.
+    scale: u64,
+    /// The sizes of caches, in blocks.
+    sizes: &'a [u64],
+    writes: Writes,
+}
+
+/// One of `share` of a number of blocks, at least one block of any.
+fn part_of(blocks: u64, share: u64) -> u64 {
+    (blocks / share).max(u64::from(blocks > 0))
+}
+
 impl Group {
-    fn access(&mut self, block: u64, direction: Direction, (scale, sizes, writes): (u64, &[u64], Writes)) {
+    /// A group without an access, which follows one of `share` of all blocks in caches of these sizes.
+    fn new(settings: &Settings, sizes: &[u64], share: u64) -> Group {
+        let segment = part_of(settings.segment, share);
+        let follow = match settings.policy {
+            Policy::Lru => Follow::Lru(Distances::new()),
+            policy => {
+                let caches =
+                    sizes.iter().map(|size| Cache::new(policy, settings.writes, part_of(*size, share), segment));
+                Follow::Each(caches.collect(), Blocks::default())
+            }
+        };
+        Group { follow, reads: 0, cold: 0, hits: vec![0; sizes.len()] }
+    }
+
+    fn access(&mut self, block: u64, direction: Direction, rules: &Rules<'_>) {
+        let Rules { scale, sizes, writes } = *rules;
         let is_read = direction == Direction::Read;
         self.reads += u64::from(is_read);
         match &mut self.follow {
@@ -211,14 +231,17 @@ impl Group {
     fn shares(&self) -> Vec<f64> {
         let reads = self.reads.max(1) as f64;
         let mut sum = 0;
-        let share = |hits: &u64| match self.follow {
-            Follow::Lru(_) => {
-                sum += hits;
-                sum as f64 / reads
-            }
-            Follow::Each(..) => *hits as f64 / reads,
-        };
-        self.hits.iter().map(share).collect()
+        let mut shares = Vec::with_capacity(self.hits.len());
+        for hits in &self.hits {
+            shares.push(match self.follow {
+                Follow::Lru(_) => {
+                    sum += hits;
+                    sum as f64 / reads
+                }
+                Follow::Each(..) => *hits as f64 / reads,
+            });
+        }
+        shares
     }
 }
 

@@ -110,9 +110,10 @@ impl Cache {
     pub fn pass(&mut self, block: u64, direction: Direction, stays: bool) -> bool {
         let passes_by = !self.writes.touches(direction);
         if let Some(segments) = &mut self.segments {
-            return match passes_by {
-                true => segments.has(block),
-                false => segments.pass(block, direction, stays, &mut self.evicted),
+            return if passes_by {
+                segments.has(block)
+            } else {
+                segments.pass(block, direction, stays, &mut self.evicted)
             };
         }
         let there = self.at.get(&block).copied();

@@ -56,11 +56,11 @@ impl Trace {
     fn on(plan: &Plan, target: Option<u16>, geometries: &[Geometry], start: Instant) -> Result<Trace, String> {
         if plan.oltp.is_some() {
             let whole = Part { index: 0, of: 1 };
-            return Load::new(plan, target, geometries, (whole, start)).map(|load| Trace(Kind::Joint(Box::new(load))));
+            return Load::new(plan, target, geometries, whole, start).map(|load| Trace(Kind::Joint(Box::new(load))));
         }
-        let geometry = |target: u16| geometries.get(usize::from(target)).copied();
         let flows = plan.flows().filter(|(_, on)| target.is_none_or(|target| target == *on));
-        Flows::of(plan, flows.map(|flow| (flow, geometry(flow.1))), start).map(|flows| Trace(Kind::Flows(flows)))
+        let with_geometry = flows.map(|flow| (flow, geometries.get(usize::from(flow.1)).copied()));
+        Flows::of(plan, with_geometry, start).map(|flows| Trace(Kind::Flows(flows)))
     }
 
     /// The next operation, with its intended time and its stream.
@@ -150,20 +150,29 @@ impl Flows {
 fn weight(plan: &Plan, stream: u16, flow: &Generator) -> f64 {
     let Some(looped) = plan.loop_of(stream) else { return f64::from(flow.in_flight) };
     let targets = looped.turns.map_or(1, |_| plan.targets_of(stream).count().max(1)) as f64;
-    let arrival = |stream: &Stream| match &stream.arrival {
-        Arrival::Looped { looped: name, share, line } if *name == looped.name => Some((share.as_f64(), line.clone())),
-        _ => None,
-    };
-    let Some((share, line)) = arrival(&plan.streams[usize::from(stream)]) else { return 0.0 };
-    let beside = plan.streams.iter().filter_map(arrival).filter(|(_, other)| *other == line);
+    let Some((share, line)) = share_of_loop(&plan.streams[usize::from(stream)], &looped.name) else { return 0.0 };
+    let all = plan.streams.iter().filter_map(|stream| share_of_loop(stream, &looped.name));
+    let beside = all.filter(|(_, other)| *other == line);
     let among: f64 = beside.map(|(share, _)| share).sum();
-    let bursts = |line: &Line| line.weight as f64 * f64::from(line.burst);
     let of_line = looped
         .lines
         .iter()
-        .find(|it| Some(&it.name) == line.as_ref())
-        .map_or(1.0, |own| bursts(own) / looped.lines.iter().map(bursts).sum::<f64>());
+        .find(|known| Some(&known.name) == line)
+        .map_or(1.0, |own| operations_of_bursts(own) / looped.lines.iter().map(operations_of_bursts).sum::<f64>());
     f64::from(looped.slots()) / targets * of_line * share / among.max(f64::MIN_POSITIVE)
+}
+
+/// The share and the line of a stream in the loop of this name; `None` if it is in another loop or in none.
+fn share_of_loop<'a>(stream: &'a Stream, loop_name: &str) -> Option<(f64, Option<&'a String>)> {
+    match &stream.arrival {
+        Arrival::Looped { looped, share, line } if looped == loop_name => Some((share.as_f64(), line.as_ref())),
+        _ => None,
+    }
+}
+
+/// How many operations the bursts of a line have, relative to other lines.
+fn operations_of_bursts(line: &Line) -> f64 {
+    line.weight as f64 * f64::from(line.burst)
 }
 
 impl Flows {

@@ -10,7 +10,7 @@ use crate::life::Life;
 use crate::plan::{Address, Arrival, Block, Stream, Work};
 use crate::profile::Derivation;
 use crate::size::{Size, Sizes};
-use assay_base::{Bound, Bytes, Criterion, Direction, Measure, Rate, Share, Span};
+use assay_base::{Bound, Bytes, Criterion, Direction, Measure, Rate, Share};
 
 /// The names of the streams.
 pub(super) const READS: &str = "db-reads";
@@ -24,36 +24,53 @@ const GROWS_BY_ONE_IN: u64 = 4;
 /// The whole, in parts per billion.
 const WHOLE: u64 = 1_000_000_000;
 
+/// The sizes and places of the operations of a stream.
+struct Places {
+    size: Size,
+    address: Address,
+    extent: Extent,
+}
+
+impl Places {
+    fn new(size: Size, address: Address, extent: Extent) -> Places {
+        Places { size, address, extent }
+    }
+}
+
+/// Sizes of one page, and of two pages for `two` of ten thousand operations.
+fn pages(two: u64) -> Size {
+    let mut bars = Vec::new();
+    for (pages, weight) in [(1, 10_000 - two), (2, two)] {
+        let size = Bytes::new(pages * PAGE.get());
+        bars.push(Sizes { from: size, to: size, weight });
+    }
+    Size::histogram(bars).unwrap_or(Size::fixed(PAGE))
+}
+
 impl Mail {
     /// The streams of one database at 1x, on the target that it shares with its log. `None` if a rate cannot be
     /// represented.
     pub(crate) fn streams(&self) -> Option<Vec<Stream>> {
         let rates = self.rates()?;
-        let pages = |two: u64| {
-            let bar = |pages: u64, weight| {
-                let size = Bytes::new(pages * PAGE.get());
-                Sizes { from: size, to: size, weight }
-            };
-            Size::histogram(vec![bar(1, 10_000 - two), bar(2, two)]).unwrap_or(Size::fixed(PAGE))
-        };
-        let uniform = || Address::Uniform { align: PAGE };
         let database = self.database();
         let writes = match self.flow.write_batch {
             0 | 1 => Arrival::Poisson { rate: rates.writes },
             batch => Arrival::Batches { rate: rates.writes, batch },
         };
-        let poisson = |rate| Arrival::Poisson { rate };
+        let uniform = Address::Uniform { align: PAGE };
+        let reads = Arrival::Poisson { rate: rates.reads };
         let mut streams = vec![
-            self.stream(READS, Direction::Read, poisson(rates.reads), (pages(READS_OF_TWO), uniform(), database)),
-            self.stream("db-writes", Direction::Write, writes, (pages(WRITES_OF_TWO), uniform(), database)),
+            self.stream(READS, Direction::Read, reads, Places::new(pages(READS_OF_TWO), uniform.clone(), database)),
+            self.stream("db-writes", Direction::Write, writes, Places::new(pages(WRITES_OF_TWO), uniform, database)),
         ];
-        let mut add = |name, direction, arrival, what| streams.push(self.stream(name, direction, arrival, what));
         if !rates.extends.is_zero() {
-            let reserve = (Size::fixed(PAGE), Address::Sequential, self.reserve());
-            add("db-extends", Direction::Write, poisson(rates.extends), reserve);
+            let reserve = Places::new(Size::fixed(PAGE), Address::Sequential, self.reserve());
+            let extends = Arrival::Poisson { rate: rates.extends };
+            streams.push(self.stream("db-extends", Direction::Write, extends, reserve));
         }
         let sizes = Size::geometric(self.flow.log_mean, LARGEST_LOG_WRITE);
-        add(LOG_WRITES, Direction::Write, poisson(rates.log), (sizes, Address::Appended, self.log()));
+        let log = Places::new(sizes, Address::Appended, self.log());
+        streams.push(self.stream(LOG_WRITES, Direction::Write, Arrival::Poisson { rate: rates.log }, log));
         if self.copies > 1 {
             let arrival = Arrival::Following {
                 rate: rates.log_reads,
@@ -61,24 +78,21 @@ impl Mail {
                 distance: DISTANCE,
                 copies: self.copies - 1,
             };
-            add(LOG_READS, Direction::Read, arrival, (Size::fixed(LOG_READ), Address::Sequential, self.log()));
+            let places = Places::new(Size::fixed(LOG_READ), Address::Sequential, self.log());
+            streams.push(self.stream(LOG_READS, Direction::Read, arrival, places));
         }
         let scan = match self.maintenance {
             Maintenance::Off => return Some(streams),
             Maintenance::Paced => Arrival::Paced { pause: Maintenance::REST },
             Maintenance::Rate(rate) => Arrival::Steady { rate },
         };
-        add(MAINTENANCE, Direction::Read, scan, (Size::fixed(BLOCK_OF_SCAN), Address::Sequential, database));
+        let places = Places::new(Size::fixed(BLOCK_OF_SCAN), Address::Sequential, database);
+        streams.push(self.stream(MAINTENANCE, Direction::Read, scan, places));
         Some(streams)
     }
 
-    fn stream(
-        &self,
-        name: &str,
-        direction: Direction,
-        arrival: Arrival,
-        (size, address, extent): (Size, Address, Extent),
-    ) -> Stream {
+    fn stream(&self, name: &str, direction: Direction, arrival: Arrival, places: Places) -> Stream {
+        let Places { size, address, extent } = places;
         Stream {
             name: name.to_owned(),
             work: Work::Block(Block {
@@ -101,16 +115,15 @@ impl Mail {
 
     fn rates(&self) -> Option<Rates> {
         let all = self.transactional()?;
-        let of = |share: u64| all.scaled(share, WHOLE);
         let (reads, growth) = (self.flow.reads.as_ppb(), self.flow.growth.as_ppb());
         let written = WHOLE.checked_sub(reads)?;
         let extends = (u128::from(written) * u128::from(growth) / u128::from(WHOLE)) as u64;
-        let log = of(self.flow.log_writes.as_ppb())?;
+        let log = all.scaled(self.flow.log_writes.as_ppb(), WHOLE)?;
         let shipped = self.flow.log_mean.get().checked_mul(u64::from(self.copies).saturating_sub(1))?;
         Some(Rates {
-            reads: of(reads)?,
-            writes: of(written.checked_sub(extends)?)?,
-            extends: of(extends)?,
+            reads: all.scaled(reads, WHOLE)?,
+            writes: all.scaled(written.checked_sub(extends)?, WHOLE)?,
+            extends: all.scaled(extends, WHOLE)?,
             log,
             log_reads: log.scaled(shipped, LOG_READ.get())?,
         })
@@ -159,16 +172,18 @@ impl Mail {
     /// The criteria that decide the verdict.
     pub(crate) fn criteria(&self) -> Vec<Criterion> {
         let sample = SAMPLE_MEAN[usize::from(self.test == Test::Stress)];
-        let criterion = |stream: &str, mean: Span, window: Option<Span>| Criterion {
-            stream: stream.to_owned(),
-            measure: Measure::Response,
-            bound: Bound::MeanAtMost(mean),
-            window,
-        };
-        [(READS, READ_MEAN), (LOG_WRITES, LOG_MEAN)]
-            .into_iter()
-            .flat_map(|(stream, mean)| [criterion(stream, mean, None), criterion(stream, sample, Some(SAMPLE))])
-            .collect()
+        let mut criteria = Vec::new();
+        for (stream, whole) in [(READS, READ_MEAN), (LOG_WRITES, LOG_MEAN)] {
+            for (mean, window) in [(whole, None), (sample, Some(SAMPLE))] {
+                criteria.push(Criterion {
+                    stream: stream.to_owned(),
+                    measure: Measure::Response,
+                    bound: Bound::MeanAtMost(mean),
+                    window,
+                });
+            }
+        }
+        criteria
     }
 
     /// What the reader of the results must know.
@@ -179,39 +194,44 @@ impl Mail {
     /// How the numbers were computed, and which sources they come from.
     pub(crate) fn derivation(&self) -> Vec<Derivation> {
         let Some((rates, all)) = self.rates().zip(self.transactional()) else { return Vec::new() };
-        let step = |what: &str, formula: String, rate: Rate, source| {
-            Derivation::new(what, formula, format!("{:.3}/s", rate.as_f64()), source)
-        };
         let flow = &self.flow;
-        let usual =
-            |own: Share, usual: Share| if own == usual { "report of Jetstress 2010" } else { "the workload's own" };
         let mut steps = vec![
-            step(
+            derived(
                 "transactional I/O",
                 format!("{} mailboxes × {}", self.mailboxes, self.iops_per_mailbox),
                 all,
                 "the workload's own",
             ),
-            step(READS, format!("{} of that", flow.reads), rates.reads, usual(flow.reads, USUAL_READS)),
-            step(
+            derived(READS, format!("{} of that", flow.reads), rates.reads, source_of(flow.reads, USUAL_READS)),
+            derived(
                 "db-writes and db-extends",
                 format!("the rest; {} of them extend the database", flow.growth),
                 rates.writes.plus(rates.extends).unwrap_or(rates.writes),
-                usual(flow.growth, USUAL_GROWTH),
+                source_of(flow.growth, USUAL_GROWTH),
             ),
-            step(
+            derived(
                 LOG_WRITES,
                 format!("{} of transactional I/O, {} in the mean", flow.log_writes, flow.log_mean),
                 rates.log,
-                usual(flow.log_writes, USUAL_LOG_WRITES),
+                source_of(flow.log_writes, USUAL_LOG_WRITES),
             ),
         ];
         if self.copies > 1 {
             let formula = format!("{} × {} of log / {LOG_READ}", self.copies - 1, flow.log_mean);
-            steps.push(step(LOG_READS, formula, rates.log_reads, "assumed"));
+            steps.push(derived(LOG_READS, formula, rates.log_reads, "assumed"));
         }
         steps
     }
+}
+
+/// A rate, and where it comes from.
+fn derived(what: &str, formula: String, rate: Rate, source: &str) -> Derivation {
+    Derivation::new(what, formula, format!("{:.3}/s", rate.as_f64()), source)
+}
+
+/// Where a share comes from: the report, if it is the one of the report.
+fn source_of(own: Share, usual: Share) -> &'static str {
+    if own == usual { "report of Jetstress 2010" } else { "the workload's own" }
 }
 
 /// Operations per second of one database at 1x.

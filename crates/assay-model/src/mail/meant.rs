@@ -126,21 +126,19 @@ impl Maintenance {
 impl FromStr for Maintenance {
     type Err = String;
     fn from_str(text: &str) -> Result<Maintenance, String> {
-        let fault = || {
+        match text {
+            "off" => return Ok(Maintenance::Off),
+            "paced" => return Ok(Maintenance::Paced),
+            _ => {}
+        }
+        let rate = text.parse::<Rate>().ok().filter(|rate| !rate.is_zero());
+        rate.map(Maintenance::Rate).ok_or_else(|| {
             let text: String = text.chars().take(60).collect();
             format!(
                 "\"{}\" is not a value for maintenance; write \"off\", \"paced\" or a rate above 0/s, such as \"4/s\"",
                 text.escape_debug()
             )
-        };
-        match text {
-            "off" => Ok(Maintenance::Off),
-            "paced" => Ok(Maintenance::Paced),
-            _ => {
-                let rate: Rate = text.parse().map_err(|_| fault())?;
-                if rate.is_zero() { Err(fault()) } else { Ok(Maintenance::Rate(rate)) }
-            }
-        }
+        })
     }
 }
 

@@ -32,27 +32,28 @@ impl Mail {
 
     /// The streams of the databases on the first targets, and those of their logs on the last one.
     fn with_logs_on_the_last(&self, streams: &[Stream], databases: u16) -> Vec<Stream> {
-        let of_log = |stream: &&Stream| [LOG_WRITES, LOG_READS].contains(&stream.name.as_str());
-        let on_databases = |stream: &Stream| Stream { targets: (0..databases).collect(), ..stream.clone() };
-        let mut all: Vec<Stream> = streams.iter().filter(|stream| !of_log(stream)).map(on_databases).collect();
+        let mut all = Vec::new();
+        for stream in streams.iter().filter(|stream| !is_of_log(stream)) {
+            all.push(Stream { targets: (0..databases).collect(), ..stream.clone() });
+        }
         for database in 0..databases {
-            let own = |stream: &Stream| {
-                let mut log = Stream {
-                    name: name(&stream.name, database, databases),
-                    targets: vec![databases],
-                    ..stream.clone()
-                };
-                if let Work::Block(block) = &mut log.work {
-                    block.extent = Some(self.log_among_others(database));
-                }
-                if let Arrival::Following { stream: followed, .. } = &mut log.arrival {
-                    *followed = name(LOG_WRITES, database, databases);
-                }
-                log
-            };
-            all.extend(streams.iter().filter(of_log).map(own));
+            let logs = streams.iter().filter(|stream| is_of_log(stream));
+            all.extend(logs.map(|stream| self.on_target_of_logs(stream, database, databases)));
         }
         all
+    }
+
+    /// A stream of the log of one of the databases, on the target of all logs, which comes after those of the databases.
+    fn on_target_of_logs(&self, stream: &Stream, database: u16, databases: u16) -> Stream {
+        let mut log =
+            Stream { name: name(&stream.name, database, databases), targets: vec![databases], ..stream.clone() };
+        if let Work::Block(block) = &mut log.work {
+            block.extent = Some(self.log_among_others(database));
+        }
+        if let Arrival::Following { stream: followed, .. } = &mut log.arrival {
+            *followed = name(LOG_WRITES, database, databases);
+        }
+        log
     }
 }
 
@@ -70,4 +71,9 @@ fn of_each_log(criterion: &Criterion, databases: u16) -> Vec<Criterion> {
             .map(|at| Criterion { stream: name(&criterion.stream, at, databases), ..criterion.clone() })
             .collect(),
     }
+}
+
+/// Whether a stream writes or reads the log.
+fn is_of_log(stream: &Stream) -> bool {
+    [LOG_WRITES, LOG_READS].contains(&stream.name.as_str())
 }

@@ -32,14 +32,16 @@ impl Load {
         plan: &Plan,
         target: Option<u16>,
         geometries: &[Geometry],
-        (worker, start): (Part, Instant),
+        worker: Part,
+        start: Instant,
     ) -> Result<Load, String> {
         let oltp = plan.oltp.as_ref().ok_or("the plan has no OLTP load")?;
         let (asus, used) = oltp.on(geometries)?;
-        let seed = |purpose| Prng::child(plan.seed, &[FOR_LOOP, purpose]);
-        let schedule = schedule(oltp, plan, start, seed(0)).ok_or("its rate does not fit")?;
+        let (for_schedule, for_sequence) =
+            (Prng::child(plan.seed, &[FOR_LOOP, 0]), Prng::child(plan.seed, &[FOR_LOOP, 1]));
+        let schedule = schedule(oltp, plan, start, for_schedule).ok_or("its rate does not fit")?;
         Ok(Load {
-            sequence: Sequence::new(used, (oltp.bsus(), oltp.contexts), oltp.mix, seed(1)),
+            sequence: Sequence::new(used, oltp.bsus(), oltp.contexts, oltp.mix, for_sequence),
             schedule,
             asus,
             streams: places(plan),

@@ -17,7 +17,7 @@ fn plan(keys: &str, targets: u16) -> Plan {
 }
 
 fn load(plan: &Plan, target: Option<u16>, geometries: &[Geometry], worker: Part) -> Load {
-    Load::new(plan, target, geometries, (worker, Instant::ZERO)).unwrap()
+    Load::new(plan, target, geometries, worker, Instant::ZERO).unwrap()
 }
 
 /// The operations wanted in the first `seconds`.

@@ -32,35 +32,37 @@ pub(crate) fn streams(mix: ReadShares, rate: Rate, curve: Option<&Curve>) -> Opt
 /// What of these streams is also shown together, as the published tool draws it: everything first, then its reads and its
 /// writes, then each ASU.
 pub(crate) fn groups(streams: &[Stream]) -> Vec<Group> {
-    let group = |name: &str, is_in: &dyn Fn(&Stream) -> bool| Group {
-        name: name.to_owned(),
-        streams: streams.iter().filter(|stream| is_in(stream)).map(|stream| stream.name.clone()).collect(),
-    };
-    let of = |direction| move |stream: &Stream| stream.direction() == Some(direction);
-    let on = |begin: &'static str| move |stream: &Stream| stream.name.starts_with(begin);
     vec![
-        group(Criterion::ALL, &|_| true),
-        group("all reads", &of(Direction::Read)),
-        group("all writes", &of(Direction::Write)),
-        group("ASU 1, data store", &on("asu1-")),
-        group("ASU 2, user store", &on("asu2-")),
-        group("ASU 3, log", &on("asu3-")),
+        group(streams, Criterion::ALL, |_| true),
+        group(streams, "all reads", |stream| stream.direction() == Some(Direction::Read)),
+        group(streams, "all writes", |stream| stream.direction() == Some(Direction::Write)),
+        group(streams, "ASU 1, data store", |stream| stream.name.starts_with("asu1-")),
+        group(streams, "ASU 2, user store", |stream| stream.name.starts_with("asu2-")),
+        group(streams, "ASU 3, log", |stream| stream.name.starts_with("asu3-")),
     ]
 }
 
+/// The group of the streams that are chosen.
+fn group(streams: &[Stream], name: &str, is_in: impl Fn(&Stream) -> bool) -> Group {
+    let chosen = streams.iter().filter(|stream| is_in(stream));
+    Group { name: name.to_owned(), streams: chosen.map(|stream| stream.name.clone()).collect() }
+}
+
 fn stream(at: usize, direction: Direction, arrival: Arrival) -> Stream {
-    let it = &STREAMS[at];
-    let bytes = |blocks: u64| Bytes::new(blocks * BLOCK);
-    let bar = |(length, weight): (u64, u64)| Sizes { from: bytes(length), to: bytes(length), weight };
-    let mixed = Size::histogram(LENGTHS.map(bar).to_vec()).filter(|_| it.place.is_sequential());
+    let published = &STREAMS[at];
+    let bars = LENGTHS.map(|(length, weight)| {
+        let size = Bytes::new(length * BLOCK);
+        Sizes { from: size, to: size, weight }
+    });
+    let mixed = Size::histogram(bars.to_vec()).filter(|_| published.place.is_sequential());
     Stream {
         name: format!("{}-{direction}s", NAMES[at]),
         work: Work::Block(Block {
             direction,
             durable: false,
             filled_with: None,
-            size: mixed.unwrap_or(Size::fixed(bytes(1))),
-            address: Address::Asu { asu: it.asu as u8 + 1, place: it.place },
+            size: mixed.unwrap_or(Size::fixed(Bytes::new(BLOCK))),
+            address: Address::Asu { asu: published.asu as u8 + 1, place: published.place },
             extent: None,
             places: None,
             compress_to: Share::WHOLE,

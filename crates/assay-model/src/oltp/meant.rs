@@ -77,19 +77,46 @@ impl OltpLoad {
 /// How many hundredths of a single target each ASU has.
 const SHARES: [u64; 3] = [45, 45, 10];
 
+/// The pieces of an ASU on targets of these geometries.
+fn pieces_of(asu: &[Storage], geometries: &[Geometry]) -> Result<Vec<Piece>, String> {
+    asu.iter().map(|storage| piece_on(storage, geometries)).collect()
+}
+
+/// The piece of an ASU on one target.
+fn piece_on(storage: &Storage, geometries: &[Geometry]) -> Result<Piece, String> {
+    let geometry = geometries.get(usize::from(storage.target)).ok_or("a target has no size")?;
+    if u64::from(geometry.block) > BLOCK {
+        return Err(format!(
+            "a target has blocks of {}, and the operations of an OLTP load are multiples of {BLOCK} bytes: give one with blocks of \
+                     at most so many",
+            geometry.block
+        ));
+    }
+    let whole = (0, geometry.size);
+    let (begin, length) = storage.extent.map_or(whole, |extent| extent.within(geometry.size, BLOCK as u32));
+    let blocks = length / BLOCK;
+    if blocks < LONGEST {
+        return Err(format!(
+            "a target of {} is too small for a part of an ASU, which has at least {}: give a larger one",
+            Bytes::new(geometry.size).human(),
+            Bytes::new(LONGEST * BLOCK).human()
+        ));
+    }
+    Ok(Piece { target: storage.target, begin, blocks })
+}
+
+/// The part of an ASU on the single target that all of them share.
+fn part_of_one_target(asu: usize) -> Storage {
+    let begin = Amount::Share(Share::from_percent(SHARES[..asu].iter().sum()));
+    let length = Amount::Share(Share::from_percent(SHARES[asu]));
+    Storage { target: 0, extent: Some(Extent::new(begin, Some(length))) }
+}
+
 /// The storage of the ASUs on `targets` targets: as many targets in order as `of_each` gives each of them, or one
 /// target each of three, or a share each of a single target.
 fn storage(targets: u16, of_each: Option<[u16; 3]>) -> Result<[Vec<Storage>; 3], String> {
-    let whole = |target: u16| Storage { target, extent: None };
     let of_each = match (targets, of_each) {
-        (1, None) => {
-            let amount = |percent: u64| Amount::Share(Share::from_percent(percent));
-            let part = |asu: usize| {
-                let begin = amount(SHARES[..asu].iter().sum());
-                vec![Storage { target: 0, extent: Some(Extent::new(begin, Some(amount(SHARES[asu])))) }]
-            };
-            return Ok([part(0), part(1), part(2)]);
-        }
+        (1, None) => return Ok([0, 1, 2].map(|asu| vec![part_of_one_target(asu)])),
         (3, None) => [1; 3],
         (_, Some(of_each)) => of_each,
         (_, None) => {
@@ -109,7 +136,7 @@ fn storage(targets: u16, of_each: Option<[u16; 3]>) -> Result<[Vec<Storage>; 3],
     let mut from = 0;
     Ok(of_each.map(|own| {
         from += own;
-        (from - own..from).map(whole).collect()
+        (from - own..from).map(|target| Storage { target, extent: None }).collect()
     }))
 }
 
@@ -135,29 +162,8 @@ impl Oltp {
 
     /// The pieces of each ASU, and how many of its blocks are used. The error says what is too small.
     pub(super) fn on(&self, geometries: &[Geometry]) -> Result<([Vec<Piece>; 3], [u64; 3]), String> {
-        let piece = |storage: &Storage| {
-            let geometry = geometries.get(usize::from(storage.target)).ok_or("a target has no size")?;
-            if u64::from(geometry.block) > BLOCK {
-                return Err(format!(
-                    "a target has blocks of {}, and the operations of an OLTP load are multiples of {BLOCK} bytes: give one with blocks of \
-                     at most so many",
-                    geometry.block
-                ));
-            }
-            let whole = (0, geometry.size);
-            let (begin, length) = storage.extent.map_or(whole, |extent| extent.within(geometry.size, BLOCK as u32));
-            let blocks = length / BLOCK;
-            if blocks < LONGEST {
-                return Err(format!(
-                    "a target of {} is too small for a part of an ASU, which has at least {}: give a larger one",
-                    Bytes::new(geometry.size).human(),
-                    Bytes::new(LONGEST * BLOCK).human()
-                ));
-            }
-            Ok(Piece { target: storage.target, begin, blocks })
-        };
-        let pieces = |asu: usize| self.asus[asu].iter().map(piece).collect::<Result<Vec<Piece>, String>>();
-        let pieces = [pieces(0)?, pieces(1)?, pieces(2)?];
+        let [data, user, log] = self.asus.each_ref();
+        let pieces = [pieces_of(data, geometries)?, pieces_of(user, geometries)?, pieces_of(log, geometries)?];
         let storage = pieces.each_ref().map(|own| own.iter().map(|piece| piece.blocks).sum::<u64>());
         let used = trimmed(storage, pieces[2].len() as u64).ok_or_else(|| {
             let [a, b, c] = storage.map(|blocks| Bytes::new(blocks * BLOCK).human());

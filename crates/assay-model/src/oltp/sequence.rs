@@ -98,14 +98,16 @@ struct Bsu {
 impl Sequence {
     /// The operations of `bsus` BSUs on ASUs of these sizes in blocks. The BSUs form `contexts` groups, and those of a
     /// group share the state of reuse.
-    pub fn new(asus: [u64; 3], (bsus, contexts): (u32, u32), shares: ReadShares, prng: Prng) -> Sequence {
+    pub fn new(asus: [u64; 3], bsus: u32, contexts: u32, shares: ReadShares, prng: Prng) -> Sequence {
         let [data, user, log] = asus;
         let asus = [Modelled::store(data), Modelled::store(user), Modelled::log(log)];
         let regions = stream::REGIONS.map(|(asu, from)| Region::new(asus[asu].size(), from));
         let mut prng = prng;
-        let bsu = |_| Bsu { walkers: regions.each_ref().map(|region| region.walker(&mut prng)), runs: [(0, 0); 3] };
-        let bsus = (0..bsus.max(1)).map(bsu).collect();
-        Sequence { shares, asus, regions: vec![regions; contexts.max(1) as usize], bsus, prng }
+        let mut all = Vec::new();
+        for _ in 0..bsus.max(1) {
+            all.push(Bsu { walkers: regions.each_ref().map(|region| region.walker(&mut prng)), runs: [(0, 0); 3] });
+        }
+        Sequence { shares, asus, regions: vec![regions; contexts.max(1) as usize], bsus: all, prng }
     }
 
     /// The next operation.
@@ -115,10 +117,8 @@ impl Sequence {
         let stream = &STREAMS[at];
         let bsu = self.prng.below(self.bsus.len() as u64) as usize;
         let context = bsu % self.regions.len();
-        let direction = match self.prng.below(100) < stream.reads[self.shares as usize] {
-            true => Direction::Read,
-            false => Direction::Write,
-        };
+        let is_read = self.prng.below(100) < stream.reads[self.shares as usize];
+        let direction = if is_read { Direction::Read } else { Direction::Write };
         let asu = self.asus[stream.asu];
         let modelled = asu.size();
         let (block, blocks) = match stream.place {

@@ -21,7 +21,7 @@ fn asus(blocks: u64) -> [u64; 3] {
 }
 
 fn sequence(blocks: u64, bsus: u32, shares: ReadShares, seed: u64) -> Sequence {
-    Sequence::new(asus(blocks), (bsus, bsus.div_ceil(100)), shares, Prng::seeded(seed))
+    Sequence::new(asus(blocks), bsus, bsus.div_ceil(100), shares, Prng::seeded(seed))
 }
 
 /// What the operations of one stream did.
@@ -203,7 +203,7 @@ fn small_storage_is_scaled_and_too_small_storage_refused() {
     assert_eq!(trimmed([60, 60, 60], 1), None, "no operation of 16 blocks fits");
     assert_eq!(trimmed([72, 72, 15], 1), None, "also of what is there");
     let asus = [1152, 1152, 256];
-    let mut sequence = Sequence::new(asus, (1, 1), ReadShares::Published, Prng::seeded(7));
+    let mut sequence = Sequence::new(asus, 1, 1, ReadShares::Published, Prng::seeded(7));
     let mut most = [0; 8];
     for access in (0..200_000).map(|_| sequence.next_access()) {
         let end = access.block + u64::from(access.blocks);
@@ -219,7 +219,7 @@ fn contexts_do_not_share_what_was_read() {
     // Two BSUs of one context continue each other's order of the blocks in a leaf; with two contexts, each BSU begins
     // anew.
     let reads = |contexts: u32| {
-        let mut sequence = Sequence::new(asus(SIZES[0]), (2, contexts), ReadShares::Published, Prng::seeded(3));
+        let mut sequence = Sequence::new(asus(SIZES[0]), 2, contexts, ReadShares::Published, Prng::seeded(3));
         let own = (0..400_000).map(|_| sequence.next_access());
         let own = own.filter(|access| access.stream == 1 && access.direction == Direction::Read);
         own.map(|access| access.block).collect::<HashSet<u64>>().len()

@@ -55,7 +55,7 @@ fn caches_before_small_stores_answer_as_many_reads_of_each_stream_as_there() {
     let sizes: Vec<u64> = there["sizes"].as_array().unwrap().iter().map(|size| size.as_u64().unwrap()).collect();
     let hits = there["hits"].as_object().unwrap();
     let mut curves: Vec<(&String, CacheCurve)> = hits.keys().map(|set| (set, curve(&sizes))).collect();
-    let mut sequence = Sequence::new(ASUS, (2, 1), ReadShares::Published, Prng::seeded(1));
+    let mut sequence = Sequence::new(ASUS, 2, 1, ReadShares::Published, Prng::seeded(1));
     let taken = stores();
     for access in (0..there["operations"].as_u64().unwrap()).map(|_| sequence.next_access()) {
         let of_access = curves.iter_mut().filter(|(set, _)| is_in(set, &access));
@@ -75,7 +75,7 @@ fn caches_before_small_stores_answer_as_many_reads_of_each_stream_as_there() {
 #[test]
 fn the_log_is_written_in_order_on_storage_of_any_size() {
     for asus in [ASUS, [1152, 1152, 256], [200_000, 200_000, 44_444]] {
-        let mut sequence = Sequence::new(asus, (1, 1), ReadShares::Spc1, Prng::seeded(2));
+        let mut sequence = Sequence::new(asus, 1, 1, ReadShares::Spc1, Prng::seeded(2));
         let (mut end, mut adjacent, mut all) = (None, 0u32, 0u32);
         let accesses = (0..100_000).map(|_| sequence.next_access());
         for access in accesses.filter(|access| access.asu == 2) {

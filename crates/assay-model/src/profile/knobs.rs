@@ -50,8 +50,8 @@ impl ProfilePart {
     /// Gives all other operations of the drive to this part; without effect where a rate cannot be represented.
     fn set_others(&mut self, knobs: &Knobs) {
         let drives = self.drives.len().max(1) as u64;
-        let of_all = |rate: Rate| rate.scaled(drives, 1);
-        if let Some((reads, writes)) = of_all(knobs.other_reads).zip(of_all(knobs.other_writes)) {
+        let (reads, writes) = (knobs.other_reads.scaled(drives, 1), knobs.other_writes.scaled(drives, 1));
+        if let Some((reads, writes)) = reads.zip(writes) {
             self.others = Others { reads, writes, ..self.others };
         }
     }
@@ -78,6 +78,21 @@ impl super::Flow {
     }
 }
 
+/// The position of the first flow whose sizes are known in buckets only.
+fn position_of<'a>(mut flows: impl Iterator<Item = &'a super::Flow>) -> Share {
+    flows.find(|flow| flow.has_buckets()).map_or(Share::WHOLE, |flow| flow.position)
+}
+
+/// The other reads and writes of one drive, of all parts with large blocks together; `None` if they are too many.
+fn others_of_all(parts: &[&ProfilePart]) -> Option<[Rate; 2]> {
+    let mut all = [Rate::ZERO; 2];
+    for part in parts.iter().filter(|part| part.has_blocks()) {
+        let own = part.others_of_one()?;
+        all = [all[0].plus(own[0])?, all[1].plus(own[1])?];
+    }
+    Some(all)
+}
+
 impl Profile {
     /// Bounds of a position: those of a bucket.
     pub const POSITIONS: RangeInclusive<Share> = Share::WHOLE..=POSITION_MAX;
@@ -89,21 +104,13 @@ impl Profile {
     /// # Errors
     /// There is no such drive, or it has no parts.
     pub fn knobs(&self) -> Result<Knobs, Unfit> {
-        let parts = self.parts_meant()?;
-        let parts = || parts.iter().map(|index| &self.parts[*index]);
-        let position = |of: fn(&ProfilePart) -> &Option<super::Flow>| {
-            let flow = parts().filter_map(|part| of(part).as_ref()).find(|flow| flow.has_buckets());
-            flow.map_or(Share::WHOLE, |flow| flow.position)
-        };
-        let blocks = parts().find(|part| part.has_blocks()).map(|part| &part.large_blocks);
-        let sum = |all: [Rate; 2], own: [Rate; 2]| Some([all[0].plus(own[0])?, all[1].plus(own[1])?]);
-        let others = parts()
-            .filter(|part| part.has_blocks())
-            .try_fold([Rate::ZERO; 2], |all, part| part.others_of_one().and_then(|own| sum(all, own)));
-        let [other_reads, other_writes] = others.unwrap_or([Rate::ZERO; 2]);
+        let meant = self.parts_meant()?;
+        let parts: Vec<&ProfilePart> = meant.iter().map(|index| &self.parts[*index]).collect();
+        let blocks = parts.iter().find(|part| part.has_blocks()).map(|part| &part.large_blocks);
+        let [other_reads, other_writes] = others_of_all(&parts).unwrap_or([Rate::ZERO; 2]);
         Ok(Knobs {
-            read_position: position(|part| &part.reads),
-            write_position: position(|part| &part.writes),
+            read_position: position_of(parts.iter().filter_map(|part| part.reads.as_ref())),
+            write_position: position_of(parts.iter().filter_map(|part| part.writes.as_ref())),
             read_scale: blocks.map_or(Share::WHOLE, |blocks| blocks.read_scale),
             write_scale: blocks.map_or(Share::WHOLE, |blocks| blocks.write_scale),
             other_reads,
@@ -117,12 +124,13 @@ impl Profile {
     /// # Errors
     /// There is no such drive, or it has no parts.
     pub fn counts_large_blocks(&self) -> Result<[bool; 2], Unfit> {
-        let parts = self.parts_meant()?;
-        let namespaces = || parts.iter().map(|index| &self.parts[*index]).filter(|part| part.has_blocks());
-        let all = |counts: fn(&LargeBlocks) -> bool| {
-            namespaces().next().is_some() && namespaces().all(|part| counts(&part.large_blocks))
-        };
-        Ok([all(LargeBlocks::counts_reads), all(LargeBlocks::counts_writes)])
+        let meant = self.parts_meant()?;
+        let parts = meant.iter().map(|index| &self.parts[*index]).filter(|part| part.has_blocks());
+        let blocks: Vec<&LargeBlocks> = parts.map(|part| &part.large_blocks).collect();
+        let any = !blocks.is_empty();
+        let reads = any && blocks.iter().all(|blocks| blocks.counts_reads());
+        let writes = any && blocks.iter().all(|blocks| blocks.counts_writes());
+        Ok([reads, writes])
     }
 
     /// The same profile with these knobs for all parts on its drive, whose name is written into the profile.

@@ -1,7 +1,7 @@
 //! Lowers a profile to the streams of one drive, with each step of the derivation.
 
 use super::sizes::STORED_UNIT;
-use super::{Derivation, Drive, Flow, Kind, Points, Profile, ProfilePart, Sourced, drive_path};
+use super::{Derivation, Drive, Flow, Kind, Points, Profile, ProfilePart, drive_path};
 use crate::act::storage::LARGE_IN_FLIGHT;
 use crate::plan::{Address, Arrival, Block, Lane, Plan, Stream, Work};
 use crate::size::{Size, Sizes};
@@ -101,11 +101,7 @@ impl Profile {
 
     /// The parts that are on a drive.
     fn parts_on(&self, drive: &Chosen) -> Vec<usize> {
-        let on_it = |part: &ProfilePart| {
-            let node = part.node.is_empty() || drive.node.is_empty() || part.node == drive.node;
-            node && (part.drives.is_empty() || drive.name.is_empty() || part.drives.contains(&drive.name))
-        };
-        (0..self.parts.len()).filter(|index| on_it(&self.parts[*index])).collect()
+        (0..self.parts.len()).filter(|index| self.parts[*index].is_on(drive)).collect()
     }
 
     /// The drive that a target stands for, and which parts are on it, of which there is at least one.
@@ -113,9 +109,10 @@ impl Profile {
         let drive = self.choose(lowered)?;
         let parts = self.parts_on(&drive);
         if parts.is_empty() {
-            let what = match self.parts.is_empty() {
-                true => "the profile has neither a [[namespace]] nor an [[application]]".to_owned(),
-                false => format!("nothing in the profile uses the drive {}", drive_path(&drive.node, &drive.name)),
+            let what = if self.parts.is_empty() {
+                "the profile has neither a [[namespace]] nor an [[application]]".to_owned()
+            } else {
+                format!("nothing in the profile uses the drive {}", drive_path(&drive.node, &drive.name))
             };
             return Err(Unfit::whole("drive", what, "collect its load, or name another drive"));
         }
@@ -124,10 +121,10 @@ impl Profile {
 
     /// The drive by its iostat. Where no part names its drives, the only one that iostat shows is meant.
     fn seen(&self, drive: &Chosen) -> Option<&Drive> {
-        let of_node = |one: &&Drive| one.node == drive.node;
-        match drive.name.as_str() {
-            "" if self.drives.iter().filter(of_node).count() == 1 => self.drives.iter().find(of_node),
-            name => self.drives.iter().filter(of_node).find(|one| one.name == name),
+        let of_node: Vec<&Drive> = self.drives.iter().filter(|seen| seen.node == drive.node).collect();
+        match (drive.name.as_str(), of_node.as_slice()) {
+            ("", [only]) => Some(only),
+            (name, all) => all.iter().copied().find(|seen| seen.name == name),
         }
     }
 
@@ -145,12 +142,13 @@ impl Profile {
     }
 
     fn used(&self) -> BTreeSet<Chosen> {
-        let of_part = |part: &ProfilePart| {
-            let one = |name: &String| Chosen { node: part.node.clone(), name: name.clone() };
-            let all: Vec<Chosen> = part.drives.iter().map(one).collect();
-            if all.is_empty() { vec![Chosen { node: part.node.clone(), name: String::new() }] } else { all }
-        };
-        let used: BTreeSet<Chosen> = self.parts.iter().flat_map(of_part).collect();
+        let mut used = BTreeSet::new();
+        for part in &self.parts {
+            used.extend(part.drives.iter().map(|name| Chosen { node: part.node.clone(), name: name.clone() }));
+            if part.drives.is_empty() {
+                used.insert(Chosen { node: part.node.clone(), name: String::new() });
+            }
+        }
         let seen = self.drives.iter().map(|drive| Chosen { node: drive.node.clone(), name: drive.name.clone() });
         if used.is_empty() { seen.collect() } else { used }
     }
@@ -158,11 +156,10 @@ impl Profile {
     /// The drive that was asked for, otherwise the busiest one.
     fn choose(&self, lowered: &mut Lowered) -> Result<Chosen, Unfit> {
         let all = self.used();
-        let path = |one: &Chosen| drive_path(&one.node, &one.name);
         if let Some(asked) = &self.drive {
-            let found = all.iter().find(|one| path(one) == *asked || one.name == *asked);
+            let found = all.iter().find(|one| one.path() == *asked || one.name == *asked);
             return found.cloned().ok_or_else(|| {
-                let known: Vec<String> = all.iter().map(path).collect();
+                let known: Vec<String> = all.iter().map(Chosen::path).collect();
                 let what = format!("the profile knows no drive \"{}\"", asked.escape_debug());
                 Unfit::whole("drive", what, format!("write one of {}", known.join(", ")))
             });
@@ -172,7 +169,7 @@ impl Profile {
             return Ok(Chosen { node: String::new(), name: String::new() });
         };
         if all.len() > 1 {
-            let (name, bytes) = (path(busiest.drive), Bytes::new(busiest.bytes as u64).human());
+            let (name, bytes) = (busiest.drive.path(), Bytes::new(busiest.bytes as u64).human());
             let account = if busiest.is_measured { "iostat shows" } else { "this load moves" };
             let note = format!(
                 "each target stands for {name}, the busiest of {} drives: {account} {bytes}/s on it; drive = \"NODE/DRIVE\" names another",
@@ -213,13 +210,26 @@ impl Lowered {
     }
 }
 
+impl ProfilePart {
+    /// Whether this part uses a drive. What is not named, node or drive, may be any.
+    fn is_on(&self, drive: &Chosen) -> bool {
+        let node = self.node.is_empty() || drive.node.is_empty() || self.node == drive.node;
+        node && (self.drives.is_empty() || drive.name.is_empty() || self.drives.contains(&drive.name))
+    }
+}
+
+impl Chosen {
+    /// The drive as a user names it.
+    fn path(&self) -> String {
+        drive_path(&self.node, &self.name)
+    }
+}
+
 /// Bytes read and written per second; nothing where iostat shows neither.
 fn iostat_bytes(seen: &Drive) -> Option<f64> {
-    let bytes = |bytes: &Option<Sourced<Bytes>>| bytes.as_ref().map(|bytes| bytes.value.get() as f64);
-    match (bytes(&seen.read_bytes), bytes(&seen.write_bytes)) {
-        (None, None) => None,
-        (read, written) => Some(read.unwrap_or(0.0) + written.unwrap_or(0.0)),
-    }
+    let read = seen.read_bytes.as_ref().map(|bytes| bytes.value.get() as f64);
+    let written = seen.write_bytes.as_ref().map(|bytes| bytes.value.get() as f64);
+    (read.is_some() || written.is_some()).then(|| read.unwrap_or(0.0) + written.unwrap_or(0.0))
 }
 
 /// Says that the load moves more or less than iostat shows of the drive, where the difference is not small.
@@ -227,13 +237,12 @@ fn apart_from_iostat(lowered: &Lowered) -> Option<String> {
     let drive = lowered.drive.as_ref()?;
     let (seen, ours) = (iostat_bytes(drive)?, lowered.bytes_per_second());
     let is_near = seen > 0.0 && (ours / seen - 1.0).abs() <= APART;
-    let human = |bytes: f64| Bytes::new(bytes as u64).human();
     (!is_near && ours > 0.0).then(|| {
         format!(
             "this load moves {}/s on {}, where iostat shows {}/s: assay fit brings them together",
-            human(ours),
+            Bytes::new(ours as u64).human(),
             if lowered.meant.is_empty() { "the drive" } else { &lowered.meant },
-            human(seen)
+            Bytes::new(seen as u64).human()
         )
     })
 }
@@ -246,8 +255,8 @@ impl Unfit {
 
 /// A name that is valid for a stream and not used by another part.
 fn usable(name: &str, taken: &mut BTreeSet<String>) -> String {
-    let fits = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
-    let name: String = name.chars().take(32).map(fits).collect();
+    let first = name.chars().take(32);
+    let name: String = first.map(|c| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' }).collect();
     let numbered = (2..).map(|n| format!("{name}-{n}"));
     let name = std::iter::once(name.clone()).chain(numbered).find(|name| !taken.contains(name)).unwrap_or(name);
     taken.insert(name.clone());
@@ -455,10 +464,8 @@ impl Lowering<'_> {
             return Err(self.unfit("large_blocks", "defrag_below", what, "write for example 50%"));
         }
         let (total, clients) = self.total(writes)?;
-        let too_large = |this: &Self| this.too_large("large_blocks", "writes");
-        let scaled = |rate: Rate, scale: Share| rate.scaled(scale.as_ppb(), Share::WHOLE.as_ppb());
         let freed = self.freed(total)?;
-        let reads = scaled(freed, blocks.read_scale).ok_or_else(|| too_large(self))?;
+        let reads = scaled_by(freed, blocks.read_scale).ok_or_else(|| self.too_large("large_blocks", "writes"))?;
         let formula = format!("{} × {}", self.reads_formula(total), blocks.read_scale);
         let source =
             blocks.direct_frees.as_ref().or(blocks.reads.as_ref()).map_or("", |one| one.source.as_str()).to_owned();
@@ -468,11 +475,12 @@ impl Lowering<'_> {
             (true, Some(clients)) => minus(total, clients).unwrap_or(Rate::ZERO),
             _ => total,
         };
-        let formula = match self.part.commit_to_device {
-            true => format!("({} − what clients fill) × {}", say(total), blocks.write_scale),
-            false => format!("{} × {}", say(total), blocks.write_scale),
+        let formula = if self.part.commit_to_device {
+            format!("({} − what clients fill) × {}", say(total), blocks.write_scale)
+        } else {
+            format!("{} × {}", say(total), blocks.write_scale)
         };
-        let written = scaled(written, blocks.write_scale).ok_or_else(|| too_large(self))?;
+        let written = scaled_by(written, blocks.write_scale).ok_or_else(|| self.too_large("large_blocks", "writes"))?;
         self.derive("large-block writes", formula, say(written), "");
         for (name, direction, rate) in
             [("large-block-reads", Direction::Read, reads), ("large-block-writes", Direction::Write, written)]
@@ -508,16 +516,12 @@ impl Lowering<'_> {
         let blocks = &self.part.large_blocks;
         let drives = self.part.drives.len().max(1) as u64;
         let known = self.part.writes.as_ref().is_some_and(|flow| flow.sizes.is_some());
-        let too_large = |this: &Self| this.too_large("large_blocks", "writes");
         if let Some(given) = blocks.writes.clone() {
-            let total = given.value.scaled(1, drives).ok_or_else(|| too_large(self))?;
+            let total = given.value.scaled(1, drives).ok_or_else(|| self.too_large("large_blocks", "writes"))?;
             let formula =
                 if drives == 1 { say(given.value) } else { format!("{} / {drives} drives", say(given.value)) };
             self.derive("large blocks written in all", formula, say(total), &given.source);
-            let clients = match self.part.commit_to_device && known {
-                true => Some(self.filled(writes)?),
-                false => None,
-            };
+            let clients = if self.part.commit_to_device && known { Some(self.filled(writes)?) } else { None };
             return Ok((total, clients));
         }
         if writes.is_zero() {
@@ -526,7 +530,7 @@ impl Lowering<'_> {
         let below = blocks.defrag_below;
         let clients = self.filled(writes)?;
         let (whole, left) = (Share::WHOLE.as_ppb(), Share::WHOLE.as_ppb() - below.as_ppb());
-        let total = clients.scaled(whole, left).ok_or_else(|| too_large(self))?;
+        let total = clients.scaled(whole, left).ok_or_else(|| self.too_large("large_blocks", "writes"))?;
         let formula = format!("{} × 1 / (1 − {below}), the amplification of defragmentation", say(clients));
         self.derive("large blocks written in all", formula, say(total), "");
         Ok((total, Some(clients)))
@@ -549,9 +553,8 @@ impl Lowering<'_> {
     fn freed(&mut self, total: Rate) -> Result<Rate, Unfit> {
         let blocks = &self.part.large_blocks;
         let drives = self.part.drives.len().max(1) as u64;
-        let of_one = |rate: Rate| rate.scaled(1, drives);
         match (&blocks.direct_frees, &blocks.reads) {
-            (Some(frees), _) => of_one(frees.value).and_then(|frees| minus(total, frees)).ok_or_else(|| {
+            (Some(frees), _) => frees.value.scaled(1, drives).and_then(|frees| minus(total, frees)).ok_or_else(|| {
                 let what = format!(
                     "{} blocks are freed directly, more than the {} that are written",
                     say(frees.value),
@@ -559,7 +562,7 @@ impl Lowering<'_> {
                 );
                 self.unfit("large_blocks", "direct_frees", what, "write a smaller rate, or the blocks' own in writes")
             }),
-            (None, Some(reads)) => of_one(reads.value).ok_or_else(|| self.too_large("large_blocks", "reads")),
+            (None, Some(reads)) => reads.value.scaled(1, drives).ok_or_else(|| self.too_large("large_blocks", "reads")),
             (None, None) => Ok(total),
         }
     }
@@ -604,8 +607,17 @@ fn minus(a: Rate, b: Rate) -> Option<Rate> {
     Rate::ratio(a.checked_sub(b)?, u128::from(a_seconds) * u128::from(b_seconds))
 }
 
+/// A rate, of which `scale` is issued.
+fn scaled_by(rate: Rate, scale: Share) -> Option<Rate> {
+    rate.scaled(scale.as_ppb(), Share::WHOLE.as_ppb())
+}
+
 /// How a stream draws its sizes from points, of which there is at least one.
 fn size_of(points: &Points) -> Size {
-    let bar = |&(size, weight): &(u64, u64)| Sizes { from: Bytes::new(size), to: Bytes::new(size), weight };
-    Size::histogram(points.0.iter().map(bar).collect()).unwrap_or(Size::fixed(Bytes::new(1)))
+    let mut bars = Vec::with_capacity(points.0.len());
+    for (size, weight) in &points.0 {
+        let size = Bytes::new(*size);
+        bars.push(Sizes { from: size, to: size, weight: *weight });
+    }
+    Size::histogram(bars).unwrap_or(Size::fixed(Bytes::new(1)))
 }

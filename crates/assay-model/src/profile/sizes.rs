@@ -48,8 +48,9 @@ impl Points {
 
     /// The share of operations that are larger than `size`.
     pub fn larger_than(&self, size: u64) -> f64 {
-        let weight = |all: &mut dyn Iterator<Item = &(u64, u64)>| all.map(|(_, weight)| *weight as f64).sum::<f64>();
-        weight(&mut self.0.iter().filter(|(s, _)| *s > size)) / weight(&mut self.0.iter()).max(1.0)
+        let larger: f64 = self.0.iter().filter(|(s, _)| *s > size).map(|(_, weight)| *weight as f64).sum();
+        let all: f64 = self.0.iter().map(|(_, weight)| *weight as f64).sum();
+        larger / all.max(1.0)
     }
 }
 
@@ -123,12 +124,13 @@ fn bucket(low: u64, high: u64, share: u64, position: Share) -> Vec<(u64, u64)> {
     if half < 1.0 {
         return vec![(middle.round() as u64, share)];
     }
-    let part = |i: u64| {
+    let mut parts = Vec::new();
+    for i in 0..PARTS {
         let size = middle - half + 2.0 * half * (i as f64 + 0.5) / PARTS as f64;
         // A remainder goes to the first parts.
-        (size.round() as u64, share / PARTS + u64::from(i < share % PARTS))
-    };
-    (0..PARTS).map(part).collect()
+        parts.push((size.round() as u64, share / PARTS + u64::from(i < share % PARTS)));
+    }
+    parts
 }
 
 #[cfg(test)]

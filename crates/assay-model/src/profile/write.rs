@@ -1,8 +1,8 @@
 //! Writes a profile as a document: TOML that a person reads and edits, with the source of each number behind it.
 
 use super::{Drive, Flow, Kind, LargeBlocks, Profile, ProfilePart, Sizes, Sourced};
+use assay_base::Bytes;
 use assay_base::text::one_line;
-use assay_base::{Bytes, Share, Span};
 use std::collections::BTreeSet;
 use std::fmt::Display;
 
@@ -112,8 +112,8 @@ fn quoted(text: impl Display) -> String {
 }
 
 fn pairs<A: Display, B: Display>(all: &[(A, B)]) -> String {
-    let one = |(a, b): &(A, B)| format!("[{}, {}]", quoted(a), quoted(b));
-    format!("[{}]", all.iter().map(one).collect::<Vec<_>>().join(", "))
+    let pairs: Vec<String> = all.iter().map(|(a, b)| format!("[{}, {}]", quoted(a), quoted(b))).collect();
+    format!("[{}]", pairs.join(", "))
 }
 
 fn part_of(part: &ProfilePart, out: &mut Document) {
@@ -151,9 +151,8 @@ fn part_of(part: &ProfilePart, out: &mut Document) {
     }
     if part.reads_over.is_some() || part.writes_over.is_some() {
         out.table(&format!("[{table}.clients]"));
-        let over = |all: &Vec<(Span, Share)>| pairs(all);
-        out.sourced("reads_over", &part.reads_over, over);
-        out.sourced("writes_over", &part.writes_over, over);
+        out.sourced("reads_over", &part.reads_over, |all| pairs(all));
+        out.sourced("writes_over", &part.writes_over, |all| pairs(all));
     }
 }
 
@@ -178,8 +177,8 @@ fn flow_of(flow: &Flow, out: &mut Document) {
     out.sourced("zipf_error", &habits.zipf, |(_, error)| quoted(error));
     out.sourced("hot_zones", &habits.hot_zones, |all| pairs(all));
     out.sourced("dispersion", &habits.dispersion, |all| {
-        let one = |(window, index): &(Span, f64)| format!("[{}, {index:.2}]", quoted(window));
-        format!("[{}]", all.iter().map(one).collect::<Vec<_>>().join(", "))
+        let pairs = all.iter().map(|(window, index)| format!("[{}, {index:.2}]", quoted(window)));
+        format!("[{}]", pairs.collect::<Vec<_>>().join(", "))
     });
     out.sourced("hours", &habits.hours, |all| {
         format!("[{}]", all.iter().map(|rate| format!("{rate:.1}")).collect::<Vec<_>>().join(", "))
@@ -223,11 +222,11 @@ fn drive_of(drive: &Drive, out: &mut Document) {
 /// Bytes in KiB, as iostat prints them, where that is exact with two decimals.
 fn kib(bytes: &Bytes) -> String {
     let n = u128::from(bytes.get());
-    match (n * 100).is_multiple_of(1024) {
-        true => quoted(format_args!(
-            "{}KiB",
-            format!("{}.{:02}", n / 1024, n * 100 / 1024 % 100).trim_end_matches("00").trim_end_matches('.')
-        )),
-        false => quoted(bytes),
+    if !(n * 100).is_multiple_of(1024) {
+        return quoted(bytes);
     }
+    quoted(format_args!(
+        "{}KiB",
+        format!("{}.{:02}", n / 1024, n * 100 / 1024 % 100).trim_end_matches("00").trim_end_matches('.')
+    ))
 }

@@ -151,12 +151,16 @@ impl fmt::Display for Violation {
             Check::RowNumbers => return self.write_row_numbers(out),
             _ => {}
         }
-        let side = |side: Option<i64>| side.map_or("missing".to_owned(), |number| number.to_string());
         write!(out, "{}: {}; in", self.check.name(), self.check.rule())?;
         for (at, (name, number)) in self.check.key_names().iter().zip(&self.key).enumerate() {
             write!(out, "{} {name} {number}", if at > 0 { "," } else { "" })?;
         }
-        write!(out, " the left side is {} and the right side is {}", side(self.left), side(self.right))
+        write!(
+            out,
+            " the left side is {} and the right side is {}",
+            side_in_words(self.left),
+            side_in_words(self.right)
+        )
     }
 }
 
@@ -226,11 +230,30 @@ impl Found {
     }
 }
 
-fn key3((warehouse, district, number): (i32, i32, i32)) -> [i32; 3] {
-    [warehouse, district, number]
+/// A key of three numbers: warehouse, district, and a number in the district.
+fn key_of_row(key: (i32, i32, i32)) -> [i32; 3] {
+    key.into()
 }
-fn of_district((warehouse, district, _): (i32, i32, i32)) -> [i32; 2] {
-    [warehouse, district]
+
+/// The warehouse and the district of such a key.
+fn key_of_district(key: (i32, i32, i32)) -> [i32; 2] {
+    [key.0, key.1]
+}
+
+/// The largest number of each district among keys that come in order.
+fn largest_of_districts(keys: impl Iterator<Item = (i32, i32, i32)>) -> Side<2> {
+    // The last one of a district replaces those before it.
+    keys.map(|key| (key_of_district(key), i64::from(key.2))).collect()
+}
+
+/// The three counters of the stock of a warehouse, numbered from 1.
+fn stock_counters(warehouse: i32, counts: [i64; 3]) -> impl Iterator<Item = ([i32; 2], i64)> {
+    (1..).zip(counts).map(move |(counter, n)| ([warehouse, counter], n))
+}
+
+/// A side of a violation as a report shows it.
+fn side_in_words(side: Option<i64>) -> String {
+    side.map_or("missing".to_owned(), |number| number.to_string())
 }
 
 /// Examines a database, which was loaded with a population.
@@ -243,11 +266,11 @@ pub fn check(database: &Database, population: Population) -> Vec<Violation> {
     stock(database, scale, &mut found);
     row_counts(database, population, &mut found);
     row_numbers(database, population, &mut found);
-    let emptiable = |table: &Table| *table != Table::NewOrder;
-    for (at, _) in
-        Table::ALL.iter().enumerate().filter(|(_, table)| emptiable(table) && database.rows(**table).is_empty())
-    {
-        found.0.push(Violation { check: Check::EmptyTable, key: vec![at as i64], left: Some(0), right: None });
+    for (at, table) in Table::ALL.iter().enumerate() {
+        // The table of new orders may be empty.
+        if *table != Table::NewOrder && database.rows(*table).is_empty() {
+            found.0.push(Violation { check: Check::EmptyTable, key: vec![at as i64], left: Some(0), right: None });
+        }
     }
     found.0.sort();
     found.0
@@ -265,42 +288,42 @@ fn sums_of_payments(database: &Database, found: &mut Found) {
 
 /// Conditions 2, 3, 5 and 11.
 fn orders(database: &Database, found: &mut Found) {
-    let last = |keys: &mut dyn Iterator<Item = (i32, i32, i32)>| {
-        // Keys come in order, so that the last one of a district is its largest.
-        keys.map(|key| (of_district(key), i64::from(key.2))).collect::<Side<2>>()
-    };
     let next: Side<2> =
         database.districts.values().map(|row| ([row.warehouse, row.id], i64::from(row.next_order) - 1)).collect();
-    found.compare(Check::NextOrder, &next, &last(&mut database.orders.keys().copied()));
-    let newest = last(&mut database.new_orders.iter().copied());
+    found.compare(Check::NextOrder, &next, &largest_of_districts(database.orders.keys().copied()));
+    let newest = largest_of_districts(database.new_orders.iter().copied());
     let with_new_orders = next.iter().filter(|(key, _)| newest.contains_key(*key)).map(|(key, next)| (*key, *next));
     found.compare(Check::NextOrder, &with_new_orders.collect(), &newest);
-    let count = sums(database.new_orders.iter().map(|key| (of_district(*key), 1)));
-    let oldest: Side<2> = database.new_orders.iter().rev().map(|key| (of_district(*key), i64::from(key.2))).collect();
+    let count = sums(database.new_orders.iter().map(|key| (key_of_district(*key), 1)));
+    let oldest: Side<2> =
+        database.new_orders.iter().rev().map(|key| (key_of_district(*key), i64::from(key.2))).collect();
     let span = newest.iter().map(|(key, newest)| (*key, newest - oldest[key] + 1)).collect();
     found.compare(Check::NewOrderGaps, &span, &count);
     let without_carrier = database.orders.values().filter(|order| order.carrier.is_none());
-    let without_carrier = without_carrier.map(|order| (key3(order.key), 1)).collect();
-    let new = database.new_orders.iter().map(|key| (key3(*key), 1)).collect();
+    let without_carrier = without_carrier.map(|order| (key_of_row(order.key), 1)).collect();
+    let new = database.new_orders.iter().map(|key| (key_of_row(*key), 1)).collect();
     found.compare(Check::NewOrdersHaveNoCarrier, &without_carrier, &new);
-    let all = database.orders.keys().map(|key| (of_district(*key), 1));
-    let rest = sums(all.chain(database.new_orders.iter().map(|key| (of_district(*key), -1))));
+    let all = database.orders.keys().map(|key| (key_of_district(*key), 1));
+    let rest = sums(all.chain(database.new_orders.iter().map(|key| (key_of_district(*key), -1))));
     let delivered = database.orders.values().filter(|order| order.carrier.is_some());
-    found.compare_to_zero(Check::OrdersDelivered, &rest, sums(delivered.map(|order| (of_district(order.key), 1))));
+    found.compare_to_zero(Check::OrdersDelivered, &rest, sums(delivered.map(|order| (key_of_district(order.key), 1))));
 }
 
 /// Conditions 4, 6 and 7.
 fn lines(database: &Database, found: &mut Found) {
     let promised = database.orders.values().map(|order| (order.key, i64::from(order.lines)));
-    let by_district = sums(promised.clone().map(|(key, lines)| (of_district(key), lines)));
+    let by_district = sums(promised.clone().map(|(key, lines)| (key_of_district(key), lines)));
     let lines = database.lines.keys().map(|(order, _)| *order);
-    found.compare(Check::LinesOfDistrict, &by_district, &sums(lines.clone().map(|key| (of_district(key), 1))));
-    let by_order = sums(promised.map(|(key, lines)| (key3(key), lines)));
-    found.compare(Check::LinesOfOrder, &by_order, &sums(lines.map(|key| (key3(key), 1))));
-    let key = |(order, number): &((i32, i32, i32), i32)| [order.0, order.1, order.2, *number];
-    let has_carrier = |order| database.orders.get(order).is_some_and(|order| order.carrier.is_some());
-    let carried = database.lines.keys().map(|at| (key(at), i64::from(has_carrier(&at.0)))).collect();
-    let dated = database.lines.iter().map(|(at, line)| (key(at), i64::from(line.delivered.is_some()))).collect();
+    found.compare(Check::LinesOfDistrict, &by_district, &sums(lines.clone().map(|key| (key_of_district(key), 1))));
+    let by_order = sums(promised.map(|(key, lines)| (key_of_row(key), lines)));
+    found.compare(Check::LinesOfOrder, &by_order, &sums(lines.map(|key| (key_of_row(key), 1))));
+    let (mut carried, mut dated) = (Side::<4>::new(), Side::<4>::new());
+    for ((order, number), line) in &database.lines {
+        let key = [order.0, order.1, order.2, *number];
+        let has_carrier = database.orders.get(order).is_some_and(|order| order.carrier.is_some());
+        carried.insert(key, has_carrier.into());
+        dated.insert(key, line.delivered.is_some().into());
+    }
     found.compare(Check::DeliveryDate, &carried, &dated);
 }
 
@@ -313,7 +336,7 @@ fn balances(database: &Database, found: &mut Found) {
     let delivered = sums(delivered);
     let paid =
         database.history.iter().map(|row| ([row.customer_warehouse, row.customer_district, row.customer], -row.amount));
-    let customers = database.customers.values().map(|row| (key3(row.key), row.account));
+    let customers = database.customers.values().map(|row| (key_of_row(row.key), row.account));
     let balances = customers.clone().map(|(key, account)| (key, account.balance)).collect();
     found.compare_to_zero(Check::Balance, &balances, sums(delivered.clone().into_iter().chain(paid)));
     let both = customers.map(|(key, account)| (key, account.balance + account.ytd_payment)).collect();
@@ -326,14 +349,13 @@ fn stock(database: &Database, scale: Scale, found: &mut Found) {
         database.stock.values().map(|row| ([row.warehouse, row.item], i64::from(row.quantity))).collect();
     let possible = quantities.iter().map(|(key, quantity)| (*key, (*quantity).clamp(10, 100))).collect();
     found.compare(Check::StockQuantity, &quantities, &possible);
-    let counters = |warehouse, counts: [i64; 3]| (1..).zip(counts).map(move |(counter, n)| ([warehouse, counter], n));
     let counted = database
         .stock
         .values()
-        .flat_map(|row| counters(row.warehouse, [row.ytd.into(), row.orders.into(), row.remote.into()]));
+        .flat_map(|row| stock_counters(row.warehouse, [row.ytd.into(), row.orders.into(), row.remote.into()]));
     let ordered = database.lines.values().filter(|line| line.order.2 > scale.orders()).flat_map(|line| {
         let remote = line.supply_warehouse != line.order.0;
-        counters(line.supply_warehouse, [line.quantity.into(), 1, remote.into()])
+        stock_counters(line.supply_warehouse, [line.quantity.into(), 1, remote.into()])
     });
     found.compare_to_zero(Check::StockCounters, &sums(counted), sums(ordered));
 }
@@ -346,6 +368,11 @@ fn group(table: Table, warehouse: i32, district: i32) -> [i32; 3] {
 /// How many rows of a table each district has, from the district of each row.
 fn by_district(table: Table, rows: impl Iterator<Item = (i32, i32)>) -> Side<3> {
     sums(rows.map(|(warehouse, district)| (group(table, warehouse, district), 1)))
+}
+
+/// The same number of rows in each warehouse.
+fn in_each_warehouse(table: Table, warehouses: i32, rows: i32) -> Side<3> {
+    (1..=warehouses).map(|warehouse| (group(table, warehouse, 0), i64::from(rows))).collect()
 }
 
 /// How many rows of a table each warehouse has, from the warehouse of each row.
@@ -361,8 +388,6 @@ fn in_total(table: Table, rows: usize) -> Side<3> {
 /// Tables to which no transaction adds rows have the sizes of the population.
 fn row_counts(database: &Database, population: Population, found: &mut Found) {
     let (scale, warehouses) = (population.scale(), population.warehouses());
-    let each_warehouse =
-        |table, rows: i32| (1..=warehouses).map(|warehouse| (group(table, warehouse, 0), i64::from(rows))).collect();
     let each_district = (1..=warehouses).flat_map(|warehouse| (1..=scale.districts()).map(move |it| (warehouse, it)));
     let customers = each_district
         .map(|(warehouse, district)| (group(Table::Customer, warehouse, district), i64::from(scale.customers())));
@@ -370,13 +395,13 @@ fn row_counts(database: &Database, population: Population, found: &mut Found) {
         (in_total(Table::Warehouse, database.warehouses.len()), in_total(Table::Warehouse, warehouses as usize)),
         (
             by_warehouse(Table::District, database.districts.keys().map(|key| key.0)),
-            each_warehouse(Table::District, scale.districts()),
+            in_each_warehouse(Table::District, warehouses, scale.districts()),
         ),
         (by_district(Table::Customer, database.customers.keys().map(|key| (key.0, key.1))), customers.collect()),
         (in_total(Table::Item, database.items.len()), in_total(Table::Item, scale.items() as usize)),
         (
             by_warehouse(Table::Stock, database.stock.keys().map(|key| key.0)),
-            each_warehouse(Table::Stock, scale.items()),
+            in_each_warehouse(Table::Stock, warehouses, scale.items()),
         ),
     ] {
         found.compare(Check::RowCounts, &counted, &wanted);

@@ -196,14 +196,14 @@ impl Database {
         let id = self.customer(warehouse, district, &asked.customer);
         let mut of_district = self.orders.range((warehouse, district, 0)..=(warehouse, district, i32::MAX));
         let order = of_district.rfind(|(_, order)| order.customer == id).map(|(_, order)| {
-            let status = |line: &OrderLine| LineStatus {
+            let lines = self.lines_of(order.key).map(|line| LineStatus {
                 item: line.item,
                 supply_warehouse: line.supply_warehouse,
                 quantity: line.quantity,
                 amount: line.amount,
                 delivered: line.delivered,
-            };
-            let lines = self.lines_of(order.key).map(status).collect();
+            });
+            let lines = lines.collect();
             LastOrder { id: order.key.2, entered: order.entered, carrier: order.carrier, lines }
         });
         Status { customer: id, balance: self.customers[&(warehouse, district, id)].account.balance, order }

@@ -187,18 +187,21 @@ impl Load {
     /// The 90th percentiles of the standard, for windows of this length (TPC-C 5.11, clause 5.2.5.7; for deliveries the
     /// time of clause 2.7.2.2, because here a delivery is complete when it is committed).
     pub fn criteria(slice: Span) -> Vec<Criterion> {
-        let bound = |kind: Kind| match kind {
-            Kind::NewOrder | Kind::Payment | Kind::OrderStatus => 5,
-            Kind::Delivery => 80,
-            Kind::StockLevel => 20,
-        };
-        let criterion = |kind: Kind| Criterion {
-            stream: kind.name().to_owned(),
-            measure: Measure::Response,
-            bound: Bound::OverAtMost { over: Span::from_secs(bound(kind)), at_most: Share::from_percent(10) },
-            window: Some(slice),
-        };
-        Kind::ALL.into_iter().map(criterion).collect()
+        let mut criteria = Vec::new();
+        for kind in Kind::ALL {
+            let seconds = match kind {
+                Kind::NewOrder | Kind::Payment | Kind::OrderStatus => 5,
+                Kind::Delivery => 80,
+                Kind::StockLevel => 20,
+            };
+            criteria.push(Criterion {
+                stream: kind.name().to_owned(),
+                measure: Measure::Response,
+                bound: Bound::OverAtMost { over: Span::from_secs(seconds), at_most: Share::from_percent(10) },
+                window: Some(slice),
+            });
+        }
+        criteria
     }
 
     /// How the numbers came about, for one warehouse at 1x.

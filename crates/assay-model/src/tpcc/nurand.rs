@@ -54,11 +54,14 @@ pub fn c_load(seed: u64) -> i32 {
 
 /// The constants of last names that a run may use on data loaded with `c_load`.
 pub(crate) fn c_run_choices(c_load: i32) -> Vec<i32> {
-    let allowed = |c: &i32| {
+    let mut choices = Vec::new();
+    for c in 0..=A_LAST {
         let distance = (c - c_load).abs();
-        (65..=119).contains(&distance) && distance != 96 && distance != 112
-    };
-    (0..=A_LAST).filter(allowed).collect()
+        if (65..=119).contains(&distance) && distance != 96 && distance != 112 {
+            choices.push(c);
+        }
+    }
+    choices
 }
 
 /// The constants of one run, for all its sessions.

@@ -43,14 +43,14 @@ pub enum LoadPart {
 impl LoadPart {
     /// The steps of the path to its generator.
     fn path(self) -> [u64; 4] {
-        let path = |kind, warehouse: i32, district: i32| [POPULATION, kind, warehouse as u64, district as u64];
-        match self {
-            LoadPart::Items => path(0, 0, 0),
-            LoadPart::Warehouse(warehouse) => path(1, warehouse, 0),
-            LoadPart::Stock(warehouse) => path(2, warehouse, 0),
-            LoadPart::Customers(warehouse, district) => path(3, warehouse, district),
-            LoadPart::Orders(warehouse, district) => path(4, warehouse, district),
-        }
+        let (kind, warehouse, district) = match self {
+            LoadPart::Items => (0, 0, 0),
+            LoadPart::Warehouse(warehouse) => (1, warehouse, 0),
+            LoadPart::Stock(warehouse) => (2, warehouse, 0),
+            LoadPart::Customers(warehouse, district) => (3, warehouse, district),
+            LoadPart::Orders(warehouse, district) => (4, warehouse, district),
+        };
+        [POPULATION, kind, warehouse as u64, district as u64]
     }
 
     /// About how many rows it has: how much of a load it is.
@@ -109,13 +109,16 @@ impl Population {
 
     /// Its parts, in the order in which one loader makes them.
     pub fn parts(self) -> impl Iterator<Item = LoadPart> {
-        let of_warehouse = move |warehouse| {
-            let of_district =
-                move |district| [LoadPart::Customers(warehouse, district), LoadPart::Orders(warehouse, district)];
-            let districts = (1..=self.scale.districts()).flat_map(of_district);
-            [LoadPart::Warehouse(warehouse), LoadPart::Stock(warehouse)].into_iter().chain(districts)
-        };
-        std::iter::once(LoadPart::Items).chain((1..=self.warehouses).flat_map(of_warehouse))
+        let warehouses = (1..=self.warehouses).flat_map(move |warehouse| self.parts_of_warehouse(warehouse));
+        std::iter::once(LoadPart::Items).chain(warehouses)
+    }
+
+    /// The parts of one warehouse, in the order in which they are loaded.
+    fn parts_of_warehouse(self, warehouse: i32) -> impl Iterator<Item = LoadPart> {
+        let districts = (1..=self.scale.districts()).flat_map(move |district| {
+            [LoadPart::Customers(warehouse, district), LoadPart::Orders(warehouse, district)]
+        });
+        [LoadPart::Warehouse(warehouse), LoadPart::Stock(warehouse)].into_iter().chain(districts)
     }
 
     /// Passes on each row of a part, until one is not taken.
@@ -126,8 +129,8 @@ impl Population {
             LoadPart::Items => making.items(put),
             LoadPart::Warehouse(warehouse) => making.warehouse(warehouse, put),
             LoadPart::Stock(warehouse) => making.stock(warehouse, put),
-            LoadPart::Customers(warehouse, district) => making.customers((warehouse, district), put),
-            LoadPart::Orders(warehouse, district) => making.orders((warehouse, district), put),
+            LoadPart::Customers(warehouse, district) => making.customers(warehouse, district, put),
+            LoadPart::Orders(warehouse, district) => making.orders(warehouse, district, put),
         }
     }
 }
@@ -226,7 +229,8 @@ impl Making {
 
     fn customers<E>(
         &mut self,
-        (warehouse, district): (i32, i32),
+        warehouse: i32,
+        district: i32,
         put: &mut impl FnMut(Row) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut bad = Chosen::tenth(self.scale.customers());
@@ -280,7 +284,8 @@ impl Making {
 
     fn orders<E>(
         &mut self,
-        (warehouse, district): (i32, i32),
+        warehouse: i32,
+        district: i32,
         put: &mut impl FnMut(Row) -> Result<(), E>,
     ) -> Result<(), E> {
         let customers = self.permutation(self.scale.orders());

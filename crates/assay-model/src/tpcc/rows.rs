@@ -199,7 +199,9 @@ impl Values<'_> {
         (self.0)(number.map_or(Value::Null, |number| Value::Integer(number.into())));
         self
     }
-    fn key(&mut self, (warehouse, district, number): (i32, i32, i32)) -> &mut Self {
+    /// Warehouse, district, and a number in the district.
+    fn key(&mut self, key: (i32, i32, i32)) -> &mut Self {
+        let (warehouse, district, number) = key;
         self.integer(warehouse).integer(district).integer(number)
     }
     fn address(&mut self, at: &Address) -> &mut Self {

@@ -30,9 +30,8 @@ impl Scale {
     /// so that a tenth of them is exact, and at most the standard's.
     pub fn of(items: i32, customers: i32) -> Option<Scale> {
         let Scale { items: most_items, customers: most_customers, districts, .. } = Scale::STANDARD;
-        let possible = |number: i32, most| (10..=most).contains(&number) && number % 10 == 0;
         let scale = Scale { items, districts, customers, names: customers / 3, undelivered: customers * 3 / 10 };
-        (possible(items, most_items) && possible(customers, most_customers)).then_some(scale)
+        (is_possible(items, most_items) && is_possible(customers, most_customers)).then_some(scale)
     }
 
     /// Number of items, and of stock rows in each warehouse.
@@ -63,6 +62,11 @@ impl Scale {
     pub fn unused_item(self) -> i32 {
         self.items + 1
     }
+}
+
+/// Whether a table may have this number of rows: a multiple of 10, up to that of the standard.
+fn is_possible(number: i32, most: i32) -> bool {
+    (10..=most).contains(&number) && number % 10 == 0
 }
 
 #[cfg(test)]

@@ -54,8 +54,7 @@ fn of(prng: &mut Prng, alphabet: &[u8], length: usize) -> String {
 
 /// The last name with a number from 0 to 999: a syllable for each of its three digits.
 pub(crate) fn last_name(number: i32) -> String {
-    let syllable = |digit: i32| SYLLABLES[(digit % 10) as usize];
-    [syllable(number / 100), syllable(number / 10), syllable(number)].concat()
+    [number / 100, number / 10, number].map(|digit| SYLLABLES[(digit % 10) as usize]).concat()
 }
 
 #[cfg(test)]

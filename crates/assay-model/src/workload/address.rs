@@ -130,20 +130,18 @@ impl AddressKeys {
 
     /// A law; within a working set nothing else is allowed.
     fn law(&self) -> Result<Law, Wrong> {
-        let other = || {
-            wrong(
+        let law = match self {
+            AddressKeys::Name(Name::Uniform) => Some(Law::Uniform),
+            AddressKeys::Form(form) if form.named() == 1 && form.options().iter().all(|(_, set)| !set) => form.law()?,
+            AddressKeys::Name(Name::Sequential | Name::Behind) | AddressKeys::Form(_) => None,
+        };
+        let Some(law) = law else {
+            return wrong(
                 "not a possible distribution inside a working set",
                 "write inside = \"uniform\", { zipf = 1.1 }, { hotspot = … } or { zones = … }",
-            )
+            );
         };
-        match self {
-            AddressKeys::Name(Name::Uniform) => Ok(Law::Uniform),
-            AddressKeys::Name(Name::Sequential | Name::Behind) => other(),
-            AddressKeys::Form(form) if form.named() == 1 && form.options().iter().all(|(_, set)| !set) => {
-                form.law()?.map_or_else(other, Ok)
-            }
-            AddressKeys::Form(_) => other(),
-        }
+        Ok(law)
     }
 }
 
@@ -151,24 +149,23 @@ impl Form {
     fn forms(&self) -> [bool; 16] {
         let Form { uniform, zipf, hotspot, zones, working_set, never_seen, once, runs, walk, behind, .. } = self;
         let Form { pareto, normal, skip, back, repeated, bands, .. } = self;
-        let bytes = |key: &Option<Bytes>| key.is_some();
         [
-            bytes(uniform),
+            uniform.is_some(),
             zipf.is_some(),
             hotspot.is_some(),
             zones.is_some(),
-            bytes(working_set),
-            bytes(never_seen),
-            bytes(once),
+            working_set.is_some(),
+            never_seen.is_some(),
+            once.is_some(),
             runs.is_some(),
-            bytes(walk),
-            bytes(behind),
+            walk.is_some(),
+            behind.is_some(),
             pareto.is_some(),
             normal.is_some(),
-            bytes(skip),
-            bytes(back),
+            skip.is_some(),
+            back.is_some(),
             repeated.is_some(),
-            bytes(bands),
+            bands.is_some(),
         ]
     }
 
@@ -296,10 +293,9 @@ impl Form {
 
     /// The laws that one share decides.
     fn bell_or_pareto(&self) -> Result<Option<Law>, Wrong> {
-        let some = |share: Share| share.as_ppb() > 0;
         match (self.pareto, self.normal) {
-            (Some(skew), None) if some(skew) && skew < Share::WHOLE => Ok(Some(Law::Pareto { skew })),
-            (None, Some(deviation)) if some(deviation) => Ok(Some(Law::Normal { deviation })),
+            (Some(skew), None) if skew.as_ppb() > 0 && skew < Share::WHOLE => Ok(Some(Law::Pareto { skew })),
+            (None, Some(deviation)) if deviation.as_ppb() > 0 => Ok(Some(Law::Normal { deviation })),
             (Some(_), None) => {
                 wrong("not a skew of Pareto's law", "write more than 0% and less than 100%: pareto = \"20%\"")
             }
@@ -330,22 +326,16 @@ impl Form {
         let zones = match (&self.zipf, &self.hotspot, &self.zones) {
             (Some(exponent), None, None) => return Ok(Some(Law::Zipf { exponent: *exponent })),
             (None, Some((operations, space)), None) => {
-                let rest = |share: &Share| Share::from_ppb(Share::WHOLE.as_ppb().saturating_sub(share.as_ppb()));
-                vec![(*operations, *space), (rest(operations), rest(space))]
+                vec![(*operations, *space), (rest_of(*operations), rest_of(*space))]
             }
             (None, None, Some(zones)) => zones.clone(),
             _ => return Ok(None),
         };
-        let sum =
-            |of: fn(&(Share, Share)) -> Share| zones.iter().map(|zone| u128::from(of(zone).as_ppb())).sum::<u128>();
+        let operations: u128 = zones.iter().map(|zone| u128::from(zone.0.as_ppb())).sum();
+        let space: u128 = zones.iter().map(|zone| u128::from(zone.1.as_ppb())).sum();
         let whole = u128::from(Share::WHOLE.as_ppb());
         let empty = zones.iter().any(|zone| zone.0.as_ppb() > 0 && zone.1.as_ppb() == 0);
-        if zones.is_empty()
-            || zones.len() > MOST_ZONES
-            || empty
-            || sum(|zone| zone.0) != whole
-            || sum(|zone| zone.1) != whole
-        {
+        if zones.is_empty() || zones.len() > MOST_ZONES || empty || operations != whole || space != whole {
             return wrong(
                 "the zones do not cover all operations and all space",
                 format!(
@@ -373,16 +363,21 @@ fn is_unit(unit: Bytes) -> Result<(), Wrong> {
     if unit.get() == 0 || unit > LARGEST { wrong("not an alignment", format!("write 1B to {LARGEST}")) } else { Ok(()) }
 }
 
+/// What a share leaves of the whole.
+fn rest_of(share: Share) -> Share {
+    Share::from_ppb(Share::WHOLE.as_ppb().saturating_sub(share.as_ppb()))
+}
+
 /// Each unit is used once, so an operation must not reach into the next one.
 fn holds(unit: Bytes, size: &Size) -> Result<(), Wrong> {
     is_unit(unit)?;
-    match unit < size.to {
-        true => wrong(
+    if unit < size.to {
+        return wrong(
             format!("an operation of {} is longer than its unit of {unit}", size.to),
             format!("write a unit of {} or more", size.to),
-        ),
-        false => Ok(()),
+        );
     }
+    Ok(())
 }
 
 fn comes_back(reread: Reread, unit: Bytes) -> Result<(), Wrong> {

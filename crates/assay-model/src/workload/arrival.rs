@@ -122,11 +122,15 @@ pub(super) struct PhaseKeys {
     to: Option<Multiple>,
 }
 
+/// A multiple of the load as a share of the rate at 1x.
+fn share_of_load(load: Multiple) -> Share {
+    Share::from_ppb(load.as_millionths().saturating_mul(1000))
+}
+
 /// Phases, and the load over them; nothing where there are none.
 pub(super) fn phases(source: Source<'_>, tables: &[Spanned<PhaseKeys>]) -> Result<(Vec<Phase>, Option<Curve>), Fault> {
     let (mut phases, mut points): (Vec<Phase>, Vec<(Span, Share)>) = Default::default();
     let mut at = Span::ZERO;
-    let share = |load: Multiple| Share::from_ppb(load.as_millionths().saturating_mul(1000));
     if let Some(beyond) = tables.get(MOST) {
         return Err(source.fault(beyond.span(), "too many phases", format!("write at most {MOST}")));
     }
@@ -156,7 +160,7 @@ pub(super) fn phases(source: Source<'_>, tables: &[Spanned<PhaseKeys>]) -> Resul
         if length.is_zero() || length > Span::from_secs(366 * 86_400) {
             return Err(source.fault(span.span(), "not a length of a phase", "write more than 0s, at most 366d"));
         }
-        points.extend([(at, share(from)), (at + length, share(to))]);
+        points.extend([(at, share_of_load(from)), (at + length, share_of_load(to))]);
         at = at + length;
         phases.push(Phase {
             name: name.get_ref().clone(),

@@ -52,19 +52,19 @@ impl Caching {
         if self.size.get() / block > u64::from(u32::MAX) - 1 {
             return Err("a cache has at most 4294967294 blocks: write a larger block".to_owned());
         }
-        match self.warm > MOST_WARM {
-            true => Err(format!("at most {MOST_WARM} operations pass a cache before the run")),
-            false => Ok(()),
+        if self.warm > MOST_WARM {
+            return Err(format!("at most {MOST_WARM} operations pass a cache before the run"));
         }
+        Ok(())
     }
 }
 
 pub(super) fn read(source: Source<'_>, keys: &Spanned<CacheKeys>) -> Result<Kind, Fault> {
-    let fault = |what: &str, remedy: &str| source.fault(keys.span(), what, remedy);
-    match &keys.get_ref().path {
-        Some(path) => device(path, keys.get_ref()).map(Kind::Device).map_err(|(what, remedy)| fault(&what, remedy)),
-        None => simulated(keys.get_ref()).map(Kind::Simulated).map_err(|(what, remedy)| fault(&what, remedy)),
-    }
+    let kind = match &keys.get_ref().path {
+        Some(path) => device(path, keys.get_ref()).map(Kind::Device),
+        None => simulated(keys.get_ref()).map(Kind::Simulated),
+    };
+    kind.map_err(|(what, remedy)| source.fault(keys.span(), what, remedy))
 }
 
 fn simulated(keys: &CacheKeys) -> Result<Caching, (String, &'static str)> {

@@ -156,13 +156,13 @@ impl Plan {
         // The read-back is not measured.
         let measured = self.streams.iter().filter(|stream| !stream.reads_back());
         let names: Vec<&str> = measured.map(|stream| stream.name.as_str()).collect();
-        let one = |text: &String| {
+        let mut criteria = Vec::new();
+        for text in typed {
             let criterion = Criterion::typed(text, self.slice)?;
-            let wrong = |(what, remedy, _)| format!("criterion \"{}\": {what}\n  = {remedy}", text.escape_debug());
-            fits("the bound", &criterion, &names, self.interval).map_err(wrong)?;
-            Ok(criterion)
-        };
-        let criteria = typed.iter().map(one).collect::<Result<Vec<_>, String>>()?;
+            fits("the bound", &criterion, &names, self.interval)
+                .map_err(|(what, remedy, _)| format!("criterion \"{}\": {what}\n  = {remedy}", text.escape_debug()))?;
+            criteria.push(criterion);
+        }
         if let Some(mean) = criteria.iter().find(|criterion| criterion.is_mean_beside_errors(&criteria)) {
             return Err(format!("criterion \"{mean}\": {MEAN_BESIDE_ERRORS}\n  = {NO_MEAN}"));
         }
@@ -177,6 +177,21 @@ enum Wrong {
     All,
 }
 
+/// What is wrong with a whole criterion, and what to do.
+fn all_wrong(what: String, remedy: &str) -> Result<(), (String, String, Wrong)> {
+    Err((what, remedy.to_owned(), Wrong::All))
+}
+
+/// The error for a criterion that holds whatever happens.
+fn always_holds(key: &str) -> Result<(), (String, String, Wrong)> {
+    all_wrong(format!("{key} of 0 always holds"), "write more than 0")
+}
+
+/// The error for a criterion that cannot hold.
+fn never_holds(key: &str) -> Result<(), (String, String, Wrong)> {
+    all_wrong(format!("{key} of 0 can never hold"), "write more than 0")
+}
+
 /// Whether a criterion, whose bound has the key `key`, can be judged on streams with these `names`, recorded in steps
 /// of `interval`; otherwise what is wrong and what to write.
 fn fits(key: &str, criterion: &Criterion, names: &[&str], interval: Span) -> Result<(), (String, String, Wrong)> {
@@ -186,29 +201,28 @@ fn fits(key: &str, criterion: &Criterion, names: &[&str], interval: Span) -> Res
         return Err((what, format!("write one for each stream: {}", names.join(", ")), Wrong::All));
     }
     if !together && !names.contains(&criterion.stream.as_str()) {
-        let known = || format!("the streams are {}", names.join(", "));
-        let remedy = nearest(&criterion.stream, names).map_or_else(known, |name| format!("did you mean {name}?"));
+        let remedy = match nearest(&criterion.stream, names) {
+            Some(name) => format!("did you mean {name}?"),
+            None => format!("the streams are {}", names.join(", ")),
+        };
         return Err((format!("there is no stream \"{}\"", criterion.stream.escape_debug()), remedy, Wrong::Stream));
     }
-    let wrong = |what: String, remedy: &str| Err((what, remedy.to_owned(), Wrong::All));
-    let always = |key: &str| wrong(format!("{key} of 0 always holds"), "write more than 0");
-    let never = |key: &str| wrong(format!("{key} of 0 can never hold"), "write more than 0");
     match criterion.bound {
-        Bound::OverAtMost { over, .. } | Bound::Over { over, .. } if over.is_zero() => return never(key),
-        Bound::MeanAtMost(mean) if mean.is_zero() => return never(key),
-        Bound::RateAtLeast(rate) if rate.is_zero() => return always(key),
-        Bound::ThroughputAtLeast(bytes) if bytes.get() == 0 => return always(key),
-        Bound::Over { below, .. } if below.as_ppb() == 0 => return never("below"),
+        Bound::OverAtMost { over, .. } | Bound::Over { over, .. } if over.is_zero() => return never_holds(key),
+        Bound::MeanAtMost(mean) if mean.is_zero() => return never_holds(key),
+        Bound::RateAtLeast(rate) if rate.is_zero() => return always_holds(key),
+        Bound::ThroughputAtLeast(bytes) if bytes.get() == 0 => return always_holds(key),
+        Bound::Over { below, .. } if below.as_ppb() == 0 => return never_holds("below"),
         Bound::OverAtMost { at_most: share, .. } | Bound::Over { below: share, .. } | Bound::ErrorsAtMost(share)
             if share > Share::from_percent(100) =>
         {
-            return wrong(format!("a share of {share} can never be broken"), "write at most 100%");
+            return all_wrong(format!("a share of {share} can never be broken"), "write at most 100%");
         }
         _ => {}
     }
-    let uneven = |window: &Span| window.is_zero() || !window.as_ns().is_multiple_of(interval.as_ns());
-    match criterion.window.filter(uneven) {
-        Some(window) => wrong(
+    let window = criterion.window;
+    match window.filter(|window| window.is_zero() || !window.as_ns().is_multiple_of(interval.as_ns())) {
+        Some(window) => all_wrong(
             format!("a window of {window} is not a multiple of the interval, {interval}"),
             "write one that is, or a shorter interval",
         ),

@@ -205,8 +205,7 @@ impl Load {
     /// The load as written, on this many targets: 1x, unless its rates are known as another multiple of the model's 1x.
     pub fn own(&self, targets: u16) -> Multiple {
         let shared = if self.per_target { 1 } else { u64::from(targets) };
-        let of_each = |standard: Multiple| standard.per(Multiple::whole(shared));
-        self.standard.and_then(of_each).unwrap_or(Multiple::ONE)
+        self.standard.and_then(|standard| standard.per(Multiple::whole(shared))).unwrap_or(Multiple::ONE)
     }
 }
 

@@ -12,13 +12,10 @@ use toml_edit::{DocumentMut, Item, Table, value};
 /// The text is not a profile, or no text could be written that parses to the intended profile.
 pub fn fitted(file: &str, text: &str, knobs: &Knobs, head: &[String]) -> Result<String, Fault> {
     let meant = profile(file, text)?;
-    let no = |unfit: Unfit| Fault::whole(file, unfit.what, unfit.remedy);
-    let lowered = meant.lower().map_err(no)?;
-    let parts = meant.parts_meant().map_err(no)?;
-    let fitted = meant.moved(knobs).map_err(no)?;
-    let unwritable =
-        || Fault::whole(file, "the fitted profile cannot be written in this form", "write its tables as [[namespace]]");
-    let mut document: DocumentMut = text.parse().map_err(|_| unwritable())?;
+    let lowered = meant.lower().map_err(|unfit| impossible(file, unfit))?;
+    let parts = meant.parts_meant().map_err(|unfit| impossible(file, unfit))?;
+    let fitted = meant.moved(knobs).map_err(|unfit| impossible(file, unfit))?;
+    let mut document: DocumentMut = text.parse().map_err(|_| unwritable(file))?;
     if !lowered.meant.is_empty() {
         set(document.as_table_mut(), "drive", &lowered.meant);
     }
@@ -26,7 +23,7 @@ pub fn fitted(file: &str, text: &str, knobs: &Knobs, head: &[String]) -> Result<
     for index in parts {
         let (table, at) = if index < namespaces { ("namespace", index) } else { ("application", index - namespaces) };
         let written = document.get_mut(table).and_then(Item::as_array_of_tables_mut).and_then(|all| all.get_mut(at));
-        let written = written.ok_or_else(unwritable)?;
+        let written = written.ok_or_else(|| unwritable(file))?;
         let part = &meant.parts[index];
         for (key, flow, position) in
             [("reads", &part.reads, knobs.read_position), ("writes", &part.writes, knobs.write_position)]
@@ -50,8 +47,18 @@ pub fn fitted(file: &str, text: &str, knobs: &Knobs, head: &[String]) -> Result<
     }
     let comment: String = head.iter().map(|line| format!("# {}\n", assay_base::text::one_line(line))).collect();
     let out = format!("{comment}{}{document}", if head.is_empty() { "" } else { "\n" });
-    let is_meant = || Some(profile(file, &out).ok()?.knobs().ok()? == *knobs);
-    if is_meant() == Some(true) { Ok(out) } else { Err(unwritable()) }
+    let is_meant = profile(file, &out).ok().and_then(|read| read.knobs().ok()).is_some_and(|read| read == *knobs);
+    if is_meant { Ok(out) } else { Err(unwritable(file)) }
+}
+
+/// The fault for a profile that cannot be a load.
+fn impossible(file: &str, unfit: Unfit) -> Fault {
+    Fault::whole(file, unfit.what, unfit.remedy)
+}
+
+/// The fault for a profile whose tables are written in a form that is not changed here.
+fn unwritable(file: &str) -> Fault {
+    Fault::whole(file, "the fitted profile cannot be written in this form", "write its tables as [[namespace]]")
 }
 
 /// Number of tables of a kind.

@@ -61,32 +61,48 @@ fn every(source: Source<'_>, keys: &StreamKeys) -> Result<Option<u32>, Fault> {
     }
 }
 
+/// The step of a stream, by its position; `None` in a workload without steps.
+fn step_of(steps: &[Step], stream: &Stream) -> Option<usize> {
+    steps.iter().position(|step| step.streams.contains(&stream.name))
+}
+
+/// Whether a stream goes to a target.
+fn is_on(stream: &Stream, target: u16) -> bool {
+    stream.targets.is_empty() || stream.targets.contains(&target)
+}
+
 /// Checks that something is written that the flushes can flush: in their loop, or on their targets in the same step.
 /// `targets` is the number of targets that the workload names.
 pub(super) fn follow_writes(
     source: Source<'_>,
     tables: &[Spanned<StreamKeys>],
-    (streams, steps): (&[Stream], &[Step]),
+    streams: &[Stream],
+    steps: &[Step],
     targets: usize,
 ) -> Result<(), Fault> {
-    let step = |stream: &Stream| steps.iter().position(|step| step.streams.contains(&stream.name));
     for (flush, table) in streams.iter().zip(tables).filter(|(stream, _)| stream.flush().is_some()) {
         let keys = table.get_ref();
-        let fault = |what: &str, remedy: &str| Err(source.fault(keys.direction.span(), what, remedy));
-        let mates = |it: &&Stream| it.name != flush.name && step(it) == step(flush);
+        let span = keys.direction.span();
+        let step = step_of(steps, flush);
+        let others = streams.iter().filter(|other| other.name != flush.name);
+        let mates: Vec<&Stream> = others.filter(|other| step_of(steps, other) == step).collect();
         if let Some(looped) = flush.arrival.loop_name() {
-            let mut own = streams.iter().filter(|it| it.arrival.loop_name() == Some(looped)).filter(mates);
-            if own.clone().any(|it| it.flush().is_some()) {
-                return fault("another stream of this loop flushes too", "write one of the two");
+            let mut own = mates.iter().filter(|mate| mate.arrival.loop_name() == Some(looped));
+            if own.clone().any(|mate| mate.flush().is_some()) {
+                return source.refuse(span, "another stream of this loop flushes too", "write one of the two");
             }
-            if !own.any(Stream::writes) {
-                return fault("the loop of this flush writes nothing", "add a stream that writes to the loop");
+            if !own.any(|mate| mate.writes()) {
+                return source.refuse(
+                    span,
+                    "the loop of this flush writes nothing",
+                    "add a stream that writes to the loop",
+                );
             }
         }
-        let on = |it: &Stream, target: u16| it.targets.is_empty() || it.targets.contains(&target);
-        let written = |target: u16| streams.iter().filter(mates).any(|it| it.writes() && on(it, target));
-        if (0..targets.max(1) as u16).any(|target| on(flush, target) && !written(target)) {
-            return fault(
+        let mut flushed = (0..targets.max(1) as u16).filter(|target| is_on(flush, *target));
+        if flushed.any(|target| !mates.iter().any(|mate| mate.writes() && is_on(mate, target))) {
+            return source.refuse(
+                span,
                 "nothing is written where this stream flushes, so that there is nothing to flush",
                 "add a stream that writes to the same target, or name another target",
             );

@@ -49,8 +49,9 @@ pub(super) fn life(source: Source<'_>, keys: LifeKeys<'_>, what: &str) -> Result
         let remedy = format!("write bytes = \"10GiB\", or remove the {what}");
         return Err(source.fault(bytes.span(), format!("a {what} that moves no bytes does nothing"), remedy));
     }
-    let too_long = |span: &&Spanned<Span>| *span.get_ref() > LONGEST_RUN;
-    if let Some(span) = lasts.filter(|lasts| lasts.get_ref().is_zero() || too_long(lasts)).or(start.filter(too_long)) {
+    let unfit_length = lasts.filter(|lasts| lasts.get_ref().is_zero() || *lasts.get_ref() > LONGEST_RUN);
+    let unfit_start = start.filter(|start| *start.get_ref() > LONGEST_RUN);
+    if let Some(span) = unfit_length.or(unfit_start) {
         let remedy = "write for = \"1min\" and start = \"30s\", each at most 366d";
         return Err(source.fault(span.span(), format!("a {what} cannot begin or end then"), remedy));
     }

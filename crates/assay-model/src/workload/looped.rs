@@ -96,8 +96,8 @@ fn one(source: Source<'_>, table: &Spanned<LoopKeys>) -> Result<Loop, Fault> {
     if !is_name(name.get_ref()) {
         return Err(source.fault(name.span(), "not a name of a loop", NAMES));
     }
-    let number = |key: &Option<Spanned<u32>>| key.as_ref().map_or(1, |key| *key.get_ref());
-    let (depth, times) = (number(in_flight), number(copies));
+    let depth = in_flight.as_ref().map_or(1, |key| *key.get_ref());
+    let times = copies.as_ref().map_or(1, |key| *key.get_ref());
     if depth == 0 || times == 0 || depth.checked_mul(times).is_none_or(|all| all > LARGEST_BOUND) {
         let span = copies.as_ref().or(in_flight.as_ref()).map_or(table.span(), Spanned::span);
         return Err(source.fault(
@@ -157,25 +157,25 @@ fn lines(source: Source<'_>, table: &Spanned<LoopKeys>, keys: &[Spanned<LineKeys
 }
 
 /// The arrival of a stream in a loop.
-pub(super) fn arrival(source: Source<'_>, loops: &[Loop], it: &Membership<'_>) -> Result<Arrival, Fault> {
-    let names = || loops.iter().map(|it| it.name.as_str()).collect::<Vec<_>>().join(", ");
-    let Some(own) = loops.iter().find(|known| known.name == *it.name.get_ref()) else {
+pub(super) fn arrival(source: Source<'_>, loops: &[Loop], membership: &Membership<'_>) -> Result<Arrival, Fault> {
+    let Some(own) = loops.iter().find(|known| known.name == *membership.name.get_ref()) else {
         let remedy = if loops.is_empty() {
             "add a [[loop]] table with this name".to_owned()
         } else {
-            format!("write one of {}", names())
+            let names: Vec<&str> = loops.iter().map(|known| known.name.as_str()).collect();
+            format!("write one of {}", names.join(", "))
         };
         return Err(source.fault(
-            it.name.span(),
-            format!("there is no loop \"{}\"", it.name.get_ref().escape_debug()),
+            membership.name.span(),
+            format!("there is no loop \"{}\"", membership.name.get_ref().escape_debug()),
             remedy,
         ));
     };
-    let line = match it.line {
+    let line = match membership.line {
         None if own.lines.is_empty() => None,
         None => {
             return Err(source.fault(
-                it.name.span(),
+                membership.name.span(),
                 "this loop has lines, and the stream is in none",
                 "add line = … with the name of one",
             ));
@@ -191,11 +191,17 @@ pub(super) fn arrival(source: Source<'_>, loops: &[Loop], it: &Membership<'_>) -
             return Err(source.fault(line.span(), "the loop has no such line", remedy));
         }
     };
-    let share = it.share.map(|share| *share.get_ref());
-    if let Some(at) = it.share.filter(|share| share.get_ref().as_ppb() == 0 || *share.get_ref() > Share::WHOLE) {
+    let share = membership.share.map(|share| *share.get_ref());
+    if let Some(at) = membership.share.filter(|share| share.get_ref().as_ppb() == 0 || *share.get_ref() > Share::WHOLE)
+    {
         return Err(source.fault(at.span(), "not a share of a loop", "write more than 0%, at most 100%"));
     }
     Ok(Arrival::Looped { looped: own.name.clone(), share: share.unwrap_or_default(), line })
+}
+
+/// Whether a stream is in a line of a loop, or in a loop without lines.
+fn is_in_group(stream: &Stream, loop_name: &str, group: Option<&String>) -> bool {
+    matches!(&stream.arrival, Arrival::Looped { looped, line, .. } if looped == loop_name && line.as_ref() == group)
 }
 
 /// Completes the loops: gives equal shares to streams without `share`, checks that shares add up to 100 %, and gives
@@ -208,15 +214,12 @@ pub(super) fn whole(
 ) -> Result<Vec<Lane>, Fault> {
     let mut lanes = Vec::new();
     for (table, own) in tables.iter().zip(loops) {
-        let fault = |what: String, remedy: &str| Err(source.fault(table.span(), what, remedy));
         let groups =
             if own.lines.is_empty() { vec![None] } else { own.lines.iter().map(|line| Some(&line.name)).collect() };
         for group in groups {
-            let in_group = |stream: &&mut Stream| {
-                matches!(&stream.arrival, Arrival::Looped { looped, line, .. } if *looped == own.name && line.as_ref() == group)
-                    && stream.flush().is_none()
-            };
-            let mut members: Vec<&mut Stream> = streams.iter_mut().filter(in_group).collect();
+            let all = streams.iter_mut();
+            let mut members: Vec<&mut Stream> =
+                all.filter(|stream| is_in_group(stream, &own.name, group) && stream.flush().is_none()).collect();
             let shares: Vec<u64> =
                 members.iter().filter_map(|stream| stream.arrival.share()).map(Share::as_ppb).collect();
             let (sum, said) = (
@@ -226,7 +229,8 @@ pub(super) fn whole(
             let equal = said == 0 && !shares.is_empty();
             if !equal && (said < shares.len() || sum != u128::from(Share::WHOLE.as_ppb())) {
                 let of = group.map_or_else(|| format!("the loop {}", own.name), |line| format!("the line {line}"));
-                return fault(
+                return source.refuse(
+                    table.span(),
                     format!("the streams of {of} do not share it out"),
                     "write share for each of them, or for none; shares make 100%",
                 );
@@ -240,7 +244,8 @@ pub(super) fn whole(
         let members: Vec<&Stream> =
             streams.iter().filter(|stream| stream.arrival.loop_name() == Some(&own.name)).collect();
         if members.windows(2).any(|pair| pair[0].targets != pair[1].targets) {
-            return fault(
+            return source.refuse(
+                table.span(),
                 format!("the streams of the loop {} are on different targets", own.name),
                 "write the same target for all of them, or the same list of targets",
             );

@@ -9,6 +9,7 @@ use crate::mail::{
     USUAL_DATABASE, USUAL_GROWTH, USUAL_LOG_MEAN, USUAL_LOG_WRITES, USUAL_READS,
 };
 use assay_base::{Bytes, Fault, Rate, Share, Span};
+use std::ops::RangeInclusive;
 use toml::Spanned;
 
 /// The most mailboxes of a database.
@@ -21,7 +22,7 @@ const MOST_COPIES: u32 = 16;
 /// mail store.
 const MOST_LOG_WRITES: Share = Share::from_percent(1000);
 /// The bounds of the mean size of a log write: a sector, and about half of the largest log write.
-const LOG_MEANS: (Bytes, Bytes) = (Bytes::new(512), Bytes::from_kib(32));
+const LOG_MEANS: RangeInclusive<Bytes> = Bytes::new(512)..=Bytes::from_kib(32);
 /// Length of the judging windows, unless the file says otherwise.
 const SLICE: Span = Span::from_secs(300);
 
@@ -65,8 +66,8 @@ pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
 /// The workload of a mail store. `None` if its rates are too large.
 pub fn store(name: &str, mail: Mail) -> Option<Workload> {
     let streams = mail.streams()?;
-    let hours = |hours: u64| Span::from_secs(hours * 3600);
-    let duration = if mail.test == Test::Stress { hours(24) } else { hours(2) };
+    let hours = if mail.test == Test::Stress { 24 } else { 2 };
+    let duration = Span::from_secs(hours * 3600);
     Some(Workload {
         timing: Timing { duration, slice: SLICE, half_windows: true, ..Timing::default() },
         notes: mail.notes(),
@@ -79,13 +80,12 @@ pub fn store(name: &str, mail: Mail) -> Option<Workload> {
 
 fn mail(source: Source<'_>, file: &File) -> Result<Mail, Fault> {
     let edition = file.edition.as_ref().map_or_else(Edition::default, |edition| *edition.get_ref());
-    let number = |key: &Option<Spanned<u32>>, what: &str, most: u32| between(source, key.as_ref(), 1, (1, most), what);
-    let copies = number(&file.copies, "a number of copies", MOST_COPIES)?;
+    let copies = between(source, file.copies.as_ref(), 1, 1..=MOST_COPIES, "a number of copies")?;
     let iops = Rate::ratio(6, 100).unwrap_or(Rate::ZERO);
     let (least_share, most_share) = (Share::from_ppb(1), Share::from_ppb(Share::WHOLE.as_ppb() - 1));
     Ok(Mail {
         edition,
-        mailboxes: between(source, file.mailboxes.as_ref(), 1000, (1, MOST_MAILBOXES), "a number of mailboxes")?,
+        mailboxes: between(source, file.mailboxes.as_ref(), 1000, 1..=MOST_MAILBOXES, "a number of mailboxes")?,
         iops_per_mailbox: match &file.iops_per_mailbox {
             Some(rate) if rate.get_ref().is_zero() => {
                 return Err(source.fault(
@@ -97,23 +97,29 @@ fn mail(source: Source<'_>, file: &File) -> Result<Mail, Fault> {
             rate => rate.as_ref().map_or(iops, |rate| *rate.get_ref()),
         },
         flow: Flow {
-            reads: between(source, file.reads.as_ref(), USUAL_READS, (least_share, most_share), "a share of reads")?,
+            reads: between(source, file.reads.as_ref(), USUAL_READS, least_share..=most_share, "a share of reads")?,
             log_writes: between(
                 source,
                 file.log_writes.as_ref(),
                 USUAL_LOG_WRITES,
-                (least_share, MOST_LOG_WRITES),
+                least_share..=MOST_LOG_WRITES,
                 "a share of log writes",
             )?,
             growth: between(
                 source,
                 file.growth.as_ref(),
                 USUAL_GROWTH,
-                (Share::default(), Share::from_percent(50)),
+                Share::default()..=Share::from_percent(50),
                 "a share of the writes by which a database grows",
             )?,
             log_mean: between(source, file.log_mean.as_ref(), USUAL_LOG_MEAN, LOG_MEANS, "a mean size of log writes")?,
-            write_batch: number(&file.write_batch, "a number of pages at one moment", MOST_AT_ONCE)?,
+            write_batch: between(
+                source,
+                file.write_batch.as_ref(),
+                1,
+                1..=MOST_AT_ONCE,
+                "a number of pages at one moment",
+            )?,
         },
         copies,
         maintenance: file.maintenance.as_ref().map_or(edition.maintenance(), |own| *own.get_ref()),
@@ -176,13 +182,14 @@ fn between<T: Copy + PartialOrd + std::fmt::Display>(
     source: Source<'_>,
     asked: Option<&Spanned<T>>,
     usual: T,
-    (least, most): (T, T),
+    bounds: RangeInclusive<T>,
     what: &str,
 ) -> Result<T, Fault> {
     let Some(asked) = asked else { return Ok(usual) };
     let number = *asked.get_ref();
-    match (least..=most).contains(&number) {
-        true => Ok(number),
-        false => Err(source.fault(asked.span(), format!("{number} is not {what}"), format!("write {least} to {most}"))),
+    if !bounds.contains(&number) {
+        let (least, most) = (bounds.start(), bounds.end());
+        return Err(source.fault(asked.span(), format!("{number} is not {what}"), format!("write {least} to {most}")));
     }
+    Ok(number)
 }

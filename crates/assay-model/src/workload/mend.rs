@@ -111,10 +111,7 @@ impl Mended {
         let is_stream = self.text[header].contains("stream");
         let name = self.text[body.clone()].lines().find(|line| line.trim_start().starts_with("name")).unwrap_or("");
         let name = if missing == Some("name") || name.is_empty() { self.new_name() } else { name.to_owned() };
-        let (body, with) = match is_stream {
-            true => (body.start..body.end, format!("[[stream]]\n{name}{STREAM}")),
-            false => (body, String::new()),
-        };
+        let with = if is_stream { format!("[[stream]]\n{name}{STREAM}") } else { String::new() };
         self.replace(body, &with);
         true
     }
@@ -174,10 +171,9 @@ struct Entry {
 /// The innermost entry that contains the position.
 fn find(table: &DeTable<'_>, span: &Range<usize>) -> Option<Entry> {
     table.iter().find_map(|(key, value)| {
-        let within = || inside(value, span);
         let entry = Entry { name: key.get_ref().to_string(), key: key.span(), value: value.span() };
         let holds = entry.key.start <= span.start && span.start < entry.value.end.max(entry.key.end);
-        within().or(holds.then_some(entry))
+        inside(value, span).or(holds.then_some(entry))
     })
 }
 

@@ -115,6 +115,11 @@ pub fn read(file: &str, text: &str) -> Result<Workload, Faults> {
     Err(Faults(faults))
 }
 
+/// Names the models that there are.
+fn write_one_of_models() -> String {
+    format!("write one of {}", MODELS.join(", "))
+}
+
 /// Reads the file up to its first fault.
 fn once(file: &str, text: &str) -> Result<Workload, Fault> {
     if text.len() > LONGEST {
@@ -127,12 +132,11 @@ fn once(file: &str, text: &str) -> Result<Workload, Fault> {
     }
     let source = Source { file, text };
     let model = source.parse::<Model>()?.model;
-    let remedy = || format!("write one of {}", MODELS.join(", "));
     let Some(model) = model else {
         return Err(Fault::whole(
             file,
             "the workload names no model",
-            format!("add model = \"streams\" ({})", remedy()),
+            format!("add model = \"streams\" ({})", write_one_of_models()),
         ));
     };
     match model.get_ref().as_str() {
@@ -145,7 +149,8 @@ fn once(file: &str, text: &str) -> Result<Workload, Fault> {
         "seek" => seek::read(source),
         "tpcc" => tpcc::read(source),
         other => {
-            let meant = nearest(other, &MODELS).map_or_else(remedy, |name| format!("did you mean {name}?"));
+            let meant =
+                nearest(other, &MODELS).map_or_else(write_one_of_models, |name| format!("did you mean {name}?"));
             Err(source.fault(model.span(), format!("there is no model \"{}\"", other.escape_debug()), meant))
         }
     }

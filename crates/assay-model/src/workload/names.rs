@@ -5,6 +5,5 @@ pub(super) const NAMES: &str = "write 1 to 64 letters, digits, - _ or .";
 
 /// Whether a text can be a name.
 pub(super) fn is_name(name: &str) -> bool {
-    let usable = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-    !name.is_empty() && name.len() <= 64 && name.chars().all(usable)
+    !name.is_empty() && name.len() <= 64 && name.chars().all(|c| c.is_ascii_alphanumeric() || "-_.".contains(c))
 }

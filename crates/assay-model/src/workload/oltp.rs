@@ -37,8 +37,8 @@ pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
     let contexts = ranged(source, file.contexts.as_ref(), "the number of contexts", MOST_CONTEXTS)?;
     let (phases, curve) = phases(source, &file.phase)?;
     let asu_targets = file.asu_targets.as_ref().map(|it| *it.get_ref());
-    let groups = (file.mix.unwrap_or_default(), contexts);
-    let workload = along(source.file, bsu, groups, asu_targets, curve)
+    let mix = file.mix.unwrap_or_default();
+    let workload = with_curve(source.file, bsu, mix, contexts, asu_targets, curve)
         .ok_or_else(|| Fault::whole(source.file, "the rates are too large to be represented", "write fewer BSUs"))?;
     let common = file.common();
     if common.duration.is_some() && !phases.is_empty() {
@@ -60,13 +60,15 @@ pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
 /// The load of `bsu` BSUs at 1x, with these shares of reads and this number of contexts. `asu_targets` says how many of
 /// the targets each ASU has. `None` if the rates are too large.
 pub fn oltp(name: &str, bsu: u64, groups: (ReadShares, u32), asu_targets: Option<[u16; 3]>) -> Option<Workload> {
-    along(name, bsu, groups, asu_targets, None)
+    with_curve(name, bsu, groups.0, groups.1, asu_targets, None)
 }
 
-fn along(
+/// As [`oltp`], with a rate that changes along `curve`.
+fn with_curve(
     name: &str,
     bsu: u64,
-    (mix, contexts): (ReadShares, u32),
+    mix: ReadShares,
+    contexts: u32,
     asu_targets: Option<[u16; 3]>,
     curve: Option<Curve>,
 ) -> Option<Workload> {
@@ -98,8 +100,8 @@ fn ranged<T: Copy + PartialOrd + From<u8> + std::fmt::Display>(
 ) -> Result<T, Fault> {
     let Some(asked) = asked else { return Ok(T::from(1)) };
     let number = *asked.get_ref();
-    match (T::from(1)..=most).contains(&number) {
-        true => Ok(number),
-        false => Err(source.fault(asked.span(), format!("{what} is out of range"), format!("write 1 to {most}"))),
+    if !(T::from(1)..=most).contains(&number) {
+        return Err(source.fault(asked.span(), format!("{what} is out of range"), format!("write 1 to {most}")));
     }
+    Ok(number)
 }

@@ -58,7 +58,7 @@ impl Workload {
         notes.extend(multiplied(&streams, times)?);
         let timing = self.timing.adjusted(adjust, lives::all_over(&streams, &self.load.loops))?;
         let mut phases = timing.in_phases(&self.load.streams)?;
-        notes.extend(lives::fit(&streams, &self.load.loops, (timing.warm_up, timing.duration))?);
+        notes.extend(lives::fit(&streams, &self.load.loops, timing.warm_up, timing.duration)?);
         if lives::end_when_done(&streams, &self.load.loops) {
             let measured = phases.iter_mut().filter(|phase| phase.kind == PhaseKind::Measure);
             measured.for_each(|phase| phase.until_done = true);
@@ -127,8 +127,8 @@ impl Workload {
         if sealed.is_empty() {
             return (self.verification.verify, false);
         }
-        let is_here = |name: &String| self.load.streams.iter().any(|stream| stream.name == *name);
-        let own: Vec<Sealing> = sealed.iter().filter(|(name, _)| is_here(name)).map(|(_, how)| *how).collect();
+        let own = sealed.iter().filter(|(name, _)| self.load.has_stream(name));
+        let own: Vec<Sealing> = own.map(|(_, how)| *how).collect();
         (!own.is_empty(), own.contains(&Sealing::Left) && !own.contains(&Sealing::ReadBack))
     }
 
@@ -155,16 +155,35 @@ impl Workload {
     }
 }
 
+/// Whether two streams may go to the same blocks of a target.
+fn may_meet(one: &Stream, other: &Stream) -> bool {
+    let together = one.targets.is_empty()
+        || other.targets.is_empty()
+        || one.targets.iter().any(|target| other.targets.contains(target));
+    let extents = extent_of(one).zip(extent_of(other));
+    together && one.name != other.name && extents.is_some_and(|(one, other)| one.may_meet(other))
+}
+
+/// The part of its targets that a stream goes to; `None` if it moves no data.
+fn extent_of(stream: &Stream) -> Option<Extent> {
+    stream.block().map(|block| block.extent.unwrap_or(Extent::new(Amount::ZERO, None)))
+}
+
+/// Whether blocks of a stream repeat each other.
+fn has_duplicates(stream: &Stream) -> bool {
+    stream.block().is_some_and(|block| block.duplicates > Share::default())
+}
+
 /// What to say about streams of a load that is `times` what was written, where some have no rate to be multiplied.
 fn multiplied(streams: &[Stream], times: Multiple) -> Result<Option<String>, String> {
     let closed = streams.iter().filter(|stream| stream.arrival.rate().is_none()).count();
-    match times != Multiple::ONE && closed > 0 {
-        true if closed == streams.len() => {
-            Err(format!("a load of {times} cannot be offered: {}", Plan::ONLY_CLOSED_LOOPS))
-        }
-        true => Ok(Some("closed-loop streams have no rate and are not multiplied by --load".into())),
-        false => Ok(None),
+    if times == Multiple::ONE || closed == 0 {
+        return Ok(None);
     }
+    if closed == streams.len() {
+        return Err(format!("a load of {times} cannot be offered: {}", Plan::ONLY_CLOSED_LOOPS));
+    }
+    Ok(Some("closed-loop streams have no rate and are not multiplied by --load".into()))
 }
 
 impl Load {
@@ -175,14 +194,8 @@ impl Load {
         {
             return Err(format!("the stream {} names a target beyond the {targets} that were given", beyond.name));
         }
-        let onto = |stream: &Stream| {
-            let own = if stream.targets.is_empty() { u64::from(targets) } else { stream.targets.len() as u64 };
-            let spread = if self.per_target { own } else { 1 };
-            let is_scaled = !self.unscaled.contains(&stream.name);
-            let arrival = stream.arrival.scaled(if is_scaled { times } else { Multiple::ONE })?;
-            Some(Stream { arrival: arrival.on_each_of(spread)?, ..stream.clone() })
-        };
-        let streams: Option<Vec<Stream>> = self.streams.iter().map(onto).collect();
+        let streams: Option<Vec<Stream>> =
+            self.streams.iter().map(|stream| self.scaled_stream(stream, targets, times)).collect();
         let mut streams = streams.ok_or_else(|| format!("at {load} the rates are too large to be represented"))?;
         let oltp = match &self.application {
             Some(Application::Oltp(oltp)) => Some(oltp.on(targets, times)?),
@@ -196,44 +209,49 @@ impl Load {
             }
         }
         let rate: f64 = streams.iter().filter_map(|stream| stream.arrival.peak()).sum();
-        match rate > MOST_RATE {
-            true => Err(format!("at {load} {rate:.0} operations a second are asked for; ask for at most {MOST_RATE}")),
-            false => Ok((streams, oltp)),
+        if rate > MOST_RATE {
+            return Err(format!("at {load} {rate:.0} operations a second are asked for; ask for at most {MOST_RATE}"));
         }
+        Ok((streams, oltp))
+    }
+
+    /// A stream at a multiple of its rate, on its targets; `None` if its rate is too large.
+    fn scaled_stream(&self, stream: &Stream, targets: u16, times: Multiple) -> Option<Stream> {
+        let own = if stream.targets.is_empty() { u64::from(targets) } else { stream.targets.len() as u64 };
+        let spread = if self.per_target { own } else { 1 };
+        let is_scaled = !self.unscaled.contains(&stream.name);
+        let arrival = stream.arrival.scaled(if is_scaled { times } else { Multiple::ONE })?;
+        Some(Stream { arrival: arrival.on_each_of(spread)?, ..stream.clone() })
+    }
+
+    /// Whether there is a stream of this name.
+    fn has_stream(&self, name: &str) -> bool {
+        self.streams.iter().any(|stream| stream.name == name)
     }
 
     /// The lanes that have streams, and only those of their streams that exist.
     fn lanes_of(&self) -> Vec<Lane> {
-        let is_there = |name: &String| self.streams.iter().any(|stream| stream.name == *name);
-        let there = |lane: &Lane| Lane {
-            streams: lane.streams.iter().filter(|name| is_there(name)).cloned().collect(),
-            ..*lane
-        };
-        self.lanes.iter().map(there).filter(|lane| !lane.streams.is_empty()).collect()
+        let mut lanes = Vec::new();
+        for lane in &self.lanes {
+            let streams: Vec<String> = lane.streams.iter().filter(|name| self.has_stream(name)).cloned().collect();
+            if !streams.is_empty() {
+                lanes.push(Lane { streams, ..*lane });
+            }
+        }
+        lanes
     }
 
     /// What is seen once begins anywhere, because nothing is known of what was seen before.
     fn before(&self, seed: u64) -> Before {
-        let seen = match self.streams.iter().any(Stream::goes_once) {
-            true => Prng::child(seed, &[]).next_u64() >> 12,
-            false => 0,
-        };
+        let goes_once = self.streams.iter().any(Stream::goes_once);
+        let seen = if goes_once { Prng::child(seed, &[]).next_u64() >> 12 } else { 0 };
         Before { time: Span::ZERO, seen: Bytes::new(seen) }
     }
 
     /// What is never seen is kept from the others, and what repeats is not held against what was written.
     fn keeps_places(&self, verify: bool) -> Result<(), String> {
-        let all = Extent::new(Amount::ZERO, None);
-        let place = |stream: &Stream| stream.block().map(|block| block.extent.unwrap_or(all));
-        let meet = |one: &Stream, other: &Stream| {
-            let together = one.targets.is_empty()
-                || other.targets.is_empty()
-                || one.targets.iter().any(|it| other.targets.contains(it));
-            let extents = place(one).zip(place(other));
-            together && one.name != other.name && extents.is_some_and(|(one, other)| one.may_meet(other))
-        };
         for one in self.streams.iter().filter(|stream| stream.goes_once()) {
-            if let Some(other) = self.streams.iter().find(|other| meet(one, other)) {
+            if let Some(other) = self.streams.iter().find(|other| may_meet(one, other)) {
                 return Err(format!(
                     "the stream {} may go to blocks which {} must not have seen; give both a range or a target of its own, such as \
                      range = {{ size = \"50%\" }} and range = {{ from = \"50%\" }}",
@@ -241,8 +259,8 @@ impl Load {
                 ));
             }
         }
-        let repeats = |stream: &&Stream| stream.block().is_some_and(|block| block.duplicates > Share::default());
-        match self.streams.iter().find(repeats).filter(|_| verify) {
+        let repeats = self.streams.iter().find(|stream| has_duplicates(stream));
+        match repeats.filter(|_| verify) {
             Some(stream) => Err(format!(
                 "the blocks of {} repeat each other, so that they cannot be verified; remove duplicates, or do not verify",
                 stream.name
@@ -300,8 +318,8 @@ impl Timing {
 
     /// The phases of a run of these streams; the workload's own, where it has some.
     fn in_phases(&self, streams: &[Stream]) -> Result<Vec<Phase>, String> {
-        let varies = |stream: &Stream| matches!(stream.arrival, Arrival::Varying { .. });
-        if matches!(self.warm_up, WarmUp::UntilSteady { .. }) && streams.iter().any(varies) {
+        let varies = streams.iter().any(|stream| matches!(stream.arrival, Arrival::Varying { .. }));
+        if varies && matches!(self.warm_up, WarmUp::UntilSteady { .. }) {
             return Err(
                 "a load that changes is never steady: give the warm-up a time of its own, such as --warm-up 1min"
                     .into(),

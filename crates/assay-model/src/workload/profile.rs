@@ -128,14 +128,20 @@ pub fn profile(file: &str, text: &str) -> Result<Profile, Fault> {
     meant(source, &parsed)
 }
 
+/// The standard criteria for each of these streams.
+fn criteria_of_reads(reads: &[String], window: Span) -> Vec<Criterion> {
+    let mut criteria = Vec::new();
+    for stream in reads {
+        let standard = standard_criteria(window).into_iter();
+        criteria.extend(standard.map(|criterion| Criterion { stream: stream.clone(), ..criterion }));
+    }
+    criteria
+}
+
 /// A workload with the streams of a profile. The standard criteria apply to the operations that clients wait for.
 pub fn workload(name: &str, lowered: Lowered) -> Workload {
     let reads = lowered.reads.clone();
-    let criteria = |window: Span| -> Vec<Criterion> {
-        let pairs = reads.iter().flat_map(|stream| standard_criteria(window).into_iter().map(move |one| (stream, one)));
-        pairs.map(|(stream, criterion)| Criterion { stream: stream.clone(), ..criterion }).collect()
-    };
-    let mut workload = Workload::new(name, "profile", lowered.streams, criteria);
+    let mut workload = Workload::new(name, "profile", lowered.streams, |window| criteria_of_reads(&reads, window));
     workload.load.lanes = lowered.lanes;
     workload.derivation = lowered.derivation;
     workload.notes = lowered.notes;
@@ -147,9 +153,8 @@ fn meant(source: Source<'_>, file: &File) -> Result<Profile, Fault> {
     if many {
         return Err(Fault::whole(source.file, "too many tables", format!("write at most {TABLES_MAX} of a kind")));
     }
-    let of = |kind: Kind| move |keys: &Spanned<PartKeys>| part(source, kind, keys.get_ref());
-    let namespaces = file.namespace.iter().map(of(Kind::Namespace));
-    let applications = file.application.iter().map(of(Kind::Application));
+    let namespaces = file.namespace.iter().map(|keys| part(source, Kind::Namespace, keys.get_ref()));
+    let applications = file.application.iter().map(|keys| part(source, Kind::Application, keys.get_ref()));
     Ok(Profile {
         drive: file.drive.as_ref().map(|name| name.get_ref().clone()),
         parts: namespaces.chain(applications).collect::<Result<_, Fault>>()?,
@@ -199,24 +204,21 @@ fn part(source: Source<'_>, kind: Kind, keys: &PartKeys) -> Result<ProfilePart, 
     if let Some(share) = keys.compress_to.as_ref().filter(|share| *share.get_ref() > Share::WHOLE) {
         return Err(source.fault(share.span(), "data can compress to at most 100%", "write 100% or less"));
     }
-    let clients = |of: fn(&ClientKeys) -> &Option<Pairs<Span, Share>>| {
-        keys.clients.as_ref().and_then(|clients| plain(source, of(clients)))
-    };
-    let one = |keys: &Option<Spanned<FlowKeys>>| keys.as_ref().map(|keys| flow(source, keys)).transpose();
+    let clients = keys.clients.as_ref();
     Ok(ProfilePart {
         kind,
         name,
         node: keys.node.clone().unwrap_or_default(),
         drives: keys.drives.clone(),
-        reads: one(&keys.reads)?,
-        writes: one(&keys.writes)?,
+        reads: keys.reads.as_ref().map(|keys| flow(source, keys)).transpose()?,
+        writes: keys.writes.as_ref().map(|keys| flow(source, keys)).transpose()?,
         large_blocks: keys.large_blocks.as_ref().map(|keys| blocks(source, keys.get_ref())).unwrap_or_default(),
         others: keys.others.as_ref().map(|keys| others(keys.get_ref())).unwrap_or_default(),
         commit_to_device: keys.commit_to_device.unwrap_or(false),
         commit_min: keys.commit_min.as_ref().map(|least| *least.get_ref()),
         compress_to: keys.compress_to.as_ref().map(|share| *share.get_ref()),
-        reads_over: clients(|keys| &keys.reads_over),
-        writes_over: clients(|keys| &keys.writes_over),
+        reads_over: clients.and_then(|clients| plain(source, &clients.reads_over)),
+        writes_over: clients.and_then(|clients| plain(source, &clients.writes_over)),
     })
 }
 
@@ -233,8 +235,7 @@ fn flow(source: Source<'_>, table: &Spanned<FlowKeys>) -> Result<Flow, Fault> {
         let remedy = "remove it: a position says where in the buckets of larger_than sizes lie";
         return Err(source.fault(position.span(), "a position without larger_than", remedy));
     }
-    let finite = |value: f64| value.is_finite() && value >= 0.0;
-    if let Some(zipf) = keys.zipf.as_ref().filter(|zipf| !finite(*zipf.get_ref())) {
+    if let Some(zipf) = keys.zipf.as_ref().filter(|zipf| !(zipf.get_ref().is_finite() && *zipf.get_ref() >= 0.0)) {
         return Err(source.fault(zipf.span(), "not an exponent", "write a number from 0, such as 1.1"));
     }
     let larger = sourced(source, &keys.larger_than, Sizes::LargerThan);
@@ -269,23 +270,28 @@ fn line_of(source: Source<'_>, span: Range<usize>, at: usize) -> Range<usize> {
     }
 }
 
+/// The share that a key says, or the usual one.
+fn share_or(share: &Option<Spanned<Share>>, usual: Share) -> Share {
+    share.as_ref().map_or(usual, |share| *share.get_ref())
+}
+
 fn others(keys: &OtherKeys) -> Others {
-    let rate = |rate: &Option<Spanned<Rate>>| rate.as_ref().map_or(Rate::ZERO, |rate| *rate.get_ref());
     let size = keys.size.as_ref().map_or(Others::default().size, |size| *size.get_ref());
-    Others { reads: rate(&keys.reads), writes: rate(&keys.writes), size }
+    let reads = keys.reads.as_ref().map_or(Rate::ZERO, |rate| *rate.get_ref());
+    let writes = keys.writes.as_ref().map_or(Rate::ZERO, |rate| *rate.get_ref());
+    Others { reads, writes, size }
 }
 
 fn blocks(source: Source<'_>, keys: &BlockKeys) -> LargeBlocks {
     let usual = LargeBlocks::default();
-    let share = |share: &Option<Spanned<Share>>, usual| share.as_ref().map_or(usual, |share| *share.get_ref());
     LargeBlocks {
         size: keys.size.as_ref().map_or(usual.size, |size| *size.get_ref()),
         writes: plain(source, &keys.writes),
         direct_frees: plain(source, &keys.direct_frees),
         reads: plain(source, &keys.reads),
-        defrag_below: share(&keys.defrag_below, usual.defrag_below),
-        write_scale: share(&keys.write_scale, usual.write_scale),
-        read_scale: share(&keys.read_scale, usual.read_scale),
+        defrag_below: share_or(&keys.defrag_below, usual.defrag_below),
+        write_scale: share_or(&keys.write_scale, usual.write_scale),
+        read_scale: share_or(&keys.read_scale, usual.read_scale),
         durable: keys.durable.unwrap_or(usual.durable),
     }
 }
@@ -317,38 +323,40 @@ fn fault(source: Source<'_>, file: &File, unfit: &Unfit) -> Fault {
     }
 }
 
+/// The place of a key of a flow, or of its table if the key is not written.
+fn key_of_flow(table: &Spanned<FlowKeys>, key: &str) -> Option<Range<usize>> {
+    let keys = table.get_ref();
+    let own = match key {
+        "rate" => keys.rate.as_ref().map(Spanned::span),
+        "larger_than" => keys.larger_than.as_ref().or(keys.sizes.as_ref()).map(Spanned::span),
+        "position" => keys.position.as_ref().map(Spanned::span),
+        _ => None,
+    };
+    own.or_else(|| Some(table.span()))
+}
+
+/// The place of a key of large blocks, or of their table if the key is not written.
+fn key_of_blocks(table: &Spanned<BlockKeys>, key: &str) -> Option<Range<usize>> {
+    let keys = table.get_ref();
+    let own = match key {
+        "size" => keys.size.as_ref().map(Spanned::span),
+        "writes" => keys.writes.as_ref().map(Spanned::span),
+        "direct_frees" => keys.direct_frees.as_ref().map(Spanned::span),
+        "reads" => keys.reads.as_ref().map(Spanned::span),
+        "defrag_below" => keys.defrag_below.as_ref().map(Spanned::span),
+        "write_scale" => keys.write_scale.as_ref().map(Spanned::span),
+        "read_scale" => keys.read_scale.as_ref().map(Spanned::span),
+        _ => None,
+    };
+    own.or_else(|| Some(table.span()))
+}
+
 fn key_of(part: &Spanned<PartKeys>, table: &str, key: &str) -> Option<Range<usize>> {
     let keys = part.get_ref();
-    let flow = |flow: &Option<Spanned<FlowKeys>>| {
-        let table = flow.as_ref()?;
-        let keys = table.get_ref();
-        let own = match key {
-            "rate" => keys.rate.as_ref().map(Spanned::span),
-            "larger_than" => keys.larger_than.as_ref().or(keys.sizes.as_ref()).map(Spanned::span),
-            "position" => keys.position.as_ref().map(Spanned::span),
-            _ => None,
-        };
-        own.or_else(|| Some(table.span()))
-    };
-    let blocks = |blocks: &Option<Spanned<BlockKeys>>| {
-        let table = blocks.as_ref()?;
-        let keys = table.get_ref();
-        let own = match key {
-            "size" => keys.size.as_ref().map(Spanned::span),
-            "writes" => keys.writes.as_ref().map(Spanned::span),
-            "direct_frees" => keys.direct_frees.as_ref().map(Spanned::span),
-            "reads" => keys.reads.as_ref().map(Spanned::span),
-            "defrag_below" => keys.defrag_below.as_ref().map(Spanned::span),
-            "write_scale" => keys.write_scale.as_ref().map(Spanned::span),
-            "read_scale" => keys.read_scale.as_ref().map(Spanned::span),
-            _ => None,
-        };
-        own.or_else(|| Some(table.span()))
-    };
     match table {
-        "reads" => flow(&keys.reads),
-        "writes" => flow(&keys.writes),
-        "large_blocks" => blocks(&keys.large_blocks),
+        "reads" => key_of_flow(keys.reads.as_ref()?, key),
+        "writes" => key_of_flow(keys.writes.as_ref()?, key),
+        "large_blocks" => key_of_blocks(keys.large_blocks.as_ref()?, key),
         _ if key == "commit_min" => keys.commit_min.as_ref().map(Spanned::span),
         _ => None,
     }

@@ -11,12 +11,20 @@ use crate::size::Size;
 use assay_base::{Bytes, Direction, Fault, Multiple, Rate, Share};
 use toml::Spanned;
 
+/// What the file says of the operations of a recording besides their sizes, places and times.
+pub(super) struct RecordedData {
+    pub(super) direction: Direction,
+    pub(super) durable: bool,
+    pub(super) compress_to: Share,
+    pub(super) duplicates: Share,
+}
+
 /// The stream of the recorded operations of one direction. Its size and rate are placeholders until the recording has
 /// been read.
 pub(super) fn stream(
     source: Source<'_>,
     keys: &StreamKeys,
-    (direction, durable, content): (Direction, bool, (Share, Share)),
+    data: RecordedData,
     recorded: &Spanned<RecordedKeys>,
 ) -> Result<Stream, Fault> {
     let own = keys.of_data().filter(|(key, _)| !["content", "durable", "bytes"].contains(key));
@@ -40,6 +48,7 @@ pub(super) fn stream(
     if file.is_empty() {
         return Err(source.fault(recorded.span(), "a recording without a name", "write recorded = \"trace.txt\""));
     }
+    let RecordedData { direction, durable, compress_to, duplicates } = data;
     let recording = Recording::named(file.clone(), speed.unwrap_or(Multiple::ONE), fit.is_some());
     Ok(Stream {
         name: keys.name.get_ref().clone(),
@@ -51,8 +60,8 @@ pub(super) fn stream(
             address: Address::Recorded,
             extent: None,
             places: None,
-            compress_to: content.0,
-            duplicates: content.1,
+            compress_to,
+            duplicates,
         }),
         arrival: Arrival::Recorded { rate: Rate::per_second(1), recording },
         per_target: true,
@@ -87,10 +96,11 @@ impl Workload {
             if named.file != file {
                 continue;
             }
-            let none = || format!("{file} has no {direction} for the stream {}: remove the stream", stream.name);
-            let recording = named.filled(lines, direction).ok_or_else(none)?;
-            let lengths = || recording.lines().iter().map(|line| Bytes::new(line.len.into()));
-            let (from, to) = (lengths().min().unwrap_or_default(), lengths().max().unwrap_or_default());
+            let recording = named.filled(lines, direction).ok_or_else(|| {
+                format!("{file} has no {direction} for the stream {}: remove the stream", stream.name)
+            })?;
+            let lengths = recording.lines().iter().map(|line| Bytes::new(line.len.into()));
+            let (from, to) = (lengths.clone().min().unwrap_or_default(), lengths.max().unwrap_or_default());
             // The rate is the mean over the whole recording, which may consist of a single operation.
             let last = lines.last().map_or(0, |line| recording.wanted(line).as_ns()).max(SHORTEST_NS);
             let rate = Rate::ratio(u128::from(recording.operations) * 1_000_000_000, last.into());
@@ -108,8 +118,8 @@ impl Workload {
 
     /// Checks that all recordings have been read; without their operations no plan can be made.
     pub(super) fn has_its_recordings(&self) -> Result<(), String> {
-        let unread = |recording: &&Recording| recording.lines().is_empty();
-        match self.load.streams.iter().filter_map(|stream| stream.arrival.recording()).find(unread) {
+        let mut recordings = self.load.streams.iter().filter_map(|stream| stream.arrival.recording());
+        match recordings.find(|recording| recording.lines().is_empty()) {
             Some(recording) => Err(format!("the recording {} has not been read", recording.file)),
             None => Ok(()),
         }

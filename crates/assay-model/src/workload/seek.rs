@@ -6,7 +6,6 @@ use super::source::Source;
 use super::step::Step;
 use super::stream_keys::RangeKeys;
 use super::streams::range;
-use crate::act::Impossible;
 use crate::seek::{SEEKS, Seek};
 use assay_base::{Bytes, Direction, Fault, Span};
 use serde::Deserialize;
@@ -60,7 +59,6 @@ pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
         direction: file.direction.unwrap_or(default.direction),
         filled_with: None,
     };
-    let impossible = |why: Impossible| source.fault_of(why.key, why.what);
     if let Some((span, steps)) = file.threads.as_ref().and_then(|keys| match keys.get_ref() {
         ThreadsKeys::Steps(steps) => Some((keys.span(), steps.clone())),
         ThreadsKeys::One(_) => None,
@@ -68,7 +66,7 @@ pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
         let workload = in_steps(source, &seek, &steps, span)?;
         return workload.with(source, file.common());
     }
-    let streams = seek.streams().map_err(impossible)?;
+    let streams = seek.streams().map_err(|why| source.fault_of(why.key, why.what))?;
     Workload::new(source.file, "seek", streams, |_| Vec::new()).with(source, file.common())
 }
 

@@ -55,25 +55,30 @@ impl SizeKeys {
 
 /// `from`, `from + step`, … up to `to`, all equally likely.
 fn stepped(from: Bytes, to: Bytes, step: Bytes) -> Result<Size, (String, String)> {
-    let fault = || {
+    sizes_in_steps(from, to, step).ok_or_else(|| {
         (
             "these steps give no sizes, or too many".into(),
             format!("write a step that makes 1 to {MOST} sizes, with `from` not above `to`"),
         )
-    };
-    let more = to.get().checked_sub(from.get()).zip((step.get() > 0).then_some(step.get()));
-    let more = more.map(|(range, step)| range / step).filter(|more| *more < MOST).ok_or_else(fault)?;
-    let bar = |n: u64| {
+    })
+}
+
+/// The sizes from `from` to `to` in steps, all of the same weight; `None` if there is none, or if there are too many.
+fn sizes_in_steps(from: Bytes, to: Bytes, step: Bytes) -> Option<Size> {
+    let range = to.get().checked_sub(from.get())?;
+    let more = range.checked_div(step.get()).filter(|more| *more < MOST)?;
+    let mut bars = Vec::new();
+    for n in 0..=more {
         let bytes = Bytes::new(from.get() + n * step.get());
-        Sizes { from: bytes, to: bytes, weight: 1 }
-    };
-    Size::histogram((0..=more).map(bar).collect()).ok_or_else(fault)
+        bars.push(Sizes { from: bytes, to: bytes, weight: 1 });
+    }
+    Size::histogram(bars)
 }
 
 fn shared(shares: &[(Bytes, Share)]) -> Result<Size, (String, String)> {
     let sum: u128 = shares.iter().map(|(_, share)| u128::from(share.as_ppb())).sum();
-    let bar = |(bytes, share): &(Bytes, Share)| Sizes { from: *bytes, to: *bytes, weight: share.as_ppb() };
-    let size = Size::histogram(shares.iter().map(bar).collect());
+    let bars = shares.iter().map(|(bytes, share)| Sizes { from: *bytes, to: *bytes, weight: share.as_ppb() });
+    let size = Size::histogram(bars.collect());
     let whole = sum == u128::from(Share::WHOLE.as_ppb())
         && shares.len() as u64 <= MOST
         && shares.iter().all(|(bytes, _)| bytes.get() > 0);

@@ -13,6 +13,17 @@ pub(super) struct Source<'a> {
 }
 
 impl Source<'_> {
+    /// The fault at a place, as a result.
+    pub(super) fn refuse<T>(
+        &self,
+        span: std::ops::Range<usize>,
+        what: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Result<T, Fault> {
+        Err(self.fault(span, what, remedy))
+    }
+
+    /// A fault at a place of the file.
     pub(super) fn fault(
         &self,
         span: std::ops::Range<usize>,

@@ -29,11 +29,14 @@ impl<'a> Parts<'a> {
         for (at, criterion) in workload.criteria.iter().enumerate() {
             criteria.entry(criterion.stream.as_str()).or_default().push((at, criterion));
         }
-        let in_lane = |(at, lane): (usize, &'a Lane)| lane.streams.iter().map(move |name| (name.as_str(), at));
+        let mut lane_of = BTreeMap::new();
+        for (at, lane) in lanes.iter().enumerate() {
+            lane_of.extend(lane.streams.iter().map(|name| (name.as_str(), at)));
+        }
         Parts {
             streams: streams.iter().map(|stream| (stream.name.as_str(), stream)).collect(),
             loops: loops.iter().map(|looped| (looped.name.as_str(), looped)).collect(),
-            lane_of: lanes.iter().enumerate().flat_map(in_lane).collect(),
+            lane_of,
             lanes,
             criteria,
             sealed: workload.verification.sealed.iter().map(|(name, how)| (name.as_str(), *how)).collect(),
@@ -61,14 +64,21 @@ impl<'a> Parts<'a> {
 
     /// The criteria of these streams, in the order of the workload.
     fn criteria_of(&self, streams: &[Stream]) -> Vec<Criterion> {
-        let of_stream = |stream: &Stream| self.criteria.get(stream.name.as_str()).cloned().unwrap_or_default();
-        let own: BTreeMap<usize, &Criterion> = streams.iter().flat_map(of_stream).collect();
+        let mut own: BTreeMap<usize, &Criterion> = BTreeMap::new();
+        for criteria in streams.iter().filter_map(|stream| self.criteria.get(stream.name.as_str())) {
+            own.extend(criteria.iter().copied());
+        }
         own.into_values().cloned().collect()
     }
 
     fn sealed_of(&self, streams: &[Stream]) -> Vec<(String, Sealing)> {
-        let of_stream = |stream: &Stream| Some((stream.name.clone(), *self.sealed.get(stream.name.as_str())?));
-        streams.iter().filter_map(of_stream).collect()
+        let mut sealed = Vec::new();
+        for stream in streams {
+            if let Some(how) = self.sealed.get(stream.name.as_str()) {
+                sealed.push((stream.name.clone(), *how));
+            }
+        }
+        sealed
     }
 }
 

@@ -8,7 +8,7 @@ use super::flush;
 use super::looped::{LoopKeys, Membership, loops, whole};
 use super::names::{NAMES, is_name};
 use super::pace::RateKeys;
-use super::recorded;
+use super::recorded::{self, RecordedData};
 use super::source::Source;
 use super::step::Step;
 use super::stream_keys::{ContentKeys, RangeKeys, StreamKeys, Way, own_life};
@@ -64,7 +64,7 @@ pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
     keeps_phases(source, &file)?;
     let steps = steps(source, &file)?;
     few_enough(source, &file.stream, &steps)?;
-    flush::follow_writes(source, &file.stream, (&streams, &steps), names.len())?;
+    flush::follow_writes(source, &file.stream, &streams, &steps, names.len())?;
     lanes.extend(whole(source, &file.looped, &loops, &mut streams)?);
     let mut workload = Workload::new(source.file, "streams", streams, |_| Vec::new());
     let common = file.common();
@@ -121,13 +121,24 @@ fn target(source: Source<'_>, keys: &StreamKeys, names: &[String]) -> Result<Vec
     Ok(places)
 }
 
+/// The unit of a stream's places, or its largest operation where it has no unit.
+fn largest_of(block: &Block) -> Bytes {
+    if block.address.unit().get() == 0 { block.size.to } else { block.address.unit() }
+}
+
+/// The loop of a stream, as the file describes it.
+fn loop_of<'a>(file: &'a File, keys: &StreamKeys) -> Option<&'a LoopKeys> {
+    let name = keys.looped.as_ref()?.get_ref();
+    file.looped.iter().map(Spanned::get_ref).find(|known| known.name() == name)
+}
+
 /// Checks that streams with the same `places` can go to the same places: what decides about places must be equal in all
 /// of them.
 fn shares_places(source: Source<'_>, keys: &StreamKeys, stream: &Stream, before: &[Stream]) -> Result<(), Fault> {
     let Some((places, own)) = keys.places.as_ref().zip(stream.block()) else { return Ok(()) };
-    let fault = |what: &str, remedy: &str| Err(source.fault(places.span(), what, remedy));
     if own.address.law().is_none() && (!own.address.has_cursor() || keys.looped.is_none()) {
-        return fault(
+        return source.refuse(
+            places.span(),
             "this address has no places that streams could share",
             "places go with zipf, hotspot, zones and working_set: streams of one name have the same hot places; in one loop also with \
              sequential, once, runs, walk and bands: they have one cursor",
@@ -135,15 +146,14 @@ fn shares_places(source: Source<'_>, keys: &StreamKeys, stream: &Stream, before:
     }
     let alike = before.iter().filter(|it| it.block().is_some_and(|block| block.places == own.places));
     if own.address.has_cursor() && alike.clone().any(|it| it.arrival.loop_name() != stream.arrival.loop_name()) {
-        return fault("a cursor is shared within one loop only", "write other places, or the same loop");
+        let remedy = "write other places, or the same loop";
+        return source.refuse(places.span(), "a cursor is shared within one loop only", remedy);
     }
     let others = alike.filter_map(Stream::block);
     for other in others {
-        let largest = |block: &Block| {
-            block.address.unit().max(if block.address.unit().get() == 0 { block.size.to } else { Bytes::default() })
-        };
-        if (&other.address, other.extent, largest(other)) != (&own.address, own.extent, largest(own)) {
-            return fault(
+        if (&other.address, other.extent, largest_of(other)) != (&own.address, own.extent, largest_of(own)) {
+            return source.refuse(
+                places.span(),
                 "another stream of these places has another address, range or largest size",
                 "write the same for all of them, with a unit in address where sizes differ",
             );
@@ -158,12 +168,13 @@ fn lane(source: Source<'_>, keys: &StreamKeys, stream: &Stream) -> Result<Option
     let Some(bound) = &keys.in_flight_bound else {
         return Ok(stream.arrival.slots().map(|slots| Lane::of(keys.name.get_ref(), slots)));
     };
-    let fault = |what, remedy: String| Err(source.fault(bound.span(), what, remedy));
     if keys.rate.is_none() {
-        return fault("a closed loop (in_flight) has no other bound", "remove in_flight_bound".to_owned());
+        let what = "a closed loop (in_flight) has no other bound";
+        return source.refuse(bound.span(), what, "remove in_flight_bound");
     }
     if !(1..=LARGEST_BOUND).contains(bound.get_ref()) {
-        return fault("the in-flight bound is out of range", format!("write 1 to {LARGEST_BOUND}"));
+        let remedy = format!("write 1 to {LARGEST_BOUND}");
+        return source.refuse(bound.span(), "the in-flight bound is out of range", remedy);
     }
     Ok(Some(Lane::of(keys.name.get_ref(), *bound.get_ref())))
 }
@@ -176,7 +187,7 @@ fn stream(source: Source<'_>, table: &Spanned<StreamKeys>, loops: &[Loop]) -> Re
     }
     let Way::Data(direction) = *keys.direction.get_ref() else {
         let none = Size::fixed(Bytes::default());
-        return flush::stream(source, keys, loops, || arrival(source, table, (&none, loops)));
+        return flush::stream(source, keys, loops, || arrival(source, table, &none, loops));
     };
     let reads_only = direction == Direction::Read && (keys.content.is_some() || keys.durable.is_some());
     if reads_only {
@@ -190,7 +201,8 @@ fn stream(source: Source<'_>, table: &Spanned<StreamKeys>, loops: &[Loop]) -> Re
     if let Some(recorded) =
         keys.arrival.as_ref().and_then(|arrival| Some((arrival.span(), arrival.get_ref().recorded()?)))
     {
-        let what = (direction, durable, content(source, table)?);
+        let (compress_to, duplicates) = content(source, table)?;
+        let what = RecordedData { direction, durable, compress_to, duplicates };
         return recorded::stream(source, keys, what, &Spanned::new(recorded.0, recorded.1));
     }
     let size = size(source, table)?;
@@ -202,7 +214,7 @@ fn stream(source: Source<'_>, table: &Spanned<StreamKeys>, loops: &[Loop]) -> Re
         ));
     }
     let address = address(source, keys, &size)?;
-    let arrival = arrival(source, table, (&size, loops))?;
+    let arrival = arrival(source, table, &size, loops)?;
     if matches!(address, Address::NeverSeen { .. }) && arrival.rate().is_none() {
         return Err(source.fault(
             keys.address.as_ref().map_or(table.span(), Spanned::span),
@@ -272,22 +284,16 @@ fn keeps_phases(source: Source<'_>, file: &File) -> Result<(), Fault> {
 /// Refuses more streams at the same time than a run can have.
 fn few_enough(source: Source<'_>, streams: &[Spanned<StreamKeys>], steps: &[Step]) -> Result<(), Fault> {
     let largest = steps.iter().map(|step| step.streams.len()).max().unwrap_or(streams.len());
-    match largest > MOST_STREAMS {
-        true => {
-            let where_they_are = if steps.is_empty() { "" } else { " in a step" };
-            let remedy = format!("write at most {MOST_STREAMS}, or more steps with fewer of them");
-            Err(Fault::whole(source.file, format!("too many streams{where_they_are}: {largest}"), remedy))
-        }
-        false => Ok(()),
+    if largest > MOST_STREAMS {
+        let where_they_are = if steps.is_empty() { "" } else { " in a step" };
+        let remedy = format!("write at most {MOST_STREAMS}, or more steps with fewer of them");
+        return Err(Fault::whole(source.file, format!("too many streams{where_they_are}: {largest}"), remedy));
     }
+    Ok(())
 }
 
 /// The streams of each step. Steps are numbered from 1, without a gap.
 fn steps(source: Source<'_>, file: &File) -> Result<Vec<Step>, Fault> {
-    let looped = |keys: &StreamKeys| {
-        let name = keys.looped.as_ref()?.get_ref();
-        file.looped.iter().map(Spanned::get_ref).find(|it| it.name() == name)
-    };
     let mut of: Vec<(&Spanned<u32>, &String)> = Vec::new();
     for keys in file.stream.iter().map(Spanned::get_ref) {
         if let Some(step) = keys.step.as_ref().filter(|_| keys.looped.is_some()) {
@@ -297,7 +303,7 @@ fn steps(source: Source<'_>, file: &File) -> Result<Vec<Step>, Fault> {
                 "write step into the [[loop]]",
             ));
         }
-        let step = keys.step.as_ref().or_else(|| looped(keys).and_then(LoopKeys::step));
+        let step = keys.step.as_ref().or_else(|| loop_of(file, keys).and_then(LoopKeys::step));
         of.extend(step.map(|step| (step, keys.name.get_ref())));
     }
     let Some((first, _)) = of.first() else { return Ok(Vec::new()) };
@@ -309,8 +315,8 @@ fn steps(source: Source<'_>, file: &File) -> Result<Vec<Step>, Fault> {
         ));
     }
     if of.len() < file.stream.len() {
-        let named = |keys: &&StreamKeys| of.iter().any(|(_, name)| *name == keys.name.get_ref());
-        let without = file.stream.iter().map(Spanned::get_ref).find(|keys| !named(keys));
+        let mut all = file.stream.iter().map(Spanned::get_ref);
+        let without = all.find(|keys| !of.iter().any(|(_, name)| *name == keys.name.get_ref()));
         let span = without.map_or(first.span(), |keys| keys.name.span());
         return Err(source.fault(
             span,
@@ -332,11 +338,12 @@ fn steps(source: Source<'_>, file: &File) -> Result<Vec<Step>, Fault> {
             "number the steps 1, 2, 3 without a gap",
         ));
     }
-    let step = |number| {
+    let mut steps = Vec::new();
+    for number in 1..=last {
         let own = of.iter().filter(|(step, _)| *step.get_ref() == number);
-        Step { streams: own.map(|(_, name)| (*name).clone()).collect(), notes: Vec::new() }
-    };
-    Ok((1..=last).map(step).collect())
+        steps.push(Step { streams: own.map(|(_, name)| (*name).clone()).collect(), notes: Vec::new() });
+    }
+    Ok(steps)
 }
 
 fn address(source: Source<'_>, keys: &StreamKeys, size: &Size) -> Result<Address, Fault> {
@@ -399,16 +406,17 @@ fn content(source: Source<'_>, table: &Spanned<StreamKeys>) -> Result<(Share, Sh
 
 /// The rate of a stream, which must be above zero.
 fn rate(source: Source<'_>, rate: &Spanned<RateKeys>, size: &Size) -> Result<Rate, Fault> {
-    let fault = |what: &str, remedy: &str| source.fault(rate.span(), what, remedy);
-    let meant = rate.get_ref().rate(size);
-    let meant = meant.ok_or_else(|| fault("this rate is too large to be represented", "write a smaller one"))?;
-    match meant.is_zero() {
-        true => Err(fault("a rate of zero schedules nothing", "write a rate above 0/s, or remove the stream")),
-        false => Ok(meant),
+    let Some(meant) = rate.get_ref().rate(size) else {
+        return source.refuse(rate.span(), "this rate is too large to be represented", "write a smaller one");
+    };
+    if meant.is_zero() {
+        let remedy = "write a rate above 0/s, or remove the stream";
+        return source.refuse(rate.span(), "a rate of zero schedules nothing", remedy);
     }
+    Ok(meant)
 }
 
-fn arrival(source: Source<'_>, table: &Spanned<StreamKeys>, (size, loops): (&Size, &[Loop])) -> Result<Arrival, Fault> {
+fn arrival(source: Source<'_>, table: &Spanned<StreamKeys>, size: &Size, loops: &[Loop]) -> Result<Arrival, Fault> {
     let keys = table.get_ref();
     let open = keys.has_pace();
     match (&keys.looped, &keys.share, &keys.line) {

@@ -2,7 +2,8 @@
 
 use super::address::text_or_table;
 use super::source::Source;
-use crate::plan::Stream;
+use crate::plan::{Extent, Stream};
+use crate::size::Size;
 use crate::turns::{NextTarget, Turns};
 use assay_base::Fault;
 use std::ops::Range;
@@ -46,6 +47,11 @@ impl TurnKeys {
     }
 }
 
+/// The sizes of a stream's operations, and the part of its targets that it goes to.
+fn size_and_range(stream: &Stream) -> Option<(&Size, Option<Extent>)> {
+    stream.block().map(|block| (&block.size, block.extent))
+}
+
 /// Checks that a loop with the streams `members` can take turns as `at` says.
 pub(super) fn fits(
     source: Source<'_>,
@@ -54,27 +60,25 @@ pub(super) fn fits(
     members: &[&Stream],
 ) -> Result<(), Fault> {
     let (Some(at), Some(turns)) = (at, turns) else { return Ok(()) };
-    let fault = |what: &str, remedy: &str| Err(source.fault(at.clone(), what, remedy));
     if members.iter().any(|stream| stream.flush().is_some()) {
-        return fault(
+        return source.refuse(
+            at,
             "a flush after so many writes is for one target, and this loop goes to several",
             "write targets = \"each\", or a stream of flushes that is not in the loop",
         );
     }
     if members.first().is_some_and(|stream| stream.targets.len() == 1) {
-        return fault(
+        return source.refuse(
+            at,
             "the streams of this loop have one target, so that there are no turns to take",
             "remove targets here, or name several: target = [\"a\", \"b\"]",
         );
     }
-    let blocks = || members.iter().filter_map(|stream| stream.block());
-    let alike = blocks().all(|it| it.size.from == it.size.to)
-        && members.windows(2).all(|pair| {
-            let part = |stream: &Stream| stream.block().map(|it| (it.size.clone(), it.extent));
-            part(pair[0]) == part(pair[1])
-        });
+    let one_size = members.iter().filter_map(|stream| stream.block()).all(|block| block.size.from == block.size.to);
+    let alike = one_size && members.windows(2).all(|pair| size_and_range(pair[0]) == size_and_range(pair[1]));
     if turns.counts_passes() && !alike {
-        return fault(
+        return source.refuse(
+            at,
             "how many operations go through a target is known where all have one size and one range",
             "write one size and the same range for all streams of the loop, or targets = \"in-turn\"",
         );

@@ -124,7 +124,7 @@ impl Recruit<'_> {
         let limits = Limits { look: carrying::look(staffing.plan), ..staffing.how.manner.limits };
         let bound = assay_engine::bound(staffing.plan, alone);
         let setup = Setup { part: alone, thresholds, bound, start, run: marked.run, limits, ledger: None, gates: None };
-        let mut worker = Worker::of(staffing.plan, sessions, parts, setup);
+        let mut worker = Worker::from_parts(staffing.plan, sessions, parts, setup);
         let mut line = Line { index, notices: &notices, spent, phase_end: shared.phase_end };
         let waiting = Waiting { spin: staffing.spin(chosen.workers) };
         run_real(&mut worker, &Machine(shared), &mut line, waiting);

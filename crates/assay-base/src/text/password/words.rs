@@ -28,9 +28,9 @@ fn next_value(line: &str, from: usize) -> Option<Range<usize>> {
 /// Whether a line's beginning ends with the name of a password. A file that holds one is none.
 fn names_password(before: &str) -> bool {
     let before = before.trim_end_matches([' ', '\t']);
-    let is_part = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
-    let begin =
-        before.rfind(|c| !is_part(c)).map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
+    let begin = before
+        .rfind(|c| !is_part_of_name(c))
+        .map_or(0, |at| at + before[at..].chars().next().map_or(1, char::len_utf8));
     let name = before[begin..].to_ascii_lowercase();
     let last = name.rsplit(|c: char| !c.is_ascii_alphanumeric()).next().unwrap_or_default();
     !name.ends_with("file") && (last == "pass" || NAMES.iter().any(|word| name.contains(word)))
@@ -42,31 +42,42 @@ fn value(line: &str, from: usize) -> Range<usize> {
     let begin = from + line[from..].len() - line[from..].trim_start_matches([' ', '\t']).len();
     let quoted = line[begin..].trim_start_matches('\\');
     let mark = quoted.chars().next().filter(|c| matches!(c, '\'' | '"' | '`'));
-    let length = |text: &str| text.find(char::is_whitespace).unwrap_or(text.len());
     match mark {
         Some(mark) => {
             let first = begin + line[begin..].len() - quoted.len();
             let last = line.rfind(mark).filter(|last| *last > first);
-            begin..last.map_or(line.len(), |last| last + length(&line[last..]))
+            begin..last.map_or(line.len(), |last| last + length_to_blank(&line[last..]))
         }
-        None => begin..begin + length(&line[begin..]),
+        None => begin..begin + length_to_blank(&line[begin..]),
     }
+}
+
+/// Whether a character may be in the name of a value or of an account.
+fn is_part_of_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || "_-.".contains(c)
+}
+
+/// How many bytes of a text stand before its first blank.
+fn length_to_blank(text: &str) -> usize {
+    text.find(char::is_whitespace).unwrap_or(text.len())
 }
 
 /// The password of the next `user:password@host`.
 fn next_account(line: &str, from: usize) -> Option<Range<usize>> {
-    let begins = |at: usize| {
-        let before = line[..at].chars().next_back();
-        before.is_none_or(|c| c.is_whitespace() || "'\"`(=".contains(c))
-    };
-    let starts = line[from..].char_indices().map(|(at, _)| from + at).filter(|at| begins(*at));
+    let starts = line[from..].char_indices().map(|(at, _)| from + at).filter(|at| begins_word(line, *at));
     starts.filter_map(|at| account(line, at)).find(|secret| secret.start >= from && !is_hidden(&line[secret.clone()]))
+}
+
+/// Whether a word begins at a place of a line.
+fn begins_word(line: &str, at: usize) -> bool {
+    let before = line[..at].chars().next_back();
+    before.is_none_or(|c| c.is_whitespace() || "'\"`(=".contains(c))
 }
 
 /// As [`next_account`], of the word that begins at a place.
 fn account(line: &str, at: usize) -> Option<Range<usize>> {
     let word = line[at..].split(char::is_whitespace).next().unwrap_or_default();
-    let user = word.find(|c: char| !c.is_ascii_alphanumeric() && !"_-.".contains(c))?;
+    let user = word.find(|c| !is_part_of_name(c))?;
     let end = word.rfind('@').filter(|end| *end > user + 1 && *end + 1 < word.len())?;
     let is_scheme =
         SCHEMES.iter().any(|scheme| word[..end].get(..=user).is_some_and(|it| it.eq_ignore_ascii_case(scheme)));

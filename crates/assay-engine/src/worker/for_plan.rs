@@ -1,0 +1,62 @@
+//! Creates the worker that carries the block I/O of a plan.
+
+use crate::rules::Setup;
+use crate::verify::data::Data;
+use crate::verify::ledger::Ledger;
+use crate::verify::verifier::Verifier;
+use crate::worker::machine::{Parts, Worker};
+use crate::worker::queue::{bounds, share};
+use assay_base::{BlockDevice, Direction, Geometry, Prng};
+use assay_model::Plan;
+use assay_model::arrival::Part;
+use assay_model::content::Content;
+use assay_model::generator::FOR_CONTENT;
+use assay_model::source::{BlockSource, BlockSources, SourceWorker};
+
+/// A source of block I/O whose read-back is of what the [`Ledger`] knows.
+pub type Blocks = BlockSource<Ledger>;
+
+impl<D: BlockDevice> Worker<D, Blocks, Data> {
+    /// A worker for its part of `plan` on `device`, which has as many slots as [`slots`] says. `None` when a rate does
+    /// not fit.
+    pub fn new(plan: &Plan, device: D, setup: Setup) -> Option<Self> {
+        let Setup { part, bound, run, start, ref ledger, ref gates, .. } = setup;
+        let geometries: Vec<Geometry> = (0..plan.targets).map(|target| device.geometry(target)).collect();
+        let written = ledger.clone();
+        let source_worker = SourceWorker { part, start, written, gates: gates.clone(), geometries: geometries.clone() };
+        let BlockSources { sources, flows_of, after } = BlockSources::from_plan(plan, source_worker)?;
+        let slots = slots(plan, part, bound) as usize;
+        let verifier = ledger.clone().map(|ledger| Verifier::new(ledger, run, slots));
+        let mut flows = Vec::new();
+        for (stream, target) in plan.flows() {
+            flows.push((content(plan, stream, target, part, run), grid(plan, &geometries, target)));
+        }
+        let payload = Data::new(flows, verifier);
+        let parts = Parts { after: after.unwrap_or(sources.len()), flows_of, sources, payload };
+        Some(Worker::from_parts(plan, device, parts, setup))
+    }
+}
+
+/// What fills the writes of a stream on a target in run `run`; `None` for a stream that does not write.
+fn content(plan: &Plan, stream: u16, target: u16, part: Part, run: u32) -> Option<Content> {
+    let block = plan.streams[usize::from(stream)].block().filter(|block| block.direction == Direction::Write)?;
+    let path = [u64::from(stream), u64::from(target), part.index, FOR_CONTENT];
+    let content = Content::new(Prng::child(plan.seed ^ u64::from(run), &path), run, block.compress_to);
+    Some(content.repeating(block.duplicates).filled_with(block.filled_with))
+}
+
+/// The power of two that all offsets and lengths on a target are multiples of.
+fn grid(plan: &Plan, geometries: &[Geometry], target: u16) -> u64 {
+    plan.granule(geometries[usize::from(target)].block).unwrap_or(1)
+}
+
+/// The in-flight bound of one target in the worker of `part`, for the streams without a lane of their own: the worker's
+/// share of the plan's bound, at least 1.
+pub fn bound(plan: &Plan, part: Part) -> u32 {
+    share(plan.in_flight_bound, part)
+}
+
+/// Upper bound on the operations in flight in the worker of `part`, over all streams and targets.
+pub fn slots(plan: &Plan, part: Part, bound: u32) -> u32 {
+    bounds(plan, part, bound).iter().sum()
+}

@@ -1,0 +1,143 @@
+//! How requests are issued: due requests are issued while there are free slots, and the run ends when its schedule is
+//! too far behind.
+
+use crate::lateness::arrivals::Arrival;
+use crate::payload::{At, Payload};
+use crate::worker::machine::Worker;
+use crate::worker::queue::Origin;
+use assay_base::{Device, Instant, Next, Request, Source, Ticket};
+use assay_record::{CloseReason, EventKind};
+use std::collections::BTreeMap;
+
+impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> {
+    /// Issues what is due at `now` and returns when the next request that has a slot is due.
+    pub(crate) fn issue(&mut self, now: Instant) -> Instant {
+        loop {
+            let (source, due) = self.agenda.earliest(&self.queue.lanes);
+            if due > now {
+                return due;
+            }
+            if self.falls_behind(now, due, source) {
+                return Instant::FAR;
+            }
+            if let Some(number) = self.stocks.of_source(source)
+                && self.issue_prepared(now, source, number, due)
+            {
+                continue;
+            }
+            match self.agenda.source(source).next(now) {
+                Next::Of(flow) => {
+                    let request = self.agenda.source(source).take(flow);
+                    self.submit(now, Origin { source, flow }, due, request);
+                }
+                Next::Later(at) => self.agenda.put_off(source, at),
+                Next::Over => self.agenda.put_off(source, Instant::FAR),
+            }
+        }
+    }
+
+    /// The lag rule: the run ends when its schedule is behind by more than the plan allows.
+    #[inline]
+    fn falls_behind(&mut self, now: Instant, due: Instant, source: usize) -> bool {
+        if self.rules.max_lag.is_zero() || now.since(due) <= self.rules.max_lag || !self.agenda.is_open_loop(source) {
+            return false;
+        }
+        self.lag_stop(now, due, source);
+        true
+    }
+
+    /// The lag rule for requests without a slot: where no slot becomes free, nothing else checks them.
+    #[cold]
+    pub(crate) fn look_at_full_lanes(&mut self, now: Instant) {
+        if !self.stage.is_scheduled() {
+            return;
+        }
+        for source in 0..self.agenda.len() {
+            let (lane, due) = (self.agenda.lane(source), self.agenda.due(source));
+            let lane = &mut self.queue.lanes[lane];
+            if due < now && !lane.has_room() {
+                lane.full.mark_still_full(now);
+                if self.falls_behind(now, due, source) {
+                    return;
+                }
+            }
+        }
+    }
+
+    #[cold]
+    fn lag_stop(&mut self, now: Instant, due: Instant, source: usize) {
+        let index = self.agenda.first_of(source);
+        let flow = self.agenda.flows[index];
+        // Not only its own delay: the operations before it were late too.
+        let shift = self.lateness.worst(usize::from(flow.target));
+        let held = self.lateness.held_back.but_for_the_device(&self.queue.lanes[flow.lane].full, now, due);
+        let own = now.since(due.max(held)).max(shift);
+        let (reason, who) = if own.as_ns() * 2 > now.since(due).as_ns() {
+            (CloseReason::GeneratorLag, "the test machine did not get to issue them")
+        } else {
+            (CloseReason::DeviceLag, "the device did not take them")
+        };
+        let text = format!(
+            "operations are {} behind their schedule, more than {}: {who}",
+            now.since(due).human(),
+            self.rules.max_lag
+        );
+        self.incidents.say(now, EventKind::LagStop, text, BTreeMap::from([("flow".to_owned(), index.to_string())]));
+        self.stop(now, reason);
+    }
+
+    /// Issues a request. Kept out of `step`, because together both would have too few registers (15 % on the null
+    /// device).
+    #[inline(never)]
+    fn submit(&mut self, now: Instant, origin: Origin, due: Instant, request: D::Request) {
+        let ticket = self.take_slot(now, origin, due, request);
+        match self.stocks.of_source(origin.source) {
+            Some(number) => self.device.submit_with_stock(now, number, ticket, &request),
+            None => self.device.submit(now, ticket, &request),
+        }
+    }
+
+    /// Prepares a slot for a request of a source's flow and counts it as issued.
+    #[inline(always)]
+    pub(crate) fn take_slot(&mut self, now: Instant, origin: Origin, due: Instant, request: D::Request) -> Ticket {
+        let lane = self.agenda.flows[origin.flow].lane;
+        let held = self.held_until(now, origin, due, &request);
+        let ticket = self.queue.take(lane, now, due, &self.lateness.held_back);
+        let look = self.payload.before(&mut self.device, At { flow: origin.flow, ticket }, &request);
+        self.queue.put(ticket, origin, request, [due, now, held], look);
+        self.count_issued(origin);
+        ticket
+    }
+
+    /// When a request would have been issued if the device had not delayed it.
+    #[inline(always)]
+    pub(crate) fn held_until(&mut self, now: Instant, origin: Origin, due: Instant, request: &D::Request) -> Instant {
+        let full = &self.queue.lanes[self.agenda.flows[origin.flow].lane].full;
+        let contends = self.agenda.contends(origin.source);
+        if self.lateness.may_be_late {
+            let arrival = Arrival {
+                now,
+                due,
+                target: request.target(),
+                scheduled: self.agenda.is_open_loop(origin.source),
+                shifts: self.agenda.shifts(origin.source),
+                contends,
+                rests: self.agenda.is_target_idle(origin.flow),
+            };
+            self.lateness.arrives(&arrival, full, &mut self.book.recorder)
+        } else if contends {
+            self.lateness.held_back.but_for_the_device(full, now, due)
+        } else {
+            self.lateness.held_back.but_for_hand_overs(now, due)
+        }
+    }
+
+    /// Counts a request of a source's flow as issued.
+    #[inline(always)]
+    pub(crate) fn count_issued(&mut self, origin: Origin) {
+        self.agenda.update_due(origin.source);
+        self.agenda.count_issued(origin.flow);
+        self.book.recorder.cell(origin.flow).issued += 1;
+        self.book.totals.issued += 1;
+    }
+}

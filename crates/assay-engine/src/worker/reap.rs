@@ -1,0 +1,305 @@
+//! Handles a completion: it is counted, its data are examined, and its slot becomes free.
+
+use crate::lateness::arrivals::LateCompletion;
+use crate::lateness::held_back::OwnLag;
+use crate::lateness::watch::OVERSLEPT;
+use crate::payload::{At, Fate, Payload};
+use crate::worker::agenda::Back;
+use crate::worker::machine::{Worker, about};
+use crate::worker::queue::{Begun, Slot};
+use assay_base::{Code, Completion, Device, Done, Instant, Request, Source, Span, Ticket};
+use assay_record::{CloseReason, EventKind, Excess, Failure, Took};
+
+/// What is known about a request that completed, when its completion is found.
+struct Found {
+    flow: usize,
+    submitted: Instant,
+    /// The generator's own lag.
+    lag: OwnLag,
+    /// How long the thread that carried it was kept from running.
+    kept: Span,
+    /// The prepared request that followed it.
+    follower: Option<Ticket>,
+}
+
+impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> {
+    /// Where time is virtual and the device is sure, it does not matter when completions are looked at.
+    #[inline(always)]
+    pub(crate) fn look_for_oversleeping(&mut self, now: Instant, done: &Done) {
+        if done.first().is_some_and(|first| now.since(first.completed) >= OVERSLEPT) && self.ahead.how.is_none() {
+            self.oversleeps(now, done);
+        }
+    }
+
+    /// Counts that completions with times of their own, in their order, were found long after those times.
+    #[cold]
+    fn oversleeps(&mut self, now: Instant, done: &Done) {
+        for completion in done {
+            // Its slot may still be a prepared one: the request that it followed is found with it.
+            let Slot { flow, source, .. } = *self.queue.last(completion.ticket);
+            // Nothing waited for it to be found: the next one had followed it.
+            if self.follower(usize::from(source), completion).is_some() {
+                continue;
+            }
+            let target = self.agenda.flows[usize::from(flow)].target;
+            self.lateness.oversleeps(now, target, completion.completed, &mut self.book.recorder);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn complete(&mut self, now: Instant, completion: &Completion) {
+        let slot = self.queue.live(completion.ticket);
+        let (counted, stuck) = (slot.counted, slot.stuck);
+        // Differences of times saturate: one that ran backwards would silently be a time of 0.
+        let Completion { issued, accepted, completed, .. } = *completion;
+        assert!(
+            slot.intended <= issued && issued <= accepted && accepted <= completed,
+            "an operation is due, issued, accepted and completed in this order"
+        );
+        if counted {
+            self.queue.free(now, self.agenda.lane(usize::from(slot.source)), completion);
+            return;
+        }
+        if completion.result == Ok(slot.request.bytes()) && !slot.rest {
+            self.succeeds(now, completion);
+        } else if !self.takes_rest(now, completion) {
+            self.falls_short(now, *completion);
+        }
+        if stuck {
+            self.came_back(now, completion);
+        }
+    }
+
+    /// A request that was stuck is not stuck any more, unless its rest is in flight.
+    #[cold]
+    fn came_back(&mut self, now: Instant, completion: &Completion) {
+        if self.queue.is_live(completion.ticket) {
+            return;
+        }
+        let slot = *self.queue.last(completion.ticket);
+        self.agenda.flows[usize::from(slot.flow)].stuck -= 1;
+        let text = format!("an operation came back after {}", completion.completed.since(slot.submitted).human());
+        self.tell(now, EventKind::LateCompletion, text, &slot, None);
+    }
+
+    /// Counts a full completion.
+    #[inline(always)]
+    fn succeeds(&mut self, now: Instant, completion: &Completion) {
+        let slot = self.queue.last(completion.ticket);
+        let (index, look, bytes) = (usize::from(slot.flow), slot.look, slot.request.bytes());
+        let took = self.back(now, completion);
+        if look || self.payload.verifies() {
+            let slot = self.queue.last(completion.ticket);
+            let (at, cell) = (At { flow: index, ticket: completion.ticket }, self.book.recorder.cell(index));
+            if let Fate::Damaged(kind) = self.payload.after(&mut self.device, at, &slot.request, look, cell) {
+                return self.damaged(now, completion.ticket, kind, &took);
+            }
+        }
+        self.book.recorder.completed(index, bytes, took);
+    }
+
+    /// Frees the slot of a request that completed, and returns its times, and how much of them the generator may have
+    /// caused.
+    #[inline(always)]
+    fn back(&mut self, now: Instant, completion: &Completion) -> Took {
+        let slot = self.queue.last(completion.ticket);
+        let (target, intended, submitted, held) = (slot.request.target(), slot.intended, slot.submitted, slot.held);
+        let (index, source) = (usize::from(slot.flow), usize::from(slot.source));
+        let Completion { issued, accepted, completed, .. } = *completion;
+        let reads_back = self.stage.reads_back();
+        let may_issue = self.stage.is_scheduled() || reads_back;
+        let follower = self.follower(source, completion);
+        let back = match follower {
+            None => self.agenda.take_back(source, index, completed, may_issue),
+            Some(follower) => self.agenda.pass_on(source, index, usize::from(self.queue.last(follower).flow)),
+        };
+        if reads_back && !back.open_loop {
+            self.stage.waits_for_read_back(now + self.rules.limits.drain);
+        }
+        if let Some(operations) = back.last_of {
+            self.stream_ends(now, index, operations, completed);
+        }
+        let lag = self.lateness.held_back.own(intended, held, submitted, issued);
+        self.book.totals.completed += 1;
+        let kept = self.device.kept_from_running(completion.ticket);
+        let excess = if self.lateness.looks_close || !kept.is_zero() {
+            self.examine(now, &back, completion, &Found { flow: index, submitted, lag, kept, follower })
+        } else {
+            self.free(now, source, back.lane, completion, follower);
+            Excess { own_lag: lag.own, response: lag.own, service: Span::ZERO }
+        };
+        if let Some(looped) = back.looped
+            && excess.own_lag + excess.service >= OVERSLEPT
+        {
+            self.book.recorder.left_idle(looped, excess.own_lag + excess.service);
+        }
+        if completion.result.is_ok() {
+            self.incidents.succeeded(target);
+        }
+        Took {
+            response: completed.since(intended),
+            service: completed.since(issued),
+            lag: issued.since(intended),
+            submit: accepted.since(issued),
+            excess,
+        }
+    }
+
+    /// Writes that a stream has done its operations, the last of which completed at `completed`.
+    #[cold]
+    fn stream_ends(&mut self, now: Instant, flow: usize, operations: u64, completed: Instant) {
+        let text = format!("a stream has done its {operations} operations");
+        let details = [
+            ("flow", flow.to_string()),
+            ("operations", operations.to_string()),
+            ("completed_ns", completed.as_ns().to_string()),
+        ];
+        let details = details.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        self.incidents.say(now, EventKind::StreamEnd, text, details);
+    }
+
+    /// Frees the slot of a request, and returns the part of its time that the generator may have caused.
+    ///
+    /// This function and [`Lateness::arrives`](crate::lateness::arrivals::Lateness::arrives) are not inlined into the path of
+    /// closed loops on devices that report times, which need neither (10 % on the null device).
+    #[inline(never)]
+    fn examine(&mut self, now: Instant, back: &Back, completion: &Completion, found: &Found) -> Excess {
+        let Found { flow, submitted, lag, kept, follower } = *found;
+        let target = self.agenda.flows[flow].target;
+        let slack = self.lateness.slack(completion, kept);
+        let excess = self.lateness.excess(target, lag, slack, back.shifts);
+        let source = usize::from(self.queue.last(completion.ticket).source);
+        let together = self.free(now, source, back.lane, completion, follower);
+        let completed = completion.completed;
+        let recorder = &mut self.book.recorder;
+        let late = LateCompletion { target, submitted, completed, lag, slack, together };
+        self.lateness.found(now, &late, recorder);
+        if self.agenda.is_target_idle(flow) {
+            self.lateness.ends(target, completed, slack);
+        }
+        excess
+    }
+
+    /// Frees the slot of a request, or gives its place to the prepared one that followed it; true when it was found
+    /// together with the first one of a full queue.
+    #[inline(always)]
+    fn free(
+        &mut self,
+        now: Instant,
+        source: usize,
+        lane: usize,
+        completion: &Completion,
+        follower: Option<Ticket>,
+    ) -> bool {
+        match follower {
+            None => self.queue.free(now, lane, completion),
+            Some(follower) => {
+                self.pass_on(source, completion, follower);
+                false
+            }
+        }
+    }
+
+    /// Submits the rest of a request that moved only some of its bytes, once per request. True when the rest is in
+    /// flight.
+    #[cold]
+    fn takes_rest(&mut self, now: Instant, completion: &Completion) -> bool {
+        let slot = *self.queue.last(completion.ticket);
+        let Ok(moved) = completion.result else { return false };
+        if slot.rest || moved == 0 || moved >= slot.request.bytes() {
+            return false;
+        }
+        let Completion { ticket, issued, accepted, .. } = *completion;
+        let Some(rest) = self.payload.rest(&mut self.device, ticket, &slot.request, moved) else { return false };
+        self.queue.add_rest(Begun { ticket, moved, issued, accepted });
+        self.device.submit(now, ticket, &rest);
+        true
+    }
+
+    /// Counts a completion with an error or with too few bytes.
+    #[cold]
+    fn falls_short(&mut self, now: Instant, mut completion: Completion) {
+        let slot = &{ *self.queue.last(completion.ticket) };
+        let mut moved = 0;
+        if let Some(at) = self.queue.begun.iter().position(|begun| begun.ticket == completion.ticket) {
+            let begun = self.queue.begun.swap_remove(at);
+            (completion.issued, completion.accepted) = (begun.issued, begun.accepted);
+            moved = begun.moved;
+        }
+        let took = self.back(now, &completion);
+        let index = usize::from(slot.flow);
+        let failure = self.failure(slot, took.response);
+        self.book.recorder.fell_short(index, &took);
+        self.payload.failed(index, &slot.request);
+        match completion.result {
+            Ok(len) => {
+                self.book.recorder.short(index, failure);
+                self.short(now, slot, moved, len);
+            }
+            // The first part was moved: it stays a short operation, whatever the result of its rest.
+            Err(code) if moved > 0 => {
+                self.book.recorder.short(index, failure);
+                let (all, name) = (slot.request.bytes(), self.device.name(code));
+                let text = format!("{moved} of {all} bytes were moved, and the rest failed with {name}");
+                self.tell(now, EventKind::ShortIo, text, slot, Some(code));
+            }
+            Err(Code::NOT_SUBMITTED) => {
+                self.book.recorder.not_submitted(index);
+                self.stop(now, CloseReason::EngineFailed);
+            }
+            Err(code) => {
+                self.book.recorder.failed(index, self.device.name(code), failure);
+                self.failed(now, slot, code);
+            }
+        }
+    }
+
+    /// Where a request failed and how long it took.
+    fn failure(&self, slot: &Slot<D::Request>, response: Span) -> Failure {
+        Failure { part: self.payload.part(&self.device, &slot.request), response }
+    }
+
+    #[cold]
+    fn damaged(&mut self, now: Instant, ticket: Ticket, kind: Code, took: &Took) {
+        let slot = &{ *self.queue.last(ticket) };
+        let failure = self.failure(slot, took.response);
+        self.book.recorder.fell_short(usize::from(slot.flow), took);
+        self.book.recorder.failed(usize::from(slot.flow), self.device.name(kind), failure);
+        let target = about(&self.agenda, slot).target;
+        for damage in self.payload.damages() {
+            self.incidents.damage(now, slot.flow, target, damage);
+        }
+    }
+
+    #[cold]
+    fn short(&mut self, now: Instant, slot: &Slot<D::Request>, moved: u32, len: u32) {
+        let all = slot.request.bytes();
+        let text = match moved {
+            0 => format!("{len} of {all} bytes were moved"),
+            _ => format!("{moved} of {all} bytes were moved at first, and {len} when the rest was asked for"),
+        };
+        self.tell(now, EventKind::ShortIo, text, slot, None);
+        if len == 0 {
+            self.tell(
+                now,
+                EventKind::TargetLost,
+                "no bytes could be transferred: the target ends before its reported size".into(),
+                slot,
+                None,
+            );
+            self.stop(now, CloseReason::TargetLost);
+        }
+    }
+
+    #[cold]
+    fn failed(&mut self, now: Instant, slot: &Slot<D::Request>, code: Code) {
+        let name = self.device.name(code);
+        self.tell(now, EventKind::IoError, format!("an operation failed with {name}"), slot, Some(code));
+        if let Some(failures) = self.incidents.failed(about(&self.agenda, slot).target) {
+            let text =
+                format!("{failures} operations in a row failed, the last with {name}: the target is considered lost");
+            self.tell(now, EventKind::TargetLost, text, slot, Some(code));
+            self.stop(now, CloseReason::TargetLost);
+        }
+    }
+}
