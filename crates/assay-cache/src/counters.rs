@@ -12,7 +12,7 @@ macro_rules! counters {
         }
 
         impl Counted {
-            /// What was counted since `before`.
+            /// The counts since `before`.
             pub fn since(&self, before: &Counted) -> Counted {
                 Counted { $($name: self.$name.saturating_sub(before.$name),)* }
             }

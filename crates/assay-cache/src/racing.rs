@@ -12,7 +12,7 @@ use std::collections::HashMap;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub(crate) struct Moment(u64);
 
-/// What is in flight on a block.
+/// The operations in flight on a block.
 #[derive(Default, Debug)]
 struct Busy {
     /// Operations in flight that will ask, when they end, whether they may put the block into the cache.

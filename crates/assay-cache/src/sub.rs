@@ -6,7 +6,7 @@ use assay_base::cached::Place;
 use assay_base::{Instant, Op, Ticket};
 use std::collections::VecDeque;
 
-/// What one of the cache's own requests is for.
+/// The purpose of one of the cache's own requests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Sub {
     /// A part of a read.

@@ -20,7 +20,7 @@ pub struct Totals {
 /// How a database writes what the queries name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Dialect<'a> {
-    /// What stands before the name of a table, with its point.
+    /// The prefix of the name of a table, with its point.
     pub(crate) schema: &'a str,
     /// How many cents the unit is in which money is kept.
     pub(crate) cents: i64,

@@ -13,7 +13,7 @@ pub struct Marker {
     pub version: i64,
     /// The load's own name, by which two loads with one seed are told apart.
     pub run: String,
-    /// What is loaded.
+    /// The population that is loaded.
     pub population: Population,
     /// Whether all of it is there.
     pub complete: bool,

@@ -18,7 +18,7 @@ pub(super) struct Member {
     pub dir: PathBuf,
 }
 
-/// What a loop device is bound to.
+/// The file or device that a loop device is bound to.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Loop {
     /// The loop device.

@@ -202,7 +202,7 @@ mod tests {
     use super::super::inquiry::Mode;
     use super::*;
 
-    /// What cannot be seen may be a use: it is refused.
+    /// A use that cannot be seen is refused, because it may be there.
     #[test]
     fn processes_that_cannot_be_seen_are_reasons_to_refuse() {
         use crate::safety::openers::{Access, Opener};

@@ -28,7 +28,7 @@ pub struct Inode {
     pub inode: u64,
 }
 
-/// What is looked for.
+/// The devices and files that are looked for.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Wanted {
     /// Block devices, with the path each is printed as.
@@ -58,7 +58,7 @@ pub(super) struct Opener {
     pub pid: u32,
     /// Its name.
     pub name: String,
-    /// What it has open, as `/proc` prints it.
+    /// The file that it has open, as `/proc` prints it.
     pub path: String,
     /// How it has it open.
     pub access: Access,
@@ -90,7 +90,7 @@ pub(super) struct Openers {
     pub found: Vec<Opener>,
     /// Number of processes whose open files cannot be seen.
     pub hidden: u32,
-    /// What could not be read of the first of them, and why.
+    /// The part of the first of them that could not be read, and why.
     pub unread: Option<String>,
     /// Why there may be processes that the walk did not see at all.
     pub concealed: Option<String>,
@@ -222,7 +222,7 @@ struct Process {
     is_ours: bool,
 }
 
-/// What was seen of a process.
+/// The part of a process that was seen.
 #[derive(Default)]
 struct Sight {
     /// Whether it was still there.

@@ -22,7 +22,7 @@ pub struct Expect {
     pub size: u64,
 }
 
-/// What is asked of the gate.
+/// A question to the gate.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// The target as it was given.

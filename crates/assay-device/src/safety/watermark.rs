@@ -21,7 +21,7 @@ pub enum Watermark {
     Network(&'static str),
     /// A file system in a user-space process.
     Fuse,
-    /// What it is built on could not be found out.
+    /// The devices beneath it could not be found out.
     UnknownBacking,
     /// The file system refuses direct I/O: the page cache answers too.
     Buffered,

@@ -163,7 +163,7 @@ pub(super) struct Flash {
     wear: Option<Worn>,
 }
 
-/// What is left of the advantage of a fresh drive.
+/// The rest of the advantage of a fresh drive.
 #[derive(Clone, Debug)]
 struct Advantage {
     /// The part saved of an operation's time, in units of 2^-32.

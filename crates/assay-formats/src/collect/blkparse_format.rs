@@ -60,7 +60,7 @@ impl Format {
         format.lacks().map_or(Ok(format), |lacks| Err(format!("it has no {lacks}")))
     }
 
-    /// What a load cannot be made without.
+    /// The name of a value that is missing and without which no load can be made.
     fn lacks(&self) -> Option<&'static str> {
         let wanted = [
             (&['a'][..], "%a (the action)"),
@@ -75,7 +75,7 @@ impl Format {
         specifiers.iter().any(|specifier| self.pieces.contains(&Piece::Value(*specifier)))
     }
 
-    /// What a line says; lines of another format are none of a trace.
+    /// The content of a line; a line of another format does not belong to the trace.
     pub(super) fn line<'a>(&self, line: &'a str) -> LineContent<'a> {
         self.values(line).map_or(LineContent::Nothing, Values::seen)
     }

@@ -38,16 +38,16 @@ struct Kept {
     device: u16,
 }
 
-/// What was read.
+/// The operations that were read.
 #[derive(Debug)]
 pub struct Played {
     /// In the order of their times, the first of them at zero.
     pub lines: Vec<Line>,
     /// The time of the first of them, as recorded.
     pub begin_ns: u64,
-    /// What they went to, as the recording names it.
+    /// The name that the recording gives the device of the operations.
     pub device: String,
-    /// What the reader of a plan must know.
+    /// Notes that the reader of a plan must know.
     pub notes: Vec<String>,
 }
 

@@ -8,7 +8,7 @@ use assay_base::{Bytes, Fault, Rate, Span};
 use assay_model::Life;
 use assay_model::size::Size;
 
-/// What all copies of a job have in common.
+/// The properties that all copies of a job have in common.
 #[derive(Clone, Debug)]
 pub(super) struct Ends {
     runtime: Option<Span>,

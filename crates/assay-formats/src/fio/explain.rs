@@ -18,7 +18,7 @@ pub struct Line {
     pub written: String,
     /// How it is treated.
     pub class: Class,
-    /// What it means, and the difference or the reason.
+    /// The meaning of the key, and the difference from fio or the reason.
     pub means: String,
 }
 

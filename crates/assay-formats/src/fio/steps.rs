@@ -18,7 +18,7 @@ pub(super) struct Done {
     pub names: Vec<String>,
     /// All its streams.
     pub streams: Vec<String>,
-    /// What is done with its data.
+    /// The seals that it writes into its data, or looks for in them.
     pub sealing: Option<Sealing>,
 }
 

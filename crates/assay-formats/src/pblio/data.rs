@@ -82,7 +82,7 @@ pub struct Data {
     /// ASU and direction of each flow.
     flows: Vec<(usize, Direction)>,
     all: Spc,
-    /// What the cache counted, of a run with one.
+    /// The counters of the cache, in a run with one.
     cache: Option<CacheCounters>,
     /// When the run began, in seconds since 1970.
     started: i64,

@@ -420,7 +420,7 @@ mod tests {
         stream.read_exact(&mut vec![0; usize::from(head[0]) | usize::from(head[1]) << 8]).unwrap();
     }
 
-    /// What a client sends to a server that answers every question by asking for this file, and may get it.
+    /// Returns what a client sends to a server that answers every question by asking for this file, and may get it.
     fn sent_to_a_server_that_asks_for(
         (file, gets_it): (&[u8], bool),
         client: impl FnOnce(&mut Link) -> Result<(), Failed>,

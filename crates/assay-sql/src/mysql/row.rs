@@ -12,7 +12,7 @@ const LONG: u8 = 3;
 const INT24: u8 = 9;
 const LONGLONG: u8 = 8;
 
-/// What is wrong with an answer that cannot be read.
+/// The error for an answer that cannot be read.
 pub(super) fn nonsense(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("the server's answer makes no sense: {what}"))
 }

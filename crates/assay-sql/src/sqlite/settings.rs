@@ -39,7 +39,7 @@ impl Wanted {
     }
 }
 
-/// What a connection works with.
+/// The settings that a connection works with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// How transactions are made whole.

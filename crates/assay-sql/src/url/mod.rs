@@ -172,7 +172,7 @@ impl SqliteUrl {
     }
 }
 
-/// What may be written.
+/// The forms of URLs that may be written.
 const KNOWN: &str = "sqlite:FILE, postgres://user@host/database or mysql://user@host/database";
 /// The words before the first colon.
 const SCHEMES: [&str; 5] = ["sqlite", "postgres", "postgresql", "mysql", "mariadb"];

@@ -599,7 +599,7 @@ fn watermarks(head: &Head, planned: Span, slice: Span) -> Vec<String> {
     marks
 }
 
-/// What the log says about itself, in its own words.
+/// The plan of the run as the log itself states it, in its own words.
 fn plan(head: &Head) -> serde_json::Value {
     serde_json::json!({ "act": { "configuration": object(&head.items), "derived": object(&head.derived) } })
 }

@@ -181,7 +181,7 @@ impl<'a> Log<'a> {
     }
 }
 
-/// What the head of the log says about the table.
+/// The figures of the table that the head of the log states.
 struct Head {
     histograms: Vec<String>,
     slice_time: i128,

@@ -41,7 +41,7 @@ struct StepSums {
     jobs: Vec<JobTime>,
     clock: Clock,
     running: Running,
-    /// What events said about flows, until the next interval places it in measured time.
+    /// The events about flows, until the next interval places them in measured time.
     news: Vec<LifeNews>,
     /// Whether the load was offered in an interval since the last distributions.
     offers: bool,
