@@ -19,7 +19,7 @@ struct Busy {
     holders: u32,
     /// How many of these are writes.
     writes: u32,
-    /// When a write last began or ended.
+    /// The moment at which a write last began or ended.
     last: Moment,
 }
 

@@ -29,7 +29,7 @@ pub(crate) struct Fragment {
     pub from: FragmentSource,
 }
 
-/// Where a part comes from.
+/// The place that a part comes from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum FragmentSource {
     /// From the device of the cache, at this offset, which lies in this segment.

@@ -32,7 +32,7 @@ pub struct Faults {
     pub lost_every: u64,
     /// One in this many writes is stored one length too far (`misdirect_every=100`).
     pub misdirect_every: u64,
-    /// Of one in this many writes only the first half is stored (`torn_every=100`).
+    /// One in this many writes is stored only with its first half (`torn_every=100`).
     pub torn_every: u64,
     /// Data written since the last successful flush are lost when the power is cut (`volatile=1`).
     pub volatile: bool,
@@ -40,7 +40,7 @@ pub struct Faults {
     pub hang: bool,
     /// Everything is answered with ENODEV (`gone=1`).
     pub gone: bool,
-    /// Where the disk ends now, if not at its size: reads beyond it return nothing, writes ENOSPC (`end=16MiB`).
+    /// The end of the disk now, if it is not at its size: reads beyond it return nothing, writes ENOSPC (`end=16MiB`).
     pub end: Option<u64>,
 }
 

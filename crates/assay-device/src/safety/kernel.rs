@@ -146,7 +146,7 @@ pub(super) fn first_data(fd: BorrowedFd<'_>) -> Result<Option<u64>, Errno> {
     }
 }
 
-/// Where the first extent of a file begins that `is` the one searched for.
+/// The beginning of the first extent of a file that `is` the one searched for.
 fn first_extent(fd: BorrowedFd<'_>, is: fn(&Extent) -> bool) -> Result<Option<u64>, Errno> {
     let empty = Extent { logical: 0, physical: 0, length: 0, reserved64: [0; 2], flags: 0, reserved: [0; 3] };
     let mut start = 0;

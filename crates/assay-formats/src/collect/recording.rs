@@ -20,7 +20,7 @@ pub struct Recorder {
     reader: Reader,
     lines: Vec<Kept>,
     devices: Vec<String>,
-    /// Of an iolog without times: how long its lines waited together, and whether any did.
+    /// The sum of the waits in an iolog without times, and whether any line waited.
     waited_ns: u64,
     waits: bool,
     number: u64,

@@ -87,7 +87,7 @@ impl Ends {
         }
     }
 
-    /// Where a job says how it ends.
+    /// The place where a job says how it ends.
     fn place(&self, job: &Job<'_>) -> Place {
         let keys = ["number_ios", "io_size", "size", "runtime"];
         keys.into_iter().find_map(|key| job.entry(key)).map_or(job.section.place, |entry| entry.place)

@@ -14,7 +14,7 @@ pub struct Line {
     pub line: usize,
     /// Its section.
     pub section: String,
-    /// As it is written, with its value.
+    /// The key as it is written, with its value.
     pub written: String,
     /// How it is treated.
     pub class: Class,

@@ -69,7 +69,7 @@ pub struct Worker {
 pub struct Settings {
     /// Outstanding I/Os on each target.
     pub in_flight: u32,
-    /// Where its part of a target begins.
+    /// The beginning of its part of a target.
     pub start: Bytes,
     /// The length of that part; zero if it reaches to the end of the target.
     pub length: Bytes,

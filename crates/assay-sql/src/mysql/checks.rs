@@ -16,7 +16,7 @@ const CENTS: i64 = 100;
 /// time as they take.
 const SETTINGS: &str = "SET SESSION tmp_memory_table_size = 268435456, max_heap_table_size = 268435456, \
      join_cache_level = 4, max_statement_time = 0";
-/// As the server has them, afterwards.
+/// Restores the settings of the server afterwards.
 const USUAL: &str = "SET SESSION tmp_memory_table_size = DEFAULT, max_heap_table_size = DEFAULT, \
      join_cache_level = DEFAULT, max_statement_time = DEFAULT";
 const SNAPSHOT: &str = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; \

@@ -163,7 +163,7 @@ fn depends(connection: &mut Connection) -> Result<Vec<String>, Trouble> {
     names(connection, &sql).map(|names| names.into_iter().collect())
 }
 
-/// Who loads.
+/// The connections and settings of a load.
 struct Loaders<'a> {
     permit: &'a Arc<Permit>,
     loading: &'a Loading,

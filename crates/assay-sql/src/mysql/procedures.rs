@@ -47,7 +47,7 @@ impl Procedures {
         outcome(transaction, answers)
     }
 
-    /// As [`Procedures::execute`], as far as the call; its [`outcome`] follows when it is answered.
+    /// Begins as [`Procedures::execute`] does, as far as the call; its [`outcome`] follows when it is answered.
     pub(super) fn take_off(&self, link: &mut Link, transaction: &Transaction) {
         self.call(transaction, None, |call, values| link.take_off(call, values));
     }

@@ -59,7 +59,7 @@ pub(super) fn column_type(definition: &[u8]) -> io::Result<u8> {
 pub(super) enum Form {
     /// Every value is written out.
     Text,
-    /// As these types want it.
+    /// The binary form of these types.
     Binary(Arc<[u8]>),
 }
 
@@ -77,7 +77,7 @@ fn wrong(column: usize, wanted: &str) -> io::Error {
 }
 
 impl Row {
-    /// Of so many columns.
+    /// Parses a row of so many columns.
     pub(super) fn parse(bytes: Bytes, columns: usize, form: Form) -> io::Result<Row> {
         let found = match &form {
             Form::Text => text_columns(&bytes, columns)?,

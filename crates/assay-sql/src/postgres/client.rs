@@ -40,7 +40,7 @@ pub(super) struct Client {
     stock_level: Statement,
 }
 
-/// Those of a new order.
+/// The statements of a new order.
 #[derive(Debug)]
 struct OrderStatements {
     warehouse: Statement,
@@ -54,7 +54,7 @@ struct OrderStatements {
     lines: Statement,
 }
 
-/// Those of a payment.
+/// The statements of a payment.
 #[derive(Debug)]
 struct PaymentStatements {
     warehouse: Statement,
@@ -65,7 +65,7 @@ struct PaymentStatements {
     history: Statement,
 }
 
-/// Those of an order status.
+/// The statements of an order status.
 #[derive(Debug)]
 struct StatusStatements {
     by_id: Statement,
@@ -73,7 +73,7 @@ struct StatusStatements {
     lines: Statement,
 }
 
-/// Those of a delivery.
+/// The statements of a delivery.
 #[derive(Debug)]
 struct DeliveryStatements {
     oldest: Statement,

@@ -96,7 +96,7 @@ fn clear(connection: &mut Connection, marker: &Marker) -> Result<(), Trouble> {
     connection.transaction(|link| link.run(&drops).and_then(|()| link.run(&tables)))
 }
 
-/// Who loads.
+/// The connections and settings of a load.
 struct Loaders<'a> {
     permit: &'a Arc<Permit>,
     loading: &'a Loading,

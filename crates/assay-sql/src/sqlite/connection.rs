@@ -142,7 +142,7 @@ pub fn ready(url: &SqliteUrl, warehouses: Option<i32>) -> Result<(Arc<Permit>, C
     used(url, Wanted::to_write(url), warehouses)
 }
 
-/// As [`ready`], for a check: settings that the URL does not name stay as they are.
+/// Opens as [`ready`] does, for a check: settings that the URL does not name stay as they are.
 pub fn ready_to_check(url: &SqliteUrl) -> Result<(Arc<Permit>, Connection, Marker), Trouble> {
     used(url, Wanted::to_read(url), None)
 }

@@ -81,7 +81,7 @@ words! {
 }
 
 words! {
-    /// When SQLite waits until its writes are on the disk.
+    /// The moments at which SQLite waits until its writes are on the disk.
     Synchronous {
         /// Never.
         Off = "off",
@@ -101,7 +101,7 @@ pub struct SqliteUrl {
     pub path: PathBuf,
     /// How transactions are made whole, as written; see [`SqliteUrl::journal`].
     pub journal_mode: Option<Journal>,
-    /// When writes are waited for, as written; see [`SqliteUrl::synchronous`].
+    /// The setting for waiting for writes, as written; see [`SqliteUrl::synchronous`].
     pub synchronous: Option<Synchronous>,
 }
 

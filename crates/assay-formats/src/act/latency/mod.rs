@@ -34,7 +34,7 @@ pub struct Ended {
 enum Stop {
     /// After a message of the original, which was already written.
     Refused,
-    /// Where the original would crash.
+    /// The original would crash here.
     Crash(String),
     /// The output is closed.
     Out(fmt::Error),

@@ -61,7 +61,7 @@ pub(super) fn all(found: &Findings, nodes: &Nodes, out: &mut Assembled) {
     }
 }
 
-/// Where the figures of a direction stand.
+/// The places where the figures of a direction stand.
 struct Side {
     /// The direction in words.
     what: &'static str,
