@@ -12,7 +12,7 @@ macro_rules! counters {
         }
 
         impl Counted {
-            /// What was counted since `before`.
+            /// The counts since `before`.
             pub fn since(&self, before: &Counted) -> Counted {
                 Counted { $($name: self.$name.saturating_sub(before.$name),)* }
             }
@@ -37,7 +37,7 @@ macro_rules! counters {
 counters! {
     /// Blocks that reads asked for.
     reads,
-    /// Of the blocks in `reads`, those that were in the cache.
+    /// The blocks in `reads` that were in the cache.
     read_hits,
     /// Of the hits, those found in memory, which keeps the segments that were filled most recently; the others were read from the
     /// device of the cache.
@@ -52,7 +52,7 @@ counters! {
     evictions,
     /// Cacheable blocks that writes changed on their targets.
     invalidations,
-    /// Of the blocks in `invalidations`, those that were in the cache.
+    /// The blocks in `invalidations` that were in the cache.
     invalidate_hits,
     /// How often the hand came back to the first segment.
     wraps,

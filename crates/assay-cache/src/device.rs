@@ -48,9 +48,9 @@ impl<D> fmt::Debug for Cached<D> {
     }
 }
 
-/// What a cache is made of, besides its devices.
+/// The parts of a cache, besides its devices.
 pub struct Setup<'a> {
-    /// What is in the cache at the beginning.
+    /// The content of the cache at the beginning.
     pub index: Index,
     /// Index of the target that holds the cached blocks.
     pub target: u16,

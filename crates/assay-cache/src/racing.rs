@@ -12,14 +12,14 @@ use std::collections::HashMap;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub(crate) struct Moment(u64);
 
-/// What is in flight on a block.
+/// The operations in flight on a block.
 #[derive(Default, Debug)]
 struct Busy {
     /// Operations in flight that will ask, when they end, whether they may put the block into the cache.
     holders: u32,
     /// How many of these are writes.
     writes: u32,
-    /// When a write last began or ended.
+    /// The moment at which a write last began or ended.
     last: Moment,
 }
 

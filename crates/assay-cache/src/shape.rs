@@ -63,7 +63,7 @@ impl Shape {
         slot / self.blocks
     }
 
-    /// Where a slot begins on the target, in bytes.
+    /// The beginning of a slot on the target, in bytes.
     pub(crate) fn offset(&self, slot: u32) -> u64 {
         u64::from(slot) * u64::from(self.block)
     }

@@ -6,7 +6,7 @@ use assay_base::cached::Place;
 use assay_base::{Instant, Op, Ticket};
 use std::collections::VecDeque;
 
-/// What one of the cache's own requests is for.
+/// The purpose of one of the cache's own requests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Sub {
     /// A part of a read.
@@ -29,7 +29,7 @@ pub(crate) struct Fragment {
     pub from: FragmentSource,
 }
 
-/// Where a part comes from.
+/// The place that a part comes from.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum FragmentSource {
     /// From the device of the cache, at this offset, which lies in this segment.

@@ -15,7 +15,7 @@ pub struct Slots {
     pub bytes: u32,
 }
 
-/// What the log says about the engine that carried a run.
+/// The facts that the log states about the engine that carried a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct EngineFacts {
     /// `io_uring`, `threads` or `null`.
@@ -36,7 +36,7 @@ pub struct EngineFacts {
     pub notes: Vec<String>,
 }
 
-/// What went wrong between the engine and the kernel so far. All zero in a run without problems.
+/// The troubles between the engine and the kernel so far. All zero in a run without problems.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Health {
     /// Submissions the kernel asked to repeat (EAGAIN, EBUSY, EINTR, ENOMEM).
@@ -63,7 +63,7 @@ pub enum EngineError {
     },
     /// The kernel is too old for the engine.
     Lacking {
-        /// What is missing, with the kernel version that has it.
+        /// The feature that is missing, with the kernel version that has it.
         feature: &'static str,
     },
     /// More operations in flight than the engine can hold.
@@ -155,7 +155,7 @@ impl fmt::Display for EngineError {
 
 impl std::error::Error for EngineError {}
 
-/// What to do about a refused `io_uring_setup`.
+/// The remedy for a refused `io_uring_setup`.
 fn advice(errno: Code) -> &'static str {
     match errno.0 {
         libc::EPERM => {

@@ -70,7 +70,7 @@ impl Inline {
         })
     }
 
-    /// What the log says about this engine.
+    /// The facts about this engine that the log states.
     pub fn describe(&self) -> &EngineFacts {
         &self.facts
     }

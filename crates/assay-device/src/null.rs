@@ -40,7 +40,7 @@ impl Null {
         Ok(self)
     }
 
-    /// What the log says about this engine.
+    /// The facts about this engine that the log states.
     pub fn describe(&self) -> EngineFacts {
         EngineFacts {
             name: "null",

@@ -72,7 +72,7 @@ impl Drop for Cache {
     }
 }
 
-/// What an application does.
+/// The operations of an application.
 fn written_by_pwrite(path: &Path, offset: u64) {
     let flags = OFlags::RDWR | OFlags::DIRECT | OFlags::DSYNC;
     let file = rustix::fs::open(path, flags, rustix::fs::Mode::empty()).unwrap();

@@ -12,7 +12,7 @@ use rustix::thread::{Timespec, nanosleep};
 use std::fmt;
 use std::str::FromStr;
 
-/// What the user asked for.
+/// The engine that the user asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum Choice {
     /// io_uring where it is permitted, threads otherwise.
@@ -124,7 +124,7 @@ macro_rules! each {
 }
 
 impl AnyDevice {
-    /// What the log says about the engine.
+    /// The facts about the engine that the log states.
     pub fn describe(&self) -> EngineFacts {
         match self {
             AnyDevice::Uring(uring) => uring.describe().clone(),
@@ -134,7 +134,7 @@ impl AnyDevice {
         }
     }
 
-    /// What went wrong between the engine and the kernel so far.
+    /// The troubles between the engine and the kernel so far.
     pub fn health(&mut self) -> Health {
         match self {
             AnyDevice::Uring(uring) => uring.health(),

@@ -66,7 +66,7 @@ impl Ord for Pending {
 struct State {
     faults: Faults,
     memory: Vec<u8>,
-    /// What stood where something was written since the last flush, while the disk is volatile.
+    /// The data that stood at a place before it was written since the last flush, while the disk is volatile.
     unflushed: Vec<(usize, Vec<u8>)>,
     truth: Truth,
     /// Reads, writes and flushes taken since the last reset.

@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-/// What the disk does to its operations. "Every n" counts the operations of that direction since the last `reset=1`.
+/// The faults that the disk adds to its operations. "Every n" counts the operations of that direction since the last
+/// `reset=1`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Faults {
     /// How long every read takes (`read_delay=2ms`).
@@ -31,15 +32,15 @@ pub struct Faults {
     pub lost_every: u64,
     /// One in this many writes is stored one length too far (`misdirect_every=100`).
     pub misdirect_every: u64,
-    /// Of one in this many writes only the first half is stored (`torn_every=100`).
+    /// One in this many writes is stored only with its first half (`torn_every=100`).
     pub torn_every: u64,
-    /// What was written since the last successful flush is lost when the power is cut (`volatile=1`).
+    /// Data written since the last successful flush are lost when the power is cut (`volatile=1`).
     pub volatile: bool,
     /// Nothing is answered (`hang=1`).
     pub hang: bool,
     /// Everything is answered with ENODEV (`gone=1`).
     pub gone: bool,
-    /// Where the disk ends now, if not at its size: reads beyond it return nothing, writes ENOSPC (`end=16MiB`).
+    /// The end of the disk now, if it is not at its size: reads beyond it return nothing, writes ENOSPC (`end=16MiB`).
     pub end: Option<u64>,
 }
 
@@ -67,7 +68,7 @@ impl Default for Faults {
     }
 }
 
-/// What a line requests besides a change of [`Faults`].
+/// The request of a line besides a change of [`Faults`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Also {
     /// Nothing.

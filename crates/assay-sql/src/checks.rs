@@ -20,7 +20,7 @@ pub struct Totals {
 /// How a database writes what the queries name.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Dialect<'a> {
-    /// What stands before the name of a table, with its point.
+    /// The prefix of the name of a table, with its point.
     pub(crate) schema: &'a str,
     /// How many cents the unit is in which money is kept.
     pub(crate) cents: i64,
@@ -31,7 +31,7 @@ pub(crate) struct Dialect<'a> {
 }
 
 impl Dialect<'_> {
-    /// As the standard has it: what SQLite and PostgreSQL understand.
+    /// The dialect of the standard, which SQLite and PostgreSQL understand.
     pub(crate) const fn standard(schema: &str, cents: i64) -> Dialect<'_> {
         Dialect { schema, cents, whole: "bigint", differ: ("", "IS DISTINCT FROM") }
     }
@@ -59,7 +59,7 @@ enum Asks {
 }
 
 impl Query {
-    /// As it is sent.
+    /// The query as it is sent.
     pub(crate) fn sql(&self, dialect: &Dialect<'_>) -> String {
         let places = (1..=self.keys).map(|at| at.to_string()).collect::<Vec<_>>().join(", ");
         let columns = (1..=self.keys).map(|at| format!("k{at}")).collect::<Vec<_>>().join(", ");
@@ -85,7 +85,7 @@ fn compare(check: Check, keys: usize, left: &str, right: &str) -> Query {
     Query { check, keys, asks: Asks::Compare { left: left.to_owned(), right: right.to_owned(), is_money: false } }
 }
 
-/// As [`compare`], for money.
+/// Compares as [`compare`] does, for money.
 fn compare_money(check: Check, keys: usize, left: &str, right: &str) -> Query {
     Query { check, keys, asks: Asks::Compare { left: left.to_owned(), right: right.to_owned(), is_money: true } }
 }

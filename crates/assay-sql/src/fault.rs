@@ -7,7 +7,7 @@ use std::fmt;
 pub struct Fault {
     /// The database's name for it, such as `SQLITE_FULL`, or ours: `missing-row`.
     pub code: String,
-    /// What the database said.
+    /// The message of the database.
     pub text: String,
     /// Whether the whole transaction may be tried again, because only other sessions stood in its way.
     pub again: bool,

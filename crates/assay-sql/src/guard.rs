@@ -133,7 +133,7 @@ mod tests {
     use super::*;
     use std::cell::RefCell;
 
-    /// What a server does with a lock.
+    /// The behaviour of a server towards a lock, imitated.
     #[derive(Debug)]
     struct Server {
         is_up: bool,

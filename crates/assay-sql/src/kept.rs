@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-/// What a database has.
+/// The commits that a database has kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kept {
     /// The number in the row of each session; a session whose row is gone is left out.

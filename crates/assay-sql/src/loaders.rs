@@ -70,7 +70,7 @@ impl<T: Send> Work<T> {
         locked(&self.left).progress
     }
 
-    /// As one that has come so far already.
+    /// Makes work that has come so far already.
     pub(crate) fn with_progress(self, progress: Progress) -> Work<T> {
         locked(&self.left).progress = progress;
         self

@@ -13,14 +13,14 @@ pub struct Marker {
     pub version: i64,
     /// The load's own name, by which two loads with one seed are told apart.
     pub run: String,
-    /// What is loaded.
+    /// The population that is loaded.
     pub population: Population,
     /// Whether all of it is there.
     pub complete: bool,
 }
 
 impl Marker {
-    /// Of a load that begins.
+    /// Makes the marker of a load that begins.
     pub fn new(run: &str, population: Population) -> Marker {
         Marker { version: VERSION, run: run.to_owned(), population, complete: false }
     }
@@ -95,7 +95,7 @@ pub(crate) struct Columns {
     pub(crate) version: i64,
     pub(crate) run: String,
     pub(crate) warehouses: i64,
-    /// As text, because not every database has unsigned numbers of 64 bits.
+    /// The seed as text, because not every database has unsigned numbers of 64 bits.
     pub(crate) seed: String,
     pub(crate) c_load: i64,
     pub(crate) items: i64,

@@ -1,6 +1,6 @@
 //! How a transaction is sent to a server.
 
-/// Who has the logic of a transaction.
+/// The side that has the logic of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Functions or procedures of the server: one call for each transaction.

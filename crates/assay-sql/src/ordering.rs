@@ -5,9 +5,9 @@ use crate::fault::Fault;
 use assay_model::tpcc::{NewOrder, OrderedLine};
 use std::collections::BTreeMap;
 
-/// Of an item: its price in cents, and whether it is of the brand.
+/// For each item its price in cents, and whether it is of the brand.
 pub(crate) type Items = BTreeMap<i32, (i64, bool)>;
-/// Of a row of the stock, by warehouse and item: what is left, whether it is of the brand, and the district's text.
+/// For each row of the stock, by warehouse and item: what is left, whether it is of the brand, and the district's text.
 pub(crate) type Stock = BTreeMap<(i32, i32), (i32, bool, String)>;
 
 /// What an order takes from the stock: one entry for each warehouse and item, in the order of the key, in which rows are

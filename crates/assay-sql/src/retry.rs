@@ -22,7 +22,7 @@ pub struct Retry {
 }
 
 impl Retry {
-    /// Of the transaction with a number, in a run with a seed.
+    /// Makes the pauses of the transaction with a number, in a run with a seed.
     pub fn new(seed: u64, number: u64) -> Retry {
         Retry { seed, number, done: 0 }
     }

@@ -18,7 +18,7 @@ pub enum Kind {
     NotReady,
 }
 
-/// What went wrong.
+/// The kind of the failure.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trouble {
     /// Its class.

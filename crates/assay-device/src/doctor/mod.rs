@@ -31,13 +31,13 @@ pub struct Check {
     pub target: Option<String>,
     /// False when it would spoil a result.
     pub ok: bool,
-    /// What was found.
+    /// The finding.
     pub evidence: String,
     /// The command or the change that corrects it; absent where there is no problem.
     pub remedy: Option<String>,
 }
 
-/// What was found out by trying.
+/// The result of a trial.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Tried {
     /// The features granted for a ring, or the refusal.
@@ -87,7 +87,7 @@ fn bad(evidence: impl Into<String>, remedy: impl Into<String>) -> Found {
     Err((evidence.into(), remedy.into()))
 }
 
-/// What about the host distorts results, the most harmful first.
+/// The properties of the host that distort results, the most harmful first.
 pub fn host(roots: &Roots, tried: &Tried) -> Vec<Check> {
     let print = probe::host(roots);
     let found = [
@@ -273,7 +273,7 @@ fn swap(roots: &Roots) -> Found {
     }
 }
 
-/// What about one target distorts results. Nothing is opened for writing.
+/// The properties of one target that distort results. Nothing is opened for writing.
 pub fn target(roots: &Roots, path: &Path) -> Vec<Check> {
     let name = path.display().to_string();
     let print = probe::target(roots, path);

@@ -33,7 +33,7 @@ impl FanOut {
         FanOut { reads_of_write: 1 + blocks, writes_of_write: 1 + blocks, ..FanOut::ONE }
     }
 
-    /// What becomes of an operation that goes through this layer and then through `lower`.
+    /// The fan-out of an operation that goes through this layer and then through `lower`.
     fn then(self, lower: FanOut) -> FanOut {
         FanOut {
             reads_of_read: self.reads_of_read * lower.reads_of_read,
@@ -79,7 +79,7 @@ impl Pieces {
 pub struct Served {
     /// The disks: what is above them is compared with the sum of their counters.
     pub disks: Vec<DevNum>,
-    /// What becomes of an operation, over all of them.
+    /// The fan-out of an operation over all layers.
     pub fan_out: FanOut,
     /// Into what an operation is divided.
     pub pieces: Pieces,
@@ -214,7 +214,7 @@ fn lowest(roots: &Roots, device: DevNum, depth: u32) -> Result<Served, String> {
     }))
 }
 
-/// What serves two devices that share the work of one above them.
+/// The devices that serve two devices which share the work of one above them.
 fn together(one: Served, other: Served) -> Served {
     let mut disks = one.disks;
     disks.extend(other.disks);

@@ -4,7 +4,7 @@ use super::target::chosen;
 use crate::safety::{Roots, attribute, number};
 use std::path::Path;
 
-/// What the control group allows this process.
+/// The limits that the control group sets for this process.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub struct CgroupLimits {
     /// Number of CPUs' worth of time; absent when not limited.
@@ -15,7 +15,7 @@ pub struct CgroupLimits {
     pub pids: Option<u64>,
 }
 
-/// What is known about the host.
+/// The properties of the host, as far as they are known.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct HostFingerprint {
     /// Host name.

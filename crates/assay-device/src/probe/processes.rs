@@ -6,7 +6,7 @@ use crate::safety::{Roots, attribute};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// What a process has moved between memory and disks since it began, with its children that ended.
+/// The bytes that a process has moved between memory and disks since it began, with its children that ended.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct ProcessIo {
     /// Its name (`/proc/PID/comm`); any process may choose its own.
@@ -38,7 +38,7 @@ pub fn processes(roots: &Roots) -> (Processes, usize) {
     (seen, hidden)
 }
 
-/// What one process has moved; `None` where that may not be seen, or where there is no such process.
+/// The bytes that one process has moved; `None` where that may not be seen, or where there is no such process.
 pub fn process_io(roots: &Roots, pid: u32) -> Option<ProcessIo> {
     parse(&std::fs::read_to_string(roots.proc.join(pid.to_string()).join("io")).ok()?)
 }
@@ -72,12 +72,12 @@ fn named(io: ProcessIo, dir: &Path) -> ProcessIo {
 fn parse(text: &str) -> Option<ProcessIo> {
     // What was removed before it was written to the disk is counted among the written bytes.
     let written_bytes =
-        number_of_key(&text, "write_bytes")?.saturating_sub(number_of_key(&text, "cancelled_write_bytes").unwrap_or(0));
-    Some(ProcessIo { name: String::new(), read_bytes: number_of_key(&text, "read_bytes")?, written_bytes })
+        number_of_key(text, "write_bytes")?.saturating_sub(number_of_key(text, "cancelled_write_bytes").unwrap_or(0));
+    Some(ProcessIo { name: String::new(), read_bytes: number_of_key(text, "read_bytes")?, written_bytes })
 }
 
 impl ProcessIo {
-    /// What was moved since `before`.
+    /// The bytes that were moved since `before`.
     fn since(&self, before: Option<&ProcessIo>) -> ProcessIo {
         // A number may belong to another process by now, which has counted from the beginning.
         let before = before.filter(|before| before.name == self.name && before.read_bytes <= self.read_bytes);

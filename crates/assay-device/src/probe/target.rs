@@ -5,7 +5,8 @@ use super::stat::disk_under_path;
 use crate::safety::{DevNum, Identity, Kind, Roots, attribute, file_system, kind_of, number};
 use std::path::{Path, PathBuf};
 
-/// What is known about a target. For a file, the device fields are those of the disk under its file system.
+/// The properties of a target, as far as they are known. For a file, the device fields are those of the disk under its
+/// file system.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct TargetFingerprint {
     /// The resolved name.

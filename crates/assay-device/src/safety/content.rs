@@ -60,7 +60,7 @@ fn fill(
     Ok(got)
 }
 
-/// What was found.
+/// The findings about the content of a target.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Content {
     /// The first byte seen that is neither zero nor ours nor ACT's.

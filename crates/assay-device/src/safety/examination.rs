@@ -8,7 +8,7 @@ use super::watermark::Watermark;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-/// What is known about a target, and the answer of each rule.
+/// The findings about a target, and the answer of each rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Examination {
     /// The name that was given.
@@ -29,7 +29,7 @@ pub struct Examination {
     pub by_id: Vec<String>,
     /// The consent token, for a block device.
     pub token: Option<String>,
-    /// What the token is computed from.
+    /// The marks that the token is computed from.
     pub marks: Marks,
     /// Disk sequence number.
     pub diskseq: Option<u64>,

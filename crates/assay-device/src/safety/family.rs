@@ -18,7 +18,7 @@ pub(super) struct Member {
     pub dir: PathBuf,
 }
 
-/// What a loop device is bound to.
+/// The file or device that a loop device is bound to.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Loop {
     /// The loop device.
@@ -198,7 +198,7 @@ impl Family {
         Ok(found)
     }
 
-    /// Where `device` is a partition: its disk.
+    /// The disk of `device`, where it is a partition.
     pub(super) fn disk_of_partition(&self, device: DevNum) -> Option<DevNum> {
         let disk = self.disk_of_member(self.member(device)?).ok()?;
         (disk.number != device).then_some(disk.number)

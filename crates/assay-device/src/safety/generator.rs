@@ -41,7 +41,7 @@ fn drawn(at: usize, sector: &[u8]) -> impl Iterator<Item = (usize, u64)> {
     words.skip_while(|word| *word == 0).map(move |word| (at, word))
 }
 
-/// Which words lie in a stretch that obeys the recurrence.
+/// Says of each word whether it lies in a stretch that obeys the recurrence.
 fn proven(words: &[(usize, u64)]) -> Vec<bool> {
     let mut proven = vec![false; words.len()];
     let (mut past, mut passed) = (0u128, 0);

@@ -7,7 +7,7 @@
 use super::roots::{DevNum, Roots, attribute, name_of, names_if_any, number};
 use std::path::{Path, PathBuf};
 
-/// What sysfs reports about a block device.
+/// The properties that sysfs reports about a block device.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Identity {
     /// Device number.

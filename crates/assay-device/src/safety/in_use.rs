@@ -16,7 +16,7 @@ use std::fs::File;
 
 /// The relatives of a device.
 struct Kin {
-    /// Those that can share bytes with it, itself included.
+    /// The devices that can share bytes with it, itself included.
     sharing: Family,
     /// The others: they share the drive, or only something that is built on it.
     beside: Family,
@@ -58,7 +58,7 @@ fn printed(member: &family::Member) -> (DevNum, String) {
     (member.number, format!("/dev/{}", member.name))
 }
 
-/// Who caused an EBUSY, as far as the trees show it.
+/// Names who caused an EBUSY, as far as the trees show it.
 pub(super) fn holders_in_words(roots: &Roots, device: DevNum) -> String {
     let Ok(kin) = Kin::read(roots, device) else { return String::new() };
     let mut found: Vec<String> =
@@ -202,7 +202,7 @@ mod tests {
     use super::super::inquiry::Mode;
     use super::*;
 
-    /// What cannot be seen may be a use: it is refused.
+    /// A use that cannot be seen is refused, because it may be there.
     #[test]
     fn processes_that_cannot_be_seen_are_reasons_to_refuse() {
         use crate::safety::openers::{Access, Opener};

@@ -54,7 +54,7 @@ pub(super) fn share_files(process: u32, thread: u32) -> bool {
     unsafe { libc::syscall(libc::SYS_kcmp, process, thread, KCMP_FILES, 0, 0) == 0 }
 }
 
-/// What a loop device is built on.
+/// The file or device that a loop device is built on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct LoopBacking {
     /// Device of the file system that contains the backing file.
@@ -146,7 +146,7 @@ pub(super) fn first_data(fd: BorrowedFd<'_>) -> Result<Option<u64>, Errno> {
     }
 }
 
-/// Where the first extent of a file begins that `is` the one searched for.
+/// The beginning of the first extent of a file that `is` the one searched for.
 fn first_extent(fd: BorrowedFd<'_>, is: fn(&Extent) -> bool) -> Result<Option<u64>, Errno> {
     let empty = Extent { logical: 0, physical: 0, length: 0, reserved64: [0; 2], flags: 0, reserved: [0; 3] };
     let mut start = 0;
@@ -171,7 +171,7 @@ fn first_extent(fd: BorrowedFd<'_>, is: fn(&Extent) -> bool) -> Result<Option<u6
     }
 }
 
-/// What one answer of FIEMAP means for the search for an extent.
+/// The result of one answer of FIEMAP for the search for an extent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum ExtentSearch {
     /// The extent that begins at this byte.

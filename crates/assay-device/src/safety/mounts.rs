@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Mount {
     /// Device number; major 0 when the file system has no single device.
     pub device: DevNum,
-    /// Where it is mounted.
+    /// The directory on which it is mounted.
     pub point: PathBuf,
     /// File system type.
     pub kind: String,

@@ -28,7 +28,7 @@ pub struct Inode {
     pub inode: u64,
 }
 
-/// What is looked for.
+/// The devices and files that are looked for.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Wanted {
     /// Block devices, with the path each is printed as.
@@ -58,7 +58,7 @@ pub(super) struct Opener {
     pub pid: u32,
     /// Its name.
     pub name: String,
-    /// What it has open, as `/proc` prints it.
+    /// The file that it has open, as `/proc` prints it.
     pub path: String,
     /// How it has it open.
     pub access: Access,
@@ -86,11 +86,11 @@ pub(super) fn in_words<'a>(openers: impl IntoIterator<Item = &'a Opener>) -> Str
 /// The result of a walk.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub(super) struct Openers {
-    /// Who was found, ordered by process id; the process itself is left out.
+    /// The openers that were found, ordered by process id; the process itself is left out.
     pub found: Vec<Opener>,
     /// Number of processes whose open files cannot be seen.
     pub hidden: u32,
-    /// What could not be read of the first of them, and why.
+    /// The part of the first of them that could not be read, and why.
     pub unread: Option<String>,
     /// Why there may be processes that the walk did not see at all.
     pub concealed: Option<String>,
@@ -137,7 +137,7 @@ impl Openers {
         }
     }
 
-    /// Those that use it: they may write to it, or have locked it.
+    /// The openers that use it: they may write to it, or have locked it.
     pub(super) fn users(&self) -> impl Iterator<Item = &Opener> {
         self.found.iter().filter(|opener| opener.access > Access::Reading)
     }
@@ -149,7 +149,7 @@ impl Openers {
         self.users().map(|user| user.name.clone()).chain(unseen.then(|| UNSEEN.to_owned())).collect()
     }
 
-    /// Those that only read it.
+    /// The openers that only read it.
     pub(super) fn readers(&self) -> impl Iterator<Item = &Opener> {
         self.found.iter().filter(|opener| opener.access == Access::Reading)
     }
@@ -167,7 +167,7 @@ pub(super) fn wait_a_little() {
     let _ = rustix::thread::nanosleep(&rustix::time::Timespec { tv_sec: 0, tv_nsec: WAIT_NS });
 }
 
-/// Who still has it open after short-lived users are gone.
+/// Finds who still has it open after short-lived users are gone.
 ///
 /// # Errors
 /// `/proc` cannot be walked over.
@@ -222,7 +222,7 @@ struct Process {
     is_ours: bool,
 }
 
-/// What was seen of a process.
+/// The part of a process that was seen.
 #[derive(Default)]
 struct Sight {
     /// Whether it was still there.
@@ -235,7 +235,7 @@ struct Sight {
 
 /// An open file of a process.
 struct Open {
-    /// As `/proc` prints it.
+    /// The path as `/proc` prints it.
     path: PathBuf,
     access: Access,
 }

@@ -41,7 +41,7 @@ impl Family {
     }
 }
 
-/// What was found so far.
+/// The findings so far.
 struct Sharing<'a> {
     family: &'a Family,
     roots: &'a Roots,

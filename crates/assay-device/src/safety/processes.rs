@@ -15,7 +15,7 @@ const FIRST_USER_NAMESPACE: &str = "user:[4026531837]";
 /// The capability to look into other processes (CAP_SYS_PTRACE, include/uapi/linux/capability.h).
 const SYS_PTRACE: u32 = 19;
 
-/// What `/proc` lists.
+/// The processes that `/proc` lists.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Processes {
     /// Process ids in ascending order, without this process.
@@ -79,7 +79,7 @@ fn in_namespace(roots: &Roots, kind: &str, name: &str) -> bool {
     std::fs::read_link(roots.proc.join("self/ns").join(kind)).is_ok_and(|space| space == Path::new(name))
 }
 
-/// What a person can do so that every process can be looked into.
+/// The remedy by which every process can be looked into.
 pub(super) fn how_to_see_all(roots: &Roots) -> &'static str {
     if !rustix::process::geteuid().is_root() {
         "run as root"

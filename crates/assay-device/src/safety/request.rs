@@ -22,7 +22,7 @@ pub struct Expect {
     pub size: u64,
 }
 
-/// What is asked of the gate.
+/// A question to the gate.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'a> {
     /// The target as it was given.
@@ -37,7 +37,7 @@ pub struct Request<'a> {
     pub overrides: &'a [RuleId],
     /// How the workload will use it.
     pub needs: Needs,
-    /// Where the run log will be written.
+    /// The directory in which the run log will be written.
     pub log_dir: Option<&'a Path>,
     /// A person asks to use a file through the page cache of the kernel. A block device is never used so.
     pub page_cache: bool,

@@ -139,7 +139,7 @@ pub(crate) fn exists(path: &Path) -> Result<bool, String> {
     }
 }
 
-/// What could not be read, and why.
+/// The part of `/sys` or `/proc` that could not be read, and why.
 pub(crate) fn cannot_read(path: &Path, e: &io::Error) -> String {
     format!("cannot read {}: {e}", path.display())
 }

@@ -23,12 +23,12 @@ macro_rules! rules {
             /// All rules in order.
             pub const ALL: &[RuleId] = &[$(RuleId::$id),*];
 
-            /// What the rule requires, in a few words.
+            /// The requirement of the rule, in a few words.
             pub fn meaning(self) -> &'static str {
                 match self { $(RuleId::$id => $meaning),* }
             }
 
-            /// What a person can do about a refusal.
+            /// The remedy for a refusal.
             pub fn remedy(self) -> &'static str {
                 match self { $(RuleId::$id => $remedy),* }
             }
@@ -116,14 +116,14 @@ impl Unopened {
     }
 }
 
-/// What one rule found.
+/// The answer of one rule.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct RuleAnswer {
-    /// Which rule.
+    /// The rule.
     pub id: RuleId,
     /// Whether it holds. An overridden rule keeps its own answer here.
     pub ok: bool,
-    /// What was found, and where.
+    /// The finding, and its place.
     pub evidence: String,
     /// Whether a person may override it.
     pub overridable: bool,
@@ -157,11 +157,11 @@ impl RuleAnswer {
 pub struct Refusal {
     /// The name that was given.
     pub given: PathBuf,
-    /// What the name leads to, if anything, with its model, serial and size.
+    /// The device or file that the name leads to, if any, with its model, serial and size.
     pub subject: String,
     /// The most important of the rules that do not hold.
     pub rule: RuleId,
-    /// What was found, and where.
+    /// The finding, and its place.
     pub evidence: String,
     /// Whether only rights are missing, for that rule.
     pub unpermitted: bool,
@@ -172,7 +172,7 @@ pub struct Refusal {
 }
 
 impl Refusal {
-    /// What to do about it.
+    /// The remedy.
     pub fn remedy(&self) -> &'static str {
         self.rule.remedy()
     }
@@ -191,7 +191,7 @@ impl Refusal {
         self.unpermitted && !speaks
     }
 
-    /// What was found, without what to do about it. Names in it cannot begin a new line.
+    /// The finding, without the remedy. Names in it cannot begin a new line.
     pub fn found(&self) -> String {
         let given = one_line(self.given.display());
         let mut text = format!("refused {given}: rule {}: {}", self.rule, one_line(&self.evidence));

@@ -126,7 +126,7 @@ fn reserve(file: &File, whole: u64) -> io::Result<()> {
     reserved(file, whole, rustix::fs::fallocate(file, FallocateFlags::empty(), 0, whole))
 }
 
-/// What follows from the answer of fallocate.
+/// Makes the space durable after the answer of fallocate, with zeros where the file system has no fallocate.
 fn reserved(file: &File, whole: u64, answer: Result<(), Errno>) -> io::Result<()> {
     match answer {
         Ok(()) => {}

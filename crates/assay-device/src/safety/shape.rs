@@ -19,7 +19,7 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// What the engine needs of it.
+    /// The geometry that the engine needs.
     pub fn geometry(&self) -> Geometry {
         Geometry { size: self.size, block: self.logical_block }
     }

@@ -172,7 +172,7 @@ fn zfs(file: &File, size: u64) -> io::Result<Option<u64>> {
     Ok(None)
 }
 
-/// Where `blkid` is looked for; never through `PATH`, because this runs as root.
+/// The places where `blkid` is looked for; never through `PATH`, because this runs as root.
 const BLKID: [&str; 4] = ["/usr/sbin/blkid", "/sbin/blkid", "/usr/bin/blkid", "/bin/blkid"];
 
 /// What `blkid -p` reports about an open file. `Ok(())`: nothing found. `Err`: found, ambivalent, or it failed. The

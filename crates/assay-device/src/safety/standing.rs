@@ -19,7 +19,7 @@ pub struct Standing {
     pub in_container: bool,
     /// The file in which it is kept, if this process has locked it so that others may share the device under it.
     pub record: Option<Inode>,
-    /// When it was given and until when, for evidence and log.
+    /// The times at which it was given and at which it ends, for evidence and log.
     pub words: String,
 }
 

@@ -19,7 +19,7 @@ impl Identity {
         hasher.finalize().to_hex()[..8].to_owned()
     }
 
-    /// What the token is computed from, by name.
+    /// The marks that the token is computed from, by name.
     pub fn marks(&self, roots: &Roots) -> Marks {
         let marks = self.told_apart_by(roots).into_iter();
         marks.filter_map(|(name, text)| Some((name.to_owned(), text?))).collect()

@@ -21,7 +21,7 @@ pub enum Watermark {
     Network(&'static str),
     /// A file system in a user-space process.
     Fuse,
-    /// What it is built on could not be found out.
+    /// The devices beneath it could not be found out.
     UnknownBacking,
     /// The file system refuses direct I/O: the page cache answers too.
     Buffered,
@@ -109,7 +109,7 @@ fn collect(roots: &Roots, device: DevNum, depth: u32, found: &mut Vec<Watermark>
         return;
     };
     if slaves.is_empty() {
-        found.extend(own(&identity));
+        found.extend(of_disk_itself(&identity));
     }
     for slave in slaves {
         match super::roots::attribute(&dir.join(slave).join("dev")).and_then(|text| DevNum::parse(&text)) {
@@ -119,18 +119,22 @@ fn collect(roots: &Roots, device: DevNum, depth: u32, found: &mut Vec<Watermark>
     }
 }
 
-/// Recognised by the driver's name, by the bus in the sysfs path, and by the model that hypervisors report.
-fn own(identity: &Identity) -> Option<Watermark> {
+/// The watermark of a disk that is no real one, which is recognised by the driver's name, by the bus in the sysfs path,
+/// and by the model that hypervisors report.
+fn of_disk_itself(identity: &Identity) -> Option<Watermark> {
     let disk = identity.disk.clone();
     let path = identity.disk_dir.to_string_lossy();
     let model = identity.model.as_deref().unwrap_or("");
     let made_up = ["/virtual/", "/virtio", "/vbd-"].iter().any(|part| path.contains(part));
     let hypervisor = ["QEMU", "VBOX", "Virtual"].iter().any(|word| model.contains(word));
-    match () {
-        () if disk.starts_with("loop") => Some(Watermark::Loop(disk)),
-        () if disk.starts_with("zram") => Some(Watermark::Zram(disk)),
-        () if made_up || hypervisor => Some(Watermark::Virtual(disk)),
-        () => None,
+    if disk.starts_with("loop") {
+        Some(Watermark::Loop(disk))
+    } else if disk.starts_with("zram") {
+        Some(Watermark::Zram(disk))
+    } else if made_up || hypervisor {
+        Some(Watermark::Virtual(disk))
+    } else {
+        None
     }
 }
 

@@ -21,7 +21,7 @@ impl Channels {
         self.count as u64
     }
 
-    /// When the first one is free.
+    /// The time at which the first one is free.
     #[inline]
     pub(super) fn first(&self) -> u64 {
         self.ring[self.head & (self.ring.len() - 1)]

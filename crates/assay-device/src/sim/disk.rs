@@ -71,12 +71,12 @@ impl Disk {
         }
     }
 
-    /// Where its head is.
+    /// The place of its head.
     pub(super) fn head(&self) -> u64 {
         self.head
     }
 
-    /// When an operation that arrives at `at` completes.
+    /// The time at which an operation that arrives at `at` completes.
     #[inline]
     pub(super) fn serve(&mut self, at: u64, op: &Op) -> u64 {
         let distance = op.offset.abs_diff(self.head);

@@ -142,7 +142,7 @@ pub(super) struct Flash {
     /// Idle channel time not yet used to pay debt: that of each channel is counted once, when it starts again, and
     /// little is kept (idle time that was not used is lost).
     idle: u64,
-    /// When the channel that is busy longest becomes free.
+    /// The time at which the channel that is busy longest becomes free.
     busy_until: u64,
     /// The longest time that a read waits for a cell, and the probability (in units of 2^-32) per nanosecond owed that
     /// it does.
@@ -163,13 +163,13 @@ pub(super) struct Flash {
     wear: Option<Worn>,
 }
 
-/// What is left of the advantage of a fresh drive.
+/// The rest of the advantage of a fresh drive.
 #[derive(Clone, Debug)]
 struct Advantage {
     /// The part saved of an operation's time, in units of 2^-32.
     less: u64,
     step: u64,
-    /// When the next step is due.
+    /// The time at which the next step is due.
     next: u64,
 }
 
@@ -250,8 +250,8 @@ impl Flash {
         }
     }
 
-    /// When an operation that arrives at `at` completes. `at` is the drive's own time (it stands still in a stall) and
-    /// never decreases; `now` is the caller's time, by which the drive ages.
+    /// The time at which an operation that arrives at `at` completes. `at` is the drive's own time (it stands still in
+    /// a stall) and never decreases; `now` is the caller's time, by which the drive ages.
     #[inline]
     pub(super) fn serve(&mut self, now: u64, at: u64, op: &Op) -> u64 {
         let transfer = self.bus.times(op.len);

@@ -175,7 +175,7 @@ impl Pending {
         self.far.peek().map_or(self.first, |Reverse(far)| self.first.min(*far))
     }
 
-    /// When the next one completes.
+    /// The time at which the next one completes.
     #[inline]
     pub(super) fn next(&self) -> Option<Instant> {
         let earliest = self.earliest();

@@ -35,7 +35,7 @@ impl std::error::Error for SpecError {}
 const COMMON: [&str; 7] = ["size", "block", "seed", "stall", "errors", "hang", "gone"];
 /// Parameters that may be written more than once.
 const REPEATED: [&str; 2] = ["stall", "hang"];
-/// When a fault may begin and how long a stall may last: far from the end of the time line.
+/// The bounds of the beginning of a fault and of the length of a stall: far from the end of the time line.
 const FAULT_TIME: RangeInclusive<Span> = Span::ZERO..=Span::from_secs(100 * 365 * 86_400);
 const STALL: RangeInclusive<Span> = Span::from_ns(1)..=Span::from_secs(30 * 86_400);
 

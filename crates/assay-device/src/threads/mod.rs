@@ -98,7 +98,7 @@ impl Threads {
         Ok(pool)
     }
 
-    /// What the log says about this engine.
+    /// The facts about this engine that the log states.
     pub fn describe(&self) -> &EngineFacts {
         &self.facts
     }

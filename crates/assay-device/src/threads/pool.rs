@@ -34,7 +34,7 @@ pub(super) struct Job {
     pub(super) stock: Option<u16>,
 }
 
-/// What a thread says of an operation that it carried.
+/// The account that a thread gives of an operation that it carried.
 #[derive(Clone, Copy)]
 pub(super) struct Outcome {
     pub(super) completion: Completion,

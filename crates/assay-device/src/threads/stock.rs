@@ -20,7 +20,7 @@ pub(super) struct Stock {
     places: Box<[AtomicU32]>,
 }
 
-/// What a thread takes out of a stock.
+/// A prepared operation that a thread takes out of a stock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Taken {
     pub(super) ticket: Ticket,

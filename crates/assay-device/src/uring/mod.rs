@@ -116,12 +116,12 @@ impl Uring {
         })
     }
 
-    /// What the log says about this engine.
+    /// The facts about this engine that the log states.
     pub fn describe(&self) -> &EngineFacts {
         &self.facts
     }
 
-    /// What went wrong between this engine and the kernel so far.
+    /// The troubles between this engine and the kernel so far.
     pub fn health(&mut self) -> Health {
         self.health.submissions_dropped = self.ring.submission().dropped();
         self.health.completions_overflowed = self.ring.completion().overflow();

@@ -20,7 +20,7 @@ pub(super) const SLOTS_MOST: u32 = 32_768;
 /// The kernel's limit for one registered buffer, in bytes.
 const BUFFER_MOST: usize = 1 << 30;
 
-/// What was granted in addition to the ring itself.
+/// The features that were granted in addition to the ring itself.
 pub(super) struct Granted {
     /// Names of the set-up flags.
     pub flags: Vec<&'static str>,
@@ -30,7 +30,7 @@ pub(super) struct Granted {
     pub files: bool,
     /// `log2` of the slots per registered buffer; `None`: not registered.
     pub slots_per_buffer: Option<u32>,
-    /// What was refused.
+    /// The features that were refused.
     pub notes: Vec<String>,
 }
 

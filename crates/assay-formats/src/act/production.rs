@@ -113,7 +113,7 @@ fn sizes(conf: &Conf, over: &[Share], histogram: &str) -> Sourced<Sizes> {
     }
 }
 
-/// Where the sizes of a histogram lie between the bounds of its buckets; without one, sizes are exact.
+/// The position of the sizes of a histogram between the bounds of its buckets; without one, sizes are exact.
 fn position(over: &[Share], position: Share) -> Share {
     if over.is_empty() { Share::WHOLE } else { position }
 }

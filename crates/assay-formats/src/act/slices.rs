@@ -16,7 +16,7 @@ use std::io::BufRead;
 pub struct Counted {
     /// Operations that ended in the slice.
     pub operations: u64,
-    /// The same by bucket.
+    /// The same number by bucket.
     pub buckets: [u64; BUCKETS],
 }
 

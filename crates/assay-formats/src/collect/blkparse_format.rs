@@ -60,7 +60,7 @@ impl Format {
         format.lacks().map_or(Ok(format), |lacks| Err(format!("it has no {lacks}")))
     }
 
-    /// What a load cannot be made without.
+    /// The name of a value that is missing and without which no load can be made.
     fn lacks(&self) -> Option<&'static str> {
         let wanted = [
             (&['a'][..], "%a (the action)"),
@@ -75,7 +75,7 @@ impl Format {
         specifiers.iter().any(|specifier| self.pieces.contains(&Piece::Value(*specifier)))
     }
 
-    /// What a line says; lines of another format are none of a trace.
+    /// The content of a line; a line of another format does not belong to the trace.
     pub(super) fn line<'a>(&self, line: &'a str) -> LineContent<'a> {
         self.values(line).map_or(LineContent::Nothing, Values::seen)
     }
@@ -115,7 +115,7 @@ fn behind<'a>(text: &str, mut rest: &'a str) -> Option<&'a str> {
     Some(rest)
 }
 
-/// Where `8,16` ends: it has a comma of its own.
+/// The end of `8,16`, which has a comma of its own.
 fn end_of_device(rest: &str) -> Option<usize> {
     let (major, behind) = rest.split_once(',')?;
     let minor = behind.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(behind.len());
@@ -123,7 +123,7 @@ fn end_of_device(rest: &str) -> Option<usize> {
     (is_number && minor > 0).then_some(major.len() + 1 + minor)
 }
 
-/// Where a value ends that this text stands behind. A value may be padded with white space.
+/// The end of a value that this text stands behind. A value may be padded with white space.
 fn end_of_value(rest: &str, text: &str) -> Option<usize> {
     match text.split_whitespace().next() {
         Some(word) if !text.starts_with(char::is_whitespace) => rest.find(word),

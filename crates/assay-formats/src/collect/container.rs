@@ -26,7 +26,7 @@ pub(super) fn is_json_line(bytes: &[u8]) -> bool {
     bytes.starts_with(b"{\"log\":")
 }
 
-/// What the container wrote in a line of Docker's files.
+/// The text that the container wrote in a line of Docker's files.
 pub(super) fn from_json_line(line: &str) -> Option<String> {
     let object: serde_json::Value = is_json_line(line.as_bytes()).then(|| serde_json::from_str(line).ok())??;
     Some(object.get("log")?.as_str()?.trim_end_matches(['\n', '\r']).to_owned())

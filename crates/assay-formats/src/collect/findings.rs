@@ -53,7 +53,7 @@ pub struct FileSeen {
     pub other: u64,
     /// The first of these.
     pub first_other: Option<(u64, String)>,
-    /// What was recognised, and how often.
+    /// The kinds of lines that were recognised, and how often each.
     pub kinds: BTreeMap<&'static str, u64>,
 }
 
@@ -101,7 +101,7 @@ pub enum Source {
 /// A counter in the server's log, with the rate printed beside it.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Counter {
-    /// What was counted between two lines, and in how many seconds.
+    /// The difference between the counters of two lines, and the seconds between them.
     pub counted: u64,
     /// See `counted`.
     pub seconds: u64,
@@ -271,7 +271,7 @@ pub struct Findings {
     pub traces: Vec<Trace>,
     /// The times of the traces, by file; a file whose traces have no times has none.
     pub clocks: BTreeMap<u16, TraceClock>,
-    /// What was left out or is unusual.
+    /// Remarks on lines that were left out or are unusual.
     pub remarks: Vec<Remark>,
     /// Number of remarks that are not kept.
     pub more_remarks: u64,

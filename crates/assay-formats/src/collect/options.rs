@@ -1,6 +1,6 @@
 //! What a user may say about the files in addition to their names.
 
-/// What a user may say about the files.
+/// The options by which a user describes the files.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
     /// The first report of an iostat is not the mean since the machine started (`iostat -y`).

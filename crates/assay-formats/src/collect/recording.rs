@@ -20,7 +20,7 @@ pub struct Recorder {
     reader: Reader,
     lines: Vec<Kept>,
     devices: Vec<String>,
-    /// Of an iolog without times: how long its lines waited together, and whether any did.
+    /// The sum of the waits in an iolog without times, and whether any line waited.
     waited_ns: u64,
     waits: bool,
     number: u64,
@@ -38,16 +38,16 @@ struct Kept {
     device: u16,
 }
 
-/// What was read.
+/// The operations that were read.
 #[derive(Debug)]
 pub struct Played {
     /// In the order of their times, the first of them at zero.
     pub lines: Vec<Line>,
     /// The time of the first of them, as recorded.
     pub begin_ns: u64,
-    /// What they went to, as the recording names it.
+    /// The name that the recording gives the device of the operations.
     pub device: String,
-    /// What the reader of a plan must know.
+    /// Notes that the reader of a plan must know.
     pub notes: Vec<String>,
 }
 

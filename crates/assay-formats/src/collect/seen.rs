@@ -9,7 +9,7 @@ pub(super) const SECTOR: u64 = 512;
 /// Upper bound on the size of an operation; larger ones are ignored.
 pub(super) const BYTES_MAX: u64 = 1 << 32;
 
-/// What a line of a trace is.
+/// The content of a line of a trace.
 pub(super) enum LineContent<'a> {
     /// No line of a trace.
     Nothing,
@@ -25,7 +25,7 @@ pub(super) enum LineContent<'a> {
     Event(Event<'a>),
 }
 
-/// What a line of blkparse says, in whatever format.
+/// The values in a line of blkparse, in whatever format.
 pub(super) struct Blkparse<'a> {
     pub device: Cow<'a, str>,
     pub action: &'a str,

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 #[derive(Default)]
 pub(super) struct Reader {
     mode: Mode,
-    /// What `blkparse -f` was given, if the user says so.
+    /// The format that `blkparse -f` was given, if the user says so.
     blkparse: Option<Format>,
     /// Damaged lines by what is wrong with them: prose behind a table is one remark, not one for each line.
     damaged: BTreeMap<&'static str, DamagedLines>,

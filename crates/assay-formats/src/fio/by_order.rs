@@ -11,7 +11,7 @@ use assay_base::{Bytes, Fault, Share};
 use assay_model::Address;
 use assay_model::size::{Size, Sizes};
 
-/// What fio does with one direction of such a job.
+/// The operations of one direction of such a job.
 #[derive(Clone, Debug)]
 pub(super) struct ByOrder {
     sequential: Size,
@@ -31,7 +31,7 @@ pub(super) struct StreamOfOrder {
     pub share: Share,
 }
 
-/// What `bs_is_seq_rand` makes of a job; `None` without it.
+/// The sizes by order of a job with `bs_is_seq_rand`; `None` without it.
 pub(super) fn by_order(job: &Job<'_>, mode: Mode) -> Result<Option<ByOrder>, Fault> {
     let is_asked = job.flag("bs_is_seq_rand")?;
     let Some(entry) = job.entry("bs_is_seq_rand").filter(|_| is_asked) else { return Ok(None) };

@@ -35,7 +35,7 @@ pub struct Key {
     pub aliases: &'static [&'static str],
     /// How it is treated.
     pub class: Class,
-    /// What it specifies; may be empty.
+    /// The meaning of the key; may be empty.
     pub means: &'static str,
     /// The difference from fio, or the reason for its class; for an exact key, what is worth knowing about it. May be
     /// empty.

@@ -6,22 +6,22 @@ use assay_model::plan::{Block, Work};
 use assay_model::size::Size;
 use assay_model::{Address, Extent};
 
-/// What all streams of a job have in common.
+/// The properties that all streams of a job have in common.
 pub(super) struct Own {
-    /// What written data compress to, and how much of them repeats.
+    /// The share that written data compress to, and the share of them that repeats.
     pub content: (Share, Share),
     pub durable: bool,
     pub copies: u64,
 }
 
 impl Own {
-    /// What a stream does whose sizes and places come from a recording.
+    /// The work of a stream whose sizes and places come from a recording.
     pub(super) fn recorded(&self, direction: Direction) -> Work {
         let whole = Extent::new(assay_model::Amount::ZERO, None);
         self.block(direction, Size::fixed(Bytes::new(1)), Address::Recorded, whole, None)
     }
 
-    /// What a stream of blocks does.
+    /// The work of a stream of blocks.
     pub(super) fn block(
         &self,
         direction: Direction,
@@ -63,7 +63,7 @@ pub(super) fn durable(job: &Job<'_>) -> Result<bool, Fault> {
     }
 }
 
-/// What written data compress to, and how much of them repeats.
+/// The share that written data compress to, and the share of them that repeats.
 pub(super) fn content(job: &Job<'_>) -> Result<(Share, Share), Fault> {
     let compressible = job.percent("buffer_compress_percentage")?.unwrap_or(0);
     let duplicates = job.percent("dedupe_percentage")?.unwrap_or(0);

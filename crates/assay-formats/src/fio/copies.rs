@@ -28,10 +28,10 @@ use assay_model::{Address, Extent, Flush, Life};
 const AFTER_WRITES: &str = ".flushes";
 const AT_END: &str = ".end-flush";
 
-/// What all copies of a job have in common.
+/// The properties that all copies of a job have in common.
 struct JobLoad<'a> {
     mode: Mode,
-    /// What `bs_is_seq_rand` makes of the job.
+    /// The sizes by order, if the job has `bs_is_seq_rand`.
     order: Option<ByOrder>,
     /// The sizes of reads and of writes.
     sizes: [Size; 2],
@@ -282,7 +282,7 @@ impl Made<'_> {
     }
 }
 
-/// What the stream of a direction of a copy does.
+/// The work of the stream of a direction of a copy.
 fn work(job: &Job<'_>, load: &JobLoad<'_>, copy: &JobCopy, direction: Direction) -> Result<Work, Fault> {
     let is_looped = copy.looped.is_some();
     let size = &load.sizes[index(direction)];

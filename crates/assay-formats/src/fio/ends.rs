@@ -8,7 +8,7 @@ use assay_base::{Bytes, Fault, Rate, Span};
 use assay_model::Life;
 use assay_model::size::Size;
 
-/// What all copies of a job have in common.
+/// The properties that all copies of a job have in common.
 #[derive(Clone, Debug)]
 pub(super) struct Ends {
     runtime: Option<Span>,
@@ -87,7 +87,7 @@ impl Ends {
         }
     }
 
-    /// Where a job says how it ends.
+    /// The place where a job says how it ends.
     fn place(&self, job: &Job<'_>) -> Place {
         let keys = ["number_ios", "io_size", "size", "runtime"];
         keys.into_iter().find_map(|key| job.entry(key)).map_or(job.section.place, |entry| entry.place)

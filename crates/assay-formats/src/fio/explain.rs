@@ -14,11 +14,11 @@ pub struct Line {
     pub line: usize,
     /// Its section.
     pub section: String,
-    /// As it is written, with its value.
+    /// The key as it is written, with its value.
     pub written: String,
     /// How it is treated.
     pub class: Class,
-    /// What it means, and the difference or the reason.
+    /// The meaning of the key, and the difference from fio or the reason.
     pub means: String,
 }
 

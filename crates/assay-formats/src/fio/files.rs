@@ -10,7 +10,7 @@ use assay_model::size::Size;
 use assay_model::workload::MOST_STREAMS;
 use assay_model::{Amount as Part, Extent};
 
-/// Which jobs of a job file are run, and on which targets.
+/// The choice of the jobs of a job file that are run, and of their targets.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
     /// Names of the jobs to run; if it is empty, all jobs are run.
@@ -190,7 +190,7 @@ pub(super) fn refuse_other_count(jobs: &[Job<'_>], choice: &Choice) -> Result<()
     ))
 }
 
-/// What a copy uses of its files.
+/// The part of its files that a copy uses.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Used {
     /// The files, in the order of the targets.

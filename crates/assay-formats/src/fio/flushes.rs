@@ -5,7 +5,7 @@ use super::job::Job;
 use super::order::Mode;
 use assay_base::Fault;
 
-/// What all copies of a job have in common.
+/// The properties that all copies of a job have in common.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Flushes {
     /// The number of writes after which a flush follows.

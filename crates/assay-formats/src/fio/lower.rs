@@ -123,7 +123,7 @@ pub(super) struct Made<'a> {
     pub last: Vec<String>,
     /// How the jobs use their files.
     pub ways: Ways,
-    /// What is done with the data of the current job.
+    /// The seals that the current job writes into its data, or looks for in them.
     sealing: Option<Sealing>,
 }
 

@@ -42,7 +42,7 @@ pub use text::{JobFile, looks_like, read};
 
 use crate::collect::Played;
 
-/// What a job file may ask of the machine that reads it.
+/// The questions that a job file may ask of the machine that reads it.
 pub trait Surroundings {
     /// The text of an included file, which is looked for in the working directory, then beside the file called
     /// `beside`. The error is the reason.

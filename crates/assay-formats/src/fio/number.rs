@@ -3,7 +3,7 @@
 
 use assay_base::Span;
 
-/// What is wrong with the bytes `from..to` of a value, and what to write.
+/// A mistake in the bytes `from..to` of a value, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Wrong {
     pub from: usize,

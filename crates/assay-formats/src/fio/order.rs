@@ -92,8 +92,8 @@ pub(super) fn mode(job: &Job<'_>) -> Result<Mode, Fault> {
     }
 }
 
-/// Where operations of `size` go. `several` says that the job has several sizes, `together` that reads and writes are
-/// in one loop and share one order.
+/// Chooses the address of operations of `size`. `several` says that the job has several sizes, `together` that reads
+/// and writes are in one loop and share one order.
 pub(super) fn address(
     job: &Job<'_>,
     mode: Mode,

@@ -11,7 +11,7 @@ use assay_model::mix::{Spread, Think};
 use assay_model::plan::Arrival;
 use assay_model::size::Size;
 
-/// When the operations of one copy are due.
+/// The times at which the operations of one copy are due.
 #[derive(Clone, Debug)]
 pub(super) struct Pace {
     /// The arrivals of reads and of writes.

@@ -9,7 +9,7 @@ use assay_base::Fault;
 use assay_model::page_cache::{Advice, PageCached};
 use std::collections::BTreeMap;
 
-/// What the jobs ask for, by target: the name of the job, and `None` for direct I/O.
+/// The wishes of the jobs by target: the name of the job, and `None` for direct I/O.
 #[derive(Debug, Default)]
 pub(super) struct Ways(BTreeMap<u16, (String, Option<PageCached>)>);
 
@@ -88,7 +88,7 @@ fn remark(job: &Job<'_>, buffered: bool) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What the kernel is told about the order of a job's operations.
+/// The advice to the kernel about the order of a job's operations.
 fn advice(job: &Job<'_>, mode: Mode) -> Result<Advice, Fault> {
     let by_mode = if mode.random { Advice::Random } else { Advice::Sequential };
     let Some((entry, value)) = job.value("fadvise_hint")? else { return Ok(by_mode) };

@@ -6,7 +6,7 @@ use super::text::Entry;
 use assay_base::Fault;
 use assay_model::workload::Sealing;
 
-/// What is done with the data of a job.
+/// The seals that a job writes into its data, or looks for in them.
 pub(super) fn sealing(job: &Job<'_>, mode: Mode) -> Result<Option<Sealing>, Fault> {
     let left = left(job)?;
     let Some((method, _)) =

@@ -18,7 +18,7 @@ pub(super) struct Done {
     pub names: Vec<String>,
     /// All its streams.
     pub streams: Vec<String>,
-    /// What is done with its data.
+    /// The seals that it writes into its data, or looks for in them.
     pub sealing: Option<Sealing>,
 }
 
@@ -134,11 +134,15 @@ fn in_flight(jobs: &[Job<'_>], steps: &[Step], load: &mut Load) -> Result<(), Fa
     let (mut alone, mut in_lanes) = (vec![0u64; steps.len()], vec![0u64; steps.len()]);
     for stream in &load.streams {
         let own = if let Arrival::Closed { in_flight } = stream.arrival { in_flight.into() } else { 1 };
-        step_of.get(stream.name.as_str()).into_iter().for_each(|at| alone[*at] += own);
+        if let Some(at) = step_of.get(stream.name.as_str()) {
+            alone[*at] += own;
+        }
     }
     for lane in &load.lanes {
         let at = lane.streams.first().and_then(|name| step_of.get(name.as_str()));
-        at.into_iter().for_each(|at| in_lanes[*at] += u64::from(lane.in_flight_bound));
+        if let Some(at) = at {
+            in_lanes[*at] += u64::from(lane.in_flight_bound);
+        }
     }
     let all = alone.iter().zip(&in_lanes).map(|(alone, in_lanes)| alone + in_lanes).max().unwrap_or(0);
     if let Some(job) = jobs.first().filter(|_| all > LARGEST_BOUND.into()) {

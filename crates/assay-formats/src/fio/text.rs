@@ -15,7 +15,7 @@ const MOST_INCLUDES: usize = 32;
 /// Upper bound on the length of a value, in bytes, after its variables were replaced.
 const LONGEST_VALUE: usize = 16_384;
 
-/// Where a word stands: file, line, first byte and number of bytes.
+/// The place of a word: file, line, first byte and number of bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Place {
     pub file: usize,

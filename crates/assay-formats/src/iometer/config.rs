@@ -7,7 +7,7 @@ use assay_base::{Bytes, Span};
 pub struct Config {
     /// The version of IOmeter that wrote it.
     pub version: String,
-    /// What its author wrote about it; may be empty.
+    /// The description that its author wrote; may be empty.
     pub description: String,
     /// The measured time; zero where IOmeter runs until a person stops it.
     pub run_time: Span,
@@ -69,12 +69,12 @@ pub struct Worker {
 pub struct Settings {
     /// Outstanding I/Os on each target.
     pub in_flight: u32,
-    /// Where its part of a target begins.
+    /// The beginning of its part of a target.
     pub start: Bytes,
     /// The length of that part; zero if it reaches to the end of the target.
     pub length: Bytes,
-    /// What is written: 0 repeating bytes, 1 the same random bytes again and again, 2 random bytes. `None` if the file
-    /// does not say, as files of older versions do not.
+    /// The pattern of written data: 0 repeating bytes, 1 the same random bytes again and again, 2 random bytes. `None` if
+    /// the file does not say, as files of older versions do not.
     pub pattern: Option<u64>,
     /// The seed of its random numbers, if the file fixes it.
     pub seed: Option<u64>,

@@ -12,7 +12,7 @@ const LONGEST_NAME: usize = 24;
 /// The loops that run at the same time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// What distinguishes it from the other steps.
+    /// The words that distinguish it from the other steps.
     pub title: String,
     /// The names of all targets of the step, in the form that a workload may use.
     pub(super) targets: Vec<String>,
@@ -31,7 +31,7 @@ pub(super) struct Loop {
     pub target: Option<String>,
 }
 
-/// What is wrong, and what to do.
+/// The mistake, and the remedy.
 type Wrong = (String, String);
 
 /// The steps of a configuration, in the order in which IOmeter goes through them: for each access specification every

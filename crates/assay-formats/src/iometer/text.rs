@@ -5,7 +5,7 @@ use assay_base::Fault;
 /// Upper bound on the length of a text, in bytes.
 const LONGEST: usize = 1 << 20;
 
-/// What a line is.
+/// The kind of a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum LineKind {
     /// A label in lower case, without the apostrophe and the equals signs.

@@ -33,7 +33,7 @@ pub(super) struct Layout {
     pub sizes: Vec<Sizes>,
 }
 
-/// What a database has of its target, in bytes.
+/// The bytes that a database has of its target.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Sizes {
     /// Its size at the beginning.

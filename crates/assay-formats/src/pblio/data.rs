@@ -82,9 +82,9 @@ pub struct Data {
     /// ASU and direction of each flow.
     flows: Vec<(usize, Direction)>,
     all: Spc,
-    /// What the cache counted, of a run with one.
+    /// The counters of the cache, in a run with one.
     cache: Option<CacheCounters>,
-    /// When the run began, in seconds since 1970.
+    /// The beginning of the run, in seconds since 1970.
     started: i64,
     period_ns: u64,
     /// `reached_ns` is the measured time so far, and `written_ns` the measured time at the last line.

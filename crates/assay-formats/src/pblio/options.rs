@@ -145,7 +145,7 @@ impl Asked {
     }
 }
 
-/// What commas separate, without empty parts.
+/// Splits a list at its commas; empty parts are left out.
 fn list(value: &str) -> Vec<String> {
     value.split(',').filter(|one| !one.is_empty()).map(str::to_owned).collect()
 }

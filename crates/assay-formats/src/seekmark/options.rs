@@ -32,7 +32,7 @@ pub enum Command {
     Run(Vec<Asked>),
 }
 
-/// What the threads do to the target.
+/// The kind of operations of the threads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// Read.
@@ -69,7 +69,7 @@ pub struct Asked {
     pub limit: Option<u64>,
     /// Pause before each operation.
     pub pause: Span,
-    /// What the threads do.
+    /// The kind of operations of the threads.
     pub mode: Mode,
     /// Whether only the total is printed.
     pub quiet: bool,

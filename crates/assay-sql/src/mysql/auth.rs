@@ -5,7 +5,7 @@ use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY as SHA1, digest};
 /// The way that servers begin with unless they are told otherwise.
 pub(super) const NATIVE: &str = "mysql_native_password";
 
-/// What is sent for a way and a scramble, or why nothing is.
+/// Returns the proof for a way of authentication and a scramble, or why there is none.
 pub(super) fn answer(way: &str, scramble: &[u8], password: Option<&[u8]>) -> Result<Vec<u8>, String> {
     match way {
         NATIVE | "" => Ok(password.map_or_else(Vec::new, |password| native(password, scramble))),

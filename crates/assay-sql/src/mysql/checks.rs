@@ -16,7 +16,7 @@ const CENTS: i64 = 100;
 /// time as they take.
 const SETTINGS: &str = "SET SESSION tmp_memory_table_size = 268435456, max_heap_table_size = 268435456, \
      join_cache_level = 4, max_statement_time = 0";
-/// As the server has them, afterwards.
+/// Restores the settings of the server afterwards.
 const USUAL: &str = "SET SESSION tmp_memory_table_size = DEFAULT, max_heap_table_size = DEFAULT, \
      join_cache_level = DEFAULT, max_statement_time = DEFAULT";
 const SNAPSHOT: &str = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ; \
@@ -34,7 +34,7 @@ pub fn totals(connection: &mut Connection) -> Result<Totals, Trouble> {
     sums(row).map_err(|why| Trouble::host(format!("{}: {}", connection.shown(), one_line(why))))
 }
 
-/// What is missing or cannot be read is not taken for nothing.
+/// A row that is missing or cannot be read is a failure; it does not count as zero.
 fn sums(row: Option<&Row>) -> io::Result<Totals> {
     let row = row.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the sums have no answer"))?;
     Ok(Totals { next_orders: row.big(0)?, payments: row.big(1)?, ytd: row.big(2)? })

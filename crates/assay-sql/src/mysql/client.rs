@@ -33,7 +33,7 @@ pub(super) struct Client {
     districts: i32,
 }
 
-/// What an answer must have, or the data is not what was loaded.
+/// Returns the row that an answer must have; without it the data is not what was loaded.
 fn row<'a>(answers: &'a [Answer], at: usize, what: &str) -> Result<&'a Row, Fault> {
     answers.get(at).and_then(|answer| answer.one()).ok_or_else(|| Fault::missing_row(what))
 }
@@ -374,7 +374,7 @@ fn take_from_stock(taken: &Taken) -> String {
     )
 }
 
-/// What a flight has read of the items and the stock of an order.
+/// Combines the rows of the items and of the stock that a flight has read for an order.
 fn fill(asked: &NewOrder, items: &[Row], stock: &[Row]) -> Result<Filled, Fault> {
     let items = items
         .iter()

@@ -212,7 +212,7 @@ fn names(connection: &mut Connection, sql: &str) -> Result<Vec<String>, Trouble>
         .map_err(|why| Trouble::host(format!("{}: {why}", connection.shown())))
 }
 
-/// What is not as a load makes it, as a refusal.
+/// Refuses names of objects that are not as a load makes them.
 pub(super) fn refused(connection: &Connection, names: &[&str]) -> Result<(), Trouble> {
     if names.is_empty() {
         return Ok(());

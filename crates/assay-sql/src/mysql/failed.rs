@@ -22,7 +22,7 @@ pub(super) struct Refusal {
 const AGAIN: [u16; 3] = [1213, 1205, 1020];
 /// The statement was ended from outside, or exceeded its time limit. Both can happen after the statement has committed.
 const ENDED: [u16; 5] = [1053, 1317, 1927, 1969, 4031];
-/// Those of [`ENDED`] after which the server ends the connection.
+/// The errors of [`ENDED`] after which the server ends the connection.
 const ENDS: [u16; 3] = [1053, 1927, 4031];
 
 /// The SQLSTATE with which our procedures report that a row does not exist that must exist.

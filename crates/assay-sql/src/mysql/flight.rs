@@ -24,7 +24,7 @@ impl Answer {
     }
 }
 
-/// What the next packet is.
+/// The kind of packet that is expected next.
 #[derive(Debug)]
 enum Next {
     /// The beginning of an answer.

@@ -17,7 +17,7 @@ use assay_base::text::one_line;
 /// The oldest version that is supported.
 const OLDEST: (u32, u32) = (10, 6);
 
-/// What is in a database.
+/// The content of a database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     /// It does not exist.
@@ -140,11 +140,11 @@ impl Permit {
     pub(super) fn shown(&self) -> String {
         shown(&self.url)
     }
-    /// What stands before the names of tables.
+    /// The prefix of the names of tables.
     pub(super) fn prefix(&self) -> String {
         prefix(&self.url.database)
     }
-    /// What was found in it.
+    /// The content that was found.
     pub(super) fn found(&self) -> Found {
         self.found
     }
@@ -155,7 +155,7 @@ pub(super) fn shown(url: &MysqlUrl) -> String {
     one_line(url)
 }
 
-/// What a failure of a statement means that is not part of a transaction of the load.
+/// Translates the failure of a statement that is not part of a transaction of the load.
 pub(super) fn trouble(url: &MysqlUrl, why: &Failed) -> Trouble {
     let at = shown(url);
     let remedy = match why.code() {

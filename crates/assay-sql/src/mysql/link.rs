@@ -184,12 +184,12 @@ impl Link {
         self.ask(&[&[QUERY], sql.as_bytes()].concat(), None, false)
     }
 
-    /// As [`Link::simple`], for statements whose answers are not needed.
+    /// Runs statements as [`Link::simple`] does, whose answers are not needed.
     pub(super) fn run(&mut self, sql: &str) -> Result<(), Failed> {
         self.simple(sql).map(drop)
     }
 
-    /// As [`Link::simple`], for a statement that reads the file `name`, whose content is sent from memory.
+    /// Runs a statement as [`Link::simple`] does that reads the file `name`, whose content is sent from memory.
     pub(super) fn run_with(&mut self, sql: &str, name: &str, file: &[u8]) -> Result<(), Failed> {
         self.ask(&[&[QUERY], sql.as_bytes()].concat(), Some((name, file)), false).map(drop)
     }
@@ -222,7 +222,8 @@ impl Link {
         self.ask(&execution(statement, values), None, true)
     }
 
-    /// As [`Link::execute`], without blocking: [`Link::read`] reads the answers, and [`Link::landed`] returns them.
+    /// Begins as [`Link::execute`] does, without blocking: [`Link::read`] reads the answers, and [`Link::landed`]
+    /// returns them.
     pub(super) fn take_off(&mut self, statement: Prepared, values: &[Bound<'_>]) {
         let sent = self.wire.line.set_waiting(false).and_then(|()| self.wire.ask_now(&execution(statement, values)));
         self.flight = Some(Flight::new(true, sent.err()));
@@ -420,7 +421,7 @@ mod tests {
         stream.read_exact(&mut vec![0; usize::from(head[0]) | usize::from(head[1]) << 8]).unwrap();
     }
 
-    /// What a client sends to a server that answers every question by asking for this file, and may get it.
+    /// Returns what a client sends to a server that answers every question by asking for this file, and may get it.
     fn sent_to_a_server_that_asks_for(
         (file, gets_it): (&[u8], bool),
         client: impl FnOnce(&mut Link) -> Result<(), Failed>,

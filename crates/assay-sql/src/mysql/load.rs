@@ -23,12 +23,12 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// What is to be loaded.
+/// The settings of a load: where and how a population is loaded.
 #[derive(Clone, Debug)]
 pub struct Loading {
-    /// Where.
+    /// The database that is loaded.
     pub url: MysqlUrl,
-    /// What.
+    /// The population that is loaded.
     pub population: Population,
     /// The name of this load; a load that goes on keeps the name it began with.
     pub run: String,
@@ -163,7 +163,7 @@ fn depends(connection: &mut Connection) -> Result<Vec<String>, Trouble> {
     names(connection, &sql).map(|names| names.into_iter().collect())
 }
 
-/// Who loads.
+/// The connections and settings of a load.
 struct Loaders<'a> {
     permit: &'a Arc<Permit>,
     loading: &'a Loading,

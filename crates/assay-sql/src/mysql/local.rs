@@ -22,7 +22,7 @@ pub struct Directories {
 }
 
 impl Directories {
-    /// Those of the server with this process, if this process may look into them.
+    /// Finds the directories of the server with this process, if this process may look into them.
     pub(super) fn find(process: i32, database: &str, data: &str, log: &str, binary_log: &str) -> Option<Directories> {
         let data = Path::new(data);
         let works_in = identity(Path::new(&format!("/proc/{process}/cwd")))?;

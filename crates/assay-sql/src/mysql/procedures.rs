@@ -47,12 +47,12 @@ impl Procedures {
         outcome(transaction, answers)
     }
 
-    /// As [`Procedures::execute`], as far as the call; its [`outcome`] follows when it is answered.
+    /// Begins as [`Procedures::execute`] does, as far as the call; its [`outcome`] follows when it is answered.
     pub(super) fn take_off(&self, link: &mut Link, transaction: &Transaction) {
         self.call(transaction, None, |call, values| link.take_off(call, values));
     }
 
-    /// What is called for a transaction, and with which arguments.
+    /// Calls the procedure of a transaction with its arguments.
     fn call<T>(
         &self,
         transaction: &Transaction,
@@ -94,7 +94,7 @@ impl Procedures {
     }
 }
 
-/// What the answers to a call mean.
+/// Reads the outcome of a transaction from the answers to its call.
 pub(super) fn outcome(transaction: &Transaction, answers: Result<Vec<Answer>, Failed>) -> Result<Outcome, Fault> {
     let answers = if transaction.writes() { writes(answers)? } else { answers.map_err(|why| why.fault())? };
     let row = answers.first().and_then(|answer| answer.one());
@@ -177,7 +177,7 @@ fn ordered(row: &Row, count: usize) -> io::Result<Ordered> {
     Ok(Ordered { order: row.int(0)?, total: row.big(1)?, lines })
 }
 
-/// What a customer is told, from a row about customer and order and a row for each line.
+/// Reads the status of an order from a row about customer and order and a row for each line.
 pub(super) fn status(row: &Row, lines: &[Row]) -> io::Result<Status> {
     let (customer, balance) = (row.int(0)?, row.big(1)?);
     if row.is_null(2) {

@@ -12,7 +12,7 @@ const LONG: u8 = 3;
 const INT24: u8 = 9;
 const LONGLONG: u8 = 8;
 
-/// What is wrong with an answer that cannot be read.
+/// The error for an answer that cannot be read.
 pub(super) fn nonsense(what: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, format!("the server's answer makes no sense: {what}"))
 }
@@ -59,7 +59,7 @@ pub(super) fn column_type(definition: &[u8]) -> io::Result<u8> {
 pub(super) enum Form {
     /// Every value is written out.
     Text,
-    /// As these types want it.
+    /// The binary form of these types.
     Binary(Arc<[u8]>),
 }
 
@@ -77,7 +77,7 @@ fn wrong(column: usize, wanted: &str) -> io::Error {
 }
 
 impl Row {
-    /// Of so many columns.
+    /// Parses a row of so many columns.
     pub(super) fn parse(bytes: Bytes, columns: usize, form: Form) -> io::Result<Row> {
         let found = match &form {
             Form::Text => text_columns(&bytes, columns)?,

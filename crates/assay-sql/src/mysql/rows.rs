@@ -33,7 +33,7 @@ impl Lines {
     }
 }
 
-/// What stands for a null in a line.
+/// The mark of a null in a line.
 const NULL: &str = "\\N";
 
 fn value(value: Value<'_>, kind: ColumnKind, out: &mut String) {

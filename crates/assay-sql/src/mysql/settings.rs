@@ -8,7 +8,7 @@ use super::schema::literal;
 use crate::trouble::Trouble;
 use std::collections::BTreeMap;
 
-/// What is read, as far as the version knows it.
+/// The names of the settings that are read, as far as the version knows them.
 const NAMES: [&str; 32] = [
     "autocommit",
     "binlog_format",
@@ -44,7 +44,7 @@ const NAMES: [&str; 32] = [
     "wsrep_on",
 ];
 
-/// What a session works with.
+/// The settings that a session works with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// The settings of the server, as it writes them.

@@ -86,7 +86,7 @@ impl Wire {
         self.send(payload)
     }
 
-    /// As [`Wire::ask`], as much as the connection takes now.
+    /// Asks as [`Wire::ask`] does, as much as the connection takes now.
     pub(super) fn ask_now(&mut self, payload: &[u8]) -> io::Result<()> {
         self.sequence = 0;
         self.pack(payload);

@@ -26,7 +26,7 @@ pub fn totals(connection: &mut Connection) -> Result<Totals, Trouble> {
     sums(row).map_err(|why| Trouble::host(format!("{}: {}", connection.shown(), one_line(why))))
 }
 
-/// What is missing or cannot be read is not taken for nothing.
+/// A row that is missing or cannot be read is a failure; it does not count as zero.
 fn sums(row: Option<&Row>) -> io::Result<Totals> {
     let row = row.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "the sums have no answer"))?;
     Ok(Totals { next_orders: row.written(0)?, payments: row.written(1)?, ytd: row.written(2)? })

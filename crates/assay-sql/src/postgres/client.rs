@@ -40,7 +40,7 @@ pub(super) struct Client {
     stock_level: Statement,
 }
 
-/// Those of a new order.
+/// The statements of a new order.
 #[derive(Debug)]
 struct OrderStatements {
     warehouse: Statement,
@@ -54,7 +54,7 @@ struct OrderStatements {
     lines: Statement,
 }
 
-/// Those of a payment.
+/// The statements of a payment.
 #[derive(Debug)]
 struct PaymentStatements {
     warehouse: Statement,
@@ -65,7 +65,7 @@ struct PaymentStatements {
     history: Statement,
 }
 
-/// Those of an order status.
+/// The statements of an order status.
 #[derive(Debug)]
 struct StatusStatements {
     by_id: Statement,
@@ -73,7 +73,7 @@ struct StatusStatements {
     lines: Statement,
 }
 
-/// Those of a delivery.
+/// The statements of a delivery.
 #[derive(Debug)]
 struct DeliveryStatements {
     oldest: Statement,
@@ -242,7 +242,7 @@ impl DeliveryStatements {
     }
 }
 
-/// What an answer must have, or the data is not what was loaded.
+/// Returns the row that an answer must have; without it the data is not what was loaded.
 fn row<'a>(answers: &'a [Answer], at: usize, what: &str) -> Result<&'a Row, Fault> {
     answers.get(at).and_then(|answer| answer.one()).ok_or_else(|| Fault::missing_row(what))
 }
@@ -475,7 +475,7 @@ fn last_order(rows: &[Row]) -> io::Result<Option<LastOrder>> {
     Ok(Some(LastOrder { id: first.int(0)?, entered: first.time(1)?, carrier, lines }))
 }
 
-/// What a flight has read of the items and the stock of an order.
+/// Combines the rows of the items and of the stock that a flight has read for an order.
 fn fill(asked: &NewOrder, items: &[Row], stock: &[Row]) -> Result<Filled, Fault> {
     let items = items
         .iter()

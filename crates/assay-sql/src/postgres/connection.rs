@@ -74,7 +74,7 @@ impl Connection {
         self.permit.has_held()
     }
 
-    /// What stands before the names of tables.
+    /// The prefix of the names of tables.
     pub(super) fn prefix(&self) -> String {
         self.permit.prefix()
     }
@@ -89,7 +89,7 @@ impl Connection {
         with_prefix(&self.prefix(), sql)
     }
 
-    /// What a failure of a statement means that is not part of a transaction of the load.
+    /// Translates the failure of a statement that is not part of a transaction of the load.
     pub(super) fn trouble(&self, why: &Failed) -> Trouble {
         trouble(&self.url, why)
     }

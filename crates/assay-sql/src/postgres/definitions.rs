@@ -10,7 +10,7 @@ use crate::trouble::Trouble;
 use assay_model::tpcc::{ColumnKind, Table};
 use std::collections::BTreeMap;
 
-/// What stands in a schema under our names.
+/// The objects of a schema that have our names.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     tables: BTreeMap<String, String>,
@@ -76,7 +76,7 @@ impl Found {
     }
 }
 
-/// What a load that goes on, or has nothing left to do, needs.
+/// Refuses a schema that lacks what a load needs that goes on, or has nothing left to do.
 pub(super) fn loadable(connection: &Connection, found: &Found, complete: bool) -> Result<(), Trouble> {
     let mut missing: Vec<String> = found.missing_tables().into_iter().map(str::to_owned).collect();
     if complete {
@@ -94,7 +94,7 @@ pub(super) fn loadable(connection: &Connection, found: &Found, complete: bool) -
     )))
 }
 
-/// What a run needs, and a check.
+/// Refuses a database that lacks what a run or a check needs.
 pub(super) fn usable(connection: &mut Connection) -> Result<(), Trouble> {
     let found = Found::read(connection)?;
     found.refuse_foreign(connection)?;

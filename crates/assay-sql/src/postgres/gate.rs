@@ -18,7 +18,7 @@ const OLDEST: i64 = 120_000;
 /// "Astc": the first half of the advisory lock's key. The second half follows from the schema.
 const LOCK: i32 = 0x4173_7463;
 
-/// What is in a schema.
+/// The content of a schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     /// It does not exist.
@@ -150,7 +150,7 @@ impl Permit {
     pub(super) fn shown(&self) -> String {
         shown(&self.url)
     }
-    /// What stands before the names of tables.
+    /// The prefix of the names of tables.
     pub(super) fn prefix(&self) -> String {
         prefix(&self.url.schema)
     }
@@ -158,7 +158,7 @@ impl Permit {
     pub(super) fn schema(&self) -> &str {
         &self.url.schema
     }
-    /// What was found in it.
+    /// The content that was found.
     pub(super) fn found(&self) -> Found {
         self.found
     }
@@ -169,7 +169,7 @@ pub(super) fn shown(url: &PostgresUrl) -> String {
     one_line(url)
 }
 
-/// What a failure of a statement means that is not part of a transaction of the load.
+/// Translates the failure of a statement that is not part of a transaction of the load.
 pub(super) fn trouble(url: &PostgresUrl, why: &Failed) -> Trouble {
     let at = shown(url);
     let remedy = match why.code() {

@@ -264,7 +264,7 @@ impl Link {
         self.answers()
     }
 
-    /// As [`Link::simple`], for statements whose answers are not needed.
+    /// Runs statements as [`Link::simple`] does, whose answers are not needed.
     pub(super) fn run(&mut self, sql: &str) -> Result<(), Failed> {
         self.simple(sql).map(drop)
     }
@@ -293,7 +293,8 @@ impl Link {
         self.answers()
     }
 
-    /// As [`Link::fly`], without blocking: [`Link::read`] reads the answers, and [`Link::landed`] returns them.
+    /// Begins as [`Link::fly`] does, without blocking: [`Link::read`] reads the answers, and [`Link::landed`] returns
+    /// them.
     pub(super) fn take_off(&mut self) {
         frontend::sync(&mut self.wire.line.outgoing);
         let sent = self.wire.line.set_waiting(false).and_then(|()| self.wire.line.send_now());

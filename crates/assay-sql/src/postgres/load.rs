@@ -18,12 +18,12 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-/// What is to be loaded.
+/// The settings of a load: where and how a population is loaded.
 #[derive(Clone, Debug)]
 pub struct Loading {
-    /// Where.
+    /// The database that is loaded.
     pub url: PostgresUrl,
-    /// What.
+    /// The population that is loaded.
     pub population: Population,
     /// The name of this load; a load that goes on keeps the name it began with.
     pub run: String,
@@ -96,7 +96,7 @@ fn clear(connection: &mut Connection, marker: &Marker) -> Result<(), Trouble> {
     connection.transaction(|link| link.run(&drops).and_then(|()| link.run(&tables)))
 }
 
-/// Who loads.
+/// The connections and settings of a load.
 struct Loaders<'a> {
     permit: &'a Arc<Permit>,
     loading: &'a Loading,

@@ -80,7 +80,7 @@ pub fn mark(connection: &mut Connection, run: &str, sessions: u32) -> Result<(),
     })
 }
 
-/// What the database has kept of a run, whose load had orders up to a number.
+/// Reads the commits of a run that the database has kept; the load had orders up to a number.
 pub fn kept(connection: &mut Connection, run: &str, loaded: i32) -> Result<Kept, Trouble> {
     let prefix = connection.prefix();
     let sql = with_prefix(&prefix, &format!("SELECT session, seq FROM @assay_session WHERE run = {}", literal(run)));

@@ -117,7 +117,7 @@ fn customer_arguments(customer: &By) -> [Bound<'_>; 2] {
     }
 }
 
-/// What the answers to a call, and to the mark with it, mean.
+/// Reads the outcome of a transaction from the answers to its call and to the mark with it.
 pub(super) fn outcome(
     link: &Link,
     transaction: &Transaction,

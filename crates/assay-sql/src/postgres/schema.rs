@@ -2,7 +2,7 @@
 
 use assay_model::tpcc::{ColumnKind, Table};
 
-/// What stands before the name of a table. The name of the schema has no quotation marks in it; see `url`.
+/// The prefix of the name of a table. The name of the schema has no quotation marks in it; see `url`.
 pub(super) fn prefix(schema: &str) -> String {
     format!("\"{schema}\".")
 }

@@ -39,7 +39,7 @@ impl Session {
         Session::with_mark(connection, scale, mode, None)
     }
 
-    /// The same as one of the sessions of a run, which sets its row with each transaction that writes.
+    /// Makes one of the sessions of a run, which sets its row with each transaction that writes.
     pub fn marked(
         connection: Connection,
         scale: Scale,
@@ -79,7 +79,7 @@ impl Session {
         &mut self.connection
     }
 
-    /// As [`Execute::execute`]. A connection that was lost is made again for the next transaction.
+    /// Executes as [`Execute::execute`] says. A connection that was lost is made again for the next transaction.
     pub fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, Fault> {
         if !self.is_ready() {
             self.connect_again()?;

@@ -9,7 +9,7 @@ use crate::trouble::Trouble;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// What is read, as far as the version knows it.
+/// The names of the settings that are read, as far as the version knows them.
 const NAMES: [&str; 22] = [
     "autovacuum",
     "checkpoint_completion_target",
@@ -35,7 +35,7 @@ const NAMES: [&str; 22] = [
     "wal_writer_delay",
 ];
 
-/// What a session works with.
+/// The settings that a session works with.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Settings {
     /// The settings of the server, as it writes them.

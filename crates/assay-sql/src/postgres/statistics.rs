@@ -75,7 +75,7 @@ pub fn times_log_syncs(connection: &mut Connection) -> Result<bool, Trouble> {
 /// Since when the server is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Life {
-    /// When its first process was started.
+    /// The moment at which its first process was started.
     pub started: String,
     /// When its counters began: also whenever it has to recover, because it was not stopped in order
     /// (<https://www.postgresql.org/docs/current/monitoring-stats.html>: "starting from an unclean shutdown").

@@ -33,7 +33,7 @@ pub(crate) struct Ended {
 #[derive(Clone)]
 pub struct Account {
     state: Arc<Mutex<State>>,
-    /// What the database was loaded with.
+    /// The scale with which the database was loaded.
     scale: Scale,
 }
 

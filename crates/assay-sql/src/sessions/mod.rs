@@ -47,9 +47,9 @@ impl<C: Fn() -> Instant + Clone + Send + 'static> Sessions<C> {
         Sessions::acknowledging(sessions, asking, clock, None)
     }
 
-    /// As [`Sessions::start`], with a ledger that receives each commit. With a ledger, each session has a thread of its
-    /// own: writing to the ledger takes time, in which a single thread could not read the answers to the other
-    /// sessions.
+    /// Starts as [`Sessions::start`] does, with a ledger that receives each commit. With a ledger, each session has a
+    /// thread of its own: writing to the ledger takes time, in which a single thread could not read the answers to the
+    /// other sessions.
     pub fn acknowledging<E: Execute>(
         mut sessions: Vec<E>,
         asking: Asking,

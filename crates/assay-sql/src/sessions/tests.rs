@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 type Act = Box<dyn FnMut(&Transaction) -> Result<Outcome, Fault> + Send>;
 
-/// Who drives a session.
+/// The caller that drives a session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum By {
     Thread,

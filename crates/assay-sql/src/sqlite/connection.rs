@@ -77,13 +77,13 @@ impl Connection {
         self.permit.shown()
     }
 
-    /// What a failure of a statement means that is not part of a transaction of the load.
+    /// Translates the failure of a statement that is not part of a transaction of the load.
     pub(super) fn trouble(&self, why: &rusqlite::Error) -> Trouble {
         trouble(&self.permit.shown(), why)
     }
 }
 
-/// What an error of SQLite means for the file at a place.
+/// Translates an error of SQLite for the file at a place.
 fn trouble(at: &str, why: &rusqlite::Error) -> Trouble {
     let fault = fault(why);
     match fault.code.as_str() {
@@ -92,7 +92,7 @@ fn trouble(at: &str, why: &rusqlite::Error) -> Trouble {
     }
 }
 
-/// What to do about a failure whose cause is the storage or the rights to it.
+/// The remedy for a failure whose cause is the storage or the rights to it.
 fn advice(code: &str) -> &'static str {
     match code {
         "SQLITE_FULL" => ": make room on its file system",
@@ -142,7 +142,7 @@ pub fn ready(url: &SqliteUrl, warehouses: Option<i32>) -> Result<(Arc<Permit>, C
     used(url, Wanted::to_write(url), warehouses)
 }
 
-/// As [`ready`], for a check: settings that the URL does not name stay as they are.
+/// Opens as [`ready`] does, for a check: settings that the URL does not name stay as they are.
 pub fn ready_to_check(url: &SqliteUrl) -> Result<(Arc<Permit>, Connection, Marker), Trouble> {
     used(url, Wanted::to_read(url), None)
 }

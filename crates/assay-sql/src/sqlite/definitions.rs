@@ -99,7 +99,7 @@ impl Definitions {
         refuse(&foreign, shown)
     }
 
-    /// What a load that has nothing left to do, or that goes on, needs.
+    /// Refuses a database that lacks what a load needs that has nothing left to do, or that goes on.
     pub(super) fn are_loadable(&self, shown: &str, is_complete: bool) -> Result<(), Trouble> {
         let mut missing = self.missing_tables();
         if is_complete {
@@ -115,7 +115,7 @@ impl Definitions {
         )))
     }
 
-    /// What a run needs, and a check.
+    /// Refuses a database that lacks what a run or a check needs.
     pub(super) fn are_usable(&self, shown: &str) -> Result<(), Trouble> {
         self.refuse_foreign(shown)?;
         let (tables, indexes) = (self.missing_tables(), self.missing_indexes());

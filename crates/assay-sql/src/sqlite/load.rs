@@ -16,12 +16,12 @@ use rusqlite::types::ToSqlOutput;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-/// What is to be loaded.
+/// The settings of a load: where and how a population is loaded.
 #[derive(Clone, Debug)]
 pub struct Loading {
-    /// Where.
+    /// The database that is loaded.
     pub url: SqliteUrl,
-    /// What.
+    /// The population that is loaded.
     pub population: Population,
     /// The name of this load; a load that goes on keeps the name it began with.
     pub run: String,

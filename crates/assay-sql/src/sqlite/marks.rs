@@ -37,7 +37,7 @@ fn make_rows(sqlite: &rusqlite::Connection, run: &str, sessions: u32) -> rusqlit
     sqlite.pragma_update(None, "synchronous", synchronous)
 }
 
-/// What the database has kept of a run, whose load had orders up to a number.
+/// Reads the commits of a run that the database has kept; the load had orders up to a number.
 pub fn kept(connection: &Connection, run: &str, loaded: i32) -> Result<Kept, Trouble> {
     read(&connection.sqlite, run, loaded).map_err(|why| connection.trouble(&why))
 }

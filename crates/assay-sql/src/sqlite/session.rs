@@ -94,7 +94,7 @@ impl Session {
         Session { connection, districts: scale.districts(), take: take.collect(), mark: None }
     }
 
-    /// The same as one of the sessions of a run, which sets its row with each transaction that writes.
+    /// Makes one of the sessions of a run, which sets its row with each transaction that writes.
     pub fn marked(self, run: &str, session: u32) -> Session {
         Session { mark: Some(Mark { run: run.to_owned(), session, sent: 0 }), ..self }
     }
@@ -104,7 +104,7 @@ impl Session {
         &self.connection
     }
 
-    /// As [`Execute::execute`].
+    /// Executes as [`Execute::execute`] says.
     pub fn execute(&mut self, transaction: &Transaction) -> Result<Outcome, Fault> {
         let writes = transaction.writes();
         if let Some(mark) = self.mark.as_mut().filter(|_| writes) {

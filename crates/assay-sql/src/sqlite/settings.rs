@@ -22,7 +22,7 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// Those of a load or a run: the ones of the URL, and what makes a commit durable where it names none.
+    /// The settings of a load or a run: the ones of the URL, and what makes a commit durable where it names none.
     pub(super) fn to_write(url: &SqliteUrl) -> Wanted {
         Wanted { journal_mode: Some(url.journal()), synchronous: Some(url.synchronous()) }
     }
@@ -32,19 +32,19 @@ impl Wanted {
         Wanted { journal_mode: None, synchronous: Some(url.synchronous()) }
     }
 
-    /// Those of a check: only the ones that the URL names. The journal is a property of the file, which stays as its owner
-    /// keeps it.
+    /// The settings of a check: only the ones that the URL names. The journal is a property of the file, which stays as
+    /// its owner keeps it.
     pub(super) fn to_read(url: &SqliteUrl) -> Wanted {
         Wanted { journal_mode: url.journal_mode, synchronous: url.synchronous }
     }
 }
 
-/// What a connection works with.
+/// The settings that a connection works with.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// How transactions are made whole.
     pub journal_mode: String,
-    /// When writes are waited for.
+    /// The setting for waiting for writes.
     pub synchronous: String,
     /// The size of a page in bytes.
     pub page_size: i64,

@@ -6,7 +6,7 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-/// Who writes, and who comes next.
+/// The session that writes, and those that come next.
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     state: Mutex<State>,

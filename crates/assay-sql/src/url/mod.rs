@@ -81,7 +81,7 @@ words! {
 }
 
 words! {
-    /// When SQLite waits until its writes are on the disk.
+    /// The moments at which SQLite waits until its writes are on the disk.
     Synchronous {
         /// Never.
         Off = "off",
@@ -101,7 +101,7 @@ pub struct SqliteUrl {
     pub path: PathBuf,
     /// How transactions are made whole, as written; see [`SqliteUrl::journal`].
     pub journal_mode: Option<Journal>,
-    /// When writes are waited for, as written; see [`SqliteUrl::synchronous`].
+    /// The setting for waiting for writes, as written; see [`SqliteUrl::synchronous`].
     pub synchronous: Option<Synchronous>,
 }
 
@@ -172,7 +172,7 @@ impl SqliteUrl {
     }
 }
 
-/// What may be written.
+/// The forms of URLs that may be written.
 const KNOWN: &str = "sqlite:FILE, postgres://user@host/database or mysql://user@host/database";
 /// The words before the first colon.
 const SCHEMES: [&str; 5] = ["sqlite", "postgres", "postgresql", "mysql", "mariadb"];

@@ -10,7 +10,7 @@ use crate::trouble::Trouble;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Where a server listens that is named by no host: Debian's socket.
+/// The socket of a server that is named by no host, as on Debian.
 const SOCKET: &str = "/run/mysqld/mysqld.sock";
 const PORT: u16 = 3306;
 const OPTIONS: &str = "socket, host, port, tls, ssl_ca or password_file";
@@ -20,7 +20,7 @@ const RESERVED: [&str; 4] = ["mysql", "information_schema", "performance_schema"
 /// A database of a MariaDB server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MysqlUrl {
-    /// Where the server is.
+    /// The place of the server.
     pub host: Host,
     /// Its port.
     pub port: u16,
@@ -28,7 +28,7 @@ pub struct MysqlUrl {
     pub user: Option<String>,
     /// The database of the tables.
     pub database: String,
-    /// As written; see [`MysqlUrl::verifies`].
+    /// The setting as written; see [`MysqlUrl::verifies`].
     pub tls: Option<Tls>,
     /// A file with the certificates that are trusted in place of the system's.
     pub roots: Option<PathBuf>,

@@ -26,7 +26,7 @@ fn hexadecimal(digit: Option<u8>) -> Result<u32, Trouble> {
     })
 }
 
-/// As it is written in a URL.
+/// Encodes a text as it is written in a URL.
 pub(super) fn encode(text: &str) -> String {
     let encoded = text.bytes().map(|byte| {
         let is_plain = byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);

@@ -10,7 +10,7 @@ use crate::trouble::Trouble;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// Where a server listens that is named by no host: Debian's directory of sockets.
+/// The directory of the socket of a server that is named by no host, as on Debian.
 const SOCKETS: &str = "/var/run/postgresql";
 /// The port of PostgreSQL, which is part of the name of a socket too.
 const PORT: u16 = 5432;
@@ -21,7 +21,7 @@ const OPTIONS: &str = "schema, host, port, tls, sslrootcert or password_file";
 /// A database of a PostgreSQL server, and the schema in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PostgresUrl {
-    /// Where the server is.
+    /// The place of the server.
     pub host: Host,
     /// Its port.
     pub port: u16,
@@ -31,7 +31,7 @@ pub struct PostgresUrl {
     pub database: Option<String>,
     /// The schema of the tables.
     pub schema: String,
-    /// As written; see [`PostgresUrl::verifies`].
+    /// The setting as written; see [`PostgresUrl::verifies`].
     pub tls: Option<Tls>,
     /// A file with the certificates that are trusted in place of the system's.
     pub roots: Option<PathBuf>,

@@ -15,7 +15,7 @@ const NAME_MOST: usize = 63;
 /// The most that is read of a file with passwords.
 const FILE_MOST: u64 = 1 << 20;
 
-/// Where the server is.
+/// The place of the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Host {
     /// Its socket, or the directory of it.

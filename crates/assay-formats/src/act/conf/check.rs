@@ -92,7 +92,7 @@ impl Conf {
         ]
     }
 
-    /// What ACT accepts although it should not: `None` when the file is sound.
+    /// The first mistake that ACT accepts although it should not; `None` when the file is sound.
     pub(super) fn unsound(&self) -> Option<Unfit> {
         let (_, largest) = self.record_stored();
         if self.kind == Kind::Index {

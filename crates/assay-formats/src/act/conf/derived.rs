@@ -43,7 +43,7 @@ pub struct IndexRates {
 const RECORD_UNIT: u64 = 16;
 
 impl Conf {
-    /// What ACT 6.6 derives from this file.
+    /// The figures that ACT 6.6 derives from this file.
     pub fn derived(&self) -> Derived {
         match self.kind {
             Kind::Storage => Derived::Storage(self.storage_rates()),

@@ -6,7 +6,7 @@
 
 use super::kind::Kind;
 
-/// What a key sets.
+/// The setting that a key stands for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Key {
     DeviceNames,
@@ -45,7 +45,7 @@ pub(super) enum Key {
     Obsolete,
 }
 
-/// What a number counts.
+/// The unit of a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Unit {
     PerSecond,

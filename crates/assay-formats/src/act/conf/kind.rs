@@ -1,6 +1,6 @@
 //! The two programs of ACT.
 
-/// Which of ACT's two programs a file is for.
+/// The one of ACT's two programs that a file is for.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Kind {
     /// `act_storage`.

@@ -15,30 +15,23 @@
 //!   replaces 64 ms.
 //! - There are no sums and no largest values: [`KNOWS_NO_MEANS`] tells the reader of a judgement.
 
+mod flow;
+mod header;
 mod schedule;
 
-use super::log::{BUCKETS, Block, Event as Line, Header as Head, Item, LineKind, Log, LogError, Program, Unit};
-use assay_base::{Bound, Code, Criterion, Direction, Measure, Multiple, Rate, Share, Span};
-use assay_record::{
-    Close, CloseReason, Entry, Event, EventKind, FlowHead, FlowInterval, Header, Interval, PhaseHead, PhaseKind,
-    StreamHead, TargetHead, Timing,
-};
+pub use header::{TOGETHER_KIND, counts_waiting};
+
+use super::log::{BUCKETS, Block, Event as Line, Header as Head, Item, LineKind, Log, LogError};
+use assay_base::{Code, Span};
+use assay_record::{Close, CloseReason, Entry, Event, EventKind, FlowInterval, Header, Interval};
+use flow::Flow;
+use header::{header, planned, whole_intervals};
 use schedule::Schedule;
 use std::collections::BTreeMap;
 use std::io::BufRead;
 
 /// The remark for every judgement of an ACT log.
 pub const KNOWS_NO_MEANS: &str = "an ACT log holds counts per power of two: no means, maxima or percentiles";
-/// The duration of ACT's procedure, where a log does not give one.
-const DAY: Span = Span::from_secs(86_400);
-/// The largest boundary: 2^40 units are more than a year, both in milliseconds and in microseconds.
-const LARGEST: u32 = 40;
-/// The target of histograms over several devices.
-const TOGETHER: &str = "all devices";
-/// The kind of that target, which is not a device.
-pub const TOGETHER_KIND: &str = "devices";
-/// The phase after the last whole slice, where there is one. It is not judged.
-const REST: &str = "behind the last whole slice";
 /// Number of lines without measurements that become events; further ones are counted.
 const EVENTS: usize = 1000;
 
@@ -83,28 +76,6 @@ fn second_run<R: BufRead>(log: &Log<R>) -> LogError {
     log.fault_here("another run begins in the same log", "cut the file before this line, and judge each run for itself")
 }
 
-/// The state of one histogram.
-struct Flow {
-    /// Its name in the log.
-    name: String,
-    write: bool,
-    /// Number of ACT's threads that carry it.
-    threads: Option<u64>,
-    /// Whether these threads serve only the drives.
-    bound_to_drives: bool,
-    /// Bytes of one operation; 0 where they vary, and where another histogram counts the same operations.
-    bytes: u64,
-    /// Counts up to the previous block.
-    buckets: [u64; BUCKETS],
-    /// Operations counted as scheduled and as ended so far.
-    scheduled: u64,
-    ended: u64,
-    /// Failed operations since the previous block, by name.
-    errors: BTreeMap<String, u64>,
-    /// Whether the device kept its threads busy in the last interval.
-    busy: bool,
-}
-
 struct Import {
     head: Head,
     header: Header,
@@ -124,7 +95,7 @@ impl Import {
     fn new<R: BufRead>(log: &Log<R>, slice: Span) -> Import {
         let head = log.header().clone();
         let names = if log.names().is_empty() { &head.listed } else { log.names() };
-        let flows: Vec<Flow> = names.iter().map(|name| flow(&head, name)).collect();
+        let flows: Vec<Flow> = names.iter().map(|name| Flow::new(&head, name)).collect();
         let schedule = Schedule::new(&head, names);
         let planned = planned(&head);
         let header = header(&head, &flows, &schedule, planned, whole_intervals(&head, slice));
@@ -268,343 +239,9 @@ impl Import {
     }
 }
 
-impl Flow {
-    /// Operations that have ended when the log counts `buckets`, including those that failed since the previous block.
-    fn ended_with(&self, buckets: &[u64; BUCKETS]) -> u64 {
-        let ok = buckets.iter().zip(&self.buckets).fold(0u64, |sum, (now, before)| sum.saturating_add(now - before));
-        self.errors.values().fold(self.ended.saturating_add(ok), |sum, n| sum.saturating_add(*n))
-    }
-
-    /// The interval of `length`, at whose end the log counts `buckets`, and `behind` operations are due and have not
-    /// ended.
-    fn advance(&mut self, buckets: &[u64; BUCKETS], behind: u64, length: Span, unit: Unit) -> FlowInterval {
-        let new: Vec<u64> = buckets.iter().zip(&self.buckets).map(|(now, before)| now - before).collect();
-        self.buckets = *buckets;
-        let errors = std::mem::take(&mut self.errors);
-        let ok = new.iter().fold(0u64, |sum, n| sum.saturating_add(*n));
-        let ended = errors.values().fold(ok, |sum, n| sum.saturating_add(*n));
-        self.ended = self.ended.saturating_add(ended);
-        let before = self.scheduled;
-        self.scheduled = self.ended.saturating_add(behind).max(before);
-        // Each of ACT's threads may have one operation in flight.
-        let behind = self.scheduled - self.ended;
-        let in_flight = behind.min(self.threads.unwrap_or(0));
-        self.busy = self.keeps_busy(&new, length, unit);
-        let service = Timing { counts: Timing::sparse(&dense(&new)), ..Timing::default() };
-        // The cause of a delay is the device where ACT's threads were busy with it, otherwise ACT.
-        FlowInterval {
-            scheduled: self.scheduled - before,
-            issued: ended,
-            ok,
-            errors,
-            in_flight,
-            waiting: behind - in_flight,
-            response: service.clone(),
-            service,
-            lag: lag(ended, behind > in_flight),
-            own_lag: lag(ended, behind > in_flight && !self.busy),
-            bytes: ok.saturating_mul(self.bytes),
-            ..FlowInterval::default()
-        }
-    }
-
-    /// Whether the threads spent at least half of the interval with the device. An operation in a bucket counts with
-    /// the middle of its bounds.
-    fn keeps_busy(&self, new: &[u64], length: Span, unit: Unit) -> bool {
-        let Some(threads) = self.threads.filter(|_| self.bound_to_drives) else { return false };
-        let busy: f64 = new.iter().enumerate().map(|(bucket, n)| *n as f64 * middle_of_bucket(bucket)).sum();
-        let busy = busy * unit.span().as_secs_f64();
-        busy >= 0.5 * threads as f64 * length.as_secs_f64()
-    }
-}
-
-/// The lag of operations, of which the log says only whether there was any.
-fn lag(operations: u64, any: bool) -> Timing {
-    Timing { sum_ns: u64::from(any), max_ns: 0, counts: Timing::sparse(&[operations]) }
-}
-
-/// The middle of the bounds of a bucket, in units of the log.
-fn middle_of_bucket(bucket: usize) -> f64 {
-    if bucket == 0 { 0.0 } else { 1.5 * ((bucket - 1) as f64).exp2() }
-}
-
 /// ACT's own distinction: large-block and cache threads serve only the drives. Service threads that lag do not "mean
 /// the devices failed" (README, max-lag-sec): there may be too few of them.
 fn cause_of_lag(text: &str) -> CloseReason {
     let drives = ["large block", "cache thread", "drive(s)"].iter().any(|words| text.contains(words));
     if drives { CloseReason::DeviceLag } else { CloseReason::GeneratorLag }
-}
-
-/// ACT's buckets as buckets between our boundaries.
-fn dense(buckets: &[u64]) -> Vec<u64> {
-    let last = LARGEST as usize + 1;
-    let mut dense = vec![0u64; last + 1];
-    for (bucket, n) in buckets.iter().enumerate() {
-        let cell = &mut dense[bucket.min(last)];
-        *cell = cell.saturating_add(*n);
-    }
-    dense
-}
-
-/// ACT ends with a report: a test of 10 s with a report every 3 s takes 12 s.
-fn planned(head: &Head) -> Span {
-    let asked = head.item("test-duration-sec").and_then(|text| text.parse::<u32>().ok());
-    let asked = asked.map_or(DAY, |seconds| Span::from_secs(seconds.into()));
-    let interval = head.interval.as_ns().max(1);
-    Span::from_ns(asked.as_ns().div_ceil(interval).saturating_mul(interval))
-}
-
-/// A number of the configuration.
-fn number(head: &Head, key: &str) -> Option<u64> {
-    head.item(key).and_then(|text| text.parse::<u64>().ok())
-}
-
-fn flow(head: &Head, name: &str) -> Flow {
-    let devices = number(head, "num-devices").unwrap_or(head.devices.len() as u64).max(1);
-    let queues = number(head, "num-queues")
-        .zip(number(head, "threads-per-queue"))
-        .map(|(queues, threads)| queues.saturating_mul(threads));
-    let service = number(head, "service-threads").or(queues);
-    let threads = match (name, head.program) {
-        ("large-block-reads" | "large-block-writes", _) => Some(devices),
-        ("writes" | "device-writes", Program::Index) => number(head, "cache-threads"),
-        ("reads" | "writes" | "trans-reads" | "device-reads", _) => service,
-        _ => None,
-    };
-    Flow {
-        name: name.to_owned(),
-        write: name.ends_with("writes"),
-        threads,
-        bound_to_drives: name.starts_with("large-block-")
-            || (head.program == Program::Index && matches!(name, "writes" | "device-writes")),
-        bytes: bytes(head, name),
-        buckets: [0; BUCKETS],
-        scheduled: 0,
-        ended: 0,
-        errors: BTreeMap::new(),
-        busy: false,
-    }
-}
-
-fn bytes(head: &Head, name: &str) -> u64 {
-    let minimum = head.devices.first().and_then(|line| line.minimum_io).unwrap_or(512).max(1);
-    let record = number(head, "record-bytes").unwrap_or(0).div_ceil(minimum).saturating_mul(minimum);
-    match (head.program, name) {
-        (Program::Index, "reads" | "writes" | "device-reads" | "device-writes") => 4096,
-        (_, "large-block-reads" | "large-block-writes") => {
-            number(head, "large-block-op-kbytes").unwrap_or(0).saturating_mul(1024)
-        }
-        (Program::Act | Program::Storage, "reads" | "writes")
-            if number(head, "record-bytes-range-max").unwrap_or(0) == 0 =>
-        {
-            record
-        }
-        _ => 0,
-    }
-}
-
-/// The load as a multiple of ACT's 1x, where it is a multiple.
-fn load(head: &Head, devices: u64) -> String {
-    let rates = number(head, "read-reqs-per-sec").zip(number(head, "write-reqs-per-sec"));
-    let together = rates.and_then(|(reads, writes)| assay_model::act::standard(reads, writes));
-    let multiple = together.and_then(|together| together.per(Multiple::whole(devices)));
-    let named = multiple.map_or_else(|| "its own load".to_owned(), |multiple| multiple.to_string());
-    if schedule::shortfalls(head).is_empty() { named } else { format!("{named} as ACT offers it") }
-}
-
-fn header(head: &Head, flows: &[Flow], schedule: &Schedule, planned: Span, slice: Span) -> Header {
-    let names: Vec<String> = device_names(head);
-    let several = names.len() != 1;
-    let mut targets: Vec<TargetHead> = Vec::new();
-    if several {
-        targets.push(TargetHead { name: TOGETHER.to_owned(), kind: TOGETHER_KIND.to_owned(), ..TargetHead::default() });
-    }
-    targets.extend(names.iter().map(|name| {
-        let line = head.devices.iter().find(|line| line.name == *name);
-        TargetHead {
-            name: name.clone(),
-            kind: "block device".to_owned(),
-            size_bytes: line.map_or(0, |line| line.size),
-            block_bytes: line.and_then(|line| line.minimum_io).map_or(0, |size| size as u32),
-            ..TargetHead::default()
-        }
-    }));
-    let program = match head.program {
-        Program::Index => "act-index",
-        Program::Act | Program::Storage => "act-storage",
-    };
-    let placed = flows
-        .iter()
-        .enumerate()
-        .map(|(stream, flow)| FlowHead { stream: stream as u16, target: target_of(flow, &names) });
-    Header {
-        format: assay_record::header::FORMAT,
-        tool: format!("ACT {}", head.version),
-        created: "unknown".to_owned(),
-        clocks: None,
-        signer: None,
-        name: format!("ACT {} log", head.version),
-        step: None,
-        continues: false,
-        measured_before_ns: 0,
-        seed: 0,
-        model: program.to_owned(),
-        load: load(head, names.len().max(1) as u64),
-        slice_ns: slice.as_ns(),
-        interval_ns: head.interval.as_ns(),
-        phases: phases(planned, slice),
-        streams: flows.iter().enumerate().map(|(index, flow)| stream(head, flow, schedule.rate(index))).collect(),
-        flows: placed.collect(),
-        targets,
-        cache: None,
-        meters: Vec::new(),
-        loops: Vec::new(),
-        watched: Vec::new(),
-        unwatched: Vec::new(),
-        databases: Vec::new(),
-        per_minute: Vec::new(),
-        thresholds_ns: (0..=LARGEST).map(|e| head.unit.span().as_ns() << e).collect(),
-        criteria: criteria(head, flows, several, slice),
-        max_lag_ns: head
-            .item("max-lag-sec")
-            .and_then(|n| n.parse::<u64>().ok())
-            .unwrap_or(0)
-            .saturating_mul(1_000_000_000),
-        lateness: false,
-        watermarks: watermarks(head, planned, slice),
-        engine: BTreeMap::from([("engine".to_owned(), format!("ACT {}", head.version))]),
-        host: BTreeMap::new(),
-        plan: plan(head),
-    }
-}
-
-/// The index of the target of a flow. Where there are several devices, the first target stands for all of them.
-fn target_of(flow: &Flow, names: &[String]) -> u16 {
-    let device = flow.name.strip_suffix("-reads").or(flow.name.strip_suffix("-writes"));
-    let place = device.and_then(|device| names.iter().position(|name| name == device));
-    place.map_or(0, |place| place + usize::from(names.len() != 1)) as u16
-}
-
-fn stream(head: &Head, flow: &Flow, rate: Option<Rate>) -> StreamHead {
-    StreamHead {
-        name: flow.name.clone(),
-        direction: Some(if flow.write { Direction::Write } else { Direction::Read }),
-        operation: None,
-        arrival: if rate.is_some() { "steady".to_owned() } else { "unknown".to_owned() },
-        rate,
-        size: size(head, &flow.name),
-        size_done: String::new(),
-        per_target: false,
-    }
-}
-
-/// Device names from the configuration; those of 3.x and 4.x are in the lines with their sizes.
-fn device_names(head: &Head) -> Vec<String> {
-    let written = head.item("device-names").unwrap_or("");
-    let names: Vec<String> =
-        written.split([' ', ',', ';']).filter(|name| !name.is_empty()).map(str::to_owned).collect();
-    if names.is_empty() { head.devices.iter().map(|line| line.name.clone()).collect() } else { names }
-}
-
-fn size(head: &Head, name: &str) -> String {
-    let large = head.item("large-block-op-kbytes").map(|kbytes| format!("{kbytes}KiB"));
-    match (head.program, name.contains("large-block")) {
-        (Program::Index, _) => "4KiB".to_owned(),
-        (_, true) => large.unwrap_or_else(|| "unknown".to_owned()),
-        (_, false) => head.item("record-bytes").map_or_else(|| "unknown".to_owned(), |bytes| format!("{bytes}B")),
-    }
-}
-
-/// The standard criteria on all reads and, where there are several devices, on the reads of each.
-fn criteria(head: &Head, flows: &[Flow], several: bool, slice: Span) -> Vec<Criterion> {
-    let over = match head.unit {
-        Unit::Milliseconds => [1, 8, 64].map(Span::from_ms),
-        Unit::Microseconds => [1 << 10, 1 << 13, 1 << 16].map(Span::from_us),
-    };
-    let below = [Share::from_percent(5), Share::from_percent(1), Share::from_ppb(1_000_000)];
-    let devices = device_names(head);
-    let mut criteria = Vec::new();
-    for flow in flows.iter().filter(|flow| is_judged(&flow.name, several, &devices)) {
-        criteria.extend(over.into_iter().zip(below).map(|(over, below)| Criterion {
-            stream: flow.name.clone(),
-            measure: if head.major < 6 && queued(&flow.name) { Measure::Response } else { Measure::Service },
-            bound: Bound::Over { over, below },
-            window: Some(slice),
-        }));
-    }
-    criteria
-}
-
-/// Whether the criteria are on the histogram with this name.
-fn is_judged(name: &str, several: bool, devices: &[String]) -> bool {
-    let device = name.strip_suffix("-reads");
-    matches!(name, "reads" | "trans-reads") || several && device.is_some_and(|d| devices.iter().any(|known| known == d))
-}
-
-/// The judged phase, and the phase after the last whole slice. A test shorter than a slice is one slice.
-fn phases(planned: Span, slice: Span) -> Vec<PhaseHead> {
-    let judged = judged(planned, slice).as_ns();
-    let mut phases = vec![phase("measure", PhaseKind::Measure, judged)];
-    if judged < planned.as_ns() {
-        phases.push(phase(REST, PhaseKind::WarmUp, planned.as_ns() - judged));
-    }
-    phases
-}
-
-fn phase(name: &str, kind: PhaseKind, span_ns: u64) -> PhaseHead {
-    PhaseHead { name: name.to_owned(), kind, span_ns, steady_round_ns: None, until_done: false }
-}
-
-/// The whole slices of `planned`; all of it where it is shorter than one slice.
-fn judged(planned: Span, slice: Span) -> Span {
-    let (planned, slice) = (planned.as_ns(), slice.as_ns().max(1));
-    Span::from_ns(if planned < slice { planned } else { planned / slice * slice })
-}
-
-/// Rounds a slice up to whole report intervals, like ACT's analyzer.
-fn whole_intervals(head: &Head, slice: Span) -> Span {
-    let interval = head.interval.as_ns().max(1);
-    Span::from_ns(slice.as_ns().max(1).div_ceil(interval).saturating_mul(interval))
-}
-
-/// Whether the times of `stream` in the log that `header` was made from include the time in ACT's queues: then they are
-/// response, not service. That is so up to 5.x for streams that are not named after a device.
-pub fn counts_waiting(header: &Header, stream: &str) -> bool {
-    let version = header.tool.strip_prefix("ACT ").and_then(|version| version.split('.').next()?.parse::<u32>().ok());
-    version.is_some_and(|major| major < 6) && queued(stream)
-}
-
-fn queued(stream: &str) -> bool {
-    matches!(stream, "reads" | "writes" | "trans-reads")
-}
-
-fn watermarks(head: &Head, planned: Span, slice: Span) -> Vec<String> {
-    let measured = match head.major {
-        6.. => "service time only; what users waited (response) is unknown".to_owned(),
-        _ => "response begins when ACT queued a request; service is that of the device histograms".to_owned(),
-    };
-    let mut marks = vec![format!("ACT {} LOG: {measured}", head.version)];
-    if head.unit == Unit::Microseconds {
-        marks.push("ACT LOG IN MICROSECONDS: judged at 1024, 8192 and 65536 µs".to_owned());
-    }
-    marks.extend(schedule::shortfalls(head));
-    let rest = planned.as_ns() - judged(planned, slice).as_ns();
-    if rest > 0 {
-        let rest = Span::from_ns(rest);
-        marks.push(format!("REST: the last {rest} are not a whole slice and are not judged, as in ACT's analyzer"));
-    }
-    if planned < DAY {
-        marks.push(format!("SHORT: {planned} planned, ACT's procedure asks for {DAY}"));
-    }
-    marks
-}
-
-/// What the log says about itself, in its own words.
-fn plan(head: &Head) -> serde_json::Value {
-    serde_json::json!({ "act": { "configuration": object(&head.items), "derived": object(&head.derived) } })
-}
-
-fn object(items: &[(String, String)]) -> serde_json::Value {
-    let pairs = items.iter().map(|(key, value)| (key.clone(), serde_json::Value::String(value.clone())));
-    serde_json::Value::Object(pairs.collect())
 }

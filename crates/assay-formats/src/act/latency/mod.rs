@@ -34,7 +34,7 @@ pub struct Ended {
 enum Stop {
     /// After a message of the original, which was already written.
     Refused,
-    /// Where the original would crash.
+    /// The original would crash here.
     Crash(String),
     /// The output is closed.
     Out(fmt::Error),
@@ -181,7 +181,7 @@ impl<'a> Log<'a> {
     }
 }
 
-/// What the head of the log says about the table.
+/// The figures of the table that the head of the log states.
 struct Head {
     histograms: Vec<String>,
     slice_time: i128,

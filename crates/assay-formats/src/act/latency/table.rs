@@ -9,7 +9,7 @@ pub(super) const BUCKETS: usize = 17;
 const GAP: &str = "  ";
 const SLICE: &str = "slice";
 
-/// Which buckets are shown.
+/// The buckets that are shown.
 #[derive(Clone, Debug)]
 pub(super) struct Columns {
     shown: Vec<usize>,

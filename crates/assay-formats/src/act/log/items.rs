@@ -37,7 +37,7 @@ impl Unit {
     }
 }
 
-/// Which program wrote a log.
+/// The program that wrote a log.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Program {
     /// `act`, versions 3 and 4.
@@ -61,7 +61,7 @@ pub struct DeviceLine {
     pub minimum_io: Option<u64>,
 }
 
-/// What precedes the first block.
+/// The head of a log: everything before the first block.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Header {
     /// The version as written, such as `6.6`.

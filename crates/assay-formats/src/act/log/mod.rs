@@ -38,7 +38,7 @@ impl<R: BufRead> Log<R> {
         Ok(Log { source, header, names: Vec::new(), reader, ended: false })
     }
 
-    /// What precedes the first block.
+    /// The head of a log: everything before the first block.
     pub fn header(&self) -> &Header {
         &self.header
     }

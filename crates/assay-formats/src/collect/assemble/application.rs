@@ -16,7 +16,7 @@ const LEAST_WINDOWS: u64 = 10;
 /// blktrace's events, in the order of how well they show what the drive was asked to do: issued, queued, completed.
 const ACTIONS: [(&str, &str); 4] = [("D", "issued to the drive"), ("Q", "queued"), ("C", "completed"), ("", "")];
 
-/// What is known about one drive.
+/// The findings about one drive.
 #[derive(Default)]
 struct Known<'a> {
     trace: Option<(&'a Trace, &'static str)>,
@@ -61,7 +61,7 @@ pub(super) fn all(found: &Findings, nodes: &Nodes, out: &mut Assembled) {
     }
 }
 
-/// Where the figures of a direction stand.
+/// The places where the figures of a direction stand.
 struct Side {
     /// The direction in words.
     what: &'static str,

@@ -24,13 +24,13 @@ pub struct Contradiction {
 /// A profile, and findings about it.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Assembled {
-    /// What production does.
+    /// The profile of production.
     pub profile: Profile,
-    /// What is missing.
+    /// The figures that are missing.
     pub missing: Vec<Missing>,
     /// Contradictions.
     pub contradictions: Vec<Contradiction>,
-    /// What the files hold and the profile does not.
+    /// The findings in the files that the profile has no place for.
     pub unused: Vec<Remark>,
 }
 

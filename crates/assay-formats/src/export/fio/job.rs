@@ -63,7 +63,7 @@ impl Samples {
 }
 
 impl StreamSums {
-    /// What counts whether or not the load was offered.
+    /// Adds the figures that count whether or not the load was offered.
     pub(super) fn see(&mut self, flow: &FlowInterval) {
         self.issued = self.issued.saturating_add(flow.issued);
         self.short = self.short.saturating_add(flow.short);

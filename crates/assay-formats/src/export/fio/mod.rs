@@ -41,7 +41,7 @@ struct StepSums {
     jobs: Vec<JobTime>,
     clock: Clock,
     running: Running,
-    /// What events said about flows, until the next interval places it in measured time.
+    /// The events about flows, until the next interval places them in measured time.
     news: Vec<LifeNews>,
     /// Whether the load was offered in an interval since the last distributions.
     offers: bool,
@@ -51,12 +51,12 @@ struct StepSums {
     cpu_ns: u64,
 }
 
-/// Where the intervals of a segment lie in measured time.
+/// The position of the intervals of a segment in measured time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Clock {
     /// Measured time before the segment.
     before_ns: u64,
-    /// Where the measurement begins on the time line of the segment.
+    /// The beginning of the measurement on the time line of the segment.
     from_ns: Option<u64>,
     /// Measured time of the segment so far, and for how long it offers its load.
     segment_ns: u64,

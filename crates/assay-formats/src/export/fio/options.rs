@@ -140,7 +140,7 @@ impl<'a> PlannedJob<'a> {
         digits.parse().unwrap_or(1)
     }
 
-    /// What ends it: a time, a number of operations or bytes, or the end of the run.
+    /// Sets the options for the end: a time, a number of operations or bytes, or the end of the run.
     fn end(&self, options: &mut Value, ran_ns: u64) {
         let whole = Life::default();
         let life = self.plan.and_then(|plan| Some(life_of(self.planned(self.job.streams[0])?, &plan.loops)));

@@ -33,7 +33,7 @@ pub(super) struct Copies {
     pub(super) number: usize,
 }
 
-/// What a stream is of a job.
+/// The role of a stream in its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Role {
     Reads,

@@ -94,7 +94,7 @@ fn check_text(file: &str, text: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-/// What a line sets, if it sets anything.
+/// The item of a line, if the line sets anything.
 fn read_line<'a>(file: &str, line: usize, source: &'a str, notes: &mut Vec<Note>) -> Result<Option<Item<'a>>, Fault> {
     let content = source.split('#').next().unwrap_or("").trim_end();
     let key_at = content.len() - content.trim_start().len();
