@@ -37,7 +37,7 @@ impl PlanHead {
             groups: member(plan, "groups"),
             backlog: member(plan, "backlog"),
             half_windows: member(plan, "half_windows"),
-            page_cached: list(plan, "page_cache").iter().filter_map(|cached| cached["target"].as_u64()).collect(),
+            page_cached: list(plan, "page_cache").iter().filter_map(|cached| member(cached, "target")).collect(),
             verify: member(plan, "verify"),
             sealed_only: member(plan, "sealed_only"),
         }
