@@ -3,7 +3,6 @@
 //! A log may come from an older or a newer version, or from elsewhere: a member of an unexpected shape is as good as
 //! absent, and never keeps the others from being read.
 
-use crate::running::PlannedLife;
 use assay_base::Span;
 use serde::Deserialize;
 use serde_json::Value;
@@ -21,6 +20,8 @@ pub struct PlanHead {
     pub backlog: Span,
     /// Whether a window of a criterion that the end of the measurement cuts to less than half of its length says nothing.
     pub half_windows: bool,
+    /// Indices of the targets that the run uses through the page cache of the kernel.
+    pub page_cached: Vec<u64>,
     /// Whether the run compares what it reads with what was written.
     pub verify: bool,
     /// Whether the run leaves what it seals for a later run to compare.
@@ -36,6 +37,7 @@ impl PlanHead {
             groups: member(plan, "groups"),
             backlog: member(plan, "backlog"),
             half_windows: member(plan, "half_windows"),
+            page_cached: list(plan, "page_cache").iter().filter_map(|cached| member(cached, "target")).collect(),
             verify: member(plan, "verify"),
             sealed_only: member(plan, "sealed_only"),
         }
@@ -71,6 +73,30 @@ impl PlanHead {
     /// The loop that a stream belongs to.
     fn loop_of(&self, stream: &PlannedStream) -> Option<&PlannedLoop> {
         self.loops.iter().find(|shared| stream.looped.is_some() && shared.name == stream.looped)
+    }
+}
+
+/// The life that the plan gives to a stream, or to the loop that the stream belongs to.
+#[derive(Clone, Debug, Default)]
+pub struct PlannedLife {
+    /// When it begins in measured time, or how long after the end of the stream that it waits for.
+    pub start_ns: u64,
+    /// The time after its beginning at which it ends.
+    pub lasts_ns: Option<u64>,
+    /// The names of the streams and loops that it waits for.
+    pub after: Option<String>,
+    /// Whether it ends after a number of operations or bytes.
+    pub by_number: bool,
+    /// Whether it ends after a number of bytes.
+    pub by_bytes: bool,
+    /// Whether it plays a recording, whose reads and writes are streams of their own and last equally long.
+    pub recorded: bool,
+}
+
+impl PlannedLife {
+    /// Whether the stream begins or ends within the run.
+    pub fn is_special(&self) -> bool {
+        self.start_ns > 0 || self.lasts_ns.is_some() || self.after.is_some() || self.by_number
     }
 }
 
@@ -231,6 +257,7 @@ mod tests {
             "groups": [{"name": "all", "streams": ["reads"]}, {"name": 3}],
             "backlog": [],
             "half_windows": 1,
+            "page_cache": [3, {"target": "a"}, {"target": 1}],
             "verify": true,
         });
         let head = PlanHead::parse(&plan);
@@ -239,6 +266,7 @@ mod tests {
         assert_eq!((head.life(2).lasts_ns, head.life(2).after.as_deref()), (None, Some("a, b")));
         assert_eq!((head.groups.len(), head.backlog, head.half_windows), (0, Span::ZERO, false));
         assert!(head.verify && !head.sealed_only && head.loops.is_empty());
+        assert_eq!(head.page_cached, [1]);
         for plan in [json!(null), json!([1]), json!("streams")] {
             assert_eq!(PlanHead::parse(&plan), PlanHead::default(), "{plan}");
         }

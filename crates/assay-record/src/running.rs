@@ -6,31 +6,7 @@
 
 use crate::event::{Event, EventKind};
 use crate::header::Header;
-use crate::plan_head::PlanHead;
-
-/// The life that the plan gives to a stream, or to the loop that the stream belongs to.
-#[derive(Clone, Debug, Default)]
-pub struct PlannedLife {
-    /// When it begins in measured time, or how long after the end of the stream that it waits for.
-    pub start_ns: u64,
-    /// The time after its beginning at which it ends.
-    pub lasts_ns: Option<u64>,
-    /// The names of the streams and loops that it waits for.
-    pub after: Option<String>,
-    /// Whether it ends after a number of operations or bytes.
-    pub by_number: bool,
-    /// Whether it ends after a number of bytes.
-    pub by_bytes: bool,
-    /// Whether it plays a recording, whose reads and writes are streams of their own and last equally long.
-    pub recorded: bool,
-}
-
-impl PlannedLife {
-    /// Whether the stream begins or ends within the run.
-    pub fn is_special(&self) -> bool {
-        self.start_ns > 0 || self.lasts_ns.is_some() || self.after.is_some() || self.by_number
-    }
-}
+use crate::plan_head::{PlanHead, PlannedLife};
 
 /// The beginning or the end of a flow, as an event reports it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

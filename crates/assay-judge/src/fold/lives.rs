@@ -49,12 +49,6 @@ impl Lives {
         lives
     }
 
-    /// The lives of the streams of a header.
-    #[cfg(test)]
-    pub(crate) fn from_header(header: &Header) -> Lives {
-        Lives::new(header, &PlanHead::parse(&header.plan))
-    }
-
     /// Whether some stream begins or ends within the run.
     pub(crate) fn is_some(&self) -> bool {
         !self.streams.is_empty() && !self.together
@@ -177,9 +171,13 @@ mod tests {
 
     const S: u64 = 1_000_000_000;
 
+    fn lives_of(header: &Header) -> Lives {
+        Lives::new(header, &PlanHead::parse(&header.plan))
+    }
+
     fn lives(reads: Value, writes: Value) -> Lives {
         let plan = json!({ "streams": [reads, writes], "loops": [{ "name": "mix", "operations": 9, "in_flight": 1 }] });
-        Lives::from_header(&Header { plan, ..fixture::header() })
+        lives_of(&Header { plan, ..fixture::header() })
     }
 
     fn event(what: EventKind, flow: u64, name: &str, at_ns: u64) -> Event {
@@ -201,7 +199,7 @@ mod tests {
         assert!(lives.begins_within(0, 5 * S, 15 * S) && !lives.begins_within(0, 5 * S, 40 * S));
         assert!(lives.is_out_of_time_by(0, 30 * S) && !lives.is_out_of_time_by(0, 29 * S));
         assert!(lives.is_some());
-        assert!(!Lives::from_header(&fixture::header()).is_some(), "an old plan has none");
+        assert!(!lives_of(&fixture::header()).is_some(), "an old plan has none");
     }
 
     /// From 10 s to 30 s: it begins after the window does and before the window ends, and lives beyond it.
@@ -238,8 +236,7 @@ mod tests {
     #[test]
     fn a_stream_without_a_flow_is_never_done() {
         let plan = json!({ "streams": [{"operations": 5}, {"start": "1s"}] });
-        let lives =
-            Lives::from_header(&Header { plan, flows: vec![FlowHead { stream: 1, target: 0 }], ..fixture::header() });
+        let lives = lives_of(&Header { plan, flows: vec![FlowHead { stream: 1, target: 0 }], ..fixture::header() });
         assert!(lives.covers(0, 0, 100 * S) && !lives.is_done_by(0, 100 * S));
     }
 
@@ -248,7 +245,7 @@ mod tests {
         let looped = json!({"arrival": {"looped": {"looped": "mix", "share": "100%"}}, "for": "1s"});
         let loops = json!([{ "name": "other", "for": "7s" }, { "name": "mix", "for": "9s" }]);
         let plan = json!({ "streams": [looped, json!({"for": "3s"})], "loops": loops });
-        let lives = Lives::from_header(&Header { plan, ..fixture::header() });
+        let lives = lives_of(&Header { plan, ..fixture::header() });
         assert_eq!((lives.lived_ns(0, 0, 100 * S), lives.lived_ns(1, 0, 100 * S)), (9 * S, 3 * S));
     }
 

@@ -658,7 +658,8 @@ mod tests {
         use crate::fold::{fixture, lives::Lives};
         let header = Header { plan: serde_json::json!({"streams": [{"for": "100ns"}]}), ..fixture::header() };
         let of_header = Layout::new(&header, &[]).unwrap();
-        let layout = Layout { interval_ns: 10, planned_ns: 1000, lives: Lives::from_header(&header), ..of_header };
+        let layout =
+            Layout { interval_ns: 10, planned_ns: 1000, lives: Lives::new(&header, &of_header.plan), ..of_header };
         let mut windows = Windows::new(Some(100), 1000);
         let mut add = |at_ns: u64, ok: u64, in_flight: u64| {
             let first = FlowInterval { ok, in_flight, ..FlowInterval::default() };
