@@ -65,7 +65,7 @@ pub struct Loaded {
     pub load: String,
     /// The sentence that says what this is not.
     pub derived: &'static str,
-    /// What is not as the standard requires it.
+    /// The deviations from the standard.
     pub deviations: [&'static str; 6],
 }
 
@@ -140,12 +140,12 @@ fn name_of_a_load() -> String {
     format!("{:016x}", now.map_or(0, |since| since.as_nanos() as u64))
 }
 
-/// What an examination found.
+/// The result of an examination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
-    /// What the database was loaded with.
+    /// The load that the database holds.
     pub loaded: Loaded,
-    /// Where a condition does not hold; of each condition the first ones.
+    /// The violations of conditions; of each condition the first ones.
     pub violations: Vec<Violation>,
 }
 

@@ -37,7 +37,7 @@ fn is_named(key: &str) -> bool {
     ALWAYS.contains(&key) || INDIFFERENT.contains(&key)
 }
 
-/// What remains of an interrupted step.
+/// The part of an interrupted step that remains to be run.
 #[derive(Debug)]
 pub(crate) struct RemainingStep {
     /// The plan of the segment that continues it.
@@ -46,7 +46,7 @@ pub(crate) struct RemainingStep {
     pub at_ns: u64,
 }
 
-/// What a command would run, to be compared with what a log contains.
+/// The step that a command would run, to be compared with the one in a log.
 #[derive(Debug)]
 pub(crate) struct RequestedStep<'a> {
     /// The plan of the whole step.
@@ -114,7 +114,7 @@ impl RequestedStep<'_> {
         Ok(RemainingStep { plan, at_ns })
     }
 
-    /// What the segments that the log holds may have seen of what is seen once: each as much as the whole plan.
+    /// The most blocks that the segments of the log may have used of those that are used once: each as much as the whole plan.
     fn may_have_seen(&self, held: &LoggedStep) -> Bytes {
         let before: Option<Before> = serde_json::from_value(held.first.plan["before"].clone()).ok();
         let before = before.unwrap_or(self.plan.before);

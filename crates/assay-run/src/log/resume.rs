@@ -21,11 +21,11 @@ pub struct LoggedStep {
     pub planned_ns: u64,
     /// Measured time that counts: complete slices, nanoseconds.
     pub measured_ns: u64,
-    /// How its last segment ended; `None` when it was cut off.
+    /// The reason why its last segment ended; `None` when it was cut off.
     pub closed: Option<CloseReason>,
     /// Segments so far.
     pub segments: u64,
-    /// What each database has acknowledged to its last segment.
+    /// The transactions that each database has acknowledged to its last segment.
     pub committed: Vec<LoggedCommits>,
 }
 
@@ -36,7 +36,7 @@ impl LoggedStep {
         Ending::new(self.closed, false) != Ending::CutShort
     }
 
-    /// Where it continues: where a slice and a window of every criterion begin, so that each is measured completely,
+    /// The measured time at which it continues: a slice and a window of every criterion begin there, so that each is measured completely,
     /// with at least one slice left to run.
     pub(crate) fn resume_at_ns(&self) -> u64 {
         let windows = self.first.criteria.iter().filter_map(|criterion| criterion.window).map(Span::as_ns);
@@ -57,7 +57,7 @@ fn common_multiple(a: u64, b: u64) -> Option<u64> {
     (a / divisor).checked_mul(b)
 }
 
-/// What a log contains.
+/// The content of a log.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scan {
     /// Its steps in order; a plain run is one.

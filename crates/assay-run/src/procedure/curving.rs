@@ -18,7 +18,7 @@ use assay_judge::procedure::{AfterFailure, Aside, Attempts, Evidence};
 use assay_model::Phase;
 use std::path::{Path, PathBuf};
 
-/// What a curve shows.
+/// The choices for a curve.
 #[derive(Clone, Debug)]
 pub struct CurveRequest {
     /// The shares of the maximum, ascending.
@@ -40,7 +40,7 @@ const SEARCH: &str = "maximum";
 /// Directory of the run that has all points.
 const RAMP: &str = "ramp";
 
-/// What a run of a curve measures.
+/// The place in a curve that a run measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum CurvePlace {
     /// All points, because points from different runs are not an uninterrupted ramp.
@@ -58,7 +58,7 @@ pub struct Curving<'a> {
     curve: Curve,
     /// The run that has all points, where one run has them.
     ramp: Option<Ramp>,
-    /// What is measured.
+    /// The places that are measured.
     spots: Vec<CurvePlace>,
     attempts: Attempts<CurvePlace>,
 }
@@ -124,7 +124,7 @@ impl<'a> Curving<'a> {
         Ok(())
     }
 
-    /// What failed and what was repeated among the points.
+    /// The runs that failed or were repeated among the points.
     fn own_aside(&self) -> Aside {
         let Aside { mut failures, mut repeated } = self.curve.aside.clone();
         failures.retain(|run| !run.is_in(SEARCH));
@@ -168,7 +168,7 @@ impl<'a> Curving<'a> {
         }
     }
 
-    /// What failed and what was repeated, in the search too.
+    /// Takes over which runs failed or were repeated, in the search too.
     fn update_aside(&mut self) {
         let search = std::mem::take(&mut self.curve.aside).only_in(SEARCH);
         self.curve.aside = search.and(self.attempts.aside());

@@ -28,17 +28,17 @@ use std::path::Path;
 pub struct Task {
     /// The step, where the workload has some.
     pub head: Option<StepHead>,
-    /// What is run.
+    /// The plan that is run.
     pub plan: Plan,
-    /// How long it measures unless it is shortened, which limits the result; `None` where another limit says so.
+    /// The measured time unless it is shortened, which limits the result; `None` if another limit says so.
     pub whole: Option<Span>,
     /// Measured time of it that the log already holds, where it is continued.
     pub measured_before_ns: Option<u64>,
-    /// What each database has acknowledged to the part that the log already holds.
+    /// The transactions that each database has acknowledged to the part that the log already holds.
     pub committed_before: Vec<LoggedCommits>,
 }
 
-/// How many names a title lists.
+/// The number of names that a title lists.
 const LISTED: usize = 4;
 
 impl Task {
@@ -115,7 +115,7 @@ fn title(part: &Workload) -> String {
     }
 }
 
-/// What is left of `tasks`, of which the log in `dir` holds some; `own_seed`: the user gave the seed.
+/// The tasks that are left of `tasks`, of which the log in `dir` holds some; `own_seed`: the user gave the seed.
 pub fn remaining_tasks(
     tasks: Vec<Task>,
     held: &[LoggedStep],
@@ -147,12 +147,12 @@ pub fn remaining_tasks(
     if left.is_empty() { Err(nothing_remains(dir)) } else { Ok(left) }
 }
 
-/// What steps are carried out with.
+/// The targets, the manner and the stop cell that all steps share.
 #[derive(Debug)]
 pub struct Course<'a> {
     /// The targets, open.
     pub targets: &'a Targets,
-    /// How each step is carried out.
+    /// The way in which each step is carried out.
     pub how: &'a Drive,
     /// Ends them early.
     pub stop: &'a StopCell,
@@ -164,7 +164,7 @@ pub type IsDecided<'a> = dyn Fn(&LogFile, &dyn Observer, Ended) -> Result<bool, 
 /// A step that has ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
-    /// Why it ended.
+    /// The reason why it ended.
     pub reason: CloseReason,
     /// Whether a step would follow.
     pub more: bool,

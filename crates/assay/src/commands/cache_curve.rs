@@ -123,7 +123,7 @@ pub(crate) fn cache_curve(args: &CacheCurveArgs) -> Result<u8, Failure> {
     Ok(code::DONE)
 }
 
-/// What of the targets a cache takes.
+/// The ranges of the targets that a cache takes.
 fn cacheable_ranges(plan: &Plan, geometries: &[Geometry], block: Bytes) -> Result<Ranges, Failure> {
     if geometries.iter().any(|geometry| geometry.size / block.get() >= Place::MOST) {
         return Err(Failure::usage(format!(
@@ -170,7 +170,7 @@ fn follow_trace(
     let mut points: Vec<Point> = curve
         .points()
         .into_iter()
-        .map(|it| Point { bytes: it.blocks * block, hits: it.hits, error: it.error })
+        .map(|point| Point { bytes: point.blocks * block, hits: point.hits, error: point.error })
         .collect();
     // Sizes beyond the number of blocks accessed show nothing new.
     let whole = points.iter().position(|point| point.bytes / block >= curve.blocks()).map_or(points.len(), |at| at + 1);

@@ -223,7 +223,7 @@ fn maximum(max: Maximum, plan: &Plan, stream: &str) -> Result<Multiple, Failure>
         Maximum::Load(load) => return Ok(load),
         Maximum::Rate(rate) => rate,
     };
-    let one = plan.streams.iter().find(|it| it.name == stream).and_then(|it| it.arrival.rate());
+    let one = plan.streams.iter().find(|known| known.name == stream).and_then(|stream| stream.arrival.rate());
     let one = one.or(plan.oltp.as_ref().map(|oltp| oltp.rate));
     let (ours, theirs) = (one.unwrap_or(rate).as_ratio(), rate.as_ratio());
     let load = theirs.0.checked_mul(ours.1).zip(theirs.1.checked_mul(ours.0));

@@ -116,7 +116,7 @@ fn json(plan: &Plan, named: &[(String, Named)], sizes: &[Known]) -> Result<serde
 /// Refuses an OLTP load, or parts that are laid out together, on targets that are too small for them, where the sizes of all are known.
 fn refuse_too_small(plan: &Plan, sizes: &[Option<(u64, u32)>]) -> Result<(), Failure> {
     let known: Option<Vec<Geometry>> =
-        sizes.iter().map(|it| it.map(|(size, block)| Geometry { size, block })).collect();
+        sizes.iter().map(|known| known.map(|(size, block)| Geometry { size, block })).collect();
     if let Some(geometries) = &known {
         plan.fits(geometries).map_err(Failure::workload)?;
     }
@@ -234,7 +234,7 @@ fn text(plan: &Plan, named: &[(String, Named)], sizes: &[Known], unknown: Option
     out.0
 }
 
-/// What the streams of an OLTP load have in common, and where its ASUs lie.
+/// Describes what the streams of an OLTP load have in common, and where its ASUs lie.
 fn oltp_in_words(oltp: &Oltp, out: &mut Lines) {
     out.add(format_args!(
         "  {} BSU, together {:.0} operations per second, drawn as one sequence",
@@ -280,7 +280,7 @@ fn streams(plan: &Plan, block: u32, out: &mut Lines) {
     let arrivals: std::collections::BTreeSet<&str> = plan.streams.iter().map(|stream| stream.arrival.name()).collect();
     let arrivals = arrivals.into_iter().collect::<Vec<_>>().join(", ");
     out.add(format_args!("  arrival: {arrivals}; (D) durable, on stable media when complete"));
-    plan.loops.iter().for_each(|it| out.add(format_args!("  {}", loop_in_words(plan, it))));
+    plan.loops.iter().for_each(|closed_loop| out.add(format_args!("  {}", loop_in_words(plan, closed_loop))));
     plan.oltp.iter().for_each(|oltp| oltp_in_words(oltp, out));
     lifetimes(plan, out);
     for stream in &plan.streams {
@@ -311,7 +311,7 @@ fn enlarged_sizes(plan: &Plan, named: &[(String, Named)], sizes: &[Known], out: 
 /// When streams and loops begin and end, where that differs from the run.
 fn lifetimes(plan: &Plan, out: &mut Lines) {
     let streams = plan.streams.iter().map(|stream| (&stream.name, &stream.life));
-    for (name, life) in streams.chain(plan.loops.iter().map(|it| (&it.name, &it.life))) {
+    for (name, life) in streams.chain(plan.loops.iter().map(|closed_loop| (&closed_loop.name, &closed_loop.life))) {
         // The number of operations of a closed loop stands beside its number in flight.
         let is_closed = plan.streams.iter().any(|stream| {
             stream.name == *name && matches!(stream.arrival, Arrival::Closed { .. } | Arrival::Paced { .. })
@@ -336,9 +336,10 @@ fn members_in_words(streams: &[&Stream], line: Option<&str>) -> String {
 }
 
 /// A closed loop over several streams: what is in flight, who draws how often, and its pauses.
-fn loop_in_words(plan: &Plan, it: &Loop) -> String {
-    let copies = if it.copies > 1 { format!(" in each of {} copies", it.copies) } else { String::new() };
-    let think = it.think.as_ref().map(|think| {
+fn loop_in_words(plan: &Plan, closed_loop: &Loop) -> String {
+    let copies =
+        if closed_loop.copies > 1 { format!(" in each of {} copies", closed_loop.copies) } else { String::new() };
+    let think = closed_loop.think.as_ref().map(|think| {
         let spread = if think.spread == Spread::Exponential { ", exponential" } else { "" };
         if think.together {
             format!(
@@ -349,21 +350,28 @@ fn loop_in_words(plan: &Plan, it: &Loop) -> String {
             format!("; a slot pauses {}{spread} after every {} of its operations", think.time, think.every)
         }
     });
-    let own = plan.streams.iter().filter(|stream| stream.arrival.loop_name() == Some(&it.name));
+    let own = plan.streams.iter().filter(|stream| stream.arrival.loop_name() == Some(&closed_loop.name));
     let own = own.filter(|stream| stream.flush().is_none());
     let own: Vec<&Stream> = own.collect();
-    let mut lines = if it.lines.is_empty() { format!(": {}", members_in_words(&own, None)) } else { String::new() };
-    for line in &it.lines {
+    let mut lines =
+        if closed_loop.lines.is_empty() { format!(": {}", members_in_words(&own, None)) } else { String::new() };
+    for line in &closed_loop.lines {
         let delay = if line.delay.is_zero() { String::new() } else { format!(" after {}", line.delay) };
         let (weight, members) = (Share::from_ppb(line.weight), members_in_words(&own, Some(&line.name)));
         lines += &format!("; {weight} of the bursts of {}{delay}: {members}", line.burst);
     }
-    let over =
-        it.turns.map_or_else(|| "on each target".to_owned(), |turns| format!("on all its targets together, {turns}"));
-    format!("loop {}: {} in flight {over}{copies}{}{lines}", it.name, it.in_flight, think.unwrap_or_default())
+    let over = closed_loop
+        .turns
+        .map_or_else(|| "on each target".to_owned(), |turns| format!("on all its targets together, {turns}"));
+    format!(
+        "loop {}: {} in flight {over}{copies}{}{lines}",
+        closed_loop.name,
+        closed_loop.in_flight,
+        think.unwrap_or_default()
+    )
 }
 
-/// How a rate changes, where it does.
+/// Describes how a rate changes, if it does.
 fn changes_in_words(arrival: &Arrival) -> Option<String> {
     match arrival {
         Arrival::Varying { rate, curve, even } => {
@@ -472,7 +480,7 @@ fn loops_beyond_queues(plan: &Plan, named: &[(String, Named)], roots: &Roots) ->
     lines
 }
 
-/// How long there are blocks which a stream has never seen, where it goes to such.
+/// Says how long there are blocks which a stream has never seen, if it goes to such.
 fn time_until_all_seen(plan: &Plan, stream: &Stream, size: u64, block: u32) -> Option<String> {
     let Address::NeverSeen { unit, reread } = &stream.block()?.address else { return None };
     let length = stream.block()?.extent.map_or(size, |extent| extent.within(size, block).1);

@@ -84,7 +84,7 @@ pub(crate) fn matrix(args: &MatrixArgs) -> Result<u8, Failure> {
     Ok(matrix.verdict().exit_code())
 }
 
-/// What is run: first small operations alone, then large ones alone; of a detailed matrix all pairs.
+/// The places that are measured: first small operations alone, then large ones alone; of a detailed matrix all pairs.
 fn places(args: &Orion) -> Result<Vec<Place>, Failure> {
     if args.write > Share::WHOLE {
         return Err(Failure::usage("--write is a share of the operations: write 0% to 100%"));

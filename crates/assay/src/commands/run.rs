@@ -77,7 +77,7 @@ pub(crate) struct Run {
     pub output: Output,
 }
 
-/// What is said of a run that goes on although its failure is certain.
+/// The text about a run that goes on although its failure is certain.
 const GOES_ON: &str = "; the run goes on (Ctrl-C ends it, and --stop-when-certain ends such runs)";
 
 /// Runs a workload, judges it, and leaves log, verdict and report in the run directory.
@@ -154,7 +154,7 @@ struct OpenRun {
     /// The directory of the run.
     dir: PathBuf,
     log: LogFile,
-    /// What is to be run.
+    /// The tasks that are to be run.
     tasks: Vec<Task>,
 }
 
@@ -247,7 +247,7 @@ pub(crate) struct RunRequest {
     workloads: Vec<Workload>,
     /// The targets: those that are named, or the workload's own.
     pub names: Vec<String>,
-    /// What became of the keys of job files of fio.
+    /// The keys of job files of fio, each with what became of it.
     pub keys: Vec<Line>,
 }
 
@@ -295,7 +295,7 @@ impl RunRequest {
         Ok(RunRequest { workloads, names, keys: keys.concat() })
     }
 
-    /// What is run, one after another: all workloads together, or the steps of a single one.
+    /// The tasks that are run one after another: all workloads together, or the steps of a single one.
     pub(crate) fn tasks(
         &self,
         named: &[(String, Named)],

@@ -117,7 +117,7 @@ fn refuse_duplicates(names: &[String]) -> Result<(), Failure> {
     }
 }
 
-/// What the drives must provide.
+/// The demand on the drives.
 fn demand(args: &Size, production: &Production) -> Demand {
     let drives = args.drives.unwrap_or_else(|| u32::try_from(production.drives.len()).unwrap_or(u32::MAX).max(1));
     Demand { drives, growth: args.growth, headroom: args.headroom }

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 #[derive(Debug)]
 pub(super) struct Printer {
     asked: Asked,
-    /// How many bytes of each ASU are used.
+    /// The bytes of each ASU that are used.
     used: [u64; 3],
     header: Option<Box<Header>>,
     data: Option<Data>,

@@ -66,7 +66,7 @@ fn run_one_after_another(runs: Vec<Asked>) -> Result<u8, Failure> {
     Ok(code::DONE)
 }
 
-/// What each number of threads gains over the first.
+/// A sentence about what each number of threads gains over the first.
 fn gains_in_words(rates: &[(u32, f64)]) -> String {
     let first = rates.first().map_or(0.0, |(_, rate)| *rate);
     let mut gains = Vec::new();

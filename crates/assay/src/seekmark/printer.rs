@@ -15,7 +15,7 @@ use std::rc::Rc;
 /// Exit code if the test proves nothing, because this machine failed.
 const INVALID: u8 = 11;
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ended {
     /// The exit code.
@@ -39,7 +39,7 @@ pub(super) struct Printer {
     ended_as: Rc<Cell<Ended>>,
 }
 
-/// What the log has said about one thread.
+/// The part of the log about one thread.
 #[derive(Clone, Debug, Default)]
 struct Seen {
     seeks: u64,
@@ -141,7 +141,7 @@ impl Printer {
         match event.what {
             EventKind::StreamEnd => {
                 let Some(thread) =
-                    number_in(event, "flow").map(|flow| flow as usize).filter(|it| *it < self.threads.len())
+                    number_in(event, "flow").map(|flow| flow as usize).filter(|thread| *thread < self.threads.len())
                 else {
                     return;
                 };
@@ -229,7 +229,7 @@ impl Service {
         // A quantile is the upper bound of its bucket, which may exceed the maximum.
         let most = Span::from_ns(self.max_ns);
         let known =
-            names.iter().zip(quantiles).filter_map(|(name, it)| Some(format!("{name} {}", it?.min(most).human())));
+            names.iter().zip(quantiles).filter_map(|(name, time)| Some(format!("{name} {}", time?.min(most).human())));
         let known: Vec<String> = known.collect();
         if !known.is_empty() {
             tell(&format!("assay: service {}, max {}", known.join(", "), most.human()));

@@ -103,15 +103,15 @@ fn workload(plan: &Plan, both: &Sides, args: &Behind) -> Result<String, Failure>
         plan.measured(),
         plan.slice,
     );
-    for (stream, did) in both.target.streams.iter().filter(|(_, did)| did.operations > 0) {
-        let it = &plan.streams[usize::from(*stream)];
-        let Some(block) = it.block() else { continue };
+    for (index, did) in both.target.streams.iter().filter(|(_, did)| did.operations > 0) {
+        let stream = &plan.streams[usize::from(*index)];
+        let Some(block) = stream.block() else { continue };
         let rate = Rate::ratio(u128::from(did.operations) * 1000, ((both.seconds * 1000.0).max(1.0)) as u128);
         let rate = rate.ok_or_else(|| Failure::workload("a rate behind the cache does not fit"))?;
         let _ = write!(
             out,
             "\n[[stream]]\nname      = \"{}\"\ndirection = \"{}\"\nsize      = {}\nrate      = \"{:.6}/s\"\naddress   = {}\n",
-            it.name,
+            stream.name,
             block.direction,
             sizes(did),
             rate.as_f64(),
