@@ -103,11 +103,11 @@ fn variable(name: &str) -> Option<String> {
 }
 
 /// Loads a database, or goes on with a load that was interrupted.
-pub fn load(url: &Url, asked: LoadRequest, observer: &mut dyn Observer, stop: &StopCell) -> Result<Loaded, Failure> {
+pub fn load(url: &Url, request: LoadRequest, observer: &mut dyn Observer, stop: &StopCell) -> Result<Loaded, Failure> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let population = Population::new(Scale::STANDARD, asked.warehouses, asked.seed);
-    let loaders = asked.loaders.unwrap_or(processors.min(LOADERS));
-    let (run, clear) = (name_of_a_load(), asked.clear);
+    let population = Population::new(Scale::STANDARD, request.warehouses, request.seed);
+    let loaders = request.loaders.unwrap_or(processors.min(LOADERS));
+    let (run, clear) = (name_of_a_load(), request.clear);
     let clock = Clock::start();
     let since = clock.now();
     let mut watch = |Progress { done, of, found }: Progress| {

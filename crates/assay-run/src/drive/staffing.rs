@@ -87,7 +87,7 @@ impl Staffing<'_> {
     ) -> Result<Chosen, Failure> {
         let case = Case {
             plan: self.plan,
-            asked: self.how.manner.engine,
+            requested: self.how.manner.engine,
             workers,
             in_memory: in_memory(targets),
             in_real_time: self.normal_by_load(workers.usual).is_none(),

@@ -67,19 +67,19 @@ impl<'a> Curving<'a> {
     /// Begins in `dir`, or continues the curve that an earlier call left there.
     pub fn begin(
         several: &'a Several<'a>,
-        asked: &CurveRequest,
+        request: &CurveRequest,
         bounds: Bounds,
         dir: PathBuf,
         resumed: bool,
     ) -> Result<Curving<'a>, Failure> {
-        let fresh = new_curve(several, asked);
-        let falling: Vec<Share> = asked.shares.iter().rev().copied().collect();
-        let ramp = asked.in_one_run.then(|| several.ramp(&falling)).transpose()?;
+        let fresh = new_curve(several, request);
+        let falling: Vec<Share> = request.shares.iter().rev().copied().collect();
+        let ramp = request.in_one_run.then(|| several.ramp(&falling)).transpose()?;
         let curve = if resumed { read_earlier(&dir, &fresh, several)? } else { fresh };
         results::replaceable(&dir, &[FILE, PAGE])?;
         let spots = match ramp {
             Some(_) => vec![CurvePlace::All],
-            None => asked.shares.iter().copied().map(CurvePlace::At).collect(),
+            None => request.shares.iter().copied().map(CurvePlace::At).collect(),
         };
         let attempts = Attempts::new(AfterFailure::GoOn);
         let curving = Curving { several, bounds, dir, curve, ramp, spots, attempts };
@@ -146,7 +146,7 @@ impl<'a> Curving<'a> {
     /// The name of the directory of a run.
     fn name_of(&self, spot: CurvePlace) -> Result<String, Failure> {
         let CurvePlace::At(share) = spot else { return Ok(RAMP.to_owned()) };
-        let number = self.curve.asked.iter().position(|asked| *asked == share).map_or(0, |index| index + 1);
+        let number = self.curve.asked.iter().position(|known| *known == share).map_or(0, |index| index + 1);
         Ok(format!("{number:02}-{}", share_of_load(self.maximum()?, share)?))
     }
 
@@ -268,31 +268,31 @@ pub fn make_directory(below: &Path) -> Result<(), Failure> {
 }
 
 /// A curve of which nothing was measured.
-fn new_curve(several: &Several<'_>, asked: &CurveRequest) -> Curve {
+fn new_curve(several: &Several<'_>, request: &CurveRequest) -> Curve {
     Curve {
         schema: SCHEMA,
         of: Measured {
             workload: several.plan.name.clone(),
             targets: several.names.clone(),
             devices: Vec::new(),
-            stream: asked.stream.clone(),
+            stream: request.stream.clone(),
             seed: several.plan.seed,
             plan_blake3: Some(several.plan_sum.clone()),
             run_ns: several.plan.measured().as_ns(),
         },
         scale: Scale {
-            maximum: asked.maximum,
-            searched: asked.maximum.is_none(),
+            maximum: request.maximum,
+            searched: request.maximum.is_none(),
             without_maximum: None,
             counted: several.plan.counted(),
         },
         limits: Limits::default(),
-        asked: asked.shares.clone(),
+        asked: request.shares.clone(),
         points: Vec::new(),
         shape: Shape::default(),
         aside: Aside::default(),
         cache: None,
-        in_one_run: asked.in_one_run,
+        in_one_run: request.in_one_run,
         beside: None,
     }
 }

@@ -118,27 +118,27 @@ fn title(part: &Workload) -> String {
 /// The tasks that are left of `tasks`, of which the log in `dir` holds some; `own_seed`: the user gave the seed.
 pub fn remaining_tasks(
     tasks: Vec<Task>,
-    held: &[LoggedStep],
+    logged: &[LoggedStep],
     targets: &Targets,
     own_seed: bool,
     dir: &Path,
 ) -> Result<Vec<Task>, Failure> {
-    if held.len() > tasks.len() {
-        return Err(belongs_to_other_run(dir, &format!("it has {} steps", held.len())));
+    if logged.len() > tasks.len() {
+        return Err(belongs_to_other_run(dir, &format!("it has {} steps", logged.len())));
     }
     let mut left = Vec::new();
     for (index, mut task) in tasks.into_iter().enumerate() {
-        let asked = RequestedStep { plan: &task.plan, step: task.head.as_ref(), targets, seed: own_seed };
-        match held.get(index) {
-            Some(held) if held.is_over() => asked.refuse_other_run(held, dir)?,
-            Some(held) => {
-                let rest = asked.remaining(Some(held), dir)?;
+        let requested = RequestedStep { plan: &task.plan, step: task.head.as_ref(), targets, seed: own_seed };
+        match logged.get(index) {
+            Some(logged) if logged.is_over() => requested.refuse_other_run(logged, dir)?,
+            Some(logged) => {
+                let rest = requested.remaining(Some(logged), dir)?;
                 // A step keeps the value that it began with, also when it now continues to its end.
-                if let (Some(head), Some(first)) = (&mut task.head, &held.first.step) {
+                if let (Some(head), Some(first)) = (&mut task.head, &logged.first.step) {
                     head.until_certain = first.until_certain;
                 }
                 (task.plan, task.measured_before_ns) = (rest.plan, Some(rest.at_ns));
-                task.committed_before.clone_from(&held.committed);
+                task.committed_before.clone_from(&logged.committed);
                 left.push(task);
             }
             None => left.push(task),

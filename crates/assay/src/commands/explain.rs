@@ -61,11 +61,11 @@ pub(crate) fn explain(args: &Explain) -> Result<u8, Failure> {
         }
         return steps::explain(&args.targets, args.load, args.jobs.test.kind(), &args.pace, args.json);
     }
-    let asked = RunRequest::parse("explain", &args.workload, &args.targets, &args.jobs, &args.pace)?;
-    let asked = asked.behind_simulated_cache(&args.behind).with_cache_device(&args.lookaside)?;
-    let named = targets::parse_targets(&asked.names)?;
+    let request = RunRequest::parse("explain", &args.workload, &args.targets, &args.jobs, &args.pace)?;
+    let request = request.behind_simulated_cache(&args.behind).with_cache_device(&args.lookaside)?;
+    let named = targets::parse_targets(&request.names)?;
     let unknown = transactions::unknown(&named);
-    let tasks = asked.tasks(&named, args.load, &args.pace, &args.judged)?;
+    let tasks = request.tasks(&named, args.load, &args.pace, &args.judged)?;
     // A job's own files may be made by the run, and the drives of a configuration may be in another machine.
     let sizes = if args.targets.is_empty() {
         named.iter().map(|(_, named)| named.geometry()).collect()
@@ -82,8 +82,8 @@ pub(crate) fn explain(args: &Explain) -> Result<u8, Failure> {
             [task] if task.head.is_none() => all.into_iter().collect::<Vec<_>>().remove(0),
             _ => serde_json::json!({ "steps": all }),
         };
-        if !asked.keys.is_empty() {
-            value["keys"] = asked.keys.iter().map(job::json).collect();
+        if !request.keys.is_empty() {
+            value["keys"] = request.keys.iter().map(job::json).collect();
         }
         print_json(&value)?;
     } else {
@@ -97,7 +97,7 @@ pub(crate) fn explain(args: &Explain) -> Result<u8, Failure> {
                 None => plan,
             };
         }
-        show_lines(&(all + &job::text(&asked.keys)));
+        show_lines(&(all + &job::text(&request.keys)));
     }
     Ok(code::DONE)
 }
@@ -473,9 +473,9 @@ fn loops_beyond_queues(plan: &Plan, named: &[(String, Named)], roots: &Roots) ->
         let here = loops
             .iter()
             .filter(|closed_loop| closed_loop.flows.iter().all(|flow| usize::from(flows[*flow].1) == target));
-        let asked = here.map(|closed_loop| u64::from(closed_loop.slots)).sum();
+        let in_flight = here.map(|closed_loop| u64::from(closed_loop.slots)).sum();
         let Some(tags) = probe::target(roots, path).nr_requests else { continue };
-        lines.extend(more_than_tags(name, tags, asked));
+        lines.extend(more_than_tags(name, tags, in_flight));
     }
     lines
 }

@@ -55,11 +55,11 @@ pub(super) fn import(args: &Behind) -> Result<u8, Failure> {
     let behind = BehindCache { behind: args.cache };
     let jobs = Jobs { test: args.test, ..Jobs::default() };
     let targets = std::slice::from_ref(&args.target);
-    let asked = RunRequest::parse("import behind", &args.workload, targets, &jobs, &Pace::default())?
+    let request = RunRequest::parse("import behind", &args.workload, targets, &jobs, &Pace::default())?
         .behind_simulated_cache(&behind);
-    let named = targets::parse_block_targets(&asked.names)?;
+    let named = targets::parse_block_targets(&request.names)?;
     let pace = Pace { seed: Some(1), ..Pace::default() };
-    let plan = asked.plan(&named, None, &pace, &Judged::default())?;
+    let plan = request.plan(&named, None, &pace, &Judged::default())?;
     let sizes = sizes_of(&named)?;
     let Some((size, _)) = sizes.first().copied().flatten() else {
         return Err(Failure::usage(format!(
