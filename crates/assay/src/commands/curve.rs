@@ -160,7 +160,7 @@ fn by_sessions(args: &Curve) -> Result<u8, Failure> {
         crate::stdout::show(&printed);
     }
     if !curve.is_whole() {
-        progress.say(&format!("cut short; next: {}", crate::again::command(&dir)));
+        progress.say(&crate::again::cut_short(&dir));
     }
     let (file, page) = (by_sessions::FILE, by_sessions::PAGE);
     progress.say(&format!("curve in {}: {file}, {page}, and a run directory for each number", shown(&dir)));
@@ -242,7 +242,7 @@ fn show(curve: &curve::Curve, dir: &Path, json: bool, progress: &Progress) -> Re
     text(curve, &mut printed).map_err(|_| Failure::bug("a curve that cannot be shown"))?;
     crate::stdout::show(&printed);
     if curve.is_cut_short() {
-        progress.say(&format!("cut short; next: {}", crate::again::command(dir)));
+        progress.say(&crate::again::cut_short(dir));
     }
     let runs = if curve.in_one_run { "the directory of the run" } else { "a run directory for each point" };
     progress.say(&format!("curve in {}: {FILE}, {PAGE}, and {runs}", shown(dir)));

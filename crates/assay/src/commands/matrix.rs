@@ -119,7 +119,7 @@ fn show(matrix: &Matrix, dir: &Path, json: bool, progress: &Progress) -> Result<
     text(matrix, &mut printed).map_err(|_| Failure::bug("a matrix that cannot be shown"))?;
     crate::stdout::show(&printed);
     if !matrix.is_whole() {
-        progress.say(&format!("cut short; next: {}", crate::again::command(dir)));
+        progress.say(&crate::again::cut_short(dir));
     }
     progress.say(&format!("matrix in {}: {FILE}, {PAGE}, and a run directory for each point", shown(dir)));
     Ok(())

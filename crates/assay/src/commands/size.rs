@@ -93,7 +93,7 @@ pub(crate) fn size(args: &Size) -> Result<u8, Failure> {
     } else {
         show(&rendered(|out| text(&sizing, out))?);
         if sizing.candidates.iter().any(Candidate::is_cut_short) {
-            progress.say(&format!("cut short; next: {}", crate::again::command(&dir)));
+            progress.say(&crate::again::cut_short(&dir));
         }
         progress.say(&format!("sizing in {}: {FILE}, {PAGE}, and a directory for each candidate", shown(&dir)));
     }
