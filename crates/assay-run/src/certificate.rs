@@ -21,7 +21,7 @@ use std::io::{BufReader, Read};
 /// Upper bound on the size of a certificate that is read.
 pub const LARGEST: u64 = 256 << 20;
 
-/// What a certificate is worth.
+/// The value of a certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Standing {
     /// A certification that was passed.

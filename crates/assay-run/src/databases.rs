@@ -65,7 +65,7 @@ pub struct Loaded {
     pub load: String,
     /// The sentence that says what this is not.
     pub derived: &'static str,
-    /// What is not as the standard requires it.
+    /// The deviations from the standard.
     pub deviations: [&'static str; 6],
 }
 
@@ -103,11 +103,11 @@ fn variable(name: &str) -> Option<String> {
 }
 
 /// Loads a database, or goes on with a load that was interrupted.
-pub fn load(url: &Url, asked: LoadRequest, observer: &mut dyn Observer, stop: &StopCell) -> Result<Loaded, Failure> {
+pub fn load(url: &Url, request: LoadRequest, observer: &mut dyn Observer, stop: &StopCell) -> Result<Loaded, Failure> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let population = Population::new(Scale::STANDARD, asked.warehouses, asked.seed);
-    let loaders = asked.loaders.unwrap_or(processors.min(LOADERS));
-    let (run, clear) = (name_of_a_load(), asked.clear);
+    let population = Population::new(Scale::STANDARD, request.warehouses, request.seed);
+    let loaders = request.loaders.unwrap_or(processors.min(LOADERS));
+    let (run, clear) = (name_of_a_load(), request.clear);
     let clock = Clock::start();
     let since = clock.now();
     let mut watch = |Progress { done, of, found }: Progress| {
@@ -140,12 +140,12 @@ fn name_of_a_load() -> String {
     format!("{:016x}", now.map_or(0, |since| since.as_nanos() as u64))
 }
 
-/// What an examination found.
+/// The result of an examination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
-    /// What the database was loaded with.
+    /// The load that the database holds.
     pub loaded: Loaded,
-    /// Where a condition does not hold; of each condition the first ones.
+    /// The violations of conditions; of each condition the first ones.
     pub violations: Vec<Violation>,
 }
 

@@ -28,7 +28,7 @@ pub mod code {
     pub const BUG: u8 = 70;
 }
 
-/// What went wrong, where, and what to do, with the exit code for it.
+/// A failure of a command: what went wrong, where, and what to do, with the exit code for it.
 #[derive(Debug)]
 pub struct Failure {
     /// The exit code; see [`code`].

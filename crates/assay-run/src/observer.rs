@@ -5,7 +5,7 @@ use assay_record::{Event, Header, Interval};
 
 /// Receives the progress of a run or of a preparation. An implementation overrides only the methods it needs.
 pub trait Observer {
-    /// What comes next is called `title`.
+    /// The next part of the work begins; it is called `title`.
     fn title(&mut self, title: &str) {
         let _ = title;
     }
@@ -64,5 +64,5 @@ pub struct Unobserved;
 
 impl Observer for Unobserved {}
 
-/// Where to send a message for the user that does not belong to a run.
+/// Takes a message for the user that does not belong to a run.
 pub type Tell = fn(&str);

@@ -32,14 +32,14 @@ const SAMPLES: u64 = 256;
 /// Bytes between two updates of the record.
 const SAVE_EVERY: u64 = 4 << 30;
 
-/// How the targets are prepared.
+/// The choices for a preparation.
 #[derive(Clone, Copy, Debug)]
 pub struct Preparation {
     /// Whether zeros are written first.
     pub zero: bool,
     /// Whether everything is discarded first; what an earlier, interrupted preparation wrote is lost then.
     pub afresh: bool,
-    /// How operations are carried.
+    /// The engine that carries the operations.
     pub engine: Choice,
     /// Number that marks the data.
     pub run: u32,
@@ -265,7 +265,7 @@ fn at_once(stop: &StopCell) -> bool {
 struct Pass<'a, 'b> {
     preparing: &'a mut Preparing<'b>,
     fill: Fill,
-    /// What is written instead of zeros.
+    /// The data that are written instead of zeros.
     salt: Option<Content>,
     /// The position in the record that was saved last.
     saved: u64,

@@ -35,7 +35,7 @@ const DAY: Span = Span::from_secs(24 * 3600);
 /// ACT's workloads, whose 1x is the unit of ACT's multiples.
 pub(crate) const PROFILES: [&str; 2] = ["act-storage", "act-index"];
 
-/// What is certified, and at which load.
+/// The workload that is certified, and its load.
 #[derive(Clone, Debug)]
 pub struct Procedure {
     /// The workload; its rates are for each target.
@@ -128,7 +128,7 @@ impl Procedure {
         self.workload.plan(&adjust).map_err(Failure::workload)
     }
 
-    /// How long one of its steps measures unless it is shortened.
+    /// The measured time of one of its steps unless it is shortened.
     pub fn whole(&self) -> Span {
         let act = self.workload.model.starts_with("act-");
         if act && !self.quick { self.workload.timing.duration.max(DAY) } else { self.workload.timing.duration }

@@ -48,7 +48,7 @@ pub fn find(name: &str) -> Result<Workload, Failure> {
     read_named(name, &Reading::default()).map(|found| found.workload)
 }
 
-/// What the command line says about the files of workloads.
+/// The options of the command line for reading files of workloads.
 #[derive(Clone, Debug, Default)]
 pub struct Reading {
     /// The jobs that are chosen of a job file of fio.
@@ -215,7 +215,7 @@ fn unreadable(path: &Path, why: &dyn std::fmt::Display) -> Failure {
     Failure::workload(format!("the workload {} cannot be read: {why}\n  = {remedy}", shown(path)))
 }
 
-/// What was probably meant by a name that leads nowhere: a workload that comes with the program, or a file beside it.
+/// The name that was probably meant by one that leads nowhere: a workload that comes with the program, or a file beside it.
 fn similar_workload(path: &Path, shipped: &[&str]) -> Option<PathBuf> {
     if path.symlink_metadata().is_ok() {
         return None;

@@ -7,6 +7,11 @@ use std::path::Path;
 /// Options that name the directory of a run; one of them takes the place of all.
 const OF_THE_DIRECTORY: [&str; 2] = ["--out", "--resume"];
 
+/// A line that says that the work in `dir` was cut short, with the command that continues it.
+pub(crate) fn cut_short(dir: &Path) -> String {
+    format!("cut short; next: {}", command(dir))
+}
+
 /// The command that continues what lies in `dir`. Where the words that were typed cannot be repeated on a screen, because
 /// there is a password among them, what is to be done is said instead.
 #[allow(clippy::disallowed_methods, reason = "the binary reads its arguments")]

@@ -45,7 +45,7 @@ pub(crate) fn targets(current: &OsStr) -> Vec<CompletionCandidate> {
     those_beginning_with(current, invented.into()).into_iter().chain(devices(current)).collect()
 }
 
-/// What may follow the first workload, or come first where a workload may be left out.
+/// Candidates for the word after the first workload, or for the first word if a workload may be left out.
 pub(crate) fn workloads_and_targets(current: &OsStr) -> Vec<CompletionCandidate> {
     those_beginning_with(current, shipped()).into_iter().chain(targets(current)).collect()
 }

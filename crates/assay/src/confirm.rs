@@ -18,10 +18,10 @@ use std::time::Duration;
 const WINDOW: Span = Span::from_secs(10);
 /// Number of characters that are asked for.
 const ASKED: usize = 4;
-/// How often a Ctrl-C is checked for.
+/// The time between two checks for a Ctrl-C.
 const TICK: Duration = Duration::from_millis(50);
 
-/// Who can answer at the other end of input and messages.
+/// The kind of reader at the other end of input and messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Seat {
     /// A person who can answer.

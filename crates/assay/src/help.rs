@@ -30,7 +30,7 @@ const COMMON: [&str; 23] = [
     "disks",
     "name",
 ];
-/// What `-h` shows where a verb has none of the common options: all of them, up to this number.
+/// The most options that `-h` shows of a verb without common options.
 const FEW: usize = 8;
 /// Options that `-h` leaves out of one verb, where others say the same.
 const LEFT_OUT: [(&str, &str); 1] = [("curve", "from")];
@@ -156,7 +156,7 @@ fn shortened_option(arg: Arg, verb: &str, has_few: bool) -> Arg {
     arg.help(shortened(&full)).hide(is_hidden || !(has_few || is_common))
 }
 
-/// What `-h` says of a text.
+/// The part of a text that `-h` shows.
 fn shortened(text: &str) -> String {
     let first = first_sentence(text);
     SHORTER.iter().find(|(long, _)| *long == first).map_or(first, |(_, short)| (*short).to_owned())

@@ -35,7 +35,7 @@ pub(crate) struct Progress {
     last_line_at: Option<Instant>,
     last_drawn_at: Option<Instant>,
     events: u32,
-    /// What is said behind the reason when a failure is certain; nothing is said of a run that is one of many.
+    /// The text behind the reason when a failure is certain; empty for a run that is one of many.
     failure_note: Option<&'static str>,
     /// Whether the verdict of the run that is shown is certain to be FAIL.
     fails: bool,
@@ -43,12 +43,12 @@ pub(crate) struct Progress {
     shared: Option<Arc<AtomicU64>>,
 }
 
-/// How far something has got.
+/// The progress of a stage.
 struct Stage<'a> {
     name: &'a str,
     done: u64,
     total: u64,
-    /// What there is to say about it, the most important first: the last is left out where a line has no room.
+    /// Its figures, the most important first: the last is left out if a line has no room.
     figures: Vec<String>,
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn print(text: &str) {
     }
 }
 
-/// Why standard output is incomplete, if it is.
+/// The reason why standard output is incomplete, if it is.
 pub(crate) fn unwritten() -> Option<&'static std::io::Error> {
     UNWRITTEN.get()
 }

@@ -124,7 +124,7 @@ fn write_messages(text: &str) {
     let _ = io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// What erases these lines from the cursor's on, which is the last of them (ECMA-48: CPL and ED).
+/// The sequence that erases these lines from the cursor's on, which is the last of them (ECMA-48: CPL and ED).
 fn erasing_sequence(lines: &[String]) -> String {
     match lines.len() {
         0 => String::new(),
@@ -146,7 +146,7 @@ fn cut_to_columns(line: &str, room: usize) -> Cow<'_, str> {
     Cow::Owned(kept.collect::<String>() + "…")
 }
 
-/// How many columns a character may take.
+/// The number of columns that a character may take.
 fn width_of(character: char) -> usize {
     if character < '\u{1100}' { 1 } else { 2 }
 }

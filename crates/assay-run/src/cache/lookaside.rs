@@ -20,9 +20,9 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// How many segments are kept in memory: 16 MiB.
+/// The number of segments that are kept in memory: 16 MiB.
 const BUFFERS: usize = 32;
-/// How long the end of a run waits for the device of the cache.
+/// The time for which the end of a run waits for the device of the cache.
 const LIMIT: Span = Span::from_secs(30);
 
 /// The cache device of a run.
@@ -31,7 +31,7 @@ pub(crate) struct Lookaside {
     /// The index of the cache device among the targets.
     target: u16,
     ranges: Vec<Range>,
-    /// What is in the cache, before and after the run.
+    /// The content of the cache, before and after the run.
     index: Mutex<Option<Index>>,
     counters: Arc<Counters>,
     head: CacheHead,
@@ -146,7 +146,7 @@ fn take_over(path: &Path, is: KeptCache) -> Result<(Option<Index>, Option<String
 }
 
 impl Lookaside {
-    /// What the header of the run log says about the cache.
+    /// The description of the cache in the header of the run log.
     pub(crate) fn head(&self) -> CacheHead {
         self.head.clone()
     }
@@ -218,14 +218,14 @@ impl Lookaside {
     }
 }
 
-/// What a cache counted between two readings, for the log.
+/// The counts of a cache between two readings, for the log.
 #[derive(Debug, Default)]
 pub(crate) struct Meter {
     before: (Counted, Vec<assay_cache::Onward>),
 }
 
 impl Meter {
-    /// What was counted since the last call.
+    /// The counts since the last call.
     pub(crate) fn sample(&mut self, cache: &Lookaside) -> CacheCounters {
         let now = cache.counted();
         let (before, onward_before) = std::mem::replace(&mut self.before, now.clone());

@@ -21,7 +21,7 @@ pub(crate) fn is_cached(plan: &Plan, target: usize) -> bool {
 }
 
 /// Tells the kernel about the order of the operations, and to drop what it has of the targets unless a job keeps it.
-/// What it does not take is a warning.
+/// A request that the kernel refuses is a warning.
 pub(crate) fn begin(plan: &Plan, targets: &Targets, mut warn: impl FnMut(String)) {
     for (cached, real) in cached(plan, targets) {
         let order = match cached.advice {

@@ -11,7 +11,7 @@ use assay_model::workload::Adjust;
 use assay_record::{CloseReason, Header, PhaseKind, TargetHead};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Why the log is not a certification, if it is not.
+/// The reason why the log is not a certification, if it is not.
 pub(super) fn missing_for_certificate(judgement: &Judgement, heads: &[Header]) -> Option<String> {
     let mut marks: Vec<&str> = judgement.watermarks.iter().map(String::as_str).collect();
     marks.extend(heads.iter().flat_map(|head| &head.watermarks).map(String::as_str));
@@ -110,7 +110,7 @@ pub(super) fn schedule(part: &StepFigures, head: &Header) -> Option<String> {
     })
 }
 
-/// Why a step is not the one that the procedure has at this place.
+/// The reason why a step is not the one that the procedure has at this place, if it is not.
 fn fault_of_step(index: usize, head: &Header, steps: &[&Header]) -> Option<String> {
     let number = index + 1;
     let other = |what: &str| Some(format!("step {number} is not that of a certification: {what}"));

@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What is known about one target's preparation.
+/// The record of one target's preparation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
     /// Consent token of the device, or the file's path.
@@ -222,7 +222,7 @@ impl Records {
     }
 }
 
-/// What to do where records cannot be kept.
+/// The advice for a place where records cannot be kept.
 const ELSEWHERE: &str =
     "\n  = name another directory for them, the same for all commands: XDG_STATE_HOME=/absolute/path assay …";
 

@@ -23,10 +23,10 @@ use std::fs::File;
 use std::io::{BufReader, Read};
 use std::path::Path;
 
-/// How many lost orders are listed by their numbers.
+/// The number of lost orders that are listed by their numbers.
 const LISTED: usize = 1_000;
 
-/// What the ledger of a run claims, and which part of it the database does not have.
+/// The claims of a run's ledger, and the part of them that the database does not have.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct After {
     /// The sessions of the run.
@@ -71,8 +71,8 @@ impl After {
 
     /// One sentence for each loss.
     pub fn losses(&self) -> Vec<String> {
-        let lacking = self.lacking.iter().map(|it| {
-            let Lacking { session, has, first, last, commits } = it;
+        let lacking = self.lacking.iter().map(|lacking| {
+            let Lacking { session, has, first, last, commits } = lacking;
             let has = match has {
                 Some(has) => format!("its row stood at {has}"),
                 None => "its row was gone".to_owned(),
@@ -220,7 +220,7 @@ fn unusable_ledger(path: &Path, why: &BadLedger) -> Failure {
     Failure::invalid(format!("{} {why}: it proves nothing", shown(path)))
 }
 
-/// What the log of a run says about its ledger.
+/// The statements of a run's log about its ledger.
 #[derive(Debug, Default)]
 struct Logged {
     /// Whether the run ended by itself.
@@ -232,7 +232,7 @@ struct Logged {
 impl Logged {
     fn take(&mut self, entry: &Entry) {
         match entry {
-            Entry::Header(header) => self.run = header.databases.first().and_then(|it| it.ledger.clone()),
+            Entry::Header(header) => self.run = header.databases.first().and_then(|database| database.ledger.clone()),
             Entry::Close(_) => self.closed = true,
             _ => {}
         }

@@ -26,7 +26,7 @@ use std::time::Duration;
 /// The purpose for which the times of an open loop are drawn: the bytes of "orders".
 const ARRIVALS: u64 = 0x6f72_6465_7273;
 
-/// How long the end of a run waits for a server that has crashed, and the time between two attempts.
+/// The time for which the end of a run waits for a server that has crashed, and the time between two attempts.
 const RETURN: Span = Span::from_secs(300);
 /// The longest time to wait after any other run in which a server was away: until it has started again.
 const RESTART: Span = Span::from_secs(60);
@@ -49,7 +49,7 @@ const LOOKS: [Span; 2] = [Span::from_ms(10), Span::from_ms(1)];
 pub(crate) fn look(plan: &Plan) -> Span {
     let shortest = plan.criteria.iter().filter_map(assay_base::Criterion::threshold).min();
     let [longest, least] = LOOKS;
-    shortest.map_or(longest, |it| Span::from_ns(it.as_ns() / 500).clamp(least, longest))
+    shortest.map_or(longest, |threshold| Span::from_ns(threshold.as_ns() / 500).clamp(least, longest))
 }
 
 /// The sources of the worker that carries all transactions of one target. They begin at `start`. `None`: the rate is
@@ -78,7 +78,7 @@ pub(crate) fn parts(plan: &Plan, target: u16, load: &Load, start: Instant) -> Op
     Some(Parts { after: sources.len(), sources, flows_of, payload: () })
 }
 
-/// What was read from a database before the first transaction of a run.
+/// The state of a database before the first transaction of a run.
 #[derive(Debug)]
 struct Before {
     totals: Totals,
@@ -152,7 +152,7 @@ impl<'a> Carried<'a> {
         flows
     }
 
-    /// What transactions raise, summed over the database before the first one.
+    /// The sums that transactions raise, over the database before the first one.
     pub(crate) fn sums(&self) -> DatabaseSums {
         let Totals { next_orders, payments, ytd } = self.before.totals;
         DatabaseSums { next_orders, payments, ytd }
@@ -387,7 +387,9 @@ impl<'a> Carried<'a> {
                 found.say(EventKind::Checked, format!("all {} conditions hold", Check::ALL.len()));
             }
             Ok(violations) => {
-                violations.iter().for_each(|it| found.say(EventKind::ConditionBroken, it.to_string()));
+                for violation in &violations {
+                    found.say(EventKind::ConditionBroken, violation.to_string());
+                }
             }
             Err(trouble) if trouble.kind == Trouble::Damaged => {
                 found.say(EventKind::ConditionBroken, trouble.to_string())

@@ -39,7 +39,7 @@ pub(super) fn look(url: &Url) -> Result<Marker, Trouble> {
     }
 }
 
-/// What a database is opened for.
+/// The purpose for which a database is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum For {
     /// Transactions, with the settings that make a commit durable unless the URL names others.

@@ -5,7 +5,7 @@ use assay_model::tpcc::Kind;
 use assay_record::{DatabaseSums, Header, Interval};
 use assay_sql::ROLLED_BACK;
 
-/// What one database has acknowledged to a segment of a log.
+/// The transactions that one database has acknowledged to a segment of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoggedCommits {
     /// The sums of the database before the segment.

@@ -18,7 +18,7 @@ pub trait Opened: Debug + Send {
     fn marked_sessions(&mut self, count: u32, mode: Mode, run: &str) -> Result<Vec<Box<dyn Execute>>, Trouble>;
     /// Reads what the database still has of the commits of a run.
     fn kept_commits(&mut self, run: &str) -> Result<Kept, Trouble>;
-    /// What the database is, and how it is used in this mode.
+    /// Facts about the database, and about its use in this mode.
     fn facts(&self, mode: Mode) -> Facts;
     /// Its settings, as they are now.
     fn settings(&mut self) -> Result<Settings, Trouble>;
@@ -37,7 +37,7 @@ pub trait Opened: Debug + Send {
     /// Opens the database anew by its name, for everything that is asked after a run, and makes sure that what the
     /// sessions have written is what the name leads to. An error of the kind `Damaged` says that it is not there.
     fn find_again(&mut self) -> Result<(), Trouble>;
-    /// What tells a file from another one that gets its name; `None` if it is no file.
+    /// The identity of a file, which differs from that of another one that gets its name; `None` if the database is not a file.
     fn file_identity(&self) -> Option<String> {
         None
     }
@@ -74,16 +74,16 @@ pub enum Guarded {
     Again,
 }
 
-/// What a database is.
+/// Facts about a database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Facts {
     /// `sqlite` …
     pub dialect: &'static str,
     /// Version of its program.
     pub version: String,
-    /// How a transaction is sent to it.
+    /// The way in which a transaction is sent to it.
     pub mode: &'static str,
-    /// How its transactions are isolated from each other.
+    /// The isolation of its transactions from each other.
     pub isolation: &'static str,
 }
 

@@ -17,14 +17,14 @@ use std::time::Duration;
 /// A database that may be used: the permit to change it, a connection, and the marker of its load.
 type Ready<P> = (Arc<<P as Protocol>::Permit>, <P as Protocol>::Connection, Marker);
 
-/// What differs between the kinds of servers.
+/// The differences between the kinds of servers.
 pub(super) trait Protocol: Sized + Send + 'static {
     type Url: Clone + Debug + Send;
     type Permit: Debug + Send + Sync;
     type Connection: Debug + Send + 'static;
     /// Its name in a log.
     const DIALECT: &'static str;
-    /// How transactions are isolated from each other, as the log describes it.
+    /// The isolation of transactions from each other, as the log describes it.
     const ISOLATION: &'static str;
 
     /// Passes the gate, and opens a connection for everything but the load.
@@ -51,7 +51,7 @@ pub(super) trait Protocol: Sized + Send + 'static {
     fn begin_run(permit: &Self::Permit);
     /// As [`Opened::settings_seen`].
     fn settings_seen(permit: &Self::Permit) -> Vec<Settings>;
-    /// How much of the data the server keeps in memory, in bytes.
+    /// The amount of data that the server keeps in memory, in bytes.
     fn memory(connection: &Self::Connection) -> Option<u64>;
     fn totals(connection: &mut Self::Connection) -> Result<Totals, Trouble>;
     fn check(connection: &mut Self::Connection, population: Population) -> Result<Vec<Violation>, Trouble>;

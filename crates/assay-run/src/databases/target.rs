@@ -128,7 +128,7 @@ impl Database {
         &self.name
     }
 
-    /// What is loaded in it.
+    /// The load that it holds.
     pub(super) fn marker(&self) -> &Marker {
         &self.marker
     }
@@ -188,7 +188,7 @@ impl Database {
 
     /// The reasons why acknowledged commits may be lost.
     fn not_durable(&self) -> Vec<String> {
-        self.opened().settings().map_or_else(|trouble| vec![trouble.to_string()], |it| it.not_durable)
+        self.opened().settings().map_or_else(|trouble| vec![trouble.to_string()], |settings| settings.not_durable)
     }
 
     /// The counters of its server, if there is a server and it can be asked.

@@ -10,7 +10,7 @@ use assay_model::arrival::Part;
 use assay_model::workload;
 use assay_record::{CloseReason, Event, Frame, Thresholds};
 
-/// How long the self-benchmark runs.
+/// The length of the self-benchmark.
 const BENCHMARK: Span = Span::from_ms(50);
 /// The load it runs: the smallest possible operations, one after the other without a pause, fully recorded.
 const LOAD: &str = "model = \"streams\"\nduration = \"1h\"\n[[stream]]\nname = \"s\"\ndirection = \"read\"\nsize = \"4KiB\"\nin_flight = 128\n";

@@ -21,7 +21,7 @@ const DISK: &str = "disk";
 /// The names of a disk's counters.
 const OF_A_DISK: [&str; 8] =
     ["reads", "read_bytes", "read_ns", "writes", "written_bytes", "write_ns", "flushes", "flush_ns"];
-/// What a disk holds that the command line names.
+/// The words for the content of a disk that the command line names.
 const AS_NAMED: &str = "the database, as --disk says";
 const SECTOR: u64 = 512;
 const MILLISECOND: u64 = 1_000_000;
@@ -62,7 +62,7 @@ impl Reading for Disk {
     }
 }
 
-/// What disks below a run hold, each disk once.
+/// The disks below a run with their content, each disk once.
 #[derive(Default)]
 struct Holding(BTreeMap<DevNum, Vec<String>>);
 
@@ -126,7 +126,7 @@ fn disks(database: &Database) -> Vec<(Option<DevNum>, &'static str)> {
     database.places().into_iter().map(|(place, what)| (disk_under_path(&roots, &place), what)).collect()
 }
 
-/// What counts by itself for one of several databases.
+/// A counter of one of several databases, with its name.
 struct NamedReading {
     reading: Box<dyn Reading>,
     name: String,
@@ -167,7 +167,7 @@ impl Beneath {
         Beneath::from_readings(disks_below(targets, n, named))
     }
 
-    /// What is said where nothing counts the disk of a database.
+    /// A warning that nothing counts the disk of a database; `None` if all are counted.
     pub(super) fn lacks_disk(&self, targets: &Targets) -> Option<String> {
         let known = self.heads().iter().any(|head| head.kind == DISK);
         let databases = targets.databases().iter();
@@ -188,7 +188,7 @@ impl Beneath {
     }
 
     pub(super) fn heads(&self) -> Vec<MeterHead> {
-        self.0.iter().map(|it| it.reading.head()).collect()
+        self.0.iter().map(|counter| counter.reading.head()).collect()
     }
 
     /// The rise of each counter of each of them.

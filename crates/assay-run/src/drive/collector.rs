@@ -10,17 +10,17 @@ use assay_record::{
 };
 use std::collections::BTreeMap;
 
-/// What was measured beside the operations of an interval; nothing in simulation.
+/// The measurements beside the operations of an interval; empty in a simulation.
 #[derive(Default)]
 pub(super) struct Sample {
     pub(super) disks: Vec<DiskCounters>,
-    /// What others did on the disks that serve the targets.
+    /// The load of others on the disks that serve the targets.
     pub(super) foreign: Vec<ForeignLoad>,
     pub(super) cache: Option<CacheCounters>,
     pub(super) meters: Vec<Vec<u64>>,
     pub(super) host: Option<HostSample>,
     pub(super) clocks: Option<ClockSample>,
-    /// What else completed operations report, by flow.
+    /// Further figures that completed operations report, by flow.
     pub(super) counted: BTreeMap<usize, BTreeMap<String, u64>>,
 }
 

@@ -13,7 +13,7 @@ use assay_engine::shell::Spin;
 use assay_record::{Event, EventKind};
 use std::collections::BTreeMap;
 
-/// How a run is carried: what the engine reports, how its workers are scheduled, and what was found out before the run.
+/// Describes how a run is carried: the facts that the engine reports, the scheduling of its workers, and what was measured before the run.
 pub(super) fn engine(
     staffing: Staffing<'_>,
     targets: &Targets,
@@ -64,7 +64,7 @@ fn yes_or_no(answer: bool) -> String {
     if answer { "yes" } else { "no" }.to_owned()
 }
 
-/// How the sessions of a database carry transactions.
+/// The facts about sessions of a database as an engine.
 pub(super) fn of_sessions(sessions: u32, threads: usize, clock: Clock) -> EngineFacts {
     EngineFacts {
         name: "sessions",

@@ -5,7 +5,7 @@ use crate::databases::LoggedCommits;
 use crate::failure::Failure;
 use crate::host;
 use crate::host::watch::Readings;
-use crate::log::header::HeaderFacts;
+use crate::log::header::{HeaderFacts, RealTimeFacts};
 use crate::log::rundir;
 use crate::open::targets::{Named, Targets};
 use assay_base::Measure;
@@ -17,7 +17,7 @@ use assay_model::Plan;
 use assay_record::{ClockSample, StepHead};
 use std::collections::BTreeMap;
 
-/// How operations are carried out, whatever the plan.
+/// The way in which operations are carried out, whatever the plan.
 #[derive(Clone, Debug, Default)]
 pub struct Manner {
     /// The engine that was asked for.
@@ -26,7 +26,7 @@ pub struct Manner {
     pub workers: Option<u16>,
     /// The spinning that was asked for.
     pub spin: Option<Spin>,
-    /// How long the run waits for operations.
+    /// The times for which the run waits for operations.
     pub limits: Limits,
     /// The time that all criteria are judged by, where the result has to be made from memory.
     pub judge_on: Option<Measure>,
@@ -57,20 +57,20 @@ fn for_databases(option: &str) -> Failure {
     Failure::usage(format!("{option} is for databases, such as sqlite:shop.db"))
 }
 
-/// How a plan is carried out.
+/// The way in which a plan is carried out.
 #[derive(Clone, Debug, Default)]
 pub struct Drive {
-    /// How its operations are.
+    /// The way in which its operations are carried out.
     pub manner: Manner,
     /// Step of a certification.
     pub step: Option<StepHead>,
-    /// What limits the result, besides the watermarks of the targets.
+    /// The watermarks that limit the result, besides those of the targets.
     pub watermarks: Vec<String>,
     /// Preparations of the targets.
     pub prepared: Vec<Option<assay_record::Preparation>>,
     /// Measured time of this step that the log already holds, when it is continued, in nanoseconds.
     pub measured_before_ns: Option<u64>,
-    /// What each database has acknowledged to the interrupted part of this step, according to the log.
+    /// The transactions that each database has acknowledged to the interrupted part of this step, according to the log.
     pub committed_before: Vec<LoggedCommits>,
     /// Id of the key that will sign the result.
     pub signer: Option<String>,
@@ -78,7 +78,7 @@ pub struct Drive {
     pub readings: Option<Readings>,
 }
 
-/// What the header says besides the plan.
+/// The content of the header besides the plan.
 pub(super) fn header_facts(
     plan: &Plan,
     targets: &Targets,
@@ -109,14 +109,10 @@ pub(super) fn header_facts(
         measured_before_ns,
         clocks,
         signer: how.signer.clone(),
-        lateness: false,
         watermarks,
         targets: heads,
         cache: cache.map(Lookaside::head),
-        meters: Vec::new(),
-        watched: Vec::new(),
-        unwatched: Vec::new(),
-        databases: Vec::new(),
+        in_real_time: RealTimeFacts::default(),
         engine,
         host: host::host(matches!(targets, Targets::Simulated(_))),
     }

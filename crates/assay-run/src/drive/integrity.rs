@@ -68,7 +68,7 @@ fn no_granule(plan: &Plan) -> Failure {
     Failure::workload("a target whose block size is not a power of two cannot be verified; run it without verify")
 }
 
-/// How a plan verifies on targets like the first one, which has `geometry`, for people.
+/// Describes how a plan verifies on targets like the first one, which has `geometry`.
 pub fn describe(plan: &Plan, geometry: Geometry) -> Option<String> {
     let granule = plan.granule(geometry.block).filter(|_| plan.verify)?;
     let checked = if plan.check_all.is_empty() { "" } else { "; all that is not written is read back too" };
@@ -76,12 +76,12 @@ pub fn describe(plan: &Plan, geometry: Geometry) -> Option<String> {
     Some(format!("{sealed} sealed at a time, 8 B of memory for every {units}{checked}"))
 }
 
-/// What a word of the ledger stands for on the first target: its units, from its begin to its end.
+/// The units on the first target that words of the ledger stand for, from its begin to its end.
 fn units(plan: &Plan, geometry: Geometry) -> String {
     let regions = plan.regions(0, geometry);
     // A region of less than a unit is what rounding has left between two others.
     let mut sizes: Vec<u64> =
-        regions.iter().filter(|it| it.units() > 1 || regions.len() == 1).map(|it| it.unit).collect();
+        regions.iter().filter(|region| region.units() > 1 || regions.len() == 1).map(|region| region.unit).collect();
     sizes.dedup();
     let sizes: Vec<String> = sizes.iter().map(|unit| Bytes::new(*unit).to_string()).collect();
     sizes.join(" or ")

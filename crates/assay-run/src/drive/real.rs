@@ -24,7 +24,7 @@ use crate::host::signals::StopCell;
 use crate::host::threads::spawn;
 use crate::host::watch::{self, Watch};
 use crate::log::header;
-use crate::log::header::HeaderFacts;
+use crate::log::header::{HeaderFacts, RealTimeFacts};
 use crate::log::logfile::LogFile;
 use crate::observer::Observer;
 use crate::open::engine::{Chosen, refuse_impossible};
@@ -50,7 +50,7 @@ use std::time::Duration;
 
 /// Time between the moment when all workers are ready and the beginning of the schedule.
 const LEAD: Span = Span::from_ms(20);
-/// How often the live display is updated.
+/// The time between two updates of the live display.
 const TICK: Duration = Duration::from_millis(250);
 
 /// A run in real time.
@@ -64,9 +64,9 @@ pub(super) struct Real<'a> {
     own: StopCell,
     phase_end: AtomicU64,
     pulse: Pulse,
-    /// What the sessions of each database do, once they are there.
+    /// The account of the sessions of each database, once they are there.
     accounts: Vec<OnceLock<Account>>,
-    /// What a database acknowledges, where that is kept.
+    /// The ledger of what a database acknowledges, if one is kept.
     commits: OnceLock<Arc<LedgerFile>>,
 }
 
@@ -133,7 +133,7 @@ impl<'a> Real<'a> {
         (0..self.plan.targets).zip(self.targets.databases())
     }
 
-    /// What each database holds before the first transaction.
+    /// Reads what each database holds before the first transaction.
     fn begin_databases(&self) -> Result<Vec<Carried<'a>>, Failure> {
         let (unchecked, mut all) = (self.how.manner.unchecked, Vec::new());
         for (target, database) in self.databases() {
@@ -186,14 +186,14 @@ impl<'a> Real<'a> {
             let lacks_disk = beneath.lacks_disk(self.targets);
             let target_watch = TargetWatch::begin(self.targets);
             let neighbours = Neighbours::begin(!sampler.is_empty());
-            let facts = HeaderFacts {
+            let in_real_time = RealTimeFacts {
                 lateness: true,
                 databases,
                 meters: beneath.heads(),
                 watched: watched.heads(),
                 unwatched: watched.unwatched().to_vec(),
-                ..facts
             };
+            let facts = HeaderFacts { in_real_time, ..facts };
             let mut collector = Collector::begin(self.plan, header::header(self.plan, facts), log, observer);
             self.health(clock, collector.log);
             for (carried, commits) in carried.iter().zip(&self.how.committed_before) {
@@ -278,7 +278,7 @@ impl<'a> Real<'a> {
         Ok((lines, receiver))
     }
 
-    /// What the targets report about their health. A disk that hangs is not asked.
+    /// Reads what the targets report about their health. A disk that hangs is not asked.
     fn health(&self, clock: Clock, log: &mut LogFile) {
         for (target, real) in self.targets.real().iter().take(usize::from(self.plan.targets)).enumerate() {
             let mut details = real.health();
@@ -340,7 +340,7 @@ struct Collecting<'a> {
     clock: Clock,
 }
 
-/// What is counted beside the operations.
+/// The counters beside those of the operations.
 struct Accounts<'a> {
     meters: Meters,
     cached: Meter,
@@ -352,7 +352,7 @@ struct Accounts<'a> {
 }
 
 impl Accounts<'_> {
-    /// What the targets' devices counted in an interval, and what others did on the disks that serve the targets.
+    /// The counters of the targets' devices in an interval, and the load of others on the disks that serve the targets.
     fn disks(
         &mut self,
         interval: &Interval,
@@ -375,7 +375,7 @@ impl Accounts<'_> {
         self.neighbours.look(at_ns, foreign, || watched.processes())
     }
 
-    /// What the transactions of an interval report, by flow.
+    /// The figures that the transactions of an interval report, by flow.
     fn counted_transactions(&mut self, frame: &Frame) -> BTreeMap<usize, BTreeMap<String, u64>> {
         if self.carried.is_empty() {
             return BTreeMap::new();

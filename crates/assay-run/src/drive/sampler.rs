@@ -13,7 +13,7 @@ use std::time::Duration;
 /// Readings that nobody has taken are kept up to this number: those of an hour at an interval of a second.
 const MOST: usize = 3600;
 
-/// What disks had counted at a moment.
+/// The counters of disks at a moment.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Reading {
     /// When it was read.

@@ -91,7 +91,7 @@ impl Simulated<'_> {
     }
 }
 
-/// What a run in virtual time needs beside its worker.
+/// The parts of a run in virtual time beside its worker.
 struct VirtualRun<'a> {
     plan: &'a Plan,
     header: Header,

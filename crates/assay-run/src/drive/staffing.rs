@@ -29,7 +29,7 @@ const SLEEPLESS: Span = Span::from_us(30);
 /// Longest time spent spinning before an operation is due, unless configured otherwise.
 const SPIN: Span = Span::from_us(50);
 
-/// How the kernel schedules a worker.
+/// The kernel's scheduling of a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Scheduling {
     /// First in, first out, before everything with normal priority.
@@ -55,7 +55,7 @@ pub(super) struct Staffing<'a> {
 }
 
 impl Staffing<'_> {
-    /// How many workers carry the load, and how many there may be.
+    /// The number of workers that carry the load, and the most that there may be.
     pub(super) fn workers(&self) -> Workers {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let needed = ((engine::rate(self.plan) / RATE_OF_A_WORKER).ceil() as usize).clamp(1, processors);
@@ -87,7 +87,7 @@ impl Staffing<'_> {
     ) -> Result<Chosen, Failure> {
         let case = Case {
             plan: self.plan,
-            asked: self.how.manner.engine,
+            requested: self.how.manner.engine,
             workers,
             in_memory: in_memory(targets),
             in_real_time: self.normal_by_load(workers.usual).is_none(),
@@ -111,7 +111,7 @@ impl Staffing<'_> {
         })
     }
 
-    /// Why the workers have normal priority because of the load. An open loop sleeps most of the time, and must not be
+    /// The reason why the workers have normal priority because of the load. An open loop sleeps most of the time, and must not be
     /// late when it wakes; a closed loop would keep other threads from the processor, and the kernel would stop a load
     /// that is too dense.
     pub(super) fn normal_by_load(&self, workers: usize) -> Option<&'static str> {
@@ -143,7 +143,7 @@ impl Staffing<'_> {
         Scheduling::Normal(format!("normal: {why}"))
     }
 
-    /// How a worker waits until its next operation is due.
+    /// The way in which a worker waits until its next operation is due.
     pub(super) fn spin(&self, workers: usize) -> Spin {
         match self.how.manner.spin {
             Some(asked) => asked,

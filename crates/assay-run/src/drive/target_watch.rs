@@ -28,7 +28,7 @@ pub(super) struct TargetWatch<'a> {
     targets: Vec<Watched<'a>>,
     /// The kernel's notices; `None` if there is no file among the targets, or the kernel gives none.
     notices: Option<OwnedFd>,
-    /// Why there are no notices although there is a file.
+    /// The reason why there are no notices although there is a file.
     blind: Option<String>,
 }
 
@@ -38,11 +38,11 @@ struct Watched<'a> {
     /// Index among the targets.
     index: usize,
     real: &'a Real,
-    /// What a file was when the run began; `None` for a device.
+    /// The stamp of a file when the run began; `None` for a device.
     before: Option<FileStamp>,
     /// The number by which notices name it.
     number: Option<i32>,
-    /// How often others have opened it and not closed it yet.
+    /// The number of times that others have opened it and not closed it yet.
     open: u64,
     /// Whether somebody else had it open for writing, or it is not known who had it open.
     was_written: bool,
@@ -50,7 +50,7 @@ struct Watched<'a> {
     is_told: bool,
 }
 
-/// What a notice says about a file.
+/// The content of a notice about a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Notice {
     Opened,
@@ -91,13 +91,13 @@ impl<'a> TargetWatch<'a> {
         Ok(notices)
     }
 
-    /// What is said once, when the run begins.
+    /// The events that are reported once, when the run begins.
     pub(super) fn warning(&self) -> Option<String> {
         let why = self.blind.as_ref()?;
         Some(format!("the kernel does not tell whether somebody else writes to the files of the run: {why}"))
     }
 
-    /// What others did since the last call. It asks only the kernel, and no file, which may hang.
+    /// Reports what others did since the last call. It asks only the kernel, and no file, which may hang.
     pub(super) fn changes(&mut self, now: Instant) -> Vec<Event> {
         for (number, notice) in self.read_notices() {
             self.take(number, notice);
@@ -152,7 +152,7 @@ impl<'a> TargetWatch<'a> {
         }
     }
 
-    /// What others did until the end, and whether the targets are still what was written. It asks the files: a run whose
+    /// Reports what others did until the end, and whether the targets are still what was written. It asks the files: a run whose
     /// targets hang does not call it.
     pub(super) fn end(&mut self, now: Instant) -> Vec<Event> {
         let mut events = self.changes(now);

@@ -46,16 +46,16 @@ pub(super) struct Watched {
     log_bytes: u64,
 }
 
-/// What the run counted beside its operations, for an interval.
+/// The counters of the run beside its operations, for an interval.
 pub(super) struct Beside<'a> {
-    /// What the cache before the targets did.
+    /// The work of the cache before the targets.
     pub(super) cache: Option<&'a CacheCounters>,
     /// Bytes that the run has written to its log so far.
     pub(super) log_bytes: u64,
 }
 
 impl Watched {
-    /// What serves the targets of a plan, and its cache device; `log` is the path of the run's log.
+    /// Finds the disks that serve the targets of a plan, and its cache device; `log` is the path of the run's log.
     pub(super) fn new(plan: &Plan, targets: &Targets, log: &Path) -> Watched {
         let roots = Roots::host();
         let found = ways(&roots, plan, targets, log);
@@ -127,7 +127,7 @@ impl Watched {
         self.stations.iter().map(|station| station.head.clone()).collect()
     }
 
-    /// What is not watched, and why.
+    /// The disks that are not watched, and why.
     pub(super) fn unwatched(&self) -> &[String] {
         &self.unwatched
     }
@@ -139,7 +139,7 @@ impl Watched {
         self.ways.iter_mut().for_each(Way::begin);
     }
 
-    /// What the targets' own devices counted in an interval, and what others did on all disks.
+    /// The counters of the targets' own devices in an interval, and the load of others on all disks.
     pub(super) fn interval(
         &mut self,
         reading: Reading,
@@ -177,7 +177,7 @@ impl Watched {
 }
 
 impl Station {
-    /// What others did; `None` where they did nothing.
+    /// The load of others; `None` if there is none.
     fn foreign_load(&mut self, number: u16, ways: &[Way], rose: &[Option<DiskStat>]) -> Option<ForeignLoad> {
         let own = self.ways.iter().map(|at| ways[*at].own_work()).fold(own::nothing(), own::plus);
         let counted = self.disks.iter().map(|at| rose[*at].as_ref().map(|rose| work(rose, self.is_timed)));
@@ -200,7 +200,7 @@ impl<I: Iterator<Item = Option<DiskWork>>> SumOfAll for I {
     }
 }
 
-/// What a disk did, from its counters. Requests that were merged with others were operations too.
+/// The work of a disk, from its counters. Requests that were merged with others were operations too.
 fn work(rose: &DiskStat, is_timed: bool) -> DiskWork {
     let milliseconds = [Some(rose.read_ms), Some(rose.write_ms), rose.discard_ms, rose.flush_ms];
     let time = milliseconds.into_iter().flatten().fold(0, u64::saturating_add).saturating_mul(MILLISECOND);

@@ -40,18 +40,18 @@ pub(super) enum Notice {
     Event(Event),
 }
 
-/// What marks the data of a run, and what a run that verifies knows about them.
+/// The mark of the data of a run, and the knowledge about them of a run that verifies.
 #[derive(Clone)]
 pub(super) struct Marked {
     pub(super) run: u32,
     pub(super) ledger: Option<Arc<Ledger>>,
-    /// What the workers know about the ends of streams.
+    /// The knowledge that workers share about the ends of streams.
     pub(super) gates: Option<Arc<Gates>>,
-    /// What the workers know about each other, where there are several.
+    /// The knowledge of workers about each other, if there are several.
     pub(super) peers: Option<Arc<Peers>>,
 }
 
-/// What all workers of a run share.
+/// The state that all workers of a run share.
 #[derive(Clone, Copy)]
 pub(super) struct Shared<'a> {
     pub(super) staffing: Staffing<'a>,
@@ -67,9 +67,9 @@ pub(super) struct Shared<'a> {
     pub(super) phase_end: &'a AtomicU64,
     /// Distinguishes a stop of the whole program from a device that blocks.
     pub(super) pulse: &'a Pulse,
-    /// What the sessions of each database do; set when they are started.
+    /// The account of the sessions of each database; set when they are started.
     pub(super) accounts: &'a [OnceLock<Account>],
-    /// What a database acknowledges, where that is kept.
+    /// The ledger of what a database acknowledges, if one is kept.
     pub(super) commits: Option<&'a Arc<LedgerFile>>,
 }
 
@@ -265,7 +265,7 @@ impl Drop for Leaving<'_> {
     }
 }
 
-/// What a worker needs from this machine.
+/// The clock, the processor and the signals of this machine, for a worker.
 struct Machine<'a>(Shared<'a>);
 
 impl Host for Machine<'_> {

@@ -51,7 +51,7 @@ impl Dir {
         }
     }
 
-    /// Where a symbolic link leads.
+    /// The path that a symbolic link leads to.
     pub(super) fn target(&self, name: &OsStr) -> Option<PathBuf> {
         let target = rustix::fs::readlinkat(&self.fd, name, Vec::new()).ok()?;
         Some(PathBuf::from(OsString::from(String::from_utf8_lossy(target.as_bytes()).into_owned())))

@@ -135,13 +135,13 @@ pub(super) fn read(path: &Path) -> Option<io::Result<File>> {
     all.iter().find_map(|directory| directory.begun(path)).map(|begun| reopen(&begun.file))
 }
 
-/// What is known of a file that this process has begun.
+/// A file that this process has begun.
 pub(super) fn stat(path: &Path) -> Option<io::Result<Stat>> {
     let all = directories();
     all.iter().find_map(|directory| directory.begun(path)).map(|begun| Ok(rustix::fs::fstat(&begun.file)?))
 }
 
-/// Where a directory that is held is now, if its name does not lead to it any more; an empty path if nothing does.
+/// The present path of a directory that is held, if its name does not lead to it any more; an empty path if nothing does.
 pub(super) fn moved(path: &Path) -> Option<PathBuf> {
     let all = directories();
     let directory = all.iter().find(|directory| directory.path == path)?;

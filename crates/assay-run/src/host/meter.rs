@@ -4,7 +4,7 @@ use assay_record::MeterHead;
 
 /// Something that counts by itself.
 pub trait Reading {
-    /// What it is, with the names of its counters.
+    /// Its description, with the names of its counters.
     fn head(&self) -> MeterHead;
     /// Its counters since it began to count, in the order of their names; none where they are not known now. It must not
     /// wait: the thread that writes the log calls it.

@@ -59,7 +59,7 @@ impl StopCell {
         }
     }
 
-    /// Why the end was requested, if a reason was given.
+    /// The reason why the end was requested, if one was given.
     pub fn why(&self) -> Option<&str> {
         self.1.get().map(String::as_str)
     }

@@ -40,7 +40,7 @@ impl Watch {
         (self.readings)(&self.clock)
     }
 
-    /// What has changed since the last check.
+    /// The changes since the last check.
     pub(crate) fn changes(&mut self) -> Vec<Event> {
         let now = self.facts();
         let before = std::mem::replace(&mut self.before, now);

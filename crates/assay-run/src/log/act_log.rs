@@ -19,14 +19,14 @@ pub(crate) fn judge(
     hear: &mut dyn FnMut(&Entry) -> Result<(), String>,
 ) -> Result<Judgement, Failure> {
     let slice = options.slice.unwrap_or(SLICE);
-    let asked = options.judge_on;
+    let measure = options.judge_on;
     // The importer rounds slices up to whole report intervals.
     let mut fold = Fold::new(Options { slice: None, without_distributions: true, ..options });
     let input = BufReader::with_capacity(1 << 20, log);
     let (mut heard, mut head, mut unfit) = (Ok(()), None, None);
     let mut both = |mut entry: Entry| {
         if let Entry::Header(header) = &mut entry {
-            unfit = on_what_is_there(header, asked);
+            unfit = on_what_is_there(header, measure);
             head = Some(header.clone());
         }
         heard = std::mem::replace(&mut heard, Ok(())).and_then(|()| hear(&entry));
@@ -43,18 +43,18 @@ pub(crate) fn judge(
 
 /// Changes the criteria of a log to a measure that the log contains when they must be judged on another measure;
 /// returns the reason where the log does not contain that one at all.
-fn on_what_is_there(header: &mut Header, asked: Option<Measure>) -> Option<String> {
-    let asked = asked?;
+fn on_what_is_there(header: &mut Header, measure: Option<Measure>) -> Option<String> {
+    let measure = measure?;
     let criteria = header.criteria.iter();
     let kept: Vec<Criterion> = criteria
         .filter_map(|criterion| {
-            let stream = stream_with(header, &criterion.stream, asked)?;
-            Some(Criterion { stream, measure: asked, ..criterion.clone() })
+            let stream = stream_with(header, &criterion.stream, measure)?;
+            Some(Criterion { stream, measure, ..criterion.clone() })
         })
         .collect();
     let none = kept.is_empty() && !header.streams.is_empty();
     header.criteria = kept;
-    none.then(|| format!("this log of {} knows no {asked} times; judge it without --judge {asked}", header.tool))
+    none.then(|| format!("this log of {} knows no {measure} times; judge it without --judge {measure}", header.tool))
 }
 
 /// The stream of a log with times of this measure for the operations of `stream`; `None` where it has none.

@@ -14,7 +14,7 @@ pub fn thresholds(plan: &Plan) -> Thresholds {
     Thresholds::new(plan.criteria.iter().filter_map(assay_base::Criterion::threshold))
 }
 
-/// What the header of a log contains besides the plan.
+/// The content of a log's header besides the plan.
 #[derive(Debug, Default)]
 pub struct HeaderFacts {
     /// Wall clock at the start.
@@ -27,26 +27,33 @@ pub struct HeaderFacts {
     pub clocks: Option<ClockSample>,
     /// Id of the key that will sign the result.
     pub signer: Option<String>,
-    /// Whether the generator may be late, so that its lateness is counted.
-    pub lateness: bool,
-    /// What limits the result.
+    /// The watermarks that limit the result.
     pub watermarks: Vec<String>,
     /// The targets.
     pub targets: Vec<TargetHead>,
     /// The look-aside cache before the targets.
     pub cache: Option<CacheHead>,
-    /// What else is counted while the load runs.
-    pub meters: Vec<MeterHead>,
-    /// The disks on which the load of others is told from that of the run.
-    pub watched: Vec<WatchedDisk>,
-    /// Where it cannot be told, and why.
-    pub unwatched: Vec<String>,
-    /// The databases that are the targets, where they are.
-    pub databases: Vec<DatabaseHead>,
-    /// How operations are carried.
+    /// The facts that only a run in real time has.
+    pub in_real_time: RealTimeFacts,
+    /// Facts about how operations are carried, by name.
     pub engine: BTreeMap<String, String>,
     /// The machine.
     pub host: BTreeMap<String, String>,
+}
+
+/// The content of a log's header that only a run in real time has.
+#[derive(Debug, Default)]
+pub struct RealTimeFacts {
+    /// Whether the generator may be late, so that its lateness is counted.
+    pub lateness: bool,
+    /// The databases that are the targets, where they are.
+    pub databases: Vec<DatabaseHead>,
+    /// Other counters that are read while the load runs.
+    pub meters: Vec<MeterHead>,
+    /// The disks on which the load of others is told from that of the run.
+    pub watched: Vec<WatchedDisk>,
+    /// The disks on which it cannot be told, and why.
+    pub unwatched: Vec<String>,
 }
 
 /// Makes the header of `plan`.
@@ -72,15 +79,15 @@ pub fn header(plan: &Plan, facts: HeaderFacts) -> Header {
         loops: loops(plan),
         targets: facts.targets,
         cache: facts.cache,
-        meters: facts.meters,
-        watched: facts.watched,
-        unwatched: facts.unwatched,
-        databases: facts.databases,
+        meters: facts.in_real_time.meters,
+        watched: facts.in_real_time.watched,
+        unwatched: facts.in_real_time.unwatched,
+        databases: facts.in_real_time.databases,
         per_minute: crate::databases::per_minute(plan),
         thresholds_ns: thresholds(plan).bounds().to_vec(),
         criteria: plan.criteria.clone(),
         max_lag_ns: plan.max_lag.as_ns(),
-        lateness: facts.lateness,
+        lateness: facts.in_real_time.lateness,
         watermarks: facts.watermarks,
         engine: facts.engine,
         host: facts.host,
@@ -115,7 +122,11 @@ fn phase_head(phase: &assay_model::Phase) -> PhaseHead {
 /// The closed loops of a plan.
 fn loops(plan: &Plan) -> Vec<LoopHead> {
     let all = plan.closed_loops().into_iter();
-    all.map(|it| LoopHead { flows: it.flows.iter().map(|flow| *flow as u32).collect(), slots: it.slots }).collect()
+    all.map(|closed_loop| LoopHead {
+        flows: closed_loop.flows.iter().map(|flow| *flow as u32).collect(),
+        slots: closed_loop.slots,
+    })
+    .collect()
 }
 
 /// The sizes that the operations of a stream have on its targets, where these are others than asked for; several where the

@@ -31,7 +31,7 @@ pub struct LogFile {
     durable: u64,
     failed: Option<String>,
     reservation: Reservation,
-    /// What is written, in memory, for when it cannot be read back.
+    /// The same content in memory, for when the file cannot be read back.
     remembered: Remembered,
 }
 
@@ -98,7 +98,7 @@ const RESERVED_AT_ONCE: u64 = 1 << 30;
 /// When less than this is left of what was reserved, more is.
 const RESERVE_AHEAD: u64 = 64 << 20;
 
-/// How far the space of a log is reserved, as offsets in its file.
+/// The reserved space of a log, as offsets in its file.
 #[derive(Clone, Copy, Debug, Default)]
 struct Reservation {
     until: u64,
@@ -322,7 +322,7 @@ impl LogFile {
         }
     }
 
-    /// Why the log could not be written, if it could not.
+    /// The reason why the log could not be written, if it could not.
     pub fn failure(&self) -> Option<&str> {
         self.failed.as_deref()
     }

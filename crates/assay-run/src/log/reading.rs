@@ -63,7 +63,7 @@ fn release_room(path: &Path, file: &File) {
     }
     if let Ok(writable) = files::open_existing(path) {
         // Only as long as it is the file that was examined, and nobody writes it.
-        let is_same = writable.metadata().is_ok_and(|it| (it.dev(), it.ino()) == (found.dev(), found.ino()));
+        let is_same = writable.metadata().is_ok_and(|now| (now.dev(), now.ino()) == (found.dev(), found.ino()));
         if is_same && mark_as_written(&writable) {
             let _ = writable.metadata().and_then(|now| writable.set_len(now.len()));
         }

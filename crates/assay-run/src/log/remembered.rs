@@ -32,7 +32,7 @@ pub(crate) struct Judged {
 struct Memory {
     options: Options,
     fold: Fold,
-    /// Where the run has several measured phases, each of them by itself, with its name.
+    /// A judge for each measured phase, with its name, if the run has several of them.
     phases: Vec<(String, Fold)>,
     hasher: blake3::Hasher,
     bytes: u64,
@@ -42,7 +42,7 @@ struct Memory {
     has_failed: bool,
 }
 
-/// Where a log and those who judge it find what is remembered of it.
+/// The place where a log and those who judge it find its content in memory.
 #[derive(Clone, Default)]
 pub(crate) struct Remembered(Arc<Mutex<Option<Memory>>>);
 

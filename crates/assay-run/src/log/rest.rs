@@ -37,7 +37,7 @@ fn is_named(key: &str) -> bool {
     ALWAYS.contains(&key) || INDIFFERENT.contains(&key)
 }
 
-/// What remains of an interrupted step.
+/// The part of an interrupted step that remains to be run.
 #[derive(Debug)]
 pub(crate) struct RemainingStep {
     /// The plan of the segment that continues it.
@@ -46,7 +46,7 @@ pub(crate) struct RemainingStep {
     pub at_ns: u64,
 }
 
-/// What a command would run, to be compared with what a log contains.
+/// The step that a command would run, to be compared with the one in a log.
 #[derive(Debug)]
 pub(crate) struct RequestedStep<'a> {
     /// The plan of the whole step.
@@ -70,31 +70,31 @@ fn without_certainty(step: Option<&StepHead>) -> Option<StepHead> {
 
 impl RequestedStep<'_> {
     /// Refuses when the log in `dir` contains another run.
-    pub(crate) fn refuse_other_run(&self, held: &LoggedStep, dir: &Path) -> Result<(), Failure> {
+    pub(crate) fn refuse_other_run(&self, logged: &LoggedStep, dir: &Path) -> Result<(), Failure> {
         let plan = self.plan;
-        if without_certainty(self.step) != without_certainty(held.first.step.as_ref()) {
-            return Err(belongs_to_other_run(dir, &format!("it is {}", step_in_words(held.first.step.as_ref()))));
+        if without_certainty(self.step) != without_certainty(logged.first.step.as_ref()) {
+            return Err(belongs_to_other_run(dir, &format!("it is {}", step_in_words(logged.first.step.as_ref()))));
         }
-        if decisive_members(&json_of(plan)?) != decisive_members(&held.first.plan) {
+        if decisive_members(&json_of(plan)?) != decisive_members(&logged.first.plan) {
             return Err(belongs_to_other_run(dir, "its streams, load, targets or criteria differ"));
         }
-        if self.seed && plan.seed != held.first.seed {
-            return Err(belongs_to_other_run(dir, &format!("its seed is {}", held.first.seed)));
+        if self.seed && plan.seed != logged.first.seed {
+            return Err(belongs_to_other_run(dir, &format!("its seed is {}", logged.first.seed)));
         }
-        if plan.measured().as_ns() != held.planned_ns {
-            return Err(belongs_to_other_run(dir, &format!("it measures {}", Span::from_ns(held.planned_ns))));
+        if plan.measured().as_ns() != logged.planned_ns {
+            return Err(belongs_to_other_run(dir, &format!("it measures {}", Span::from_ns(logged.planned_ns))));
         }
-        self.targets.differ_from(&held.first.targets).map_or(Ok(()), |what| Err(belongs_to_other_run(dir, &what)))
+        self.targets.differ_from(&logged.first.targets).map_or(Ok(()), |what| Err(belongs_to_other_run(dir, &what)))
     }
 
     /// The rest of the plan, of which the log in `dir` already contains `held`. Its seed is derived from that of the
     /// first segment.
-    pub(crate) fn remaining(&self, held: Option<&LoggedStep>, dir: &Path) -> Result<RemainingStep, Failure> {
-        let held = held.ok_or_else(|| belongs_to_other_run(dir, "it is empty"))?;
-        if held.is_over() {
+    pub(crate) fn remaining(&self, logged: Option<&LoggedStep>, dir: &Path) -> Result<RemainingStep, Failure> {
+        let logged = logged.ok_or_else(|| belongs_to_other_run(dir, "it is empty"))?;
+        if logged.is_over() {
             return Err(nothing_remains(dir));
         }
-        self.refuse_other_run(held, dir)?;
+        self.refuse_other_run(logged, dir)?;
         if self.plan.cache.is_some() {
             return Err(Failure::usage(format!(
                 "{} cannot be continued: what the simulated cache held when it was interrupted is in no log; start it again",
@@ -102,26 +102,26 @@ impl RequestedStep<'_> {
             )));
         }
         // When a stream begins or ends by what was done before, the measurement is repeated from its beginning.
-        let at_ns = if self.plan.starts_over() { 0 } else { held.resume_at_ns() };
+        let at_ns = if self.plan.starts_over() { 0 } else { logged.resume_at_ns() };
         let read_back = self.plan.phases.iter().filter(|phase| phase.kind == PhaseKind::ReadBack).cloned();
         let parts: Vec<Phase> =
             self.plan.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure).cloned().collect();
         let left = Plan::phases_of(self.plan.warm_up(), &parts, Span::from_ns(at_ns));
         let phases = left.into_iter().chain(read_back).collect();
         // The same seed would repeat the operations that were already measured.
-        let seed = held.first.seed.wrapping_add(held.segments.wrapping_mul(1_000_003));
-        let plan = Plan { phases, seed, ..self.plan.behind(self.may_have_seen(held), Span::from_ns(at_ns)) };
+        let seed = logged.first.seed.wrapping_add(logged.segments.wrapping_mul(1_000_003));
+        let plan = Plan { phases, seed, ..self.plan.behind(self.may_have_seen(logged), Span::from_ns(at_ns)) };
         Ok(RemainingStep { plan, at_ns })
     }
 
-    /// What the segments that the log holds may have seen of what is seen once: each as much as the whole plan.
-    fn may_have_seen(&self, held: &LoggedStep) -> Bytes {
-        let before: Option<Before> = serde_json::from_value(held.first.plan["before"].clone()).ok();
+    /// The most blocks that the segments of the log may have used of those that are used once: each as much as the whole plan.
+    fn may_have_seen(&self, logged: &LoggedStep) -> Bytes {
+        let before: Option<Before> = serde_json::from_value(logged.first.plan["before"].clone()).ok();
         let before = before.unwrap_or(self.plan.before);
         let blocks = (0..usize::from(self.plan.targets)).map(|target| self.targets.geometry(target).block);
         let own = self.plan.before.seen.get();
         let of_one = blocks.map(|block| self.plan.seen_after(block).get() - own).max().unwrap_or(0);
-        Bytes::new(before.seen.get().saturating_add(of_one.saturating_mul(held.segments)))
+        Bytes::new(before.seen.get().saturating_add(of_one.saturating_mul(logged.segments)))
     }
 }
 

@@ -21,11 +21,11 @@ pub struct LoggedStep {
     pub planned_ns: u64,
     /// Measured time that counts: complete slices, nanoseconds.
     pub measured_ns: u64,
-    /// How its last segment ended; `None` when it was cut off.
+    /// The reason why its last segment ended; `None` when it was cut off.
     pub closed: Option<CloseReason>,
     /// Segments so far.
     pub segments: u64,
-    /// What each database has acknowledged to its last segment.
+    /// The transactions that each database has acknowledged to its last segment.
     pub committed: Vec<LoggedCommits>,
 }
 
@@ -36,7 +36,7 @@ impl LoggedStep {
         Ending::new(self.closed, false) != Ending::CutShort
     }
 
-    /// Where it continues: where a slice and a window of every criterion begin, so that each is measured completely,
+    /// The measured time at which it continues: a slice and a window of every criterion begin there, so that each is measured completely,
     /// with at least one slice left to run.
     pub(crate) fn resume_at_ns(&self) -> u64 {
         let windows = self.first.criteria.iter().filter_map(|criterion| criterion.window).map(Span::as_ns);
@@ -57,7 +57,7 @@ fn common_multiple(a: u64, b: u64) -> Option<u64> {
     (a / divisor).checked_mul(b)
 }
 
-/// What a log contains.
+/// The content of a log.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scan {
     /// Its steps in order; a plain run is one.
@@ -110,19 +110,19 @@ impl Segment {
         match entry {
             Entry::Header(header) => self.open(*header, steps),
             Entry::Interval(interval) => {
-                if let Some(held) = steps.last_mut() {
-                    LoggedCommits::add(&mut held.committed, &held.first, &interval);
+                if let Some(logged) = steps.last_mut() {
+                    LoggedCommits::add(&mut logged.committed, &logged.first, &interval);
                 }
                 if self.phases.get(usize::from(interval.phase)) == Some(&PhaseKind::Measure) {
                     let start = *self.measure_start.get_or_insert(interval.start_ns);
-                    if let Some(held) = steps.last_mut() {
-                        held.measured_ns = (self.before_ns + (interval.end_ns - start)).min(held.planned_ns);
+                    if let Some(logged) = steps.last_mut() {
+                        logged.measured_ns = (self.before_ns + (interval.end_ns - start)).min(logged.planned_ns);
                     }
                 }
             }
             Entry::Close(close) => {
-                if let Some(held) = steps.last_mut() {
-                    held.closed = Some(close.reason);
+                if let Some(logged) = steps.last_mut() {
+                    logged.closed = Some(close.reason);
                 }
             }
             Entry::Histograms(_) | Entry::Event(_) => {}
@@ -134,11 +134,11 @@ impl Segment {
         self.before_ns = header.measured_before_ns;
         self.measure_start = None;
         match steps.last_mut() {
-            Some(held) if header.continues => {
-                held.segments += 1;
-                held.closed = None;
-                held.measured_ns = header.measured_before_ns;
-                held.committed = LoggedCommits::of_header(&header);
+            Some(logged) if header.continues => {
+                logged.segments += 1;
+                logged.closed = None;
+                logged.measured_ns = header.measured_before_ns;
+                logged.committed = LoggedCommits::of_header(&header);
             }
             _ => {
                 let measured = header.phases.iter().filter(|phase| phase.kind == PhaseKind::Measure);
@@ -276,7 +276,7 @@ mod tests {
             (Some(CloseReason::TargetLost), true),
             (Some(CloseReason::DeviceLag), true),
         ] {
-            let held = LoggedStep {
+            let logged = LoggedStep {
                 first: header(),
                 planned_ns: 1,
                 measured_ns: 0,
@@ -284,7 +284,7 @@ mod tests {
                 segments: 1,
                 committed: Vec::new(),
             };
-            assert_eq!(held.is_over(), over, "{closed:?}");
+            assert_eq!(logged.is_over(), over, "{closed:?}");
         }
     }
 
@@ -307,8 +307,9 @@ mod tests {
             let criteria = windows.iter().map(criterion).collect();
             let first = Header { slice_ns: slice * second, criteria, ..header.clone() };
             let (planned_ns, measured_ns) = (240 * second, measured * second);
-            let held = LoggedStep { first, planned_ns, measured_ns, closed: None, segments: 1, committed: Vec::new() };
-            assert_eq!(held.resume_at_ns(), at * second, "{slice} {windows:?} {measured}");
+            let logged =
+                LoggedStep { first, planned_ns, measured_ns, closed: None, segments: 1, committed: Vec::new() };
+            assert_eq!(logged.resume_at_ns(), at * second, "{slice} {windows:?} {measured}");
         }
     }
 }

@@ -117,7 +117,7 @@ impl Given {
 
     /// `S7, S8`; `none`.
     pub fn rules(&self) -> String {
-        let rules: Vec<&str> = self.overrides.iter().map(|it| it.rule.as_str()).collect();
+        let rules: Vec<&str> = self.overrides.iter().map(|overridden| overridden.rule.as_str()).collect();
         if rules.is_empty() { "none".to_owned() } else { rules.join(", ") }
     }
 

@@ -74,7 +74,7 @@ pub(crate) struct Case<'a> {
     /// The load.
     pub plan: &'a Plan,
     /// The engine that was asked for.
-    pub asked: Choice,
+    pub requested: Choice,
     /// The possible numbers of workers.
     pub workers: Workers,
     /// All targets answer within the call.
@@ -116,8 +116,8 @@ pub(crate) fn choose_engine<E>(
     case: Case<'_>,
     mut measured: impl FnMut(Priority) -> Result<Vec<Paths>, E>,
 ) -> Result<Chosen, E> {
-    let Case { plan, asked, workers, in_memory, in_real_time } = case;
-    let mut chosen = Chosen::by_request(asked, workers.usual);
+    let Case { plan, requested, workers, in_memory, in_real_time } = case;
+    let mut chosen = Chosen::by_request(requested, workers.usual);
     let compared = measured(Priority::Workers)?;
     let Some(worst) = compared.iter().max_by_key(|paths| paths.excess()) else { return Ok(chosen) };
     let Paths { uring, pread, reads, carried, bytes } = worst;
@@ -131,8 +131,8 @@ pub(crate) fn choose_engine<E>(
     let mut excess = worst.excess();
     let slowest = compared.iter().map(|paths| paths.pread).max().unwrap_or(Span::ZERO);
     let enough = one_by_one(plan, slowest).map(|enough| enough.max(workers.usual)).filter(|n| *n <= workers.most);
-    let by_uring = asked != Choice::Inline && asked != Choice::Threads;
-    if let Some(enough) = enough.filter(|_| asked == Choice::Auto && in_memory) {
+    let by_uring = requested != Choice::Inline && requested != Choice::Threads;
+    if let Some(enough) = enough.filter(|_| requested == Choice::Auto && in_memory) {
         (chosen.choice, chosen.workers) = (Choice::Inline, enough);
         let why = "a device in memory works within the call, which the worker makes itself";
         chosen.facts.insert("engine chosen".to_owned(), why.to_owned());
@@ -163,7 +163,7 @@ pub(crate) fn choose_engine<E>(
 }
 
 /// The engine `inline` carries one operation at a time, so no stream may ask for more.
-pub(crate) fn refuse_impossible(plan: &Plan, asked: Choice, workers: Option<u16>) -> Result<(), Failure> {
+pub(crate) fn refuse_impossible(plan: &Plan, requested: Choice, workers: Option<u16>) -> Result<(), Failure> {
     let cached = plan.cache.is_some() || plan.cache_device.is_some();
     if cached && workers.is_some_and(|workers| workers > 1) {
         return Err(Failure::usage(
@@ -173,7 +173,7 @@ pub(crate) fn refuse_impossible(plan: &Plan, asked: Choice, workers: Option<u16>
     let mut arrivals = plan.streams.iter().map(|stream| &stream.arrival);
     let deep = arrivals.any(|arrival| matches!(arrival, Arrival::Closed { in_flight, .. } if *in_flight > 1))
         || plan.loops.iter().any(|closed_loop| closed_loop.slots() > 1);
-    if asked == Choice::Inline && deep {
+    if requested == Choice::Inline && deep {
         return Err(Failure::usage(
             "--engine inline carries one operation at a time, and the workload has a stream or a loop with more in_flight; use io_uring or threads",
         ));
@@ -240,13 +240,13 @@ mod tests {
     }
 
     /// The choice for 1000 reads per second, given microseconds through io_uring and by pread, at both priorities.
-    fn chosen(asked: Choice, in_memory: bool, [real_time, normal]: [(u64, u64); 2]) -> (Chosen, usize) {
-        chosen_after(asked, in_memory, [real_time, normal, real_time])
+    fn chosen(requested: Choice, in_memory: bool, [real_time, normal]: [(u64, u64); 2]) -> (Chosen, usize) {
+        chosen_after(requested, in_memory, [real_time, normal, real_time])
     }
 
     /// The same, given the values at real-time priority, at normal priority, and at real-time priority when measured
     /// again.
-    fn chosen_after(asked: Choice, in_memory: bool, at: [(u64, u64); 3]) -> (Chosen, usize) {
+    fn chosen_after(requested: Choice, in_memory: bool, at: [(u64, u64); 3]) -> (Chosen, usize) {
         let plan = plan("direction = \"read\"\nrate = \"1000/s\"");
         let workers = Workers { usual: 1, most: 2 };
         let mut asked_for = 0;
@@ -258,7 +258,7 @@ mod tests {
             Ok::<_, ()>(vec![Paths { uring, pread, reads: 64, carried: 144, bytes: 4096 }])
         };
         let chosen =
-            choose_engine(Case { plan: &plan, asked, workers, in_memory, in_real_time: true }, measured).unwrap();
+            choose_engine(Case { plan: &plan, requested, workers, in_memory, in_real_time: true }, measured).unwrap();
         (chosen, asked_for)
     }
 

@@ -59,10 +59,27 @@ impl Targets {
             return named.into_iter().map(Database::open).collect::<Result<_, _>>().map(Targets::Databases);
         }
         enough_descriptors(names.len())?;
+        let own = names.len() - needs.beside.min(names.len());
+        let targets = Targets::open_each(names, own, needs, allowed)?;
+        match targets.admit(own, needs, allowed) {
+            Ok(()) => Ok(targets),
+            Err(failure) => {
+                targets.remove(|real| real.made);
+                Err(failure)
+            }
+        }
+    }
+
+    /// Opens targets that are no databases, of which the first `own` are those of the load.
+    fn open_each(
+        names: &[(String, Named)],
+        own: usize,
+        needs: TargetNeeds<'_>,
+        allowed: Allowed<'_>,
+    ) -> Result<Targets, Failure> {
         let mut simulated = Vec::new();
         let mut null = Vec::new();
         let mut real = Vec::new();
-        let own = names.len() - needs.beside.min(names.len());
         for (at, (name, named)) in names.iter().enumerate() {
             let needs = TargetNeeds { writes: needs.writes || at >= own, ..needs };
             match named {
@@ -78,42 +95,42 @@ impl Targets {
                 },
             }
         }
-        let targets = if !simulated.is_empty() {
+        Ok(if !simulated.is_empty() {
             Targets::Simulated(simulated)
         } else if !null.is_empty() {
             Targets::Null(null)
         } else {
             Targets::Real(real)
-        };
+        })
+    }
+
+    /// Refuses open targets that are too small for what is to be done with them, then asks a person who may be there.
+    fn admit(&self, own: usize, needs: TargetNeeds<'_>, allowed: Allowed<'_>) -> Result<(), Failure> {
+        self.refuse_too_small(own, needs)?;
+        self.fit_file_size_limit()?;
+        if !needs.writes && needs.beside == 0 {
+            return Ok(());
+        }
+        let written = self.real().iter().enumerate().filter(|(at, _)| needs.writes || *at >= own);
+        let devices = written.map(|(_, real)| real).filter(|real| real.disk.is_some());
+        let devices: Vec<&Examination> = devices.map(|real| real.access.describe()).collect();
+        (allowed.confirm)(&devices)
+    }
+
+    fn refuse_too_small(&self, own: usize, needs: TargetNeeds<'_>) -> Result<(), Failure> {
         for index in 0..own {
-            let Geometry { size, block } = targets.geometry(index);
+            let Geometry { size, block } = self.geometry(index);
             let need = needs.smallest.size(index as u16, block);
             if size < need {
-                let failure = Failure::usage(format!(
+                return Err(Failure::usage(format!(
                     "target {} has {}, the workload needs at least {}; choose a larger target",
-                    one_line(targets.name(index)),
+                    one_line(self.name(index)),
                     Bytes::new(size).human(),
                     Bytes::new(need).human()
-                ));
-                targets.remove(|real| real.made);
-                return Err(failure);
+                )));
             }
         }
-        if let Err(failure) = targets.fit_file_size_limit() {
-            targets.remove(|real| real.made);
-            return Err(failure);
-        }
-        if needs.writes || needs.beside > 0 {
-            let written = targets.real().iter().enumerate().filter(|(at, _)| needs.writes || *at >= own);
-            let devices = written.map(|(_, real)| real);
-            let devices = devices.filter(|real| real.disk.is_some());
-            let devices: Vec<&Examination> = devices.map(|real| real.access.describe()).collect();
-            if let Err(failure) = (allowed.confirm)(&devices) {
-                targets.remove(|real| real.made);
-                return Err(failure);
-            }
-        }
-        Ok(targets)
+        Ok(())
     }
 
     /// Refuses files that reach beyond the largest size that this process may give a file: writes there would fail, and the

@@ -5,7 +5,7 @@ use assay_base::{Completion, Device, Done, Op, Span, Ticket};
 use assay_device::clock::Clock;
 use assay_device::select::AnyDevice;
 
-/// What is to be done, and what becomes of it.
+/// Work that is carried out operation by operation, and takes the completions.
 pub(crate) trait Work {
     /// The next operation, its data in the buffer of its ticket; `None` while there is none.
     fn next(&mut self, device: &mut AnyDevice) -> Option<(Ticket, Op)>;
@@ -21,7 +21,7 @@ pub(crate) trait Work {
     /// Nothing is on its way, and nothing more is to be done.
     fn is_over(&self) -> bool;
 
-    /// What is on its way is not to be waited for any longer.
+    /// True if operations in flight are not to be waited for any longer.
     fn gives_up(&self) -> bool;
 }
 

@@ -6,7 +6,7 @@ use assay_base::{Completion, Direction, Geometry, Op, Ticket};
 pub(super) const WRITE: u64 = 1 << 20;
 pub(super) const DEPTH: u32 = 16;
 
-/// See the module.
+/// A pass that fills a target.
 #[derive(Debug)]
 pub(super) struct Fill {
     size: u64,

@@ -23,16 +23,16 @@ use assay_record::{CloseReason, Preparation, StepHead};
 use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
-/// See the module.
+/// A certification that is being carried out.
 #[derive(Debug)]
 pub struct Certifying<'a> {
-    /// What is done to the targets.
+    /// The procedure that is carried out.
     pub procedure: &'a Procedure,
     /// The targets as the user named them; none where a scratch file is tested.
     pub named: &'a [(String, Named)],
     /// The same, open.
     pub opened: &'a Targets,
-    /// How its runs are made.
+    /// The settings of its runs.
     pub settings: &'a Settings<'a>,
     /// All steps are run to their end, also when the verdict is certain to be FAIL.
     pub to_the_end: bool,
@@ -40,7 +40,7 @@ pub struct Certifying<'a> {
     pub stop: &'a StopCell,
     /// Id of the key that will sign the result.
     pub signer: Option<String>,
-    /// What was done to the targets' queues for the run.
+    /// Notes about what was done to the targets' queues for the run.
     pub notes: Vec<String>,
 }
 

@@ -18,7 +18,7 @@ use assay_judge::procedure::{AfterFailure, Aside, Attempts, Evidence};
 use assay_model::Phase;
 use std::path::{Path, PathBuf};
 
-/// What a curve shows.
+/// The choices for a curve.
 #[derive(Clone, Debug)]
 pub struct CurveRequest {
     /// The shares of the maximum, ascending.
@@ -40,7 +40,7 @@ const SEARCH: &str = "maximum";
 /// Directory of the run that has all points.
 const RAMP: &str = "ramp";
 
-/// What a run of a curve measures.
+/// The place in a curve that a run measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum CurvePlace {
     /// All points, because points from different runs are not an uninterrupted ramp.
@@ -58,7 +58,7 @@ pub struct Curving<'a> {
     curve: Curve,
     /// The run that has all points, where one run has them.
     ramp: Option<Ramp>,
-    /// What is measured.
+    /// The places that are measured.
     spots: Vec<CurvePlace>,
     attempts: Attempts<CurvePlace>,
 }
@@ -67,19 +67,19 @@ impl<'a> Curving<'a> {
     /// Begins in `dir`, or continues the curve that an earlier call left there.
     pub fn begin(
         several: &'a Several<'a>,
-        asked: &CurveRequest,
+        request: &CurveRequest,
         bounds: Bounds,
         dir: PathBuf,
         resumed: bool,
     ) -> Result<Curving<'a>, Failure> {
-        let fresh = new_curve(several, asked);
-        let falling: Vec<Share> = asked.shares.iter().rev().copied().collect();
-        let ramp = asked.in_one_run.then(|| several.ramp(&falling)).transpose()?;
+        let fresh = new_curve(several, request);
+        let falling: Vec<Share> = request.shares.iter().rev().copied().collect();
+        let ramp = request.in_one_run.then(|| several.ramp(&falling)).transpose()?;
         let curve = if resumed { read_earlier(&dir, &fresh, several)? } else { fresh };
         results::replaceable(&dir, &[FILE, PAGE])?;
         let spots = match ramp {
             Some(_) => vec![CurvePlace::All],
-            None => asked.shares.iter().copied().map(CurvePlace::At).collect(),
+            None => request.shares.iter().copied().map(CurvePlace::At).collect(),
         };
         let attempts = Attempts::new(AfterFailure::GoOn);
         let curving = Curving { several, bounds, dir, curve, ramp, spots, attempts };
@@ -124,7 +124,7 @@ impl<'a> Curving<'a> {
         Ok(())
     }
 
-    /// What failed and what was repeated among the points.
+    /// The runs that failed or were repeated among the points.
     fn own_aside(&self) -> Aside {
         let Aside { mut failures, mut repeated } = self.curve.aside.clone();
         failures.retain(|run| !run.is_in(SEARCH));
@@ -146,7 +146,7 @@ impl<'a> Curving<'a> {
     /// The name of the directory of a run.
     fn name_of(&self, spot: CurvePlace) -> Result<String, Failure> {
         let CurvePlace::At(share) = spot else { return Ok(RAMP.to_owned()) };
-        let number = self.curve.asked.iter().position(|asked| *asked == share).map_or(0, |index| index + 1);
+        let number = self.curve.asked.iter().position(|known| *known == share).map_or(0, |index| index + 1);
         Ok(format!("{number:02}-{}", share_of_load(self.maximum()?, share)?))
     }
 
@@ -168,7 +168,7 @@ impl<'a> Curving<'a> {
         }
     }
 
-    /// What failed and what was repeated, in the search too.
+    /// Takes over which runs failed or were repeated, in the search too.
     fn update_aside(&mut self) {
         let search = std::mem::take(&mut self.curve.aside).only_in(SEARCH);
         self.curve.aside = search.and(self.attempts.aside());
@@ -268,31 +268,31 @@ pub fn make_directory(below: &Path) -> Result<(), Failure> {
 }
 
 /// A curve of which nothing was measured.
-fn new_curve(several: &Several<'_>, asked: &CurveRequest) -> Curve {
+fn new_curve(several: &Several<'_>, request: &CurveRequest) -> Curve {
     Curve {
         schema: SCHEMA,
         of: Measured {
             workload: several.plan.name.clone(),
             targets: several.names.clone(),
             devices: Vec::new(),
-            stream: asked.stream.clone(),
+            stream: request.stream.clone(),
             seed: several.plan.seed,
             plan_blake3: Some(several.plan_sum.clone()),
             run_ns: several.plan.measured().as_ns(),
         },
         scale: Scale {
-            maximum: asked.maximum,
-            searched: asked.maximum.is_none(),
+            maximum: request.maximum,
+            searched: request.maximum.is_none(),
             without_maximum: None,
             counted: several.plan.counted(),
         },
         limits: Limits::default(),
-        asked: asked.shares.clone(),
+        asked: request.shares.clone(),
         points: Vec::new(),
         shape: Shape::default(),
         aside: Aside::default(),
         cache: None,
-        in_one_run: asked.in_one_run,
+        in_one_run: request.in_one_run,
         beside: None,
     }
 }

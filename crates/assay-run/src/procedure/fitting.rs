@@ -160,7 +160,7 @@ impl<'a> Fitting<'a> {
         Ok(Some(text))
     }
 
-    /// What was changed and why, as lines of comment.
+    /// The changes and their reasons, as lines of comment.
     fn head(&self) -> Vec<String> {
         let Some(round) = self.trail.result() else { return Vec::new() };
         let production = self.production;
@@ -255,7 +255,7 @@ impl Series for Fitting<'_> {
     }
 }
 
-/// What a reader should know from the start.
+/// Notes that hold from the start.
 fn notes(several: &Several<'_>, production: &Production) -> Vec<String> {
     let mut notes = production.notes();
     let own = match several.first_target() {

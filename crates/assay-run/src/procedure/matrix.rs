@@ -18,14 +18,14 @@ use std::path::{Path, PathBuf};
 
 /// Orion's usual time of a point.
 const POINT: Span = Span::from_secs(60);
-/// What every result is marked with.
+/// The watermark of every result.
 const LIKENESS: &str = "watermark = \"ORION-LIKE: not comparable with results of Oracle's tool\"";
 /// Name of the matrix's file.
 pub const FILE: &str = "matrix.json";
 /// Name of the page that shows it.
 pub const PAGE: &str = "matrix.html";
 
-/// What the points of a matrix like Orion's have in common.
+/// The choices that all points of a matrix like Orion's have in common.
 #[derive(Clone, Copy, Debug)]
 pub struct Orion {
     /// Number of disks behind each target.
@@ -118,7 +118,7 @@ impl<'a> Measuring<'a> {
         Ok(measuring)
     }
 
-    /// How many points are left to measure.
+    /// The number of points that are left to measure.
     pub fn points_left(&self) -> usize {
         self.attempts.open(&self.matrix.asked)
     }
@@ -216,7 +216,8 @@ fn name_of(place: Place) -> String {
 /// A point in one line.
 fn in_words(point: &Point) -> String {
     let Place { small, large } = point.place;
-    let figures = [point.small.map(|it| figure("small", it)), point.large.map(|it| figure("large", it))];
+    let figures =
+        [point.small.map(|figures| figure("small", figures)), point.large.map(|figures| figure("large", figures))];
     let figures: Vec<String> = figures.into_iter().flatten().collect();
     format!("{small} small, {large} large in flight: {} {}", point.verdict, figures.join(", "))
 }

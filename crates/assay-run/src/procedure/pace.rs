@@ -10,7 +10,7 @@ use assay_model::plan::WarmUp;
 use assay_model::tpcc::load::Verify;
 use assay_model::workload::{Adjust, Workload};
 
-/// See the module. Each field that is `None` leaves what the workload says.
+/// Changes to the pace of a workload. Each field that is `None` leaves what the workload says.
 #[derive(Clone, Debug, Default)]
 pub struct Pace {
     /// Length of the measurement.
@@ -38,7 +38,7 @@ impl Pace {
         until.or(self.warm_up.map(WarmUp::For))
     }
 
-    /// What this changes in a workload, for this many targets.
+    /// The changes to a workload for this many targets.
     pub fn adjust(&self, workload: &Workload, seed: u64, targets: u16) -> Adjust {
         Adjust {
             load: None,

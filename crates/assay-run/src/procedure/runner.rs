@@ -26,16 +26,16 @@ pub(crate) struct FinishedRun {
     pub(crate) judgement: Judgement,
     /// The judgements of its phases, where the procedure judges them one by one.
     pub(crate) phases: Vec<Judgement>,
-    /// What it showed.
+    /// The evidence that it gave.
     pub(crate) evidence: Evidence,
 }
 
-/// What distinguishes one procedure from another.
+/// A procedure of several runs: which runs it needs, and the document that it keeps of them.
 pub(crate) trait Series {
-    /// What its runs are for: a load, a point, the number of a round.
+    /// The purpose of a run: a load, a point, the number of a round.
     type Place;
 
-    /// What is measured next; `None` where nothing is.
+    /// The place that is measured next; `None` if nothing is.
     fn next(&self) -> Option<Self::Place>;
 
     /// The run that measures a place.
@@ -55,7 +55,7 @@ pub(crate) trait Series {
     /// The place that an earlier run measured which its document does not know; `None` where that is not known.
     fn place_of(&self, made: &FinishedRun) -> Option<Self::Place>;
 
-    /// What a run showed about its place, where that is more than its log says.
+    /// The evidence of a run about its place, if that is more than its log says.
     fn evidence_of(&self, _place: &Self::Place, made: &FinishedRun) -> Evidence {
         made.evidence.clone()
     }
@@ -135,7 +135,7 @@ fn is_directory_of(directory: &str, name: &str) -> bool {
     }
 }
 
-/// What a run of an earlier call showed; `None` where its log shows nothing, because the call was killed before the first line
+/// Judges a run of an earlier call; `None` if its log shows nothing, because the call was killed before the first line
 /// was complete.
 fn judge_earlier(
     several: &Several<'_>,

@@ -12,7 +12,7 @@ use assay_judge::limit::{Next, Outcome, SCHEMA, Search, Trail, html};
 use assay_judge::procedure::{Aside, Evidence};
 use std::path::PathBuf;
 
-/// How the highest load that passes is searched for.
+/// The bounds of a search for the highest load that passes.
 #[derive(Clone, Copy, Debug)]
 pub struct Bounds {
     /// Load of the first run.

@@ -9,21 +9,21 @@ use crate::procedure::pace::Pace;
 use assay_base::Measure;
 use std::path::{Path, PathBuf};
 
-/// See the module.
+/// The settings of runs, whatever they carry.
 pub struct Settings<'a> {
-    /// What is changed about the pace of the workload.
+    /// Changes to the pace of the workload.
     pub pace: Pace,
     /// Criteria that replace those of the workload, where there are any.
     pub criteria: &'a [String],
-    /// How its runs are carried out.
+    /// The way in which its runs are carried out.
     pub manner: Manner,
     /// The time that all criteria are judged by, instead of the one that each names.
     pub judge_on: Option<Measure>,
-    /// Where the results go.
+    /// The place of the results.
     pub place: Place,
-    /// How targets are opened.
+    /// Opens the targets.
     pub open: Box<Opener<'a>>,
-    /// Where messages for the user go that belong to no run.
+    /// Takes messages for the user that belong to no run.
     pub tell: Tell,
 }
 
@@ -34,7 +34,7 @@ impl std::fmt::Debug for Settings<'_> {
     }
 }
 
-/// Where the results of a command go.
+/// The place of the results of a command.
 #[derive(Clone, Debug, Default)]
 pub struct Place {
     /// A new directory that the user named.

@@ -30,7 +30,7 @@ use std::path::{Path, PathBuf};
 /// good idea whether your device can pass" (ACT README, "Determining Expected Performance at Higher Throughput").
 const RUN: Span = Span::from_secs(6 * 3600);
 
-/// What stays the same from run to run. The targets are opened once, after every safety rule was evaluated.
+/// The part of several runs that stays the same from run to run. The targets are opened once, after every safety rule was evaluated.
 #[derive(Debug)]
 pub struct Several<'a> {
     settings: Settings<'a>,
@@ -159,7 +159,7 @@ impl<'a> Several<'a> {
         self.prepared.targets.geometry(0)
     }
 
-    /// How its runs are made.
+    /// The pace of its runs.
     pub fn pace(&self) -> &Pace {
         &self.settings.pace
     }
@@ -171,12 +171,12 @@ impl<'a> Several<'a> {
         queue.into_iter().find_map(|(name, value)| (name == probe::LARGEST_REQUEST).then_some(value))
     }
 
-    /// What the first target is.
+    /// The first target, as it is named.
     pub fn first_target(&self) -> &Named {
         &self.named[0].1
     }
 
-    /// How long each run measures, and why, for the user who waits.
+    /// A sentence about how long each run measures, and why, for the user who waits.
     pub fn length(&self) -> String {
         let (measured, own) = (self.plan.measured(), self.workload.timing.duration);
         let why = match own.cmp(&measured) {
@@ -227,7 +227,7 @@ impl<'a> Several<'a> {
         Log::open(&run.join("run.jsonl"))?.judge_phases(self.settings.judge_on, phases)
     }
 
-    /// What the database has lost since it acknowledged it to the run in this directory, in words; empty where the run kept
+    /// The commits that the database has lost since it acknowledged them to the run in this directory, in words; empty if the run kept
     /// no ledger of commits.
     pub(crate) fn lost_commits(&self, run: &Path) -> Result<Vec<String>, Failure> {
         match self.prepared.targets.databases() {
@@ -291,11 +291,11 @@ impl<'a> Several<'a> {
 pub(crate) struct PlannedRun {
     /// Name of its directory, below that of the procedure.
     pub(crate) name: String,
-    /// What it is called while it goes on.
+    /// The title that is shown while it runs.
     pub(crate) title: String,
-    /// What is run.
+    /// The workload that is run.
     pub(crate) workload: Workload,
-    /// How it is paced; the seed is the next field.
+    /// Its pace; the seed is a field of its own.
     pub(crate) pace: Pace,
     /// Its load.
     pub(crate) load: Multiple,
@@ -306,9 +306,9 @@ pub(crate) struct PlannedRun {
 /// One uninterrupted run through several shares of a load.
 #[derive(Debug)]
 pub(crate) struct Ramp {
-    /// What is run; its phases are those of the shares.
+    /// The workload that is run; its phases are those of the shares.
     pub(crate) workload: Workload,
-    /// How it is paced.
+    /// Its pace.
     pub(crate) pace: Pace,
 }
 

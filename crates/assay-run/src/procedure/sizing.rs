@@ -23,16 +23,16 @@ pub const FILE: &str = "size.json";
 /// Name of the page that shows it.
 pub const PAGE: &str = "size.html";
 
-/// How candidates are tested.
+/// The choices for testing candidates.
 #[derive(Clone, Debug)]
 pub struct Testing<'a> {
     /// The production that they are fitted to.
     pub production: &'a Production,
-    /// How near a fit must come.
+    /// The difference from production at which a fit is near enough.
     pub aim: Aim,
     /// Between which loads the limit is searched.
     pub search: Bounds,
-    /// How the runs of the search are paced.
+    /// The pace of the runs of the search.
     pub pace: Pace,
 }
 

@@ -28,17 +28,17 @@ use std::path::Path;
 pub struct Task {
     /// The step, where the workload has some.
     pub head: Option<StepHead>,
-    /// What is run.
+    /// The plan that is run.
     pub plan: Plan,
-    /// How long it measures unless it is shortened, which limits the result; `None` where another limit says so.
+    /// The measured time unless it is shortened, which limits the result; `None` if another limit says so.
     pub whole: Option<Span>,
     /// Measured time of it that the log already holds, where it is continued.
     pub measured_before_ns: Option<u64>,
-    /// What each database has acknowledged to the part that the log already holds.
+    /// The transactions that each database has acknowledged to the part that the log already holds.
     pub committed_before: Vec<LoggedCommits>,
 }
 
-/// How many names a title lists.
+/// The number of names that a title lists.
 const LISTED: usize = 4;
 
 impl Task {
@@ -115,30 +115,30 @@ fn title(part: &Workload) -> String {
     }
 }
 
-/// What is left of `tasks`, of which the log in `dir` holds some; `own_seed`: the user gave the seed.
+/// The tasks that are left of `tasks`, of which the log in `dir` holds some; `own_seed`: the user gave the seed.
 pub fn remaining_tasks(
     tasks: Vec<Task>,
-    held: &[LoggedStep],
+    logged: &[LoggedStep],
     targets: &Targets,
     own_seed: bool,
     dir: &Path,
 ) -> Result<Vec<Task>, Failure> {
-    if held.len() > tasks.len() {
-        return Err(belongs_to_other_run(dir, &format!("it has {} steps", held.len())));
+    if logged.len() > tasks.len() {
+        return Err(belongs_to_other_run(dir, &format!("it has {} steps", logged.len())));
     }
     let mut left = Vec::new();
     for (index, mut task) in tasks.into_iter().enumerate() {
-        let asked = RequestedStep { plan: &task.plan, step: task.head.as_ref(), targets, seed: own_seed };
-        match held.get(index) {
-            Some(held) if held.is_over() => asked.refuse_other_run(held, dir)?,
-            Some(held) => {
-                let rest = asked.remaining(Some(held), dir)?;
+        let requested = RequestedStep { plan: &task.plan, step: task.head.as_ref(), targets, seed: own_seed };
+        match logged.get(index) {
+            Some(logged) if logged.is_over() => requested.refuse_other_run(logged, dir)?,
+            Some(logged) => {
+                let rest = requested.remaining(Some(logged), dir)?;
                 // A step keeps the value that it began with, also when it now continues to its end.
-                if let (Some(head), Some(first)) = (&mut task.head, &held.first.step) {
+                if let (Some(head), Some(first)) = (&mut task.head, &logged.first.step) {
                     head.until_certain = first.until_certain;
                 }
                 (task.plan, task.measured_before_ns) = (rest.plan, Some(rest.at_ns));
-                task.committed_before.clone_from(&held.committed);
+                task.committed_before.clone_from(&logged.committed);
                 left.push(task);
             }
             None => left.push(task),
@@ -147,12 +147,12 @@ pub fn remaining_tasks(
     if left.is_empty() { Err(nothing_remains(dir)) } else { Ok(left) }
 }
 
-/// What steps are carried out with.
+/// The targets, the manner and the stop cell that all steps share.
 #[derive(Debug)]
 pub struct Course<'a> {
     /// The targets, open.
     pub targets: &'a Targets,
-    /// How each step is carried out.
+    /// The way in which each step is carried out.
     pub how: &'a Drive,
     /// Ends them early.
     pub stop: &'a StopCell,
@@ -164,7 +164,7 @@ pub type IsDecided<'a> = dyn Fn(&LogFile, &dyn Observer, Ended) -> Result<bool, 
 /// A step that has ended.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
-    /// Why it ended.
+    /// The reason why it ended.
     pub reason: CloseReason,
     /// Whether a step would follow.
     pub more: bool,

@@ -6,10 +6,10 @@ use assay_formats::act::{import, latency};
 use assay_judge::for_a_shell;
 use std::path::Path;
 
-/// How many lines from its beginning say what a file is.
+/// The number of lines at its beginning by which a file is recognised.
 const LINES: usize = 200;
 
-/// What a file is that is not a workload.
+/// A kind of file that is not a workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Known {
     RunDirectory,
@@ -23,7 +23,7 @@ enum Known {
 }
 
 impl Known {
-    /// What stands in a file with this content, if it is one of these.
+    /// Recognises a file by its content, if it is one of these.
     fn in_text(text: &str) -> Option<Known> {
         let first = text.lines().next()?;
         let signs = [
@@ -51,7 +51,7 @@ impl Known {
         }
     }
 
-    /// What to do with `file`, which is quoted for a shell.
+    /// The advice for `file`, which is quoted for a shell.
     fn remedy(self, file: &str) -> String {
         let import = match self {
             Known::RunDirectory | Known::RunLog | Known::ActLog => return format!("judge it: assay judge {file}"),

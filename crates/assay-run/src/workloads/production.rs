@@ -64,7 +64,7 @@ impl Production {
         self.profile.knobs().unwrap_or_default()
     }
 
-    /// What a reader should know about a fit of it.
+    /// Notes for the reader of a fit of it.
     pub fn notes(&self) -> Vec<String> {
         let mut notes = Vec::new();
         let figures = assay_judge::fit::Figure::ALL.iter().zip(self.figures());
@@ -121,7 +121,7 @@ impl Production {
     }
 }
 
-/// What a profile asks of a drive, for a fit.
+/// The load that a profile asks of a drive, for a fit.
 #[derive(Clone, Copy, Debug)]
 pub struct ProductionLoad<'a> {
     profile: &'a Profile,

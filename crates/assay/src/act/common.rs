@@ -17,7 +17,7 @@ pub(crate) fn say(text: &str) -> bool {
     }
 }
 
-/// What could not be printed, and why.
+/// The text that could not be printed, and why.
 pub(super) struct Unsaid {
     pub error: io::Error,
     /// The rest of the text.
@@ -47,12 +47,12 @@ pub(super) fn processors() -> u32 {
     listed.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get() as u32))
 }
 
-/// How many numbers a list in the kernel's format contains: `0-3,8`.
+/// The number of numbers in a list in the kernel's format: `0-3,8`.
 fn listed(text: &str) -> Option<u32> {
     text.trim().split(',').map(numbers_in_range).sum::<Option<u32>>().filter(|n| *n > 0)
 }
 
-/// How many numbers there are in `0-3`, or in `8`.
+/// The number of numbers in `0-3`, or in `8`.
 fn numbers_in_range(text: &str) -> Option<u32> {
     let (from, to) = text.split_once('-').unwrap_or((text, text));
     let (from, to) = (from.parse::<u32>().ok()?, to.parse::<u32>().ok()?);

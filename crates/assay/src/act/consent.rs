@@ -66,7 +66,7 @@ pub(crate) fn open(
     }
 }
 
-/// What a variable says that is set to 1 where something is confirmed.
+/// Reads a variable that is set to 1 to confirm something.
 fn is_confirmed(value: Option<&str>) -> Result<bool, Failure> {
     match value {
         None | Some("0" | "no") => Ok(false),
@@ -123,7 +123,7 @@ fn how_to_agree(refusal: &Refusal) -> String {
     format!("{stop}if its data may go{unseen}, agree once: assay consent {name}{container}{overriding}")
 }
 
-/// How a script agrees.
+/// The advice for a script.
 fn in_a_script(in_container: bool) -> String {
     let container = if in_container { format!(", and {IN_CONTAINER}=1") } else { String::new() };
     format!(

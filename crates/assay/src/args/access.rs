@@ -38,7 +38,7 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    /// What these options allow for the targets; `confirm` is asked last.
+    /// The permissions that these options give for the targets; `confirm` is asked last.
     pub(crate) fn allowed<'a>(&'a self, confirm: &'a dyn Fn(&[&Examination]) -> Result<(), Failure>) -> Allowed<'a> {
         let Access { destroy_data: tokens, overrides, create, in_container, standing, .. } = self;
         Allowed { tokens, standing, overrides, create: *create, in_container: *in_container, confirm }

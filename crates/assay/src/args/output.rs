@@ -54,7 +54,7 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// How operations are carried out with `engine`.
+    /// The manner in which `engine` carries operations out.
     pub(crate) fn manner(&self, engine: Choice) -> Manner {
         let usual = Limits::default();
         let limits =
@@ -64,12 +64,12 @@ impl Output {
         Manner { engine, workers: self.workers, spin, limits, judge_on, unchecked, disks }
     }
 
-    /// Where the results go.
+    /// The place of the results.
     pub(crate) fn place(&self) -> Place {
         Place { out: self.out.clone(), resume: self.resume.clone() }
     }
 
-    /// What these options and those of other groups settle about runs.
+    /// The settings of runs by these options and those of other groups.
     pub(crate) fn settings<'a>(&self, access: &'a Access, pace: &Pace, criteria: &'a [String]) -> Settings<'a> {
         Settings {
             pace: pace.to_pace(),
@@ -83,7 +83,7 @@ impl Output {
     }
 }
 
-/// How long a worker may spin. More than a second would not be waiting for a timer any more.
+/// Parses how long a worker may spin. More than a second would not be waiting for a timer any more.
 fn spin(text: &str) -> Result<Span, String> {
     let span: Span = text.parse().map_err(|e: assay_base::UnitError| e.to_string())?;
     if span <= Span::from_secs(1) { Ok(span) } else { Err("write 0s to 1s".to_owned()) }
@@ -96,7 +96,7 @@ fn disk(text: &str) -> Result<DevNum, String> {
     number.ok_or_else(|| "no disk of this machine; write a block device such as /dev/sdb".to_owned())
 }
 
-/// How long a device is waited for. With less than the minimum every device is stuck, with more than the maximum a hung
+/// Parses how long a device is waited for. With less than the minimum every device is stuck, with more than the maximum a hung
 /// one is never noticed.
 fn patience(text: &str) -> Result<Span, String> {
     let span: Span = text.parse().map_err(|e: assay_base::UnitError| e.to_string())?;

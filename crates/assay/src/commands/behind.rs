@@ -57,10 +57,10 @@ pub(super) fn text(plan: &Plan, sizes: &[Option<(u64, u32)>], both: &Sides) -> S
     ));
     let wide = plan.streams.iter().map(|stream| stream.name.chars().count()).max().unwrap_or(0).max(20);
     out.add(format_args!("  {:wide$} {:>24} {:>24}", "on the first target", "application", "target"));
-    for (stream, it) in (0u16..).zip(&plan.streams) {
+    for (index, stream) in (0u16..).zip(&plan.streams) {
         let [application, target] =
-            [&both.application, &both.target].map(|side| figures(side.streams.get(&stream), both.seconds));
-        out.add(format_args!("  {:wide$} {application:>24} {target:>24}", it.name));
+            [&both.application, &both.target].map(|side| figures(side.streams.get(&index), both.seconds));
+        out.add(format_args!("  {:wide$} {application:>24} {target:>24}", stream.name));
     }
     let sides = [&both.application, &both.target];
     for (what, shares) in

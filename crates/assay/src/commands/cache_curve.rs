@@ -81,13 +81,13 @@ pub(crate) fn cache_curve(args: &CacheCurveArgs) -> Result<u8, Failure> {
         return Err(Failure::usage("--operations must be at least 1"));
     }
     let jobs = Jobs { test: args.test, ..Jobs::default() };
-    let asked = RunRequest::parse("cache-curve", &args.workload, &args.targets, &jobs, &Pace::default())?;
-    let named = targets::parse_block_targets(&asked.names)?;
+    let request = RunRequest::parse("cache-curve", &args.workload, &args.targets, &jobs, &Pace::default())?;
+    let named = targets::parse_block_targets(&request.names)?;
     if named.is_empty() {
         return Err(Failure::usage("name a target, for its size: assay cache-curve WORKLOAD null:1TiB"));
     }
     let pace = crate::args::Pace { seed: Some(args.seed), ..crate::args::Pace::default() };
-    let plan = asked.plan(&named, args.load, &pace, &Judged::default())?;
+    let plan = request.plan(&named, args.load, &pace, &Judged::default())?;
     let sizes = sizes_of(&named)?;
     let usual = block(&sizes);
     let names: Vec<String> = named.iter().map(|(name, _)| name.clone()).collect();
@@ -123,7 +123,7 @@ pub(crate) fn cache_curve(args: &CacheCurveArgs) -> Result<u8, Failure> {
     Ok(code::DONE)
 }
 
-/// What of the targets a cache takes.
+/// The ranges of the targets that a cache takes.
 fn cacheable_ranges(plan: &Plan, geometries: &[Geometry], block: Bytes) -> Result<Ranges, Failure> {
     if geometries.iter().any(|geometry| geometry.size / block.get() >= Place::MOST) {
         return Err(Failure::usage(format!(
@@ -170,7 +170,7 @@ fn follow_trace(
     let mut points: Vec<Point> = curve
         .points()
         .into_iter()
-        .map(|it| Point { bytes: it.blocks * block, hits: it.hits, error: it.error })
+        .map(|point| Point { bytes: point.blocks * block, hits: point.hits, error: point.error })
         .collect();
     // Sizes beyond the number of blocks accessed show nothing new.
     let whole = points.iter().position(|point| point.bytes / block >= curve.blocks()).map_or(points.len(), |at| at + 1);
@@ -211,10 +211,10 @@ mod tests {
         for (operations, one) in [("1000000", 1), ("100000000", 1), ("100000001", 2), ("300000000", 4)] {
             let args = Alone::parse_from(["x", "random-read", "null:1GiB", "--operations", operations]).args;
             let jobs = Jobs { test: args.test, ..Jobs::default() };
-            let asked =
+            let request =
                 RunRequest::parse("cache-curve", &args.workload, &args.targets, &jobs, &Pace::default()).unwrap();
-            let named = targets::parse_block_targets(&asked.names).unwrap();
-            let plan = asked.plan(&named, None, &crate::args::Pace::default(), &Judged::default()).unwrap();
+            let named = targets::parse_block_targets(&request.names).unwrap();
+            let plan = request.plan(&named, None, &crate::args::Pace::default(), &Judged::default()).unwrap();
             assert_eq!(one_of(&plan, 512, &args), one, "{operations}");
         }
     }

@@ -108,7 +108,7 @@ fn text(checked: &Checked, after: Option<&After>) -> String {
     text
 }
 
-/// What became of the commits of a run.
+/// Describes what became of the commits of a run.
 fn commits_in_words(after: &After, text: &mut String) {
     for loss in after.losses() {
         let _ = writeln!(text, "  {loss}");

@@ -45,7 +45,7 @@ pub(crate) struct Compare {
     pub json: bool,
 }
 
-/// How much longer a response may be: up to twice as long, because a gate that lets more through lets everything through.
+/// Parses how much longer a response may be: up to twice as long, because a gate that lets more through lets everything through.
 fn tolerance(text: &str) -> Result<Share, String> {
     let share: Result<Share, _> = text.parse();
     match share {

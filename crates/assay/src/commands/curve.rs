@@ -119,19 +119,19 @@ pub(crate) fn curve(args: &Curve) -> Result<u8, Failure> {
     let given = args.max.map(|max| maximum(max, &several.plan, &stream)).transpose()?;
     let usual = if several.plan.oltp.is_some() { Runs::One } else { Runs::Each };
     let in_one_run = args.runs.unwrap_or(usual) == Runs::One;
-    let asked = CurveRequest { shares, stream, maximum: given, in_one_run };
+    let request = CurveRequest { shares, stream, maximum: given, in_one_run };
     let dir = several.directory()?;
     let mut progress = Progress::new(false);
     progress.say(&several.length());
     let resumed = args.output.resume.is_some();
-    let mut curve = measure(args, &several, &asked, &dir, resumed, &mut progress)?;
+    let mut curve = measure(args, &several, &request, &dir, resumed, &mut progress)?;
     if args.beside.is_some() && curve.is_whole() {
         several.without_cache()?;
         let below = dir.join(BESIDE);
         let resumed = below.join(FILE).exists();
         make_directory(&below)?;
         progress.say("the same without the cache");
-        curve.put_beside(measure(args, &several, &asked, &below, resumed, &mut progress)?);
+        curve.put_beside(measure(args, &several, &request, &below, resumed, &mut progress)?);
     }
     several.tell_if_lost(write_curve(&curve, &dir));
     show(&curve, &dir, args.output.json, &progress)?;
@@ -140,18 +140,18 @@ pub(crate) fn curve(args: &Curve) -> Result<u8, Failure> {
 
 /// Runs a closed loop for each number of sessions, shows the curve, and leaves it in the run directory.
 fn by_sessions(args: &Curve) -> Result<u8, Failure> {
-    let mut asked = args.sessions.clone();
-    asked.sort_unstable();
-    asked.dedup();
+    let mut numbers = args.sessions.clone();
+    numbers.sort_unstable();
+    numbers.dedup();
     let settings = args.output.settings(&args.access, &args.pace, &args.judged.criteria);
     let workload = args.subject.workload("curve", args.pace.measure)?;
-    let first = with_sessions(&workload, asked[0])?;
+    let first = with_sessions(&workload, numbers[0])?;
     let several = Several::open_loops("curve", first, &args.subject.targets, settings)?;
     let dir = several.directory()?;
     let mut progress = Progress::new(false);
     progress.say(&several.length());
     let resumed = args.output.resume.is_some();
-    let curve = by_sessions::measure(&several, &workload, &asked, &dir, resumed, &mut progress)?;
+    let curve = by_sessions::measure(&several, &workload, &numbers, &dir, resumed, &mut progress)?;
     if args.output.json {
         print_json(&curve)?;
     } else {
@@ -160,7 +160,7 @@ fn by_sessions(args: &Curve) -> Result<u8, Failure> {
         crate::stdout::show(&printed);
     }
     if !curve.is_whole() {
-        progress.say(&format!("cut short; next: {}", crate::again::command(&dir)));
+        progress.say(&crate::again::cut_short(&dir));
     }
     let (file, page) = (by_sessions::FILE, by_sessions::PAGE);
     progress.say(&format!("curve in {}: {file}, {page}, and a run directory for each number", shown(&dir)));
@@ -171,12 +171,12 @@ fn by_sessions(args: &Curve) -> Result<u8, Failure> {
 fn measure(
     args: &Curve,
     several: &Several<'_>,
-    asked: &CurveRequest,
+    request: &CurveRequest,
     dir: &Path,
     resumed: bool,
     progress: &mut Progress,
 ) -> Result<curve::Curve, Failure> {
-    let mut curving = Curving::begin(several, asked, args.search.bounds(), dir.to_path_buf(), resumed)?;
+    let mut curving = Curving::begin(several, request, args.search.bounds(), dir.to_path_buf(), resumed)?;
     curving.run(progress)?;
     let curve = curving.curve();
     several.tell_if_lost(write_curve(&curve, dir));
@@ -223,7 +223,7 @@ fn maximum(max: Maximum, plan: &Plan, stream: &str) -> Result<Multiple, Failure>
         Maximum::Load(load) => return Ok(load),
         Maximum::Rate(rate) => rate,
     };
-    let one = plan.streams.iter().find(|it| it.name == stream).and_then(|it| it.arrival.rate());
+    let one = plan.streams.iter().find(|known| known.name == stream).and_then(|stream| stream.arrival.rate());
     let one = one.or(plan.oltp.as_ref().map(|oltp| oltp.rate));
     let (ours, theirs) = (one.unwrap_or(rate).as_ratio(), rate.as_ratio());
     let load = theirs.0.checked_mul(ours.1).zip(theirs.1.checked_mul(ours.0));
@@ -242,7 +242,7 @@ fn show(curve: &curve::Curve, dir: &Path, json: bool, progress: &Progress) -> Re
     text(curve, &mut printed).map_err(|_| Failure::bug("a curve that cannot be shown"))?;
     crate::stdout::show(&printed);
     if curve.is_cut_short() {
-        progress.say(&format!("cut short; next: {}", crate::again::command(dir)));
+        progress.say(&crate::again::cut_short(dir));
     }
     let runs = if curve.in_one_run { "the directory of the run" } else { "a run directory for each point" };
     progress.say(&format!("curve in {}: {FILE}, {PAGE}, and {runs}", shown(dir)));

@@ -121,7 +121,7 @@ fn verdict_lines(args: &Export) -> Result<Vec<String>, Failure> {
     {
         let judgement = results::judge(&path, judge_on)?;
         lines.push(format!("{name}: {}: {}", judgement.verdict, judgement.reason));
-        for criterion in judgement.part.criteria.iter().filter(|it| it.asked.stream.is_some()) {
+        for criterion in judgement.part.criteria.iter().filter(|criterion| criterion.asked.stream.is_some()) {
             let measured = criterion.measured.as_ref().map_or("-", |figure| figure.text.as_str());
             let Requirement { title, bound, .. } = &criterion.asked;
             lines.push(format!("  {title:50} {bound:>12} {measured:>12}  {}", outcome_in_words(criterion.outcome)));

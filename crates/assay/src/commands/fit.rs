@@ -111,7 +111,7 @@ pub(crate) fn fit(args: &Fit) -> Result<u8, Failure> {
 fn report_end(dir: &Path, outcome: &Outcome, fitted: bool, progress: &Progress) {
     let typed = for_a_shell(&dir.to_string_lossy());
     if matches!(outcome, Outcome::Stopped { verdict: Verdict::Incomplete, .. }) {
-        progress.say(&format!("cut short; next: {}", crate::again::command(dir)));
+        progress.say(&crate::again::cut_short(dir));
     }
     let holds = if fitted { format!("{FILE}, {FITTED}, and") } else { format!("{FILE} and") };
     progress.say(&format!("fit in {}: {holds} a run directory for each round", shown(dir)));

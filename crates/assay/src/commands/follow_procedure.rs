@@ -21,7 +21,7 @@ use std::time::Duration;
 
 /// Time between two looks for the next run.
 const LOOK: Duration = Duration::from_millis(200);
-/// How deep logs lie below the directory: `size` makes a directory for each candidate, and in it one for its search.
+/// The depth of logs below the directory: `size` makes a directory for each candidate, and in it one for its search.
 const DEPTH: u32 = 4;
 
 /// Follows the runs in a directory until nobody works in it, and prints the result; the exit code is that of the procedure.

@@ -50,7 +50,7 @@ pub(crate) fn limit(args: &Limit) -> Result<u8, Failure> {
     } else {
         show_lines(&text(searching.path(), outcome).map_err(|_| Failure::bug("a path that cannot be shown"))?);
         if matches!(outcome, Outcome::Stopped { verdict: Verdict::Incomplete, .. }) {
-            progress.say(&format!("cut short; next: {}", crate::again::command(&dir)));
+            progress.say(&crate::again::cut_short(&dir));
         }
         progress.say(&format!("path in {}: {FILE}, {PAGE}, and a run directory for each load", shown(&dir)));
     }

@@ -72,12 +72,12 @@ const ACTS_OWN: [&str; 14] = [
     "df782b609c72ebbf5fbe3e9604ea52bf5773bd0702b84c52286da9c7cf63d78d",
 ];
 
-/// What lies where a link is wanted.
+/// The file at the place where a link is wanted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Place {
     /// Nothing.
     Free,
-    /// What this command makes.
+    /// A link or script as this command makes it.
     Ours,
     /// A symbolic link to something else.
     LinkTo(PathBuf),
@@ -117,7 +117,7 @@ impl Place {
         }
     }
 
-    /// What is there, and what a person can do about it.
+    /// Describes what is there, and what a person can do about it.
     fn in_words(&self) -> String {
         match self {
             Place::LinkTo(to) => format!("is a link to {}; --force-links replaces it", shown(to)),

@@ -84,7 +84,7 @@ pub(crate) fn matrix(args: &MatrixArgs) -> Result<u8, Failure> {
     Ok(matrix.verdict().exit_code())
 }
 
-/// What is run: first small operations alone, then large ones alone; of a detailed matrix all pairs.
+/// The places that are measured: first small operations alone, then large ones alone; of a detailed matrix all pairs.
 fn places(args: &Orion) -> Result<Vec<Place>, Failure> {
     if args.write > Share::WHOLE {
         return Err(Failure::usage("--write is a share of the operations: write 0% to 100%"));
@@ -119,7 +119,7 @@ fn show(matrix: &Matrix, dir: &Path, json: bool, progress: &Progress) -> Result<
     text(matrix, &mut printed).map_err(|_| Failure::bug("a matrix that cannot be shown"))?;
     crate::stdout::show(&printed);
     if !matrix.is_whole() {
-        progress.say(&format!("cut short; next: {}", crate::again::command(dir)));
+        progress.say(&crate::again::cut_short(dir));
     }
     progress.say(&format!("matrix in {}: {FILE}, {PAGE}, and a run directory for each point", shown(dir)));
     Ok(())

@@ -62,7 +62,7 @@ pub(crate) fn in_words(criterion: &assay_base::Criterion) -> String {
     format!("  {criterion}{}", percentile.unwrap_or_default())
 }
 
-/// Why the target would be refused for writing as it is now.
+/// The reason why the target would be refused for writing as it is now, if it would.
 pub(crate) fn refusal(named: &Named) -> Option<String> {
     let Named::Path(path) = named else { return None };
     let exam = Gate::host().examine(path);

@@ -88,11 +88,11 @@ fn load(args: &Prep) -> Result<u8, Failure> {
     let Some(warehouses) = warehouses else {
         return Err(Failure::usage("a database needs --warehouses: the number to load, such as --warehouses 10"));
     };
-    let asked = LoadRequest { warehouses, seed: seed.unwrap_or(1), loaders: loaders.map(usize::from), clear };
+    let request = LoadRequest { warehouses, seed: seed.unwrap_or(1), loaders: loaders.map(usize::from), clear };
     let urls = args.targets.iter().map(|name| databases::parse_url(name)).collect::<Result<Vec<_>, _>>()?;
     let stop = signals::watch()?;
     let mut progress = Progress::new(false);
-    let loaded = urls.iter().map(|url| databases::load(url, asked, &mut progress, &stop));
+    let loaded = urls.iter().map(|url| databases::load(url, request, &mut progress, &stop));
     let loaded = loaded.collect::<Result<Vec<_>, _>>()?;
     if args.json {
         print_json(&loaded)?;

@@ -77,20 +77,20 @@ pub(crate) struct Run {
     pub output: Output,
 }
 
-/// What is said of a run that goes on although its failure is certain.
+/// The text about a run that goes on although its failure is certain.
 const GOES_ON: &str = "; the run goes on (Ctrl-C ends it, and --stop-when-certain ends such runs)";
 
 /// Runs a workload, judges it, and leaves log, verdict and report in the run directory.
 pub(crate) fn run(args: &Run) -> Result<u8, Failure> {
     let signer = Signer::load_if_given(args.sign.as_deref())?;
-    let asked = RunRequest::parse("run", &args.workload, &args.targets, &args.jobs, &args.pace)?;
-    let asked = asked.behind_simulated_cache(&args.behind).with_cache_device(&args.lookaside)?;
-    if asked.names.is_empty() {
+    let request = RunRequest::parse("run", &args.workload, &args.targets, &args.jobs, &args.pace)?;
+    let request = request.behind_simulated_cache(&args.behind).with_cache_device(&args.lookaside)?;
+    if request.names.is_empty() {
         return Err(Failure::usage("run needs a target: a device, a file, sim:flash or null:1GiB"));
     }
-    let named = targets::parse_targets(&asked.names)?;
+    let named = targets::parse_targets(&request.names)?;
     args.output.manner(args.access.engine).suits(&named)?;
-    let mut tasks = asked.tasks(&named, args.load, &args.pace, &args.judged)?;
+    let mut tasks = request.tasks(&named, args.load, &args.pace, &args.judged)?;
     if args.crash_test && args.output.no_check {
         return Err(Failure::usage("--crash-test compares the database with what it acknowledged: remove --no-check"));
     }
@@ -100,8 +100,8 @@ pub(crate) fn run(args: &Run) -> Result<u8, Failure> {
     let place = args.output.place();
     refuse_resume_with_ledger(place.resume.is_some(), &tasks)?;
     let planned = place.planned(&tasks[0].plan.name)?;
-    let mut prepared = open_targets(args, &asked, &named, &tasks, &planned)?;
-    let notes = prepared.set_scheduler(asked.scheduler()?, tell)?;
+    let mut prepared = open_targets(args, &request, &named, &tasks, &planned)?;
+    let notes = prepared.set_scheduler(request.scheduler()?, tell)?;
     tasks.iter_mut().for_each(|task| task.plan.notes.extend(notes.clone()));
     let mut progress = Progress::for_one_run(if args.stop_when_certain { "" } else { GOES_ON });
     if args.prep && place.resume.is_none() {
@@ -131,7 +131,7 @@ pub(crate) fn run(args: &Run) -> Result<u8, Failure> {
 /// Opens the targets for all tasks, and the cache device.
 fn open_targets(
     args: &Run,
-    asked: &RunRequest,
+    request: &RunRequest,
     named: &[(String, Named)],
     tasks: &[Task],
     log_dir: &Path,
@@ -145,7 +145,7 @@ fn open_targets(
         // The steps of a workload use its targets in one way.
         page_cache: &plans[0].page_cache,
     };
-    let all = targets::with_cache_device(&asked.names, named, asked.cache_device())?;
+    let all = targets::with_cache_device(&request.names, named, request.cache_device())?;
     Prepared::open(&all, needs, &|named, needs| args.access.open(named, needs))
 }
 
@@ -154,7 +154,7 @@ struct OpenRun {
     /// The directory of the run.
     dir: PathBuf,
     log: LogFile,
-    /// What is to be run.
+    /// The tasks that are to be run.
     tasks: Vec<Task>,
 }
 
@@ -247,15 +247,15 @@ pub(crate) struct RunRequest {
     workloads: Vec<Workload>,
     /// The targets: those that are named, or the workload's own.
     pub names: Vec<String>,
-    /// What became of the keys of job files of fio.
+    /// The keys of job files of fio, each with what became of it.
     pub keys: Vec<Line>,
 }
 
 impl RunRequest {
     /// The same behind a simulated cache, where one is asked for.
-    pub(crate) fn behind_simulated_cache(mut self, asked: &BehindCache) -> RunRequest {
+    pub(crate) fn behind_simulated_cache(mut self, request: &BehindCache) -> RunRequest {
         for workload in &mut self.workloads {
-            let Some(size) = asked.behind else { continue };
+            let Some(size) = request.behind else { continue };
             let cache = workload.caches.simulated.unwrap_or_else(|| Caching::of(size));
             workload.caches.simulated = Some(Caching { size, ..cache });
         }
@@ -263,8 +263,8 @@ impl RunRequest {
     }
 
     /// The same with a cache on a device of its own, where one is asked for.
-    pub(crate) fn with_cache_device(mut self, asked: &Lookaside) -> Result<RunRequest, Failure> {
-        self.workloads.iter_mut().try_for_each(|workload| asked.apply(workload))?;
+    pub(crate) fn with_cache_device(mut self, request: &Lookaside) -> Result<RunRequest, Failure> {
+        self.workloads.iter_mut().try_for_each(|workload| request.apply(workload))?;
         Ok(self)
     }
 
@@ -295,7 +295,7 @@ impl RunRequest {
         Ok(RunRequest { workloads, names, keys: keys.concat() })
     }
 
-    /// What is run, one after another: all workloads together, or the steps of a single one.
+    /// The tasks that are run one after another: all workloads together, or the steps of a single one.
     pub(crate) fn tasks(
         &self,
         named: &[(String, Named)],

@@ -93,7 +93,7 @@ pub(crate) fn size(args: &Size) -> Result<u8, Failure> {
     } else {
         show(&rendered(|out| text(&sizing, out))?);
         if sizing.candidates.iter().any(Candidate::is_cut_short) {
-            progress.say(&format!("cut short; next: {}", crate::again::command(&dir)));
+            progress.say(&crate::again::cut_short(&dir));
         }
         progress.say(&format!("sizing in {}: {FILE}, {PAGE}, and a directory for each candidate", shown(&dir)));
     }
@@ -117,7 +117,7 @@ fn refuse_duplicates(names: &[String]) -> Result<(), Failure> {
     }
 }
 
-/// What the drives must provide.
+/// The demand on the drives.
 fn demand(args: &Size, production: &Production) -> Demand {
     let drives = args.drives.unwrap_or_else(|| u32::try_from(production.drives.len()).unwrap_or(u32::MAX).max(1));
     Demand { drives, growth: args.growth, headroom: args.headroom }

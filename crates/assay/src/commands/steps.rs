@@ -136,7 +136,7 @@ impl Explained {
         out.0
     }
 
-    /// What each kind of step requires.
+    /// Describes what each kind of step requires.
     fn judged(&self, out: &mut Lines) {
         if let Some((_, plan)) = self.steps.iter().find(|(step, _)| !step.stress) {
             let slice = plan.slice.human();
@@ -166,7 +166,7 @@ impl Explained {
         }
     }
 
-    /// What happens before the first step.
+    /// Describes what happens before the first step.
     fn before(&self, out: &mut Lines) {
         out.head("before it: assay prep TARGET writes every byte twice, once zeros and once data that do not compress");
         for ((name, named), size) in self.named.iter().zip(&self.sizes) {

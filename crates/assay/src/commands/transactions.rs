@@ -7,12 +7,12 @@ use assay_model::tpcc::{DEVIATIONS, Kind, Load, WATERMARK};
 use assay_model::{Plan, Stream};
 use assay_run::open::targets::{Named, databases};
 
-/// Why a database that is named cannot be looked at, where one cannot.
+/// The reason why one of the named databases cannot be looked at, if there is one.
 pub(crate) fn unknown(named: &[(String, Named)]) -> Option<String> {
-    databases(named).into_iter().find_map(|it| it.peek().err()).map(|failure| failure.message().to_owned())
+    databases(named).into_iter().find_map(|database| database.peek().err()).map(|failure| failure.message().to_owned())
 }
 
-/// How many of its transactions are of a stream's kind, where there is no rate.
+/// The share of transactions that are of a stream's kind, if there is no rate.
 pub(crate) fn share(plan: &Plan, stream: &Stream) -> Option<String> {
     let mix = plan.tpcc.as_ref()?.mix;
     let (_, weight) = Kind::ALL.into_iter().zip(mix.weights()).find(|(kind, _)| kind.name() == stream.name)?;

@@ -37,20 +37,20 @@ pub(crate) fn run(args: &[String]) -> Result<u8, Failure> {
             say(&format!("pblio (assay {})\n", env!("CARGO_PKG_VERSION")));
             Ok(code::DONE)
         }
-        Command::Run(asked) => run_benchmark(&asked),
+        Command::Run(request) => run_benchmark(&request),
     }
 }
 
-fn run_benchmark(asked: &Asked) -> Result<u8, Failure> {
-    let names: Vec<String> = asked.asus.iter().flatten().cloned().collect();
+fn run_benchmark(request: &Asked) -> Result<u8, Failure> {
+    let names: Vec<String> = request.asus.iter().flatten().cloned().collect();
     let named = targets::parse_block_targets(&names)?;
-    let data = Path::new(&asked.data);
+    let data = Path::new(&request.data);
     files::check(data)
         .map_err(|e| Failure::host(format!("the statistics file {} cannot be written: {e}", shown(data))))?;
-    let plan = plan_of_benchmark(asked, seed(None, &named), named.len())?;
+    let plan = plan_of_benchmark(request, seed(None, &named), named.len())?;
     let given = consent::run_dir();
     let planned = rundir::planned_directory(given.as_deref(), "pblio");
-    let access = Access { destroy_data: asked.tokens.clone(), engine: Choice::Auto, ..Access::default() };
+    let access = Access { destroy_data: request.tokens.clone(), engine: Choice::Auto, ..Access::default() };
     let all = targets::parse_with_cache_device(&names, plan.cache_device.as_ref())?;
     let needs = TargetNeeds { beside: all.len() - named.len(), ..TargetNeeds::for_plan(&plan, &planned) };
     let opened = consent::open(&all, needs, access, Company::None)?;
@@ -58,7 +58,7 @@ fn run_benchmark(asked: &Asked) -> Result<u8, Failure> {
     let used = plan.oltp.as_ref().map_or(Ok([0; 3]), |oltp| oltp.used(&geometries)).map_err(Failure::usage)?;
     let stop = signals::watch()?;
     let dir = rundir::create(&planned, given.is_some())?;
-    let printer = Printer::new(asked, used, &stop);
+    let printer = Printer::new(request, used, &stop);
     let mut log = LogFile::create(&dir.join("run.jsonl"))?.heard_by(Box::new(printer));
     let how = Drive {
         watermarks: vec!["RUN AS pblio".to_owned()],
@@ -79,17 +79,17 @@ fn run_benchmark(asked: &Asked) -> Result<u8, Failure> {
 }
 
 /// The load as pblio asks for it: with the published generator's shares of reads, and a context for each hundred BSUs.
-fn plan_of_benchmark(asked: &Asked, seed: u64, targets: usize) -> Result<Plan, Failure> {
-    let of_each = asked.asus.each_ref().map(|own| own.len() as u16);
-    let contexts = u32::try_from(asked.bsu.div_ceil(100)).unwrap_or(u32::MAX);
-    let workload = oltp("pblio", asked.bsu, (ReadShares::Published, contexts), Some(of_each));
+fn plan_of_benchmark(request: &Asked, seed: u64, targets: usize) -> Result<Plan, Failure> {
+    let of_each = request.asus.each_ref().map(|own| own.len() as u16);
+    let contexts = u32::try_from(request.bsu.div_ceil(100)).unwrap_or(u32::MAX);
+    let workload = oltp("pblio", request.bsu, (ReadShares::Published, contexts), Some(of_each));
     let mut workload = workload.ok_or_else(|| Failure::workload("the rates are too large: write a smaller -bsu"))?;
-    workload.caches.device = asked.cache.as_ref().map(|path| CacheDevice {
-        block: Bytes::from_kib(asked.blocksize),
-        metadata: Some(asked.cachemeta.clone()),
+    workload.caches.device = request.cache.as_ref().map(|path| CacheDevice {
+        block: Bytes::from_kib(request.blocksize),
+        metadata: Some(request.cachemeta.clone()),
         ..CacheDevice::on(path)
     });
-    workload.timing.duration = Span::from_secs(asked.runlen);
+    workload.timing.duration = Span::from_secs(request.runlen);
     workload.timing.slice = workload.timing.slice.min(workload.timing.duration);
     let targets = u16::try_from(targets).map_err(|_| Failure::usage("too many files and devices"))?;
     let adjust = Adjust { seed, targets, load: Some(Multiple::ONE), ..Adjust::default() };

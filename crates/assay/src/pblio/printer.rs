@@ -13,8 +13,8 @@ use std::path::PathBuf;
 /// Prints the lines and writes the statistics file.
 #[derive(Debug)]
 pub(super) struct Printer {
-    asked: Asked,
-    /// How many bytes of each ASU are used.
+    request: Asked,
+    /// The bytes of each ASU that are used.
     used: [u64; 3],
     header: Option<Box<Header>>,
     data: Option<Data>,
@@ -62,10 +62,10 @@ impl Lines {
 
 impl Printer {
     /// A printer for a run that uses this many bytes of each ASU.
-    pub(super) fn new(asked: &Asked, used: [u64; 3], stop: &StopCell) -> Printer {
-        let file = Lines { path: PathBuf::from(&asked.data), text: String::new(), written: 0, failed: false };
+    pub(super) fn new(request: &Asked, used: [u64; 3], stop: &StopCell) -> Printer {
+        let file = Lines { path: PathBuf::from(&request.data), text: String::new(), written: 0, failed: false };
         Printer {
-            asked: asked.clone(),
+            request: request.clone(),
             used,
             header: None,
             data: None,
@@ -77,9 +77,9 @@ impl Printer {
 
     fn header(&mut self, header: &Header) {
         let version = format!("assay {}", env!("CARGO_PKG_VERSION"));
-        self.print(&text::banner(&version, header.cache.as_ref(), self.used, self.asked.bsu, self.asked.runlen));
+        self.print(&text::banner(&version, header.cache.as_ref(), self.used, self.request.bsu, self.request.runlen));
         let started = header.created.parse::<jiff::Timestamp>().map_or(0, jiff::Timestamp::as_second);
-        self.data = Data::new(header, started, self.asked.dataperiod).ok();
+        self.data = Data::new(header, started, self.request.dataperiod).ok();
         self.header = Some(Box::new(header.clone()));
         // This empties a file that an earlier run left there.
         self.file.write();

@@ -7,7 +7,7 @@ use assay_record::{FlowInterval, Header, Interval, PhaseKind, Thresholds, Timing
 /// Name of the phase after the measured ones.
 pub(super) const READING_BACK: &str = "reading back";
 
-/// What is known about the run that is shown.
+/// The run that is shown, as far as its log has said it.
 #[derive(Debug)]
 pub(super) struct Running {
     head: Header,
@@ -93,7 +93,7 @@ impl Running {
         phase
     }
 
-    /// What the interval shows, the most important first, because the last is left out where a line has no room: failures and
+    /// The figures of an interval, the most important first, because the last is left out if a line has no room: failures and
     /// lag; then the asked and the achieved rate, and the first stream's share over its smallest threshold and its 99th
     /// percentile.
     pub(super) fn figures(&self, interval: &Interval) -> Vec<String> {

@@ -52,9 +52,9 @@ pub(crate) fn run(args: &[String]) -> Result<u8, Failure> {
 fn run_one_after_another(runs: Vec<Asked>) -> Result<u8, Failure> {
     let are_several = runs.len() > 1;
     let mut rates = Vec::new();
-    for asked in runs {
-        let threads = asked.threads;
-        let Ended { code, seeks_per_second } = run_benchmark(asked, are_several)?;
+    for request in runs {
+        let threads = request.threads;
+        let Ended { code, seeks_per_second } = run_benchmark(request, are_several)?;
         if code != code::DONE {
             return Ok(code);
         }
@@ -66,7 +66,7 @@ fn run_one_after_another(runs: Vec<Asked>) -> Result<u8, Failure> {
     Ok(code::DONE)
 }
 
-/// What each number of threads gains over the first.
+/// A sentence about what each number of threads gains over the first.
 fn gains_in_words(rates: &[(u32, f64)]) -> String {
     let first = rates.first().map_or(0.0, |(_, rate)| *rate);
     let mut gains = Vec::new();
@@ -77,31 +77,31 @@ fn gains_in_words(rates: &[(u32, f64)]) -> String {
     format!("assay: total seeks per sec of {}", gains.join(", "))
 }
 
-fn run_benchmark(asked: Asked, is_one_of_several: bool) -> Result<Ended, Failure> {
-    let named = targets::parse_block_targets(std::slice::from_ref(&asked.file))?;
-    let workload = workload(&asked)?;
+fn run_benchmark(request: Asked, is_one_of_several: bool) -> Result<Ended, Failure> {
+    let named = targets::parse_block_targets(std::slice::from_ref(&request.file))?;
+    let workload = workload(&request)?;
     let plan = workload
         .plan(&Adjust { seed: seed(None, &named), targets: 1, ..Adjust::default() })
         .map_err(Failure::workload)?;
     let mut run_dir = consent::run_dir();
     if let Some(dir) = run_dir.as_mut().filter(|_| is_one_of_several) {
-        dir.push(format!("threads-{}", asked.threads));
+        dir.push(format!("threads-{}", request.threads));
     }
     // A target that is too small is refused below, in SeekMark's words.
     let needs = TargetNeeds {
         smallest: SmallestTarget::Any,
         ..TargetNeeds::for_plan(&plan, run_dir.as_deref().unwrap_or(Path::new(NOWHERE)))
     };
-    let access = Access { destroy_data: asked.tokens.clone(), engine: Choice::Auto, ..Access::default() };
+    let access = Access { destroy_data: request.tokens.clone(), engine: Choice::Auto, ..Access::default() };
     let opened = consent::open(&named, needs, access, Company::None)
-        .map_err(|failure| with_advice_on_consent(failure, &asked))?;
-    refuse_too_small(&asked, &plan, opened.geometry(0))?;
+        .map_err(|failure| with_advice_on_consent(failure, &request))?;
+    refuse_too_small(&request, &plan, opened.geometry(0))?;
     let stop = signals::watch()?;
     let log = match &run_dir {
         Some(dir) => LogFile::create(&rundir::create(dir, true)?.join("run.jsonl"))?,
         None => LogFile::without_file(),
     };
-    let (printer, ended) = Printer::new(asked, &stop);
+    let (printer, ended) = Printer::new(request, &stop);
     let mut log = log.heard_by(Box::new(printer));
     let how = Drive {
         watermarks: vec!["RUN AS seekmark".to_owned()],
@@ -112,21 +112,21 @@ fn run_benchmark(asked: Asked, is_one_of_several: bool) -> Result<Ended, Failure
     Ok(ended.get())
 }
 
-fn workload(asked: &Asked) -> Result<Workload, Failure> {
+fn workload(request: &Asked) -> Result<Workload, Failure> {
     let seek = Seek {
-        threads: asked.threads,
-        size: Bytes::new(asked.size),
-        align: Bytes::new(if asked.align > 1 { asked.align } else { 0 }),
-        seeks: asked.seeks,
-        pause: asked.pause,
-        range: asked.limit.map(|limit| Extent::new(Amount::ZERO, Some(Amount::Bytes(Bytes::new(limit))))),
-        direction: if asked.mode == Mode::Read { Direction::Read } else { Direction::Write },
-        filled_with: (asked.mode == Mode::WriteRepeated).then_some(CHARACTER),
+        threads: request.threads,
+        size: Bytes::new(request.size),
+        align: Bytes::new(if request.align > 1 { request.align } else { 0 }),
+        seeks: request.seeks,
+        pause: request.pause,
+        range: request.limit.map(|limit| Extent::new(Amount::ZERO, Some(Amount::Bytes(Bytes::new(limit))))),
+        direction: if request.mode == Mode::Read { Direction::Read } else { Direction::Write },
+        filled_with: (request.mode == Mode::WriteRepeated).then_some(CHARACTER),
     };
     let streams = seek.streams().map_err(|why| Failure::workload(format!("{}: {}", why.key, why.what)))?;
-    let longest = asked.seeks.map_or(LONGEST, |seeks| {
+    let longest = request.seeks.map_or(LONGEST, |seeks| {
         // The time limit allows a second and the pause for each operation: a device that takes longer is broken.
-        let each = (Span::from_secs(1) + asked.pause).as_ns();
+        let each = (Span::from_secs(1) + request.pause).as_ns();
         Span::from_ns(each.saturating_mul(seeks)).clamp(SHORTEST, LONGEST)
     });
     let mut workload = Workload::new("seekmark", "seek", streams, |_| Vec::new());
@@ -137,10 +137,10 @@ fn workload(asked: &Asked) -> Result<Workload, Failure> {
 /// Refuses a target that is too small for an operation, or smaller than the requested part of it. Tells the user if
 /// sizes are
 /// rounded up to blocks of the target.
-fn refuse_too_small(asked: &Asked, plan: &Plan, Geometry { size, block }: Geometry) -> Result<(), Failure> {
-    let file = assay_run::failure::one_line(&asked.file);
+fn refuse_too_small(request: &Asked, plan: &Plan, Geometry { size, block }: Geometry) -> Result<(), Failure> {
+    let file = assay_run::failure::one_line(&request.file);
     let largest = plan.largest_operation(block);
-    let used = asked.limit.unwrap_or(size);
+    let used = request.limit.unwrap_or(size);
     if used > size {
         return Err(Failure::workload(format!(
             "-S {used} is beyond the end of {file}, which has {size} bytes that can be used; write {size} or less"
@@ -151,16 +151,16 @@ fn refuse_too_small(asked: &Asked, plan: &Plan, Geometry { size, block }: Geomet
             "an operation of {largest} bytes does not fit into the {used} bytes of {file} that are used; name a larger file"
         )));
     }
-    let aligned = asked.align.max(u64::from(block)).next_multiple_of(u64::from(block));
-    let differs = if largest == asked.size && aligned == asked.align { "" } else { ", whole blocks of the target" };
+    let aligned = request.align.max(u64::from(block)).next_multiple_of(u64::from(block));
+    let differs = if largest == request.size && aligned == request.align { "" } else { ", whole blocks of the target" };
     tell(&format!("assay: direct I/O (O_DIRECT): operations of {largest} bytes at multiples of {aligned}{differs}"));
     Ok(())
 }
 
 /// Adds to the refusal of a device how to give consent with this command line.
-fn with_advice_on_consent(failure: Failure, asked: &Asked) -> Failure {
-    let is_device = std::fs::metadata(&asked.file).is_ok_and(|found| found.file_type().is_block_device());
-    if failure.code != code::REFUSED || asked.mode == Mode::Read || !is_device {
+fn with_advice_on_consent(failure: Failure, request: &Asked) -> Failure {
+    let is_device = std::fs::metadata(&request.file).is_ok_and(|found| found.file_type().is_block_device());
+    if failure.code != code::REFUSED || request.mode == Mode::Read || !is_device {
         return failure;
     }
     failure

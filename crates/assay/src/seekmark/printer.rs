@@ -15,7 +15,7 @@ use std::rc::Rc;
 /// Exit code if the test proves nothing, because this machine failed.
 const INVALID: u8 = 11;
 
-/// How a run ended.
+/// The end of a run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Ended {
     /// The exit code.
@@ -27,7 +27,7 @@ pub(super) struct Ended {
 /// Prints the lines, and determines the exit code.
 #[derive(Debug)]
 pub(super) struct Printer {
-    asked: Asked,
+    request: Asked,
     threads: Vec<Seen>,
     /// The beginning of the run, and the time that it has reached.
     begin_ns: u64,
@@ -39,7 +39,7 @@ pub(super) struct Printer {
     ended_as: Rc<Cell<Ended>>,
 }
 
-/// What the log has said about one thread.
+/// The part of the log about one thread.
 #[derive(Clone, Debug, Default)]
 struct Seen {
     seeks: u64,
@@ -47,7 +47,7 @@ struct Seen {
     service_ns: u64,
     /// When its last operation completed, and its number of operations.
     done: Option<(u64, u64)>,
-    told: bool,
+    is_printed: bool,
 }
 
 /// Times of all operations.
@@ -65,11 +65,11 @@ struct Service {
 
 impl Printer {
     /// A printer, and the cell in which it stores how the run ended.
-    pub(super) fn new(asked: Asked, stop: &StopCell) -> (Printer, Rc<Cell<Ended>>) {
+    pub(super) fn new(request: Asked, stop: &StopCell) -> (Printer, Rc<Cell<Ended>>) {
         let ended_as = Rc::new(Cell::new(Ended { code: code::BUG, seeks_per_second: 0.0 }));
         let printer = Printer {
-            threads: vec![Seen::default(); asked.threads as usize],
-            asked,
+            threads: vec![Seen::default(); request.threads as usize],
+            request,
             begin_ns: 0,
             reached_ns: 0,
             ended: Vec::new(),
@@ -83,9 +83,9 @@ impl Printer {
     fn header(&mut self, header: &Header) {
         let size = header.targets.first().map_or(0, |target| target.size_bytes);
         self.service.kind = header.targets.first().map_or_else(String::new, |target| target.kind.clone());
-        let used = self.asked.limit.unwrap_or(size);
-        let warning = if self.asked.seeks.is_none() { text::endless_warning() } else { "" };
-        self.print(&(warning.to_owned() + &text::begin(&self.asked, used) + &text::spawning(&self.asked)));
+        let used = self.request.limit.unwrap_or(size);
+        let warning = if self.request.seeks.is_none() { text::endless_warning() } else { "" };
+        self.print(&(warning.to_owned() + &text::begin(&self.request, used) + &text::spawning(&self.request)));
     }
 
     fn interval(&mut self, interval: &Interval) {
@@ -102,7 +102,7 @@ impl Printer {
             self.service.blank += flow.blank;
         }
         self.tell_ended();
-        if self.asked.seeks.is_none() {
+        if self.request.seeks.is_none() {
             tell(&pace(interval, self.reached_ns.saturating_sub(self.begin_ns)));
         }
     }
@@ -121,13 +121,13 @@ impl Printer {
     fn thread(&mut self, number: usize) {
         let until = self.end_of(number);
         let seen = &mut self.threads[number];
-        seen.told = true;
+        seen.is_printed = true;
         let done = Thread {
             seeks: seen.seeks,
             time: Span::from_ns(until.saturating_sub(self.begin_ns)),
             service_ns: seen.service_ns,
         };
-        if !self.asked.quiet {
+        if !self.request.quiet {
             self.print(&text::thread(number, &done));
         }
     }
@@ -141,7 +141,7 @@ impl Printer {
         match event.what {
             EventKind::StreamEnd => {
                 let Some(thread) =
-                    number_in(event, "flow").map(|flow| flow as usize).filter(|it| *it < self.threads.len())
+                    number_in(event, "flow").map(|flow| flow as usize).filter(|thread| *thread < self.threads.len())
                 else {
                     return;
                 };
@@ -154,7 +154,7 @@ impl Printer {
                     None => event.text.clone(),
                 };
                 self.service.failures_told += 1;
-                tell(&text::failed(self.asked.mode, detail_of(event, "offset"), &reason));
+                tell(&text::failed(self.request.mode, detail_of(event, "offset"), &reason));
             }
             EventKind::Warning | EventKind::Stuck | EventKind::TargetLost => tell(&format!("assay: {}", event.text)),
             _ => {}
@@ -171,24 +171,24 @@ impl Printer {
     }
 
     fn close(&mut self, close: &Close) {
-        let left: Vec<usize> = (0..self.threads.len()).filter(|thread| !self.threads[*thread].told).collect();
+        let left: Vec<usize> = (0..self.threads.len()).filter(|thread| !self.threads[*thread].is_printed).collect();
         left.into_iter().for_each(|thread| self.thread(thread));
         let end = (0..self.threads.len()).map(|thread| self.end_of(thread)).max().unwrap_or(self.reached_ns);
         let total = Total {
             seeks: self.threads.iter().map(|thread| thread.seeks).sum(),
             time: Span::from_ns(end.saturating_sub(self.begin_ns)),
-            threads: self.asked.threads,
+            threads: self.request.threads,
         };
-        self.print(&text::total(self.asked.mode, &total));
+        self.print(&text::total(self.request.mode, &total));
         self.service.say();
         if close.reason != CloseReason::Completed {
             tell(&format!("assay: {}", close.text));
         }
         let failed: u64 = self.threads.iter().map(|thread| thread.failed).sum();
         if failed > 0 {
-            let told = self.service.failures_told;
+            let is_printed = self.service.failures_told;
             tell(&format!(
-                "assay: {failed} operations failed and do not count as seeks; {told} of them are named above"
+                "assay: {failed} operations failed and do not count as seeks; {is_printed} of them are named above"
             ));
         }
         if close.stuck > 0 {
@@ -200,14 +200,14 @@ impl Printer {
     }
 
     fn code(&self, close: &Close, failed: u64) -> u8 {
-        let whole = self.asked.seeks.is_none() || self.threads.iter().all(|thread| thread.done.is_some());
+        let whole = self.request.seeks.is_none() || self.threads.iter().all(|thread| thread.done.is_some());
         match close.reason {
             _ if failed > 0 || close.stuck > 0 => code::FAILED,
             // A device answers reads of blocks that were never written without its medium.
             _ if self.service.is_too_blank() => INVALID,
             CloseReason::Completed if whole => code::DONE,
             // An endless run can only be interrupted, so this is its normal end.
-            CloseReason::Interrupted if self.asked.seeks.is_none() => code::DONE,
+            CloseReason::Interrupted if self.request.seeks.is_none() => code::DONE,
             CloseReason::Completed | CloseReason::Interrupted | CloseReason::LogFailed => code::INCOMPLETE,
             CloseReason::DeviceLag | CloseReason::TargetLost => code::FAILED,
             CloseReason::GeneratorLag | CloseReason::EngineFailed => INVALID,
@@ -229,7 +229,7 @@ impl Service {
         // A quantile is the upper bound of its bucket, which may exceed the maximum.
         let most = Span::from_ns(self.max_ns);
         let known =
-            names.iter().zip(quantiles).filter_map(|(name, it)| Some(format!("{name} {}", it?.min(most).human())));
+            names.iter().zip(quantiles).filter_map(|(name, time)| Some(format!("{name} {}", time?.min(most).human())));
         let known: Vec<String> = known.collect();
         if !known.is_empty() {
             tell(&format!("assay: service {}, max {}", known.join(", "), most.human()));

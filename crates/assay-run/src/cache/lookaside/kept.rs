@@ -75,7 +75,7 @@ impl KeptCache {
         let head = Head {
             assay_cache: VERSION,
             targets: self.heads.clone(),
-            ranges: self.ranges.iter().map(|it| (it.target, it.start, it.end)).collect(),
+            ranges: self.ranges.iter().map(|range| (range.target, range.start, range.end)).collect(),
             traces: self.traces.clone(),
             block_bytes: block,
             segment_blocks: blocks,
@@ -89,7 +89,7 @@ impl KeptCache {
     }
 }
 
-/// What the file says about a cache of this shape. `None` means that there is no file; `Some(None)` means that a run is
+/// Reads what the file says about a cache of this shape. `None` means that there is no file; `Some(None)` means that a run is
 /// using the cache, or was using it when that run was killed. The error says what is wrong with the file.
 pub(super) fn read(path: &Path, shape: Shape) -> Result<Option<Option<KeptCache>>, String> {
     let file = match files::look(path) {
@@ -105,7 +105,7 @@ pub(super) fn read(path: &Path, shape: Shape) -> Result<Option<Option<KeptCache>
     parse(&bytes, shape).map(|kept| Some(Some(kept)))
 }
 
-/// Why metadata cannot be used.
+/// The reason why metadata cannot be used.
 const DAMAGED: &str = "it is damaged, or not a cache's metadata";
 
 fn parse(bytes: &[u8], shape: Shape) -> Result<KeptCache, String> {

@@ -7,7 +7,7 @@ use assay_device::safety::Roots;
 use assay_record::{Event, EventKind, ForeignLoad};
 use std::collections::BTreeMap;
 
-/// How many programs are named.
+/// The number of programs that are named.
 const NAMED: usize = 5;
 /// Between two looks lie at least this many nanoseconds of the run: a look reads some files for each process.
 const BETWEEN_NS: u64 = 10_000_000_000;

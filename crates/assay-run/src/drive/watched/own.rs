@@ -9,7 +9,7 @@ use assay_record::{CacheCounters, DiskWork, FlowInterval, Interval, OwnWork};
 /// Nanoseconds of the unit in which the kernel prints times of disks.
 pub(super) const MILLISECOND: u64 = 1_000_000;
 
-/// What a journaling file system writes, within some seconds, because of the run's files and its log: the times of files,
+/// The writes of a journaling file system, within some seconds, because of the run's files and its log: the times of files,
 /// what was reserved and is written for the first time, free space. Measured on ext4 and xfs with 100 and 1000 writes of 4
 /// KiB a second, into written and into reserved space: at most 51 requests with 400 KiB, in one burst each five seconds.
 pub(super) const JOURNAL: DiskWork = DiskWork {
@@ -23,7 +23,7 @@ pub(super) const JOURNAL: DiskWork = DiskWork {
 };
 /// The same in each second, in parts of [`JOURNAL`].
 const JOURNAL_PART: u64 = 5;
-/// What one sync of a file may add to the journal: requests, and bytes.
+/// The requests and bytes that one sync of a file may add to the journal.
 const JOURNAL_OF_A_SYNC: (u64, u64) = (8, 64 << 10);
 /// Writes that are expected without limit: they pass through the kernel's memory, which writes them when it likes.
 pub(super) const UNLIMITED: DiskWork = DiskWork {
@@ -35,7 +35,7 @@ pub(super) const UNLIMITED: DiskWork = DiskWork {
     flushes: u64::MAX / 4,
     time_ns: u64::MAX / 4,
 };
-/// What an operation that failed or was short may have moved before that.
+/// The bytes that an operation may have moved before it failed or ended short.
 const OF_A_FAILED_ONE: u64 = 1 << 20;
 /// A page of memory: what RAID with parity reads and writes at least.
 const PAGE: u64 = 4096;
@@ -45,12 +45,12 @@ const SECOND: u64 = 1_000_000_000;
 /// A worker looks for completions at least this often while something is in flight.
 const LOOK_NS: u64 = 1_000_000;
 
-/// What the run did in an interval.
+/// The work of the run in an interval.
 pub(super) struct IntervalWork<'a> {
     pub(super) interval: &'a Interval,
     pub(super) cache: Option<&'a CacheCounters>,
     pub(super) log_bytes: u64,
-    /// How much later than the end of the interval the disks were read.
+    /// The time from the end of the interval until the disks were read, in nanoseconds.
     pub(super) late_ns: u64,
 }
 
@@ -71,7 +71,7 @@ impl IntervalWork<'_> {
     }
 }
 
-/// What the operations of a flow do.
+/// The kind of work that the operations of a flow do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Does {
     Read,
@@ -109,25 +109,26 @@ struct Operations {
 impl Flows {
     /// The flows of a plan.
     pub(super) fn new(plan: &Plan, targets: &Targets) -> Flows {
-        let flow = |(stream, target): (u16, u16)| {
+        let mut each = Vec::new();
+        for (stream, target) in plan.flows() {
             let stream = &plan.streams[usize::from(stream)];
             let block = targets.geometry(target.into()).block;
             let does = match (stream.block(), stream.flush()) {
-                (Some(it), _) if it.direction == Direction::Read => Does::Read,
-                (Some(it), _) => Does::Write { durable: it.durable },
+                (Some(operation), _) if operation.direction == Direction::Read => Does::Read,
+                (Some(operation), _) => Does::Write { durable: operation.durable },
                 (None, Some(_)) => Does::Flush,
                 (None, None) => Does::Nothing,
             };
-            let own = stream.block().map_or(0, |it| it.size.in_blocks(block).largest());
+            let own = stream.block().map_or(0, |operation| operation.size.in_blocks(block).largest());
             // A simulated cache before the target makes operations of whole blocks.
             let largest = if plan.cache.is_some() { plan.largest_operation(block) } else { own };
-            Flow { target, does, largest }
-        };
+            each.push(Flow { target, does, largest });
+        }
         let cache_block = plan.cache_device.as_ref().map_or(0, |cache| cache.block.get());
-        Flows { each: plan.flows().map(flow).collect(), cache_block, cache_segment: SEGMENT }
+        Flows { each, cache_block, cache_segment: SEGMENT }
     }
 
-    /// What the operations on a target made its disks do.
+    /// The work of a target's disks that the operations on it caused.
     pub(super) fn on_target(&self, target: u16, served: &Served, made: &IntervalWork<'_>) -> OwnWork {
         let mut own = nothing();
         for (flow, counted) in self.each.iter().zip(&made.interval.flows).filter(|(flow, _)| flow.target == target) {
@@ -151,7 +152,7 @@ impl Flows {
         through_memory_and_file_system(own, served, made)
     }
 
-    /// What the cache made its own device do.
+    /// The work of the cache's own device.
     pub(super) fn of_cache(&self, served: &Served, made: &IntervalWork<'_>) -> OwnWork {
         let Some(cache) = made.cache else { return nothing() };
         let (block, segment) = (self.cache_block, self.cache_segment);
@@ -178,7 +179,7 @@ impl Flows {
 /// Bytes of a segment of the cache device (`docs/formats/cache-device.md`).
 const SEGMENT: u64 = 512 << 10;
 
-/// What a flow found completed, with what failed or was short.
+/// The operations of a flow that completed, including those that failed or were short.
 fn completed(flow: &Flow, counted: &FlowInterval) -> Operations {
     let failed = counted.failed().saturating_add(counted.short);
     let failed_ns = counted.failures.as_ref().map_or(0, |failures| failures.response.sum_ns);
@@ -190,14 +191,14 @@ fn completed(flow: &Flow, counted: &FlowInterval) -> Operations {
     }
 }
 
-/// What the disk may have done at most for operations that the run has not found completed.
+/// The most work that the disk may have done for operations that the run has not found completed.
 fn open(flow: &Flow, counted: &FlowInterval, made: &IntervalWork<'_>) -> Operations {
     let late = made.late(counted.ended(), made.late_ns);
     let open = counted.in_flight.saturating_add(counted.stuck);
     share_of_flow(open.saturating_add(late), flow, counted)
 }
 
-/// What of that is likely: a worker looks for completions all the time, unless it overslept.
+/// The likely part of that work: a worker looks for completions all the time, unless it overslept.
 fn unfound(flow: &Flow, counted: &FlowInterval, made: &IntervalWork<'_>) -> Operations {
     let late = made.interval.lateness.iter().find(|late| late.target == flow.target);
     let unseen_ns = LOOK_NS.saturating_add(late.map_or(0, |late| late.overslept.max_ns));
@@ -216,7 +217,7 @@ fn share_of_flow(count: u64, flow: &Flow, counted: &FlowInterval) -> Operations 
     }
 }
 
-/// What operations become on the disks that serve them.
+/// The work of disks for the operations that they serve.
 fn work(does: Does, served: &Served, operations: Operations) -> DiskWork {
     let Operations { count, bytes, largest, time_ns } = operations;
     let (fan_out, disks) = (served.fan_out, served.disks.len() as u64);
@@ -270,7 +271,7 @@ fn through_memory_and_file_system(own: OwnWork, served: &Served, made: &Interval
     own
 }
 
-/// What syncs of files add to the journal. A loop device syncs its file for each flush.
+/// The work that syncs of files add to the journal. A loop device syncs its file for each flush.
 fn journal_of(syncs: u64) -> DiskWork {
     DiskWork {
         writes: syncs.saturating_mul(JOURNAL_OF_A_SYNC.0),
@@ -280,7 +281,7 @@ fn journal_of(syncs: u64) -> DiskWork {
     }
 }
 
-/// What the lines of the log make its disk do: they pass through memory, and are synced now and then.
+/// The work of the log's disk for its lines: they pass through memory, and are synced now and then.
 pub(super) fn of_log(made: &IntervalWork<'_>) -> OwnWork {
     let syncs = u64::from(made.log_bytes > 0);
     let lines = DiskWork {
@@ -291,7 +292,7 @@ pub(super) fn of_log(made: &IntervalWork<'_>) -> OwnWork {
     OwnWork { caused: lines.plus(journal_of(syncs)).plus(made.journal()), ..nothing() }
 }
 
-/// What processes made disks do: what they read is read at once, and what they write passes through memory.
+/// The work of disks for processes: reads happen at once, and writes pass through memory.
 pub(super) fn of_processes(read: u64, written: u64) -> OwnWork {
     let completed = DiskWork { read_bytes: read, ..DiskWork::default() };
     // A page that is written many times may be written to the disk as often.

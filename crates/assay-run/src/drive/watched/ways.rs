@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// Of more disks than this the names are not listed.
 const NAMED: usize = 3;
 
-/// What goes along a way.
+/// The traffic on a way.
 enum Traffic {
     /// Operations of the run.
     Own(Load),
@@ -52,7 +52,7 @@ pub(super) struct Way {
     own: OwnWork,
 }
 
-/// What was found out before the run.
+/// The ways that were found before the run.
 pub(super) struct Found {
     pub(super) ways: Vec<Way>,
     pub(super) unwatched: Vec<String>,
@@ -119,7 +119,7 @@ impl Way {
         }
     }
 
-    /// What it made the disks do in the last interval that was counted.
+    /// The work that it caused on the disks in the last interval that was counted.
     pub(super) fn own_work(&self) -> OwnWork {
         self.own
     }

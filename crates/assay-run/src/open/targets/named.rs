@@ -38,7 +38,7 @@ impl Named {
                 let size = print.size?;
                 // The label behind the data of a file of ours is no part of what a run uses.
                 let file =
-                    path.metadata().is_ok_and(|it| it.is_file()).then(|| crate::files::open(path).ok()).flatten();
+                    path.metadata().is_ok_and(|found| found.is_file()).then(|| crate::files::open(path).ok()).flatten();
                 let size = file.map_or(size, |file| safety::usable(&file, size));
                 Some((size, print.logical_block.and_then(|b| u32::try_from(b).ok()).unwrap_or(USUAL_BLOCK)))
             }

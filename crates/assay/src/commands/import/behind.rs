@@ -55,11 +55,11 @@ pub(super) fn import(args: &Behind) -> Result<u8, Failure> {
     let behind = BehindCache { behind: args.cache };
     let jobs = Jobs { test: args.test, ..Jobs::default() };
     let targets = std::slice::from_ref(&args.target);
-    let asked = RunRequest::parse("import behind", &args.workload, targets, &jobs, &Pace::default())?
+    let request = RunRequest::parse("import behind", &args.workload, targets, &jobs, &Pace::default())?
         .behind_simulated_cache(&behind);
-    let named = targets::parse_block_targets(&asked.names)?;
+    let named = targets::parse_block_targets(&request.names)?;
     let pace = Pace { seed: Some(1), ..Pace::default() };
-    let plan = asked.plan(&named, None, &pace, &Judged::default())?;
+    let plan = request.plan(&named, None, &pace, &Judged::default())?;
     let sizes = sizes_of(&named)?;
     let Some((size, _)) = sizes.first().copied().flatten() else {
         return Err(Failure::usage(format!(
@@ -103,15 +103,15 @@ fn workload(plan: &Plan, both: &Sides, args: &Behind) -> Result<String, Failure>
         plan.measured(),
         plan.slice,
     );
-    for (stream, did) in both.target.streams.iter().filter(|(_, did)| did.operations > 0) {
-        let it = &plan.streams[usize::from(*stream)];
-        let Some(block) = it.block() else { continue };
+    for (index, did) in both.target.streams.iter().filter(|(_, did)| did.operations > 0) {
+        let stream = &plan.streams[usize::from(*index)];
+        let Some(block) = stream.block() else { continue };
         let rate = Rate::ratio(u128::from(did.operations) * 1000, ((both.seconds * 1000.0).max(1.0)) as u128);
         let rate = rate.ok_or_else(|| Failure::workload("a rate behind the cache does not fit"))?;
         let _ = write!(
             out,
             "\n[[stream]]\nname      = \"{}\"\ndirection = \"{}\"\nsize      = {}\nrate      = \"{:.6}/s\"\naddress   = {}\n",
-            it.name,
+            stream.name,
             block.direction,
             sizes(did),
             rate.as_f64(),
