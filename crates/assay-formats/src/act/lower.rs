@@ -78,7 +78,7 @@ fn lowered(name: &str, conf: &Conf, rates: Rates, pace: Pace) -> Result<Workload
     let reads = streams.iter().any(|stream| stream.name == "reads");
     let criteria = |window| if reads { standard_criteria(window) } else { Vec::new() };
     let standard = standard(conf.read_reqs_per_sec.into(), conf.write_reqs_per_sec.into());
-    let load = Load { standard, ..Load::of(streams) };
+    let load = Load { standard, ..Load::from_streams(streams) };
     Ok(of(Workload { load, ..Workload::new(name, model, Vec::new(), criteria) }, conf))
 }
 

@@ -288,7 +288,7 @@ impl Made<'_> {
                     (arrival, _) => arrival,
                 };
                 if arrival.rate().is_some() {
-                    self.workload.load.lanes.push(Lane::of(&name, engine.depth));
+                    self.workload.load.lanes.push(Lane::for_stream(&name, engine.depth));
                 }
                 self.criteria(job, &name, direction)?;
                 self.workload.load.streams.push(Stream {

@@ -227,7 +227,7 @@ impl Asking {
     pub(crate) fn behind(mut self, asked: &BehindCache) -> Asking {
         for workload in &mut self.workloads {
             let Some(size) = asked.behind else { continue };
-            let cache = workload.caches.simulated.unwrap_or_else(|| Caching::of(size));
+            let cache = workload.caches.simulated.unwrap_or_else(|| Caching::with_size(size));
             workload.caches.simulated = Some(Caching { size, ..cache });
         }
         self
