@@ -57,7 +57,7 @@ impl Stretches {
         self.sum_at(to.max(from)).saturating_sub(self.sum_at(from))
     }
 
-    /// The sum of all periods up to `at`. Most are asked about are among the latest ones.
+    /// The sum of all periods up to `at`. Most calls are about the latest periods.
     fn sum_at(&self, at: Instant) -> Span {
         let begun = self.kept.iter().rev().find(|stretch| stretch.from <= at);
         begun

@@ -1,4 +1,4 @@
-//! What is known about one unit of a target: how often the run has written it, and which of those writes a read may
+//! The state of one unit of a target: how often the run has written it, and which of those writes a read may
 //! return.
 //!
 //! Several writes to one unit may be in flight at the same time; then the device may keep any of them, or sectors of
@@ -13,7 +13,7 @@
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Unit(u64);
 
-/// What can be said about a generation that was read.
+/// The age of a generation that was read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Age {
     /// A read may return it.
