@@ -30,7 +30,7 @@ impl Place {
     pub const MOST: u64 = 1 << NUMBER;
 
     /// The block of `bytes` bytes that holds the byte `offset` of a target.
-    pub fn of(target: u16, offset: u64, bytes: u32) -> Place {
+    pub fn new(target: u16, offset: u64, bytes: u32) -> Place {
         let number = offset / u64::from(bytes);
         assert!(number < Place::MOST, "a block beyond the largest target");
         Place(u64::from(target) << NUMBER | number)
@@ -100,7 +100,7 @@ impl Ranges {
             return None;
         }
         let count = ((last - first) / unit) as u32;
-        Some(Touched { first: Place::of(op.target, first, self.block), count, whole })
+        Some(Touched { first: Place::new(op.target, first, self.block), count, whole })
     }
 }
 
@@ -130,7 +130,7 @@ mod tests {
         ] {
             let op = Op { target, direction: Direction::Read, durable: false, offset, len };
             let touched = touched.map(|(number, count, whole)| Touched {
-                first: Place::of(target, number * 4096, 4096),
+                first: Place::new(target, number * 4096, 4096),
                 count,
                 whole,
             });
@@ -140,6 +140,6 @@ mod tests {
         }
         // Nine blocks of the one target, none of the other.
         assert_eq!(ranges.blocks(), 9);
-        assert_ne!(Place::of(1, 0, 4096), Place::of(0, 1 << 40, 4096));
+        assert_ne!(Place::new(1, 0, 4096), Place::new(0, 1 << 40, 4096));
     }
 }

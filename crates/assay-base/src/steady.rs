@@ -35,7 +35,7 @@ pub struct Window {
 
 impl Window {
     /// The window over these rounds.
-    pub fn of(rounds: [f64; ROUNDS]) -> Window {
+    pub fn new(rounds: [f64; ROUNDS]) -> Window {
         let n = ROUNDS as f64;
         let average = rounds.iter().sum::<f64>() / n;
         let (low, high) = rounds.iter().fold((f64::INFINITY, 0f64), |(low, high), y| (low.min(*y), high.max(*y)));
@@ -119,7 +119,7 @@ impl Rounds {
     /// The last five rounds; `None` before there are five.
     pub fn window(&self) -> Option<Window> {
         let rounds: Vec<f64> = self.last.iter().copied().collect();
-        rounds.try_into().ok().map(Window::of)
+        rounds.try_into().ok().map(Window::new)
     }
 }
 
@@ -140,7 +140,7 @@ mod tests {
             ([1.0, 2.0, 3.0, 4.0, 5.0], 4.0 / 3.0, 4.0 / 3.0, false),
             ([0.0, 0.0, 0.0, 0.0, 0.0], 0.0, 0.0, false),
         ] {
-            let window = Window::of(rounds);
+            let window = Window::new(rounds);
             assert!((window.excursion - excursion).abs() < 1e-9, "{rounds:?}: {window:?}");
             assert!((window.slope - slope).abs() < 1e-9, "{rounds:?}: {window:?}");
             assert_eq!(window.is_steady(), steady, "{rounds:?}: {window:?}");

@@ -1,4 +1,4 @@
-//! What a worker is made from, the rules of its run, and what it reports.
+//! The parts that a worker is made from, the rules of its run, and its reports.
 
 use crate::verify::ledger::Ledger;
 use assay_base::{Instant, Span};

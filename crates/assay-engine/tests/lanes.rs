@@ -139,7 +139,7 @@ fn every_lane_holds_what_it_may_and_no_more() {
         [[stream]]\nname = \"b\"\ndirection = \"read\"\nsize = \"4KiB\"\nrate = \"90000/s\"\n\
         [[stream]]\nname = \"c\"\ndirection = \"read\"\nsize = \"4KiB\"\nin_flight = 2\n";
     let plan = plan(file);
-    let lanes = vec![Lane::of("a", 3), Lane::of("c", 2)];
+    let lanes = vec![Lane::for_stream("a", 3), Lane::for_stream("c", 2)];
     assert_eq!((plan.lanes.clone(), plan.bounds()), (lanes, vec![vec![7, 3, 2]]), "a closed loop has its own");
     let (_, mut worker) = run(&plan);
     let device = worker.device();

@@ -43,7 +43,7 @@ struct Earlier {
 }
 
 impl Earlier {
-    fn of(share: Share) -> Option<Box<Earlier>> {
+    fn for_share(share: Share) -> Option<Box<Earlier>> {
         let share = (u128::from(share.as_ppb()) << 32) / 1_000_000_000;
         (share > 0)
             .then(|| Box::new(Earlier { share: share as u64, recipes: Vec::with_capacity(REPEATED as usize), made: 0 }))
@@ -82,7 +82,7 @@ impl Content {
     /// The same, of whose blocks `share` repeat an earlier one.
     #[must_use]
     pub fn repeating(self, share: Share) -> Content {
-        Content { earlier: Earlier::of(share), ..self }
+        Content { earlier: Earlier::for_share(share), ..self }
     }
 
     /// Fills `buffer`, which is about to be written at byte `offset` of the target.

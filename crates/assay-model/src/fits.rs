@@ -18,24 +18,26 @@ impl Plan {
     pub fn fits(&self, targets: &[Geometry]) -> Result<(), String> {
         for (stream, target) in self.flows() {
             let Some(geometry) = targets.get(usize::from(target)) else { continue };
-            let it = &self.streams[usize::from(stream)];
-            if !it.is_laid_out() {
+            let described = &self.streams[usize::from(stream)];
+            if !described.is_laid_out() {
                 continue;
             }
             let need = self.needed_by(stream, geometry.block);
             if need > geometry.size {
-                let own =
-                    it.block().and_then(|block| block.extent).map_or_else(String::new, |extent| format!(" ({extent})"));
+                let own = described
+                    .block()
+                    .and_then(|block| block.extent)
+                    .map_or_else(String::new, |extent| format!(" ({extent})"));
                 return Err(format!(
                     "the stream {} does not fit on target {}, which has {}: its part{own} needs a target of at least {}\n  = give a larger \
                      target, or smaller parts (of a mail store: a smaller log_size or database_size)",
-                    it.name,
+                    described.name,
                     target + 1,
                     Bytes::new(geometry.size).human(),
                     Bytes::new(need)
                 ));
             }
-            if it.appends() {
+            if described.appends() {
                 journal::fits(self, stream, target, *geometry)?;
             }
         }

@@ -83,9 +83,9 @@ fn shift_of(stream: u16) -> u64 {
 /// does not say yet which of these streams it is.
 fn shared(plan: &Plan, stream: u16, schedule: &SharedSchedule, begins: Instant, own: OwnPart) -> Option<Shared> {
     let (mut clocks, mut first, mut place) = (Vec::new(), None, None);
-    for (at, it) in (0..).zip(&plan.streams) {
-        let Arrival::Shared { rate, even, schedule: other } = &it.arrival else { continue };
-        if other.name != schedule.name {
+    for (at, other) in (0..).zip(&plan.streams) {
+        let Arrival::Shared { rate, even, schedule: theirs } = &other.arrival else { continue };
+        if theirs.name != schedule.name {
             continue;
         }
         first.get_or_insert(at);
@@ -127,6 +127,16 @@ fn of_no_bytes() -> Block {
     }
 }
 
+impl FlowShare {
+    /// The random numbers of this share for a purpose, so that none disturbs another.
+    fn prng(&self, plan: &Plan, purpose: u64) -> Prng {
+        let own = [u64::from(self.stream), u64::from(self.target), self.worker.index, purpose];
+        let of_copy = (self.copy > 0).then_some(u64::from(self.copy));
+        let path: Vec<u64> = own.into_iter().chain(of_copy).collect();
+        Prng::child(plan.seed, &path)
+    }
+}
+
 impl Generator {
     /// The share of `worker` in the flow of `stream` (by index) on `target`, which has `geometry`, in a run that begins
     /// at `start`. `None` when a rate does not fit.
@@ -145,38 +155,33 @@ impl Generator {
     /// The operations of a worker's share of a flow. `None` when a rate does not fit.
     pub fn for_share(plan: &Plan, share: &FlowShare) -> Option<Generator> {
         let FlowShare { stream, target, geometry, worker, copy, start, begins } = *share;
-        let it = plan.streams.get(usize::from(stream))?;
-        let flushes = it.flush().map(|_| of_no_bytes());
-        let block = it.block().or(flushes.as_ref())?;
+        let described = plan.streams.get(usize::from(stream))?;
+        let flushes = described.flush().map(|_| of_no_bytes());
+        let block = described.block().or(flushes.as_ref())?;
         let Block { direction, durable, ref size, ref address, extent, .. } = *block;
         let of_copy = (copy > 0).then_some(u64::from(copy));
-        let own = [u64::from(stream), u64::from(target), worker.index];
-        let seed = |purpose| {
-            let path: Vec<u64> = own.into_iter().chain([purpose]).chain(of_copy).collect();
-            Prng::child(plan.seed, &path)
-        };
         let targets = plan.targets_of(stream).count() as u64;
-        let place = plan.targets_of(stream).position(|it| it == target)? as u64;
+        let place = plan.targets_of(stream).position(|own| own == target)? as u64;
         let part = Part { index: place + targets * worker.index, of: targets * worker.of };
         let (begin, length) = extent.map_or((0, geometry.size), |extent| extent.within(geometry.size, geometry.block));
         let shift = shift_of(stream);
         let zero = start + plan.warm_up().longest();
         let (until_zero, before) = (zero.since(begins), plan.before.time + begins.since(zero));
         let standing = Standing { start: begins, until_zero, before };
-        let schedule = match &it.arrival {
+        let schedule = match &described.arrival {
             Arrival::Steady { rate } => Some(Schedule::steady(begins, *rate, part, shift)?),
-            Arrival::Poisson { rate } => Some(Schedule::poisson(begins, *rate, part, seed(FOR_ARRIVAL))?),
+            Arrival::Poisson { rate } => Some(Schedule::poisson(begins, *rate, part, share.prng(plan, FOR_ARRIVAL))?),
             Arrival::Varying { rate, curve, even } => {
-                let spaced = if *even { Ok(shift) } else { Err(seed(FOR_ARRIVAL)) };
+                let spaced = if *even { Ok(shift) } else { Err(share.prng(plan, FOR_ARRIVAL)) };
                 Some(Schedule::Varying(Box::new(Varying::new(standing, *rate, curve, part, spaced)?)))
             }
             Arrival::Bursty { rate, bursts } => {
                 let states = Prng::child(plan.seed, &[u64::from(stream), FOR_STATES]);
-                let bursty = Bursty::new(begins, *rate, *bursts, part, states, seed(FOR_ARRIVAL))?;
+                let bursty = Bursty::new(begins, *rate, *bursts, part, states, share.prng(plan, FOR_ARRIVAL))?;
                 Some(Schedule::Bursty(Box::new(bursty)))
             }
             Arrival::Batches { rate, batch } => {
-                Some(Schedule::Batches(Batches::new(begins, *rate, *batch, part, seed(FOR_ARRIVAL))?))
+                Some(Schedule::Batches(Batches::new(begins, *rate, *batch, part, share.prng(plan, FOR_ARRIVAL))?))
             }
             Arrival::Shared { schedule, .. } => {
                 let own = OwnPart { stream: 0, target: place as usize, worker };
@@ -188,7 +193,7 @@ impl Generator {
             Arrival::Recorded { .. } => None,
             Arrival::Closed { .. } | Arrival::Paced { .. } | Arrival::Looped { .. } => None,
         };
-        let in_flight = match it.arrival {
+        let in_flight = match described.arrival {
             Arrival::Closed { in_flight } => {
                 let in_flight = u64::from(in_flight);
                 (in_flight / worker.of + u64::from(worker.index < in_flight % worker.of)) as u32
@@ -197,8 +202,8 @@ impl Generator {
             Arrival::Paced { .. } => u32::from(worker.index == 0),
             _ => 0,
         };
-        let pause = if let Arrival::Paced { pause } = it.arrival { pause } else { Span::ZERO };
-        let walk = if matches!(it.arrival, Arrival::Paced { .. }) { Part { index: 0, of: 1 } } else { worker };
+        let pause = if let Arrival::Paced { pause } = described.arrival { pause } else { Span::ZERO };
+        let walk = if matches!(described.arrival, Arrival::Paced { .. }) { Part { index: 0, of: 1 } } else { worker };
         let sizes = if flushes.is_some() { BlockSizes::none() } else { size.in_blocks(geometry.block) };
         let space = Space {
             length,
@@ -224,15 +229,18 @@ impl Generator {
             sizes,
             begin,
             offsets,
-            batch: match it.arrival {
+            batch: match described.arrival {
                 Arrival::Batches { batch, .. } => Some(Box::new(Batch { of: batch, left: Vec::new() })),
                 _ => None,
             },
-            prng: seed(FOR_ADDRESS),
+            prng: share.prng(plan, FOR_ADDRESS),
             schedule,
             in_flight,
             pause,
-            operations: it.life.operations.map_or(u64::MAX, |all| share_of(all, in_flight, &it.arrival, worker)),
+            operations: described
+                .life
+                .operations
+                .map_or(u64::MAX, |all| share_of(all, in_flight, &described.arrival, worker)),
         })
     }
 

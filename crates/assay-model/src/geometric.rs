@@ -22,7 +22,7 @@ pub struct Geometric {
 impl Geometric {
     /// Sizes of at most `most` bytes whose mean is `mean`, in blocks of `block` bytes. What cannot be reached becomes the nearest: one block
     /// where it is larger than the mean, and blocks that are twice as likely with each further one where the mean is near the largest.
-    pub fn of(mean: Bytes, most: Bytes, block: u32) -> Geometric {
+    pub fn with_mean(mean: Bytes, most: Bytes, block: u32) -> Geometric {
         Geometric::solved(mean.get() as f64, most, block)
     }
 
@@ -89,7 +89,7 @@ mod tests {
     fn q_is_solved_for_the_mean_in_the_blocks_of_the_target() {
         // The reference report has 7864.3 B.
         assert!((Geometric::solved(7864.3, MOST, 512).q() - 0.935_008).abs() < 5e-7);
-        assert!((Geometric::of(MEAN, MOST, 512).q() - 0.935_005).abs() < 5e-7);
+        assert!((Geometric::with_mean(MEAN, MOST, 512).q() - 0.935_005).abs() < 5e-7);
         for (mean, block) in [(7864, 512), (7864, 4096), (7864, 1024), (4096, 4096), (600, 512), (32_000, 512)] {
             let sizes = Size::geometric(Bytes::new(mean), MOST).in_blocks(block);
             assert!((sizes.mean() / mean as f64 - 1.0).abs() < 1e-6, "{mean} in {block}: {}", sizes.mean());
@@ -111,7 +111,8 @@ mod tests {
     fn sizes_come_as_often_as_their_probability_says() {
         // Chi-square of a million draws; 0.1 % points for 125 and 14 degrees of freedom.
         for (block, most_chi) in [(512u32, 179.0), (4096, 36.1)] {
-            let (sizes, geometric) = (Size::geometric(MEAN, MOST).in_blocks(block), Geometric::of(MEAN, MOST, block));
+            let (sizes, geometric) =
+                (Size::geometric(MEAN, MOST).in_blocks(block), Geometric::with_mean(MEAN, MOST, block));
             let (mut prng, n) = (Prng::seeded(9), 1_000_000u32);
             let mut counts = vec![0f64; (MOST.get() / u64::from(block)) as usize];
             (0..n).for_each(|_| counts[(sizes.next(&mut prng) / block) as usize - 1] += 1.0);

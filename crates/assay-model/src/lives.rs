@@ -128,8 +128,9 @@ impl Plan {
     /// The streams that a stream waits for, as indices; none if it waits for nothing.
     pub fn waited_for_by(&self, stream: u16) -> Vec<u16> {
         let life = self.life_of(stream);
-        let awaited = |other: &Stream| life.waits_for().any(|after| after == name_of(other));
-        (0..).zip(&self.streams).filter(|(_, other)| awaited(other)).map(|(at, _)| at).collect()
+        let all = (0..).zip(&self.streams);
+        let awaited = all.filter(|(_, other)| life.waits_for().any(|after| after == name_of(other)));
+        awaited.map(|(at, _)| at).collect()
     }
 
     /// When the measurement begins in a run that begins at `start`: after the warm-up. This also holds for a run that

@@ -174,7 +174,7 @@ pub struct Lane {
 
 impl Lane {
     /// A lane for one stream.
-    pub fn of(stream: &str, in_flight_bound: u32) -> Lane {
+    pub fn for_stream(stream: &str, in_flight_bound: u32) -> Lane {
         Lane { streams: vec![stream.to_owned()], in_flight_bound }
     }
 }
@@ -732,7 +732,7 @@ impl Plan {
     /// The loop of a stream.
     pub fn loop_of(&self, stream: u16) -> Option<&Loop> {
         let name = self.streams[usize::from(stream)].arrival.loop_name()?;
-        self.loops.iter().find(|it| it.name == *name)
+        self.loops.iter().find(|known| known.name == *name)
     }
 
     /// The load in words: `30x`; of several workloads `1x each`, or `2x and 1x` in their order.
@@ -913,23 +913,23 @@ impl Plan {
     /// Of each stream how much of a target it needs for itself, and how large that target has to be.
     fn needs(&self, block: u32) -> impl Iterator<Item = (&Stream, u64, u64)> {
         (0..).zip(&self.streams).filter_map(move |(at, stream)| {
-            let it = Stream::block(stream)?;
-            let largest = it.size.in_blocks(block).largest();
-            let set = if let Address::WorkingSet { size, .. } = it.address { size.get() } else { 0 };
+            let own = Stream::block(stream)?;
+            let largest = own.size.in_blocks(block).largest();
+            let set = if let Address::WorkingSet { size, .. } = own.address { size.get() } else { 0 };
             let recorded = stream.arrival.recording().filter(|recording| !recording.scaled);
             let reaches = recorded.map_or(0, |recording| recording.reaches.get());
-            let within = largest.max(it.address.unit().get()).max(set).max(self.seen_once(at, block)).max(reaches);
-            Some((stream, within, it.extent.map_or(within, |extent| extent.smallest(within, block))))
+            let within = largest.max(own.address.unit().get()).max(set).max(self.seen_once(at, block)).max(reaches);
+            Some((stream, within, own.extent.map_or(within, |extent| extent.smallest(within, block))))
         })
     }
 
     /// How many bytes of each of its targets a stream goes through at most, where it goes to each place once; zero elsewhere.
     pub fn seen_once(&self, stream: u16, block: u32) -> u64 {
-        let it = &self.streams[usize::from(stream)];
-        let Some(Block { address: Address::NeverSeen { unit, reread }, .. }) = it.block() else { return 0 };
+        let described = &self.streams[usize::from(stream)];
+        let Some(Block { address: Address::NeverSeen { unit, reread }, .. }) = described.block() else { return 0 };
         let back = reread.map_or(0.0, |reread| reread.share.as_f64().min(1.0));
         let targets = self.targets_of(stream).count().max(1) as f64;
-        let operations = it.arrival.most_in(self.length()).unwrap_or(0.0) / targets;
+        let operations = described.arrival.most_in(self.length()).unwrap_or(0.0) / targets;
         // Six standard deviations of which of them go back, and what workers are apart.
         let new = operations * (1.0 - back) + 6.0 * (operations * back).sqrt() + 1024.0;
         let unit = unit.get().next_multiple_of(u64::from(block));

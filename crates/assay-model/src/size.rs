@@ -132,7 +132,7 @@ impl Size {
 
 /// The bars of sizes that become rarer by the same factor.
 fn rarer(mean: Bytes, most: Bytes, block: u32) -> Vec<Sizes> {
-    let weights = Geometric::of(mean, most, block).weights();
+    let weights = Geometric::with_mean(mean, most, block).weights();
     weights.into_iter().map(|(bytes, weight)| Sizes { from: bytes, to: bytes, weight }).collect()
 }
 

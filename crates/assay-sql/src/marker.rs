@@ -28,7 +28,7 @@ impl Marker {
     /// From the columns as they stand in a database, which anybody may have changed.
     pub(crate) fn read(columns: Columns) -> Option<Marker> {
         let Columns { version, run, warehouses, seed, c_load, items, customers, complete } = columns;
-        let scale = Scale::of(i32::try_from(items).ok()?, i32::try_from(customers).ok()?)?;
+        let scale = Scale::new(i32::try_from(items).ok()?, i32::try_from(customers).ok()?)?;
         let warehouses = i32::try_from(warehouses).ok().filter(|warehouses| *warehouses > 0)?;
         let population = Population::new(scale, warehouses, seed.parse().ok()?);
         let complete = match complete {

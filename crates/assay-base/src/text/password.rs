@@ -180,11 +180,11 @@ fn option(rest: &str, token: &str, is_first: bool) -> Option<Range<usize>> {
 
 /// Where ASCII text stands in another one, whatever its letters' case.
 fn find(text: &str, wanted: &str) -> Option<usize> {
-    text.as_bytes().windows(wanted.len()).position(|it| it.eq_ignore_ascii_case(wanted.as_bytes()))
+    text.as_bytes().windows(wanted.len()).position(|part| part.eq_ignore_ascii_case(wanted.as_bytes()))
 }
 
 fn find_last(text: &str, wanted: &str) -> Option<usize> {
-    text.as_bytes().windows(wanted.len()).rposition(|it| it.eq_ignore_ascii_case(wanted.as_bytes()))
+    text.as_bytes().windows(wanted.len()).rposition(|part| part.eq_ignore_ascii_case(wanted.as_bytes()))
 }
 
 #[cfg(test)]

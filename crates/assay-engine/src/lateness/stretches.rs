@@ -57,28 +57,30 @@ impl Stretches {
         self.sum_at(to.max(from)).saturating_sub(self.sum_at(from))
     }
 
-    /// The sum of all periods up to `at`. Most are asked about are among the latest ones.
+    /// The sum of all periods up to `at`. Most calls are about the latest periods.
     fn sum_at(&self, at: Instant) -> Span {
-        let begun = self.kept.iter().rev().find(|it| it.from <= at);
-        begun.or(self.kept.front()).map_or(Span::ZERO, |it| if it.from <= at { it.sum_at(at) } else { it.before })
+        let begun = self.kept.iter().rev().find(|stretch| stretch.from <= at);
+        begun
+            .or(self.kept.front())
+            .map_or(Span::ZERO, |stretch| if stretch.from <= at { stretch.sum_at(at) } else { stretch.before })
     }
 
     /// Takes the time from `from` to `until` out of all periods.
     #[cold]
     pub(crate) fn remove(&mut self, from: Instant, until: Instant) {
-        let first = self.kept.partition_point(|it| it.until <= from);
+        let first = self.kept.partition_point(|stretch| stretch.until <= from);
         let later: Vec<Stretch> = self.kept.drain(first..).collect();
         let last = self.last;
-        self.last = self.kept.back().map_or(Instant::ZERO, |it| it.until);
+        self.last = self.kept.back().map_or(Instant::ZERO, |stretch| stretch.until);
         if self.kept.is_empty()
             && let Some(oldest) = later.first()
         {
             // The sum of what was forgotten stays.
             self.kept.push_back(Stretch { from: oldest.from, until: oldest.from, before: oldest.before });
         }
-        for it in later {
-            self.add(it.from, it.until.min(from));
-            self.add(it.from.max(until), it.until);
+        for stretch in later {
+            self.add(stretch.from, stretch.until.min(from));
+            self.add(stretch.from.max(until), stretch.until);
         }
         self.last = last;
     }
@@ -88,8 +90,13 @@ impl Stretches {
     pub(crate) fn add_all(&mut self, hand_overs: &mut Vec<HandOver>, others: &Stretches) {
         for HandOver { from, until } in hand_overs.drain(..) {
             self.add(from, until);
-            let overlapping = others.kept.iter().rev().take_while(|it| it.until > from).filter(|it| it.from < until);
-            overlapping.for_each(|it| self.remove(it.from, it.until));
+            let overlapping = others
+                .kept
+                .iter()
+                .rev()
+                .take_while(|stretch| stretch.until > from)
+                .filter(|stretch| stretch.from < until);
+            overlapping.for_each(|stretch| self.remove(stretch.from, stretch.until));
         }
     }
 }
@@ -106,7 +113,7 @@ mod tests {
         Span::from_us(us)
     }
 
-    fn of(periods: &[(u64, u64)]) -> Stretches {
+    fn stretches_of(periods: &[(u64, u64)]) -> Stretches {
         let mut stretches = Stretches::default();
         periods.iter().for_each(|(from, until)| stretches.add(at(*from), at(*until)));
         stretches
@@ -114,7 +121,7 @@ mod tests {
 
     #[test]
     fn what_lies_within_is_the_sum_of_the_parts() {
-        let stretches = of(&[(10, 20), (30, 35), (35, 40), (100, 200)]);
+        let stretches = stretches_of(&[(10, 20), (30, 35), (35, 40), (100, 200)]);
         for (from, to, within) in [
             (0, 5, 0),
             (0, 10, 0),
@@ -135,7 +142,7 @@ mod tests {
 
     #[test]
     fn periods_do_not_count_twice() {
-        let stretches = of(&[(10, 20), (15, 25), (5, 12), (30, 30)]);
+        let stretches = stretches_of(&[(10, 20), (15, 25), (5, 12), (30, 30)]);
         assert_eq!(stretches.within(at(0), at(100)), us(15));
     }
 
@@ -144,7 +151,7 @@ mod tests {
         for (from, until, left) in
             [(0, 100, 0), (12, 15, 22), (15, 35, 15), (20, 30, 25), (0, 15, 20), (45, 60, 25), (10, 20, 15)]
         {
-            let mut stretches = of(&[(10, 20), (30, 40), (40, 45)]);
+            let mut stretches = stretches_of(&[(10, 20), (30, 40), (40, 45)]);
             stretches.remove(at(from), at(until));
             assert_eq!(stretches.within(at(0), at(100)), us(left), "{from} to {until}");
             stretches.add(at(50), at(60));
@@ -169,7 +176,7 @@ mod tests {
 
     #[test]
     fn hand_overs_are_added_without_what_others_cover() {
-        let stopped = of(&[(12, 14), (50, 90)]);
+        let stopped = stretches_of(&[(12, 14), (50, 90)]);
         let mut blocked = Stretches::default();
         let hand = |from, until| HandOver { from: at(from), until: at(until) };
         let mut found = vec![hand(1, 5), hand(10, 20), hand(40, 60)];

@@ -132,7 +132,7 @@ impl Coordinator {
         self.merger.pop()
     }
 
-    /// The end that the running workers must be asked for.
+    /// The reason for which the running workers must end, if they must.
     pub fn stop(&self) -> Option<CloseReason> {
         self.stop
     }

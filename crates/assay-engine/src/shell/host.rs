@@ -1,9 +1,9 @@
-//! What a real run needs from the machine that it runs on.
+//! The machine that a real run runs on.
 
 use assay_base::Instant;
 use assay_record::CloseReason;
 
-/// What a real run needs from the machine it runs on.
+/// The machine that a real run runs on: the time, and requests to end.
 pub trait Host {
     /// The current time.
     fn now(&self) -> Instant;

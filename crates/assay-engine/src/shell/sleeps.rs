@@ -1,15 +1,15 @@
-//! How long a worker sleeps before something is due, and how long it spins because sleeps end late.
+//! Decides how long a worker sleeps before something is due, and how long it spins because sleeps end late.
 
 use assay_base::{Instant, Span};
 
-/// How a real run waits.
+/// The way in which a real run waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Waiting {
-    /// How long a worker spins before an operation is due, instead of sleeping, because a sleep ends late.
+    /// The time for which a worker spins before an operation is due, instead of sleeping, because a sleep ends late.
     pub spin: Spin,
 }
 
-/// How long to spin before an operation is due.
+/// The time to spin before an operation is due.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spin {
     /// Always this long.
@@ -60,12 +60,12 @@ impl Sleeps {
         Sleeps { ns: if learns { most / 2 } else { most }, most, learns, together, credit: 0, counted: now }
     }
 
-    /// How long before an operation is due a sleep must end.
+    /// The time before an operation is due at which a sleep must end.
     fn ahead(&self) -> Span {
         if self.learns && self.credit <= 0 { Span::ZERO } else { self.span() }
     }
 
-    /// How long to sleep at `now` before something is due at `wake`; zero means not at all.
+    /// The time to sleep at `now` before something is due at `wake`; zero means not at all.
     pub(super) fn sleep(&self, now: Instant, wake: Instant) -> Span {
         let sleep = wake.since(now).saturating_sub(self.ahead());
         if sleep.is_zero() { sleep } else { sleep.max(self.together) }

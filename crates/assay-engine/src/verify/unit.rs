@@ -1,4 +1,4 @@
-//! What is known about one unit of a target: how often the run has written it, and which of those writes a read may
+//! The state of one unit of a target: how often the run has written it, and which of those writes a read may
 //! return.
 //!
 //! Several writes to one unit may be in flight at the same time; then the device may keep any of them, or sectors of
@@ -13,7 +13,7 @@
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Unit(u64);
 
-/// What can be said about a generation that was read.
+/// The age of a generation that was read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Age {
     /// A read may return it.
@@ -47,7 +47,7 @@ impl Field {
     const fn mask(self) -> u64 {
         self.most() << self.at
     }
-    const fn of(self, word: u64) -> u64 {
+    const fn get(self, word: u64) -> u64 {
         word >> self.at & self.most()
     }
     const fn set(self, word: u64, value: u64) -> u64 {
@@ -81,14 +81,14 @@ impl Unit {
     #[inline]
     pub(crate) fn issue(self) -> Unit {
         let generation = self.generation().wrapping_add(1).max(1);
-        let alone = FLYING.of(self.0) == 0;
-        let group = if alone { 1 } else { GROUP.of(self.0) + 1 };
-        let distance = DISTANCE.of(self.0) + 1;
+        let alone = FLYING.get(self.0) == 0;
+        let group = if alone { 1 } else { GROUP.get(self.0) + 1 };
+        let distance = DISTANCE.get(self.0) + 1;
         let too_many = group > GROUP.most() || distance > DISTANCE.most();
         let mut word = self.0 & !u64::from(u32::MAX) | u64::from(generation);
         word = GROUP.set(word, group.min(GROUP.most()));
         word = DISTANCE.set(word, distance.min(DISTANCE.most()));
-        word = FLYING.set(word, (FLYING.of(word) + 1).min(FLYING.most()));
+        word = FLYING.set(word, (FLYING.get(word) + 1).min(FLYING.most()));
         word = TOLD.set(word, 0);
         if alone || too_many {
             word = SPOILED.set(word, u64::from(too_many));
@@ -102,7 +102,7 @@ impl Unit {
     /// A write completed, in full or not.
     #[inline]
     pub(crate) fn settle(self, in_full: bool) -> Unit {
-        let flying = FLYING.of(self.0);
+        let flying = FLYING.get(self.0);
         // When the counter is at its maximum, the real number is unknown: the counter stays there, and so does the
         // group.
         let left = if flying == FLYING.most() { flying } else { flying.saturating_sub(1) };
@@ -110,10 +110,10 @@ impl Unit {
         if !in_full {
             return Unit(UNKNOWN.set(SPOILED.set(word, 1), 1));
         }
-        if SPOILED.of(word) == 1 {
+        if SPOILED.get(word) == 1 {
             return Unit(word);
         }
-        Unit(UNKNOWN.set(DISTANCE.set(word, GROUP.of(word).saturating_sub(1)), 0))
+        Unit(UNKNOWN.set(DISTANCE.set(word, GROUP.get(word).saturating_sub(1)), 0))
     }
 
     /// A damage here was reported; the next write resets this.
@@ -123,13 +123,13 @@ impl Unit {
 
     /// Whether a damage here was reported since it was last written.
     pub(crate) const fn was_told(self) -> bool {
-        TOLD.of(self.0) == 1
+        TOLD.get(self.0) == 1
     }
 
     /// Whether a read issued now must return a write of this run, and not data from before the run.
     #[inline]
     pub(crate) const fn is_held(self) -> bool {
-        UNKNOWN.of(self.0) == 0 && DISTANCE.of(self.0) < self.generation() as u64
+        UNKNOWN.get(self.0) == 0 && DISTANCE.get(self.0) < self.generation() as u64
     }
 
     /// Whether a read that was issued at `self` and completed at `now` may have returned data in an intermediate state:
@@ -143,10 +143,10 @@ impl Unit {
     #[inline]
     pub(crate) fn age(self, now: Unit, found: u32) -> Age {
         let newest = now.generation();
-        if UNKNOWN.of(self.0) == 1 {
+        if UNKNOWN.get(self.0) == 1 {
             return Age::Unknown;
         }
-        let oldest = self.generation().wrapping_sub(DISTANCE.of(self.0) as u32);
+        let oldest = self.generation().wrapping_sub(DISTANCE.get(self.0) as u32);
         if found.wrapping_sub(oldest) <= newest.wrapping_sub(oldest) { Age::Current } else { Age::Stale }
     }
 }

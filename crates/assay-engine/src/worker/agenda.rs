@@ -1,4 +1,4 @@
-//! What must be issued and when: the sources, the time when each is next due, and the flows of their requests.
+//! The agenda says what must be issued and when: the sources, the time when each is next due, and the flows of their requests.
 
 use crate::worker::queue::Lane;
 use assay_base::source::{FreeSlotTimes, Lifetime, Source};

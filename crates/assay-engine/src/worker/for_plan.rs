@@ -37,7 +37,7 @@ impl<D: BlockDevice> Worker<D, Blocks, Data> {
     }
 }
 
-/// What fills the writes of a stream on a target in run `run`; `None` for a stream that does not write.
+/// The content that fills the writes of a stream on a target in run `run`; `None` for a stream that does not write.
 fn content(plan: &Plan, stream: u16, target: u16, part: Part, run: u32) -> Option<Content> {
     let block = plan.streams[usize::from(stream)].block().filter(|block| block.direction == Direction::Write)?;
     let path = [u64::from(stream), u64::from(target), part.index, FOR_CONTENT];

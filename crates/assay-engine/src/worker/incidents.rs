@@ -1,4 +1,4 @@
-//! What went wrong: events for the log, up to a limit, and consecutive failures.
+//! Records what went wrong: events for the log, up to a limit, and consecutive failures.
 
 use crate::payload::Particulars;
 use crate::rules::Limits;

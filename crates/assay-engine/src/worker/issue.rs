@@ -1,4 +1,4 @@
-//! How requests are issued: due requests are issued while there are free slots, and the run ends when its schedule is
+//! Issues requests: due requests are issued while there are free slots, and the run ends when its schedule is
 //! too far behind.
 
 use crate::lateness::arrivals::Arrival;

@@ -6,7 +6,7 @@ use assay_base::source::{Lifetime, Source};
 use assay_record::EventKind;
 use std::collections::BTreeMap;
 
-/// What was reported about the flows of a worker.
+/// The reports about the flows of a worker.
 #[derive(Debug)]
 pub(crate) struct LifetimeReports {
     flows: Vec<FlowReport>,
@@ -14,7 +14,7 @@ pub(crate) struct LifetimeReports {
     workers: u64,
 }
 
-/// What was reported about one flow.
+/// The reports about one flow so far.
 #[derive(Debug)]
 struct FlowReport {
     flow: usize,

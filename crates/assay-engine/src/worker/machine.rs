@@ -76,7 +76,7 @@ pub(crate) struct Books {
     pub timeline: Timeline,
     /// End of the open interval.
     pub boundary: Instant,
-    /// What was told about the beginnings and ends of streams.
+    /// The reports about the beginnings and ends of streams.
     lives: Option<Box<LifetimeReports>>,
     frames: Vec<Frame>,
     pub totals: Totals,
@@ -218,7 +218,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         self.take_hand_overs();
     }
 
-    /// What waited while a hand-over held up this thread waited for the device.
+    /// Takes the reports of hand-overs: requests that waited while one of them blocked this thread waited for the device.
     #[inline]
     fn take_hand_overs(&mut self) {
         self.device.take_hand_overs(&mut self.reported.hand_overs);
@@ -238,7 +238,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         self.lateness.peers = Some(peers);
     }
 
-    /// How much of `span` to wait before looking for completions.
+    /// The part of `span` to wait before looking for completions.
     #[inline]
     pub fn patience(&self, span: Span) -> Span {
         if self.book.totals.issued == self.book.totals.completed { span } else { span.min(self.rules.limits.look) }
@@ -259,7 +259,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         }
     }
 
-    /// Ends the phase that waits at `at`. If it is told too late, the worker stops, because it would measure another
+    /// Ends the phase that waits at `at`. If the worker learns of it too late, it stops, because it would measure another
     /// period than the others.
     pub(crate) fn end_phase(&mut self, now: Instant, at: Instant) {
         if !self.stage.is_scheduled() {
@@ -324,12 +324,12 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         self.incidents.take()
     }
 
-    /// How it ended, or would end now.
+    /// The reason for which it ended, or would end now.
     pub fn reason(&self) -> CloseReason {
         self.stage.reason()
     }
 
-    /// What was carried so far.
+    /// The numbers of operations that were carried so far.
     pub fn totals(&self) -> Totals {
         self.book.totals
     }
@@ -469,7 +469,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         }
     }
 
-    /// Whether something is left to close at `now`: time, or distributions that wait for the last interval of their
+    /// Whether an interval must be closed at `now`: there is time, or distributions that wait for the last interval of their
     /// group.
     fn has_open_interval(&self, now: Instant) -> bool {
         now > self.book.timeline.open_since() || self.book.timeline.is_within_group()

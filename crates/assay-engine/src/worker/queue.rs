@@ -41,7 +41,7 @@ impl<R> Slot<R> {
     }
 }
 
-/// What is known about a short request while its rest is in flight.
+/// The facts about a short request while its rest is in flight.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Begun {
     pub ticket: Ticket,

@@ -10,13 +10,13 @@ use crate::worker::queue::{Begun, Slot};
 use assay_base::{Code, Completion, Device, Done, Instant, Request, Source, Span, Ticket};
 use assay_record::{CloseReason, EventKind, Excess, Failure, Took};
 
-/// What is known about a request that completed, when its completion is found.
+/// The facts about a request when its completion is found.
 struct Found {
     flow: usize,
     submitted: Instant,
     /// The generator's own lag.
     lag: OwnLag,
-    /// How long the thread that carried it was kept from running.
+    /// The time for which the thread that carried it was kept from running.
     kept: Span,
     /// The prepared request that followed it.
     follower: Option<Ticket>,

@@ -1,4 +1,5 @@
-//! How a worker fills the stocks of its closed loops, hears what became of what lay in them, and takes back the rest.
+//! A worker fills the stocks of its closed loops, counts the requests that were issued from them, and takes back the
+//! rest.
 
 use crate::payload::{At, Payload};
 use crate::worker::machine::Worker;
@@ -64,7 +65,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         self.book.totals.issued += 1;
     }
 
-    /// Nothing prepared is issued any more.
+    /// Takes back all prepared requests: none is issued any more.
     pub(crate) fn withdraw_stocks(&mut self) {
         if self.stocks.is_empty() {
             return;

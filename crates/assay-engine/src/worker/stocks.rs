@@ -15,12 +15,12 @@ const STOCK_LEAST: u32 = 64;
 const PREPARED_MOST: u32 = 1024;
 const BYTES_MOST: u32 = 64 << 20;
 
-/// How many requests are prepared for a loop with `slots` in flight.
+/// The number of requests that are prepared for a loop with `slots` in flight.
 fn depth(slots: u32) -> u32 {
     slots.clamp(STOCK_LEAST, STOCK_MOST)
 }
 
-/// How many tickets the worker of `part` can use besides those in flight, if each needs a buffer of `bytes`.
+/// The number of tickets that the worker of `part` can use besides those in flight, if each needs a buffer of `bytes`.
 pub fn spare(plan: &Plan, part: Part, bytes: u32) -> u32 {
     let flows: Vec<(u16, u16)> = plan.flows().collect();
     let workers = u32::try_from(part.of).unwrap_or(u32::MAX).max(1);
@@ -34,7 +34,7 @@ pub fn spare(plan: &Plan, part: Part, bytes: u32) -> u32 {
     wanted.min(PREPARED_MOST).min(BYTES_MOST / bytes.max(1))
 }
 
-/// What is prepared for one source.
+/// The prepared requests of one source.
 #[derive(Debug)]
 pub(crate) struct Stock {
     pub(crate) source: usize,

@@ -77,7 +77,7 @@ fn lowered(name: &str, conf: &Conf, rates: Rates, pace: Pace) -> Result<Workload
     let streams = streams?;
     let reads = streams.iter().any(|stream| stream.name == "reads");
     let standard = standard(conf.read_reqs_per_sec.into(), conf.write_reqs_per_sec.into());
-    let load = Load { standard, ..Load::of(streams) };
+    let load = Load { standard, ..Load::from_streams(streams) };
     let plain =
         Workload::new(name, model, Vec::new(), |window| if reads { standard_criteria(window) } else { Vec::new() });
     Ok(with_settings(Workload { load, ..plain }, conf))

@@ -183,7 +183,7 @@ impl Made<'_> {
             (arrival, _) => arrival,
         };
         if arrival.rate().is_some() {
-            self.workload.load.lanes.push(Lane::of(&name, load.engine.depth));
+            self.workload.load.lanes.push(Lane::for_stream(&name, load.engine.depth));
         }
         self.criteria(job, &name, direction)?;
         self.workload.load.streams.push(Stream {

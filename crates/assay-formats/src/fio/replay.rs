@@ -68,7 +68,7 @@ impl Made<'_> {
                 let name = self.name(job, copy, copies, mode, direction);
                 let recording = Recording::named(value.text.clone(), Multiple::ONE, false);
                 let arrival = Arrival::Recorded { rate: Rate::per_second(1), recording };
-                self.workload.load.lanes.push(Lane::of(&name, engine.depth));
+                self.workload.load.lanes.push(Lane::for_stream(&name, engine.depth));
                 self.criteria(job, &name, direction)?;
                 let (work, targets, life) = (own.recorded(direction), vec![target], life.clone());
                 self.workload.load.streams.push(Stream { name, work, arrival, per_target: true, targets, life });

@@ -86,7 +86,7 @@ impl Storage {
     /// A lane with `in_flight` slots for each of the streams of large blocks.
     pub fn lanes(in_flight: u32) -> Vec<Lane> {
         // The tomb raider is a single walk over each device.
-        APART.iter().map(|name| Lane::of(name, if name.starts_with("tomb") { 1 } else { in_flight })).collect()
+        APART.iter().map(|name| Lane::for_stream(name, if name.starts_with("tomb") { 1 } else { in_flight })).collect()
     }
 
     /// Lowers to streams; the error says which input is impossible and what it may be.

@@ -180,5 +180,5 @@ fn what_cannot_lie_behind_a_cache_is_refused() {
     }
     let own = stream("rate = \"10/s\"").replace("\"s\"", "\"evictions\"");
     assert!(read(format!("[cache]\nsize = \"1MiB\"\n{own}")).unwrap_err().contains("rename it"));
-    assert!(Caching::of(Bytes::from_kib(0)).blocks(512) == 0, "a cache of nothing lets everything through");
+    assert!(Caching::with_size(Bytes::from_kib(0)).blocks(512) == 0, "a cache of nothing lets everything through");
 }

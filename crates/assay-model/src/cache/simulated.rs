@@ -212,8 +212,8 @@ impl Cache {
             NONE => self.oldest = place,
             older => self.places[older as usize].newer = place,
         }
-        let it = &mut self.places[place as usize];
-        (it.older, it.newer) = (older, NONE);
+        let linked = &mut self.places[place as usize];
+        (linked.older, linked.newer) = (older, NONE);
     }
 }
 

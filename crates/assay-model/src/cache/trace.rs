@@ -60,7 +60,7 @@ impl Trace {
         }
         let flows = plan.flows().filter(|(_, on)| target.is_none_or(|target| target == *on));
         let with_geometry = flows.map(|flow| (flow, geometries.get(usize::from(flow.1)).copied()));
-        Flows::of(plan, with_geometry, start).map(|flows| Trace(Kind::Flows(flows)))
+        Flows::from_plan(plan, with_geometry, start).map(|flows| Trace(Kind::Flows(flows)))
     }
 
     /// The next operation, with its intended time and its stream.
@@ -73,7 +73,7 @@ impl Trace {
 }
 
 impl Flows {
-    fn of(
+    fn from_plan(
         plan: &Plan,
         all: impl Iterator<Item = ((u16, u16), Option<Geometry>)>,
         start: Instant,
@@ -81,19 +81,22 @@ impl Flows {
         let whole = Part { index: 0, of: 1 };
         let (mut flows, mut streams, mut turns, mut left) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         for ((stream, target), geometry) in all {
-            let it = &plan.streams[usize::from(stream)];
+            let described = &plan.streams[usize::from(stream)];
             // These streams have no addresses of their own to follow: read-back and evictions follow from what the
             // other streams do, and a flush has no address.
-            if it.reads_back() || (plan.cache.is_some() && it.name == EVICTIONS) || it.flush().is_some() {
+            if described.reads_back()
+                || (plan.cache.is_some() && described.name == EVICTIONS)
+                || described.flush().is_some()
+            {
                 continue;
             }
-            let name = it.name.escape_debug();
-            if let Some(other) = it.arrival.follows() {
+            let name = described.name.escape_debug();
+            if let Some(other) = described.arrival.follows() {
                 return Err(format!(
                     "the stream \"{name}\" follows {other}, which is not done here: remove it (of a mail store: copies = 1)"
                 ));
             }
-            if it.arrival.recording().is_some() {
+            if described.arrival.recording().is_some() {
                 return Err(format!("the stream \"{name}\" plays a recording, which is not followed here: remove it"));
             }
             if !plan.life_of(stream).is_by_operations() {
@@ -105,12 +108,12 @@ impl Flows {
             let flow = Generator::new(plan, stream, target, geometry, whole, start)
                 .ok_or_else(|| format!("the stream \"{name}\" reads and writes no blocks, or its rate does not fit"))?;
             if plan.loop_of(stream).is_some()
-                && it.block().is_some_and(|block| block.address.has_cursor() || block.address.is_behind())
+                && described.block().is_some_and(|block| block.address.has_cursor() || block.address.is_behind())
             {
                 return Err(format!("the places of the stream \"{name}\" follow from those of others in its loop"));
             }
             turns.push((TURN_NS as f64 / weight(plan, stream, &flow).max(f64::MIN_POSITIVE)) as u64);
-            left.push(it.life.operations.unwrap_or(u64::MAX));
+            left.push(described.life.operations.unwrap_or(u64::MAX));
             flows.push(flow);
             streams.push(stream);
         }
@@ -124,19 +127,18 @@ impl Flows {
         }
         let mut trace = Flows { flows, streams, turns, left, due: BinaryHeap::new() };
         for flow in 0..trace.flows.len() {
-            trace.goes_on(flow, start);
+            trace.store_next(flow, start);
         }
         Ok(trace)
     }
 
     /// Stores the intended time of a flow's next operation. The intended time of its last operation was `before`.
-    fn goes_on(&mut self, flow: usize, before: Instant) {
+    fn store_next(&mut self, flow: usize, before: Instant) {
         if self.left[flow] == 0 {
             return;
         }
         self.left[flow] -= 1;
-        let it = &self.flows[flow];
-        let due = match &it.schedule {
+        let due = match &self.flows[flow].schedule {
             Some(schedule) => schedule.due(),
             None => Instant::from_ns(before.as_ns().saturating_add(self.turns[flow])),
         };
@@ -178,12 +180,12 @@ fn operations_of_bursts(line: &Line) -> f64 {
 impl Flows {
     fn wanted(&mut self) -> Option<(Instant, u16, Op)> {
         let Reverse((wanted, flow)) = self.due.pop()?;
-        let it = &mut self.flows[flow];
-        let op = it.operation(wanted);
-        if let Some(schedule) = &mut it.schedule {
+        let generator = &mut self.flows[flow];
+        let op = generator.operation(wanted);
+        if let Some(schedule) = &mut generator.schedule {
             schedule.advance();
         }
-        self.goes_on(flow, wanted);
+        self.store_next(flow, wanted);
         Some((wanted, self.streams[flow], op))
     }
 }

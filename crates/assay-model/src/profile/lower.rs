@@ -488,7 +488,7 @@ impl Lowering<'_> {
             if !rate.is_zero() {
                 let durable = blocks.durable && direction == Direction::Write;
                 self.stream(name, direction, durable, Size::fixed(size), size, rate);
-                self.out.lanes.push(Lane::of(&format!("{}{name}", self.prefix), LARGE_IN_FLIGHT));
+                self.out.lanes.push(Lane::for_stream(&format!("{}{name}", self.prefix), LARGE_IN_FLIGHT));
             }
         }
         if self.part.commit_to_device {

@@ -39,7 +39,7 @@ pub(super) enum Variant<W> {
     Flushing(Box<LoopWithFlushes>),
     /// Any of these that begins or ends within the run.
     Living(Box<WithLifetime<BlockSource<W>>>),
-    /// The streams of a target behind a cache: a part of their operations goes on to it.
+    /// The streams of a target behind a cache: the cache passes a part of their operations on to the target.
     Behind(Box<DrawnTogether<Behind>>),
     /// The streams of an OLTP load on a target.
     Oltp(Box<DrawnTogether<Load>>),

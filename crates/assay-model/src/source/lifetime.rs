@@ -43,7 +43,7 @@ pub(super) struct WithLifetime<S> {
     last: Instant,
     /// When it ended.
     ended: Instant,
-    /// Told when the source has ended and none of its requests is in flight; empty if nobody waits for that.
+    /// They learn when the source has ended and none of its requests is in flight; empty if nobody waits for that.
     gates: Vec<Arc<Gate>>,
 }
 
@@ -94,7 +94,7 @@ impl<S> fmt::Debug for Waiting<S> {
 }
 
 impl<S: Wrapped> WithLifetime<S> {
-    /// Wraps `inner` in a life that ends at `until`, or after `left`, or with the run; its end is told to `gates`.
+    /// Wraps `inner` in a life that ends at `until`, or after `left`, or with the run; `gates` learn of its end.
     pub(super) fn new(
         inner: S,
         waits: Option<Waiting<S>>,

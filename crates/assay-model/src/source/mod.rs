@@ -1,9 +1,9 @@
-//! Sources of block I/O: what a worker is asked for next, and when.
+//! Sources of block I/O: they say which operation a worker issues next, and when.
 //!
-//! [`BlockSources::from_plan`] makes the sources of one worker. A stream with a schedule is a [`scheduled_stream`], one
-//! with a number in flight a [`closed_stream`], a copy of a loop over several streams a [`closed_loop`]; streams whose
-//! operations are drawn in one sequence are [`drawn_together`]. A source that begins later than the run or ends before it
-//! is wrapped in a [`lifetime`]. [`BlockSource`] is any of these.
+//! [`BlockSources::from_plan`] makes the sources of one worker. `scheduled_stream` has the streams with a schedule,
+//! `closed_stream` those with a number in flight, `closed_loop` the loops over several streams, and `drawn_together` the
+//! streams whose operations are drawn in one sequence. `lifetime` wraps a source that begins later than the run or ends
+//! before it. [`BlockSource`] is any of these.
 
 mod block_source;
 mod closed_loop;

@@ -79,7 +79,7 @@ pub struct Constants {
 
 impl Constants {
     /// The constants that belong to the seed of a run on data that was loaded with `c_load`.
-    pub fn of(seed: u64, c_load: i32) -> Constants {
+    pub fn from_seed(seed: u64, c_load: i32) -> Constants {
         let mut prng = Prng::child(seed, &[CONSTANTS, 1]);
         let choices = c_run_choices(c_load);
         let c_last = choices[prng.below(choices.len() as u64) as usize];

@@ -84,7 +84,7 @@ fn deviation(nurand: NuRand, draws: u64, seed: u64) -> f64 {
 
 #[test]
 fn draws_follow_the_exact_distribution() {
-    let constants = Constants::of(5, 100);
+    let constants = Constants::from_seed(5, 100);
     let scale = Scale::STANDARD;
     for nurand in [constants.names(scale), constants.customers(scale), constants.items(scale), names_loaded(scale, 9)] {
         let deviation = deviation(nurand, 1_000_000, 3);
@@ -118,7 +118,7 @@ fn the_constant_of_a_run_keeps_its_distance_for_every_constant_of_a_load() {
     for c_load in 0..=255 {
         let mut seen = std::collections::BTreeSet::new();
         for seed in 0..2_000 {
-            let constants = Constants::of(seed, c_load);
+            let constants = Constants::from_seed(seed, c_load);
             let distance = (constants.c_last - c_load).abs();
             assert!((65..=119).contains(&distance) && ![96, 112].contains(&distance), "{constants:?}");
             assert!((0..=255).contains(&constants.c_last) && (0..=1023).contains(&constants.c_customer));

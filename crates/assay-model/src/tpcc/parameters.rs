@@ -191,7 +191,7 @@ struct Drawing<'a> {
 impl Parameters {
     /// The transactions of a run with a seed, on a number of warehouses that were loaded with the constant `c_load`.
     pub fn new(seed: u64, c_load: i32, warehouses: i32, scale: Scale) -> Parameters {
-        Parameters { seed, scale, warehouses, constants: Constants::of(seed, c_load) }
+        Parameters { seed, scale, warehouses, constants: Constants::from_seed(seed, c_load) }
     }
 
     /// The scale of the database.

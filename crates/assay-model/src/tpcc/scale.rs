@@ -21,14 +21,14 @@ impl Scale {
     /// A small warehouse for tests, in the proportions of the standard.
     ///
     /// # Panics
-    /// Where [`Scale::of`] has no answer.
+    /// Where [`Scale::new`] has no answer.
     pub fn reduced(items: i32, customers: i32) -> Scale {
-        Scale::of(items, customers).expect("numbers of rows that a warehouse can have")
+        Scale::new(items, customers).expect("numbers of rows that a warehouse can have")
     }
 
     /// The scale with a number of items, and of customers in a district. Both must be multiples of 10 and at least 10,
     /// so that a tenth of them is exact, and at most the standard's.
-    pub fn of(items: i32, customers: i32) -> Option<Scale> {
+    pub fn new(items: i32, customers: i32) -> Option<Scale> {
         let Scale { items: most_items, customers: most_customers, districts, .. } = Scale::STANDARD;
         let scale = Scale { items, districts, customers, names: customers / 3, undelivered: customers * 3 / 10 };
         (is_possible(items, most_items) && is_possible(customers, most_customers)).then_some(scale)
@@ -86,7 +86,7 @@ mod tests {
     #[test]
     fn a_warehouse_whose_tenth_is_no_whole_number_is_refused() {
         for (items, customers) in [(0, 30), (15, 30), (100, 0), (100, 33), (100_010, 30), (-10, 30)] {
-            assert_eq!(Scale::of(items, customers), None, "{items}, {customers}");
+            assert_eq!(Scale::new(items, customers), None, "{items}, {customers}");
         }
     }
 }

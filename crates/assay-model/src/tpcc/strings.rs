@@ -25,20 +25,21 @@ pub(super) fn number(prng: &mut Prng, low: i32, high: i32) -> i32 {
 /// Letters and digits, `least` to `most` of them.
 pub(super) fn text(prng: &mut Prng, least: usize, most: usize) -> String {
     let length = between(prng, least as i64, most as i64) as usize;
-    of(prng, ALPHANUMERIC, length)
+    random_text(prng, ALPHANUMERIC, length)
 }
 
 /// So many letters.
 pub(super) fn letters(prng: &mut Prng, length: usize) -> String {
-    of(prng, &ALPHANUMERIC[..LETTERS], length)
+    random_text(prng, &ALPHANUMERIC[..LETTERS], length)
 }
 
 /// So many digits.
 pub(super) fn digits(prng: &mut Prng, length: usize) -> String {
-    of(prng, &ALPHANUMERIC[DIGITS], length)
+    random_text(prng, &ALPHANUMERIC[DIGITS], length)
 }
 
-fn of(prng: &mut Prng, alphabet: &[u8], length: usize) -> String {
+/// A text of characters of this alphabet.
+fn random_text(prng: &mut Prng, alphabet: &[u8], length: usize) -> String {
     let base = alphabet.len() as u64;
     let mut text = String::with_capacity(length);
     while text.len() < length {

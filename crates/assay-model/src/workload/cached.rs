@@ -39,7 +39,7 @@ pub(super) enum Kind {
 
 impl Caching {
     /// A simulated cache of this size, with defaults for everything else.
-    pub fn of(size: Bytes) -> Caching {
+    pub fn with_size(size: Bytes) -> Caching {
         Caching { size, block: BLOCK, policy: Policy::default(), writes: Onward::default(), warm: 0 }
     }
 

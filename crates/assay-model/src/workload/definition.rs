@@ -180,7 +180,7 @@ impl Default for Timing {
 
 impl Load {
     /// Streams with rates for each target, which share nothing and define 1x themselves.
-    pub fn of(streams: Vec<Stream>) -> Load {
+    pub fn from_streams(streams: Vec<Stream>) -> Load {
         Load {
             streams,
             per_target: true,
@@ -221,7 +221,7 @@ impl Workload {
             name: name.to_owned(),
             description: String::new(),
             model,
-            load: Load::of(streams),
+            load: Load::from_streams(streams),
             targets: Targets::default(),
             timing: Timing::default(),
             verification: Verification::default(),

@@ -77,8 +77,8 @@ pub(super) struct Membership<'a> {
 pub(super) fn loops(source: Source<'_>, tables: &[Spanned<LoopKeys>]) -> Result<Vec<Loop>, Fault> {
     let mut loops: Vec<Loop> = Vec::new();
     for table in tables {
-        let it = one(source, table)?;
-        if loops.iter().any(|other| other.name == it.name) || loops.len() == MOST {
+        let read = one(source, table)?;
+        if loops.iter().any(|other| other.name == read.name) || loops.len() == MOST {
             let remedy = format!("give each its own, and write at most {MOST}");
             return Err(source.fault(
                 table.get_ref().name.span(),
@@ -86,7 +86,7 @@ pub(super) fn loops(source: Source<'_>, tables: &[Spanned<LoopKeys>]) -> Result<
                 remedy,
             ));
         }
-        loops.push(it);
+        loops.push(read);
     }
     Ok(loops)
 }

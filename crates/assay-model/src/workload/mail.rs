@@ -73,7 +73,7 @@ pub fn store(name: &str, mail: Mail) -> Option<Workload> {
         notes: mail.notes(),
         derivation: mail.derivation(),
         criteria: mail.criteria(),
-        load: Load { application: Some(Application::Mail(mail)), ..Load::of(streams) },
+        load: Load { application: Some(Application::Mail(mail)), ..Load::from_streams(streams) },
         ..Workload::new(name, "mail", Vec::new(), |_| Vec::new())
     })
 }

@@ -82,7 +82,7 @@ fn with_curve(
     };
     let application = Some(Application::Oltp(OltpLoad { rate, curve, mix, contexts, asu_targets }));
     Some(Workload {
-        load: Load { per_target: false, application, groups: oltp::groups(&streams), ..Load::of(streams) },
+        load: Load { per_target: false, application, groups: oltp::groups(&streams), ..Load::from_streams(streams) },
         timing: Timing { duration: DURATION, slice: SLICE, ..Timing::default() },
         notes: vec![MEASURED.to_owned()],
         ..Workload::new(name, "oltp", Vec::new(), |_| vec![criterion])

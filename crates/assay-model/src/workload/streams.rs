@@ -166,7 +166,7 @@ fn shares_places(source: Source<'_>, keys: &StreamKeys, stream: &Stream, before:
 /// flight, which no other stream may take from it.
 fn lane(source: Source<'_>, keys: &StreamKeys, stream: &Stream) -> Result<Option<Lane>, Fault> {
     let Some(bound) = &keys.in_flight_bound else {
-        return Ok(stream.arrival.slots().map(|slots| Lane::of(keys.name.get_ref(), slots)));
+        return Ok(stream.arrival.slots().map(|slots| Lane::for_stream(keys.name.get_ref(), slots)));
     };
     if keys.rate.is_none() {
         let what = "a closed loop (in_flight) has no other bound";
@@ -176,7 +176,7 @@ fn lane(source: Source<'_>, keys: &StreamKeys, stream: &Stream) -> Result<Option
         let remedy = format!("write 1 to {LARGEST_BOUND}");
         return source.refuse(bound.span(), "the in-flight bound is out of range", remedy);
     }
-    Ok(Some(Lane::of(keys.name.get_ref(), *bound.get_ref())))
+    Ok(Some(Lane::for_stream(keys.name.get_ref(), *bound.get_ref())))
 }
 
 fn stream(source: Source<'_>, table: &Spanned<StreamKeys>, loops: &[Loop]) -> Result<Stream, Fault> {

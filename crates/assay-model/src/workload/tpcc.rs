@@ -140,7 +140,11 @@ fn notes(load: &Load) -> Vec<String> {
 /// The streams of a load on a database, which share its sessions.
 fn of_sessions(streams: Vec<Stream>, load: Load) -> definition::Load {
     let in_flight_bound = load.sessions();
-    definition::Load { in_flight_bound, application: Some(Application::Tpcc(load)), ..definition::Load::of(streams) }
+    definition::Load {
+        in_flight_bound,
+        application: Some(Application::Tpcc(load)),
+        ..definition::Load::from_streams(streams)
+    }
 }
 
 impl Workload {

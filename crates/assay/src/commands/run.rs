@@ -256,7 +256,7 @@ impl RunRequest {
     pub(crate) fn behind_simulated_cache(mut self, request: &BehindCache) -> RunRequest {
         for workload in &mut self.workloads {
             let Some(size) = request.behind else { continue };
-            let cache = workload.caches.simulated.unwrap_or_else(|| Caching::of(size));
+            let cache = workload.caches.simulated.unwrap_or_else(|| Caching::with_size(size));
             workload.caches.simulated = Some(Caching { size, ..cache });
         }
         self

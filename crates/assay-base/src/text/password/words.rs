@@ -80,7 +80,7 @@ fn account(line: &str, at: usize) -> Option<Range<usize>> {
     let user = word.find(|c| !is_part_of_name(c))?;
     let end = word.rfind('@').filter(|end| *end > user + 1 && *end + 1 < word.len())?;
     let is_scheme =
-        SCHEMES.iter().any(|scheme| word[..end].get(..=user).is_some_and(|it| it.eq_ignore_ascii_case(scheme)));
+        SCHEMES.iter().any(|scheme| word[..end].get(..=user).is_some_and(|user| user.eq_ignore_ascii_case(scheme)));
     let is_simulated = SIMULATED.contains(&&word[..user]);
     let is_account =
         user > 0 && !is_simulated && word[user..].starts_with(':') && !word[user..].starts_with("://") && !is_scheme;
