@@ -135,14 +135,14 @@ impl Index {
     /// The index as numbers: first the segment that the hand looks at next, then one number for each slot. That number
     /// is the name of the slot's block, with the highest bit set if the block was used, or 2⁶⁴ − 1 if the slot is
     /// empty.
-    pub fn words(&self) -> impl Iterator<Item = u64> + '_ {
+    pub fn to_stored(&self) -> impl Iterator<Item = u64> + '_ {
         std::iter::once(u64::from(self.hand))
             .chain(self.slots.iter().map(|slot: &Slot| if slot.used { slot.block | USED } else { slot.block }))
     }
 
     /// The cache that `words` describe, in the form of [`words`](Index::words). `None` if they do not describe a cache
     /// of this shape.
-    pub fn from_words(shape: Shape, words: impl IntoIterator<Item = u64>) -> Option<Index> {
+    pub fn from_stored(shape: Shape, words: impl IntoIterator<Item = u64>) -> Option<Index> {
         let mut words = words.into_iter();
         let mut index = Index::new(shape);
         index.hand = words.next().and_then(|hand| u32::try_from(hand).ok()).filter(|hand| *hand < shape.segments)?;
@@ -211,10 +211,10 @@ mod tests {
         index.touch(3);
         index.sweep(|segment| segment == 1);
         index.put(Place(9), 1);
-        let words: Vec<u64> = index.words().collect();
+        let words: Vec<u64> = index.to_stored().collect();
         assert_eq!(words, [1, EMPTY, 9, EMPTY, 5 | USED]);
-        let again = Index::from_words(shape(2), words.clone()).unwrap();
-        assert!(again.words().eq(words.iter().copied()) && again.find(Place(5)) == Some(3) && again.len() == 2);
+        let again = Index::from_stored(shape(2), words.clone()).unwrap();
+        assert!(again.to_stored().eq(words.iter().copied()) && again.find(Place(5)) == Some(3) && again.len() == 2);
         let wrong: [&[u64]; 5] = [
             &words[..4],
             &[&words[..], &[EMPTY]].concat(),
@@ -224,7 +224,7 @@ mod tests {
             &[],
         ];
         for words in wrong {
-            assert!(Index::from_words(shape(2), words.iter().copied()).is_none(), "{words:?}");
+            assert!(Index::from_stored(shape(2), words.iter().copied()).is_none(), "{words:?}");
         }
     }
 }

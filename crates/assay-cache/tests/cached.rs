@@ -344,8 +344,8 @@ fn a_cache_that_is_used_again_is_right() {
             caller.drain();
             let index = caller.finish().expect("it ended well");
             assert!(caller.device.inner().flushed, "what is kept is durable");
-            let words: Vec<u64> = index.words().collect();
-            let index = Index::from_words(index.shape(), words).unwrap();
+            let words: Vec<u64> = index.to_stored().collect();
+            let index = Index::from_stored(index.shape(), words).unwrap();
             let blocks = index.len();
             let media = std::mem::take(&mut caller.device.inner().media);
             let memory = Memory { media, ..Memory::new(seed + 9, 0, Faults::default()) };

@@ -460,11 +460,11 @@ fn what_is_verified_is_what_each_job_asks_for() {
         let text = format!("[global]\nfilename=data.img\nsize=1m\nrw=write\n[a]\n{first}\n[b]\n{second}\n");
         let lowered = of(&text, &Choice::default(), &around()).unwrap();
         let plans = plans(&lowered);
-        let found: Vec<(bool, bool)> = plans.iter().map(|plan| (plan.verify, plan.sealed_only)).collect();
+        let found: Vec<(bool, bool)> = plans.iter().map(|plan| (plan.verify, plan.leave_sealed)).collect();
         assert_eq!(found, verified, "{first}; {second}");
         for plan in &plans {
             let back = plan.streams.iter().any(|stream| stream.reads_back());
-            assert_eq!(back, plan.verify && !plan.sealed_only && plan.writes(), "{first}; {second}");
+            assert_eq!(back, plan.verify && !plan.leave_sealed && plan.writes(), "{first}; {second}");
         }
     }
     let both = "[global]\nfilename=data.img\nsize=1m\nrw=write\nverify=md5\n[a]\ndo_verify=0\n[b]\n";

@@ -166,7 +166,7 @@ impl Generator {
         let (begin, length) = extent.map_or((0, geometry.size), |extent| extent.within(geometry.size, geometry.block));
         let shift = shift_of(stream);
         let zero = start + plan.warm_up().longest();
-        let (until_zero, before) = (zero.since(begins), plan.before.time + begins.since(zero));
+        let (until_zero, before) = (zero.since(begins), plan.carried_over.time + begins.since(zero));
         let standing = Standing { start: begins, until_zero, before };
         let schedule = match &described.arrival {
             Arrival::Steady { rate } => Some(Schedule::steady(begins, *rate, part, shift)?),
@@ -214,8 +214,8 @@ impl Generator {
             // Independent of the run's seed: what is hot in one run is hot in the next one.
             key: Prng::child(PLACES, &[u64::from(plan.places_of(stream)), u64::from(target)]).next_u64(),
             zero: start,
-            before: plan.before.time,
-            seen: plan.before.seen,
+            before: plan.carried_over.time,
+            seen: plan.carried_over.seen,
         };
         // Hot places are those of all copies; a cursor is each copy's own.
         let of_copy = of_copy.filter(|_| address.has_cursor());

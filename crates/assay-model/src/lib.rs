@@ -41,6 +41,6 @@ pub use flush::Flush;
 pub use life::Life;
 pub use merge::merge;
 pub use plan::{
-    Address, Amount, Arrival, Before, Block, Extent, Frame, Lane, Phase, PhaseKind, Plan, Stream, WarmUp, Work,
+    Address, Amount, Arrival, Block, CarriedOver, Extent, Frame, Lane, Phase, PhaseKind, Plan, Stream, WarmUp, Work,
 };
 pub use size::{Size, Sizes};

@@ -141,7 +141,7 @@ impl Plan {
 
     /// When a stream that waits for no other begins, in a run that begins at `start`.
     pub fn begins(&self, stream: u16, start: Instant) -> Instant {
-        let (life, before) = (self.life_of(stream), self.before.time);
+        let (life, before) = (self.life_of(stream), self.carried_over.time);
         // If the run is continued, a stream that had begun before is warmed up again.
         let under_way = life.is_by_time() && !before.is_zero() && life.start < before;
         if life.warms_up() || under_way { start } else { self.zero(start) + life.start.saturating_sub(before) }
@@ -151,8 +151,8 @@ impl Plan {
     /// no time ends it.
     pub fn until(&self, stream: u16, start: Instant) -> Instant {
         let Some(end) = self.life_of(stream).ends_at() else { return Instant::FAR };
-        if end > self.before.time {
-            self.zero(start) + end.saturating_sub(self.before.time)
+        if end > self.carried_over.time {
+            self.zero(start) + end.saturating_sub(self.carried_over.time)
         } else {
             // It has ended before the run was continued.
             start

@@ -33,7 +33,7 @@ pub fn merge(plans: Vec<Plan>) -> Result<Plan, String> {
     let all_end = end_when_done(&whole.streams, &whole.loops);
     let measured = whole.phases.iter_mut().filter(|phase| phase.kind == PhaseKind::Measure);
     measured.for_each(|phase| phase.until_done = all_end);
-    if let Some((stream, phase)) = Plan::read_back(&whole.streams).filter(|_| whole.verify && !whole.sealed_only) {
+    if let Some((stream, phase)) = Plan::read_back(&whole.streams).filter(|_| whole.verify && !whole.leave_sealed) {
         whole.streams.push(stream);
         whole.phases.push(phase);
     }
@@ -169,7 +169,7 @@ fn renamed(plan: Plan, name: &str) -> Plan {
 
 /// Whether a plan reads nothing back at its end.
 fn is_not_read_back(plan: &Plan) -> bool {
-    plan.sealed_only || !plan.verify
+    plan.leave_sealed || !plan.verify
 }
 
 fn add(whole: &mut Plan, plan: Plan) -> Result<(), String> {
@@ -193,10 +193,10 @@ fn add(whole: &mut Plan, plan: Plan) -> Result<(), String> {
     whole.interval = whole.interval.min(plan.interval);
     whole.in_flight_bound =
         whole.in_flight_bound.saturating_add(plan.in_flight_bound).min(crate::workload::LARGEST_BOUND);
-    whole.sealed_only = is_not_read_back(whole) && is_not_read_back(&plan) && (whole.verify || plan.verify);
+    whole.leave_sealed = is_not_read_back(whole) && is_not_read_back(&plan) && (whole.verify || plan.verify);
     whole.verify |= plan.verify;
     whole.page_cache.iter_mut().zip(&plan.page_cache).for_each(|(one, other)| *one = one.and(*other));
-    whole.half_windows |= plan.half_windows;
+    whole.skip_half_windows |= plan.skip_half_windows;
     whole.streams.extend(plan.streams);
     whole.lanes.extend(plan.lanes);
     whole.groups.extend(plan.groups);
@@ -340,11 +340,11 @@ mod tests {
             (Sealing::ReadBack, Sealing::Left, false),
         ] {
             let whole = merge(vec![plan("a", how(one), &adjust), plan("b", how(other), &adjust)]).unwrap();
-            assert_eq!((whole.verify, whole.sealed_only), (true, left), "{one:?} {other:?}");
+            assert_eq!((whole.verify, whole.leave_sealed), (true, left), "{one:?} {other:?}");
             assert_eq!(whole.streams.iter().any(Stream::reads_back), !left, "{one:?} {other:?}");
         }
         let whole = merge(vec![plan("a", how(Sealing::Left), &adjust), plan("b", |_| {}, &adjust)]).unwrap();
-        assert!(whole.verify && whole.sealed_only, "who does not verify asks for no read-back");
+        assert!(whole.verify && whole.leave_sealed, "who does not verify asks for no read-back");
         let cached =
             |advice, keep| move |it: &mut Workload| it.caches.page = vec![PageCached { target: 0, advice, keep }];
         let (random, kept) = (cached(Advice::Random, false), cached(Advice::Random, true));

@@ -84,16 +84,16 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub verify: bool,
     /// Whether nothing is read back at the end: sealed data are left for a later run to compare.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub sealed_only: bool,
+    #[serde(default, rename = "sealed_only", skip_serializing_if = "std::ops::Not::not")]
+    pub leave_sealed: bool,
     /// Whether a criterion ignores its last window if the end of the measurement leaves less than half of it. Set by
     /// the model `mail`.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    pub half_windows: bool,
+    #[serde(default, rename = "half_windows", skip_serializing_if = "std::ops::Not::not")]
+    pub skip_half_windows: bool,
     /// Length of schedule that may wait at the end of a window and still counts as delivered; zero for block I/O. Set
     /// by the model `tpcc`, whose sessions are few.
-    #[serde(default, skip_serializing_if = "is_no_time")]
-    pub backlog: Span,
+    #[serde(default, rename = "backlog", skip_serializing_if = "is_no_time")]
+    pub backlog_allowed: Span,
     /// The names of the streams whose places are all read back at the end, also those that the run has not written.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub check_all: Vec<String>,
@@ -103,8 +103,8 @@ pub struct Plan {
     pub derivation: Vec<Derivation>,
     /// What earlier segments and runs have already done of the patterns that continue from one to the next. Set when a
     /// run is opened: from the log that it continues, or from the preparation records of its targets.
-    #[serde(default, skip_serializing_if = "Before::is_nothing")]
-    pub before: Before,
+    #[serde(default, rename = "before", skip_serializing_if = "CarriedOver::is_nothing")]
+    pub carried_over: CarriedOver,
     /// What the reader of a report must know about the derivation of this plan.
     pub notes: Vec<String>,
     /// Watermarks of every result of this plan, such as that it resembles another tool's and is not comparable with it.
@@ -114,7 +114,7 @@ pub struct Plan {
 
 /// What earlier segments and runs have done of the patterns that continue where these ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Before {
+pub struct CarriedOver {
     /// Measured time of the earlier segments, by which working sets have moved and rates have changed.
     #[serde(default, skip_serializing_if = "is_no_time")]
     pub time: Span,
@@ -131,9 +131,14 @@ fn is_no_time(span: &Span) -> bool {
     span.is_zero()
 }
 
-impl Before {
+impl CarriedOver {
+    /// What the plan in the header of a log had carried over; `None` where it does not say it.
+    pub fn from_logged_plan(plan: &serde_json::Value) -> Option<CarriedOver> {
+        serde_json::from_value(plan.get("before")?.clone()).ok()
+    }
+
     fn is_nothing(&self) -> bool {
-        *self == Before::default()
+        *self == CarriedOver::default()
     }
 }
 
@@ -936,20 +941,20 @@ impl Plan {
         (new.ceil() as u64).saturating_mul(unit)
     }
 
-    /// The value of [`Before::seen`] after this plan has run, for blocks of `block` bytes.
+    /// The value of [`CarriedOver::seen`] after this plan has run, for blocks of `block` bytes.
     pub fn seen_after(&self, block: u32) -> Bytes {
         let once = (0..self.streams.len() as u16).map(|stream| self.seen_once(stream, block)).max();
-        Bytes::new(self.before.seen.get().saturating_add(once.unwrap_or(0)))
+        Bytes::new(self.carried_over.seen.get().saturating_add(once.unwrap_or(0)))
     }
 
     /// The same plan after a run of it that used up `seen` and measured `time`: patterns that continue from run to run
     /// begin where that run ended.
     #[must_use]
     pub fn behind(&self, seen: Bytes, time: Span) -> Plan {
-        let seen = if self.streams.iter().any(Stream::goes_once) { seen } else { self.before.seen };
+        let seen = if self.streams.iter().any(Stream::goes_once) { seen } else { self.carried_over.seen };
         let moves = self.has_lives() || self.streams.iter().any(changes_with_time);
-        let time = if moves { self.before.time + time } else { self.before.time };
-        Plan { before: Before { time, seen }, ..self.clone() }
+        let time = if moves { self.carried_over.time + time } else { self.carried_over.time };
+        Plan { carried_over: CarriedOver { time, seen }, ..self.clone() }
     }
 
     /// The largest operation in bytes, for blocks of `block` bytes.

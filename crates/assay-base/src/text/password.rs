@@ -112,7 +112,7 @@ impl Found {
     fn password(&self, text: &str) -> Option<Range<usize>> {
         let rest = &text[self.rest..];
         let token = rest.split(char::is_whitespace).next().unwrap_or_default();
-        let secret = in_front(rest, token, self.form).or_else(|| option(rest, token, self.is_first))?;
+        let secret = in_front(rest, token, self.form).or_else(|| password_in_query(rest, token, self.is_first))?;
         let secret = self.rest + secret.start..self.rest + secret.end;
         let is_hidden = text[secret.start..].strip_prefix(HIDDEN).is_some_and(|behind| {
             behind.is_empty() || behind.starts_with(['@', '%', '&']) || behind.starts_with(char::is_whitespace)
@@ -162,7 +162,7 @@ fn colon(token: &str) -> Option<Range<usize>> {
 }
 
 /// The value of an option that is a password.
-fn option(rest: &str, token: &str, is_first: bool) -> Option<Range<usize>> {
+fn password_in_query(rest: &str, token: &str, is_first: bool) -> Option<Range<usize>> {
     let scope = if is_first { rest } else { token };
     let mut at = scope.find('?')? + 1;
     for option in scope[at..].split('&') {

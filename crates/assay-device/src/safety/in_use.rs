@@ -58,7 +58,7 @@ fn printed(member: &family::Member) -> (DevNum, String) {
     (member.number, format!("/dev/{}", member.name))
 }
 
-/// Names who caused an EBUSY, as far as the trees show it.
+/// Names who caused an EBUSY, as far as the trees show it: `: ` and their names, or nothing where none is seen.
 pub(super) fn holders_in_words(roots: &Roots, device: DevNum) -> String {
     let Ok(kin) = Kin::read(roots, device) else { return String::new() };
     let mut found: Vec<String> =

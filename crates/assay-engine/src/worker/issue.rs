@@ -17,7 +17,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
             if due > now {
                 return due;
             }
-            if self.falls_behind(now, due, source) {
+            if self.stop_if_behind(now, due, source) {
                 return Instant::FAR;
             }
             if let Some(number) = self.stocks.of_source(source)
@@ -38,7 +38,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
 
     /// The lag rule: the run ends when its schedule is behind by more than the plan allows.
     #[inline]
-    fn falls_behind(&mut self, now: Instant, due: Instant, source: usize) -> bool {
+    fn stop_if_behind(&mut self, now: Instant, due: Instant, source: usize) -> bool {
         if self.rules.max_lag.is_zero() || now.since(due) <= self.rules.max_lag || !self.agenda.is_open_loop(source) {
             return false;
         }
@@ -57,7 +57,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
             let lane = &mut self.queue.lanes[lane];
             if due < now && !lane.has_room() {
                 lane.full.mark_still_full(now);
-                if self.falls_behind(now, due, source) {
+                if self.stop_if_behind(now, due, source) {
                     return;
                 }
             }

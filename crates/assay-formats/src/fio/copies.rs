@@ -12,7 +12,7 @@ use super::naming::stem;
 use super::order::{Mode, absolute, address, index, mode};
 use super::pace::{Pace, pace};
 use super::page_cache::is_buffered;
-use super::seals::verifies_only;
+use super::seals::reads_instead_of_writing;
 use super::sizes::sizes;
 use super::turns::{Service, service, turns};
 use super::zones::{Zones, up_to_the_end, zones};
@@ -109,7 +109,7 @@ impl Made<'_> {
         let rounded = !(self.files.may_be_cached() && is_buffered(job)?);
         let order = by_order(job, mode)?;
         let sizes = sizes(job, order.as_ref().map(ByOrder::size).as_ref(), rounded)?;
-        let (mode, sizes) = if verifies_only(job, mode)? {
+        let (mode, sizes) = if reads_instead_of_writing(job, mode)? {
             (mode.reading(), [sizes[1].clone(), sizes[1].clone()])
         } else {
             (mode, sizes)

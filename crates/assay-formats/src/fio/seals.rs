@@ -27,7 +27,7 @@ pub(super) fn sealing(job: &Job<'_>, mode: Mode) -> Result<Option<Sealing>, Faul
 }
 
 /// Whether the job only reads and compares what an earlier run of it has written (`verify_only`).
-pub(super) fn verifies_only(job: &Job<'_>, mode: Mode) -> Result<bool, Fault> {
+pub(super) fn reads_instead_of_writing(job: &Job<'_>, mode: Mode) -> Result<bool, Fault> {
     let Some(entry) = job.entry("verify_only") else { return Ok(false) };
     if !job.flag("verify_only")? {
         return Ok(false);

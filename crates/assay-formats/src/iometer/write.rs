@@ -178,7 +178,7 @@ fn streams_of(worker_loop: &Loop, spec: &Spec, prefix: &str) -> Vec<String> {
                 if let Some(target) = &worker_loop.target {
                     let _ = writeln!(out, "target    = {}", quoted(target));
                 }
-                out += &range(worker_loop);
+                out += &range_line(worker_loop);
                 let _ = match (order, walks) {
                     ("random", _) => writeln!(out, "address   = {{ uniform = {} }}", quoted(line.align)),
                     (_, true) => writeln!(out, "address   = \"sequential\"\nplaces    = {}", quoted(&worker_loop.name)),
@@ -201,7 +201,7 @@ fn size(spec: &Spec, line: &Line) -> String {
     }
 }
 
-fn range(looped: &Loop) -> String {
+fn range_line(looped: &Loop) -> String {
     let (start, length) = (looped.settings.start, looped.settings.length);
     match (start.get(), length.get()) {
         (0, 0) => String::new(),

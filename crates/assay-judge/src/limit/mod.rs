@@ -193,7 +193,9 @@ impl Search {
             (None, None) => Next::RunAt(self.start),
             (None, Some(fails)) => self.below(fails),
             (Some(passes), None) if passes >= self.highest => Next::Done(Outcome::NeverFailed { passes }),
-            (Some(passes), None) => Next::RunAt(counted(passes.as_millionths().saturating_mul(2)).min(self.highest)),
+            (Some(passes), None) => {
+                Next::RunAt(at_least_a_millionth(passes.as_millionths().saturating_mul(2)).min(self.highest))
+            }
             (Some(passes), Some(fails)) => self.between(passes, fails),
         }
     }
@@ -221,7 +223,7 @@ impl Search {
             return Next::Done(Outcome::NeverPassed { fails });
         }
         let steps = (fails.as_millionths() / 2 / resolution).max(1);
-        Next::RunAt(counted(steps * resolution))
+        Next::RunAt(at_least_a_millionth(steps * resolution))
     }
 
     /// Bisects, in steps of the resolution above the load that passed.
@@ -232,7 +234,7 @@ impl Search {
             return Next::Done(Outcome::Between { passes, fails });
         }
         let steps = (gap / 2 / resolution).max(1);
-        Next::RunAt(counted(passes.as_millionths() + steps * resolution))
+        Next::RunAt(at_least_a_millionth(passes.as_millionths() + steps * resolution))
     }
 
     /// The path as a table, one run per line.
@@ -249,7 +251,7 @@ impl Search {
 }
 
 /// A load of this many millionths, which is never 0: a search counts upwards from a load.
-fn counted(millionths: u64) -> Multiple {
+fn at_least_a_millionth(millionths: u64) -> Multiple {
     Multiple::from_millionths(millionths.max(1)).expect("not zero, and its lowest terms fit")
 }
 

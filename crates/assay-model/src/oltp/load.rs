@@ -88,7 +88,7 @@ impl Load {
 fn schedule(oltp: &Oltp, plan: &Plan, start: Instant, prng: Prng) -> Option<Schedule> {
     let whole = Part { index: 0, of: 1 };
     let Some(curve) = &oltp.curve else { return Schedule::poisson(start, oltp.rate, whole, prng) };
-    let standing = Standing { start, until_zero: plan.warm_up().longest(), before: plan.before.time };
+    let standing = Standing { start, until_zero: plan.warm_up().longest(), before: plan.carried_over.time };
     Some(Schedule::Varying(Box::new(Varying::new(standing, oltp.rate, curve, whole, Err(prng))?)))
 }
 

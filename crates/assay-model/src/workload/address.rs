@@ -32,7 +32,7 @@ pub(super) enum Name {
     Behind,
 }
 
-/// One of the first sixteen keys, and the keys that belong to some of them.
+/// An address as a table: one of the keys that [`forms`](Form::forms) lists, and the keys that belong to some of them.
 #[derive(Deserialize, Default)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Form {
@@ -351,7 +351,7 @@ impl Form {
         match self.options().into_iter().find(|(key, set)| *set && !known.contains(key)) {
             Some((key, _)) => wrong(
                 format!("{key} does not belong to this form of address"),
-                "turnover and inside go with working_set, reread with never_seen, scatter with zipf, hotspot and zones, centre with zipf, \
+                "turnover and inside go with working_set, reread with never_seen, scatter with zipf, pareto, normal, hotspot and zones, centre with zipf, \
                  pareto and normal, gap, moved and inside with bands, and unit with those laws, working_set and walk",
             ),
             None => Ok(()),

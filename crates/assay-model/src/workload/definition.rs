@@ -117,14 +117,14 @@ pub struct Timing {
     pub phases: Vec<Phase>,
     /// Judging window.
     pub slice: Span,
-    /// See [`Plan::half_windows`](crate::Plan::half_windows).
-    pub half_windows: bool,
+    /// See [`Plan::skip_half_windows`](crate::Plan::skip_half_windows).
+    pub skip_half_windows: bool,
     /// Recording step.
     pub interval: Span,
     /// See [`Plan::max_lag`](crate::Plan::max_lag).
     pub max_lag: Span,
-    /// See [`Plan::backlog`](crate::Plan::backlog).
-    pub backlog: Span,
+    /// See [`Plan::backlog_allowed`](crate::Plan::backlog_allowed).
+    pub backlog_allowed: Span,
 }
 
 /// Which data is compared with what was written.
@@ -170,10 +170,10 @@ impl Default for Timing {
             steps: Vec::new(),
             phases: Vec::new(),
             slice: SLICE,
-            half_windows: false,
+            skip_half_windows: false,
             interval: INTERVAL,
             max_lag: MAX_LAG,
-            backlog: Span::ZERO,
+            backlog_allowed: Span::ZERO,
         }
     }
 }

@@ -69,7 +69,7 @@ pub fn store(name: &str, mail: Mail) -> Option<Workload> {
     let hours = if mail.test == Test::Stress { 24 } else { 2 };
     let duration = Span::from_secs(hours * 3600);
     Some(Workload {
-        timing: Timing { duration, slice: SLICE, half_windows: true, ..Timing::default() },
+        timing: Timing { duration, slice: SLICE, skip_half_windows: true, ..Timing::default() },
         notes: mail.notes(),
         derivation: mail.derivation(),
         criteria: mail.criteria(),

@@ -4,7 +4,7 @@ use super::definition::{Application, LONGEST_RUN, Load, SHORTEST_SLICE, Sealing,
 use crate::cache::Caching;
 use crate::lives;
 use crate::oltp::Oltp;
-use crate::plan::{Address, Amount, Arrival, Before, Extent, Group, Lane, Phase, PhaseKind, Plan, Stream, WarmUp};
+use crate::plan::{Address, Amount, Arrival, CarriedOver, Extent, Group, Lane, Phase, PhaseKind, Plan, Stream, WarmUp};
 use assay_base::{Bytes, Multiple, Prng, Share, Span};
 
 /// Upper bound on the operations per second of all streams together: more than any array carries, and few enough that
@@ -66,15 +66,15 @@ impl Workload {
         let (own, left) = self.sealing();
         let verify = own || adjust.verify;
         // `--verify` asks for both.
-        let sealed_only = left && !adjust.verify;
+        let leave_sealed = left && !adjust.verify;
         self.load.keeps_places(verify)?;
         if let Some(cache) = self.in_front(&mut notes)? {
             streams = super::cached::streams(&cache, streams, verify)?;
         }
-        if sealed_only && verify {
+        if leave_sealed && verify {
             notes.push("what is written is sealed and not read back: a later run that verifies compares it".into());
         }
-        if let Some((stream, phase)) = Plan::read_back(&streams).filter(|_| verify && !sealed_only) {
+        if let Some((stream, phase)) = Plan::read_back(&streams).filter(|_| verify && !leave_sealed) {
             if streams.iter().any(|other| other.name == stream.name) {
                 return Err(format!("a workload that verifies has a stream {} of its own: rename yours", stream.name));
             }
@@ -108,13 +108,13 @@ impl Workload {
             },
             tpcc: self.load.tpcc().and_then(|it| it.scaled(times)),
             verify,
-            sealed_only: verify && sealed_only,
-            half_windows: timing.half_windows,
+            leave_sealed: verify && leave_sealed,
+            skip_half_windows: timing.skip_half_windows,
             loads: Vec::new(),
-            backlog: timing.backlog,
+            backlog_allowed: timing.backlog_allowed,
             check_all: if verify { self.verification.check_all.clone() } else { Vec::new() },
             derivation: self.derivation.clone(),
-            before: self.load.before(adjust.seed),
+            carried_over: self.load.carried_over(adjust.seed),
             notes,
             watermarks: self.watermarks.clone(),
         };
@@ -242,10 +242,10 @@ impl Load {
     }
 
     /// What is seen once begins anywhere, because nothing is known of what was seen before.
-    fn before(&self, seed: u64) -> Before {
+    fn carried_over(&self, seed: u64) -> CarriedOver {
         let goes_once = self.streams.iter().any(Stream::goes_once);
         let seen = if goes_once { Prng::child(seed, &[]).next_u64() >> 12 } else { 0 };
-        Before { time: Span::ZERO, seen: Bytes::new(seen) }
+        CarriedOver { time: Span::ZERO, seen: Bytes::new(seen) }
     }
 
     /// What is never seen is kept from the others, and what repeats is not held against what was written.

@@ -140,8 +140,8 @@ fn shares_places(source: Source<'_>, keys: &StreamKeys, stream: &Stream, before:
         return source.refuse(
             places.span(),
             "this address has no places that streams could share",
-            "places go with zipf, hotspot, zones and working_set: streams of one name have the same hot places; in one loop also with \
-             sequential, once, runs, walk and bands: they have one cursor",
+            "places go with zipf, pareto, normal, hotspot, zones and working_set: streams of one name have the same hot places; in one \
+             loop also with sequential, skip, back, once, runs, walk and bands: they have one cursor",
         );
     }
     let alike = before.iter().filter(|it| it.block().is_some_and(|block| block.places == own.places));

@@ -292,7 +292,7 @@ fn how_much_a_run_goes_through_is_known_before() {
     assert!((4600..5500).contains(&units), "{units}");
     assert_eq!(plan.smallest_target(0, BLOCK), plan.seen_once(0, BLOCK));
     let next = plan.behind(plan.seen_after(BLOCK), assay_base::Span::ZERO);
-    assert_eq!(next.before.seen.get() - plan.before.seen.get(), plan.seen_once(0, BLOCK));
+    assert_eq!(next.carried_over.seen.get() - plan.carried_over.seen.get(), plan.seen_once(0, BLOCK));
     let geometry = Geometry { size: 1 << 40, block: BLOCK };
     let drawn = |plan: &Plan| {
         let mut generator = Generator::new(plan, 0, 0, geometry, Part { index: 0, of: 1 }, Instant::ZERO).unwrap();
@@ -303,8 +303,12 @@ fn how_much_a_run_goes_through_is_known_before() {
     assert_eq!(stream("").block().unwrap().address.unit(), Bytes::default());
     let usual = plan_of(&text("")).unwrap();
     assert_eq!(
-        (usual.seen_once(0, BLOCK), usual.before, usual.behind(Bytes::new(9), assay_base::Span::from_secs(1)).before),
-        (0, crate::Before::default(), crate::Before::default())
+        (
+            usual.seen_once(0, BLOCK),
+            usual.carried_over,
+            usual.behind(Bytes::new(9), assay_base::Span::from_secs(1)).carried_over
+        ),
+        (0, crate::CarriedOver::default(), crate::CarriedOver::default())
     );
 }
 
@@ -325,7 +329,7 @@ fn arrivals_that_change() {
     // A run that is continued goes on at the point of the profile that it had reached, and `--load` multiplies the
     // whole profile.
     assert_eq!(
-        plan.behind(Bytes::default(), assay_base::Span::from_secs(7)).before.time,
+        plan.behind(Bytes::default(), assay_base::Span::from_secs(7)).carried_over.time,
         assay_base::Span::from_secs(7)
     );
     for (keys, what) in [

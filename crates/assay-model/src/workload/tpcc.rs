@@ -77,7 +77,7 @@ pub(super) fn read(source: Source<'_>) -> Result<Workload, Fault> {
             warm_up: WarmUp::For(WARM_UP),
             slice: SLICE,
             max_lag: MAX_LAG,
-            backlog: BACKLOG,
+            backlog_allowed: BACKLOG,
             ..Timing::default()
         },
         derivation: load.derivation(),

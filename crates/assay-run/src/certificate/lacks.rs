@@ -8,7 +8,7 @@ use assay_judge::judgement::StepFigures;
 use assay_judge::{Judgement, Verdict};
 use assay_model::Plan;
 use assay_model::workload::Adjust;
-use assay_record::{CloseReason, Header, PhaseKind, TargetHead};
+use assay_record::{CloseReason, Header, PhaseKind, PlanHead, TargetHead};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// The reason why the log is not a certification, if it is not.
@@ -169,7 +169,7 @@ fn published(head: &Header, first_load: &str, stress: bool) -> Result<Plan, Stri
     };
     let targets = u16::try_from(head.targets.len()).map_err(|_| "too many targets")?;
     // A certification may also verify what was written; it proves no less.
-    let verify = head.plan["verify"] == true;
+    let verify = PlanHead::parse(&head.plan).verify;
     let adjust = Adjust { load: Some(load), seed: head.seed, targets, verify, ..Adjust::default() };
     let workload = workloads::find(profile(head)).map_err(|_| "its workload is not known here")?;
     workload.plan(&adjust).map_err(|e| e.to_string())

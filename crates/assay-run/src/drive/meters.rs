@@ -14,7 +14,7 @@ impl Meters {
         Meters { host: read() }
     }
 
-    /// The counts since the last call.
+    /// The counts since the last call, and the memory in use now.
     pub(super) fn sample(&mut self) -> HostSample {
         let now = read();
         let before = std::mem::replace(&mut self.host, now);

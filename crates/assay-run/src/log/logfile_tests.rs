@@ -76,7 +76,7 @@ fn the_writer_that_is_killed() {
 /// acknowledged.
 fn killed(how: &str, path: &Path, prng: &mut Prng) -> u64 {
     let mut child = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "logfile::tests::the_writer_that_is_killed", "--nocapture", "--test-threads=1"])
+        .args(["--exact", "log::logfile::tests::the_writer_that_is_killed", "--nocapture", "--test-threads=1"])
         .env(TASK, format!("{how}:{}", path.display()))
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

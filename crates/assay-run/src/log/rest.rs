@@ -5,7 +5,7 @@ use crate::log::resume::LoggedStep;
 use crate::open::targets::Targets;
 use assay_base::{Bytes, Span};
 use assay_judge::for_a_shell;
-use assay_model::{Before, Phase, PhaseKind, Plan};
+use assay_model::{CarriedOver, Phase, PhaseKind, Plan};
 use assay_record::StepHead;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -116,10 +116,9 @@ impl RequestedStep<'_> {
 
     /// The most blocks that the segments of the log may have used of those that are used once: each as much as the whole plan.
     fn may_have_seen(&self, logged: &LoggedStep) -> Bytes {
-        let before: Option<Before> = serde_json::from_value(logged.first.plan["before"].clone()).ok();
-        let before = before.unwrap_or(self.plan.before);
+        let before = CarriedOver::from_logged_plan(&logged.first.plan).unwrap_or(self.plan.carried_over);
         let blocks = (0..usize::from(self.plan.targets)).map(|target| self.targets.geometry(target).block);
-        let own = self.plan.before.seen.get();
+        let own = self.plan.carried_over.seen.get();
         let of_one = blocks.map(|block| self.plan.seen_after(block).get() - own).max().unwrap_or(0);
         Bytes::new(before.seen.get().saturating_add(of_one.saturating_mul(logged.segments)))
     }

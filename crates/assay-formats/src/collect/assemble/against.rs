@@ -39,9 +39,9 @@ fn bytes(part: &ProfilePart, position: Share) -> Option<f64> {
 impl DriveWithParts<'_> {
     /// Reports all contradictions.
     pub(super) fn all(&self, out: &mut Assembled) {
-        self.blocks_written(out);
-        self.operations_read(out);
-        self.bytes_read(out);
+        self.compare_blocks_written(out);
+        self.compare_operations_read(out);
+        self.compare_bytes_read(out);
     }
 
     /// The sum over the parts; `None` where one of them is unknown.
@@ -53,7 +53,7 @@ impl DriveWithParts<'_> {
         self.parts.iter().filter_map(of).chain([self.place.clone()]).collect()
     }
 
-    fn blocks_written(&self, out: &mut Assembled) {
+    fn compare_blocks_written(&self, out: &mut Assembled) {
         let blocks_alone = self.parts.iter().all(|part| !part.commit_to_device);
         let written = self.sum(|part| share_of(&part.large_blocks.writes, part)).filter(|_| blocks_alone);
         let (Some(written), Some(seen)) = (written, self.drive.mean("w/s")) else { return };
@@ -67,7 +67,7 @@ impl DriveWithParts<'_> {
         }
     }
 
-    fn operations_read(&self, out: &mut Assembled) {
+    fn compare_operations_read(&self, out: &mut Assembled) {
         let (records, blocks) = (self.sum(reads), self.sum(blocks_read));
         let (Some(records), Some(blocks), Some(seen)) = (records, blocks, self.drive.mean("r/s")) else { return };
         if apart(records + blocks, seen) {
@@ -81,7 +81,7 @@ impl DriveWithParts<'_> {
 
     /// Wherever the sizes lie in their buckets, iostat's bytes must be between the smallest and the largest sum that
     /// they allow.
-    fn bytes_read(&self, out: &mut Assembled) {
+    fn compare_bytes_read(&self, out: &mut Assembled) {
         let [least, most] = [100, 200].map(|percent| self.sum(|part| bytes(part, Share::from_percent(percent))));
         let blocks = self.sum(|part| Some(blocks_read(part)? * part.large_blocks.size.get() as f64));
         let (Some(least), Some(most), Some(blocks)) = (least, most, blocks) else { return };

@@ -6,7 +6,7 @@ use assay_model::address::Address;
 use assay_model::lives::life_of;
 use assay_model::mix::Loop;
 use assay_model::{Arrival, Life, Plan, Stream};
-use assay_record::{FlowHead, Header, StreamHead};
+use assay_record::{FlowHead, Header, PlanHead, StreamHead};
 use serde_json::{Value, json};
 
 /// A job with its plan, where the log has one.
@@ -90,10 +90,9 @@ impl<'a> PlannedJob<'a> {
 
     /// Whether a target was used through the page cache of the kernel.
     fn is_through_page_cache(&self, layout: &Layout) -> bool {
-        let cached = self.header.plan.get("page_cache").and_then(Value::as_array);
-        let mut cached = cached.into_iter().flatten().filter_map(|cache| cache.get("target")?.as_u64());
         let own = self.target_indices(layout);
-        cached.any(|target| own.iter().any(|own| *own as u64 == target))
+        let cached = PlanHead::parse(&self.header.plan).page_cached;
+        cached.iter().any(|target| own.iter().any(|own| *own as u64 == *target))
     }
 
     /// `read`, `randwrite`, `randrw` …; for another kind of operation its own word.

@@ -83,7 +83,7 @@ impl KeptCache {
         };
         let mut bytes = serde_json::to_vec(&head)?;
         bytes.push(b'\n');
-        bytes.extend(self.index.words().flat_map(u64::to_le_bytes));
+        bytes.extend(self.index.to_stored().flat_map(u64::to_le_bytes));
         bytes.extend(blake3::hash(&bytes).as_bytes());
         Ok(bytes)
     }
@@ -129,7 +129,7 @@ fn parse(bytes: &[u8], shape: Shape) -> Result<KeptCache, String> {
         ));
     }
     let words = content[line + 1..].chunks(8).map(|word| word.try_into().map_or(0, u64::from_le_bytes));
-    let index = Index::from_words(shape, words).ok_or(DAMAGED)?;
+    let index = Index::from_stored(shape, words).ok_or(DAMAGED)?;
     let ranges = head.ranges.into_iter().map(|(target, start, end)| Range { target, start, end }).collect();
     Ok(KeptCache { heads: head.targets, ranges, traces: head.traces, index })
 }
@@ -147,7 +147,7 @@ mod tests {
             heads: vec![TargetHead { name: "a".into(), ..TargetHead::default() }],
             ranges: vec![Range { target: 0, start: 0, end: 8192 }],
             traces: vec![Some(Trace::Changed(5, 6)), None],
-            index: Index::from_words(shape, words).unwrap(),
+            index: Index::from_stored(shape, words).unwrap(),
         };
         let bytes = kept.bytes().unwrap();
         let dir = tempfile::tempdir().unwrap();
@@ -155,7 +155,7 @@ mod tests {
         assert!(matches!(read(&path, shape), Ok(None)));
         files::replace(&path, &bytes).unwrap();
         let again = read(&path, shape).unwrap().flatten().unwrap();
-        assert!(again.index.words().eq(kept.index.words()));
+        assert!(again.index.to_stored().eq(kept.index.to_stored()));
         assert_eq!((again.heads, again.ranges, again.traces), (kept.heads, kept.ranges, kept.traces));
         let other = Shape::new(3 << 20, 4096, 512).unwrap();
         assert!(read(&path, other).unwrap_err().contains("2097152 bytes"));
