@@ -1,4 +1,5 @@
 //! All tests of the room through its public interface, as one program: it is linked once.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "helpers of tests, which make files of their own")]
 
 mod ahead;
 mod behind;

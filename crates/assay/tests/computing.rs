@@ -1,4 +1,5 @@
 //! The tests that need no device and no real time, as one program: it is linked once.
+#![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "helpers of tests, which make files of their own")]
 
 mod act_logs;
 mod act_tools;
