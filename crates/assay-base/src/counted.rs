@@ -46,7 +46,7 @@ impl Counted {
     }
 
     /// `310 BSU`, `1350 mailboxes in each of 2 databases, 2700 in all`.
-    pub fn of(&self, load: Multiple) -> String {
+    pub fn at_load(&self, load: Multiple) -> String {
         let own = format!("{} {}", self.number(load), self.name);
         match &self.parts {
             None => own,
@@ -66,7 +66,7 @@ mod tests {
     fn a_load_is_counted_with_as_many_digits_as_say_something() {
         let of = |at_1x, millionths| {
             let counted = Counted { name: "BSU".into(), at_1x, parts: None };
-            counted.of(Multiple::from_millionths(millionths).unwrap())
+            counted.at_load(Multiple::from_millionths(millionths).unwrap())
         };
         assert_eq!(of(1.0, 310_000_000), "310 BSU");
         assert_eq!(of(20.0, 150_000), "3 BSU");
@@ -79,7 +79,7 @@ mod tests {
         let of = |number, millionths| {
             let parts = Some(Parts { name: "database".into(), number });
             let counted = Counted { name: "mailboxes".into(), at_1x: 1000.0, parts };
-            counted.of(Multiple::from_millionths(millionths).unwrap())
+            counted.at_load(Multiple::from_millionths(millionths).unwrap())
         };
         assert_eq!(of(1, 1_150_000), "1150 mailboxes in one database");
         assert_eq!(of(3, 1_350_999), "1350 mailboxes in each of 3 databases, 4050 in all");

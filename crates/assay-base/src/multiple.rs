@@ -44,7 +44,7 @@ impl Multiple {
     }
 
     /// `rate` times this; `None` when it does not fit.
-    pub fn of(self, rate: Rate) -> Option<Rate> {
+    pub fn scaled_rate(self, rate: Rate) -> Option<Rate> {
         let (numerator, denominator) = self.as_ratio();
         rate.scaled(numerator, denominator)
     }
@@ -59,7 +59,7 @@ impl Multiple {
 
     /// The product of both; `None` when it does not fit.
     pub fn times(self, other: Multiple) -> Option<Multiple> {
-        self.of(other.rate).filter(|rate| !rate.is_zero()).map(|rate| Multiple { rate })
+        self.scaled_rate(other.rate).filter(|rate| !rate.is_zero()).map(|rate| Multiple { rate })
     }
 
     /// For display and ratios only.
@@ -115,7 +115,10 @@ mod tests {
         assert_eq!(order.map(Multiple::as_millionths), [1, 500_000, 1_000_000, 23_529_411, 30_000_000]);
         assert_eq!(Multiple::from_millionths(1_500_000), "1.5x".parse().ok());
         assert_eq!((Multiple::from_millionths(0), Multiple::whole(u64::MAX).as_millionths()), (None, u64::MAX));
-        assert_eq!("1.5x".parse::<Multiple>().unwrap().of(Rate::per_second(2000)), Some(Rate::per_second(3000)));
+        assert_eq!(
+            "1.5x".parse::<Multiple>().unwrap().scaled_rate(Rate::per_second(2000)),
+            Some(Rate::per_second(3000))
+        );
         let (three, thirty) = (Multiple::whole(3), Multiple::whole(30));
         assert_eq!((thirty.per(three), three.per(thirty)), (Some(Multiple::whole(10)), "0.1x".parse().ok()));
         assert_eq!(Multiple::whole(u64::MAX).per(order[0]), None);

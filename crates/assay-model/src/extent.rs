@@ -20,7 +20,7 @@ impl Amount {
     pub const ZERO: Amount = Amount::Bytes(Bytes::new(0));
 
     /// In bytes, on a target of `size` bytes.
-    fn of(self, size: u64) -> u64 {
+    fn bytes_on(self, size: u64) -> u64 {
         match self {
             Amount::Bytes(bytes) => bytes.get(),
             Amount::Share(share) => (u128::from(size) * u128::from(share.as_ppb()) / 1_000_000_000) as u64,
@@ -162,14 +162,14 @@ impl Extent {
     pub fn within(self, size: u64, block: u32) -> (u64, u64) {
         let unit = self.unit(block);
         let (from, until) = self.of.within(size, unit);
-        let begin = from.saturating_add(self.begin.of(until - from));
+        let begin = from.saturating_add(self.begin.bytes_on(until - from));
         let begin = begin.checked_next_multiple_of(unit).unwrap_or(u64::MAX / unit * unit);
         let rest = until.saturating_sub(begin);
         let length = match self.length {
             None => rest,
             Some(Amount::Bytes(bytes)) => bytes.get(),
             // Rounding may lead up to a unit beyond the end.
-            Some(share) => share.of(until - from).min(rest),
+            Some(share) => share.bytes_on(until - from).min(rest),
         };
         (begin, length / unit * unit)
     }

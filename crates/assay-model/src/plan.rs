@@ -490,12 +490,12 @@ impl Arrival {
             | Arrival::Varying { rate, .. }
             | Arrival::Batches { rate, .. }
             | Arrival::Following { rate, .. }
-            | Arrival::Bursty { rate, .. } => *rate = load.of(*rate)?,
+            | Arrival::Bursty { rate, .. } => *rate = load.scaled_rate(*rate)?,
             Arrival::Shared { rate, schedule, .. } => {
-                (*rate, *schedule) = (load.of(*rate)?, schedule.scaled(load)?);
+                (*rate, *schedule) = (load.scaled_rate(*rate)?, schedule.scaled(load)?);
             }
             Arrival::Recorded { rate, recording } => {
-                *rate = load.of(*rate)?;
+                *rate = load.scaled_rate(*rate)?;
                 recording.speed = recording.speed.times(load)?;
             }
             Arrival::Closed { .. } | Arrival::Paced { .. } | Arrival::Looped { .. } => {}
@@ -509,7 +509,7 @@ impl Arrival {
         match self {
             // It is played on each of them, at its speed.
             Arrival::Recorded { rate, recording } => {
-                Some(Arrival::Recorded { rate: spread.of(*rate)?, recording: recording.clone() })
+                Some(Arrival::Recorded { rate: spread.scaled_rate(*rate)?, recording: recording.clone() })
             }
             other => other.scaled(spread),
         }

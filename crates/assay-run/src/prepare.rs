@@ -114,9 +114,9 @@ fn discard(all: &[Real], stop: &StopCell) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The failure after an interruption; `goes_on`: a record shows how far it got.
-fn interrupted(target: &str, goes_on: bool) -> Failure {
-    let again = if goes_on { "repeat the command to continue" } else { "repeat the command to start again" };
+/// The failure after an interruption; `can_continue`: a record shows how far it got.
+fn interrupted(target: &str, can_continue: bool) -> Failure {
+    let again = if can_continue { "repeat the command to continue" } else { "repeat the command to start again" };
     Failure::incomplete(format!("preparing {} was interrupted; {again}", one_line(target)))
 }
 

@@ -225,8 +225,8 @@ impl Shared {
     fn next_in_stock(&self, job: &Job, completion: &Completion) -> Option<Taken> {
         let stock = job.stock?;
         let whole = completion.result == Ok(job.op.bytes());
-        let goes_on = whole && completion.completed.as_ns() < self.end_of_stock.load(Ordering::SeqCst);
-        if goes_on { self.stocks[usize::from(stock)].take() } else { None }
+        let may_follow = whole && completion.completed.as_ns() < self.end_of_stock.load(Ordering::SeqCst);
+        if may_follow { self.stocks[usize::from(stock)].take() } else { None }
     }
 
     /// Sleeps until there is work; `None` when the thread is to end.

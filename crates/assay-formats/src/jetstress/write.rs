@@ -95,7 +95,8 @@ fn percent(share: f64) -> String {
 fn sizing(found: &Found, mail: &Mail, out: &mut dyn Write) -> Result {
     let seconds = Span::from_ns(found.measured_ns).as_secs_f64();
     let all = found.io.iter().fold(Io::default(), |all, io| all.and(*io));
-    let wanted = mail.transactional().and_then(|rate| found.plan.load.of(rate)).map_or(0.0, |rate| rate.as_f64());
+    let wanted =
+        mail.transactional().and_then(|rate| found.plan.load.scaled_rate(rate)).map_or(0.0, |rate| rate.as_f64());
     let databases = found.layout.databases as u64;
     let Sizes { initial, room, space } = found.layout.sizes.iter().fold(Sizes::default(), |all, own| all.and(*own));
     // A database grows no further than its room to grow: at the end of the room, writing begins again at its start.
@@ -113,7 +114,7 @@ fn sizing(found: &Found, mail: &Mail, out: &mut dyn Write) -> Result {
     line("Final Database Size (bytes)", initial.saturating_add(grown), out)?;
     line("Database Files (Count)", databases, out)?;
     if let Some(counted) = found.plan.counted() {
-        line("Mailboxes", counted.of(found.plan.load), out)?;
+        line("Mailboxes", counted.at_load(found.plan.load), out)?;
     }
     line("Measured (s)", format!("{seconds:.3}"), out)
 }

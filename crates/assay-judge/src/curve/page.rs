@@ -134,7 +134,7 @@ fn row<'a>(curve: &Curve, below: &str, index: usize, point: &'a Point) -> Row<'a
     Row {
         point,
         badge: Badge::for_verdict(point.verdict),
-        counted: curve.scale.counted.as_ref().map(|counted| counted.of(point.load)),
+        counted: curve.scale.counted.as_ref().map(|counted| counted.at_load(point.load)),
         knee: curve.shape.knee == Some(index),
         rates: [point.rates.asked, point.rates.achieved].map(|rate| rate.map_or(ABSENT.to_owned(), per_second)),
         times: [point.times.mean_ns, point.times.p50_ns, point.times.p99_ns, point.times.p99_9_ns]

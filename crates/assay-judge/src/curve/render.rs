@@ -112,7 +112,7 @@ pub(super) fn gain(curve: &Curve) -> Option<String> {
         let (with, without) = (curve.scale.maximum?, without.scale.maximum?);
         let more = with.as_f64() / without.as_f64();
         let [counted_with, counted_without] = [with, without].map(|load| match &curve.scale.counted {
-            Some(counted) => counted.of(load),
+            Some(counted) => counted.at_load(load),
             None => load.to_string(),
         });
         return Some(format!(
@@ -142,7 +142,7 @@ pub(super) fn length(curve: &Curve) -> String {
 
 pub(super) fn maximum(curve: &Curve) -> String {
     let counted =
-        |load| curve.scale.counted.as_ref().map_or_else(String::new, |counted| format!(" ({})", counted.of(load)));
+        |load| curve.scale.counted.as_ref().map_or_else(String::new, |counted| format!(" ({})", counted.at_load(load)));
     match (curve.scale.maximum, curve.scale.searched) {
         (Some(load), true) => format!("100% is {load}{}, the highest load that was found to pass", counted(load)),
         (Some(load), false) => format!("100% is {load}{}, as it was asked for", counted(load)),

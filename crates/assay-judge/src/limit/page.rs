@@ -84,7 +84,7 @@ fn row<'a>(trail: &'a Trail, index: usize, run: &'a Run) -> Row<'a> {
         number: index + 1,
         run,
         badge: Badge::for_verdict(run.verdict),
-        counted: trail.counted.as_ref().map(|counted| counted.of(run.load)),
+        counted: trail.counted.as_ref().map(|counted| counted.at_load(run.load)),
         limit,
         rate: run.rate.map_or(ABSENT.to_owned(), per_second),
         megabytes: run.bytes_per_second.map_or(ABSENT.to_owned(), megabytes),

@@ -126,7 +126,7 @@ impl Trail {
             .counted
             .as_ref()
             .zip(outcome.passes())
-            .map(|(counted, load)| format!("; {load} is {}", counted.of(load)));
+            .map(|(counted, load)| format!("; {load} is {}", counted.at_load(load)));
         let failed = self.aside.failures.first().and_then(|run| run.failure.as_ref());
         let failed = failed.map(|what| format!("; {what}")).unwrap_or_default();
         format!("{outcome}{}{}{failed}", counted.unwrap_or_default(), self.broken_by(outcome).unwrap_or_default())

@@ -81,7 +81,7 @@ impl SharedSchedule {
 
     /// The same for rates that are multiplied; `None` when that does not fit.
     pub fn scaled(&self, load: Multiple) -> Option<SharedSchedule> {
-        Some(SharedSchedule { all: load.of(self.all)?, ..self.clone() })
+        Some(SharedSchedule { all: load.scaled_rate(self.all)?, ..self.clone() })
     }
 }
 

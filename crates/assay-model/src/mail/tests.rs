@@ -85,7 +85,7 @@ fn keys_change_what_they_name() {
         assert_eq!(own, arrival, "{keys}");
     }
     let counted = plan("mailboxes = 250", 2).unwrap().counted().unwrap();
-    assert_eq!(counted.of(assay_base::Multiple::whole(3)), "750 mailboxes in each of 2 databases, 1500 in all");
+    assert_eq!(counted.at_load(assay_base::Multiple::whole(3)), "750 mailboxes in each of 2 databases, 1500 in all");
 }
 
 /// Database, room to grow and log lie one after the other, for any size and block size of the target.

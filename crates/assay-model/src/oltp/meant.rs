@@ -69,7 +69,7 @@ impl OltpLoad {
     /// The load on this many targets, multiplied by `times`. The error says what does not fit.
     pub(crate) fn on(&self, targets: u16, times: Multiple) -> Result<Oltp, String> {
         let asus = storage(targets, self.asu_targets)?;
-        let rate = times.of(self.rate).ok_or_else(|| format!("at {times} the rate is too large"))?;
+        let rate = times.scaled_rate(self.rate).ok_or_else(|| format!("at {times} the rate is too large"))?;
         Ok(Oltp { rate, curve: self.curve.clone(), mix: self.mix, contexts: self.contexts, asus })
     }
 }

@@ -113,8 +113,8 @@ impl Pace {
 
     fn scaled(self, load: Multiple) -> Option<Pace> {
         Some(match self {
-            Pace::Open { rate } => Pace::Open { rate: load.of(rate)? },
-            Pace::PerWarehouse { rate } => Pace::PerWarehouse { rate: load.of(rate)? },
+            Pace::Open { rate } => Pace::Open { rate: load.scaled_rate(rate)? },
+            Pace::PerWarehouse { rate } => Pace::PerWarehouse { rate: load.scaled_rate(rate)? },
             Pace::Closed | Pace::Keyed => self,
         })
     }

@@ -26,7 +26,7 @@ impl NuRand {
     }
 
     /// The value that two uniform draws give: one of `0..=A`, one of `low..=high`.
-    pub fn of(self, first: i32, second: i32) -> i32 {
+    pub fn combine_draws(self, first: i32, second: i32) -> i32 {
         ((first | second) + self.c) % (self.high - self.low + 1) + self.low
     }
 
@@ -34,7 +34,7 @@ impl NuRand {
     pub fn draw(self, prng: &mut Prng) -> i32 {
         let first = number(prng, 0, self.or_most);
         let second = number(prng, self.low, self.high);
-        self.of(first, second)
+        self.combine_draws(first, second)
     }
 }
 

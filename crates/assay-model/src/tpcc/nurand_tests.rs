@@ -28,7 +28,7 @@ fn the_exact_distribution_is_what_counting_every_pair_gives() {
         let mut counted = vec![0; (high - low + 1) as usize];
         let nurand = NuRand::new(255, low, high, c);
         for (first, second) in (0..=255).flat_map(|first| (low..=high).map(move |second| (first, second))) {
-            counted[(nurand.of(first, second) - low) as usize] += 1;
+            counted[(nurand.combine_draws(first, second) - low) as usize] += 1;
         }
         assert_eq!(exact(255, low, high, c), counted);
     }
@@ -37,10 +37,10 @@ fn the_exact_distribution_is_what_counting_every_pair_gives() {
 #[test]
 fn golden_values() {
     let names = |c| NuRand::new(255, 0, 999, c);
-    assert_eq!(names(123).of(100, 500), 623);
-    assert_eq!(names(255).of(255, 999), 278);
-    assert_eq!(NuRand::new(1023, 1, 3000, 259).of(1023, 3000), 331);
-    assert_eq!(NuRand::new(8191, 1, 100_000, 7911).of(8191, 100_000), 14_407);
+    assert_eq!(names(123).combine_draws(100, 500), 623);
+    assert_eq!(names(255).combine_draws(255, 999), 278);
+    assert_eq!(NuRand::new(1023, 1, 3000, 259).combine_draws(1023, 3000), 331);
+    assert_eq!(NuRand::new(8191, 1, 100_000, 7911).combine_draws(8191, 100_000), 14_407);
 }
 
 /// The percentage of draws on the most frequent `share` of the values, with two decimals.
