@@ -115,6 +115,11 @@ pub trait Device {
     #[inline]
     fn take_hand_overs(&mut self, _into: &mut Vec<HandOver>) {}
 
+    /// Whether it knows for how long the threads that carry requests could not run. The answer does not change.
+    fn knows_kept_from_running(&self) -> bool {
+        false
+    }
+
     /// For how long the thread that carried the last request of this ticket could not run while it carried it: the
     /// request may have completed so much earlier than its completion says. Known only where such a thread stamps the
     /// completion itself.

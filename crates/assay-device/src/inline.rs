@@ -128,6 +128,10 @@ impl Device for Inline {
         into.append(&mut self.hand_overs);
     }
 
+    fn knows_kept_from_running(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn kept_from_running(&self, ticket: Ticket) -> Span {
         self.delays[ticket.0 as usize]

@@ -161,6 +161,9 @@ impl Device for AnyDevice {
     fn take_hand_overs(&mut self, into: &mut Vec<HandOver>) {
         each!(self, device => device.take_hand_overs(into))
     }
+    fn knows_kept_from_running(&self) -> bool {
+        each!(self, device => device.knows_kept_from_running())
+    }
     #[inline]
     fn kept_from_running(&self, ticket: Ticket) -> Span {
         each!(self, device => device.kept_from_running(ticket))

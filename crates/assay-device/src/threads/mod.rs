@@ -191,6 +191,10 @@ impl Device for Threads {
         self.shared.set_end_of_stock(end);
     }
 
+    fn knows_kept_from_running(&self) -> bool {
+        true
+    }
+
     #[inline]
     fn kept_from_running(&self, ticket: Ticket) -> Span {
         self.tickets[ticket.0 as usize].kept

@@ -84,7 +84,8 @@ impl HeldBack {
         let waited = issued.since(submitted);
         // An earlier operation of the same step may have blocked.
         let behind = if waited > LOOKED_AT { self.blocked.within(submitted, issued) } else { Span::ZERO };
-        let own = issued.since(intended.max(held + behind)).min(issued.since(intended));
+        let lag = issued.since(intended);
+        let own = if lag.is_zero() { lag } else { issued.since(intended.max(held + behind)).min(lag) };
         OwnLag { own, handing_over: waited.saturating_sub(behind) }
     }
 }

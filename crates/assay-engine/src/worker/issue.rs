@@ -101,7 +101,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
     #[inline(always)]
     pub(crate) fn take_slot(&mut self, now: Instant, origin: Origin, due: Instant, request: D::Request) -> Ticket {
         let lane = self.agenda.flows[origin.flow].lane;
-        let held = self.held_until(now, origin, due, &request);
+        let held = self.held_until(now, origin, lane, due, &request);
         let ticket = self.queue.take(lane, now, due, &self.lateness.held_back);
         let look = self.payload.before(&mut self.device, At { flow: origin.flow, ticket }, &request);
         self.queue.put(ticket, origin, request, [due, now, held], look);
@@ -111,8 +111,14 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
 
     /// When a request would have been issued if the device had not delayed it.
     #[inline(always)]
-    pub(crate) fn held_until(&mut self, now: Instant, origin: Origin, due: Instant, request: &D::Request) -> Instant {
-        let full = &self.queue.lanes[self.agenda.flows[origin.flow].lane].full;
+    pub(crate) fn held_until(
+        &mut self,
+        now: Instant,
+        origin: Origin,
+        lane: usize,
+        due: Instant,
+        request: &D::Request,
+    ) -> Instant {
         let contends = self.agenda.contends(origin.source);
         if self.lateness.may_be_late {
             let arrival = Arrival {
@@ -124,9 +130,10 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
                 contends,
                 rests: self.agenda.is_target_idle(origin.flow),
             };
+            let full = &self.queue.lanes[lane].full;
             self.lateness.arrives(&arrival, full, &mut self.book.recorder)
         } else if contends {
-            self.lateness.held_back.but_for_the_device(full, now, due)
+            self.lateness.held_back.but_for_the_device(&self.queue.lanes[lane].full, now, due)
         } else {
             self.lateness.held_back.but_for_hand_overs(now, due)
         }

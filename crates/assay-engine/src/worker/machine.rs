@@ -51,6 +51,8 @@ pub struct Worker<D: Device, S, P> {
     pub(crate) ahead: Ahead<D, S, P>,
     pub(crate) rules: RunRules,
     reported: Reported,
+    /// The device knows for how long its threads could not run.
+    pub(crate) kept_known: bool,
 }
 
 /// The rules of the run.
@@ -116,6 +118,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         }
         let timeline = Timeline::new(plan, start);
         let (when_found, count) = (device.is_stamped_when_found(), flows.len());
+        let kept_known = device.knows_kept_from_running();
         let (loops, bounds) = (plan.closed_loops(), bounds(plan, part, bound));
         let mut agenda =
             Agenda::new(GroupedSources { sources, flows_of: &flows_of, after }, flows, timeline.end(), &loops);
@@ -147,6 +150,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
             ahead: Ahead { how: None, reached: Instant::ZERO },
             rules: RunRules { limits, max_lag: plan.max_lag },
             reported: Reported { done: Done::new(), hand_overs: Vec::new() },
+            kept_known,
         }
     }
 

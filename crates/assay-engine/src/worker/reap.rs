@@ -106,8 +106,9 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         let (target, intended, submitted, held) = (slot.request.target(), slot.intended, slot.submitted, slot.held);
         let (index, source) = (usize::from(slot.flow), usize::from(slot.source));
         let Completion { issued, accepted, completed, .. } = *completion;
-        let reads_back = self.stage.reads_back();
-        let may_issue = self.stage.is_scheduled() || reads_back;
+        let scheduled = self.stage.is_scheduled();
+        let reads_back = !scheduled && self.stage.reads_back();
+        let may_issue = scheduled || reads_back;
         let follower = self.follower(source, completion);
         let back = match follower {
             None => self.agenda.take_back(source, index, completed, may_issue),
@@ -121,17 +122,18 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         }
         let lag = self.lateness.held_back.own(intended, held, submitted, issued);
         self.book.totals.completed += 1;
-        let kept = self.device.kept_from_running(completion.ticket);
+        let kept = if self.kept_known { self.device.kept_from_running(completion.ticket) } else { Span::ZERO };
         let excess = if self.lateness.looks_close || !kept.is_zero() {
             self.examine(now, &back, completion, &Found { flow: index, submitted, lag, kept, follower })
         } else {
             self.free(now, source, back.lane, completion, follower);
             Excess { own_lag: lag.own, response: lag.own, service: Span::ZERO }
         };
-        if let Some(looped) = back.looped
-            && excess.own_lag + excess.service >= OVERSLEPT
+        let idle = excess.own_lag + excess.service;
+        if idle >= OVERSLEPT
+            && let Some(looped) = back.looped
         {
-            self.book.recorder.left_idle(looped, excess.own_lag + excess.service);
+            self.book.recorder.left_idle(looped, idle);
         }
         if completion.result.is_ok() {
             self.incidents.succeeded(target);

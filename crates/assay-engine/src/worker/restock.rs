@@ -39,7 +39,7 @@ impl<D: Device, S: Source<Request = D::Request>, P: Payload<D>> Worker<D, S, P> 
         let (flow, request, look) = (usize::from(slot.flow), slot.request, slot.look);
         self.agenda.source(source).take_drawn(flow);
         let origin = Origin { source, flow };
-        let held = self.held_until(now, origin, due, &request);
+        let held = self.held_until(now, origin, self.agenda.flows[origin.flow].lane, due, &request);
         let place = self.queue.take(self.agenda.flows[flow].lane, now, due, &self.lateness.held_back);
         self.stocks.stocks[number].spare.push(place);
         self.queue.put(ticket, origin, request, [due, now, held], look);

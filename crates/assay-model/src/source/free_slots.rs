@@ -4,31 +4,48 @@
 use assay_base::{Instant, Span};
 use std::collections::VecDeque;
 
-/// Free slots, in the order of the times from which they may be used. Slots that became free together, as completions of
-/// one poll do, are one entry.
-#[derive(Clone, Debug, Default)]
+/// Slots that became free at the same time, as those of completions of one poll do.
+#[derive(Clone, Copy, Debug)]
+struct FreeTogether {
+    since: Instant,
+    /// Number of slots.
+    slots: u32,
+}
+
+/// Free slots, in the order of the times from which they may be used.
+#[derive(Clone, Debug)]
 pub(super) struct FreeSlots {
-    runs: VecDeque<(Instant, u32)>,
+    /// Those that are free longest; [`Instant::FAR`] and none, if no slot is free. Nearly always all of them: they are kept
+    /// apart from the others, which saves a tenth of a closed loop's time on the null device.
+    first: FreeTogether,
+    /// The others. Empty unless there are first ones.
+    others: VecDeque<FreeTogether>,
+    /// Number of all free slots.
     all: u32,
 }
+
+const NONE: FreeTogether = FreeTogether { since: Instant::FAR, slots: 0 };
 
 impl FreeSlots {
     /// `slots` slots that are free from `start` on.
     pub(super) fn new(slots: u32, start: Instant) -> FreeSlots {
-        let mut free = FreeSlots { runs: VecDeque::with_capacity(slots as usize), all: slots };
-        free.runs.extend((slots > 0).then_some((start, slots)));
-        free
+        let first = if slots > 0 { FreeTogether { since: start, slots } } else { NONE };
+        FreeSlots { first, others: VecDeque::with_capacity(slots as usize), all: slots }
     }
 
     /// Since when the first of them is free; [`Instant::FAR`] if there is none.
     #[inline(always)]
     pub(super) fn first(&self) -> Instant {
-        self.runs.front().map_or(Instant::FAR, |(at, _)| *at)
+        self.first.since
     }
 
     /// Since when the last of them is free; the beginning of time if there is none.
     pub(super) fn last(&self) -> Instant {
-        self.runs.back().map_or(Instant::ZERO, |(at, _)| *at)
+        match self.others.back() {
+            Some(last) => last.since,
+            None if self.all == 0 => Instant::ZERO,
+            None => self.first.since,
+        }
     }
 
     /// How many there are.
@@ -40,38 +57,51 @@ impl FreeSlots {
     /// A slot is free from `at` on.
     #[inline(always)]
     pub(super) fn add(&mut self, at: Instant) {
-        self.all += 1;
-        match self.runs.back_mut() {
-            Some((last, slots)) if *last == at => *slots += 1,
-            Some((last, _)) if *last > at => self.insert(at),
-            _ => self.runs.push_back((at, 1)),
+        if self.all == 0 {
+            self.first = FreeTogether { since: at, slots: 1 };
+        } else if self.first.since == at {
+            self.first.slots += 1;
+        } else {
+            self.add_other(at);
         }
+        self.all += 1;
     }
 
-    /// Completions of several threads are not found in their order.
-    #[cold]
-    fn insert(&mut self, at: Instant) {
-        let behind = self.runs.partition_point(|(other, _)| *other <= at);
-        self.runs.insert(behind, (at, 1));
+    /// Adds a slot to free ones, the first of which are not free since `at`. Completions of several threads are not found in
+    /// their order.
+    fn add_other(&mut self, at: Instant) {
+        if at < self.first.since {
+            self.others.push_front(self.first);
+            self.first = FreeTogether { since: at, slots: 1 };
+            return;
+        }
+        match self.others.back_mut() {
+            Some(last) if last.since == at => last.slots += 1,
+            Some(last) if last.since > at => {
+                let behind = self.others.partition_point(|other| other.since <= at);
+                self.others.insert(behind, FreeTogether { since: at, slots: 1 });
+            }
+            _ => self.others.push_back(FreeTogether { since: at, slots: 1 }),
+        }
     }
 
     /// Uses the first slot, and returns since when it was free. There must be one.
     #[inline(always)]
     pub(super) fn take(&mut self) -> Instant {
-        let (at, slots) = self.runs.front_mut().expect("a loop is asked when a slot is free");
-        let at = *at;
+        assert!(self.all > 0, "a loop is asked when a slot is free");
+        let since = self.first.since;
         self.all -= 1;
-        *slots -= 1;
-        if *slots == 0 {
-            self.runs.pop_front();
+        self.first.slots -= 1;
+        if self.first.slots == 0 {
+            self.first = self.others.pop_front().unwrap_or(NONE);
         }
-        at
+        since
     }
 
     /// The sum of the times for which they are free at `at`; what is free only later counts negative.
     pub(super) fn open(&self, at: Instant) -> i64 {
-        self.runs.iter().fold(0, |sum: i64, (since, slots)| {
-            sum.saturating_add(difference(at, *since).saturating_mul(i64::from(*slots)))
+        std::iter::once(&self.first).chain(&self.others).fold(0, |sum: i64, together| {
+            sum.saturating_add(difference(at, together.since).saturating_mul(i64::from(together.slots)))
         })
     }
 }
