@@ -181,8 +181,13 @@ fn a_hand_over_that_blocked_is_told() {
     let judged = judge_bytes(&changed(run, |entry| {
         if let Entry::Interval(interval) = entry {
             interval.flows[0].submit = Timing { sum_ns: 10, max_ns: 5, counts: Vec::new() };
-            interval.host =
-                Some(HostSample { cpu_ns: 7, run_queue_ns: 2, steal_ns: 1, resident_bytes: interval.index });
+            interval.host = Some(HostSample {
+                cpu_ns: 7,
+                run_queue_ns: 2,
+                steal_ns: 1,
+                resident_bytes: interval.index,
+                ..HostSample::default()
+            });
         }
         true
     }));
@@ -191,6 +196,32 @@ fn a_hand_over_that_blocked_is_told() {
     let cost = judged.part.generator.cost.unwrap();
     assert_eq!((cost.cpu_ns, cost.run_queue_ns, cost.steal_ns, cost.sampled_ns), (420, 120, 60, HOUR));
     assert_eq!(cost.resident_bytes_max, 61);
+}
+
+#[test]
+fn a_quota_that_stopped_the_program_is_told() {
+    let run = Scenario::new(header(1, 1)).run(good).completed();
+    let judged = judge_bytes(&changed(run, |entry| {
+        if let Entry::Interval(interval) = entry {
+            let stopped = u64::from(interval.index >= 58);
+            interval.host = Some(HostSample {
+                throttled_periods: 3 * stopped,
+                throttled_ns: 500_000_000 * stopped,
+                ..HostSample::default()
+            });
+        }
+        true
+    }));
+    let cost = judged.part.generator.cost.unwrap();
+    let measured = 61 - 58;
+    assert_eq!((cost.throttled_periods, cost.throttled_ns), (3 * measured, 500_000_000 * measured));
+    assert_eq!((cost.throttled_within_ns, cost.sampled_ns), (measured * MINUTE, HOUR));
+    let warnings: Vec<&String> = judged.warnings.iter().filter(|warning| warning.contains("quota")).collect();
+    assert!(
+        warnings.len() == 1 && warnings[0].contains("in 9 periods, for 1.5 s in all, within 3 min of 1 h"),
+        "{:?}",
+        judged.warnings
+    );
 }
 
 /// The lines of the charts, minute by minute.

@@ -113,7 +113,16 @@ fn absurd_numbers_in_intervals() {
             ]
         },
         |i| i.disks = vec![DiskCounters { target: u16::MAX, ..DiskCounters::default() }],
-        |i| i.host = Some(HostSample { cpu_ns: MAX, run_queue_ns: MAX, steal_ns: MAX, resident_bytes: MAX }),
+        |i| {
+            i.host = Some(HostSample {
+                cpu_ns: MAX,
+                run_queue_ns: MAX,
+                steal_ns: MAX,
+                resident_bytes: MAX,
+                throttled_ns: MAX,
+                throttled_periods: MAX,
+            })
+        },
     ];
     // These change figures that no PASS depends on: forgiven operations can only turn FAIL into INVALID.
     let harmless = [17, 18, 20, 21];

@@ -377,6 +377,12 @@ pub struct HostSample {
     pub steal_ns: u64,
     /// Resident memory of the process, bytes.
     pub resident_bytes: u64,
+    /// Time for which the processor quotas of control groups stopped threads, nanoseconds.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub throttled_ns: u64,
+    /// Number of periods of these quotas in which threads were stopped.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub throttled_periods: u64,
 }
 
 /// The longest run whose log has distributions at least each [`SHORT_RUN_GROUP`].

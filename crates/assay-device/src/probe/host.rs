@@ -2,7 +2,8 @@
 
 use super::target::chosen;
 use crate::safety::{Roots, attribute, number};
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 /// The limits that the control group sets for this process.
 #[derive(Clone, Copy, PartialEq, Default, Debug)]
@@ -116,11 +117,43 @@ fn memlock(roots: &Roots) -> Option<u64> {
     if soft == "unlimited" { Some(u64::MAX) } else { soft.parse().ok() }
 }
 
+/// How often the processor quotas of control groups stopped threads, and for how long in all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Throttled {
+    /// Number of periods of a quota in which threads were stopped.
+    pub periods: u64,
+    /// Time for which each processor's threads were stopped, summed, in nanoseconds.
+    pub ns: u64,
+}
+
+/// What the processor quotas on the path from this process's group up to the root have done so far; all zeros where there
+/// is no quota. Source: `cpu.stat` of control groups, `nr_throttled` in both versions of the interface, `throttled_time` in
+/// nanoseconds in version 1, `throttled_usec` in version 2.
+pub fn throttled(roots: &Roots) -> Throttled {
+    let mut all = Throttled::default();
+    for dir in group_directories(roots) {
+        let Some(stat) = attribute(&dir.join("cpu.stat")) else { continue };
+        let value = |name: &str| stat.lines().find_map(|line| line.strip_prefix(name)?.trim().parse::<u64>().ok());
+        let ns = value("throttled_time ").or_else(|| value("throttled_usec ")?.checked_mul(1000));
+        all.periods = all.periods.saturating_add(value("nr_throttled ").unwrap_or(0));
+        all.ns = all.ns.saturating_add(ns.unwrap_or(0));
+    }
+    all
+}
+
 /// The tightest limit on the path from this process's group up to the root, in either version of the interface.
 fn cgroup(roots: &Roots) -> CgroupLimits {
+    let mut limits = CgroupLimits::default();
+    group_directories(roots).iter().for_each(|dir| tighten(&mut limits, dir));
+    limits
+}
+
+/// The directories of this process's control groups, from the group itself up to the root of each controller, in either
+/// version of the interface. Each directory is there once, also where two controllers are mounted together.
+fn group_directories(roots: &Roots) -> BTreeSet<PathBuf> {
     let groups = attribute(&roots.proc.join("self/cgroup")).unwrap_or_default();
     let base = roots.sys.join("fs/cgroup");
-    let mut limits = CgroupLimits::default();
+    let mut directories = BTreeSet::new();
     for line in groups.lines() {
         let mut parts = line.splitn(3, ':').skip(1);
         let (Some(controllers), Some(path)) = (parts.next(), parts.next()) else { continue };
@@ -130,10 +163,12 @@ fn cgroup(roots: &Roots) -> CgroupLimits {
         };
         for mount in mounts {
             let inner = mount.join(path.trim_start_matches('/'));
-            inner.ancestors().take_while(|dir| dir.starts_with(&mount)).for_each(|dir| tighten(&mut limits, dir));
+            let above = inner.ancestors().take_while(|dir| dir.starts_with(&mount));
+            // `cpu` is often a link to `cpu,cpuacct`.
+            directories.extend(above.map(|dir| dir.canonicalize().unwrap_or_else(|_| dir.to_owned())));
         }
     }
-    limits
+    directories
 }
 
 fn tighten(limits: &mut CgroupLimits, dir: &Path) {

@@ -17,7 +17,7 @@ pub use beneath::{Beneath, FanOut, Pieces, Served, beneath_device, beneath_file,
 pub use counted::{disk_name, disk_stat};
 pub use health::health;
 pub(crate) use host::available_memory;
-pub use host::{CgroupLimits, HostFingerprint, clocksource, host};
+pub use host::{CgroupLimits, HostFingerprint, Throttled, clocksource, host, throttled};
 pub use processes::{ProcessIo, Processes, busiest, process_io, processes};
 pub use stat::{DiskStat, disk_under_path};
 pub use target::{LARGEST_REQUEST, TargetFingerprint, queue, target};

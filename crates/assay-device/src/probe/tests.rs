@@ -104,6 +104,26 @@ fn a_host_is_described_by_its_trees() {
 }
 
 #[test]
+fn what_quotas_stopped_is_summed_from_the_group_up_to_the_root() {
+    let (_dir, second_version) = tree(&[
+        ("proc/self/cgroup", "0::/a/b\n"),
+        ("sys/fs/cgroup/cpu.stat", "usage_usec 9\n"),
+        ("sys/fs/cgroup/a/cpu.stat", "usage_usec 9\nnr_periods 50\nnr_throttled 3\nthrottled_usec 7000\n"),
+        ("sys/fs/cgroup/a/b/cpu.stat", "nr_periods 50\nnr_throttled 2\nthrottled_usec 500\n"),
+    ]);
+    assert_eq!(throttled(&second_version), Throttled { periods: 5, ns: 7_500_000 });
+    let (_dir, first_version) = tree(&[
+        ("proc/self/cgroup", "3:cpuset:/x\n2:cpu,cpuacct:/a\n0::/\n"),
+        ("sys/fs/cgroup/cpu,cpuacct/a/cpu.stat", "nr_periods 9\nnr_throttled 4\nthrottled_time 12345\n"),
+        ("sys/fs/cgroup/cpu,cpuacct/other/cpu.stat", "nr_periods 9\nnr_throttled 70\nthrottled_time 1\n"),
+    ]);
+    std::os::unix::fs::symlink("cpu,cpuacct", first_version.sys.join("fs/cgroup/cpu")).unwrap();
+    assert_eq!(throttled(&first_version), Throttled { periods: 4, ns: 12_345 }, "a link is not counted again");
+    let (_dir, none) = tree(&[("proc/self/cgroup", "0::/a\n")]);
+    assert_eq!(throttled(&none), Throttled::default());
+}
+
+#[test]
 fn this_machine_has_a_kernel_and_a_clock() {
     let host = host(&Roots::host());
     assert!(host.kernel.is_some() && host.memory.is_some_and(|m| m > 1 << 20) && host.cpus.is_some_and(|n| n > 0));

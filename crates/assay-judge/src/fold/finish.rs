@@ -60,6 +60,7 @@ pub(crate) fn finish(mut fold: StepFold) -> Finished {
     );
     let part = StepFigures { failure: failure(&notes.findings), ..part };
     laws::assert_all(&part, &layout, peak);
+    notes.warnings.extend(part.generator.cost.and_then(|cost| cost.throttled_warning()));
     let used = part.targets.foreign.iter();
     notes.warnings.extend(used.filter_map(|foreign| foreign.warning(part.time.measured_ns)));
     let (verdict, reason, deciding) = decide(&notes.findings, &part);

@@ -199,6 +199,11 @@ impl Totals {
         add(&mut cost.steal_ns, host.steal_ns);
         add(&mut cost.sampled_ns, length_ns);
         cost.resident_bytes_max = cost.resident_bytes_max.max(host.resident_bytes);
+        add(&mut cost.throttled_ns, host.throttled_ns);
+        add(&mut cost.throttled_periods, host.throttled_periods);
+        if host.throttled_periods > 0 {
+            add(&mut cost.throttled_within_ns, length_ns);
+        }
     }
 }
 

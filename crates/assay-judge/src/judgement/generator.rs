@@ -1,5 +1,6 @@
 //! What generated the load: the program on a machine, and its own cost.
 
+use assay_base::Span;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -28,4 +29,34 @@ pub struct GeneratorCost {
     pub resident_bytes_max: u64,
     /// Wall time of the intervals that were sampled.
     pub sampled_ns: u64,
+    /// Time for which the processor quotas of control groups stopped threads.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub throttled_ns: u64,
+    /// Number of periods of these quotas in which threads were stopped.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub throttled_periods: u64,
+    /// Wall time of the sampled intervals in which that happened.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub throttled_within_ns: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde calls it")]
+fn is_zero(number: &u64) -> bool {
+    *number == 0
+}
+
+impl GeneratorCost {
+    /// A sentence where a processor quota stopped the program: how late that made operations is counted by itself.
+    pub(crate) fn throttled_warning(&self) -> Option<String> {
+        (self.throttled_periods > 0).then(|| {
+            format!(
+                "the processor quota of a control group stopped the program in {} periods, for {} in all, within {} of {}: \
+                 raise the quota, or run outside of the group",
+                self.throttled_periods,
+                Span::from_ns(self.throttled_ns).human(),
+                Span::from_ns(self.throttled_within_ns).human(),
+                Span::from_ns(self.sampled_ns).human(),
+            )
+        })
+    }
 }

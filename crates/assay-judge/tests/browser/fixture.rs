@@ -391,6 +391,7 @@ fn part(size: Size) -> StepFigures {
                 steal_ns: 0,
                 resident_bytes_max: 96 << 20,
                 sampled_ns: size.hours * HOUR,
+                ..GeneratorCost::default()
             }),
             engine: text_map(&[
                 ("engine", "io_uring"),

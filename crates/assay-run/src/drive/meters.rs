@@ -1,6 +1,7 @@
 //! What this process cost, once per interval.
 
-use assay_device::usage;
+use assay_device::safety::Roots;
+use assay_device::{probe, usage};
 use assay_record::HostSample;
 
 /// The cost of this process, as differences since the last reading.
@@ -23,15 +24,20 @@ impl Meters {
             run_queue_ns: now.run_queue_ns.saturating_sub(before.run_queue_ns),
             steal_ns: now.steal_ns.saturating_sub(before.steal_ns),
             resident_bytes: now.resident_bytes,
+            throttled_ns: now.throttled_ns.saturating_sub(before.throttled_ns),
+            throttled_periods: now.throttled_periods.saturating_sub(before.throttled_periods),
         }
     }
 }
 
 fn read() -> HostSample {
+    let throttled = probe::throttled(&Roots::host());
     HostSample {
         cpu_ns: usage::cpu_ns(),
         run_queue_ns: usage::run_queue_ns(),
         steal_ns: usage::steal_ns(),
         resident_bytes: usage::resident_bytes(),
+        throttled_ns: throttled.ns,
+        throttled_periods: throttled.periods,
     }
 }
