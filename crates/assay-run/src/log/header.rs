@@ -150,3 +150,32 @@ fn size_done(plan: &Plan, index: usize, targets: &[TargetHead]) -> String {
 pub fn short(measured: Span, full: Span) -> Option<String> {
     (measured < full).then(|| format!("SHORT: {measured} measured, the workload's own time is {full}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use assay_model::workload::{self, Adjust};
+    use assay_record::{PlanHead, PlannedAddress};
+
+    /// The judge must know from the log in which streams the kernel may merge neighbouring requests.
+    #[test]
+    fn the_judge_knows_which_addresses_of_a_plan_lie_behind_each_other() {
+        for (keys, expected) in [
+            ("\"sequential\"", PlannedAddress::Sequential),
+            ("{ runs = \"1MiB\" }", PlannedAddress::Sequential),
+            ("{ bands = \"1MiB\", gap = \"64KiB\", inside = \"sequential\" }", PlannedAddress::Sequential),
+            ("{ bands = \"1MiB\", gap = \"64KiB\" }", PlannedAddress::Sequential),
+            ("{ bands = \"1MiB\", gap = \"64KiB\", inside = \"uniform\" }", PlannedAddress::Other),
+            ("{ bands = \"1MiB\", gap = \"64KiB\", inside = { once = \"4KiB\" } }", PlannedAddress::Other),
+            ("\"uniform\"", PlannedAddress::Other),
+            ("{ once = \"8KiB\" }", PlannedAddress::Other),
+        ] {
+            let file = format!(
+                "model = \"streams\"\n[[stream]]\nname = \"s\"\ndirection = \"read\"\nsize = \"4KiB\"\nrate = \"9/s\"\naddress = {keys}\n"
+            );
+            let plan = workload::read("t", &file).unwrap().plan(&Adjust::default()).unwrap();
+            let header = header(&plan, HeaderFacts::default());
+            assert_eq!(PlanHead::parse(&header.plan).streams[0].address, expected, "{keys}");
+        }
+    }
+}
